@@ -1,0 +1,308 @@
+"""Boosting in Gram space: selection, stopping and the returned operator from second moments alone.
+
+Objective, per (n - 1): L(B) = tr K - 2 <B, H> + <B, G B>, with G = S_zz - Sigma corrected for the noise.
+Each step solves every block on its gradient, scores the candidates on the other half and moves one block by nu.
+Source: seed 000, "VFL Functional Boosting"; corrections in the specification of the study.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .df import ExactDf, HutchinsonDf
+from .moments import Moments
+from .options import BoostingOptions
+from .paths import (
+    A_ON_B,
+    B_ON_A,
+    FULL,
+    BlockMatrix,
+    PathState,
+    Penalties,
+    Rotation,
+    noise_floor,
+    path_covariances,
+)
+
+NEEDS_DF = ("aic", "aicc", "aic_train", "aic_train_dp")
+
+
+@dataclass(frozen=True)
+class BoostingFit:
+    """A fitted operator and the path that led to it.
+
+    B : (P, Qy) operator in the coordinates of the moments, blocks in the order of the predictors
+    mean_x, mean_y : (P,), (Qy,) training means; the fitted curve is mean_y + B' (x - mean_x)
+    path : indices of the blocks in the order visited, up to the returned state; steps : its length
+    trace : arrays over all steps walked: ``criterion``, ``sse_debiased``, ``sse_raw``, ``cv``, ``df``
+    min_eig_before : least eigenvalue of the training covariance before projection (nan: not looked at)
+    projected, null_model, hit_max_steps, diverged : flags
+    """
+
+    B: np.ndarray
+    mean_x: np.ndarray
+    mean_y: np.ndarray
+    path: tuple[int, ...]
+    steps: int
+    trace: dict[str, np.ndarray]
+    min_eig_before: float
+    projected: bool
+    null_model: bool
+    hit_max_steps: bool
+    diverged: bool
+
+
+def fit_boosting(
+    train: Moments,
+    half_a: Moments | None,
+    half_b: Moments | None,
+    groups: tuple[tuple[int, ...], ...],
+    penalties: Penalties,
+    options: BoostingOptions,
+    *,
+    floor: float | None = None,
+    response_noise: float = 0.0,
+    rng: np.random.Generator | None = None,
+) -> BoostingFit:
+    """Walk the boosting path and return the best state by the stopping criterion.
+
+    Parameters
+    ----------
+    train, half_a, half_b : Moments
+        Corrected moments of all training records and of their two disjoint halves, P = p Q coordinates; the
+        halves are needed unless ``options.crossfit`` is ``"none"``.
+    groups : tuple of tuples
+        Predictors of each base learner: a partition of 0..p-1.
+    penalties : Penalties
+        Same coordinates as the moments.
+    floor : float, optional
+        Scale of the eigenvalue floor before ``options.projection``; by default from the noise of the moments.
+    response_noise : float
+        s_y^2 of isotropic noise on Y that the debiased sums of squares leave out.
+    rng : numpy.random.Generator, optional
+        Needed by ``df="hutchinson"`` only.
+
+    Raises
+    ------
+    ValueError
+        For shapes that do not fit, missing halves, or groups that are no partition.
+    """
+    p, q = penalties.omega_x.shape[:2]
+    if train.G.shape != (p * q, p * q) or train.H.shape[1] != len(penalties.omega_y):
+        raise ValueError(
+            f"the moments have P = {len(train.G)} and Qy = {train.H.shape[1]}: the penalties expect "
+            f"P = {p * q} and Qy = {len(penalties.omega_y)}."
+        )
+    halves = [] if options.crossfit == "none" else [half_a, half_b]
+    if any(half is None for half in halves):
+        raise ValueError(f"crossfit is {options.crossfit!r}: give the moments of both halves.")
+    scale = noise_floor(train, q) if floor is None else floor
+    covariances, least, projected = path_covariances([train, *halves], options, scale)
+    rotation = Rotation(covariances[0], groups, penalties, options)
+    state = PathState(rotation, covariances, train, halves)
+    walk = _Walk(state, train, halves, options, response_noise, rng)
+    with np.errstate(over="ignore", invalid="ignore"):
+        best = walk.run()
+    if np.isnan(least):
+        least = float(np.linalg.eigvalsh(train.G)[0])
+    return BoostingFit(
+        B=rotation.operator(walk.best_coef),
+        mean_x=train.mean_x,
+        mean_y=train.mean_y,
+        path=tuple(walk.path[:best]),
+        steps=best,
+        trace={name: np.array(values) for name, values in walk.trace.items()},
+        min_eig_before=least,
+        projected=projected,
+        null_model=best == 0,
+        hit_max_steps=len(walk.path) == options.max_steps and not walk.stopped,
+        diverged=walk.diverged,
+    )
+
+
+def predict_curves(fit: BoostingFit, X: np.ndarray) -> np.ndarray:
+    """Fitted curves (N, Qy) of predictors X, shape (N, P) or (N, p, Q), in the coordinates of the fit.
+
+    Raises
+    ------
+    ValueError
+        When the number of coordinates differs from that of the fit.
+    """
+    flat = np.asarray(X, dtype=float).reshape(len(X), -1)
+    if flat.shape[1] != len(fit.B):
+        raise ValueError(
+            f"X has {flat.shape[1]} coordinates a record: the fit was made with {len(fit.B)}; use the same basis "
+            "and the same predictors."
+        )
+    return fit.mean_y + (flat - fit.mean_x) @ fit.B
+
+
+class _Walk:
+    """One walk along the path: candidates, scores, criterion, stopping."""
+
+    def __init__(
+        self,
+        state: PathState,
+        train: Moments,
+        halves: list[Moments],
+        options: BoostingOptions,
+        response_noise: float,
+        rng: np.random.Generator | None,
+    ) -> None:
+        self.state, self.train, self.halves, self.options = state, train, halves, options
+        self.response_noise = response_noise
+        rotation = state.rotation
+        self.noise = BlockMatrix(rotation.gram(train.noise), rotation.slices)
+        self.path: list[int] = []
+        self.trace: dict[str, list[float]] = {n: [] for n in ("criterion", "sse_debiased", "sse_raw", "cv", "df")}
+        self.best_coef = state.coef[FULL].copy()
+        self.stopped = self.diverged = False
+        self.df = None
+        if options.stop in NEEDS_DF:
+            arguments = (state.path_gram, state.raw_gram, rotation.shrink, rotation.slices)
+            if options.df == "exact":
+                self.df = ExactDf(*arguments)
+            elif rng is None:
+                raise ValueError("df is 'hutchinson' and rng is None: give a generator for the probes.")
+            else:
+                self.df = HutchinsonDf(*arguments, train.n, rng)
+
+    def run(self) -> int:
+        """Walk until the criterion stops it; return the number of steps of the returned state."""
+        options = self.options
+        lowest, best, steps = self._null_criterion(), 0, 0
+        while steps < options.max_steps:
+            targets, changes = self._candidates()
+            scores = self._scores(targets, changes)
+            if not np.all(np.isfinite(scores)):
+                self.diverged = True
+                break
+            block = int(np.argmin(scores))
+            criterion = self._step(block, targets, changes, float(scores[block]))
+            if not np.isfinite(criterion):
+                self.diverged = True
+                break
+            steps += 1
+            if criterion < lowest:
+                lowest, best = criterion, steps
+            if best == steps or options.stop == "cv_published":
+                self.best_coef = self.state.coef[FULL].copy()
+            if steps >= options.min_steps and steps - best >= options.patience:
+                self.stopped = True
+                break
+        return steps if options.stop == "cv_published" else best
+
+    def _candidates(self) -> tuple[np.ndarray, np.ndarray]:
+        """New block values and full-step changes of all blocks for every path, shapes (n_states, P, Qy)."""
+        state, update = self.state, self.options.update
+        count = len(state.coef)
+        gradient = state.grad[:count]
+        if update == "boost":
+            change = state.rotation.shrink * gradient
+            return state.coef + change, change
+        own = np.stack([state.path_blocks[i] @ state.coef[i] for i in range(count)])
+        target = state.rotation.shrink * (gradient + own)
+        return target, target - state.coef
+
+    def _scores(self, targets: np.ndarray, changes: np.ndarray) -> np.ndarray:
+        """Change of the validation loss if a block made its full step, per block; lowest wins."""
+        state = self.state
+        if not self.halves:
+            checks = [(FULL, state.path_blocks[FULL], state.grad[FULL])]
+        else:
+            checks = [
+                (1, state.check_blocks[0], state.grad[A_ON_B]),
+                (2, state.check_blocks[1], state.grad[B_ON_A]),
+            ]
+        total = np.zeros(len(state.rotation.starts))
+        for path, gram, gradient in checks:
+            change, target, current = changes[path], targets[path], state.coef[path]
+            terms = change * (gram @ change - 2 * gradient)
+            if self.options.score != "debiased":
+                terms = terms + change * (self.noise @ (change + 2 * current))
+            if self.options.score == "published":
+                terms = terms - target * (self.noise @ target)
+            total += np.add.reduceat(terms.sum(1), state.rotation.starts)
+        return total
+
+    def _step(self, block: int, targets: np.ndarray, changes: np.ndarray, score: float) -> float:
+        """Move one block of every path and return the criterion after (published: at) the step."""
+        options, state = self.options, self.state
+        rows = state.rotation.slices[block]
+        published = options.update == "published"
+        increment = (targets if published else changes)[:, rows]
+        if options.crossfit == "shared":
+            increment = np.broadcast_to(increment[FULL], increment.shape)
+        at_selection = self._partial_residual_loss(score) if options.stop == "cv_published" else 0.0
+        state.advance(block, increment, options.nu)
+        self.path.append(block)
+        df = self.df.advance(block, options.nu, options.update) if self.df else float("nan")
+        raw, debiased = self._training_sse()
+        cv = self._cross_validated()
+        own = (self.train.n - 1) * float(np.sum(increment[FULL] * self._own_noise(block, increment[FULL])))
+        criterion = at_selection if options.stop == "cv_published" else self._criterion(raw, debiased, cv, df, own)
+        values = {"criterion": criterion, "sse_debiased": debiased, "sse_raw": raw, "cv": cv, "df": df}
+        for name, value in values.items():
+            self.trace[name].append(value)
+        return criterion
+
+    def _own_noise(self, block: int, increment: np.ndarray) -> np.ndarray:
+        return self.noise.blocks[block] @ increment
+
+    def _criterion(self, raw: float, debiased: float, cv: float, df: float, own: float) -> float:
+        if self.options.stop == "cv":
+            return cv
+        if self.options.stop == "aic_train":
+            return self._information(raw, df)
+        if self.options.stop == "aic_train_dp":
+            return self._information(raw - own, df)
+        return self._information(raw if self.options.sse == "raw" else debiased, df)
+
+    def _information(self, sse: float, df: float) -> float:
+        """n Qy log(SSE / (n Qy)) + 2 df, with the small-sample factor for AICc; inf where it is undefined."""
+        cells = self.train.n * self.state.coef.shape[2]
+        if sse <= 0:
+            return float("inf")
+        factor = 1.0
+        if self.options.stop != "aic":
+            if cells - df - 1 <= 0:
+                return float("inf")
+            factor = cells / (cells - df - 1)
+        return float(cells * np.log(sse / cells) + 2 * df * factor)
+
+    def _null_criterion(self) -> float:
+        if self.options.stop == "cv_published":
+            return float("inf")
+        raw, debiased = self._training_sse()
+        return self._criterion(raw, debiased, self._cross_validated(), 0.0, 0.0)
+
+    def _noise_energy(self, coef: np.ndarray) -> float:
+        return float(np.sum(coef * (self.noise @ coef)))
+
+    def _training_sse(self) -> tuple[float, float]:
+        state, train = self.state, self.train
+        coef, response = state.coef[FULL], self.response_noise * len(train.K)
+        loss = np.trace(train.K) + response - np.sum(coef * (state.start[state.raw] + state.grad[state.raw]))
+        raw = (train.n - 1) * float(loss)
+        return raw, raw - (train.n - 1) * (self._noise_energy(coef) + response)
+
+    def _validation_losses(self, raw: bool) -> list[float]:
+        state, losses = self.state, []
+        for path, check, half in ((1, A_ON_B, 1), (2, B_ON_A, 0)):
+            coef = state.coef[path]
+            loss = np.trace(self.halves[half].K) - np.sum(coef * (state.start[check] + state.grad[check]))
+            noise = self._noise_energy(coef) + self.response_noise * len(self.train.K) if raw else 0.0
+            losses.append(float(loss) + noise)
+        return losses
+
+    def _cross_validated(self) -> float:
+        """Mean of the two validation losses per (n - 1), corrected for the noise unless ``sse`` is raw."""
+        return float(np.mean(self._validation_losses(self.options.sse == "raw"))) if self.halves else float("nan")
+
+    def _partial_residual_loss(self, score: float) -> float:
+        """The source's criterion: sum over halves of the winner's corrected partial-residual sum of squares."""
+        if self.options.score != "published":
+            return sum(self._validation_losses(self.options.score == "raw")) + score
+        return sum(self._validation_losses(True)) + score

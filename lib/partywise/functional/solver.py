@@ -1,0 +1,175 @@
+"""Penalised function-on-function equation: exact solution by simultaneous diagonalisation.
+
+    G B + lambda_s Ox B + lambda_t B Oy + lambda_st Ox B Oy = R
+
+With A = G + lambda_s Ox = L L' and L^{-1} (lambda_t I + lambda_st Ox) L^{-T} = U diag(kappa) U', W = L^{-T} U
+diagonalises the left factors (W'AW = I, W'(lambda_t I + lambda_st Ox)W = diag(kappa)) and Oy = V diag(theta) V'
+the right one, so B = W [(W'RV)_ab / (1 + kappa_a theta_b)] V'.  ``lambda_t I + lambda_st Ox`` is never factored:
+it may be singular.  Source: seed 000, "Penalized FoF with Sylvester/Kronecker Structure".
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+SYMMETRY_TOLERANCE = 1e-8
+
+
+def check_penalty(name: str, matrix: np.ndarray, size: int) -> np.ndarray:
+    """Return a (size, size) symmetric positive semidefinite penalty as float64, or raise a named error."""
+    matrix = np.asarray(matrix, dtype=float)
+    if matrix.shape != (size, size):
+        raise ValueError(f"{name} has shape {matrix.shape}: it must be ({size}, {size}).")
+    if not np.all(np.isfinite(matrix)):
+        raise ValueError(f"{name} holds non-finite values: give a finite penalty.")
+    scale = np.abs(matrix).max(initial=0.0)
+    if np.abs(matrix - matrix.T).max(initial=0.0) > SYMMETRY_TOLERANCE * scale:
+        raise ValueError(f"{name} is not symmetric: give (O + O') / 2 if that is what is meant.")
+    matrix = (matrix + matrix.T) / 2
+    least = np.linalg.eigvalsh(matrix)[0] if size else 0.0
+    if least < -SYMMETRY_TOLERANCE * scale:
+        raise ValueError(f"{name} is not positive semidefinite (least eigenvalue {least:.3g}): repair the penalty.")
+    return matrix
+
+
+def check_lambdas(lambda_s: float, lambda_t: float, lambda_st: float) -> tuple[float, float, float]:
+    """Return the three weights as floats, or raise a named error for a negative or non-finite one."""
+    for name, value in (("lambda_s", lambda_s), ("lambda_t", lambda_t), ("lambda_st", lambda_st)):
+        if not (np.isfinite(value) and value >= 0):
+            raise ValueError(f"{name} is {value}: a penalty weight must be finite and at least 0.")
+    return float(lambda_s), float(lambda_t), float(lambda_st)
+
+
+def spectral_scale(penalty: np.ndarray) -> np.ndarray:
+    """Penalty divided by its largest eigenvalue (a zero penalty stays zero)."""
+    norm = np.linalg.eigvalsh(penalty)[-1] if penalty.size else 0.0
+    return penalty / norm if norm > 0 else penalty
+
+
+def diagonalize(a: np.ndarray, mixed: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """W and kappa with W'AW = I and W' mixed W = diag(kappa); leading batch dimensions allowed.
+
+    Parameters
+    ----------
+    a : (..., q, q) array
+        Symmetric positive definite.
+    mixed : (..., q, q) array
+        lambda_t I + lambda_st Ox, symmetric positive semidefinite.
+
+    Raises
+    ------
+    numpy.linalg.LinAlgError
+        When ``a`` is not positive definite.
+    """
+    inverse = np.linalg.inv(np.linalg.cholesky(a))
+    transposed = np.swapaxes(inverse, -1, -2)
+    middle = inverse @ mixed @ transposed
+    kappa, u = np.linalg.eigh((middle + np.swapaxes(middle, -1, -2)) / 2)
+    return transposed @ u, np.maximum(kappa, 0.0)
+
+
+class PenalizedSolver:
+    """Factors the equation once; every further right-hand side costs two small products.
+
+    Parameters
+    ----------
+    G : (q, q) array
+        Symmetric; G + lambda_s omega_x must be positive definite.
+    omega_x, omega_y : (q, q) and (Qy, Qy) arrays
+        Symmetric positive semidefinite penalties.
+    lambdas : (lambda_s, lambda_t, lambda_st)
+        Non-negative weights; all may be zero.
+    """
+
+    def __init__(
+        self, G: np.ndarray, omega_x: np.ndarray, omega_y: np.ndarray, lambdas: tuple[float, float, float]
+    ) -> None:
+        lambda_s, lambda_t, lambda_st = check_lambdas(*lambdas)
+        G = np.asarray(G, dtype=float)
+        if G.ndim != 2 or G.shape[0] != G.shape[1]:
+            raise ValueError(f"G has shape {G.shape}: it must be square.")
+        if not np.all(np.isfinite(G)):
+            raise ValueError("G holds non-finite values: check the curves and the noise correction.")
+        omega_x = check_penalty("omega_x", omega_x, G.shape[0])
+        omega_y = check_penalty("omega_y", omega_y, np.asarray(omega_y).shape[0])
+        self.theta, self.V = np.linalg.eigh(omega_y)
+        try:
+            self.W, self.kappa = diagonalize(
+                (G + G.T) / 2 + lambda_s * omega_x, lambda_t * np.eye(G.shape[0]) + lambda_st * omega_x
+            )
+        except np.linalg.LinAlgError:
+            least = np.linalg.eigvalsh((G + G.T) / 2 + lambda_s * omega_x)[0]
+            raise ValueError(
+                f"G + lambda_s omega_x is not positive definite (least eigenvalue {least:.3g}): "
+                "project G or raise lambda_s."
+            ) from None
+
+    def solve(self, R: np.ndarray) -> np.ndarray:
+        """B for a right-hand side R, both of shape (q, Qy)."""
+        R = np.asarray(R, dtype=float)
+        if R.shape != (self.W.shape[0], self.V.shape[0]):
+            raise ValueError(f"R has shape {R.shape}: it must be ({self.W.shape[0]}, {self.V.shape[0]}).")
+        rotated = self.W.T @ R @ self.V
+        return self.W @ (rotated / (1 + self.kappa[:, None] * self.theta[None, :])) @ self.V.T
+
+
+def solve_penalized(
+    G: np.ndarray,
+    R: np.ndarray,
+    omega_x: np.ndarray,
+    omega_y: np.ndarray,
+    lambda_s: float,
+    lambda_t: float,
+    lambda_st: float,
+) -> np.ndarray:
+    """Solve G B + lambda_s Ox B + lambda_t B Oy + lambda_st Ox B Oy = R exactly.
+
+    Parameters
+    ----------
+    G : (q, q) array
+        Second moments of the predictors (corrected for noise).
+    R : (q, Qy) array
+        Cross moments with the response.
+    omega_x, omega_y : arrays
+        Penalties, symmetric positive semidefinite, shapes (q, q) and (Qy, Qy).
+    lambda_s, lambda_t, lambda_st : float
+        Non-negative weights.
+
+    Returns
+    -------
+    (q, Qy) array
+
+    Raises
+    ------
+    ValueError
+        For wrong shapes, non-finite values, invalid penalties or weights, or an indefinite G + lambda_s Ox.
+    """
+    return PenalizedSolver(G, omega_x, omega_y, (lambda_s, lambda_t, lambda_st)).solve(R)
+
+
+def solve_kronecker(
+    G: np.ndarray,
+    R: np.ndarray,
+    omega_x: np.ndarray,
+    omega_y: np.ndarray,
+    lambdas: tuple[float, float, float],
+    h_ridge: float = 1e-10,
+) -> np.ndarray:
+    """The published solver: one dense (q Qy, q Qy) system, factored anew at every call.
+
+    Source: seed 000, ``solve_penalized_fof``: vec is by columns, a tiny ridge on the diagonal, Cholesky, and a
+    general solve where Cholesky fails.  Costs O(q^3 Qy^3); kept as an option, an oracle and a benchmark.
+    """
+    lambda_s, lambda_t, lambda_st = check_lambdas(*lambdas)
+    q, qy = R.shape
+    left, right = np.eye(q), np.eye(qy)
+    system = np.kron(right, G + lambda_s * omega_x) + lambda_t * np.kron(omega_y, left)
+    system += lambda_st * np.kron(omega_y, omega_x)
+    system[np.diag_indices(q * qy)] += h_ridge
+    vec = R.ravel(order="F")
+    try:
+        factor = np.linalg.cholesky(system)
+        solution = np.linalg.solve(factor.T, np.linalg.solve(factor, vec))
+    except np.linalg.LinAlgError:
+        solution = np.linalg.solve(system, vec)
+    return solution.reshape((q, qy), order="F")
