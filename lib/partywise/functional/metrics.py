@@ -1,0 +1,80 @@
+"""Held-out errors, selection quality and formula bytes; undefined values are NaN in the cube, never zero."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .data import Estimate, FunctionalData
+from .membership import attack_metrics, rank_auc
+
+GRID = 101
+
+
+def metrics(estimate: Estimate, data: FunctionalData, train: np.ndarray, spec: Any) -> dict[str, Any]:
+    """All scalars of one cell, on the records outside ``train`` (on all records when none is held out)."""
+    test = ~train if not train.all() else train
+    X, Y = data.X[test], data.Y[test]
+    predicted = estimate.predict(X)
+    risk = _risk(Y, predicted)
+    risk_mean = _risk(Y, np.broadcast_to(data.Y[train].mean(0), Y.shape))
+    scalars: dict[str, Any] = {
+        "il2": risk,
+        "ril2": risk / _risk(Y, np.zeros_like(Y)),
+        "relative_error": risk / risk_mean,
+        "worse_than_mean": bool(risk > risk_mean),
+    }
+    if estimate.released is not None:
+        scalars["ril2_released"] = _risk(Y, estimate.predict(estimate.released[test])) / _risk(Y, np.zeros_like(Y))
+    if data.has_truth:
+        truth = Y - (X.reshape(len(X), -1) @ data.operators.reshape(-1, Y.shape[1]))
+        risk_truth = float(np.mean(np.sum(truth**2, axis=1)))
+        scalars["excess"] = (risk - risk_truth) / (risk_mean - risk_truth) if risk_mean > risk_truth else None
+        scalars |= selection(estimate, data)
+    scalars |= grid_errors(Y, predicted, data) | estimate.numbers
+    scalars["n_selected"] = int(estimate.selected.sum())
+    if len(data.reference_X):
+        scalars |= attack_metrics(estimate, data, train)
+    return scalars
+
+
+def _risk(Y: np.ndarray, predicted: np.ndarray) -> float:
+    return float(np.mean(np.sum((Y - predicted) ** 2, axis=1)))
+
+
+def grid_errors(Y: np.ndarray, predicted: np.ndarray, data: FunctionalData) -> dict[str, float | None]:
+    """Pointwise errors of curves given by orthonormal coordinates, on a public grid of 101 points."""
+    basis = data.basis_y.build()
+    values = basis.evaluate(np.linspace(*data.basis_y.domain, GRID)) @ basis.inverse_root
+    y, fitted = Y @ values.T, predicted @ values.T
+    error = np.abs(y - fitted)
+    scale, span = np.abs(y) + np.abs(fitted), float(y.max() - y.min())
+    nonzero = y != 0
+    rmse = float(np.sqrt(np.mean(error**2)))
+    return {
+        "rmse": rmse,
+        "nrmse": rmse / span if span > 0 else None,
+        "wmape": float(error.sum() / np.abs(y).sum()) if nonzero.any() else None,
+        "smape": float(np.mean(2 * error / np.where(scale > 0, scale, 1.0))),
+        "mape": float(np.mean(error[nonzero] / np.abs(y[nonzero]))) if nonzero.any() else None,
+        "mape_left_out": float(1 - nonzero.mean()),
+    }
+
+
+def selection(estimate: Estimate, data: FunctionalData) -> dict[str, float | None]:
+    """Sensitivity and specificity of the touched predictors and of their importance ||B_j||^2."""
+    active = np.asarray(data.active, dtype=bool)
+    importance = np.sum(estimate.operators**2, axis=(1, 2))
+    large = importance >= 0.05 * importance.max() if importance.max() > 0 else np.zeros_like(active)
+    return {
+        "sensitivity": _share(estimate.selected[active]),
+        "specificity": _share(~estimate.selected[~active]),
+        "sensitivity_importance": _share(large[active]),
+        "specificity_importance": _share(~large[~active]),
+        "auc_importance": rank_auc(importance[active], importance[~active]),
+    }
+
+
+def _share(flags: np.ndarray) -> float | None:
+    return float(flags.mean()) if flags.size else None

@@ -1,0 +1,183 @@
+"""Protocol: release noisy second moments instead of curves (trust model ``central``).
+
+The parties' clipped curves meet only inside a secure aggregation that adds the noise itself: assumed here, not
+simulated.  Each disjoint chunk of records is released once, so a person pays once (parallel composition over
+chunks); training sets are sums of chunks.  Composition of the three releases of a chunk: rho is shared among S_zz,
+S_zy and the mean.
+
+S_zz is released as its isometric vector (diagonal, sqrt(2) times the upper triangle): its sensitivity is the
+Frobenius one, sqrt(2) S_tot^2, and off-diagonal entries get half the variance of noise that is iid on the triangle.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..parties import Party
+from ..privacy.calibration import gdp_mu, rho_from_mu
+from ..privacy.mechanisms import Gaussian
+from ..privacy.sensitivity import Bounded, clip_curves, cross_moment, record_sum, second_moment
+from ..wire import Channel, Cipher, Clear
+from .boosting import BoostingFit, fit_boosting
+from .communication import formula_bytes
+from .coordinates import Coordinates, make_coordinates
+from .data import Estimate
+from .moments import Moments, Sums, corrected_moments
+from .protocol_options import MomentsOptions
+from .releases import active_estimate, active_groups
+
+AGGREGATOR = "aggregator"
+NOBODY = "no single party"
+PARTS = ("zz", "zy", "mean")
+
+
+def local_clip(party: Party, coordinates: Coordinates, radius: np.ndarray) -> np.ndarray:
+    """The party's curves in working coordinates, each clipped to its public radius: (N, m, q)."""
+    curves = coordinates.predictors(party.block["X"])
+    clipped = [clip_curves(curves[:, i], coordinates.gram, radius[j])[0] for i, j in enumerate(party.columns)]
+    return np.stack(clipped, axis=1)
+
+
+def server_sums(
+    z: np.ndarray, y: np.ndarray, radius: float, response_radius: float, stratum: str
+) -> dict[str, Bounded]:
+    """Sums over the records of a chunk inside the secure aggregation, with their sensitivities under replace-one.
+
+    S_zz: sqrt(2) S_tot^2 as isometric vector; S_zy: 2 S_tot S_y; the mean: 2 S_tot.
+    """
+    whole = second_moment(z, radius, stratum=stratum)
+    return {
+        "zz": Bounded(to_vector(np.asarray(whole.value)), whole.certificate, stratum),
+        "zy": cross_moment(z, y, radius, response_radius, stratum=stratum),
+        "mean": record_sum(z, radius, stratum=stratum),
+    }
+
+
+@dataclass(frozen=True)
+class NoisySums:
+    """Released sums of one chunk and the noise sd of each part."""
+
+    sums: Sums
+    sd: dict[str, float]
+
+
+def to_vector(matrix: np.ndarray) -> np.ndarray:
+    """Isometric vector of a symmetric matrix: diagonal, then sqrt(2) times the upper triangle."""
+    upper = np.triu_indices(len(matrix), 1)
+    return np.concatenate([np.diagonal(matrix), np.sqrt(2) * matrix[upper]])
+
+
+def to_matrix(vector: np.ndarray, size: int) -> np.ndarray:
+    """Inverse of :func:`to_vector`."""
+    matrix = np.zeros((size, size))
+    upper = np.triu_indices(size, 1)
+    matrix[upper] = vector[size:] / np.sqrt(2)
+    matrix += matrix.T
+    matrix[np.diag_indices(size)] = vector[:size]
+    return matrix
+
+
+def active_moments(chunks: list[NoisySums], noise_mean: float) -> Moments:
+    """Second moments of a union of chunks; the noise of the mean is taken out of S_zz."""
+    total = sum((c.sums for c in chunks[1:]), chunks[0].sums)
+    size = len(total.x)
+    # n mean mean' carries noise_mean / n I, which S_zz = (xx - n mean mean') / (n - 1) subtracts.
+    correction = -noise_mean * len(chunks) / total.n / (total.n - 1) * np.eye(size)
+    return corrected_moments(total, correction)
+
+
+def active_floor(chunks: list[NoisySums], q: int) -> float:
+    """Scale of the error of a released covariance entry, times sqrt(q): the unit of the eigenvalue floor."""
+    n = sum(c.sums.n for c in chunks)
+    variance = sum(c.sd["zz"] ** 2 for c in chunks) / 2
+    return float(np.sqrt(variance) / (n - 1) * np.sqrt(q))
+
+
+def active_boost(
+    chunks: list[list[NoisySums]],
+    coordinates: Coordinates,
+    groups: tuple[tuple[int, ...], ...],
+    options: MomentsOptions,
+    rng: np.random.Generator,
+) -> BoostingFit:
+    """Boosting on the released moments of the two halves."""
+    q = len(coordinates.gram)
+    variance = chunks[0][0].sd["mean"] ** 2
+    both = chunks[0] + chunks[1]
+    a, b, train = (active_moments(part, variance) for part in (chunks[0], chunks[1], both))
+    floor = active_floor(both, q)
+    return fit_boosting(train, a, b, groups, coordinates.penalties, options, floor=floor, rng=rng)
+
+
+def fit(
+    parties: list[Party],
+    channel: Channel,
+    *,
+    epsilon: float,
+    fold: Any,
+    rng_for: Callable[..., np.random.Generator],
+    spec: Any,
+) -> Estimate:
+    """Clip, aggregate each chunk with noise, boost on the sums; the operators go back to their parties.
+
+    The active party's response is clipped to the public S_y; its own second moments stay with it.
+    """
+    options, public, delta = spec.options, spec.public, spec.study.delta
+    active, owners = parties[0], parties[1:]
+    coordinates = make_coordinates(
+        public,
+        len(public.radius),
+        directions=options.directions,
+        penalty=options.penalty,
+        penalty_scale=options.penalty_scale,
+    )
+    q, p = len(coordinates.gram), len(public.radius)
+    radius = np.full(p, options.radius_value) if options.radius_value is not None else public.radius
+    total = float(np.sqrt(np.sum(radius**2)))
+    response_radius = options.response_radius or public.response_radius
+    Y = clip_curves(active.block["Y"], np.eye(active.block["Y"].shape[1]), response_radius)[0]
+    Z = np.empty((len(Y), p, q))
+    for party in owners:
+        share = Cipher(local_clip(party, coordinates, radius), key_holder=NOBODY)
+        Z[:, list(party.columns)] = channel.send(party.name, AGGREGATOR, "curves in shares", share).value
+    Y = channel.send(active.name, AGGREGATOR, "response in shares", Cipher(Y, key_holder=NOBODY)).value
+    flat = Z.reshape(len(Y), -1)
+    rho = float(rho_from_mu(gdp_mu(epsilon, delta)))
+    plan = [[(fold.chunk(f, h), (f, h)) for f in fold.training_folds] for h in (0, 1)]
+    chunks: list[list[NoisySums]] = []
+    for half in plan:
+        noisy = []
+        for rows, where in half:
+            bounded = server_sums(flat[rows], Y[rows], total, response_radius, stratum=f"chunk {where[0]}/{where[1]}")
+            values, sd = {}, {}
+            for part, share in zip(PARTS, options.shares, strict=True):
+                sd[part] = bounded[part].certificate.value / np.sqrt(2 * share * rho)
+                mechanism = Gaussian(sigma=sd[part])
+                name = f"{part} of chunk {'/'.join(map(str, where))}"
+                release = mechanism(
+                    bounded[part],
+                    rng_for("moments", part, *where),
+                    owner=AGGREGATOR,
+                    release_id=name,
+                    trust_model="central",
+                )
+                values[part] = channel.send(AGGREGATOR, active.name, name, release)
+            y = Y[rows]
+            sums = Sums(
+                float(rows.sum()), values["mean"], y.sum(0), to_matrix(values["zz"], p * q), values["zy"], y.T @ y
+            )
+            noisy.append(NoisySums(sums, sd))
+        chunks.append(noisy)
+    groups = active_groups([party.columns for party in owners], options.learner)
+    boosted = active_boost(chunks, coordinates, groups, options, rng_for("probes"))
+    sizes = [len(party.columns) for party in owners]
+    formulas = formula_bytes(sizes, int(fold.train.sum()), len(Y), q, Y.shape[1], 2 * fold.n_folds)
+    estimate = active_estimate(boosted, coordinates, groups, epsilon, radius=float(radius.mean()), **formulas)
+    for party in owners:
+        block = estimate.operators[list(party.columns)]
+        channel.send(active.name, party.name, "operators", Clear(block, units=("label",), owner=active.name))
+    return estimate

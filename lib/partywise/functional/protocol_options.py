@@ -1,0 +1,192 @@
+"""Options of the protocols of the functional studies; standard library only, checked before any job starts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .options import BoostingOptions, at_least, one_of, positive
+
+
+@dataclass(frozen=True)
+class LocalOptions(BoostingOptions):
+    """Released curves and boosting on them: certified defaults.
+
+    learner : ``predictor`` or ``party`` (one base learner for each, or one joint block a party)
+    noise : ``local`` (every curve is clipped and noised before it leaves its party) or ``none``
+    s : noise sd per coordinate, one number or one for each predictor
+    s_mode : ``fixed``; ``sqrt_j`` (s times sqrt of the number of parties); ``calibrated`` (to the target epsilon of
+        the grid, or to ``rho_total`` where that is given)
+    calibration : ``exact`` (one Gaussian, mu) or ``classic`` (the source's formula, predictor by predictor)
+    radius : ``public``, ``dp_quantile`` (charged ``radius_rho`` a predictor), ``quantile`` (the source's 95 %
+        quantile of the data: not private)
+    radius_value : public radius instead of that of the case
+    geometry : noise on orthonormal coordinates, or N(0, s^2 M) on coefficients (``gram``, as published)
+    coordinates, penalty_scale : ``raw`` coefficients and ``none`` are the source's
+    penalty : ``second_derivative`` or ``none``
+    directions : keep only this many of the smoothest directions of a curve before clipping
+    release : ``once`` a replicate, or anew for every fit (``per_fit``, as published)
+    sy, y_radius : noise sd and public clipping radius of the response (0: the response is used as it is, and the
+        operators that go back are ``Clear`` for the unit ``label``)
+    claim : the epsilon that is claimed: ``exact`` for one Gaussian, or the ``source``'s rho + 2 sqrt(rho log 1/delta)
+    """
+
+    learner: str = "predictor"
+    noise: str = "local"
+    s: float | tuple[float, ...] = 0.5
+    s_mode: str = "fixed"
+    rho_total: float | None = None
+    calibration: str = "exact"
+    radius: str = "public"
+    radius_value: float | None = None
+    radius_rho: float = 0.01
+    geometry: str = "orthonormal"
+    coordinates: str = "orthonormal"
+    penalty: str = "second_derivative"
+    penalty_scale: str = "spectral"
+    directions: int | None = None
+    release: str = "once"
+    sy: float = 0.0
+    y_radius: float | None = None
+    claim: str = "exact"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        one_of("learner", self.learner, ("predictor", "party", "joint"))
+        one_of("noise", self.noise, ("local", "none"))
+        one_of("s_mode", self.s_mode, ("fixed", "sqrt_j", "calibrated"))
+        one_of("calibration", self.calibration, ("exact", "classic"))
+        one_of("radius", self.radius, ("public", "dp_quantile", "quantile"))
+        one_of("geometry", self.geometry, ("orthonormal", "gram"))
+        one_of("coordinates", self.coordinates, ("orthonormal", "raw"))
+        one_of("penalty", self.penalty, ("second_derivative", "none"))
+        one_of("penalty_scale", self.penalty_scale, ("spectral", "none"))
+        one_of("release", self.release, ("once", "per_fit"))
+        one_of("claim", self.claim, ("exact", "source"))
+        for value in self.s if isinstance(self.s, tuple) else (self.s,):
+            at_least(s=(value, 0))
+        for name in ("rho_total", "radius_value", "directions", "y_radius"):
+            value = getattr(self, name)
+            if value is not None:
+                positive(**{name: value})
+        at_least(sy=(self.sy, 0))
+        if self.sy > 0 and (self.y_radius is None or self.coordinates == "raw"):
+            raise ValueError(
+                f"sy is {self.sy}: a noisy response needs its public clipping radius y_radius, and orthonormal coordinates."
+            )
+        positive(radius_rho=self.radius_rho)
+        if self.rho_total is not None and (self.s_mode != "calibrated" or self.calibration != "exact"):
+            raise ValueError(f"rho_total is {self.rho_total}: it needs s_mode 'calibrated' and calibration 'exact'.")
+        if self.coordinates == "raw" and self.directions is not None:
+            raise ValueError(f"directions is {self.directions}: it needs coordinates 'orthonormal'.")
+
+    @property
+    def uses_epsilon(self) -> bool:
+        """Whether the noise is set by the target epsilon of the grid."""
+        return self.noise == "local" and self.s_mode == "calibrated" and self.rho_total is None
+
+
+@dataclass(frozen=True)
+class PublishedOptions(LocalOptions):
+    """The defaults of the source, step by step (seed 000 and the settings of its runner).
+
+    ``update`` stays ``boost``: the partial-residual increment of the text diverges with the number of visits and
+    is offered as the counter-example ``update: published``.
+    """
+
+    stop: str = "cv_published"
+    score: str = "published"
+    crossfit: str = "shared"
+    stabiliser: str = "published"
+    df: str = "hutchinson"
+    lambda_s: float = 0.05
+    lambda_t: float = 0.05
+    max_steps: int = 30
+    min_steps: int = 10
+    s: float | tuple[float, ...] = 0.2
+    calibration: str = "classic"
+    radius: str = "quantile"
+    geometry: str = "gram"
+    coordinates: str = "raw"
+    penalty_scale: str = "none"
+    release: str = "per_fit"
+    claim: str = "source"
+
+
+@dataclass(frozen=True)
+class RoundwiseOptions(LocalOptions):
+    """Comparator: every party re-releases its curves in each of ``max_steps`` rounds, at s sqrt(max_steps).
+
+    memory : ``last`` uses the newest round only, ``mean`` the average of all rounds so far.
+    """
+
+    memory: str = "mean"
+    max_steps: int = 30
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        one_of("memory", self.memory, ("last", "mean"))
+        if self.geometry != "orthonormal" or self.noise != "local":
+            raise ValueError("geometry and noise: the round-wise comparator needs 'orthonormal' and 'local'.")
+        if self.radius == "dp_quantile":
+            raise ValueError("radius is 'dp_quantile': the round-wise comparator takes 'public' or 'quantile'.")
+        if self.sy > 0 or self.learner == "joint" or self.release == "per_fit":
+            raise ValueError("sy, learner 'joint' and release 'per_fit' have no meaning in the round-wise comparator.")
+        certified = ("cv", "debiased", "boost", "debiased", "own", "project")
+        if (self.stop, self.sse, self.update, self.score, self.crossfit, self.stabiliser) != certified:
+            raise ValueError(
+                "stop, sse, update, score, crossfit, stabiliser: the round-wise comparator has the defaults."
+            )
+
+
+@dataclass(frozen=True)
+class MomentsOptions(BoostingOptions):
+    """Released second moments (trust model ``central``): noise once for each disjoint chunk of records.
+
+    shares : parts of rho for S_zz, S_zy and the mean; response_radius : public clip S_y of the response
+    (None: that of the case).  Each fold x half chunk is noised once: parallel composition, no cost per fold.
+    """
+
+    learner: str = "predictor"
+    projection: float = 3.0
+    shares: tuple[float, ...] = (0.50, 0.48, 0.02)
+    radius_value: float | None = None
+    response_radius: float | None = None
+    penalty: str = "second_derivative"
+    penalty_scale: str = "spectral"
+    directions: int | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        one_of("learner", self.learner, ("predictor", "party"))
+        one_of("penalty", self.penalty, ("second_derivative", "none"))
+        one_of("penalty_scale", self.penalty_scale, ("spectral", "none"))
+        if len(self.shares) != 3 or min(self.shares) <= 0 or abs(sum(self.shares) - 1) > 1e-9:
+            raise ValueError(f"shares is {self.shares}: give three positive parts of rho that sum to 1.")
+        for name in ("radius_value", "response_radius", "directions"):
+            value = getattr(self, name)
+            if value is not None:
+                positive(**{name: value})
+
+    uses_epsilon = True
+
+
+@dataclass(frozen=True)
+class CentralOptions(LocalOptions):
+    """Central fit: one joint penalised operator on all released curves instead of a boosting path."""
+
+    learner: str = "joint"
+
+
+@dataclass(frozen=True)
+class BaselineOptions:
+    """Non-private reference: ``mean`` curve, pooled ``least_squares``, or the true operators (``oracle``)."""
+
+    kind: str = "mean"
+    lambda_s: float = 1e-3
+    lambda_t: float = 1e-3
+
+    def __post_init__(self) -> None:
+        one_of("kind", self.kind, ("mean", "least_squares", "oracle"))
+        at_least(lambda_s=(self.lambda_s, 0), lambda_t=(self.lambda_t, 0))
+
+    uses_epsilon = False

