@@ -54,7 +54,7 @@ def noise_levels(options: LocalOptions, radius: np.ndarray, n_parties: int, epsi
     charged = p * options.radius_rho if options.radius == "dp_quantile" else 0.0
     if rho <= charged:
         raise ValueError(
-            f"rho is {rho:.4g} and the radii of {p} predictors cost {charged:.4g}: raise the budget or lower radius_rho."
+            f"rho is {rho:.4g} and the radii of {p} predictors cost {charged:.4g}: raise it or lower radius_rho."
         )
     return np.full(p, np.sqrt(2 * np.sum(radius**2) / (rho - charged)))
 

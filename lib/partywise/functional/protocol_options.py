@@ -71,7 +71,7 @@ class LocalOptions(BoostingOptions):
         at_least(sy=(self.sy, 0))
         if self.sy > 0 and (self.y_radius is None or self.coordinates == "raw"):
             raise ValueError(
-                f"sy is {self.sy}: a noisy response needs its public clipping radius y_radius, and orthonormal coordinates."
+                f"sy is {self.sy}: a noisy response needs a public y_radius and coordinates 'orthonormal'."
             )
         positive(radius_rho=self.radius_rho)
         if self.rho_total is not None and (self.s_mode != "calibrated" or self.calibration != "exact"):
