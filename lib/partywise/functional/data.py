@@ -45,7 +45,7 @@ class FunctionalData:
     operators : (p, Qx, Qy) truth, or shape (0, Qx, Qy) where it is unknown; active : (p,) or (0,) bool
     predictor_names : (p,) str; natural_party : (p,) str, empty strings where the split is made by J
     reference_X, reference_Y : further data sets (R, N, ...) for the reference models of the membership attack
-    record_names : (N,) str; y_scale, y_offset, y_unit, t_unit : response = offset + scale * value, for people
+    record_names : (N,) str; y_scale, y_offset : response in its own unit = y_offset + y_scale * value
     """
 
     X: np.ndarray
@@ -65,9 +65,6 @@ class FunctionalData:
     reference_Y: np.ndarray = field(default_factory=lambda: np.zeros(0))
     y_scale: float = 1.0
     y_offset: float = 0.0
-    y_unit: str = "1"
-    y_name: str = "response"
-    t_unit: str = "1"
 
     def __post_init__(self) -> None:
         if not (np.all(np.isfinite(self.X)) and np.all(np.isfinite(self.Y))):

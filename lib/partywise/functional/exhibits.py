@@ -19,7 +19,7 @@ def exhibits(
     """Named arrays with their own dimensions.
 
     operator : (predictor_shown, s_grid, t_grid), kernels beta_j(s, t) of four predictors on a regular grid
-    predictor_shown_index : which predictors; curve_observed, curve_predicted : (record_shown, curve_grid)
+    predictor_shown_index : which predictors; curve_observed, curve_predicted : (record_shown, curve_grid), in the unit of the response
     record_label : date as yyyymmdd for day curves, else the number of the record
     """
     shown = _predictors(data)
@@ -29,11 +29,12 @@ def exhibits(
     curves = by.evaluate(np.linspace(*data.basis_y.domain, CURVE_GRID)) @ by.inverse_root
     test = np.flatnonzero(~train) if not train.all() else np.arange(len(train))
     records = test[np.linspace(0, len(test) - 1, SHOWN + 2).astype(int)[1:-1]]
+    predicted = estimate.predict(data.X[records])
     return {
         "operator": (("predictor_shown", "s_grid", "t_grid"), s @ estimate.operators[shown] @ t.T),
         "predictor_shown_index": (("predictor_shown",), shown.astype(float)),
-        "curve_observed": (("record_shown", "curve_grid"), data.Y[records] @ curves.T),
-        "curve_predicted": (("record_shown", "curve_grid"), estimate.predict(data.X[records]) @ curves.T),
+        "curve_observed": (("record_shown", "curve_grid"), data.y_offset + data.y_scale * data.Y[records] @ curves.T),
+        "curve_predicted": (("record_shown", "curve_grid"), data.y_offset + data.y_scale * predicted @ curves.T),
         "record_label": (("record_shown",), np.array([_label(data.record_names[i], i) for i in records])),
     }
 

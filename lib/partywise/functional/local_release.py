@@ -142,7 +142,7 @@ def fit(
         Y = response.value
     groups = active_groups([party.columns for party in owners], options.learner)
     fitted = active_fit(received, Y, fold, groups, options, rng_for("probes"))
-    claimed = claimed_epsilon(options, radius, s, len(owners), spec.study.delta)
+    claimed = claimed_epsilon(options, radius, s, len(owners), epsilon, spec.study.delta)
     sizes = [len(party.columns) for party in owners]
     formulas = formula_bytes(sizes, int(fold.train.sum()), len(Y), Z.shape[2], Y.shape[1], 2 * fold.n_folds)
     numbers = received.numbers() | formulas

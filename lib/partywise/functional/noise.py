@@ -59,12 +59,16 @@ def noise_levels(options: LocalOptions, radius: np.ndarray, n_parties: int, epsi
     return np.full(p, np.sqrt(2 * np.sum(radius**2) / (rho - charged)))
 
 
-def claimed_epsilon(options: LocalOptions, radius: np.ndarray, s: np.ndarray, n_parties: int, delta: float) -> float:
-    """What the method claims: rho_j = (2 S_j)^2 / (2 s_j^2), summed over predictors, turned into an epsilon.
+def claimed_epsilon(
+    options: LocalOptions, radius: np.ndarray, s: np.ndarray, n_parties: int, epsilon: float, delta: float
+) -> float:
+    """What the method claims: its target where the noise was calibrated to one; else rho_j = (2 S_j)^2 / (2 s_j^2), summed over predictors, turned into an epsilon.
 
     ``claim: source`` uses rho + 2 sqrt(rho log 1/delta) (seed 000, "Calibrating DP"); ``exact`` one Gaussian.
     With ``sqrt_j`` the source says that the total is held constant, so its claim is that at the unscaled s.
     """
+    if options.uses_epsilon:
+        return epsilon
     held = options.s_mode == "sqrt_j" and options.claim == "source"
     base = s / np.sqrt(n_parties) if held else s
     if np.any(base <= 0):

@@ -171,7 +171,7 @@ def fit(
     numbers = formula_bytes(sizes, n_train, len(response), q, response.shape[1], 2 * fold.n_folds)
     numbers |= {"radius": float(radius.mean()), "noise_sd": float(np.sqrt(np.mean(s**2)))}
     final = total / rounds if options.memory == "mean" else latest
-    estimate = active_result(booster, final, claimed_epsilon(options, radius, s, len(owners), delta), numbers)
+    estimate = active_result(booster, final, claimed_epsilon(options, radius, s, len(owners), epsilon, delta), numbers)
     for party in owners:
         block = estimate.operators[list(party.columns)]
         channel.send(active.name, party.name, "operators", Clear(block, units=("label",), owner=active.name))

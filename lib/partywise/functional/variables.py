@@ -39,4 +39,9 @@ VARIABLES: dict[str, tuple[str, str]] = {
     "attack_auc_calibrated": ("membership attack calibrated by reference models: area under the ROC curve", "1"),
     "attack_tpr": ("membership attack: true-positive rate at 1 % false positives, calibrated score", "1"),
     "attack_balanced_accuracy": ("membership attack: best balanced accuracy, calibrated score", "1"),
+    "operator": ("kernel beta_j(s, t) of four predictors, one fit of each method", "1"),
+    "predictor_shown_index": ("number of the predictor shown", "1"),
+    "curve_observed": ("held-out response curves, smoothed, in the unit of the response", "1"),
+    "curve_predicted": ("their predictions from clean predictors", "1"),
+    "record_label": ("date of the record as yyyymmdd, or its number", "1"),
 }

@@ -98,7 +98,7 @@ STUDY = Study(
     sources={
         "simulated": Source(SimulatedSettings, Lazy(_CURVES + "simulated")),
         "beijing": Source(BeijingSettings, Lazy(_CURVES + "beijing"), resources=("beijing_pm25",)),
-        "nyc": Source(NycSettings, Lazy(_CURVES + "nyc"), resources=("nycflights13",)),
+        "nyc": Source(NycSettings, Lazy(_CURVES + "nyc"), resources=("nyc_flights",)),
     },
     methods={
         "boosting": Protocol(LocalOptions, Lazy("partywise.functional.local_release:fit")),
@@ -115,17 +115,14 @@ STUDY = Study(
     exhibits=Lazy("partywise.functional.exhibits:exhibits"),
     variables=VARIABLES,
     figures={
-        name: Lazy(f"{_FIGURES}functional_boosting:{name}")
-        for name in (
-            "error_by_parties",
-            "claims_about_parties",
-            "error_by_epsilon",
-            "claimed_and_certified",
-            "bytes_by_parties",
-            "selection_quality",
-            "real_curves",
-            "operators",
-        )
+        "error_by_parties": Lazy(_FIGURES + "parties:error_by_parties"),
+        "claims_about_parties": Lazy(_FIGURES + "parties:claims_about_parties"),
+        "bytes_by_parties": Lazy(_FIGURES + "parties:bytes_by_parties"),
+        "selection_quality": Lazy(_FIGURES + "parties:selection_quality"),
+        "error_by_epsilon": Lazy(_FIGURES + "privacy:error_by_epsilon"),
+        "claimed_and_certified": Lazy(_FIGURES + "privacy:claimed_and_certified"),
+        "real_curves": Lazy(_FIGURES + "curves:real_curves"),
+        "operators": Lazy(_FIGURES + "curves:operators"),
     },
     check=check,
     summary=("excess", "relative_error", "sensitivity", "specificity", "published_mib"),

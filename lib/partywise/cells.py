@@ -1,0 +1,226 @@
+"""The two kinds of job that compute: replicates of data, and blocks of cells.  No result depends on the blocks."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .errors import DataMissing
+from .folds import Fold
+from .plan import Plan
+from .privacy.event import Event
+from .randomness import stream
+from .study import MethodSpec
+from .wire import Channel
+
+Rng = Callable[..., np.random.Generator]
+
+STATUS = ("not_in_design", "ok", "not_converged", "diverged")
+
+# Scalars of every cell of every study: long_name, units.
+COMMON: dict[str, tuple[str, str]] = {
+    "epsilon_claimed": ("epsilon by the source's own formula", "1"),
+    "epsilon_certified": ("epsilon that the ledger certifies for the worst view, inf where nothing is proved", "1"),
+    "epsilon_certified_part": ("epsilon of the certified rows alone, for the worst view", "1"),
+    "eps_simple": ("rho + 2 sqrt(rho log(1/delta)) of the worst view", "1"),
+    "mu_total": ("composed Gaussian-DP parameter of the worst view", "1"),
+    "rho_total": ("composed zCDP parameter of the worst view", "1"),
+    "delta": ("delta of every epsilon", "1"),
+    "n_releases": ("releases that count for the worst view", "1"),
+    "certified": ("1 if every release that counts is proved", "1"),
+    "view_worst": ("colluding parties that learn most", "1"),
+    "unit": ("what changes between neighbouring data sets", "1"),
+    "relation": ("neighbouring relation", "1"),
+    "trust_model": ("who is trusted with raw values, over the releases that count", "1"),
+    "sampler": ("random source of the noise", "1"),
+    "bytes_measured": ("bytes of all messages as serialised", "byte"),
+    "ledger_sha256": ("end of the hash chain of the ledger of this cell", "1"),
+}
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One fit: where it stands in the cube, its numbers, and what it released and sent.
+
+    coords : case, method, replicate, parties, fold, epsilon
+    scalars : name -> float, int, bool, str or None, with ``status``
+    exhibits : name -> (dims, array); empty but for replicate 0 and fold 0
+    ledger : its releases in order; names : everyone on its channel
+    wire : rows of its transcript, for replicate 0 and fold 0 only
+    """
+
+    coords: Mapping[str, Any]
+    scalars: Mapping[str, Any]
+    exhibits: Mapping[str, tuple[tuple[str, ...], np.ndarray]]
+    ledger: tuple[Event, ...]
+    names: tuple[str, ...]
+    wire: list[dict[str, Any]]
+
+
+def generate(plan: Plan, case: str, replicates: Iterable[int], resources: Path | str) -> dict[int, Any]:
+    """Data of some replicates of a case.
+
+    Randomness lives at (study, case, "data", replicate, ...), so every method, party count and epsilon sees the
+    same data; with ``shared=True`` it lives at (study, case, "data", "shared", ...).
+    """
+    chosen = plan.cases[case]
+
+    def addressed(replicate: int) -> Rng:
+        def rng_for(*names: str | int, shared: bool = False) -> np.random.Generator:
+            where = "shared" if shared else replicate
+            return stream(plan.root_seed, plan.study.name, case, "data", where, *names)
+
+        return rng_for
+
+    return {r: chosen.source.generate(chosen.settings, plan.spec, addressed(r), Path(resources)) for r in replicates}
+
+
+def save_data(path: Path | str, data: Mapping[int, Any]) -> None:
+    """Write replicates as ``r{replicate}/{field}`` of one npz file, atomically."""
+    arrays = {f"r{r}/{f.name}": np.asarray(getattr(item, f.name)) for r, item in data.items() for f in fields(item)}
+    save_npz(path, arrays)
+
+
+def load_data(path: Path | str, cls: type, replicate: int) -> Any:
+    """One replicate from a data file.
+
+    Raises
+    ------
+    DataMissing
+        When the file is absent, broken or has no such replicate.
+    """
+    head = f"r{replicate}/"
+    try:
+        with np.load(path, allow_pickle=False) as stored:
+            names = [name for name in stored.files if name.startswith(head)]
+            arrays = {name.removeprefix(head): stored[name] for name in names}
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
+        raise DataMissing(f"data file {path} cannot be read ({error}): delete it and run again.") from None
+    if not arrays:
+        raise DataMissing(f"data file {path} has no replicate {replicate}: delete it and run again.")
+    return cls(**{name: value.item() if value.ndim == 0 else value for name, value in arrays.items()})
+
+
+def save_npz(path: Path | str, arrays: Mapping[str, np.ndarray]) -> None:
+    """Write an npz file in one step: readers see the whole file or none."""
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.part")
+    try:
+        with temporary.open("wb") as handle:
+            np.savez(handle, allow_pickle=False, **arrays)  # type: ignore[arg-type]
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def run(
+    plan: Plan,
+    case: str,
+    method: str,
+    n_parties: int,
+    replicates: Iterable[int],
+    folds: Iterable[int],
+    data_file: Path | str,
+) -> list[Cell]:
+    """Fit and judge a block of cells: replicates x folds x the epsilon slots of the method.
+
+    Raises
+    ------
+    RuntimeError
+        Naming the cell (study, case, method, replicate, parties, fold, epsilon) and the reason.
+    """
+    folds = tuple(folds)
+    cells = []
+    for replicate in replicates:
+        data = load_data(data_file, plan.study.data.target, replicate)
+        job = _Block(plan, case, method, n_parties, replicate, data)
+        for fold in folds:
+            cells += [job.cell(fold, epsilon) for epsilon in plan.epsilons(case, method)]
+    return cells
+
+
+class _Block:
+    """The cells that share one replicate, party count and method."""
+
+    def __init__(self, plan: Plan, case: str, method: str, n_parties: int, replicate: int, data: Any) -> None:
+        self.plan, self.study, self.case = plan, plan.study, plan.cases[case]
+        self.method, self.replicate, self.n_parties, self.data = plan.methods[method], replicate, n_parties, data
+        with self._named(fold="any", epsilon="any"):
+            self.parties = self.study.split(data, n_parties, plan.spec, self.case.settings)
+            self.of = self._folds()
+        self.spec = MethodSpec(self.method.options, plan.spec, self.case.settings, data.public())
+
+    def _named(self, **where: Any) -> _CellErrors:
+        coords = {"case": self.case.name, "method": self.method.label, "replicate": self.replicate}
+        return _CellErrors({"study": self.study.name, **coords, "parties": self.n_parties, **where})
+
+    def _folds(self) -> np.ndarray:
+        if self.study.folds is not None:
+            return self.study.folds(self.data, self.case.folds, self.case.settings)
+        n = len(getattr(self.data, fields(self.data)[0].name))
+        return np.arange(n) * self.case.folds // n
+
+    def rng_for(self, *names: str | int) -> np.random.Generator:
+        """Noise depends on the replicate, never on method, parties, fold or epsilon, unless the names say so."""
+        return stream(self.plan.root_seed, self.study.name, self.case.name, "noise", self.replicate, *names)
+
+    def cell(self, held_out: int, epsilon: float) -> Cell:
+        """One fit with everything that is reported about it."""
+        with self._named(fold=held_out, epsilon=epsilon):
+            channel = Channel(self.parties, self.method.protocol.extra)
+            fold = Fold(self.of, held_out, self.case.folds)
+            estimate = self.method.protocol.fit(
+                self.parties, channel, epsilon=epsilon, fold=fold, rng_for=self.rng_for, spec=self.spec
+            )
+            scalars = dict(self.study.metrics(estimate, self.data, fold.train, self.spec))
+            scalars |= self._privacy(channel) | {"epsilon_claimed": float(estimate.epsilon_claimed)}
+            first = self.replicate == 0 and held_out == 0
+            exhibits = {}
+            if first and self.study.exhibits is not None:
+                exhibits = dict(self.study.exhibits(estimate, self.data, fold.train, self.spec))
+            self._described([*scalars, *exhibits])
+            scalars["status"] = _status(scalars)
+        coords = {"case": self.case.name, "method": self.method.label, "replicate": self.replicate}
+        coords |= {"parties": self.n_parties, "fold": held_out, "epsilon": epsilon}
+        wire = channel.transcript() if first else []
+        return Cell(coords, scalars, exhibits, channel.ledger.rows, channel.names, wire)
+
+    def _privacy(self, channel: Channel) -> dict[str, Any]:
+        spec = self.plan.spec
+        total = channel.ledger.worst_total(channel.names, spec.unit, spec.delta)
+        return asdict(total) | {
+            "bytes_measured": channel.bytes_total,
+            "ledger_sha256": channel.ledger.digest,
+        }
+
+    def _described(self, names: Iterable[str]) -> None:
+        for name in names:
+            if name not in self.study.variables and name not in COMMON and name != "status":
+                raise ValueError(f"{name} is reported and not among the variables of study {self.study.name}: add it.")
+
+
+def _status(scalars: Mapping[str, Any]) -> str:
+    status = scalars.get("status") or ("diverged" if scalars.get("diverged") else "ok")
+    if status not in STATUS[1:]:
+        raise ValueError(f"status is {status!r}: it must be one of {', '.join(STATUS[1:])}.")
+    return status
+
+
+class _CellErrors:
+    """Any error inside becomes one that names the cell; the reason stays its cause."""
+
+    def __init__(self, where: Mapping[str, Any]) -> None:
+        self.where = ", ".join(f"{key} {value}" for key, value in where.items())
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: type | None, error: BaseException | None, trace: Any) -> None:
+        if isinstance(error, Exception):
+            raise RuntimeError(f"cell ({self.where}) failed: {type(error).__name__}: {error}") from error

@@ -1,0 +1,204 @@
+"""Curves of one record each on a regular grid: the table that every loader returns, and what loaders share."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import NoReturn
+
+import numpy as np
+
+from partywise.errors import DataMissing
+
+
+@dataclass(frozen=True)
+class Scale:
+    """A public change of scale: value here = (value in ``unit`` - offset) / scale.
+
+    The two constants come from the meaning of the variable (a standard, a physical or reporting range), never
+    from the sample: constants taken from the data would be a release of their own.
+    """
+
+    unit: str
+    offset: float
+    scale: float
+    because: str
+
+    def apply(self, values: np.ndarray) -> np.ndarray:
+        """From ``unit`` to the scale of the table."""
+        return (np.asarray(values, dtype=float) - self.offset) / self.scale
+
+    def undo(self, values: np.ndarray) -> np.ndarray:
+        """From the scale of the table to ``unit``."""
+        return np.asarray(values, dtype=float) * self.scale + self.offset
+
+
+@dataclass(frozen=True)
+class CurveTable:
+    """N records, each with one response curve and p predictor curves, on public scales.
+
+    Attributes
+    ----------
+    hours : (T_y,) float
+        Where ``y`` is given, in hours: the middle of each hour of the clock.
+    hours_x : (T_x,) float
+        The same for ``x``.
+    domain, domain_x : (float, float)
+        Start and end of the two grids, in hours.
+    y : (N, T_y) float
+        Response, dimensionless: ``y_scale.undo`` gives it in ``y_scale.unit``.
+    x : (N, p, T_x) float
+        Predictors, dimensionless, scaled one by one by ``x_scales``.
+    y_scale : Scale
+    x_scales : tuple of p Scale
+    y_party : str
+        Who holds the response.
+    predictor_names, party_names : (p,) str
+        Predictors and who holds each.
+    block : (N,) int
+        Records of one block depend on each other and are to be held out together: fold = block modulo folds.
+    dates : (N,) str
+        YYYY-MM-DD.
+    sha256 : dict
+        File name -> SHA-256 of the file that was read.
+    notes : tuple of str
+        What a reader of a figure has to know.
+    """
+
+    hours: np.ndarray
+    hours_x: np.ndarray
+    domain: tuple[float, float]
+    domain_x: tuple[float, float]
+    y: np.ndarray
+    x: np.ndarray
+    y_scale: Scale
+    x_scales: tuple[Scale, ...]
+    y_party: str
+    predictor_names: np.ndarray
+    party_names: np.ndarray
+    block: np.ndarray
+    dates: np.ndarray
+    sha256: dict[str, str]
+    notes: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        n, p = self.x.shape[:2]
+        require(self.y.shape == (n, self.hours.size), f"y has shape {self.y.shape}, x {self.x.shape}")
+        require(self.x.shape[2] == self.hours_x.size, f"x has shape {self.x.shape}, {self.hours_x.size} hours")
+        for name, size in (("predictor_names", p), ("party_names", p), ("block", n), ("dates", n)):
+            require(getattr(self, name).shape == (size,), f"{name} has {len(getattr(self, name))} entries, not {size}")
+        require(len(self.x_scales) == p, f"x_scales has {len(self.x_scales)} entries, not {p}")
+        require(bool(np.isfinite(self.y).all() and np.isfinite(self.x).all()), "a curve has a value that is not finite")
+
+
+def require(holds: bool, check: str) -> None:
+    """Raise ``DataMissing`` with the name of the check that failed, unless it holds."""
+    if not holds:
+        fail(check)
+
+
+def fail(check: str) -> NoReturn:
+    """Raise ``DataMissing`` with the name of the check that failed."""
+    raise DataMissing(
+        f"the data are not as described: {check}; delete the data set's folder and run again to fetch the pinned files."
+    )
+
+
+def read_columns(content: bytes, names: Sequence[str], file: str) -> dict[str, list[str]]:
+    """The named columns of a CSV file as lists of text.
+
+    Raises
+    ------
+    DataMissing
+        When the text is not UTF-8, a column is absent or a row has another number of fields than the header.
+    """
+    try:
+        rows = csv.reader(io.StringIO(content.decode(), newline=""))
+        header = next(rows, [])
+        body = list(rows)
+    except (UnicodeDecodeError, csv.Error):
+        raise DataMissing(f"{file} cannot be read as CSV text: delete it and run again to fetch it.") from None
+    absent = [name for name in names if name not in header]
+    require(not absent, f"{file} has no column {', '.join(absent)}")
+    require(all(len(row) == len(header) for row in body), f"a row of {file} has not the {len(header)} header fields")
+    return {name: [row[place] for row in body] for name, place in ((name, header.index(name)) for name in names)}
+
+
+def to_numbers(texts: Sequence[str], column: str) -> np.ndarray:
+    """Text to float; ``NA`` and empty become NaN, anything else that is no number raises ``DataMissing``."""
+    try:
+        return np.array(["nan" if text in ("NA", "") else text for text in texts], dtype=float)
+    except ValueError as error:
+        raise DataMissing(f"column {column} is not numeric ({error}): fetch the pinned file.") from None
+
+
+def fill_gaps(values: np.ndarray, longest: int, *, start_of_longer: bool = False) -> np.ndarray:
+    """Fill missing values on the straight line between the measured neighbours.
+
+    Parameters
+    ----------
+    values : (T,) float
+        A series on a regular grid, NaN where missing.  A gap at either end of the series has one neighbour only and
+        stays.
+    longest : int
+        Longest gap that is filled, in grid steps.
+    start_of_longer : bool
+        Fill also the first ``longest`` values of longer gaps.
+
+    Returns
+    -------
+    (T,) float
+        A new array.
+    """
+    values = np.array(values, dtype=float)
+    known = np.flatnonzero(~np.isnan(values))
+    for left, right in pairwise(known.tolist()):
+        gap = right - left - 1
+        if gap and (gap <= longest or start_of_longer):
+            places = left + np.arange(1, min(gap, longest) + 1)
+            values[places] = np.interp(places, [left, right], values[[left, right]])
+    return values
+
+
+def smooth_curves(values: np.ndarray, basis_values: np.ndarray, penalty: np.ndarray, weight: float) -> np.ndarray:
+    """Basis coefficients of curves given on a grid: argmin_c sum_t (v_t - sum_q B_tq c_q)^2 + weight c' P c.
+
+    Parameters
+    ----------
+    values : (..., T) float
+        Curves on the grid.
+    basis_values : (T, Q) float
+        B, each basis function at the grid points.
+    penalty : (Q, Q) float
+        P, symmetric positive semi-definite, such as the integrals of products of second derivatives.
+    weight : float
+        Not negative; 0 is the least-squares projection and needs T >= Q.
+
+    Returns
+    -------
+    (..., Q) float
+
+    Raises
+    ------
+    ValueError
+        When the shapes disagree, the weight is negative, or grid and penalty do not determine the coefficients.
+    """
+    values, basis_values = np.asarray(values, dtype=float), np.asarray(basis_values, dtype=float)
+    points, functions = basis_values.shape
+    if values.shape[-1:] != (points,):
+        raise ValueError(f"values has shape {values.shape}: its last axis must be the {points} rows of basis_values.")
+    if np.shape(penalty) != (functions, functions):
+        raise ValueError(f"penalty has shape {np.shape(penalty)}: it must be ({functions}, {functions}).")
+    if not (np.isfinite(weight) and weight >= 0):
+        raise ValueError(f"weight is {weight!r}: it must be a finite number that is not negative.")
+    normal = basis_values.T @ basis_values + weight * np.asarray(penalty, dtype=float)
+    spectrum = np.linalg.eigvalsh(normal)
+    if not spectrum[0] > 1e-12 * spectrum[-1]:
+        raise ValueError(
+            f"{points} grid points do not determine {functions} coefficients at weight {weight}: use fewer basis "
+            "functions or a larger weight."
+        )
+    return np.linalg.solve(normal, basis_values.T @ values.reshape(-1, points).T).T.reshape(*values.shape[:-1], -1)

@@ -1,0 +1,100 @@
+"""One look for all figures: a colour and a marker for each kind of method, readable in greyscale."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import matplotlib as mpl
+
+mpl.use("Agg")
+import matplotlib.pyplot as plt
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+# Okabe and Ito's palette: distinguishable with the common colour vision deficiencies.
+BLACK, ORANGE, SKY, GREEN = "#000000", "#E69F00", "#56B4E9", "#009E73"
+YELLOW, BLUE, RED, PURPLE, GREY = "#F0E442", "#0072B2", "#D55E00", "#CC79A7", "#7F7F7F"
+
+SETTINGS = {
+    "font.size": 9,
+    "axes.titlesize": 9.5,
+    "axes.labelsize": 9,
+    "legend.fontsize": 8,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.color": "#DDDDDD",
+    "grid.linewidth": 0.6,
+    "lines.linewidth": 1.5,
+    "lines.markersize": 5,
+    "legend.frameon": False,
+    "figure.dpi": 110,
+    "savefig.dpi": 200,
+    "svg.fonttype": "path",
+}
+
+
+@dataclass(frozen=True)
+class Look:
+    """How one method is drawn, in every figure."""
+
+    label: str
+    color: str
+    marker: str
+    line: str = "-"
+
+
+LOOKS = {
+    "mean_curve": Look("mean curve", GREY, "_", ":"),
+    "least_squares": Look("least squares, pooled, no privacy", GREY, "x", "--"),
+    "oracle": Look("true operators", BLACK, "*", ":"),
+    "predictor_none": Look("no noise", BLACK, "o"),
+    "predictor_fixed": Look("local noise s = 0.5", RED, "s"),
+    "predictor_sqrt_j": Look("local noise s = 0.2 √J", BLUE, "^"),
+    "predictor_rho": Look("local noise at ρ = 4000", GREEN, "D", "--"),
+    "party_none": Look("no noise", BLACK, "o"),
+    "party_fixed": Look("local noise s = 0.5", RED, "s"),
+    "party_sqrt_j": Look("local noise s = 0.2 √J", BLUE, "^"),
+    "party_rho": Look("local noise at ρ = 4000", GREEN, "D", "--"),
+    "local": Look("released curves (local)", RED, "s"),
+    "moments": Look("released moments (central)", PURPLE, "v"),
+    "roundwise_last": Look("noise every round, newest", SKY, "<", "--"),
+    "roundwise_mean": Look("noise every round, averaged", BLUE, ">", "-."),
+    "published": Look("as published", ORANGE, "P", "-."),
+    "published_noise": Look("published noise N(0, s²M)", ORANGE, "P"),
+    "corrected_noise": Look("corrected noise N(0, s²M⁻¹)", GREEN, "D"),
+}
+SPARE = [ORANGE, SKY, GREEN, BLUE, RED, PURPLE, GREY]
+
+
+def look(method: str) -> Look:
+    """The look of a method; labels outside the list get a spare colour by their name, the same in every figure."""
+    if method in LOOKS:
+        return LOOKS[method]
+    index = sum(method.encode())
+    return Look(method.replace("_", " "), SPARE[index % len(SPARE)], "osD^vP<>"[index % 8])
+
+
+def panels(rows: int, columns: int, width: float, height: float, **options) -> tuple[Figure, list[Axes]]:
+    """A figure of rows x columns panels in the common style; ``width`` and ``height`` of one panel in inches."""
+    mpl.rcParams.update(SETTINGS)
+    size = (width * columns, height * rows)
+    figure, axes = plt.subplots(rows, columns, figsize=size, squeeze=False, layout="constrained", **options)
+    return figure, list(axes.ravel())
+
+
+def legend_below(figure: Figure, axes: list[Axes], columns: int = 4) -> None:
+    """One legend for all panels, below them, without repetitions."""
+    entries: dict[str, object] = {}
+    for ax in axes:
+        for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
+            entries.setdefault(label, handle)
+    figure.legend(entries.values(), entries.keys(), loc="outside lower center", ncols=columns)
+
+
+def empty(reason: str) -> Figure:
+    """A figure that says why there is nothing to show in this configuration."""
+    figure, (ax,) = panels(1, 1, 6, 1.2)
+    ax.set_axis_off()
+    ax.text(0.5, 0.5, reason, ha="center", va="center", wrap=True, transform=ax.transAxes)
+    return figure

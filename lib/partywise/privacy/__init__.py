@@ -1,0 +1,1 @@
+"""Sensitivity, calibrated noise, accounting and audits; import the modules directly (this file stays light)."""

@@ -1,0 +1,355 @@
+"""Closed forms between noise and (epsilon, delta) for Gaussian noise and for zero-concentrated DP.
+
+Notation: Phi and phi are the normal distribution function and density, R(x) = (1 - Phi(x)) / phi(x) is the Mills
+ratio. With x = epsilon/mu - mu/2 the privacy profile of a mu-Gaussian-DP mechanism (Balle and Wang 2018, theorem 8;
+Dong, Roth and Su 2022, corollary 2.13) is
+
+    delta = Phi(mu/2 - epsilon/mu) - e^epsilon Phi(-mu/2 - epsilon/mu)
+          = phi(x) [R(x) - R(x + mu)],
+
+because phi(x) = e^epsilon phi(x + mu). The second form overflows nowhere and keeps its digits in the deep tail, where
+the first subtracts two nearly equal numbers. Every result is rounded towards more noise or a larger epsilon.
+"""
+
+import math
+import warnings
+from collections.abc import Iterable
+
+import numpy as np
+from scipy.special import ndtri
+
+from partywise.errors import CertificationError
+from partywise.privacy.profile import hazard, log_delta, mu_at, slope_in_mu, solve_monotone, zcdp_bound
+
+__all__ = [
+    "analytic_gaussian_sigma",
+    "classic_gaussian_sigma",
+    "compose_mu",
+    "gaussian_delta",
+    "gaussian_epsilon",
+    "gdp_mu",
+    "mu_from_rho",
+    "rho_from_mu",
+    "simple_zcdp_epsilon",
+    "zcdp_epsilon",
+    "zcdp_rho",
+]
+
+# Relative margin by which a root is moved to the safe side: about a hundred times its numerical error.
+MARGIN = 1e-13
+# A standardised threshold beyond which every double-precision delta has underflowed; it keeps 0 * inf away.
+FAR = 1e150
+
+
+def gaussian_delta(mu, epsilon):
+    """Least delta at which a mu-Gaussian-DP mechanism is (epsilon, delta)-DP.
+
+    Parameters
+    ----------
+    mu, epsilon : float or ndarray
+        Non-negative, infinity allowed; arrays broadcast.
+
+    Returns
+    -------
+    float or ndarray
+        Phi(mu/2 - epsilon/mu) - e^epsilon Phi(-mu/2 - epsilon/mu); 0 if ``mu = 0`` or ``epsilon = inf``, otherwise 1
+        if ``mu = inf``. Accurate to about 1e-12 (relative) wherever the result is a normal double.
+
+    Raises
+    ------
+    ValueError
+        If an argument is negative or NaN.
+    """
+    mu, epsilon = _broadcast(_non_negative("mu", mu, infinite=True), _non_negative("epsilon", epsilon, infinite=True))
+    delta = np.where((mu == 0) | (epsilon == np.inf), 0.0, 1.0)
+    inner = (mu > 0) & (mu < np.inf) & (epsilon < np.inf)
+    m, e = mu[inner], epsilon[inner]
+    with np.errstate(over="ignore"):
+        delta[inner] = np.exp(log_delta(m, np.clip(e / m - m / 2, -FAR, FAR)))
+    return _plain(delta)
+
+
+def gaussian_epsilon(mu, delta):
+    """Least epsilon >= 0 at which a mu-Gaussian-DP mechanism is (epsilon, delta)-DP, rounded up.
+
+    Parameters
+    ----------
+    mu : float or ndarray
+        Non-negative, infinity allowed.
+    delta : float or ndarray
+        In [0, 1); arrays broadcast.
+
+    Returns
+    -------
+    float or ndarray
+        0 if ``mu = 0`` or ``delta >= 2 Phi(mu/2) - 1``; inf if ``mu = inf`` or if ``delta = 0 < mu``.
+
+    Raises
+    ------
+    ValueError
+        If ``mu`` is negative or NaN or ``delta`` lies outside [0, 1).
+    """
+    mu, delta = _broadcast(_non_negative("mu", mu, infinite=True), _probability("delta", delta))
+    epsilon = np.where(mu == 0, 0.0, np.inf)
+    inner = (mu > 0) & (mu < np.inf) & (delta > 0)
+    m, log_target = mu[inner], np.log(delta[inner])
+    # The root is sought in x = epsilon/mu - mu/2; delta <= Phi(-x) bounds it from above.
+    low, high = -m / 2, np.maximum(-ndtri(delta[inner]), -m / 2)
+    x = solve_monotone(lambda t: (log_delta(m, t) - log_target, -m * hazard(m, t)), low, high, decreasing=True)
+    eps = m * (x + m / 2)
+    eps += MARGIN * (eps + m)
+    epsilon[inner] = np.where(log_delta(m, low) <= log_target, 0.0, eps)
+    return _plain(epsilon)
+
+
+def gdp_mu(epsilon, delta):
+    """Greatest mu at which a mu-Gaussian-DP mechanism is (epsilon, delta)-DP, rounded down.
+
+    Parameters
+    ----------
+    epsilon : float or ndarray
+        Non-negative, infinity allowed.
+    delta : float or ndarray
+        In [0, 1); arrays broadcast.
+
+    Returns
+    -------
+    float or ndarray
+        inf if ``epsilon = inf``, otherwise 0 if ``delta = 0``.
+
+    Raises
+    ------
+    ValueError
+        If ``epsilon`` is negative or NaN or ``delta`` lies outside [0, 1).
+    """
+    epsilon, delta = _broadcast(_non_negative("epsilon", epsilon, infinite=True), _probability("delta", delta))
+    mu = np.where(epsilon == np.inf, np.inf, 0.0)
+    inner = (epsilon < np.inf) & (delta > 0)
+    e, d = epsilon[inner], delta[inner]
+    log_target = np.log(d)
+    quantile, at_zero = -ndtri(d), 2 * ndtri((1 + d) / 2)
+    # delta <= Phi(-x) bounds mu from below; mu(0, delta) + sqrt(2 epsilon) + ... is doubled until it is above.
+    low = np.maximum(at_zero, mu_at(e, quantile))
+    high = 2 * low
+    while np.any(short := log_delta(high, e / high - high / 2) < log_target):
+        high[short] *= 2
+    found = solve_monotone(lambda m: slope_in_mu(m, e, log_target), low, high, decreasing=False)
+    mu[inner] = found * (1 - MARGIN)
+    return _plain(mu)
+
+
+def analytic_gaussian_sigma(epsilon, delta, sensitivity):
+    """Least noise standard deviation that makes a Gaussian release (epsilon, delta)-DP (Balle and Wang 2018).
+
+    Parameters
+    ----------
+    epsilon : float or ndarray
+        Non-negative, infinity allowed (no noise).
+    delta : float or ndarray
+        In (0, 1).
+    sensitivity : float or ndarray
+        l2 sensitivity under the declared relation, finite and non-negative; arrays broadcast.
+
+    Returns
+    -------
+    float or ndarray
+        ``sensitivity / gdp_mu(epsilon, delta)``; 0 if the sensitivity is 0.
+
+    Raises
+    ------
+    ValueError
+        If ``delta = 0`` (no Gaussian noise suffices) or an argument is out of range.
+    """
+    _positive_delta(delta)
+    return _plain(_non_negative("sensitivity", sensitivity) / np.asarray(gdp_mu(epsilon, delta)))
+
+
+def classic_gaussian_sigma(epsilon, delta, sensitivity, *, allow_uncertified: bool = False):
+    """Textbook noise ``sensitivity sqrt(2 log(1.25/delta)) / epsilon``, kept to reproduce sources.
+
+    Its proof covers ``epsilon < 1``; from there on it still holds for a while (with more noise than needed) and
+    then it fails. Where it fails is computed from the exact delta, never tabulated.
+
+    Parameters
+    ----------
+    epsilon, delta, sensitivity : float or ndarray
+        ``epsilon > 0`` finite, ``0 < delta < 1``, ``sensitivity >= 0`` finite; arrays broadcast.
+    allow_uncertified : bool
+        Return the formula's value whatever its real delta is, silently: the caller labels it as published.
+
+    Returns
+    -------
+    float or ndarray
+        The published standard deviation.
+
+    Warns
+    -----
+    UserWarning
+        From ``epsilon >= 1``, unless ``allow_uncertified``.
+
+    Raises
+    ------
+    CertificationError
+        If the real delta exceeds ``delta``, unless ``allow_uncertified``.
+    ValueError
+        If an argument is out of range.
+    """
+    _positive_delta(delta)
+    eps, dlt, sens = _broadcast(
+        _non_negative("epsilon", epsilon), _probability("delta", delta), _non_negative("sensitivity", sensitivity)
+    )
+    if np.any(eps == 0):
+        raise ValueError(f"epsilon={epsilon!r} must be positive: the classic formula divides by it.")
+    multiplier = np.sqrt(2 * np.log(1.25 / dlt)) / eps
+    if not allow_uncertified:
+        real = np.asarray(gaussian_delta(1 / multiplier, eps))
+        if np.any(bad := real > dlt):
+            raise CertificationError(
+                f"the classic Gaussian formula at epsilon={eps[bad].flat[0]:g}, delta={dlt[bad].flat[0]:g} has a real "
+                f"delta of {real[bad].flat[0]:.3g}; use analytic_gaussian_sigma, or allow_uncertified=True to "
+                "reproduce a source."
+            )
+        if np.any(eps >= 1):
+            warnings.warn(
+                f"the classic Gaussian formula is proved for epsilon < 1 only, got {epsilon!r}; "
+                "use analytic_gaussian_sigma.",
+                UserWarning,
+                stacklevel=2,
+            )
+    return _plain(sens * multiplier)
+
+
+def zcdp_epsilon(rho, delta):
+    """Epsilon of rho-zCDP by the conversion of Canonne, Kamath and Steinke (2020, proposition 12), rounded up.
+
+    Parameters
+    ----------
+    rho : float or ndarray
+        Non-negative, infinity allowed.
+    delta : float or ndarray
+        In [0, 1); arrays broadcast.
+
+    Returns
+    -------
+    float or ndarray
+        min over alpha > 1 of ``rho alpha + log(1/(alpha delta))/(alpha - 1) + log(1 - 1/alpha)``, at least 0; 0 if
+        ``rho = 0``; inf if ``rho = inf`` or if ``delta = 0 < rho``.
+
+    Raises
+    ------
+    ValueError
+        If ``rho`` is negative or NaN or ``delta`` lies outside [0, 1).
+    """
+    rho, delta = _broadcast(_non_negative("rho", rho, infinite=True), _probability("delta", delta))
+    epsilon = np.where(rho == 0, 0.0, np.inf)
+    inner = (rho > 0) & (rho < np.inf) & (delta > 0)
+    value, order = zcdp_bound(rho[inner], -np.log(delta[inner]))
+    epsilon[inner] = np.maximum(value + MARGIN * (np.abs(value) + rho[inner] * order), 0.0)
+    return _plain(epsilon)
+
+
+def zcdp_rho(epsilon, delta):
+    """Greatest rho with ``zcdp_epsilon(rho, delta) <= epsilon``, rounded down.
+
+    Parameters
+    ----------
+    epsilon : float or ndarray
+        Non-negative, infinity allowed.
+    delta : float or ndarray
+        In [0, 1); arrays broadcast.
+
+    Returns
+    -------
+    float or ndarray
+        inf if ``epsilon = inf``, otherwise 0 if ``delta = 0``.
+
+    Raises
+    ------
+    ValueError
+        If ``epsilon`` is negative or NaN or ``delta`` lies outside [0, 1).
+    """
+    epsilon, delta = _broadcast(_non_negative("epsilon", epsilon, infinite=True), _probability("delta", delta))
+    rho = np.where(epsilon == np.inf, np.inf, 0.0)
+    inner = (epsilon < np.inf) & (delta > 0)
+    e, log_inverse = epsilon[inner], -np.log(delta[inner])
+    # The simple bound starts below the root; epsilon(rho) is concave with slope alpha, so Newton stays below it.
+    r = (e / (np.sqrt(log_inverse + e) + np.sqrt(log_inverse))) ** 2
+    done = np.zeros(r.shape, dtype=bool)
+    for _ in range(60):
+        value, order = zcdp_bound(r, log_inverse)
+        step = np.where(done, 0.0, (e - value) / order)
+        r = np.maximum(r + step, 0.0)
+        done |= np.abs(step) <= 1e-15 * r
+        if np.all(done):
+            break
+    rho[inner] = r * (1 - 10 * MARGIN)
+    return _plain(rho)
+
+
+def simple_zcdp_epsilon(rho, delta):
+    """Epsilon of rho-zCDP by the simple conversion ``rho + 2 sqrt(rho log(1/delta))`` (Bun and Steinke 2016).
+
+    Parameters
+    ----------
+    rho, delta : float or ndarray
+        As in `zcdp_epsilon`, which is never larger.
+
+    Returns
+    -------
+    float or ndarray
+        The bound; 0 if ``rho = 0``, inf if ``delta = 0 < rho``.
+
+    Raises
+    ------
+    ValueError
+        If ``rho`` is negative or NaN or ``delta`` lies outside [0, 1).
+    """
+    rho, delta = _broadcast(_non_negative("rho", rho, infinite=True), _probability("delta", delta))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        bound = rho + 2 * np.sqrt(rho * -np.log(delta))
+    return _plain(np.where(rho == 0, 0.0, bound))
+
+
+def rho_from_mu(mu):
+    """zCDP parameter ``mu^2 / 2`` of a mu-Gaussian-DP Gaussian release (float or ndarray, non-negative)."""
+    return _plain(_non_negative("mu", mu, infinite=True) ** 2 / 2)
+
+
+def mu_from_rho(rho):
+    """Gaussian-DP parameter ``sqrt(2 rho)`` of a release known to be Gaussian; no other law with that rho has it."""
+    return _plain(np.sqrt(2 * _non_negative("rho", rho, infinite=True)))
+
+
+def compose_mu(mus: Iterable[float]) -> float:
+    """Gaussian-DP parameter ``sqrt(sum mu^2)`` of releases made one after another, adaptively or not; empty: 0."""
+    values = _non_negative("mus", list(mus), infinite=True)
+    return math.sqrt(math.fsum((values * values).tolist()))
+
+
+def _non_negative(name: str, value, *, infinite: bool = False) -> np.ndarray:
+    array = np.asarray(value, dtype=float)
+    if np.any(~(array >= 0)) or (not infinite and np.any(np.isinf(array))):
+        kind = "non-negative" if infinite else "non-negative and finite"
+        raise ValueError(f"{name}={value!r} must be {kind}.")
+    return array
+
+
+def _probability(name: str, value) -> np.ndarray:
+    array = np.asarray(value, dtype=float)
+    if np.any(~((array >= 0) & (array < 1))):
+        raise ValueError(f"{name}={value!r} must lie in [0, 1).")
+    return array
+
+
+def _positive_delta(delta) -> None:
+    if np.any(_probability("delta", delta) == 0):
+        raise ValueError(f"delta={delta!r} must be positive: no finite Gaussian noise gives delta = 0.")
+
+
+def _broadcast(*arrays: np.ndarray) -> list[np.ndarray]:
+    return [np.array(array) for array in np.broadcast_arrays(*arrays)]
+
+
+def _plain(array: np.ndarray):
+    """A Python float for a scalar question, an array otherwise."""
+    return float(array) if np.ndim(array) == 0 else array

@@ -1,0 +1,208 @@
+"""What one release costs, and for whom: the event a mechanism writes and the table that turns it into a cost."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+from partywise.errors import CertificationError
+
+__all__ = ["Event", "clear_event"]
+
+UNITS = ("row", "label", "features", "user")
+QUESTIONS = ("row", "label", "features")
+RELATIONS = ("replace_one", "add_remove", "label_flip")
+FIELDS = ("label", "features")
+TRUST_MODELS = ("local", "central", "distributed", "label", "none")
+SAMPLERS = ("simulation", "secure")
+JOIN = ";"
+
+
+@dataclass(frozen=True)
+class Event:
+    """One row of a ledger.
+
+    Parameters
+    ----------
+    release_id : str
+        Name of the release. Sent again it stays one row; a new draw of the noise needs a new name.
+    owner : str
+        Party whose data the release is computed from.
+    mechanism : str
+        Law of the noise; ``"none"`` for a value sent in the clear.
+    unit : str
+        ``row``, ``label``, ``features`` or ``user``; for ``"none"`` the unprotected units joined by ``;``.
+    depends_on : frozenset of {"label", "features"}
+        Data fields the value is computed from.
+    mu : float, optional
+        Gaussian-DP parameter of one application; infinity means no noise.
+    count : int
+        Number of applications, each at ``mu``.
+    sensitivity, norm, certificate
+        Bound, norm and source of the certificate behind ``mu``.
+    noise_digest : str
+        Digest of the released value: it tells a second draw from the same one.
+    relation : str
+        Neighbouring relation of ``mu``.
+    audience : tuple of str
+        Who may see the release; ``("*",)`` means everybody (published).
+    stratum : str
+        ``"*"``, or the public part of the records the release is about.
+    trust_model, sampler : str
+        Who is trusted with the raw value; which random source drew the noise.
+    data_dependent_parameters : tuple of str
+        Release ids of the parameters (a clipping radius, edges) that were taken from private data.
+    certified : bool
+        False if nothing finite is proved.
+    epsilon_claimed : float, optional
+        By the source's own formula.
+
+    Raises
+    ------
+    ValueError
+        If a field is out of its range; the message names it.
+    """
+
+    release_id: str
+    owner: str
+    mechanism: str
+    unit: str
+    depends_on: frozenset[str]
+    mu: float | None = None
+    count: int = 1
+    sensitivity: float | None = None
+    norm: str = ""
+    certificate: str = ""
+    noise_digest: str = ""
+    relation: str = "replace_one"
+    audience: tuple[str, ...] = ("*",)
+    stratum: str = "*"
+    trust_model: str = "local"
+    sampler: str = "simulation"
+    data_dependent_parameters: tuple[str, ...] = ()
+    certified: bool = True
+    epsilon_claimed: float | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("audience", "data_dependent_parameters"):
+            object.__setattr__(self, name, _names(name, getattr(self, name)))
+        object.__setattr__(self, "depends_on", frozenset(self.depends_on))
+        for name in ("release_id", "owner", "mechanism", "stratum"):
+            if not isinstance(getattr(self, name), str) or not getattr(self, name):
+                raise ValueError(f"{name}={getattr(self, name)!r} of an event must be a non-empty string.")
+        for name, allowed in (("relation", RELATIONS), ("trust_model", TRUST_MODELS), ("sampler", SAMPLERS)):
+            if getattr(self, name) not in allowed:
+                raise ValueError(f"{name}={getattr(self, name)!r} of an event is unknown; use one of {allowed}.")
+        self._check_units()
+        if self.mu is not None and not self.mu >= 0:
+            raise ValueError(f"mu={self.mu!r} of event {self.release_id!r} must be non-negative.")
+        if self.count < 1 or self.count != int(self.count):
+            raise ValueError(f"count={self.count!r} of event {self.release_id!r} must be a whole number from 1.")
+
+    def _check_units(self) -> None:
+        units = self.unit.split(JOIN) if self.mechanism == "none" else [self.unit]
+        if any(unit not in UNITS for unit in units):
+            raise ValueError(f"unit={self.unit!r} of event {self.release_id!r} is unknown; use one of {UNITS}.")
+        if not self.depends_on or not self.depends_on <= set(FIELDS):
+            raise ValueError(
+                f"depends_on={sorted(self.depends_on)} of event {self.release_id!r} must name some of {FIELDS}."
+            )
+        if self.mechanism == "none" and (self.mu is not None or self.certified):
+            raise ValueError(f"event {self.release_id!r} has mechanism 'none': it has no mu and is never certified.")
+
+    @property
+    def public(self) -> bool:
+        """Whether everybody may see the release."""
+        return "*" in self.audience
+
+    def require_composable(self) -> None:
+        """Raise `CertificationError` for a certified event whose law the ledger cannot compose."""
+        if self.certified and self.mu is None:
+            raise CertificationError(
+                f"event {self.release_id!r} of mechanism {self.mechanism!r} carries no mu, and only Gaussian events "
+                "can be composed; give mu, or mark it certified=False so that it counts as infinite."
+            )
+
+    def mu_squared(self, question: str) -> float | None:
+        """Cost for a question unit.
+
+        Parameters
+        ----------
+        question : {"row", "label", "features"}
+            What changes between the neighbours that are asked about.
+
+        Returns
+        -------
+        float or None
+            0 if the release does not depend on the unit; the composed mu squared, under replacement of one unit
+            (``add_remove`` doubles mu); None if no finite cost is proved.
+        """
+        exposure = _exposure(self, question)
+        if exposure == 0:
+            return 0.0
+        if exposure == math.inf or not self.certified or self.mu is None:
+            return None
+        factor = 4 if self.relation == "add_remove" else 1
+        return factor * self.count * self.mu * self.mu
+
+    def to_row(self) -> dict[str, Any]:
+        """Flat row of plain values (strings, numbers, None): fit for JSON and CSV."""
+        row = {field.name: getattr(self, field.name) for field in fields(self)}
+        row["depends_on"] = JOIN.join(sorted(self.depends_on))
+        row["audience"] = JOIN.join(self.audience)
+        row["data_dependent_parameters"] = JOIN.join(self.data_dependent_parameters)
+        return row
+
+    @classmethod
+    def from_row(cls, row: Mapping[str, Any]) -> "Event":
+        """Inverse of `to_row`; also takes the strings of a CSV file and ignores columns that are not its own."""
+        values = {field.name: row[field.name] for field in fields(cls)}
+        for name in ("mu", "sensitivity", "epsilon_claimed"):
+            values[name] = None if values[name] in (None, "") else float(values[name])
+        for name in ("depends_on", "audience", "data_dependent_parameters"):
+            values[name] = tuple(filter(None, values[name].split(JOIN)))
+        return cls(**{**values, "count": int(values["count"]), "certified": str(values["certified"]) == "True"})
+
+
+def clear_event(release_id: str, owner: str, units: tuple[str, ...], receiver: str) -> Event:
+    """The row of a value sent in the clear: infinite for the named units."""
+    touched = {unit for unit in units if unit in FIELDS} if set(units) <= set(FIELDS) else set(FIELDS)
+    return Event(
+        release_id=release_id,
+        owner=owner,
+        mechanism="none",
+        unit=JOIN.join(sorted(units)),
+        depends_on=frozenset(touched),
+        audience=(receiver,),
+        trust_model="none",
+        certified=False,
+    )
+
+
+def _exposure(event: Event, question: str) -> float:
+    """0, 1 (the event's own cost) or infinity: the table of units.
+
+    A release about whole rows covers any part of a row. A release about one field costs nothing for the other
+    field if it does not read it, and proves nothing about it if it does.
+    """
+    if question not in QUESTIONS:
+        raise ValueError(f"unit={question!r} of a question is unknown; use one of {QUESTIONS}.")
+    if event.mechanism == "none":
+        units = set(event.unit.split(JOIN))
+        return math.inf if question == "row" or units & {question, "row", "user"} else 0
+    if event.unit in ("row", "user", question):
+        return 1
+    if question == "row":
+        return 1 if event.depends_on == {event.unit} else math.inf
+    return math.inf if question in event.depends_on else 0
+
+
+def _names(argument: str, value) -> tuple[str, ...]:
+    if value == "*":
+        return ("*",)
+    if isinstance(value, str):
+        raise TypeError(f"{argument}={value!r} must be a tuple of names; write ({value!r},).")
+    names = tuple(value)
+    if not all(isinstance(name, str) and name and JOIN not in name for name in names):
+        raise ValueError(f"{argument}={names!r} must be non-empty names without {JOIN!r}.")
+    return names

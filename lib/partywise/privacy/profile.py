@@ -1,0 +1,108 @@
+"""Numerics behind the calibrations: the Gaussian privacy profile in its cancellation-free form, and its roots.
+
+With x = epsilon/mu - mu/2 and the Mills ratio R(x) = (1 - Phi(x)) / phi(x), delta = phi(x) [R(x) - R(x + mu)].
+"""
+
+import math
+
+import numpy as np
+from scipy.special import erfcx, log_ndtr
+
+__all__ = ["hazard", "log_delta", "mu_at", "slope_in_mu", "solve_monotone", "zcdp_bound"]
+
+# Below this mu the difference R(x) - R(x + mu) is integrated instead of subtracted.
+SMALL_MU = 0.5
+NODES, WEIGHTS = np.polynomial.legendre.leggauss(10)
+LOG_SQRT_2PI = 0.5 * math.log(2 * math.pi)
+
+
+def _mills(x):
+    """(1 - Phi(x)) / phi(x) for x > -37."""
+    return math.sqrt(math.pi / 2) * erfcx(x / math.sqrt(2))
+
+
+def _mills_drop(mu, x):
+    """R(x) - R(x + mu) > 0; by quadrature of -R'(t) = 1 - t R(t) where the difference would cancel."""
+    drop = np.empty_like(x)
+    small = mu <= SMALL_MU
+    m, t = mu[small], x[small]
+    nodes = t[..., None] + m[..., None] * (NODES + 1) / 2
+    # Beyond 1e4 the first terms of the asymptotic series are exact to 1e-16 and 1 - t R(t) is not.
+    with np.errstate(over="ignore", divide="ignore"):
+        slope = np.where(nodes > 1e4, 1 / nodes**2, 1 - nodes * _mills(nodes))
+    drop[small] = m / 2 * (slope @ WEIGHTS)
+    drop[~small] = _mills(x[~small]) - _mills((x + mu)[~small])
+    return drop
+
+
+def log_delta(mu, x):
+    """Log of delta at epsilon = mu (x + mu/2), for finite mu > 0 and x >= -mu/2."""
+    result = np.empty_like(x)
+    right = (x >= 0) | (mu <= SMALL_MU)
+    m, t = mu[right], x[right]
+    with np.errstate(over="ignore", divide="ignore"):
+        result[right] = np.log(_mills_drop(m, t)) - t * t / 2 - LOG_SQRT_2PI
+        m, t = mu[~right], x[~right]
+        # Here Phi(-x) > 1/2 and nothing cancels, but the Mills ratio of a far negative x would overflow.
+        first = log_ndtr(-t)
+        second = np.log(_mills(t + m)) - t * t / 2 - LOG_SQRT_2PI
+        result[~right] = first + np.log1p(-np.exp(second - first))
+    return result
+
+
+def hazard(mu, x):
+    """-d log(delta) / d epsilon = phi(x) R(x + mu) / delta."""
+    with np.errstate(over="ignore"):
+        return np.exp(-x * x / 2 - LOG_SQRT_2PI + np.log(_mills(x + mu)) - log_delta(mu, x))
+
+
+def mu_at(epsilon, x):
+    """The mu > 0 with epsilon/mu - mu/2 = x."""
+    root = np.sqrt(x * x + 2 * epsilon)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(x > 0, 2 * epsilon / (x + root), root - x)
+
+
+def slope_in_mu(mu, epsilon, log_target):
+    """log(delta) - target as a function of mu, and its derivative phi(x) / delta."""
+    x = epsilon / mu - mu / 2
+    value = log_delta(mu, x)
+    return value - log_target, np.exp(np.minimum(-x * x / 2 - LOG_SQRT_2PI - value, 700.0))
+
+
+def zcdp_bound(rho, log_inverse):
+    """The minimised conversion (may be negative) and the order alpha that attains it.
+
+    The derivative in alpha vanishes where rho v^2 + log(1 + v) = log(1/delta), v = alpha - 1: one root.
+    """
+    with np.errstate(divide="ignore"):
+        high = np.minimum(np.sqrt(log_inverse / rho), np.expm1(np.minimum(log_inverse, 700.0)))
+    v = solve_monotone(
+        lambda t: (rho * t * t + np.log1p(t) - log_inverse, 2 * rho * t + 1 / (1 + t)),
+        np.zeros_like(high),
+        high,
+        decreasing=False,
+    )
+    order = 1 + v
+    return rho * order + (log_inverse - np.log(order)) / v - np.log1p(1 / v), order
+
+
+def solve_monotone(function, low, high, *, decreasing: bool):
+    """Root of a monotone vectorised function in [low, high]: Newton, with bisection wherever it leaves the bracket."""
+    low, high = low.copy(), high.copy()
+    x = (low + high) / 2
+    # A finished element stays as it is: its root must not depend on what else is in the array.
+    done = np.zeros(x.shape, dtype=bool)
+    for _ in range(200):
+        value, slope = function(x)
+        above = (value < 0) if decreasing else (value > 0)
+        high, low = np.where(above, x, high), np.where(above, low, x)
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            newton = x - value / slope
+        inside = (newton >= low) & (newton <= high)
+        step = np.where(inside, newton, (low + high) / 2) - x
+        x = np.where(done, x, x + step)
+        done |= (np.abs(step) <= 4e-16 * np.abs(x)) | (high - low <= 4e-16 * np.abs(x))
+        if np.all(done):
+            break
+    return x

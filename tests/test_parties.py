@@ -1,0 +1,88 @@
+"""Parties and splits."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from partywise.parties import Party, split_columns, split_rows
+
+COUNTS = st.integers(1, 60).flatmap(lambda n: st.tuples(st.just(n), st.integers(1, n)))
+
+
+@given(COUNTS, st.sampled_from(["round_robin", "contiguous"]))
+def test_a_column_split_is_a_partition_of_even_groups(counts, how):
+    groups = split_columns(*counts, how)
+    assert sorted(column for group in groups for column in group) == list(range(counts[0]))
+    assert len(groups) == counts[1]
+    assert max(map(len, groups)) - min(map(len, groups)) <= 1
+
+
+@given(COUNTS)
+def test_a_row_split_is_a_partition_of_even_runs(counts):
+    runs = split_rows(*counts)
+    assert [row for run in runs for row in run] == list(range(counts[0]))
+    assert len(runs) == counts[1]
+    assert max(map(len, runs)) - min(map(len, runs)) <= 1
+
+
+def test_the_three_splits():
+    assert split_columns(5, 2) == ((0, 2, 4), (1, 3))
+    assert split_columns(5, 2, "contiguous") == ((0, 1), (2, 3, 4))
+    assert split_columns(3, 2, "explicit", groups=[[2], [1, 0]]) == ((2,), (1, 0))
+    assert split_columns(3, 1) == ((0, 1, 2),)
+    assert split_columns(3, 3) == ((0,), (1,), (2,))
+
+
+@pytest.mark.parametrize(
+    ("groups", "message"),
+    [
+        ([[0], [1]], "not a partition of 0..2"),
+        ([[0, 1], [1, 2]], "not a partition"),
+        ([[0, 1, 2], []], "not a partition"),
+        ([[0, 1], [3]], "not a partition"),
+        ([[0, 1, 2]], "1 groups for n_parties=2"),
+        (None, "groups=None with how='explicit'"),
+    ],
+)
+def test_groups_that_are_no_partition_are_refused(groups, message):
+    with pytest.raises(ValueError, match=message):
+        split_columns(3, 2, "explicit", groups=groups)
+
+
+def test_counts_and_options_out_of_range_are_refused():
+    with pytest.raises(ValueError, match="n_parties=0"):
+        split_columns(3, 0)
+    with pytest.raises(ValueError, match="n_parties=4 exceeds n_columns=3"):
+        split_columns(3, 4)
+    with pytest.raises(ValueError, match="n_parties=4 exceeds n_rows=3"):
+        split_rows(3, 4)
+    with pytest.raises(ValueError, match="how='random'"):
+        split_columns(3, 2, "random")
+    with pytest.raises(ValueError, match="groups go with how='explicit'"):
+        split_columns(3, 2, "contiguous", groups=[[0], [1, 2]])
+
+
+def test_a_block_is_read_only_and_leaves_its_source_alone():
+    source = np.zeros((2, 2))
+    party = Party("a", "client", {"X": source}, columns=[np.int64(3), 1])
+    assert party.columns == (3, 1)
+    with pytest.raises(ValueError, match="read-only"):
+        party.block["X"][0, 0] = 1
+    with pytest.raises(TypeError):
+        party.block["Y"] = source
+    source[0, 0] = 1  # the source itself stays writable
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"name": ""}, "name=''"),
+        ({"role": "guest"}, "role='guest'"),
+        ({"columns": (1, 1)}, "columns="),
+        ({"columns": (-1,)}, "columns="),
+    ],
+)
+def test_bad_parties_are_refused(fields, message):
+    with pytest.raises(ValueError, match=message):
+        Party(**{"name": "a", "role": "passive", "block": {}, **fields})

