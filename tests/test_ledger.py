@@ -351,6 +351,7 @@ def test_a_hundred_thousand_rows_are_totalled_in_a_second():
         ({"count": 0}, "count=0"),
         ({"count": 1.5}, "count=1.5"),
         ({"relation": "swap"}, "relation='swap'"),
+        ({"relation": "label_flip"}, "needs unit='label'"),
         ({"trust_model": "hope"}, "trust_model='hope'"),
         ({"sampler": "dice"}, "sampler='dice'"),
         ({"audience": ("a;b",)}, "audience="),

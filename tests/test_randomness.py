@@ -3,11 +3,14 @@
 import itertools
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from partywise.randomness import stream
+
+LIBRARY = str(Path(__file__).parents[1] / "lib")
 
 
 def draw(*address):
@@ -43,7 +46,7 @@ def test_the_generator_is_pcg64dxsm_and_its_draws_never_change():
     assert isinstance(stream(1, "a").bit_generator, np.random.PCG64DXSM)
     program = "from partywise.randomness import stream; print(stream(1, 'a', 2).integers(0, 2**63, 3).tolist())"
     fresh = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True, env={"PYTHONPATH": "lib"}
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, env={"PYTHONPATH": LIBRARY}
     )
     assert fresh.stdout.strip() == str(stream(1, "a", 2).integers(0, 2**63, 3).tolist())
 

@@ -241,6 +241,7 @@ CERTIFICATE = {"value": 1.0, "norm": "l2", "unit": "row", "relation": "replace_o
         ({"norm": "l3"}, "norm='l3'"),
         ({"unit": "person"}, "unit='person'"),
         ({"relation": "swap"}, "relation='swap'"),
+        ({"relation": "label_flip"}, "needs unit='label'"),
         ({"depends_on": set()}, "depends_on="),
         ({"depends_on": {"age"}}, "depends_on="),
         ({"norm": "mahalanobis"}, "metric"),

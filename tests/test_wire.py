@@ -4,6 +4,7 @@ import json
 import math
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from partywise.privacy.sensitivity import clipped_coefficients
 from partywise.randomness import stream
 from partywise.wire import Channel, Cipher, Clear, Public, payload_bytes
 
+LIBRARY = str(Path(__file__).parents[1] / "lib")
 PARTIES = [Party("active", "active", {}), Party("p1", "passive", {}), Party("p2", "passive", {})]
 NAMES = ["active", "p1", "p2"]
 DELTA = 1e-5
@@ -206,6 +208,6 @@ def test_importing_the_wire_starts_no_heavy_package():
         "print(sorted(heavy & set(sys.modules)))"
     )
     found = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True, env={"PYTHONPATH": "lib"}
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, env={"PYTHONPATH": LIBRARY}
     )
     assert found.stdout.strip() == "[]"

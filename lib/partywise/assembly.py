@@ -15,6 +15,7 @@ from .errors import CubeError
 from .plan import Plan
 
 DIMS = ("case", "method", "replicate", "parties", "fold", "epsilon")
+SHOWN = ("case", "method", "parties", "epsilon")
 MISSING = {"int8": -1, "int64": -(2**53)}
 
 COORDS: dict[str, tuple[str, str]] = {
@@ -59,8 +60,8 @@ def assemble(plan: Plan, corners: Iterable[Corner]) -> xr.Dataset:
     Returns
     -------
     Dataset
-        Scalars over the six dims, NaN outside the design; text as integer flags; exhibits over (case, method,
-        parties, epsilon, own dims); ``status`` says what became of each cell.
+        Scalars over the six dims, NaN outside the design; text as integer flags; exhibits over (exhibit,
+        own dims) with the labels of the fit beside them; ``status`` says what became of each cell.
 
     Raises
     ------
@@ -83,8 +84,9 @@ def assemble(plan: Plan, corners: Iterable[Corner]) -> xr.Dataset:
     described = {**COMMON, **plan.study.variables}
     data = {name: _scalar(name, corners, labels, described) for name in _names(corners) if name != "status"}
     data["status"] = _status(corners, labels)
-    data |= _exhibits(corners, labels, described)
-    coords = {name: (name, values, _described(COORDS[name])) for name, values in labels.items()}
+    exhibits, shown = _exhibits(corners, labels, described)
+    data |= exhibits
+    coords = shown | {name: (name, values, _described(COORDS[name])) for name, values in labels.items()}
     return xr.Dataset(dict(sorted(data.items())), coords=coords)
 
 
@@ -174,24 +176,36 @@ def _status(corners: Sequence[Corner], labels: Mapping[str, np.ndarray]) -> xr.V
 
 def _exhibits(
     corners: Sequence[Corner], labels: Mapping[str, np.ndarray], described: Mapping[str, tuple[str, str]]
-) -> dict[str, xr.Variable]:
-    """Exhibits over (case, method, parties, epsilon, own dims); sizes that differ between cases are padded by NaN."""
-    shown = [corner for corner in corners if corner.exhibits]
+) -> tuple[dict[str, xr.Variable], dict[str, xr.Variable]]:
+    """Exhibits over (exhibit, own dims), one entry for each fit that is shown, and the labels of these fits.
+
+    A dim of their own keeps the cube small: the product of cases, methods, parties and epsilons is mostly empty.
+    Sizes that differ between cases are padded by NaN.
+    """
+    order = {dim: {value: i for i, value in enumerate(values.tolist())} for dim, values in labels.items()}
+    shown = [
+        ((corner.case, corner.method, corner.parties, epsilon), {n: (d, a[i]) for n, (d, a) in corner.exhibits.items()})
+        for corner in corners
+        for i, epsilon in enumerate(corner.epsilon)
+        if corner.exhibits
+    ]
+    shown.sort(key=lambda entry: tuple(order[dim][label] for dim, label in zip(SHOWN, entry[0], strict=True)))
     found: dict[str, xr.Variable] = {}
-    outer = ("case", "method", "parties", "epsilon")
-    for name in sorted({name for corner in shown for name in corner.exhibits}):
-        having = [corner for corner in shown if name in corner.exhibits]
-        dims = {corner.exhibits[name][0] for corner in having}
+    for name in sorted({name for _, arrays in shown for name in arrays}):
+        dims = {arrays[name][0] for _, arrays in shown if name in arrays}
         if len(dims) > 1:
             raise CubeError(f"exhibit {name} has dims {sorted(dims)} in different cells: keep to one set of dims.")
-        size = np.max([corner.exhibits[name][1].shape[1:] for corner in having], axis=0, initial=0)
-        values = np.full([*(len(labels[dim]) for dim in outer), *map(int, size)], np.nan)
-        for corner in having:
-            array = corner.exhibits[name][1]
-            place = {dim: index.ravel() for dim, index in zip(labels, _place(labels, corner), strict=True)}
-            for slot, entry in zip(place["epsilon"], array, strict=True):
-                at = (*(int(place[dim][0]) for dim in outer[:3]), int(slot))
-                values[at + tuple(slice(n) for n in entry.shape)] = entry
+        size = np.max([arrays[name][1].shape for _, arrays in shown if name in arrays], axis=0, initial=0)
+        values = np.full([len(shown), *map(int, size)], np.nan)
+        for i, (_, arrays) in enumerate(shown):
+            if name in arrays:
+                values[(i, *(slice(n) for n in arrays[name][1].shape))] = arrays[name][1]
         encoding = {"dtype": "float64", "_FillValue": np.nan}
-        found[name] = xr.Variable((*outer, *dims.pop()), values, _described(described[name]), encoding)
-    return found
+        found[name] = xr.Variable(("exhibit", *dims.pop()), values, _described(described[name]), encoding)
+    coords = {
+        f"exhibit_{dim}": xr.Variable(
+            "exhibit", [key[i] for key, _ in shown], {"long_name": f"{dim} of the fit that is shown", "units": "1"}
+        )
+        for i, dim in enumerate(SHOWN if shown else ())
+    }
+    return found, coords

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from .errors import DataMissing
+from .files import replacing
 from .folds import Fold
 from .plan import Plan
 from .privacy.event import Event
@@ -107,16 +108,9 @@ def load_data(path: Path | str, cls: type, replicate: int) -> Any:
 
 
 def save_npz(path: Path | str, arrays: Mapping[str, np.ndarray]) -> None:
-    """Write an npz file in one step: readers see the whole file or none."""
-    path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.part")
-    try:
-        with temporary.open("wb") as handle:
-            np.savez(handle, allow_pickle=False, **arrays)  # type: ignore[arg-type]
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
+    """Write an npz file in one step."""
+    with replacing(path) as temporary, temporary.open("wb") as handle:
+        np.savez(handle, allow_pickle=False, **arrays)  # type: ignore[arg-type]
 
 
 def run(

@@ -12,6 +12,7 @@ from .assembly import DIMS, assemble
 from .attributes import check_attributes, meanings
 from .corners import read_corner
 from .errors import CubeError
+from .files import replacing
 from .plan import Plan
 from .provenance import global_attributes
 from .summary import summary_rows, summary_text
@@ -61,16 +62,10 @@ def write_cube(path: Path | str, cube: xr.Dataset) -> None:
     problems = check_attributes(cube)
     if problems:
         raise CubeError(f"the cube lacks metadata: {problems[0]} ({len(problems)} problems in all).")
-    path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.part")
-    try:
+    with replacing(path) as temporary:
         cube.to_netcdf(temporary, engine="netcdf4", format="NETCDF4", encoding=dict(_encodings(cube)))
         if not open_cube(temporary).identical(cube):
             raise CubeError(f"cube {path} differs when read back: the disk may be full or faulty; run again.")
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def _encodings(cube: xr.Dataset) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from .corners import Corner
+from .files import replacing
 from .plan import Plan
 from .privacy.ledger import Ledger
 
@@ -18,14 +19,8 @@ GROUP = ("case", "method", "replicate", "parties", "epsilon_target")
 
 def write_text(path: Path | str, text: str) -> None:
     """Write a text file in one step."""
-    path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.part")
-    try:
+    with replacing(path) as temporary:
         temporary.write_text(text, encoding="utf-8", newline="\n")
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def write_csv(path: Path | str, rows: Iterable[Mapping[str, Any]]) -> None:

@@ -37,6 +37,8 @@ def cases_of(cube: xr.Dataset, variable: str) -> list[str]:
     """Cases in which a variable is defined somewhere."""
     if variable not in cube:
         return []
+    if "exhibit" in cube[variable].dims:
+        return list(dict.fromkeys(map(str, cube["exhibit_case"].values)))
     found = cube[variable].notnull().any([d for d in cube[variable].dims if d != "case"])
     return [str(c) for c in cube["case"].values[found.values]]
 
@@ -74,3 +76,19 @@ def draw(ax: Axes, line: Series, method: str, **options: Any) -> None:
 def configuration(cube: xr.Dataset) -> dict[str, Any]:
     """The block of the study in the configuration that made the cube."""
     return json.loads(cube.attrs["config_json"])
+
+
+def exhibits_of(cube: xr.Dataset, case: str) -> xr.Dataset:
+    """The exhibits of a case: variables over (exhibit, own dims)."""
+    names = [name for name, variable in cube.data_vars.items() if "exhibit" in variable.dims]
+    return cube[names].isel(exhibit=np.flatnonzero(cube["exhibit_case"].values == case))
+
+
+def exhibit(shown: xr.Dataset, name: str, method: str, epsilon: float = np.inf) -> np.ndarray | None:
+    """One exhibit of a method at its fewest parties, or None where it is not there."""
+    found = (shown["exhibit_method"].values == method) & (shown["exhibit_epsilon"].values == epsilon)
+    places = np.flatnonzero(found)
+    if not len(places):
+        return None
+    fewest = places[np.argmin(shown["exhibit_parties"].values[places])]
+    return shown[name].values[fewest]

@@ -121,7 +121,7 @@ class NycSettings(RealSettings):
 
     airport: str = "EWR"
     n_predictors = 27
-    n_blocks = 50
+    n_blocks = 52
     n_natural = 4
 
     def __post_init__(self) -> None:

@@ -107,6 +107,10 @@ class Event:
             raise ValueError(
                 f"depends_on={sorted(self.depends_on)} of event {self.release_id!r} must name some of {FIELDS}."
             )
+        if self.relation == "label_flip" and self.unit != "label":
+            raise ValueError(
+                f"relation='label_flip' of event {self.release_id!r} needs unit='label', not {self.unit!r}."
+            )
         if self.mechanism == "none" and (self.mu is not None or self.certified):
             raise ValueError(f"event {self.release_id!r} has mechanism 'none': it has no mu and is never certified.")
 

@@ -74,6 +74,8 @@ class SensitivityCertificate:
         for name, allowed in (("norm", NORMS), ("unit", UNITS), ("relation", RELATIONS)):
             if getattr(self, name) not in allowed:
                 raise ValueError(f"{name}={getattr(self, name)!r} of a sensitivity is unknown; use one of {allowed}.")
+        if self.relation == "label_flip" and self.unit != "label":
+            raise ValueError(f"relation='label_flip' of a sensitivity needs unit='label', not {self.unit!r}.")
         if not self.depends_on or not self.depends_on <= set(FIELDS):
             raise ValueError(f"depends_on={sorted(self.depends_on)} must name some of {FIELDS}.")
         if (self.metric is not None) != (self.norm == "mahalanobis"):

@@ -1,0 +1,37 @@
+"""Differentially private federated statistics: every study of the configuration, from data to figures.
+
+    snakemake                       (the default configuration, config.yaml)
+    snakemake --configfile config/tiny.yaml
+
+Inputs: the configuration and, for real data, the files in resources/.  Steps: fetch, generate, fit, collect, figure.
+Outputs: results/{study}/cube.nc with its tables, results/figures/{study}/.
+"""
+
+from snakemake.utils import min_version
+
+min_version("9.27")
+
+# A configuration given on the command line replaces the default one, it is not merged into it.
+if "studies" not in config:
+
+    configfile: "config.yaml"
+
+
+include: "workflow/rules/common.smk"
+include: "workflow/rules/resources.smk"
+include: "workflow/rules/study.smk"
+
+
+localrules:
+    all,
+
+
+rule all:
+    default_target: True
+    input:
+        cubes(),
+        figures(),
+
+
+onsuccess:
+    print_summaries()

@@ -1,0 +1,27 @@
+"""Files in one step: readers see the whole file or none, and a killed writer leaves nothing that looks finished."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+
+@contextmanager
+def replacing(path: Path | str) -> Iterator[Path]:
+    """A temporary path in the same folder that takes the name of ``path`` when the block ends without an error.
+
+    The name carries the process, so that a job that outlived its killed pipeline never writes into the file of the
+    job that repeats it; leftovers of processes that were killed are removed.
+    """
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    for old in path.parent.glob(f".{path.stem}.*.part{path.suffix}"):
+        old.unlink(missing_ok=True)
+    temporary = path.with_name(f".{path.stem}.{os.getpid()}.part{path.suffix}")
+    try:
+        yield temporary
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)

@@ -1,0 +1,33 @@
+"""What a job says goes to its log file: messages, warnings, and the error that ended it."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+from pathlib import Path
+
+THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+
+
+def log_to(path: Path | str) -> logging.Logger:
+    """Send everything this process prints, logs or dies of to a file, and note its thread variables.
+
+    Returns
+    -------
+    logging.Logger
+        For the messages of the job.
+    """
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle = path.open("w", encoding="utf-8", buffering=1)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    # On the level of file descriptors, so that compiled libraries and the interpreter's last words are caught too.
+    for stream in (1, 2):
+        os.dup2(handle.fileno(), stream)
+    logging.basicConfig(stream=handle, level=logging.INFO, format="%(levelname)s %(message)s", force=True)
+    logging.captureWarnings(True)
+    logger = logging.getLogger("partywise")
+    logger.info("threads: %s", ", ".join(f"{name}={os.environ.get(name, 'unset')}" for name in THREADS))
+    return logger

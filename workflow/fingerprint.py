@@ -1,0 +1,94 @@
+"""SHA-256 of the library files that a job uses, found by following its import statements.
+
+Snakemake does not see edits in lib/: with this fingerprint among the params of a rule, an edit reruns the jobs that
+use the edited file, and nothing else.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+from collections.abc import Iterable, Iterator
+from functools import cache
+from pathlib import Path
+
+PACKAGE = "partywise"
+LIB = Path(__file__).resolve().parents[1] / "lib"
+
+
+@cache
+def module_file(module: str, lib: Path = LIB) -> Path | None:
+    """Source of a module of the package; None when the name is no module (but something inside one)."""
+    stem = lib.joinpath(*module.split("."))
+    for path in (stem / "__init__.py", stem.with_suffix(".py")):
+        if path.is_file():
+            return path
+    return None
+
+
+@cache
+def imports(path: Path, module: str) -> frozenset[str]:
+    """Modules of the package that a source file imports anywhere, except for type checking only."""
+    package = module if path.name == "__init__.py" else module.rpartition(".")[0]
+    found = set()
+    for node in _statements(ast.parse(path.read_bytes())):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        else:
+            up = package.split(".")[: len(package.split(".")) - node.level + 1] if node.level else []
+            base = ".".join([*up, *([node.module] if node.module else [])])
+            found |= {base} | {f"{base}.{alias.name}" for alias in node.names}
+    return frozenset(name for name in found if name.split(".")[0] == PACKAGE)
+
+
+def _statements(tree: ast.AST) -> Iterator[ast.Import | ast.ImportFrom]:
+    """Import statements of a syntax tree, without those under ``if TYPE_CHECKING``."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            yield node
+        elif not (isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"):
+            yield from _statements(node)
+
+
+def closure(roots: Iterable[str], lib: Path = LIB) -> dict[str, Path]:
+    """Every module of the package that importing the roots brings in, with its source file."""
+    found: dict[str, Path] = {}
+    queue = list(roots)
+    while queue:
+        module = queue.pop()
+        path = module_file(module, lib)
+        if module in found or path is None:
+            continue
+        found[module] = path
+        queue += imports(path, module)
+        if "." in module:
+            queue.append(module.rpartition(".")[0])
+    return found
+
+
+@cache
+def _digest(path: Path) -> bytes:
+    return hashlib.sha256(path.read_bytes()).digest()
+
+
+def fingerprint(roots: Iterable[str], lib: Path = LIB) -> str:
+    """SHA-256 over names and contents of all files that the roots use, in the order of their names.
+
+    Raises
+    ------
+    ValueError
+        When a root is no module of the package: its edits would go unseen.
+    """
+    roots = tuple(roots)
+    for root in roots:
+        if module_file(root, lib) is None:
+            raise ValueError(f"root {root!r} is no module below {lib.name}/: correct the name in the study.")
+    total = hashlib.sha256()
+    for module, path in sorted(closure(roots, lib).items()):
+        total.update(module.encode() + b"\0" + _digest(path))
+    return total.hexdigest()
+
+
+def script_roots(script: Path) -> tuple[str, ...]:
+    """Modules of the package that a script imports."""
+    return tuple(sorted(name for name in imports(script, "__main__") if module_file(name) is not None))

@@ -1,0 +1,180 @@
+"""Shared by all rules: the checked plans of the configuration, the axes of jobs, fingerprints of code.
+
+Inputs: the configuration in force.  Steps: schema, dataclasses of the study, contradictions; then names of blocks and
+files.  Outputs: PLANS and the functions that rules call.
+"""
+
+import os
+import sys
+from pathlib import Path
+
+from snakemake.exceptions import WorkflowError
+
+ROOT = Path(workflow.basedir)
+LIBRARY = str(ROOT / "lib")
+sys.path[:0] = [LIBRARY, str(ROOT / "workflow")]
+# Scripts find the library in whatever environment they run, without it being installed there.
+os.environ["PYTHONPATH"] = os.pathsep.join(
+    filter(None, [LIBRARY, os.environ.get("PYTHONPATH")])
+)
+
+from config_check import check_schema
+from fingerprint import fingerprint, script_roots
+from partywise.errors import ConfigError
+from partywise.plan import plan
+
+
+def checked_plans():
+    """One plan for each study; a bad configuration ends here, in one sentence, before any job."""
+    try:
+        check_schema(config)
+        return {
+            name: plan(name, block, config["root_seed"])
+            for name, block in config["studies"].items()
+        }
+    except ConfigError as error:
+        raise WorkflowError(str(error)) from None
+
+
+PLANS = checked_plans()
+
+
+def blocks(total, size):
+    """Blocks of at most ``size`` numbers, aligned to its multiples, as (first, last)."""
+    return [(first, min(first + size, total) - 1) for first in range(0, total, size)]
+
+
+def members(span):
+    """All numbers of a block such as 0000-0009."""
+    first, last = span.split("-")
+    return list(range(int(first), int(last) + 1))
+
+
+def corners(wildcards):
+    """Files of all fit jobs of a study."""
+    made = PLANS[wildcards.study]
+    return [
+        f"results/{wildcards.study}/corners/{name}/{method}/k{k}_r{r[0]:04d}-{r[1]:04d}_f{f[0]:02d}-{f[1]:02d}.npz"
+        for name, case in made.cases.items()
+        for method in case.methods
+        for k in case.parties
+        for r in blocks(case.replicates, made.batch.replicates_per_job)
+        for f in blocks(case.folds, made.batch.folds_per_job)
+    ]
+
+
+def cubes():
+    """Cubes of all studies."""
+    return [f"results/{study}/cube.nc" for study in PLANS]
+
+
+def figures():
+    """Figures of all studies."""
+    return [
+        f"results/figures/{study}/{name}.svg"
+        for study, made in PLANS.items()
+        for name in made.figures
+    ]
+
+
+def resource_files(wildcards):
+    """What the source of a case needs from resources/."""
+    names = PLANS[wildcards.study].cases[wildcards.case].source.resources
+    return [f"resources/{name}/provenance.json" for name in names]
+
+
+def case_part(wildcards):
+    """What a data file may depend on."""
+    return PLANS[wildcards.study].part(wildcards.case)
+
+
+def method_part(wildcards):
+    """What a fit may depend on."""
+    return PLANS[wildcards.study].part(wildcards.case, wildcards.method)
+
+
+def whole_plan(wildcards):
+    """What a cube may depend on: everything but how cells are batched and which figures are drawn."""
+    made = PLANS[wildcards.study]
+    block = {
+        key: made.block[key]
+        for key in ("spec", "methods", "cases")
+        if key in made.block
+    }
+    return {"name": wildcards.study, "root_seed": made.root_seed, "block": block}
+
+
+def figure_address(wildcards):
+    """The function that draws a figure."""
+    return PLANS[wildcards.study].study.figures[wildcards.figure].address
+
+
+def script_modules(rule_name):
+    """Library modules that the script of a rule imports."""
+    return script_roots(ROOT / "scripts" / f"{rule_name}.py")
+
+
+def data_roots(study, case):
+    """Modules behind a data file."""
+    made = PLANS[study]
+    lazy = (made.cases[case].source.generate, made.study.data)
+    return {
+        f"partywise.studies.{study}",
+        *script_modules("generate"),
+        *(item.module for item in lazy),
+    }
+
+
+def fit_roots(study, method):
+    """Modules behind the cells of a method."""
+    made = PLANS[study].study
+    protocol = PLANS[study].methods[method].protocol
+    lazy = (
+        made.data,
+        made.split,
+        made.folds,
+        made.metrics,
+        made.exhibits,
+        protocol.fit,
+    )
+    return {
+        f"partywise.studies.{study}",
+        *script_modules("fit"),
+        *(item.module for item in lazy if item is not None),
+    }
+
+
+def data_code(wildcards):
+    """Fingerprint of the code behind a data file."""
+    return fingerprint(data_roots(wildcards.study, wildcards.case))
+
+
+def fit_code(wildcards):
+    """Fingerprint of the code behind a corner."""
+    return fingerprint(fit_roots(wildcards.study, wildcards.method))
+
+
+def cube_code(wildcards):
+    """Fingerprint of all code behind a cube."""
+    study, cases = wildcards.study, PLANS[wildcards.study].cases
+    roots = {f"partywise.studies.{study}", *script_modules("collect")}
+    for name, case in cases.items():
+        roots |= data_roots(study, name).union(
+            *(fit_roots(study, method) for method in case.methods)
+        )
+    return fingerprint(roots)
+
+
+def figure_code(wildcards):
+    """Fingerprint of the code behind a figure."""
+    return fingerprint(
+        {figure_address(wildcards).partition(":")[0], *script_modules("figure")}
+    )
+
+
+def print_summaries():
+    """The table of every study, at the end of a run that worked."""
+    for study in PLANS:
+        print(
+            Path(f"results/{study}/summary.txt").read_text(encoding="utf-8"), flush=True
+        )
