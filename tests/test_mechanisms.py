@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 
+from error_rates import accepts_covariance, accepts_mean, accepts_sigma
 from partywise.errors import CertificationError
 from partywise.functional.bases import BSplineBasis
 from partywise.privacy.calibration import classic_gaussian_sigma, gaussian_epsilon
@@ -18,7 +19,6 @@ from partywise.privacy.sensitivity import (
     second_moment,
 )
 from partywise.randomness import stream
-from statistical import accepts_covariance, accepts_mean, accepts_sigma
 
 GRAM = BSplineBasis((0, 1), 15).gram
 
