@@ -32,6 +32,3 @@ rule all:
         cubes(),
         figures(),
 
-
-onsuccess:
-    print_summaries()

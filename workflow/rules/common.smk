@@ -8,8 +8,6 @@ import os
 import sys
 from pathlib import Path
 
-from snakemake.exceptions import WorkflowError
-
 ROOT = Path(workflow.basedir)
 LIBRARY = str(ROOT / "lib")
 sys.path[:0] = [LIBRARY, str(ROOT / "workflow")]
@@ -25,7 +23,7 @@ from partywise.plan import plan
 
 
 def checked_plans():
-    """One plan for each study; a bad configuration ends here, in one sentence, before any job."""
+    """One plan for each study; a bad configuration ends here, in one sentence on standard error, before any job."""
     try:
         check_schema(config)
         return {
@@ -33,7 +31,7 @@ def checked_plans():
             for name, block in config["studies"].items()
         }
     except ConfigError as error:
-        raise WorkflowError(str(error)) from None
+        sys.exit(f"Configuration error: {error}")
 
 
 PLANS = checked_plans()
@@ -170,11 +168,3 @@ def figure_code(wildcards):
     return fingerprint(
         {figure_address(wildcards).partition(":")[0], *script_modules("figure")}
     )
-
-
-def print_summaries():
-    """The table of every study, at the end of a run that worked."""
-    for study in PLANS:
-        print(
-            Path(f"results/{study}/summary.txt").read_text(encoding="utf-8"), flush=True
-        )

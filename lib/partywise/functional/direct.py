@@ -1,0 +1,173 @@
+"""The functions of the source under their Python names, for arrays at hand: no study, no channel, no pipeline.
+
+==============================  =======================================================
+``dp_release_coefficients``     :func:`release_curves`
+``adapt_Sx``                    :func:`clipping_radius`
+``form_dp_moments``             :func:`partywise.functional.moments.corrected_moments`
+``solve_penalized_fof``         :func:`partywise.functional.solver.solve_penalized`
+``vfl_dp_foboost``              :func:`partywise.functional.boosting.fit_boosting`
+``predict_vfl_dp_foboost``      :func:`partywise.functional.boosting.predict_curves`
+``dp_fof_fit``                  :func:`fit_central`
+==============================  =======================================================
+
+Coefficients are those of a basis; everything inside works in orthonormal coordinates z = M^{1/2} c.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..privacy.ledger import Event
+from ..privacy.mechanisms import Gaussian, QuantileRadius, Release
+from ..privacy.sensitivity import clipped_coefficients
+from .bases import BSplineBasis, FourierBasis
+from .boosting import BoostingFit, fit_joint
+from .coordinates import make_coordinates
+from .data import BasisSpec, Public
+from .moments import Moments, Sums, block_noise, corrected_moments
+from .options import BoostingOptions, at_least, one_of, positive
+
+QUANTILE = 0.95
+
+
+@dataclass(frozen=True)
+class CurveRelease:
+    """A release of curves: coefficients (N, Q) with the event they cost, the radius and the share that was clipped."""
+
+    release: Release
+    radius: float
+    clip_share: float
+
+
+def release_curves(
+    coefficients: np.ndarray,
+    basis: BSplineBasis | FourierBasis,
+    mechanism: Gaussian,
+    rng: np.random.Generator,
+    *,
+    radius: float,
+    owner: str = "owner",
+) -> CurveRelease:
+    """Clip each curve to an L2 norm of ``radius`` and release its coefficients once.
+
+    Parameters
+    ----------
+    coefficients : (N, Q) array
+        Basis coefficients, one curve a row; every row is a privacy unit of its own.
+    basis : BSplineBasis or FourierBasis
+        Gives the Gram matrix of the norm.
+    mechanism : Gaussian
+        Noise on the coefficients: ``Gaussian(covariance=s**2 * inv(basis.gram))`` for isotropic noise on the curve
+        (certified), ``covariance=s**2 * basis.gram`` for the published noise.
+    radius : float
+        Clipping radius, positive and public (see :func:`clipping_radius`).
+
+    Raises
+    ------
+    ValueError
+        For non-finite curves, a radius that is not positive, or another number of coefficients than the basis has.
+    """
+    coefficients = np.asarray(coefficients, dtype=float)
+    if coefficients.ndim != 2 or coefficients.shape[1] != basis.n_basis:
+        raise ValueError(f"coefficients has shape {coefficients.shape}: give (N, {basis.n_basis}) for this basis.")
+    positive(radius=radius)
+    bounded = clipped_coefficients(coefficients, basis.gram, radius)
+    return CurveRelease(mechanism(bounded, rng, owner=owner), radius, bounded.clip_share)
+
+
+def clipping_radius(
+    norms: np.ndarray,
+    mode: str = "public",
+    *,
+    value: float | None = None,
+    rho: float = 0.01,
+    rng: np.random.Generator | None = None,
+    owner: str = "owner",
+) -> tuple[float, Event | None]:
+    """A clipping radius and the event it costs.
+
+    Parameters
+    ----------
+    norms : (N,) array
+        L2 norms of the curves.
+    mode : {"public", "dp_quantile", "quantile"}
+        ``public`` returns ``value`` at no cost; ``dp_quantile`` a private 95 % quantile charged ``rho``;
+        ``quantile`` the source's quantile of the data: not private, so no event can certify it (None is returned
+        and whatever uses the radius must be treated as uncertified).
+
+    Raises
+    ------
+    ValueError
+        For an unknown mode, a missing ``value`` or ``rng``, or a value that is not positive.
+    """
+    one_of("mode", mode, ("public", "dp_quantile", "quantile"))
+    if mode == "public":
+        if value is None:
+            raise ValueError("value is missing: a public radius is fixed before seeing the data.")
+        positive(value=value)
+        return float(value), None
+    if mode == "quantile":
+        return float(np.quantile(norms, QUANTILE)), None
+    if rng is None:
+        raise ValueError("rng is missing: a private quantile draws noise.")
+    release = QuantileRadius(rho)(norms, rng, owner=owner)
+    return float(release.value), release.event
+
+
+def fit_central(
+    X: np.ndarray,
+    Y: np.ndarray,
+    basis_x: BasisSpec,
+    basis_y: BasisSpec,
+    rng: np.random.Generator,
+    *,
+    s: float,
+    radius: float,
+    sy: float = 0.0,
+    y_radius: float | None = None,
+    options: BoostingOptions | None = None,
+    omega_x: np.ndarray | None = None,
+    omega_y: np.ndarray | None = None,
+) -> tuple[BoostingFit, Moments, list[Event]]:
+    """One joint penalised operator from released curves, with noise on the response where ``sy`` > 0.
+
+    Parameters
+    ----------
+    X : (N, p, Qx) array
+        Predictors in orthonormal coordinates; Y : (N, Qy) the response.
+    basis_x, basis_y : BasisSpec
+        Their bases.
+    s, sy : float
+        Noise sd per coordinate; 0 leaves the data as they are (and certifies nothing).
+    radius, y_radius : float
+        Public clipping radii.
+    omega_x, omega_y : arrays, optional
+        The user's own penalties in coefficient coordinates.
+
+    Returns
+    -------
+    fit, moments, events
+        Operator in orthonormal coordinates, the moments it solves, one event for each release.
+    """
+    at_least(s=(s, 0), sy=(sy, 0))
+    if sy > 0 and y_radius is None:
+        raise ValueError(f"sy is {sy} and y_radius is missing: give the public clipping radius of the response.")
+    n, p, q = X.shape
+    public = Public(basis_x, basis_y, np.full(p, radius), y_radius or float("inf"), tuple(f"x{j}" for j in range(p)))
+    coordinates = make_coordinates(public, p, omega_x=omega_x, omega_y=omega_y)
+    events, Z = [], np.array(X, dtype=float)
+    for j in range(p if s > 0 else 0):
+        bounded = clipped_coefficients(X[:, j], None, radius)
+        release = Gaussian(sigma=s)(bounded, rng, owner="owner", release_id=f"curves of x{j}")
+        Z[:, j] = release.value
+        events.append(release.event)
+    if sy > 0:
+        bounded = clipped_coefficients(Y, None, y_radius, unit="label", depends_on=("label",))
+        release = Gaussian(sigma=sy)(bounded, rng, owner="active", release_id="response")
+        Y = release.value
+        events.append(release.event)
+    noise = block_noise(np.full(p, s**2), q, p)
+    moments = corrected_moments(Sums.of(Z.reshape(n, -1), Y), noise, sy**2)
+    return fit_joint(moments, coordinates.penalties, options or BoostingOptions()), moments, events
