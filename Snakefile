@@ -31,4 +31,3 @@ rule all:
     input:
         cubes(),
         figures(),
-

@@ -1,0 +1,158 @@
+"""The verb behind ``./run``: Snakemake on this project, with progress, a guard against two runs, and the summary.
+
+    python workflow/launch.py [words for snakemake]
+
+Running the same command again resumes: what is finished and unchanged stays.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
+
+import yaml
+from guard import Occupied, Record, release, take
+
+HERE = Path(__file__).resolve().parent
+PROGRESS = HERE / "progress"
+sys.path.insert(0, str(PROGRESS))
+THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+# Words that ask Snakemake for something else than a run, or for another display.
+NO_RUN = {"-n", "--dry-run", "--dryrun", "--unlock", "--lint", "--report", "--dag", "--rulegraph", "--filegraph"}
+NO_RUN |= {"-l", "--list", "--list-rules", "--summary", "-D", "--detailed-summary", "-h", "--help", "-v", "--version"}
+NO_RUN |= {"--list-untracked", "--lu", "--archive", "--touch", "-t", "--delete-all-output", "--cleanup-metadata"}
+
+
+def main(words: Sequence[str]) -> int:
+    """Run Snakemake and pass its exit code on.
+
+    Returns
+    -------
+    int
+        Snakemake's exit code; 2 when another run holds the folder; 128 + number after a signal.
+    """
+    begun = time.monotonic()
+    given = options(words)
+    folder = Path(given.directory or ".")
+    command = [sys.executable, "-m", "snakemake", "--snakefile", str(HERE.parent / "Snakefile"), *words]
+    profile = given.workflow_profile
+    if profile and profile != "none" and not Path(profile).is_dir():
+        print(f"--workflow-profile is {profile!r}: there is no such folder; name one in profiles/.", file=sys.stderr)
+        return 2
+    if NO_RUN & set(words):
+        return subprocess.call(command, env=environment())
+    try:
+        found_dead = take(folder)
+    except Occupied as reason:
+        print(reason, file=sys.stderr)
+        return 2
+    try:
+        if found_dead is not None and locked(folder):
+            print(
+                f"The run of process {found_dead} ended without unlocking this folder: unlocking it.", file=sys.stderr
+            )
+            subprocess.run([*command, "--unlock"], env=environment(), check=True, capture_output=True)
+        elif locked(folder):
+            print(
+                "This folder is locked by a Snakemake that ./run did not start: wait for it, or if none is running "
+                "say `./run --unlock` once.",
+                file=sys.stderr,
+            )
+            return 2
+        code = supervise(command + display(given), folder)
+    finally:
+        release(folder)
+    report(code, begun, folder, given.configfile)
+    return code
+
+
+def options(words: Sequence[str]) -> argparse.Namespace:
+    """The few options of Snakemake that matter here."""
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    parser.add_argument("--configfile", "--configfiles", nargs="+", default=[])
+    parser.add_argument("--directory", "-d")
+    parser.add_argument("--workflow-profile")
+    parser.add_argument("--logger", nargs="+")
+    parser.add_argument("--quiet", "-q", nargs="*")
+    parser.add_argument("--verbose", action="store_true")
+    return parser.parse_known_args(list(words))[0]
+
+
+def environment() -> dict[str, str]:
+    """One thread a process, and the progress display on the path."""
+    paths = filter(None, [str(PROGRESS), os.environ.get("PYTHONPATH")])
+    return {**os.environ, **dict.fromkeys(THREADS, "1"), "PYTHONPATH": os.pathsep.join(paths)}
+
+
+def display(given: argparse.Namespace) -> list[str]:
+    """Bars where the optional plugin is installed and someone watches, else one line a job; the user's choice wins."""
+    if given.logger or given.quiet is not None or given.verbose:
+        return []
+    if sys.stderr.isatty() and find_spec("snakemake_logger_plugin_rich"):
+        return ["--logger", "rich", "--quiet", "rules"]
+    return ["--logger", "partywise"]
+
+
+def locked(folder: Path) -> bool:
+    """Whether Snakemake's own locks are there."""
+    locks = folder / ".snakemake" / "locks"
+    return locks.is_dir() and any(locks.iterdir())
+
+
+def supervise(command: Sequence[str], folder: Path) -> int:
+    """Run a command in its own process group and hand signals on; its exit code, 128 + number after a signal."""
+    signals = (signal.SIGINT, signal.SIGTERM)
+    waiting: list[int] = []
+    before = {number: signal.signal(number, lambda got, _: waiting.append(got)) for number in signals}
+    try:
+        child = subprocess.Popen(command, env=environment(), process_group=0)
+        Record.of(os.getpid(), child.pid).write(folder)
+        while True:
+            while waiting:
+                child.send_signal(waiting.pop())
+            try:
+                code = child.wait(timeout=0.1)
+                return code if code >= 0 else 128 - code
+            except subprocess.TimeoutExpired:
+                continue
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def report(code: int, begun: float, folder: Path, configfiles: Sequence[str]) -> None:
+    """The summary of every study, where the results lie, and how long it took."""
+    from snakemake_logger_plugin_partywise import clock
+
+    if code == 0:
+        for study in studies(configfiles):
+            text = folder / "results" / study / "summary.txt"
+            if text.exists():
+                print(text.read_text(encoding="utf-8"))
+            print(f"Cube and tables: {folder / 'results' / study}; figures: {folder / 'results' / 'figures' / study}")
+        print(f"Done in {clock(time.monotonic() - begun)} (minutes:seconds).", flush=True)
+    else:
+        print(
+            f"Stopped after {clock(time.monotonic() - begun)} with exit code {code}; what is finished stays. Logs are in "
+            f"{folder / 'results' / 'logs'}; the same command resumes.",
+            file=sys.stderr,
+        )
+
+
+def studies(configfiles: Sequence[str]) -> list[str]:
+    """Names of the studies of the configuration in force, in order."""
+    names: dict[str, None] = {}
+    for path in configfiles or [HERE.parent / "config.yaml"]:
+        names |= dict.fromkeys(yaml.safe_load(Path(path).read_text(encoding="utf-8"))["studies"])
+    return list(names)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
