@@ -1,4 +1,7 @@
-"""The first of three checks of a configuration: its JSON schema, with every violation told as one sentence."""
+"""The checks of a configuration, all before the first job: schema, dataclasses of the study, contradictions.
+
+Every violation of the schema is told as one sentence; the other two are in ``partywise.plan``.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,7 @@ from jsonschema.exceptions import ValidationError, best_match
 
 from partywise.build import choices
 from partywise.errors import ConfigError
+from partywise.plan import Plan, plan
 
 SCHEMA = Path(__file__).parent / "schemas" / "config.schema.yaml"
 KINDS = {
@@ -28,6 +32,18 @@ KINDS = {
 def schema() -> dict[str, Any]:
     """The schema as data."""
     return yaml.safe_load(SCHEMA.read_text(encoding="utf-8"))
+
+
+def checked_plans(config: Mapping[str, Any]) -> dict[str, Plan]:
+    """One plan for each study of a configuration.
+
+    Raises
+    ------
+    ConfigError
+        For the first key that is unknown, missing, mistyped, out of range or contradicts another.
+    """
+    check_schema(config)
+    return {name: plan(name, block, config["root_seed"]) for name, block in config["studies"].items()}
 
 
 def check_schema(config: Mapping[str, Any]) -> None:

@@ -18,6 +18,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import yaml
+
 from guard import Occupied, Record, release, take
 
 HERE = Path(__file__).resolve().parent
@@ -140,8 +141,8 @@ def report(code: int, begun: float, folder: Path, configfiles: Sequence[str]) ->
         print(f"Done in {clock(time.monotonic() - begun)} (minutes:seconds).", flush=True)
     else:
         print(
-            f"Stopped after {clock(time.monotonic() - begun)} with exit code {code}; what is finished stays. Logs are in "
-            f"{folder / 'results' / 'logs'}; the same command resumes.",
+            f"Stopped after {clock(time.monotonic() - begun)} with exit code {code}.  What is finished stays and the same "
+            f"command resumes; logs of jobs are in {folder / 'results' / 'logs'}.",
             file=sys.stderr,
         )
 

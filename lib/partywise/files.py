@@ -14,14 +14,25 @@ def replacing(path: Path | str) -> Iterator[Path]:
 
     The name carries the process, so that a job that outlived its killed pipeline never writes into the file of the
     job that repeats it; leftovers of processes that were killed are removed.
+
+    Raises
+    ------
+    OSError
+        Naming the file and the remedy, when it cannot be written; what was there before stays.
     """
     path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    for old in path.parent.glob(f".{path.stem}.*.part{path.suffix}"):
-        old.unlink(missing_ok=True)
     temporary = path.with_name(f".{path.stem}.{os.getpid()}.part{path.suffix}")
     try:
-        yield temporary
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        for old in path.parent.glob(f".{path.stem}.*.part{path.suffix}"):
+            old.unlink(missing_ok=True)
+        try:
+            yield temporary
+            temporary.replace(path)
+        finally:
+            temporary.unlink(missing_ok=True)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise OSError(
+            error.errno, f"{path} cannot be written ({reason}): free space or make the folder writable, and run again."
+        ) from error

@@ -16,25 +16,20 @@ os.environ["PYTHONPATH"] = os.pathsep.join(
     filter(None, [LIBRARY, os.environ.get("PYTHONPATH")])
 )
 
-from config_check import check_schema
+from config_check import checked_plans
 from fingerprint import fingerprint, script_roots
 from partywise.errors import ConfigError
-from partywise.plan import plan
 
 
-def checked_plans():
+def plans():
     """One plan for each study; a bad configuration ends here, in one sentence on standard error, before any job."""
     try:
-        check_schema(config)
-        return {
-            name: plan(name, block, config["root_seed"])
-            for name, block in config["studies"].items()
-        }
+        return checked_plans(config)
     except ConfigError as error:
         sys.exit(f"Configuration error: {error}")
 
 
-PLANS = checked_plans()
+PLANS = plans()
 
 
 def blocks(total, size):

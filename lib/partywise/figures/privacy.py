@@ -29,15 +29,15 @@ def error_by_epsilon(cube: xr.Dataset) -> Figure:
                 draw(ax, type(line)(line.x[finite], line.mean[finite], line.se[finite]), method)
             elif len(line.mean) and method != "oracle":
                 style = look(method)
-                ax.axhline(line.mean[-1], color=style.color, linestyle=":", linewidth=1.2, label=style.label)
-        ax.axhline(1, color=BLACK, linewidth=0.8, linestyle=(0, (1, 3)))
+                dashes = "-." if style.line == "-" else style.line
+                ax.axhline(line.mean[-1], color=style.color, linestyle=dashes, linewidth=1.2, label=style.label)
         label = "excess risk (0: truth, 1: mean curve)" if variable == "excess" else "risk relative to the mean curve"
         ax.set(title=CASES.get(case, case), xlabel="certified epsilon of the whole release", ylabel=label)
         ax.set_xscale("log")
         if variable == "excess":
             ax.set_yscale("log")
     legend_below(figure, axes, 3)
-    figure.suptitle(f"What privacy costs; dotted lines: without privacy; {BAND}", fontsize=9.5)
+    figure.suptitle(f"What privacy costs; horizontal lines: without privacy; {BAND}", fontsize=9.5)
     return figure
 
 
@@ -65,7 +65,7 @@ def claimed_and_certified(cube: xr.Dataset) -> Figure:
     looks = (("P", "-"), ("X", "--"), ("d", "-."), ("h", ":"))
     shades = ("#E69F00", "#D55E00", "#8C4A00", "#CC79A7")
     index = 0
-    for name, values in points.items():
+    for name, values in sorted(points.items(), key=lambda entry: -max(entry[1])[1]):
         x, y = np.array(sorted(set(values))).T
         if name == look("corrected_noise").label:
             ax.plot(x, y, color=look("corrected_noise").color, marker="D", label=name, zorder=3)

@@ -1,0 +1,118 @@
+"""config/tiny.yaml through real Snakemake: results, their independence of batches and cores, and what jobs say."""
+
+from __future__ import annotations
+
+import csv
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from fingerprint import closure, script_roots
+from pipeline import ROOT, STUDY, TINY, copy_project, edit, environment, results, snakemake
+
+from partywise.cube import DIMS, check_attributes, open_cube
+
+STORED = Path(__file__).parent / "data" / "tiny_summary.csv"
+# Numbers move in the last digits between versions of BLAS; a change of a method moves them far more.
+RELATIVE, ABSOLUTE = 1e-6, 1e-9
+
+
+@pytest.fixture(scope="module")
+def cube(finished):
+    return open_cube(finished / "results" / STUDY / "cube.nc")
+
+
+def test_run_leaves_cube_tables_and_figures(finished):
+    names = set(results(finished))
+    tables = {"cube.nc", "ledger.csv", "ledger_totals.csv", "wire.md", "summary.csv", "summary.txt"}
+    figures = {f"{name}.{kind}" for name in ("error_by_parties", "error_by_epsilon") for kind in ("svg", "pdf", "png")}
+    expected = {f"results/{STUDY}/{name}" for name in tables} | {f"results/figures/{STUDY}/{name}" for name in figures}
+    assert names == expected
+    assert all((finished / name).stat().st_size > 0 for name in names)
+
+
+def test_run_prints_progress_and_summary(finished):
+    said, progress = (finished / "stdout.txt").read_text(), (finished / "stderr.txt").read_text()
+    summary = (finished / "results" / STUDY / "summary.txt").read_text()
+    assert summary in said
+    assert "certified" in summary and "MiB sent" in summary
+    assert "Done in 0:" in said
+    assert "1 of 15 jobs done" in progress and "left" in progress
+    assert "15 of 15 jobs done" in progress
+
+
+def test_second_run_has_nothing_to_do(finished):
+    done = snakemake(finished, *TINY)
+    assert done.returncode == 0
+    assert "Nothing to be done" in done.stdout + done.stderr
+
+
+def test_small_blocks_on_one_core_give_the_same_bytes(finished, tmp_path):
+    """Fifteen jobs on two cores against forty-six on one: cube, tables and figures are equal byte for byte."""
+    folder = copy_project(tmp_path / "blocks")
+    edit(folder / "config/tiny.yaml", "replicates_per_job: 2, folds_per_job: 2", "replicates_per_job: 1, folds_per_job: 1")
+    done = snakemake(folder, *TINY, "--cores", "1")
+    assert done.returncode == 0, done.stderr
+    assert len(list((folder / "results" / STUDY / "corners").rglob("*.npz"))) == 40
+    assert results(folder) == results(finished)
+
+
+def test_cube_agrees_with_the_stored_one(finished):
+    """Means of the tiny run, stored when its numbers were last meant to move (see CHANGELOG)."""
+    key = ("case", "method", "parties", "epsilon", "variable")
+    with (finished / "results" / STUDY / "summary.csv").open() as handle:
+        found = {tuple(row[k] for k in key): float(row["mean"]) for row in csv.DictReader(handle)}
+    with STORED.open() as handle:
+        stored = {tuple(row[k] for k in key): float(row["mean"]) for row in csv.DictReader(handle)}
+    assert len(stored) > 80
+    for where, value in stored.items():
+        assert found[where] == pytest.approx(value, rel=RELATIVE, abs=ABSOLUTE), where
+
+
+def test_cube_is_described_and_complete(cube):
+    assert check_attributes(cube) == []
+    assert cube["il2"].dims == DIMS
+    assert np.isinf(cube["epsilon"].values[-1])
+    filled = cube["status"] > 0
+    assert np.isfinite(cube["il2"].where(filled, 0.0)).all()
+    assert cube["il2"].where(~filled).isnull().all()
+    # Moments run at both targets, everything else at the slot "no target": 2 x 2 + 4 x 1 of 5 x 3 slots... per fold.
+    per_method = filled.sum([dim for dim in DIMS if dim != "method"]).to_series().to_dict()
+    assert per_method.pop("moments") == 2 * 2 * 2 * 2
+    assert set(per_method.values()) == {2 * 2 * 2}
+
+
+def test_jobs_ran_with_one_thread_and_wrote_benchmarks(finished):
+    logs = list((finished / "results" / "logs").rglob("*.log"))
+    assert len(logs) == 14
+    for log in logs:
+        assert "OMP_NUM_THREADS=1, OPENBLAS_NUM_THREADS=1, MKL_NUM_THREADS=1" in log.read_text()
+    assert len(list((finished / "results" / "benchmarks").rglob("*.tsv"))) == len(logs)
+
+
+def test_nothing_of_the_machine_is_in_the_results(finished):
+    cube = open_cube(finished / "results" / STUDY / "cube.nc")
+    text = " ".join(map(str, cube.attrs.values()))
+    for name in (f"results/{STUDY}/wire.md", f"results/{STUDY}/summary.txt"):
+        text += (finished / name).read_text()
+    assert str(finished) not in text
+    assert str(ROOT) not in text
+
+
+def test_every_fit_imports_numpy_and_little_else():
+    """Import everything behind all methods in one process and look at what came with it."""
+    from partywise.study import load
+
+    study = load(STUDY)
+    roots = {protocol.fit.module for protocol in study.methods.values()}
+    roots |= {lazy.module for lazy in (study.split, study.metrics, study.folds, study.exhibits, study.data) if lazy}
+    roots |= {f"partywise.studies.{STUDY}", *script_roots(ROOT / "scripts" / "fit.py")}
+    code = f"import sys, {', '.join(sorted(closure(roots)))}; print(*sys.modules)"
+    command = [sys.executable, "-c", code]
+    environ = {**environment(), "PYTHONPATH": str(ROOT / "lib")}
+    loaded = subprocess.run(command, env=environ, capture_output=True, text=True, check=True).stdout.split()
+    tops = {name.partition(".")[0] for name in loaded}
+    assert not tops & {"xarray", "netCDF4", "matplotlib", "pandas", "snakemake", "yaml", "pytest"}
+    assert not {"scipy.stats", "scipy.optimize", "scipy.sparse.linalg"} & set(loaded)
