@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from partywise.functional.bases import BSplineBasis
+from partywise.functional.bases import BSplineBasis, FourierBasis
 from partywise.functional.boosting import predict_curves
 from partywise.functional.data import BasisSpec
 from partywise.functional.direct import clipping_radius, fit_central, release_curves
@@ -14,8 +14,8 @@ from partywise.randomness import stream
 
 def test_worst_case_mu_of_a_release_is_2S_over_s_for_every_basis_and_domain():
     for domain in ((0.0, 1.0), (0.0, 100.0)):
-        for n_basis in (6, 15, 20):
-            basis = BSplineBasis(domain, n_basis)
+        for basis in (*(BSplineBasis(domain, n) for n in (6, 15, 20)), FourierBasis(domain, 15)):
+            n_basis = basis.n_basis
             c = stream(1, "curves").standard_normal((50, n_basis))
             noise = Gaussian(covariance=0.3**2 * np.linalg.inv(basis.gram + basis.gram.T) * 2)
             out = release_curves(c, basis, noise, stream(1, "noise"), radius=2.0)

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import csv
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
+
 from fingerprint import closure, script_roots
-from pipeline import ROOT, STUDY, TINY, copy_project, edit, environment, results, snakemake
-
 from partywise.cube import DIMS, check_attributes, open_cube
+from pipeline import ROOT, STORED, STUDY, TINY, copy_project, edit, environment, results, snakemake, summary
 
-STORED = Path(__file__).parent / "data" / "tiny_summary.csv"
 # Numbers move in the last digits between versions of BLAS; a change of a method moves them far more.
 RELATIVE, ABSOLUTE = 1e-6, 1e-9
 
@@ -35,9 +32,9 @@ def test_run_leaves_cube_tables_and_figures(finished):
 
 def test_run_prints_progress_and_summary(finished):
     said, progress = (finished / "stdout.txt").read_text(), (finished / "stderr.txt").read_text()
-    summary = (finished / "results" / STUDY / "summary.txt").read_text()
-    assert summary in said
-    assert "certified" in summary and "MiB sent" in summary
+    table = (finished / "results" / STUDY / "summary.txt").read_text()
+    assert table in said
+    assert "certified" in table and "MiB sent" in table
     assert "Done in 0:" in said
     assert "1 of 15 jobs done" in progress and "left" in progress
     assert "15 of 15 jobs done" in progress
@@ -51,8 +48,12 @@ def test_second_run_has_nothing_to_do(finished):
 
 def test_small_blocks_on_one_core_give_the_same_bytes(finished, tmp_path):
     """Fifteen jobs on two cores against forty-six on one: cube, tables and figures are equal byte for byte."""
-    folder = copy_project(tmp_path / "blocks")
-    edit(folder / "config/tiny.yaml", "replicates_per_job: 2, folds_per_job: 2", "replicates_per_job: 1, folds_per_job: 1")
+    folder = copy_project(tmp_path / "blocks", finished)
+    edit(
+        folder / "config/tiny.yaml",
+        "replicates_per_job: 2, folds_per_job: 2",
+        "replicates_per_job: 1, folds_per_job: 1",
+    )
     done = snakemake(folder, *TINY, "--cores", "1")
     assert done.returncode == 0, done.stderr
     assert len(list((folder / "results" / STUDY / "corners").rglob("*.npz"))) == 40
@@ -61,11 +62,7 @@ def test_small_blocks_on_one_core_give_the_same_bytes(finished, tmp_path):
 
 def test_cube_agrees_with_the_stored_one(finished):
     """Means of the tiny run, stored when its numbers were last meant to move (see CHANGELOG)."""
-    key = ("case", "method", "parties", "epsilon", "variable")
-    with (finished / "results" / STUDY / "summary.csv").open() as handle:
-        found = {tuple(row[k] for k in key): float(row["mean"]) for row in csv.DictReader(handle)}
-    with STORED.open() as handle:
-        stored = {tuple(row[k] for k in key): float(row["mean"]) for row in csv.DictReader(handle)}
+    found, stored = summary(finished / "results" / STUDY / "summary.csv"), summary(STORED)
     assert len(stored) > 80
     for where, value in stored.items():
         assert found[where] == pytest.approx(value, rel=RELATIVE, abs=ABSOLUTE), where
@@ -78,7 +75,7 @@ def test_cube_is_described_and_complete(cube):
     filled = cube["status"] > 0
     assert np.isfinite(cube["il2"].where(filled, 0.0)).all()
     assert cube["il2"].where(~filled).isnull().all()
-    # Moments run at both targets, everything else at the slot "no target": 2 x 2 + 4 x 1 of 5 x 3 slots... per fold.
+    # Moments run at two targets, everything else at the one slot "no target"; 2 replicates x 2 party counts x 2 folds.
     per_method = filled.sum([dim for dim in DIMS if dim != "method"]).to_series().to_dict()
     assert per_method.pop("moments") == 2 * 2 * 2 * 2
     assert set(per_method.values()) == {2 * 2 * 2}

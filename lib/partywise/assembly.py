@@ -199,7 +199,8 @@ def _exhibits(
         values = np.full([len(shown), *map(int, size)], np.nan)
         for i, (_, arrays) in enumerate(shown):
             if name in arrays:
-                values[(i, *(slice(n) for n in arrays[name][1].shape))] = arrays[name][1]
+                corner = tuple(slice(n) for n in arrays[name][1].shape)
+                values[i][corner] = arrays[name][1]
         encoding = {"dtype": "float64", "_FillValue": np.nan}
         found[name] = xr.Variable(("exhibit", *dims.pop()), values, _described(described[name]), encoding)
     coords = {

@@ -110,7 +110,7 @@ def load_data(path: Path | str, cls: type, replicate: int) -> Any:
 def save_npz(path: Path | str, arrays: Mapping[str, np.ndarray]) -> None:
     """Write an npz file in one step."""
     with replacing(path) as temporary, temporary.open("wb") as handle:
-        np.savez(handle, allow_pickle=False, **arrays)  # type: ignore[arg-type]
+        np.savez(handle, allow_pickle=False, **arrays)
 
 
 def run(

@@ -214,7 +214,7 @@ def _case(study: Study, name: str, entry: Any, where: str, complete: bool) -> Ca
     if source not in study.sources:
         raise ConfigError(f"{where}.source is {source!r}: {choices(source, study.sources)}.")
     chosen = study.sources[source]
-    settings = build(chosen.settings, entry.get("settings"), f"{where}.settings")
+    settings: Any = build(chosen.settings, entry.get("settings"), f"{where}.settings")
     grid = entry.get("grid")
     if not complete:
         grid = {"methods": ["any"], "replicates": 1, "parties": [1], "folds": 1, "epsilon": [inf]} | (grid or {})

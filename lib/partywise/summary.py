@@ -28,7 +28,7 @@ def averages(cube: xr.Dataset, name: str) -> tuple[np.ndarray, np.ndarray, np.nd
         mean = each.mean("replicate")
         squares = ((each - mean) ** 2).where(each.notnull(), 0.0).sum("replicate", skipna=False)
         error = np.sqrt(squares / (count - 1).where(count > 1) / count.where(count > 0))
-    return tuple(part.transpose(*SLOT).values for part in (mean, error, count))  # type: ignore[return-value]
+    return tuple(part.transpose(*SLOT).values for part in (mean, error, count))  # type: ignore[return-value, call-overload]
 
 
 def summary_rows(plan: Plan, cube: xr.Dataset) -> list[dict[str, Any]]:
@@ -71,7 +71,8 @@ def summary_text(plan: Plan, cube: xr.Dataset) -> str:
         for name, (mean, error, count) in found.items():
             scale = MIB if cube[name].attrs["units"] == "byte" else 1.0
             value = f"{mean[place] / scale:.4g}" if count[place] else "-"
-            with_error = name == names[0] and np.isfinite(error[place])
+            # The error that matters most in this case: the first variable that has a value here.
+            with_error = set(row[4:]) <= {"-"} and np.isfinite(error[place])
             row.append(value + (f" +- {error[place] / scale:.2g}" if with_error else ""))
         table.append(row)
     lines = _aligned(table)

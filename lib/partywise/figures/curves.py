@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
@@ -30,11 +32,10 @@ def real_curves(cube: xr.Dataset) -> Figure:
         return empty("No real day curves in this configuration.")
     shown, (hours, unit) = exhibits_of(cube, case), REAL[case]
     private = [m for m in ("local", "moments") if m in methods_of(cube, case)]
-    labels = exhibit(shown, "record_label", "predictor_none")
-    observed = exhibit(shown, "curve_observed", "predictor_none")
-    if not private or labels is None or observed is None:
+    if not private or "predictor_none" not in methods_of(cube, case):
         return empty("Real day curves need the methods predictor_none and local or moments.")
-    days = len(labels)
+    labels = exhibit(shown, "record_label", "predictor_none")
+    observed, days = exhibit(shown, "curve_observed", "predictor_none"), len(labels)
     figure, axes = panels(len(private), days, 2.6, 2.3, sharex=True, sharey=True)
     for row, method in enumerate(private):
         for day in range(days):
@@ -74,19 +75,24 @@ def operators(cube: xr.Dataset) -> Figure:
     truth, names = exhibit(shown, "operator", "oracle"), exhibit(shown, "predictor_shown_index", "oracle")
     count, limit = len(names), float(np.quantile(np.abs(truth), 0.98))
     figure, axes = panels(len(rows), count, 1.7, 1.45, sharex=True, sharey=True)
-    style = {"origin": "lower", "extent": (0, 1, 0, 1), "cmap": "PuOr", "aspect": "auto", "interpolation": "bilinear"}
-    image = None
+    style: dict[str, Any] = {
+        "origin": "lower",
+        "extent": (0, 1, 0, 1),
+        "cmap": "PuOr",
+        "aspect": "auto",
+        "interpolation": "bilinear",
+    }
     for r, method in enumerate(rows):
         kernels = exhibit(shown, "operator", method)
         for c in range(count):
             ax = axes[r * count + c]
-            image = ax.imshow(kernels[c].T, vmin=-limit, vmax=limit, **style)
+            ax.imshow(kernels[c].T, vmin=-limit, vmax=limit, **style)
             ax.grid(False)
             ax.set(xticks=[0, 1], yticks=[0, 1], xlabel="s" if r == len(rows) - 1 else "")
             if r == 0:
                 ax.set_title(f"x{int(names[c])}" + ("" if np.any(truth[c]) else " (inactive)"))
         axes[r * count].set_ylabel(f"{OPERATORS[method]}\nt", fontsize=8)
     label = "kernel β(s, t); colours end at the 98 % point"
-    figure.colorbar(image, ax=axes, label=label, shrink=0.7, extend="both")
+    figure.colorbar(axes[0].images[0], ax=axes, label=label, shrink=0.7, extend="both")
     figure.suptitle(f"Operators, case {case}, fewest parties: one fold of the first replicate", fontsize=9.5)
     return figure

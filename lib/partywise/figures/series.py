@@ -10,6 +10,7 @@ import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
 
+from ..errors import CubeError
 from .style import look
 
 BAND = "bands: ± 1 standard error over replicates"
@@ -84,11 +85,17 @@ def exhibits_of(cube: xr.Dataset, case: str) -> xr.Dataset:
     return cube[names].isel(exhibit=np.flatnonzero(cube["exhibit_case"].values == case))
 
 
-def exhibit(shown: xr.Dataset, name: str, method: str, epsilon: float = np.inf) -> np.ndarray | None:
-    """One exhibit of a method at its fewest parties, or None where it is not there."""
+def exhibit(shown: xr.Dataset, name: str, method: str, epsilon: float = np.inf) -> np.ndarray:
+    """One exhibit of a method at its fewest parties.
+
+    Raises
+    ------
+    CubeError
+        When the cube shows no such fit.
+    """
     found = (shown["exhibit_method"].values == method) & (shown["exhibit_epsilon"].values == epsilon)
     places = np.flatnonzero(found)
     if not len(places):
-        return None
+        raise CubeError(f"method {method} at epsilon {epsilon:g} is not among the exhibits: add it to the case.")
     fewest = places[np.argmin(shown["exhibit_parties"].values[places])]
     return shown[name].values[fewest]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import matplotlib as mpl
 
@@ -15,7 +16,7 @@ from matplotlib.figure import Figure
 BLACK, ORANGE, SKY, GREEN = "#000000", "#E69F00", "#56B4E9", "#009E73"
 YELLOW, BLUE, RED, PURPLE, GREY = "#F0E442", "#0072B2", "#D55E00", "#CC79A7", "#7F7F7F"
 
-SETTINGS = {
+SETTINGS: dict[str, Any] = {
     "font.size": 9,
     "axes.titlesize": 9.5,
     "axes.labelsize": 9,
@@ -77,7 +78,7 @@ def look(method: str) -> Look:
 
 def panels(rows: int, columns: int, width: float, height: float, **options) -> tuple[Figure, list[Axes]]:
     """A figure of rows x columns panels in the common style; ``width`` and ``height`` of one panel in inches."""
-    mpl.rcParams.update(SETTINGS)
+    mpl.rcParams.update(SETTINGS)  # type: ignore[arg-type]
     size = (width * columns, height * rows)
     figure, axes = plt.subplots(rows, columns, figsize=size, squeeze=False, layout="constrained", **options)
     return figure, list(axes.ravel())
@@ -85,11 +86,11 @@ def panels(rows: int, columns: int, width: float, height: float, **options) -> t
 
 def legend_below(figure: Figure, axes: list[Axes], columns: int = 4) -> None:
     """One legend for all panels, below them, without repetitions."""
-    entries: dict[str, object] = {}
+    entries: dict[str, Any] = {}
     for ax in axes:
         for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
             entries.setdefault(label, handle)
-    figure.legend(entries.values(), entries.keys(), loc="outside lower center", ncols=columns)
+    figure.legend(list(entries.values()), list(entries), loc="outside lower center", ncols=columns)
 
 
 def empty(reason: str) -> Figure:

@@ -97,8 +97,8 @@ def fit_boosting(
             f"the moments have P = {len(train.G)} and Qy = {train.H.shape[1]}: the penalties expect "
             f"P = {p * q} and Qy = {len(penalties.omega_y)}."
         )
-    halves = [] if options.crossfit == "none" else [half_a, half_b]
-    if any(half is None for half in halves):
+    halves = [] if options.crossfit == "none" else [half for half in (half_a, half_b) if half is not None]
+    if options.crossfit != "none" and len(halves) < 2:
         raise ValueError(f"crossfit is {options.crossfit!r}: give the moments of both halves.")
     scale = noise_floor(train, q) if floor is None else floor
     covariances, least, projected = path_covariances([train, *halves], options, scale)
@@ -176,7 +176,7 @@ class _Walk:
         self.trace: dict[str, list[float]] = {n: [] for n in ("criterion", "sse_debiased", "sse_raw", "cv", "df")}
         self.best_coef = state.coef[FULL].copy()
         self.stopped = self.diverged = False
-        self.df = None
+        self.df: ExactDf | HutchinsonDf | None = None
         if options.stop in NEEDS_DF:
             arguments = (state.path_gram, state.raw_gram, rotation.shrink, rotation.slices)
             if options.df == "exact":

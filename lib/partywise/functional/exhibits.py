@@ -19,7 +19,8 @@ def exhibits(
     """Named arrays with their own dimensions.
 
     operator : (predictor_shown, s_grid, t_grid), kernels beta_j(s, t) of four predictors on a regular grid
-    predictor_shown_index : which predictors; curve_observed, curve_predicted : (record_shown, curve_grid), in the unit of the response
+    predictor_shown_index : which predictors
+    curve_observed, curve_predicted : (record_shown, curve_grid), in the unit of the response
     record_label : date as yyyymmdd for day curves, else the number of the record
     """
     shown = _predictors(data)

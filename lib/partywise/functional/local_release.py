@@ -100,10 +100,11 @@ def fit(
     for party in owners:
         for j in party.columns if options.noise == "local" and options.radius != "public" else ():
             name = " ".join(("radius of", names[j], *world))
+            payload: Release | Clear
             if options.radius == "dp_quantile":
-                mechanism = QuantileRadius(options.radius_rho)
+                quantile = QuantileRadius(options.radius_rho)
                 norms = local_norms(party, j)
-                payload = mechanism(norms, rng_for("radius", j, *world), owner=party.name, release_id=name)
+                payload = quantile(norms, rng_for("radius", j, *world), owner=party.name, release_id=name)
             else:
                 payload = Clear(local_quantile(party, j), units=("features",), owner=party.name)
             radius[j] = channel.send(party.name, active.name, name, payload)

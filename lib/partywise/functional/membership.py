@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..randomness import stream
 from .data import Estimate, FunctionalData
 from .moments import Sums, corrected_moments
 from .paths import SOLVE_RIDGE
@@ -25,7 +26,10 @@ def attack_metrics(estimate: Estimate, data: FunctionalData, train: np.ndarray) 
     n = min(int(train.sum()), int((~train).sum()))
     members, others = np.flatnonzero(train)[:n], np.flatnonzero(~train)[:n]
     calibrated = reference - losses
+    low, high = bootstrap_interval(calibrated[members], calibrated[others], stream(0, "membership", "bootstrap"), 200)
     return {
+        "attack_auc_low": low,
+        "attack_auc_high": high,
         "attack_auc": rank_auc(-losses[members], -losses[others]),
         "attack_auc_calibrated": rank_auc(calibrated[members], calibrated[others]),
         "attack_tpr": true_positive_rate(calibrated[members], calibrated[others]),

@@ -62,7 +62,9 @@ def noise_levels(options: LocalOptions, radius: np.ndarray, n_parties: int, epsi
 def claimed_epsilon(
     options: LocalOptions, radius: np.ndarray, s: np.ndarray, n_parties: int, epsilon: float, delta: float
 ) -> float:
-    """What the method claims: its target where the noise was calibrated to one; else rho_j = (2 S_j)^2 / (2 s_j^2), summed over predictors, turned into an epsilon.
+    """What the method claims: its target where the noise was calibrated to one, else an epsilon from the sum of rho_j.
+
+    rho_j = (2 S_j)^2 / (2 s_j^2), added over the predictors.
 
     ``claim: source`` uses rho + 2 sqrt(rho log 1/delta) (seed 000, "Calibrating DP"); ``exact`` one Gaussian.
     With ``sqrt_j`` the source says that the total is held constant, so its claim is that at the unscaled s.

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..parties import Party
-from ..privacy.mechanisms import Gaussian
+from ..privacy.mechanisms import Gaussian, Release
 from ..wire import Channel, Clear
 from .communication import formula_bytes
 from .coordinates import Coordinates, make_coordinates
@@ -35,7 +35,8 @@ class ActiveBooster:
         self.Y, self.fold, self.coordinates, self.groups, self.options = Y, fold, coordinates, groups, options
         self.size = len(coordinates.penalties.omega_x) * len(coordinates.gram)
         self.B = np.zeros((3, self.size, Y.shape[1]))
-        self.best, self.best_B, self.path = 0, self.B[0].copy(), []
+        self.best, self.best_B = 0, self.B[0].copy()
+        self.path: list[int] = []
         self.lowest, self.stopped, self.means = np.inf, False, (np.zeros(self.size), Y[fold.train].mean(0))
 
     def round(self, Z: np.ndarray, covariance: np.ndarray) -> None:
@@ -138,20 +139,22 @@ def fit(
         radius[:] = options.radius_value
     for party in owners if options.radius == "quantile" else ():
         for j in party.columns:
-            payload = Clear(local_quantile(party, j), units=("features",), owner=party.name)
-            radius[j] = channel.send(party.name, active.name, f"radius of {public.predictor_names[j]}", payload)
-            sources = ("radius",)
+            announced = Clear(local_quantile(party, j), units=("features",), owner=party.name)
+            radius[j] = channel.send(party.name, active.name, f"radius of {public.predictor_names[j]}", announced)
+            sources = tuple(f"radius of {name}" for name in public.predictor_names)
     rounds = options.max_steps
     s = noise_levels(options, radius, len(owners), epsilon, delta)
     response = coordinates.response(active.block["Y"])
     groups = active_groups([party.columns for party in owners], options.learner)
     booster = ActiveBooster(response, fold, coordinates, groups, options)
-    unit, total, latest = coordinates.white_noise, 0.0, np.empty(0)
+    unit = coordinates.white_noise
+    latest = total = np.zeros((len(response), len(radius), len(unit)))
     for t in range(1, rounds + 1):
-        latest = np.empty((len(response), len(radius), len(coordinates.gram)))
+        latest = np.empty_like(total)
         for party in owners:
             for j in party.columns:
                 name = f"curves of {public.predictor_names[j]} round {t} of {rounds}"
+                payload: Release | Clear
                 if s[j] > 0:
                     bounded = local_clip(party, j, coordinates, radius[j])
                     mechanism = Gaussian(covariance=rounds * s[j] ** 2 * unit)

@@ -37,6 +37,8 @@ VARIABLES: dict[str, tuple[str, str]] = {
     "worse_than_mean": ("1 if the held-out risk exceeds that of the training mean curve", "1"),
     "attack_auc": ("membership attack: area under the ROC curve", "1"),
     "attack_auc_calibrated": ("membership attack calibrated by reference models: area under the ROC curve", "1"),
+    "attack_auc_low": ("lower end of the 95 % bootstrap interval of the calibrated AUC", "1"),
+    "attack_auc_high": ("upper end of the 95 % bootstrap interval of the calibrated AUC", "1"),
     "attack_tpr": ("membership attack: true-positive rate at 1 % false positives, calibrated score", "1"),
     "attack_balanced_accuracy": ("membership attack: best balanced accuracy, calibrated score", "1"),
     "operator": ("kernel beta_j(s, t) of four predictors, one fit of each method", "1"),

@@ -1,0 +1,104 @@
+"""Drives a protocol directly, without the pipeline: data, parties, channel, one fit, its ledger and its metrics."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from partywise.folds import Fold
+from partywise.functional import baselines, cases, local_release, metrics, moments_release, roundwise
+from partywise.functional.case_settings import SimulatedSettings
+from partywise.functional.data import Estimate, FunctionalData
+from partywise.functional.protocol_options import BaselineOptions, MomentsOptions, RoundwiseOptions
+from partywise.privacy.ledger import Total
+from partywise.randomness import stream
+from partywise.studies.functional_boosting import Spec
+from partywise.study import MethodSpec
+from partywise.wire import Channel
+
+ROOT = 20240601
+DELTA = 1e-5
+INF = float("inf")
+SMALL = SimulatedSettings(n=120, p=4, n_basis_x=6, n_basis_y=6, active=(0, 1), singular_values=(1.0, 0.5))
+
+
+def data_rng(replicate: int = 0, root: int = ROOT) -> Callable[..., np.random.Generator]:
+    """Generators of the data of a replicate, addressed as the pipeline does it."""
+
+    def rng_for(*names: str | int, shared: bool = False) -> np.random.Generator:
+        return stream(root, "data", "shared" if shared else replicate, *names)
+
+    return rng_for
+
+
+def noise_rng(replicate: int = 0, root: int = ROOT) -> Callable[..., np.random.Generator]:
+    """Generators of the noise of a replicate."""
+    return lambda *names: stream(root, "noise", replicate, *names)
+
+
+def make_data(settings: SimulatedSettings = SMALL, replicate: int = 0) -> FunctionalData:
+    """One simulated replicate."""
+    return cases.simulated(settings, Spec(), data_rng(replicate), Path("unused"))
+
+
+@dataclass(frozen=True)
+class Run:
+    """One fit with everything that may be asked about it."""
+
+    estimate: Estimate
+    channel: Channel
+    data: FunctionalData
+    fold: Fold
+    spec: MethodSpec
+
+    def total(self, unit: str = "features", delta: float = DELTA) -> Total:
+        """Total of the worst view."""
+        return self.channel.ledger.worst_total(self.channel.names, unit, delta)
+
+    @property
+    def scalars(self) -> dict[str, Any]:
+        """Metrics of the cell."""
+        return metrics.metrics(self.estimate, self.data, self.fold.train, self.spec)
+
+    @property
+    def releases(self) -> list[Any]:
+        """Certified or uncertified rows of the ledger that carry a mechanism."""
+        return [event for event in self.channel.ledger.rows if event.mechanism != "none"]
+
+
+def protocol_of(options: Any) -> Callable[..., Estimate]:
+    """The protocol that a class of options belongs to."""
+    if isinstance(options, RoundwiseOptions):
+        return roundwise.fit
+    if isinstance(options, MomentsOptions):
+        return moments_release.fit
+    return baselines.fit if isinstance(options, BaselineOptions) else local_release.fit
+
+
+def run(
+    options: Any,
+    *,
+    settings: SimulatedSettings = SMALL,
+    data: FunctionalData | None = None,
+    parties: int = 2,
+    epsilon: float = INF,
+    folds: int = 3,
+    held_out: int = 0,
+    replicate: int = 0,
+    noise: Callable[..., np.random.Generator] | None = None,
+    delta: float = DELTA,
+) -> Run:
+    """Fit one cell."""
+    data = make_data(settings, replicate) if data is None else data
+    held = cases.split(data, parties, Spec(), settings)
+    fold = Fold(cases.folds(data, folds, settings), held_out, folds)
+    extra = (moments_release.AGGREGATOR,) if isinstance(options, MomentsOptions) else ()
+    channel = Channel(held, extra)
+    spec = MethodSpec(options, Spec(delta=delta), settings, data.public())
+    rng_for = noise_rng(replicate) if noise is None else noise
+    estimate = protocol_of(options)(held, channel, epsilon=epsilon, fold=fold, rng_for=rng_for, spec=spec)
+    return Run(estimate, channel, data, fold, spec)

@@ -1,0 +1,117 @@
+"""What an edit makes run again: exactly what it touches.  Every case edits a copy of a finished run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from fingerprint import closure, fingerprint
+from pipeline import STUDY, TINY, Planned, copy_run, edit, planned
+
+METHODS = {"mean_curve", "predictor_none", "predictor_fixed", "party_fixed", "moments"}
+FIGURES = {"error_by_parties", "error_by_epsilon"}
+LIB = "lib/partywise/"
+DOWNSTREAM = {"collect": 1, "figure": 2}
+TINY_FILE = "config/tiny.yaml"
+
+
+@pytest.fixture
+def copy(finished: Path, tmp_path: Path) -> Path:
+    return copy_run(finished, tmp_path / "copy")
+
+
+def touch_code(path: Path) -> None:
+    """An edit that changes the source and nothing else."""
+    path.write_text(path.read_text() + "\n# edited\n")
+
+
+def jobs(found: Planned) -> dict[str, int]:
+    return dict(sorted(found.jobs.items()))
+
+
+def test_nothing_without_an_edit_and_after_undoing_one(copy):
+    assert planned(copy, *TINY).jobs == {}
+    path = copy / LIB / "functional" / "moments_release.py"
+    before = path.read_text()
+    touch_code(path)
+    found = planned(copy, *TINY)
+    assert jobs(found) == {"collect": 1, "figure": 2, "fit": 2}
+    assert found.methods() == {"moments"}
+    path.write_text(before)
+    assert planned(copy, *TINY).jobs == {}
+
+
+@pytest.mark.parametrize(
+    ("file", "expected"),
+    [
+        (f"{LIB}studies/{STUDY}.py", {"generate": 1, "fit": 10, **DOWNSTREAM}),
+        (f"{LIB}randomness.py", {"generate": 1, "fit": 10, **DOWNSTREAM}),
+        (f"{LIB}functional/metrics.py", {"fit": 10, **DOWNSTREAM}),
+        (f"{LIB}cube.py", {"collect": 1, "figure": 2}),
+        (f"{LIB}summary.py", {"collect": 1, "figure": 2}),
+        (f"{LIB}figures/style.py", {"figure": 2}),
+        (f"{LIB}figures/curves.py", {}),
+        (f"{LIB}functional/roundwise.py", {}),
+        ("scripts/fit.py", {"fit": 10, **DOWNSTREAM}),
+        ("scripts/collect.py", DOWNSTREAM),
+        ("workflow/launch.py", {}),
+    ],
+)
+def test_an_edited_file_reruns_its_users(copy, file, expected):
+    touch_code(copy / file)
+    assert jobs(planned(copy, *TINY)) == dict(sorted(expected.items()))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected", "methods", "figures"),
+    [
+        # Blocks of two folds: the finished block changes its meaning, and there is one more.
+        ("folds: 2\n", "folds: 4\n", {"fit": 20, **DOWNSTREAM}, METHODS, FIGURES),
+        # Two more replicates are one more block; the finished ones stay.
+        ("replicates: 2\n", "replicates: 4\n", {"generate": 1, "fit": 10, **DOWNSTREAM}, METHODS, FIGURES),
+        ("parties: [2, 4]", "parties: [2, 3, 4]", {"fit": 5, **DOWNSTREAM}, METHODS, FIGURES),
+        # Only the moments have a target.
+        ("epsilon: [8.0, 64.0]", "epsilon: [8.0, 32.0]", {"fit": 2, **DOWNSTREAM}, {"moments"}, FIGURES),
+        ("moments, max_steps: 30", "moments, max_steps: 31", {"fit": 2, **DOWNSTREAM}, {"moments"}, FIGURES),
+        ("snr: 10.0", "snr: 11.0", {"generate": 1, "fit": 10, **DOWNSTREAM}, METHODS, FIGURES),
+        ("root_seed: 7", "root_seed: 8", {"generate": 1, "fit": 10, **DOWNSTREAM}, METHODS, FIGURES),
+        ("delta: 1.0e-5", "delta: 1.0e-6", {"generate": 1, "fit": 10, **DOWNSTREAM}, METHODS, FIGURES),
+        ("[error_by_parties, error_by_epsilon]", "[error_by_parties, operators]", {"figure": 1}, set(), {"operators"}),
+    ],
+)
+def test_an_edited_key_reruns_what_depends_on_it(copy, old, new, expected, methods, figures):
+    edit(copy / TINY_FILE, old, new)
+    found = planned(copy, *TINY)
+    assert jobs(found) == dict(sorted(expected.items()))
+    assert found.methods() == methods
+    assert found.figures() == figures
+
+
+def test_fingerprint_follows_imports_only(tmp_path):
+    package = tmp_path / "partywise"
+    (package / "sub").mkdir(parents=True)
+    files = {
+        "__init__.py": "",
+        "sub/__init__.py": "from . import deep\n",
+        "sub/deep.py": "",
+        "a.py": "from .b import x\nfrom typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from .never import y\n",
+        "b.py": "def f():\n    import partywise.sub.late\n",
+        "sub/late.py": "from ..c import z\n",
+        "c.py": "import json\n",
+        "never.py": "",
+    }
+    for name, text in files.items():
+        (package / name).write_text(text)
+    names = {name.removeprefix("partywise").lstrip(".") for name in closure(["partywise.a"], tmp_path)}
+    assert names == {"", "a", "b", "sub", "sub.late", "sub.deep", "c"}
+    with pytest.raises(ValueError, match=r"root .partywise\.nowhere. is no module"):
+        fingerprint(["partywise.nowhere"], tmp_path)
+
+
+def test_closures_of_the_real_study_stay_apart():
+    """A method's module is behind its own fits only; figures and datasets are behind no fit of simulated data."""
+    names = closure(["partywise.functional.local_release"])
+    assert "partywise.functional.moments_release" not in names
+    assert "partywise.functional.roundwise" not in names
+    assert not any(name.startswith(("partywise.figures.", "partywise.studies.")) for name in names)
