@@ -153,7 +153,7 @@ BROKEN: list[tuple[Break, str]] = [
     # contradictions between keys
     (new_method(protocol="forest"), f"{S}.methods.extra.protocol is 'forest': "),
     (grid("methods", ["moment"]), f"{G}.methods lists 'moment': did you mean moments? allowed here: "),
-    (put("cases", "simulated", "source", value="beijin"), f"{S}.cases.simulated.source is 'beijin': did you mean beijing?"),
+    (put("cases", "simulated", "source", value="nycc"), f"{S}.cases.simulated.source is 'nycc': did you mean nyc?"),
     (put("figures", value=["error_by_party"]), f"{S}.figures lists 'error_by_party': did you mean error_by_parties?"),
     (grid("parties", [2, 7]), f"{G}.parties is 7: the number of parties must lie in 1..6, the number of predictors."),
     (many(settings("n", 10), grid("folds", 11)), f"{G}.folds is 11: "),
@@ -184,7 +184,7 @@ def test_a_broken_configuration_is_told_in_one_sentence(change, sentence):
     message = str(told.value)
     assert message.startswith(sentence), message
     assert "\n" not in message
-    assert message.endswith((".", ")"))
+    assert message.endswith(".")
 
 
 def test_schema_is_valid_and_closed():
@@ -201,14 +201,6 @@ def test_schema_is_valid_and_closed():
                 walk(value, key)
 
     walk(schema(), "configuration")
-
-
-def test_default_profile_and_schema_speak_of_every_key():
-    """What the shipped configurations use is in the schema, key by key."""
-    known = set(schema()["$defs"]["study"]["properties"])
-    for path in SHIPPED:
-        for block in yaml.safe_load(path.read_text())["studies"].values():
-            assert set(block) <= known
 
 
 def test_infinity_survives_to_the_plan():

@@ -28,7 +28,7 @@ RESPONSE_MARGIN = 1.4
 def simulated(settings: SimulatedSettings, spec: Any, rng_for: Rng, resources: Path) -> FunctionalData:
     """One replicate of the generator; the operators are those of every replicate."""
     operators = draw_operators(settings, rng_for("operators", shared=True))
-    X, Y, _ = draw_curves(replace(settings, n=settings.n + settings.n_test), rng_for, operators)
+    X, Y, variance = draw_curves(replace(settings, n=settings.n + settings.n_test), rng_for, operators)
     drawn = [
         draw_curves(settings, lambda *names, i=i: rng_for("reference", i, *names), operators)
         for i in range(settings.references)
@@ -36,7 +36,7 @@ def simulated(settings: SimulatedSettings, spec: Any, rng_for: Rng, resources: P
     radius = settings.radius
     if radius is None:
         radius = float(np.sqrt(chdtri(settings.n_basis_x, 1 - RADIUS_LEVEL)))
-    response_radius = RESPONSE_MARGIN * float(np.sqrt(np.sum(operators**2) * (1 + 1 / settings.snr)))
+    response_radius = RESPONSE_MARGIN * float(np.sqrt(np.sum(operators**2) + settings.n_basis_y * variance))
     active = np.zeros(settings.p, dtype=bool)
     active[list(settings.active)] = True
     return FunctionalData(

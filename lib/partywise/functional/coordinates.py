@@ -88,6 +88,8 @@ def make_coordinates(
     bx, by = public.basis_x.build(), public.basis_y.build()
     own_x = _own_penalty("omega_x", omega_x, bx.penalty, penalty)
     own_y = _own_penalty("omega_y", omega_y, by.penalty, penalty)
+    if own_x.ndim == 3 and len(own_x) != n_predictors:
+        raise ValueError(f"omega_x holds {len(own_x)} penalties: give one, or one for each of {n_predictors} predictors.")
     per_predictor = np.broadcast_to(own_x, (n_predictors, bx.n_basis, bx.n_basis))
     checked = [check_penalty(f"omega_x[{j}]", per_predictor[j], bx.n_basis) for j in range(n_predictors)]
     checked_y = check_penalty("omega_y", own_y, by.n_basis)

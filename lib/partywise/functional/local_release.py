@@ -139,7 +139,8 @@ def fit(
     if options.sy > 0:
         mechanism = Gaussian(sigma=options.sy)
         bounded = local_response(active, options.y_radius)
-        response = mechanism(bounded, rng_for("response", *world), owner=active.name, release_id="response")
+        name = " ".join(("response", *world))
+        response = mechanism(bounded, rng_for("response", *world), owner=active.name, release_id=name)
         Y = response.value
     groups = active_groups([party.columns for party in owners], options.learner)
     fitted = active_fit(received, Y, fold, groups, options, rng_for("probes"))
@@ -149,9 +150,11 @@ def fit(
     numbers = received.numbers() | formulas
     estimate = active_estimate(fitted, coordinates, groups, claimed, released=Z, **numbers)
 
-    # 4. operators go back: post-processing of releases, or clear in the response
+    # 4. operators go back: post-processing of releases, or clear in the response (and in curves sent without noise)
+    units = ("label",) if s.all() else ("label", "features")
     for party in owners:
         block = estimate.operators[list(party.columns)]
-        back = Release(block, response.event) if response else Clear(block, units=("label",), owner=active.name)
+        paid = response is not None and s.all()
+        back = Release(block, response.event) if paid else Clear(block, units=units, owner=active.name)
         channel.send(active.name, party.name, "operators", back)
     return estimate

@@ -15,10 +15,21 @@ from .paths import SOLVE_RIDGE
 from .solver import solve_penalized
 
 FALSE_POSITIVES = 0.01
+ATTACK = (
+    "attack_auc",
+    "attack_auc_calibrated",
+    "attack_auc_low",
+    "attack_auc_high",
+    "attack_tpr",
+    "attack_balanced_accuracy",
+)
 
 
 def attack_metrics(estimate: Estimate, data: FunctionalData, train: np.ndarray) -> dict[str, float | None]:
-    """Attack figures of one fit; members are the training records, as many held-out records the non-members."""
+    """Attack figures of one fit; members are the training records, as many held-out records the non-members.
+
+    All are None where no record is held out or the fit left the range of floating-point numbers.
+    """
     losses = _losses(estimate.operators, estimate.mean_x, estimate.mean_y, data.X, data.Y)
     reference = np.mean(
         [_reference_losses(x, y, data) for x, y in zip(data.reference_X, data.reference_Y, strict=True)], 0
@@ -26,6 +37,8 @@ def attack_metrics(estimate: Estimate, data: FunctionalData, train: np.ndarray) 
     n = min(int(train.sum()), int((~train).sum()))
     members, others = np.flatnonzero(train)[:n], np.flatnonzero(~train)[:n]
     calibrated = reference - losses
+    if not (n and np.all(np.isfinite(calibrated))):
+        return dict.fromkeys(ATTACK)
     low, high = bootstrap_interval(calibrated[members], calibrated[others], stream(0, "membership", "bootstrap"), 200)
     return {
         "attack_auc_low": low,
@@ -71,9 +84,9 @@ def bootstrap_interval(
     members: np.ndarray, others: np.ndarray, rng: np.random.Generator, draws: int = 1000, level: float = 0.95
 ) -> tuple[float, float]:
     """Percentile bootstrap interval of the AUC of a score."""
-    aucs = [rank_auc(rng.choice(members, len(members)), rng.choice(others, len(others))) or 0.5 for _ in range(draws)]
+    aucs = [rank_auc(rng.choice(members, len(members)), rng.choice(others, len(others))) for _ in range(draws)]
     tail = 100 * (1 - level) / 2
-    low, high = np.percentile(aucs, [tail, 100 - tail])
+    low, high = np.percentile(np.array(aucs, dtype=float), [tail, 100 - tail])
     return float(low), float(high)
 
 

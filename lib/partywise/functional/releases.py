@@ -85,7 +85,8 @@ def active_estimate(
     }
     for name in ("criterion", "df"):
         if fit.steps and name in fit.trace:
-            numbers[name] = float(fit.trace[name][fit.steps - 1])
+            value = float(fit.trace[name][fit.steps - 1])
+            numbers[name] = None if np.isnan(value) else value
     return Estimate(
         operators=coordinates.operators(fit.B),
         mean_x=coordinates.back_x(fit.mean_x.reshape(p, -1)),

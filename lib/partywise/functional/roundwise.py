@@ -175,7 +175,8 @@ def fit(
     numbers |= {"radius": float(radius.mean()), "noise_sd": float(np.sqrt(np.mean(s**2)))}
     final = total / rounds if options.memory == "mean" else latest
     estimate = active_result(booster, final, claimed_epsilon(options, radius, s, len(owners), epsilon, delta), numbers)
+    units = ("label",) if s.all() else ("label", "features")
     for party in owners:
         block = estimate.operators[list(party.columns)]
-        channel.send(active.name, party.name, "operators", Clear(block, units=("label",), owner=active.name))
+        channel.send(active.name, party.name, "operators", Clear(block, units=units, owner=active.name))
     return estimate

@@ -34,6 +34,7 @@ def draw_curves(
         spectrum = 1 / (1 + np.arange(settings.n_basis_x))
         X = X * spectrum * np.sqrt(settings.n_basis_x / np.sum(spectrum**2))
     signal = np.einsum("npq,pqr->nr", X, operators, optimize=True)
-    variance = float(np.sum(operators**2)) / (settings.n_basis_y * settings.snr)
+    # Without any signal the noise is that of one active predictor of strength 1.
+    variance = (float(np.sum(operators**2)) or 3.0) / (settings.n_basis_y * settings.snr)
     noise = rng_for("Y noise").standard_normal(signal.shape)
     return X, signal + np.sqrt(variance) * noise, variance

@@ -105,7 +105,7 @@ STUDY = Study(
         "published": Protocol(PublishedOptions, Lazy("partywise.functional.local_release:fit")),
         "moments": Protocol(MomentsOptions, Lazy("partywise.functional.moments_release:fit"), extra=("aggregator",)),
         "roundwise": Protocol(RoundwiseOptions, Lazy("partywise.functional.roundwise:fit")),
-        "central": Protocol(CentralOptions, Lazy("partywise.functional.central:fit")),
+        "central": Protocol(CentralOptions, Lazy("partywise.functional.local_release:fit")),
         "baseline": Protocol(BaselineOptions, Lazy("partywise.functional.baselines:fit")),
     },
     data=Lazy("partywise.functional.data:FunctionalData"),
