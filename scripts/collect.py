@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from partywise.cube import collect
+from partywise.collect import collect
 from partywise.logs import log_to
 from partywise.plan import plan
 

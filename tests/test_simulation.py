@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from partywise.functional.case_settings import SimulatedSettings
 from partywise.functional.simulation import draw_curves, draw_operators
 from partywise.functional.simulation_settings import SimulationSettings
 from partywise.randomness import stream
@@ -75,7 +76,7 @@ def test_a_draw_depends_on_its_own_address_only():
     assert np.abs(X - other[0]).max() > 1
 
 
-def test_no_active_predictor_gives_a_response_of_its_own_scale():
+def test_no_active_predictor_gives_the_zero_response():
     """Without a signal the noise variance is 0 / SNR: the response is the zero curve and stays finite."""
     settings = replace(SMALL, active=())
     operators = draw_operators(settings, rng_for("operators"))
@@ -101,7 +102,7 @@ def test_no_active_predictor_gives_a_response_of_its_own_scale():
         ({"active": (-1,)}, r"active is \(-1,\): give distinct indices within 0..5"),
         ({"active": (1, 1)}, r"active is \(1, 1\): give distinct indices"),
         ({"strengths": (1.0,)}, r"strengths has 1 entries: give one for each active predictor"),
-        ({"strengths": (1.0, float("nan"))}, r"strengths\[1\] is nan"),
+        ({"strengths": (1.0, float("nan"))}, r"strengths is \(1.0, nan\): every factor must be a finite number"),
         ({"singular_values": (1.0,) * 6}, r"singular_values has 6 entries: the rank must lie in 1..5"),
         ({"singular_values": ()}, r"singular_values has 0 entries: the rank must lie in 1..5"),
         ({"singular_values": (1.0, 0.0)}, r"singular_values\[1\] is 0.0: it must be a positive finite number"),
@@ -112,4 +113,4 @@ def test_no_active_predictor_gives_a_response_of_its_own_scale():
 )
 def test_bad_settings_are_named_before_any_job(change, message):
     with pytest.raises(ValueError, match=message):
-        replace(SMALL, **change)
+        SimulatedSettings(**({"n": 400, "p": 6, "n_basis_x": 7, "n_basis_y": 5, "active": (1, 4)} | change))

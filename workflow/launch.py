@@ -141,8 +141,8 @@ def report(code: int, begun: float, folder: Path, configfiles: Sequence[str]) ->
         print(f"Done in {clock(time.monotonic() - begun)} (minutes:seconds).", flush=True)
     else:
         print(
-            f"Stopped after {clock(time.monotonic() - begun)} with exit code {code}.  What is finished stays and the same "
-            f"command resumes; logs of jobs are in {folder / 'results' / 'logs'}.",
+            f"Stopped after {clock(time.monotonic() - begun)} with exit code {code}.  What is finished stays, and the "
+            f"same command resumes; logs of jobs are in {folder / 'results' / 'logs'}.",
             file=sys.stderr,
         )
 

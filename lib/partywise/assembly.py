@@ -11,10 +11,10 @@ import xarray as xr
 from .attributes import CODE_PATTERN, flag_attributes
 from .cells import COMMON, STATUS
 from .corners import KINDS, Corner
+from .cube import DIMS
 from .errors import CubeError
 from .plan import Plan
 
-DIMS = ("case", "method", "replicate", "parties", "fold", "epsilon")
 SHOWN = ("case", "method", "parties", "epsilon")
 MISSING = {"int8": -1, "int64": -(2**53)}
 

@@ -1,54 +1,21 @@
-"""The cube: what one study computed, as one labelled file, and the job that makes it from the corners of all fits."""
+"""The cube file: what one study computed, under its six dims, written and read back as one labelled NetCDF-4 file."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import xarray as xr
 
-from .assembly import DIMS, assemble
 from .attributes import check_attributes, meanings
-from .corners import read_corner
 from .errors import CubeError
 from .files import replacing
-from .plan import Plan
-from .provenance import global_attributes
-from .summary import summary_rows, summary_text
-from .tables import ledger_rows, ledger_totals, wire_markdown, write_csv, write_text
 
-__all__ = ["DIMS", "assemble", "check_attributes", "collect", "meanings", "open_cube", "write_cube"]
+__all__ = ["DIMS", "check_attributes", "meanings", "open_cube", "write_cube"]
 
+DIMS = ("case", "method", "replicate", "parties", "fold", "epsilon")
 CHUNK_BYTES = 4 * 2**20
-
-
-def collect(
-    plan: Plan, corners: Iterable[Path | str], outputs: Mapping[str, Path | str], *, code_sha256: str, root: Path
-) -> None:
-    """Gather the corners of a study and write everything that is kept of it.
-
-    Parameters
-    ----------
-    plan : Plan
-    corners : iterable of path
-        One file of each fit job; their order does not matter.
-    outputs : mapping
-        Paths of ``cube``, ``ledger``, ``totals``, ``wire``, ``summary`` and ``text``.
-    code_sha256 : str
-        Fingerprint of the library files behind the cube.
-    root : Path
-        Project folder, for the revision and the lock.
-    """
-    found = sorted(map(read_corner, corners), key=lambda c: (c.case, c.method, c.parties, c.replicates, c.folds))
-    cube = assemble(plan, found)
-    cube.attrs = dict(global_attributes(plan, code_sha256=code_sha256, root=root))
-    write_cube(outputs["cube"], cube)
-    write_csv(outputs["ledger"], ledger_rows(plan, found))
-    write_csv(outputs["totals"], ledger_totals(plan, found))
-    write_text(outputs["wire"], wire_markdown(plan, found))
-    write_csv(outputs["summary"], summary_rows(plan, cube))
-    write_text(outputs["text"], summary_text(plan, cube))
 
 
 def write_cube(path: Path | str, cube: xr.Dataset) -> None:

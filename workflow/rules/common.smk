@@ -4,17 +4,15 @@ Inputs: the configuration in force.  Steps: schema, dataclasses of the study, co
 files.  Outputs: PLANS and the functions that rules call.
 """
 
-import os
 import sys
 from pathlib import Path
 
 ROOT = Path(workflow.basedir)
-LIBRARY = str(ROOT / "lib")
-sys.path[:0] = [LIBRARY, str(ROOT / "workflow")]
-# Scripts find the library in whatever environment they run, without it being installed there.
-os.environ["PYTHONPATH"] = os.pathsep.join(
-    filter(None, [LIBRARY, os.environ.get("PYTHONPATH")])
-)
+sys.path.insert(0, str(ROOT / "workflow"))
+
+from library import share_library
+
+share_library()
 
 from config_check import checked_plans
 from fingerprint import fingerprint, script_roots
@@ -68,6 +66,36 @@ def figures():
         for study, made in PLANS.items()
         for name in made.figures
     ]
+
+
+def dataset_name(wildcards):
+    """The data set of a job."""
+    return wildcards.dataset
+
+
+def case_name(wildcards):
+    """The case of a job."""
+    return wildcards.case
+
+
+def method_name(wildcards):
+    """The method of a job."""
+    return wildcards.method
+
+
+def party_count(wildcards):
+    """The number of parties of a job."""
+    return int(wildcards.parties)
+
+
+def replicate_numbers(wildcards):
+    """The replicates of a job."""
+    return members(wildcards.reps)
+
+
+def fold_numbers(wildcards):
+    """The folds of a job."""
+    return members(wildcards.folds)
 
 
 def resource_files(wildcards):

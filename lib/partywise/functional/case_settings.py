@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import isfinite
 
 from .options import at_least, one_of, positive
 from .simulation_settings import SimulationSettings
@@ -32,6 +33,10 @@ class SimulatedSettings(SimulationSettings):
         one_of("fold_rule", self.fold_rule, ("balanced", "published"))
         at_least(references=(self.references, 0), n_test=(self.n_test, 0))
         check_explicit(self.split, self.groups, self.p)
+        check_basis(self.basis, n_basis_x=self.n_basis_x, n_basis_y=self.n_basis_y)
+        low, high = self.domain
+        if not (isfinite(low) and isfinite(high) and low < high):
+            raise ValueError(f"domain is {self.domain}: it must be finite and increasing.")
         if self.radius is not None:
             positive(radius=self.radius)
 
@@ -54,6 +59,15 @@ class SimulatedSettings(SimulationSettings):
     def party_counts(self) -> tuple[int, ...] | None:
         """Numbers of parties the split allows; None for any."""
         return (len(self.groups),) if self.split == "explicit" else None
+
+
+def check_basis(basis: str, **sizes: int) -> None:
+    """Raise a named error for a basis size that the kind of basis does not have."""
+    for name, size in sizes.items():
+        if basis == "bspline" and size < 4:
+            raise ValueError(f"{name} is {size}: cubic B-splines need at least 4.")
+        if basis == "fourier" and size % 2 == 0:
+            raise ValueError(f"{name} is {size}: a Fourier basis needs an odd number.")
 
 
 def check_explicit(split: str, groups: tuple[tuple[int, ...], ...], p: int) -> None:
@@ -89,6 +103,7 @@ class RealSettings:
         at_least(n_basis_x=(self.n_basis_x, 1), n_basis_y=(self.n_basis_y, 1), smoothing=(self.smoothing, 0))
         positive(radius=self.radius, response_radius=self.response_radius)
         one_of("basis", self.basis, ("bspline", "fourier"))
+        check_basis(self.basis, n_basis_x=self.n_basis_x, n_basis_y=self.n_basis_y)
         one_of("split", self.split, ("natural", "round_robin", "contiguous", "explicit"))
         one_of("fold_rule", self.fold_rule, ("balanced", "published"))
         check_explicit(self.split, self.groups, self.n_predictors)

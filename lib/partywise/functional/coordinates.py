@@ -8,6 +8,7 @@ penalty with the least roughness) or M^{-1/2}.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -89,7 +90,9 @@ def make_coordinates(
     own_x = _own_penalty("omega_x", omega_x, bx.penalty, penalty)
     own_y = _own_penalty("omega_y", omega_y, by.penalty, penalty)
     if own_x.ndim == 3 and len(own_x) != n_predictors:
-        raise ValueError(f"omega_x holds {len(own_x)} penalties: give one, or one for each of {n_predictors} predictors.")
+        raise ValueError(
+            f"omega_x holds {len(own_x)} penalties: give one, or one for each of {n_predictors} predictors."
+        )
     per_predictor = np.broadcast_to(own_x, (n_predictors, bx.n_basis, bx.n_basis))
     checked = [check_penalty(f"omega_x[{j}]", per_predictor[j], bx.n_basis) for j in range(n_predictors)]
     checked_y = check_penalty("omega_y", own_y, by.n_basis)
@@ -112,6 +115,18 @@ def make_coordinates(
     size = len(keep)
     return Coordinates(
         keep, identity_y, identity_y, np.eye(size), gram_noise, np.eye(size), Penalties(reduced, whitened_y)
+    )
+
+
+def coordinates_of(public: Public, options: Any) -> Coordinates:
+    """Coordinates of a protocol by its options; protocols without raw coordinates are orthonormal."""
+    return make_coordinates(
+        public,
+        len(public.radius),
+        coordinates=getattr(options, "coordinates", "orthonormal"),
+        directions=options.directions,
+        penalty=options.penalty,
+        penalty_scale=options.penalty_scale,
     )
 
 

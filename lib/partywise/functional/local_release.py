@@ -19,7 +19,7 @@ from ..privacy.mechanisms import Gaussian, QuantileRadius, Release
 from ..wire import Channel, Clear
 from .boosting import BoostingFit, fit_boosting, fit_joint
 from .communication import formula_bytes
-from .coordinates import make_coordinates
+from .coordinates import coordinates_of
 from .data import Estimate
 from .moments import Sums, block_noise, corrected_moments
 from .noise import claimed_epsilon, noise_levels
@@ -84,14 +84,7 @@ def fit(
     """
     options, public, active, owners = spec.options, spec.public, parties[0], parties[1:]
     names, p = public.predictor_names, len(public.radius)
-    coordinates = make_coordinates(
-        public,
-        p,
-        coordinates=options.coordinates,
-        directions=options.directions,
-        penalty=options.penalty,
-        penalty_scale=options.penalty_scale,
-    )
+    coordinates = coordinates_of(public, options)
     world = (f"fit J={len(owners)} fold={fold.held_out}",) if options.release == "per_fit" else ()
 
     # 1. radii: public, or announced by their party
@@ -154,7 +147,8 @@ def fit(
     units = ("label",) if s.all() else ("label", "features")
     for party in owners:
         block = estimate.operators[list(party.columns)]
-        paid = response is not None and s.all()
-        back = Release(block, response.event) if paid else Clear(block, units=units, owner=active.name)
+        back: Release | Clear = Clear(block, units=units, owner=active.name)
+        if response is not None and s.all():
+            back = Release(block, response.event)
         channel.send(active.name, party.name, "operators", back)
     return estimate

@@ -1,4 +1,4 @@
-"""Held-out errors, selection quality and formula bytes; undefined values are NaN in the cube, never zero."""
+"""Held-out errors, selection quality and formula bytes; undefined values are None here, NaN in the cube, never zero."""
 
 from __future__ import annotations
 
@@ -13,20 +13,28 @@ GRID = 101
 
 
 def metrics(estimate: Estimate, data: FunctionalData, train: np.ndarray, spec: Any) -> dict[str, Any]:
-    """All scalars of one cell, on the records outside ``train`` (on all records when none is held out)."""
+    """All scalars of one cell, on the records outside ``train`` (on all records when none is held out).
+
+    A path that diverged may have losses beyond the range of floating-point numbers: they are inf.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        return _metrics(estimate, data, train)
+
+
+def _metrics(estimate: Estimate, data: FunctionalData, train: np.ndarray) -> dict[str, Any]:
     test = ~train if not train.all() else train
     X, Y = data.X[test], data.Y[test]
     predicted = estimate.predict(X)
     risk = _risk(Y, predicted)
-    risk_mean = _risk(Y, np.broadcast_to(data.Y[train].mean(0), Y.shape))
+    risk_mean, energy = _risk(Y, np.broadcast_to(data.Y[train].mean(0), Y.shape)), _risk(Y, np.zeros_like(Y))
     scalars: dict[str, Any] = {
         "il2": risk,
-        "ril2": risk / _risk(Y, np.zeros_like(Y)),
-        "relative_error": risk / risk_mean,
+        "ril2": _ratio(risk, energy),
+        "relative_error": _ratio(risk, risk_mean),
         "worse_than_mean": bool(risk > risk_mean),
     }
     if estimate.released is not None:
-        scalars["ril2_released"] = _risk(Y, estimate.predict(estimate.released[test])) / _risk(Y, np.zeros_like(Y))
+        scalars["ril2_released"] = _ratio(_risk(Y, estimate.predict(estimate.released[test])), energy)
     if data.has_truth:
         truth = Y - (X.reshape(len(X), -1) @ data.operators.reshape(-1, Y.shape[1]))
         risk_truth = float(np.mean(np.sum(truth**2, axis=1)))
@@ -43,6 +51,10 @@ def _risk(Y: np.ndarray, predicted: np.ndarray) -> float:
     return float(np.mean(np.sum((Y - predicted) ** 2, axis=1)))
 
 
+def _ratio(top: float, bottom: float) -> float | None:
+    return top / bottom if bottom > 0 else None
+
+
 def grid_errors(Y: np.ndarray, predicted: np.ndarray, data: FunctionalData) -> dict[str, float | None]:
     """Pointwise errors of curves given by orthonormal coordinates, on a public grid of 101 points."""
     basis = data.basis_y.build()
@@ -54,7 +66,7 @@ def grid_errors(Y: np.ndarray, predicted: np.ndarray, data: FunctionalData) -> d
     rmse = float(np.sqrt(np.mean(error**2)))
     return {
         "rmse": rmse,
-        "nrmse": rmse / span if span > 0 else None,
+        "nrmse": _ratio(rmse, span),
         "wmape": float(error.sum() / np.abs(y).sum()) if nonzero.any() else None,
         "smape": float(np.mean(2 * error / np.where(scale > 0, scale, 1.0))),
         "mape": float(np.mean(error[nonzero] / np.abs(y[nonzero]))) if nonzero.any() else None,

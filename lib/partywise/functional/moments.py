@@ -29,6 +29,9 @@ class Sums:
         """Sums of the records in X (n, P) and Y (n, Qy), in float64."""
         if X.ndim != 2 or Y.ndim != 2 or len(X) != len(Y):
             raise ValueError(f"X has shape {X.shape} and Y {Y.shape}: give (n, P) and (n, Qy) of the same n.")
+        for name, values in (("X", X), ("Y", Y)):
+            if not np.all(np.isfinite(values)):
+                raise ValueError(f"{name} holds non-finite coordinates: fill or drop incomplete curves first.")
         return cls(float(len(X)), X.sum(0), Y.sum(0), X.T @ X, X.T @ Y, Y.T @ Y)
 
     def __add__(self, other: Sums) -> Sums:

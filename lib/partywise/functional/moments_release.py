@@ -18,15 +18,15 @@ from typing import Any
 import numpy as np
 
 from ..parties import Party
-from ..privacy.calibration import gdp_mu, rho_from_mu
 from ..privacy.mechanisms import Gaussian
 from ..privacy.sensitivity import Bounded, clip_curves, cross_moment, record_sum, second_moment
 from ..wire import Channel, Cipher, Clear
 from .boosting import BoostingFit, fit_boosting
 from .communication import formula_bytes
-from .coordinates import Coordinates, make_coordinates
+from .coordinates import Coordinates, coordinates_of
 from .data import Estimate
 from .moments import Moments, Sums, corrected_moments
+from .noise import rho_of
 from .protocol_options import MomentsOptions
 from .releases import active_estimate, active_groups
 
@@ -128,13 +128,7 @@ def fit(
     """
     options, public, delta = spec.options, spec.public, spec.study.delta
     active, owners = parties[0], parties[1:]
-    coordinates = make_coordinates(
-        public,
-        len(public.radius),
-        directions=options.directions,
-        penalty=options.penalty,
-        penalty_scale=options.penalty_scale,
-    )
+    coordinates = coordinates_of(public, options)
     q, p = len(coordinates.gram), len(public.radius)
     radius = np.full(p, options.radius_value) if options.radius_value is not None else public.radius
     total = float(np.sqrt(np.sum(radius**2)))
@@ -146,7 +140,7 @@ def fit(
         Z[:, list(party.columns)] = channel.send(party.name, AGGREGATOR, "curves in shares", share).value
     Y = channel.send(active.name, AGGREGATOR, "response in shares", Cipher(Y, key_holder=NOBODY)).value
     flat = Z.reshape(len(Y), -1)
-    rho = float(rho_from_mu(gdp_mu(epsilon, delta)))
+    rho = rho_of(epsilon, delta)
     plan = [[(fold.chunk(f, h), (f, h)) for f in fold.training_folds] for h in (0, 1)]
     chunks: list[list[NoisySums]] = []
     for half in plan:

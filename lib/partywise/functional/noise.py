@@ -19,8 +19,11 @@ from .protocol_options import LocalOptions
 
 def chosen_rho(options: LocalOptions, epsilon: float, delta: float) -> float:
     """rho of the whole release: ``rho_total`` where given, else mu(epsilon, delta)^2 / 2."""
-    if options.rho_total is not None:
-        return options.rho_total
+    return rho_of(epsilon, delta) if options.rho_total is None else options.rho_total
+
+
+def rho_of(epsilon: float, delta: float) -> float:
+    """rho = mu(epsilon, delta)^2 / 2 of one Gaussian; inf at epsilon = inf."""
     if not epsilon > 0:
         raise ValueError(f"epsilon is {epsilon}: a calibrated release needs a positive target.")
     return float(rho_from_mu(gdp_mu(epsilon, delta)))
@@ -51,12 +54,17 @@ def noise_levels(options: LocalOptions, radius: np.ndarray, n_parties: int, epsi
             warnings.simplefilter("ignore")  # reproducing the source's formula beyond its range is the purpose here
             return np.array([classic_gaussian_sigma(epsilon, delta, 2 * r, allow_uncertified=True) for r in radius])
     rho = chosen_rho(options, epsilon, delta)
-    charged = p * options.radius_rho if options.radius == "dp_quantile" else 0.0
+    charged = radius_cost(options, p)
     if rho <= charged:
         raise ValueError(
             f"rho is {rho:.4g} and the radii of {p} predictors cost {charged:.4g}: raise it or lower radius_rho."
         )
     return np.full(p, np.sqrt(2 * np.sum(radius**2) / (rho - charged)))
+
+
+def radius_cost(options: LocalOptions, n_predictors: int) -> float:
+    """rho of all private radii, p rho_q; 0 where the radii are not private releases."""
+    return n_predictors * options.radius_rho if options.radius == "dp_quantile" else 0.0
 
 
 def claimed_epsilon(
@@ -66,7 +74,8 @@ def claimed_epsilon(
 
     rho_j = (2 S_j)^2 / (2 s_j^2), added over the predictors.
 
-    ``claim: source`` uses rho + 2 sqrt(rho log 1/delta) (seed 000, "Calibrating DP"); ``exact`` one Gaussian.
+    ``claim: source`` uses rho + 2 sqrt(rho log 1/delta) (seed 000, "Calibrating DP"); ``exact`` one Gaussian, with
+    what private radii cost.
     With ``sqrt_j`` the source says that the total is held constant, so its claim is that at the unscaled s.
     """
     if options.uses_epsilon:
@@ -78,4 +87,4 @@ def claimed_epsilon(
     rho = float(np.sum(2 * radius**2 / base**2))
     if options.claim == "source":
         return float(simple_zcdp_epsilon(rho, delta))
-    return float(gaussian_epsilon(mu_from_rho(rho), delta))
+    return float(gaussian_epsilon(mu_from_rho(rho + radius_cost(options, len(radius))), delta))

@@ -6,7 +6,7 @@ Kept free of imports beyond the standard library: the pipeline checks a configur
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from math import isfinite
 
 STOPS = ("cv", "aic", "aicc", "cv_published", "aic_train", "aic_train_dp")
@@ -30,6 +30,14 @@ def positive(**values: float) -> None:
     for name, value in values.items():
         if not (isfinite(value) and value > 0):
             raise ValueError(f"{name} is {value}: it must be a positive finite number.")
+
+
+def unread(options: object, names: Collection[str], reader: str) -> None:
+    """Raise a named error for the first of the options that was changed although nothing reads it here."""
+    for entry in fields(options):  # type: ignore[arg-type]
+        value = getattr(options, entry.name)
+        if entry.name in names and value != entry.default:
+            raise ValueError(f"{entry.name} is {value!r}: it is read with {reader} only; leave it out.")
 
 
 @dataclass(frozen=True)

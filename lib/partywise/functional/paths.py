@@ -17,6 +17,8 @@ from .options import BoostingOptions
 from .solver import check_penalty, diagonalize
 
 SOLVE_RIDGE = 1e-8
+# A predictor whose variance is below this share of the mean gets the ridge of one at this share: it may be constant.
+CONSTANT = 1e-3
 FULL, HALF_A, HALF_B, A_ON_B, B_ON_A, RAW = range(6)
 
 
@@ -80,13 +82,20 @@ class Rotation:
         self.theta, self.V = np.linalg.eigh(penalties.omega_y)
         lambda_s, lambda_t, lambda_st = options.lambdas
         self.W, kappas = [], []
+        scale = float(np.trace(preconditioner)) / len(preconditioner)
         ordered = preconditioner[np.ix_(self.order, self.order)]
         for group, block in zip(groups, self.slices, strict=True):
             a, omega = ordered[block, block], np.zeros((q * len(group),) * 2)
             for i, j in enumerate(group):
                 omega[i * q : (i + 1) * q, i * q : (i + 1) * q] = penalties.omega_x[j]
-            a = _stabilized(a, options) + lambda_s * omega
-            w, kappa = diagonalize(a, lambda_t * np.eye(len(a)) + lambda_st * omega)
+            a = _stabilized(a, options, scale) + lambda_s * omega
+            try:
+                w, kappa = diagonalize(a, lambda_t * np.eye(len(a)) + lambda_st * omega)
+            except np.linalg.LinAlgError:
+                raise ValueError(
+                    f"stabiliser is {options.stabiliser!r}: the covariance of predictors {group} is not positive "
+                    f"definite (least eigenvalue {np.linalg.eigvalsh(a)[0]:.3g}); use 'project' or raise lambda_s."
+                ) from None
             self.W.append(w)
             kappas.append(kappa)
         self.shrink = 1 / (1 + np.maximum(np.concatenate(kappas), 0)[:, None] * np.maximum(self.theta, 0)[None, :])
@@ -109,10 +118,12 @@ class Rotation:
         return back @ self.V.T
 
 
-def _stabilized(block: np.ndarray, options: BoostingOptions) -> np.ndarray:
+def _stabilized(block: np.ndarray, options: BoostingOptions, scale: float) -> np.ndarray:
+    """A block that can be factored, also for curves that do not vary; ``scale`` is the mean variance of all blocks."""
     if options.stabiliser == "published":
         return stabilize_published(block, options.alpha, options.ridge) + options.h_ridge * np.eye(len(block))
-    return block + SOLVE_RIDGE * np.trace(block) / len(block) * np.eye(len(block))
+    variance = max(np.trace(block) / len(block), CONSTANT * scale) or 1.0
+    return block + SOLVE_RIDGE * variance * np.eye(len(block))
 
 
 def path_covariances(moments: list[Moments], options: BoostingOptions, floor: float) -> tuple[list, float, bool]:

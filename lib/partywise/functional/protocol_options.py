@@ -3,8 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
-from .options import BoostingOptions, at_least, one_of, positive
+from .options import BoostingOptions, at_least, one_of, positive, unread
+
+STABILISER = ("alpha", "ridge", "h_ridge")
+PATH = ("stop", "sse", "update", "score", "crossfit", "stabiliser", *STABILISER, "df", "nu")
+STEPS = ("max_steps", "min_steps", "patience")
+
+
+def check_path(options: BoostingOptions) -> None:
+    """Raise a named error for an option of the path that was changed although no step of this path reads it."""
+    if options.stabiliser != "published":
+        unread(options, STABILISER, "stabiliser 'published'")
+    if options.stabiliser != "project":
+        unread(options, ("projection",), "stabiliser 'project'")
+    if options.stop in ("cv", "cv_published"):
+        unread(options, ("df",), "stop 'aic', 'aicc', 'aic_train' or 'aic_train_dp'")
+    if options.stop not in ("cv", "aic", "aicc"):
+        unread(options, ("sse",), "stop 'cv', 'aic' or 'aicc'")
 
 
 @dataclass(frozen=True)
@@ -49,9 +66,11 @@ class LocalOptions(BoostingOptions):
     y_radius: float | None = None
     claim: str = "exact"
 
+    learners: ClassVar[tuple[str, ...]] = ("predictor", "party")
+
     def __post_init__(self) -> None:
         super().__post_init__()
-        one_of("learner", self.learner, ("predictor", "party", "joint"))
+        one_of("learner", self.learner, self.learners)
         one_of("noise", self.noise, ("local", "none"))
         one_of("s_mode", self.s_mode, ("fixed", "sqrt_j", "calibrated"))
         one_of("calibration", self.calibration, ("exact", "classic"))
@@ -78,6 +97,17 @@ class LocalOptions(BoostingOptions):
             raise ValueError(f"rho_total is {self.rho_total}: it needs s_mode 'calibrated' and calibration 'exact'.")
         if self.coordinates == "raw" and self.directions is not None:
             raise ValueError(f"directions is {self.directions}: it needs coordinates 'orthonormal'.")
+        check_path(self)
+        if self.s_mode == "calibrated":
+            unread(self, ("s",), "s_mode 'fixed' or 'sqrt_j'")
+        else:
+            unread(self, ("calibration",), "s_mode 'calibrated'")
+        if self.radius != "public":
+            unread(self, ("radius_value",), "radius 'public'")
+        if self.radius != "dp_quantile":
+            unread(self, ("radius_rho",), "radius 'dp_quantile'")
+        if self.sy == 0:
+            unread(self, ("y_radius",), "sy above 0")
 
     @property
     def uses_epsilon(self) -> bool:
@@ -129,8 +159,8 @@ class RoundwiseOptions(LocalOptions):
             raise ValueError("geometry and noise: the round-wise comparator needs 'orthonormal' and 'local'.")
         if self.radius == "dp_quantile":
             raise ValueError("radius is 'dp_quantile': the round-wise comparator takes 'public' or 'quantile'.")
-        if self.sy > 0 or self.learner == "joint" or self.release == "per_fit":
-            raise ValueError("sy, learner 'joint' and release 'per_fit' have no meaning in the round-wise comparator.")
+        if self.sy > 0 or self.release == "per_fit":
+            raise ValueError("sy and release 'per_fit' have no meaning in the round-wise comparator.")
         certified = ("cv", "debiased", "boost", "debiased", "own", "project")
         if (self.stop, self.sse, self.update, self.score, self.crossfit, self.stabiliser) != certified:
             raise ValueError(
@@ -160,6 +190,12 @@ class MomentsOptions(BoostingOptions):
         one_of("learner", self.learner, ("predictor", "party"))
         one_of("penalty", self.penalty, ("second_derivative", "none"))
         one_of("penalty_scale", self.penalty_scale, ("spectral", "none"))
+        check_path(self)
+        for name in ("score", "sse"):
+            if getattr(self, name) != "debiased":
+                raise ValueError(f"{name} is {getattr(self, name)!r}: released moments hold no noise to leave in.")
+        if self.df != "exact":
+            raise ValueError(f"df is {self.df!r}: released moments may be indefinite and have no probes; use 'exact'.")
         if len(self.shares) != 3 or min(self.shares) <= 0 or abs(sum(self.shares) - 1) > 1e-9:
             raise ValueError(f"shares is {self.shares}: give three positive parts of rho that sum to 1.")
         for name in ("radius_value", "response_radius", "directions"):
@@ -176,6 +212,12 @@ class CentralOptions(LocalOptions):
 
     learner: str = "joint"
 
+    learners: ClassVar[tuple[str, ...]] = ("joint",)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        unread(self, (*PATH, *STEPS), "a boosting path (protocol 'boosting')")
+
 
 @dataclass(frozen=True)
 class BaselineOptions:
@@ -188,5 +230,7 @@ class BaselineOptions:
     def __post_init__(self) -> None:
         one_of("kind", self.kind, ("mean", "least_squares", "oracle"))
         at_least(lambda_s=(self.lambda_s, 0), lambda_t=(self.lambda_t, 0))
+        if self.kind != "least_squares":
+            unread(self, ("lambda_s", "lambda_t"), "kind 'least_squares'")
 
     uses_epsilon = False

@@ -75,7 +75,7 @@ def active_estimate(
     for k in fit.path:
         selected[list(groups[k])] = True
     released = more.pop("released", None)
-    numbers = {
+    numbers: dict[str, float | int | bool | None] = {
         "steps": fit.steps,
         "min_eigenvalue": fit.min_eig_before,
         "projected": fit.projected,

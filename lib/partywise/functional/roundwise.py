@@ -18,7 +18,7 @@ from ..parties import Party
 from ..privacy.mechanisms import Gaussian, Release
 from ..wire import Channel, Clear
 from .communication import formula_bytes
-from .coordinates import Coordinates, make_coordinates
+from .coordinates import Coordinates, coordinates_of
 from .data import Estimate
 from .moments import Moments, Sums, block_noise, corrected_moments
 from .noise import claimed_epsilon, noise_levels
@@ -125,14 +125,7 @@ def fit(
     """T rounds: every party re-releases, the active party takes one step; the operators go back."""
     options, public, delta = spec.options, spec.public, spec.study.delta
     active, owners = parties[0], parties[1:]
-    coordinates = make_coordinates(
-        public,
-        len(public.radius),
-        coordinates=options.coordinates,
-        directions=options.directions,
-        penalty=options.penalty,
-        penalty_scale=options.penalty_scale,
-    )
+    coordinates = coordinates_of(public, options)
     radius = public.radius.copy()
     sources: tuple[str, ...] = ()
     if options.radius_value is not None:

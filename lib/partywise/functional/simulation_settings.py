@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import isfinite
 
 from .options import at_least, one_of, positive
 
@@ -37,6 +38,8 @@ class SimulationSettings:
             raise ValueError(f"active is {self.active}: give distinct indices within 0..{self.p - 1}.")
         if self.strengths and len(self.strengths) != len(self.active):
             raise ValueError(f"strengths has {len(self.strengths)} entries: give one for each active predictor.")
+        if not all(isfinite(strength) for strength in self.strengths):
+            raise ValueError(f"strengths is {self.strengths}: every factor must be a finite number.")
         if len(self.singular_values) > min(self.n_basis_x, self.n_basis_y) or not self.singular_values:
             raise ValueError(
                 f"singular_values has {len(self.singular_values)} entries: the rank must lie in "

@@ -1,0 +1,42 @@
+"""The job that gathers the corners of all fits: cube, ledger, wire table and summary of one study."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from .assembly import assemble
+from .corners import read_corner
+from .cube import write_cube
+from .plan import Plan
+from .provenance import global_attributes
+from .summary import summary_rows, summary_text
+from .tables import ledger_rows, ledger_totals, wire_markdown, write_csv, write_text
+
+
+def collect(
+    plan: Plan, corners: Iterable[Path | str], outputs: Mapping[str, Path | str], *, code_sha256: str, root: Path
+) -> None:
+    """Gather the corners of a study and write everything that is kept of it.
+
+    Parameters
+    ----------
+    plan : Plan
+    corners : iterable of path
+        One file of each fit job; their order does not matter.
+    outputs : mapping
+        Paths of ``cube``, ``ledger``, ``totals``, ``wire``, ``summary`` and ``text``.
+    code_sha256 : str
+        Fingerprint of the library files behind the cube.
+    root : Path
+        Project folder, for the revision and the lock.
+    """
+    found = sorted(map(read_corner, corners), key=lambda c: (c.case, c.method, c.parties, c.replicates, c.folds))
+    cube = assemble(plan, found)
+    cube.attrs = dict(global_attributes(plan, code_sha256=code_sha256, root=root))
+    write_cube(outputs["cube"], cube)
+    write_csv(outputs["ledger"], ledger_rows(plan, found))
+    write_csv(outputs["totals"], ledger_totals(plan, found))
+    write_text(outputs["wire"], wire_markdown(plan, found))
+    write_csv(outputs["summary"], summary_rows(plan, cube))
+    write_text(outputs["text"], summary_text(plan, cube))

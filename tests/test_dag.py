@@ -1,0 +1,106 @@
+"""Dry runs of every shipped configuration: exact job counts, and what planning costs."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections import Counter
+from math import ceil
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from pipeline import ROOT, environment, planned, snakemake
+
+SHIPPED = sorted([ROOT / "config.yaml", *(ROOT / "config").glob("*.yaml")])
+# A dry run of 500 jobs takes about 3 CPU s and 100 MB on its own.
+LIMIT_CPU, LIMIT_MB = 6.0, 200.0
+
+
+def expected_jobs(config: dict[str, Any]) -> dict[str, int]:
+    """Jobs of a configuration by arithmetic on its axes."""
+    count: Counter[str] = Counter()
+    from partywise.study import load
+
+    datasets = set()
+    for name, study in config["studies"].items():
+        figures = study.get("figures", list(load(name).figures))
+        count += {"collect": 1, "figure": len(figures)}
+        batch = {"replicates_per_job": 10, "folds_per_job": 10} | study.get("batch", {})
+        for case_name, case in study["cases"].items():
+            grid = case["grid"]
+            replicate_blocks = ceil(grid["replicates"] / batch["replicates_per_job"])
+            fold_blocks = ceil(grid["folds"] / batch["folds_per_job"])
+            count["generate"] += replicate_blocks
+            count["fit"] += replicate_blocks * fold_blocks * len(grid["parties"]) * len(grid["methods"])
+            datasets |= set(load(name).sources[case.get("source", case_name)].resources)
+    if datasets:
+        count["fetch"] = len(datasets)
+    return dict(count)
+
+
+@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.name)
+def test_job_counts_of_shipped_configurations(path, tmp_path):
+    """In an empty folder, so that nothing is there yet."""
+    config = yaml.safe_load(path.read_text())
+    found = planned(tmp_path, "--snakefile", str(ROOT / "Snakefile"), "--configfile", str(path))
+    assert found.jobs == expected_jobs(config)
+
+
+def test_tiny_is_fifteen_jobs(tmp_path):
+    found = planned(tmp_path, "--snakefile", str(ROOT / "Snakefile"), "--configfile", str(ROOT / "config/tiny.yaml"))
+    assert found.jobs == {"generate": 1, "fit": 10, "collect": 1, "figure": 2}
+
+
+def test_default_configuration_is_found_without_words(finished):
+    found = planned(finished, "--forceall")
+    assert found.jobs == expected_jobs(yaml.safe_load((finished / "config.yaml").read_text()))
+
+
+def big_configuration(path: Path) -> None:
+    """1e5 fits in blocks of 200: 100 replicates x 10 folds x 10 party counts x 10 methods."""
+    methods = {f"m{i}": {"protocol": "boosting", "s": 0.1 * (i + 1)} for i in range(10)}
+    grid = {"methods": list(methods), "replicates": 100, "parties": list(range(1, 11)), "folds": 10}
+    study = {
+        "methods": methods,
+        "cases": {"simulated": {"grid": grid | {"epsilon": [float("inf")]}}},
+        "batch": {"replicates_per_job": 20, "folds_per_job": 10},
+        "figures": [],
+    }
+    path.write_text(yaml.safe_dump({"root_seed": 1, "studies": {"functional_boosting": study}}))
+
+
+def test_planning_a_hundred_thousand_fits_is_cheap(tmp_path):
+    big_configuration(tmp_path / "big.yaml")
+    command = [sys.executable, "-m", "snakemake", "--snakefile", str(ROOT / "Snakefile"), "-n", "-q", "all"]
+    with (tmp_path / "said.txt").open("wb") as said:
+        child = subprocess.Popen(
+            [*command, "--configfile", "big.yaml"], cwd=tmp_path, env=environment(), stdout=said, stderr=said
+        )
+        _, status, usage = os.wait4(child.pid, 0)
+        child.returncode = os.waitstatus_to_exitcode(status)
+    assert child.returncode == 0, (tmp_path / "said.txt").read_text()
+    cpu = usage.ru_utime + usage.ru_stime
+    assert cpu <= LIMIT_CPU
+    assert usage.ru_maxrss / 1024 <= LIMIT_MB
+
+
+def test_parsing_imports_nothing_heavy():
+    """What Snakemake reads before the first job, and again in every cluster job: numpy at most."""
+    code = (
+        f"import sys, yaml; sys.path[:0] = [{str(ROOT / 'lib')!r}, {str(ROOT / 'workflow')!r}];"
+        "import config_check, fingerprint;"
+        f"config_check.checked_plans(yaml.safe_load(open({str(ROOT / 'config.yaml')!r})));"
+        "print(*sys.modules)"
+    )
+    loaded = subprocess.run([sys.executable, "-c", code], env=environment(), capture_output=True, text=True, check=True)
+    tops = {name.partition(".")[0] for name in loaded.stdout.split()}
+    assert not tops & {"scipy", "xarray", "netCDF4", "matplotlib", "pandas"}
+
+
+def test_lint_passes(finished):
+    done = snakemake(finished, "--lint", "--configfile", "config/tiny.yaml")
+    assert done.returncode == 0, done.stdout + done.stderr

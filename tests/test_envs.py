@@ -1,0 +1,117 @@
+"""Environments of the steps, checked without a network: exact pins, equal to the lock, and what the steps import."""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+from rattler import MatchSpec
+
+from fingerprint import closure, script_roots
+from partywise.study import load
+from pipeline import ROOT
+
+# conda-forge's names of packages, where they differ from those of the Python package index.
+NAMES = {"netcdf4": "netcdf4", "matplotlib-base": "matplotlib"}
+# The distribution behind an imported module, where the names differ.
+MODULES = {"netCDF4": "netcdf4", "mpl_toolkits": "matplotlib"}
+# xarray writes NetCDF through netCDF4 without an import statement of ours.
+BACKENDS = {"xarray": "netcdf4"}
+# The rule whose script runs in each environment.
+STEPS = {"data": "fetch", "generate": "generate", "fit": "fit", "collect": "collect", "figure": "figure"}
+
+
+def environment(step: str) -> dict:
+    return yaml.safe_load((ROOT / "envs" / f"{step}.yaml").read_text())
+
+
+def pins(step: str) -> dict[str, str]:
+    """Name and version of every entry but Python."""
+    entries = dict(entry.split("=", 1) for entry in environment(step)["dependencies"])
+    assert entries.pop("python").startswith("3.11")
+    return {name: version.lstrip("=") for name, version in entries.items()}
+
+
+def lock() -> dict[str, str]:
+    """Versions of the lock; conda-forge leaves out the suffix .postN."""
+    text = (ROOT / "requirements.lock").read_text()
+    return {
+        name.lower(): re.sub(r"\.post\d+$", "", version)
+        for name, version in re.findall(r"^([A-Za-z0-9_.-]+)==([^\s;\\]+)", text, re.M)
+    }
+
+
+def imported(step: str) -> set[str]:
+    """Distributions that the script of a step imports, with the library modules and study parts behind it."""
+    script = ROOT / "scripts" / f"{STEPS[step]}.py"
+    roots = set(script_roots(script)) | study_roots(step)
+    files = [script, *closure(roots).values()]
+    found = set()
+    for path in files:
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Import):
+                found |= {alias.name for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and not node.level:
+                found.add(node.module or "")
+    tops = {name.partition(".")[0] for name in found} - set(sys.stdlib_module_names) - {"partywise"}
+    packages = {MODULES.get(name, name) for name in tops}
+    return packages | {BACKENDS[name] for name in packages if name in BACKENDS}
+
+
+def study_roots(step: str) -> set[str]:
+    """Modules that a study names for a step by reference."""
+    roots = set()
+    for name in sorted(path.stem for path in (ROOT / "lib/partywise/studies").glob("[a-z]*.py")):
+        study = load(name)
+        lazy = {
+            "generate": [study.data, *(source.generate for source in study.sources.values())],
+            "fit": [study.data, study.split, study.folds, study.metrics, study.exhibits]
+            + [protocol.fit for protocol in study.methods.values()],
+            "figure": list(study.figures.values()),
+        }.get(step, [])
+        roots |= {item.module for item in lazy if item is not None}
+    return roots
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_channels_and_pins(step):
+    described = environment(step)
+    assert described["channels"] == ["conda-forge", "nodefaults"]
+    for entry in described["dependencies"]:
+        spec = MatchSpec(entry, strict=True)
+        assert spec.version is not None
+        if not entry.startswith("python="):
+            assert re.fullmatch(r"[a-z0-9-]+==\d+(\.\d+)+", entry)
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_pins_equal_the_lock(step):
+    locked = lock()
+    for name, version in pins(step).items():
+        assert locked[NAMES.get(name, name)] == version, name
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_packages_are_those_that_the_step_imports(step):
+    listed = {NAMES.get(name, name) for name in pins(step)}
+    assert listed == imported(step)
+
+
+def test_every_rule_names_an_environment_that_exists():
+    rules = ROOT / "workflow" / "rules"
+    text = "".join(path.read_text() for path in rules.glob("*.smk"))
+    named = re.findall(r'conda:\s+"([^"]+)"', text)
+    assert len(named) == len(re.findall(r"^rule ", text, re.M)) == 5
+    for path in named:
+        assert (rules / path).resolve().is_file(), path
+    assert {Path(path).stem for path in named} == set(STEPS)
+
+
+def test_lock_holds_hashes_and_no_address():
+    text = (ROOT / "requirements.lock").read_text()
+    assert "--hash=sha256:" in text
+    assert not re.search(r"https?://|--index-url|--find-links|@ file", text)
