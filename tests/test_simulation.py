@@ -76,14 +76,13 @@ def test_a_draw_depends_on_its_own_address_only():
     assert np.abs(X - other[0]).max() > 1
 
 
-def test_no_active_predictor_gives_the_zero_response():
-    """Without a signal the noise variance is 0 / SNR: the response is the zero curve and stays finite."""
+def test_without_active_predictors_the_response_is_noise_of_one_active_predictor():
     settings = replace(SMALL, active=())
     operators = draw_operators(settings, rng_for("operators"))
     _, Y, variance = draw_curves(settings, rng_for, operators)
     assert not operators.any()
-    assert variance == 0
-    assert not Y.any()
+    assert variance == pytest.approx(3 / (5 * 10.0), rel=1e-14)
+    assert np.mean(Y**2) == pytest.approx(variance, rel=0.16)
 
 
 @pytest.mark.parametrize(

@@ -4,10 +4,10 @@ import itertools
 
 import numpy as np
 import pytest
-from functional_reference import dense_block_solve, second_difference_penalty
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from functional_reference import dense_block_solve, second_difference_penalty
 from partywise.functional.bases import BSplineBasis, FourierBasis
 from partywise.functional.solver import (
     PenalizedSolver,

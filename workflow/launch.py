@@ -69,7 +69,9 @@ def main(words: Sequence[str]) -> int:
             return 2
         code = supervise(command + display(given), folder)
     finally:
-        release(folder)
+        # A Snakemake that was killed leaves its lock: the record stays too, so that the next run can tell and unlock.
+        if not locked(folder):
+            release(folder)
     report(code, begun, folder, given.configfile)
     return code
 

@@ -181,6 +181,12 @@ class FourierBasis(_Basis):
         return np.diag(np.concatenate([[0.0], np.repeat(self._angular, 2) ** 4]))
 
 
+def roughness_directions(basis: BSplineBasis | FourierBasis) -> np.ndarray:
+    """Orthonormal directions of a basis as columns, the smoothest (least second-derivative penalty) first."""
+    whitened = basis.inverse_root @ basis.penalty @ basis.inverse_root
+    return np.linalg.eigh((whitened + whitened.T) / 2)[1]
+
+
 def make_basis(kind: str, domain: tuple[float, float], n_basis: int) -> BSplineBasis | FourierBasis:
     """The basis of a configuration: ``bspline`` (cubic) or ``fourier``."""
     if kind == "bspline":

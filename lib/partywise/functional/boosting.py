@@ -91,12 +91,8 @@ def fit_boosting(
     ValueError
         For shapes that do not fit, missing halves, or groups that are no partition.
     """
-    p, q = penalties.omega_x.shape[:2]
-    if train.G.shape != (p * q, p * q) or train.H.shape[1] != len(penalties.omega_y):
-        raise ValueError(
-            f"the moments have P = {len(train.G)} and Qy = {train.H.shape[1]}: the penalties expect "
-            f"P = {p * q} and Qy = {len(penalties.omega_y)}."
-        )
+    _check_shapes(train, half_a, half_b, penalties)
+    q = penalties.omega_x.shape[1]
     halves = [] if options.crossfit == "none" else [half for half in (half_a, half_b) if half is not None]
     if options.crossfit != "none" and len(halves) < 2:
         raise ValueError(f"crossfit is {options.crossfit!r}: give the moments of both halves.")
@@ -154,6 +150,22 @@ def predict_curves(fit: BoostingFit, X: np.ndarray) -> np.ndarray:
             "and the same predictors."
         )
     return fit.mean_y + (flat - fit.mean_x) @ fit.B
+
+
+def _check_shapes(train: Moments, half_a: Moments | None, half_b: Moments | None, penalties: Penalties) -> None:
+    """Raise a named error unless penalties and halves have the coordinates of the training moments."""
+    p, q = penalties.omega_x.shape[:2]
+    if train.G.shape != (p * q, p * q) or train.H.shape[1] != len(penalties.omega_y):
+        raise ValueError(
+            f"the moments have P = {len(train.G)} and Qy = {train.H.shape[1]}: the penalties expect "
+            f"P = {p * q} and Qy = {len(penalties.omega_y)}."
+        )
+    for name, half in (("half_a", half_a), ("half_b", half_b)):
+        if half is not None and half.H.shape != train.H.shape:
+            raise ValueError(
+                f"{name} has P = {half.H.shape[0]} and Qy = {half.H.shape[1]}: the training moments have "
+                f"P = {train.H.shape[0]} and Qy = {train.H.shape[1]}; use the same predictors and bases."
+            )
 
 
 class _Walk:

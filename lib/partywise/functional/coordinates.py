@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from .bases import roughness_directions
 from .data import Public
 from .paths import Penalties
 from .solver import check_penalty, spectral_scale
@@ -108,8 +109,7 @@ def make_coordinates(
     if directions is not None:
         if directions != int(directions) or not 1 <= directions <= bx.n_basis:
             raise ValueError(f"directions is {directions}: it must be an integer in 1..{bx.n_basis} (the basis size).")
-        smooth = _symmetric(bx.inverse_root @ bx.penalty @ bx.inverse_root)
-        keep = np.linalg.eigh(smooth)[1][:, : int(directions)].T
+        keep = roughness_directions(bx)[:, : int(directions)].T
     reduced = np.stack([_symmetric(keep @ o @ keep.T) for o in whitened])
     gram_noise = _symmetric(keep @ bx.gram @ bx.gram @ keep.T)
     size = len(keep)

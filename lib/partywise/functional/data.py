@@ -125,4 +125,6 @@ class Estimate:
                 f"X has {X.shape[1:]} predictors and coordinates: the fit was made with {self.mean_x.shape}; "
                 "use the same basis and the same predictors."
             )
-        return self.mean_y + (X - self.mean_x).reshape(len(X), -1) @ self.operators.reshape(-1, len(self.mean_y))
+        return self.mean_y + (X - self.mean_x).reshape(len(X), self.mean_x.size) @ self.operators.reshape(
+            -1, len(self.mean_y)
+        )

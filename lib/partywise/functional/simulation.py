@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from .bases import make_basis, roughness_directions
 from .simulation_settings import SimulationSettings
 
 
@@ -32,7 +33,8 @@ def draw_curves(
     X = rng_for("X").standard_normal((settings.n, settings.p, settings.n_basis_x))
     if settings.x_spectrum == "decay":
         spectrum = 1 / (1 + np.arange(settings.n_basis_x))
-        X = X * spectrum * np.sqrt(settings.n_basis_x / np.sum(spectrum**2))
+        rough = roughness_directions(make_basis(settings.basis, settings.domain, settings.n_basis_x))
+        X = (X * spectrum * np.sqrt(settings.n_basis_x / np.sum(spectrum**2))) @ rough.T
     signal = np.einsum("npq,pqr->nr", X, operators, optimize=True)
     # Without any signal the noise is that of one active predictor of strength 1.
     variance = (float(np.sum(operators**2)) or 3.0) / (settings.n_basis_y * settings.snr)

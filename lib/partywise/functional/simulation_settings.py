@@ -13,7 +13,8 @@ class SimulationSettings:
     """Constants of the generator.
 
     ``strengths`` multiplies ||B_j||_F = sqrt(3) of the active predictors in their order; ``x_spectrum`` is
-    ``white`` or ``decay`` (sd of coordinate q proportional to 1 / (1 + q), same total variance).
+    ``white`` or ``decay`` (sd of the q-th smoothest direction, q = 0, 1, ..., proportional to 1 / (1 + q); same total
+    variance).
     """
 
     n: int = 1000

@@ -13,6 +13,10 @@ from snakemake_interface_logger_plugins.base import LogHandlerBase
 from snakemake_interface_logger_plugins.common import LogEvent
 
 
+# Of Snakemake's plain messages, those that people wait for.
+TOLD = ("Nothing to be done", "Will exit after finishing")
+
+
 def clock(seconds: float) -> str:
     """Minutes and seconds, with hours where there are any."""
     minutes, rest = divmod(round(seconds), 60)
@@ -28,6 +32,7 @@ class LogHandler(LogHandlerBase):
         self.live = sys.stderr.isatty()
         self.width = 0
         self.last = ""
+        self.told: set[str] = set()
 
     def emit(self, record: LogRecord) -> None:
         """Show progress and whatever is a warning or an error; the full account is in .snakemake/log."""
@@ -38,8 +43,8 @@ class LogHandler(LogHandlerBase):
             self._progress(record.done, record.total)
         elif event in (LogEvent.JOB_ERROR, LogEvent.GROUP_ERROR, LogEvent.ERROR) or record.levelno >= ERROR:
             self._line(self.format(record))
-        elif record.levelno >= WARNING or "Nothing to be done" in record.getMessage():
-            self._line(record.getMessage())
+        elif record.levelno >= WARNING or record.getMessage().startswith(TOLD):
+            self._once(record.getMessage())
 
     def _progress(self, done: int, total: int) -> None:
         elapsed = time.monotonic() - self.begun
@@ -51,6 +56,11 @@ class LogHandler(LogHandlerBase):
             self.width = len(text[:118])
             sys.stderr.flush()
         else:
+            self._line(text)
+
+    def _once(self, text: str) -> None:
+        if text not in self.told:
+            self.told.add(text)
             self._line(text)
 
     def _line(self, text: str) -> None:

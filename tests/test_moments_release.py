@@ -1,0 +1,204 @@
+"""Released moments: one noise for each disjoint chunk, paid once by a person, whatever the folds and parties."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from error_rates import accepts_mean, accepts_sigma
+from partywise.functional import moments_release
+from partywise.functional.moments import Sums
+from partywise.functional.moments_release import NoisySums, active_moments, to_matrix, to_vector
+from partywise.functional.protocol_options import LocalOptions, MomentsOptions
+from partywise.privacy.calibration import gdp_mu
+from partywise.privacy.ledger import Ledger
+from partywise.privacy.sensitivity import clip_curves
+from partywise.randomness import stream
+from protocol_driver import DELTA, INF, SMALL, make_data, run
+
+MOMENTS = MomentsOptions(max_steps=30)
+EPSILON = 50.0
+# A radius that clips nothing: the largest norm of the small case is below 6.
+UNCLIPPED = {"radius_value": 50.0, "response_radius": 500.0}
+
+
+@pytest.mark.parametrize("learner", ["predictor", "party"])
+@pytest.mark.parametrize("parties", [1, 2, 4])
+def test_without_noise_sums_of_chunks_give_the_pooled_fit(learner, parties):
+    chunked = run(replace(MOMENTS, learner=learner, **UNCLIPPED), epsilon=INF, parties=parties)
+    whole = run(LocalOptions(noise="none", learner=learner, max_steps=30), parties=parties)
+    # The same sums in another order: rounding only.
+    assert np.allclose(chunked.estimate.operators, whole.estimate.operators, rtol=0, atol=1e-12)
+    assert np.allclose(chunked.estimate.mean_x, whole.estimate.mean_x, rtol=0, atol=1e-12)
+    assert chunked.estimate.numbers["steps"] == whole.estimate.numbers["steps"]
+    assert chunked.total().epsilon_certified == INF == chunked.estimate.epsilon_claimed
+
+
+def test_predictor_learners_are_bit_identical_over_parties_and_splits():
+    first = run(MOMENTS, epsilon=EPSILON, parties=1)
+    explicit = {"split": "explicit", "groups": ((3, 0), (1, 2))}
+    for parties, split in ((2, {}), (4, {}), (2, {"split": "contiguous"}), (2, explicit)):
+        other = run(MOMENTS, epsilon=EPSILON, parties=parties, settings=replace(SMALL, **split))
+        assert np.array_equal(other.estimate.operators, first.estimate.operators)
+        assert other.total().epsilon_certified == first.total().epsilon_certified
+    by_party = run(replace(MOMENTS, learner="party"), epsilon=EPSILON, parties=4)
+    assert np.array_equal(by_party.estimate.operators, first.estimate.operators)
+
+
+def test_results_do_not_depend_on_the_unit_of_time():
+    unit = run(MOMENTS, epsilon=EPSILON)
+    percent = run(MOMENTS, epsilon=EPSILON, settings=replace(SMALL, domain=(0.0, 100.0)))
+    assert np.abs(unit.estimate.operators - percent.estimate.operators).max() <= 1e-9
+    assert unit.total() == percent.total()
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 8.0, 500.0])
+@pytest.mark.parametrize(("folds", "n_test"), [(2, 0), (5, 0), (1, 0), (1, 30)])
+def test_many_chunks_cost_one_target(epsilon, folds, n_test):
+    done = run(MOMENTS, epsilon=epsilon, folds=folds, settings=replace(SMALL, n_test=n_test))
+    training = max(folds - 1, 1)
+    total = done.total()
+    # The root search and the way back round towards safety; 1e-9 is far above their rounding.
+    assert epsilon * (1 - 1e-9) <= total.epsilon_certified <= epsilon * (1 + 1e-12)
+    assert total.n_releases == len(done.releases) == 3 * 2 * training
+    strata = {event.stratum for event in done.releases}
+    assert len(strata) == 2 * training and "*" not in strata
+    assert total.trust_model == "central" and {event.owner for event in done.releases} == {"aggregator"}
+    sequential = np.sqrt(sum(event.mu**2 for event in done.releases))
+    assert sequential == pytest.approx(total.mu_total * np.sqrt(2 * training), rel=1e-9)
+
+
+def test_the_budget_of_a_chunk_is_shared_as_stated():
+    done = run(replace(MOMENTS, shares=(0.6, 0.3, 0.1)), epsilon=EPSILON)
+    rho = float(gdp_mu(EPSILON, DELTA)) ** 2 / 2
+    radius, response = float(np.linalg.norm(done.data.radius)), done.data.response_radius
+    expected = {"zz": (0.6, np.sqrt(2) * radius**2), "zy": (0.3, 2 * radius * response), "mean": (0.1, 2 * radius)}
+    for event in done.releases:
+        share, sensitivity = expected[event.release_id.split()[0]]
+        assert event.sensitivity == pytest.approx(sensitivity, rel=1e-12)
+        assert event.mu**2 / 2 == pytest.approx(share * rho, rel=1e-12)
+
+
+def test_all_folds_of_a_replicate_share_their_chunks():
+    cells = [run(MOMENTS, epsilon=EPSILON, held_out=fold) for fold in range(3)]
+    ledger = Ledger()
+    for cell in cells:
+        for event in cell.channel.ledger.rows:
+            ledger.append(event)  # refuses a second draw under the same name
+    total = ledger.worst_total(cells[0].channel.names, "features", DELTA)
+    assert total.n_releases == 3 * 2 * 3 and total.epsilon_certified == cells[0].total().epsilon_certified
+    assert not np.allclose(cells[0].estimate.operators, cells[1].estimate.operators)
+
+
+def test_other_budgets_and_other_learners_see_the_same_draw_rescaled():
+    def drawn(**change):
+        done = run(replace(MOMENTS, **change), epsilon=EPSILON)
+        return {event.release_id: event.noise_digest for event in done.releases}
+
+    assert drawn() == drawn(learner="party") == drawn(nu=0.1) == drawn(stop="aic")
+    data = make_data()
+    noise = {}
+    for epsilon in (5.0, 50.0):
+        done = run(MOMENTS, data=data, epsilon=epsilon)
+        exact = run(MOMENTS, data=data, epsilon=INF)
+        mu = float(gdp_mu(epsilon, DELTA))
+        noise[epsilon] = (done.estimate.mean_x - exact.estimate.mean_x) * mu
+    assert np.allclose(noise[5.0], noise[50.0], rtol=0, atol=1e-10)  # differences of numbers near 1 times mu near 10
+
+
+def test_the_noise_of_every_entry_has_the_stated_deviation(monkeypatch):
+    """S_zz, S_zy and means of 16 chunks at P = 60: 36 000 draws see an error of 3 %."""
+    pairs = []
+
+    class Recording(moments_release.Gaussian):
+        def __call__(self, bounded, *args, **terms):
+            release = super().__call__(bounded, *args, **terms)
+            sensitivity = bounded.certificate.value
+            pairs.append((terms["release_id"], (release.value - bounded.value) / sensitivity))
+            return release
+
+    monkeypatch.setattr(moments_release, "Gaussian", Recording)
+    run(replace(MOMENTS, max_steps=1), epsilon=EPSILON, folds=9, settings=replace(SMALL, n=180, p=10))
+    mu = float(gdp_mu(EPSILON, DELTA))
+    shares = dict(zip(("zz", "zy", "mean"), MOMENTS.shares, strict=True))
+    draws = np.concatenate([np.ravel(noise) * np.sqrt(shares[name.split()[0]]) for name, noise in pairs])
+    assert draws.size == 16 * (60 * 61 // 2 + 60 * 6 + 60)
+    assert accepts_sigma(draws, 1 / mu)
+    assert not accepts_sigma(draws, 1.03 / mu) and not accepts_sigma(draws, 1 / 1.03 / mu)
+
+
+@given(st.integers(1, 7), st.integers(0, 10_000))
+def test_the_vector_of_a_symmetric_matrix_keeps_its_length(size, seed):
+    matrix = stream(seed, "symmetric").standard_normal((size, size))
+    matrix += matrix.T
+    vector = to_vector(matrix)
+    assert vector.shape == (size * (size + 1) // 2,)
+    assert np.linalg.norm(vector) == pytest.approx(np.linalg.norm(matrix), rel=1e-12)
+    assert np.allclose(to_matrix(vector, size), matrix, rtol=0, atol=1e-12)
+
+
+def test_the_noise_of_the_mean_is_taken_out_of_the_second_moments():
+    """2000 draws with so large a noise on the mean that leaving it in shifts the covariance visibly."""
+    n, sd, draws = 20, 15.0, 2000
+    X = stream(1, "X").standard_normal((2 * n, 2))
+    truth = np.cov(X, rowvar=False)
+    parts = [Sums.of(X[half], X[half]) for half in (slice(0, n), slice(n, None))]
+    noise = stream(1, "noise").standard_normal((draws, 2, 2)) * sd
+    found = []
+    for pair in noise:
+        chunks = [
+            NoisySums(replace(sums, x=sums.x + extra), {"mean": sd}) for sums, extra in zip(parts, pair, strict=True)
+        ]
+        found.append(active_moments(chunks, sd**2))
+    corrected = np.array([moments.G[0, 0] for moments in found])
+    raw = np.array([moments.raw[0, 0] for moments in found])
+    spread = corrected.std()
+    assert accepts_mean(corrected, truth[0, 0], spread)
+    assert not accepts_mean(raw, truth[0, 0], spread)
+
+
+def test_curves_and_response_are_clipped_before_they_are_added():
+    data = make_data()
+    clipped = replace(
+        data,
+        X=np.stack([clip_curves(data.X[:, j], None, 1.2)[0] for j in range(4)], axis=1),
+        Y=clip_curves(data.Y, None, 0.7)[0],
+    )
+    short = run(replace(MOMENTS, radius_value=1.2, response_radius=0.7), data=data, epsilon=INF)
+    exact = run(replace(MOMENTS, **UNCLIPPED), data=clipped, epsilon=INF)
+    assert np.allclose(short.estimate.operators, exact.estimate.operators, rtol=0, atol=1e-12)
+    assert short.estimate.numbers["radius"] == 1.2
+
+
+def test_nobody_but_the_aggregation_sees_curves():
+    done = run(MOMENTS, epsilon=EPSILON, parties=2)
+    shares = [m for m in done.channel.messages if m.receiver == "aggregator"]
+    assert [(m.sender, m.kind, m.shape) for m in shares] == [
+        ("party 1", "cipher", (120, 2, 6)),
+        ("party 2", "cipher", (120, 2, 6)),
+        ("active", "cipher", (120, 6)),
+    ]
+    released = [m for m in done.channel.messages if m.sender == "aggregator"]
+    assert {m.kind for m in released} == {"release"}
+    # Each of 4 training chunks: the triangle of S_zz, S_zy and the mean of P = 24 coordinates.
+    assert sum(m.bytes for m in released) == 8 * 4 * (24 * 25 // 2 + 24 * 6 + 24)
+    assert done.scalars["moments_bytes"] == 8 * 6 * (24 * 25 // 2 + 24 * 6 + 24)  # all 6 chunks of 3 folds
+    assert done.total("label").epsilon_certified == INF
+
+
+def test_useless_targets_are_flagged_and_impossible_ones_refused():
+    weak = run(MOMENTS, epsilon=0.1)
+    assert weak.scalars["null_model"] or weak.scalars["worse_than_mean"]
+    assert np.isfinite(weak.estimate.operators).all()
+    strong = run(MOMENTS, epsilon=1e4)
+    assert strong.scalars["excess"] < 0.1 and not strong.scalars["worse_than_mean"]
+    with pytest.raises(ValueError, match=r"epsilon is 0\.0: a calibrated release needs a positive target"):
+        run(MOMENTS, epsilon=0.0)
+
+
+def test_the_eigenvalue_floor_follows_its_option():
+    loose, tight = (run(replace(MOMENTS, projection=c), epsilon=EPSILON) for c in (0.0, 10.0))
+    assert loose.estimate.numbers["min_eigenvalue"] == tight.estimate.numbers["min_eigenvalue"] < 0
+    assert np.linalg.norm(tight.estimate.operators) < np.linalg.norm(loose.estimate.operators)

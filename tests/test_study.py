@@ -1,0 +1,269 @@
+"""Plans from configurations, data files, and blocks of cells."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import inf
+
+import numpy as np
+import pytest
+
+import toy
+from partywise.build import build
+from partywise.cells import generate, load_data, run, save_data
+from partywise.errors import ConfigError, DataMissing
+from partywise.files import replacing
+from partywise.plan import plan
+from partywise.study import Lazy, Study, available, load
+
+ONE = {"methods": ("clear",), "replicates": 1, "parties": (1,), "folds": 1, "epsilon": (inf,)}
+
+
+@dataclass(frozen=True)
+class Inner:
+    depth: int
+
+
+@dataclass(frozen=True)
+class Sample:
+    count: int
+    share: float = 0.5
+    label: str | None = None
+    pair: tuple[float, float] = (0.0, 1.0)
+    many: tuple[int, ...] = ()
+    either: float | tuple[float, ...] = 1.0
+    switch: bool = False
+    inner: Inner | None = None
+
+    def __post_init__(self) -> None:
+        if self.share < 0:
+            raise ValueError(f"share is {self.share}: it must not be negative.")
+        if self.many and self.many[0] < 0:
+            raise ValueError(f"many[0] is {self.many[0]}: it must not be negative.")
+        if self.count > 9 and self.switch:
+            raise ValueError("a large count excludes the switch.")
+
+
+def test_build_takes_what_is_typed_and_defaults_the_rest():
+    made = build(Sample, {"count": 3, "share": 1, "many": [1, 2], "either": [1, 2.5], "inner": {"depth": 2}}, "at")
+    assert made == Sample(3, 1.0, None, (0.0, 1.0), (1, 2), (1.0, 2.5), False, Inner(2))
+    assert isinstance(made.share, float)
+    assert build(Sample, {"count": 1, "label": None, "either": 2, "share": inf}, "at").either == 2.0
+
+
+@pytest.mark.parametrize(
+    ("block", "sentence"),
+    [
+        ({}, "at.count is missing: give a whole number."),
+        ({"cuont": 1}, "at.cuont is unknown: did you mean count? allowed here: count, "),
+        ({"count": True}, "at.count is True: it must be a whole number."),
+        ({"count": 2.0}, "at.count is 2.0: it must be a whole number."),
+        ({"count": 1, "switch": 1}, "at.switch is 1: it must be true or false."),
+        ({"count": 1, "label": 3}, "at.label is 3: it must be text or null."),
+        ({"count": 1, "pair": [1.0]}, "at.pair is [1.0]: it must be a list of 2 numbers."),
+        ({"count": 1, "many": [1, "x"]}, "at.many[1] is 'x': it must be a whole number."),
+        ({"count": 1, "share": "1e-5"}, "at.share is '1e-5': it must be a number (YAML reads 1e-5 as text;"),
+        ({"count": 1, "inner": {"deep": 1}}, "at.inner.deep is unknown: did you mean depth?"),
+        ({"count": 1, "inner": 4}, "at.inner is 4: a block of keys is needed here."),
+        ({"count": 1, "share": -1}, "at.share is -1.0: it must not be negative."),
+        ({"count": 1, "many": [-1]}, "at.many[0] is -1: it must not be negative."),
+        ({"count": 10, "switch": True}, "at: a large count excludes the switch."),
+        ([1], "at is [1]: a block of keys is needed here."),
+        ({1: 2}, "at.1 is unknown: keys are text."),
+    ],
+)
+def test_build_says_what_is_wrong(block, sentence):
+    with pytest.raises(ConfigError) as told:
+        build(Sample, block, "at")
+    assert str(told.value).startswith(sentence)
+
+
+def test_lazy_imports_on_first_call_and_names_what_is_missing():
+    assert Lazy("math:sqrt")(4) == 2
+    assert Lazy("math:sqrt").module == "math"
+    with pytest.raises(ValueError, match=r"address is 'math:squirt': math defines no 'squirt'"):
+        Lazy("math:squirt")()
+    with pytest.raises(ValueError, match=r"address is 'math.sqrt': write it as package.module:name"):
+        Lazy("math.sqrt")
+
+
+def test_studies_are_found_by_their_file():
+    assert "functional_boosting" in available()
+    study = load("functional_boosting")
+    assert isinstance(study, Study)
+    with pytest.raises(ConfigError, match=r"studies.nothing is unknown: the studies are .*functional_boosting"):
+        load("nothing")
+    with pytest.raises(ValueError, match=r"summary names 'nowhere'"):
+        toy.varied(summary=("nowhere",))
+
+
+def test_every_reference_of_every_study_exists():
+    for name in available():
+        study = load(name)
+        parts = [study.data, study.split, study.folds, study.metrics, study.exhibits, *study.figures.values()]
+        parts += [source.generate for source in study.sources.values()]
+        parts += [protocol.fit for protocol in study.methods.values()]
+        for part in parts:
+            assert part is None or callable(part.target), part
+        for protocol in study.methods.values():
+            assert isinstance(protocol.options.uses_epsilon, bool | property)
+
+
+BLOCK = {
+    "spec": {"delta": 1e-5},
+    "methods": {"quiet": {"protocol": "boosting", "noise": "none"}, "target": {"protocol": "moments"}},
+    "cases": {
+        "simulated": {
+            "settings": {"n": 40, "p": 3, "n_basis_x": 5, "n_basis_y": 5, "active": [0]},
+            "grid": {
+                "methods": ["quiet", "target"],
+                "replicates": 2,
+                "parties": [1, 3],
+                "folds": 2,
+                "epsilon": [4, inf],
+            },
+        }
+    },
+}
+
+
+def test_a_part_of_a_plan_is_what_a_job_may_depend_on():
+    made = plan("functional_boosting", BLOCK, 1)
+    assert made.epsilons("simulated", "quiet") == (inf,)
+    assert made.epsilons("simulated", "target") == (4.0, inf)
+    part = made.part("simulated", "target")
+    assert part["block"]["methods"] == {"target": {"protocol": "moments"}}
+    assert part["block"]["cases"]["simulated"]["grid"] == {"folds": 2, "epsilon": [4.0, inf], "methods": ["target"]}
+    again = plan(**part, complete=False)
+    assert again.methods["target"] == made.methods["target"]
+    assert again.cases["simulated"].settings == made.cases["simulated"].settings
+    assert again.epsilons("simulated", "target") == (4.0, inf)
+    assert "grid" not in made.part("simulated")["block"]["cases"]["simulated"]
+    with pytest.raises(ConfigError, match=r"root_seed is 1.5: it must be a whole number of at least 0."):
+        plan("functional_boosting", BLOCK, 1.5)
+
+
+def test_a_part_gives_the_cells_of_the_whole_plan(tmp_path):
+    made = plan("functional_boosting", BLOCK, 1)
+    save_data(tmp_path / "d.npz", generate(made, "simulated", range(2), tmp_path))
+    whole = run(made, "simulated", "target", 3, range(2), range(2), tmp_path / "d.npz")
+    part = plan(**made.part("simulated", "target"), complete=False)
+    alone = run(part, "simulated", "target", 3, [1], [0], tmp_path / "d.npz")
+    wanted = [cell for cell in whole if cell.coords["replicate"] == 1 and cell.coords["fold"] == 0]
+    assert [cell.coords for cell in alone] == [cell.coords for cell in wanted]
+    for one, other in zip(alone, wanted, strict=True):
+        assert one.scalars == pytest.approx(other.scalars, nan_ok=True, rel=0, abs=0)
+        assert one.ledger == other.ledger
+
+
+def test_data_survive_their_file(tmp_path):
+    made = toy.toy_plan()
+    data = generate(made, "one", [0, 3], tmp_path)
+    save_data(tmp_path / "deep" / "data.npz", data)
+    save_data(tmp_path / "again.npz", generate(made, "one", [0, 3], tmp_path))
+    assert (tmp_path / "deep" / "data.npz").read_bytes() == (tmp_path / "again.npz").read_bytes()
+    for replicate, item in data.items():
+        read = load_data(tmp_path / "again.npz", toy.Data, replicate)
+        np.testing.assert_array_equal(read.x, item.x)
+        assert (read.name, read.level) == (item.name, item.level)
+    assert data[0].level == data[3].level, "shared randomness is the same for all replicates"
+    assert not np.array_equal(data[0].x, data[3].x)
+    with pytest.raises(DataMissing, match=r"again.npz has no replicate 1: delete it and run again."):
+        load_data(tmp_path / "again.npz", toy.Data, 1)
+    with pytest.raises(DataMissing, match=r"gone.npz cannot be read .*: delete it and run again."):
+        load_data(tmp_path / "gone.npz", toy.Data, 0)
+
+
+@pytest.fixture
+def data_file(tmp_path):
+    save_data(tmp_path / "data.npz", generate(toy.toy_plan(), "one", range(2), tmp_path))
+    return tmp_path / "data.npz"
+
+
+def test_cells_carry_their_privacy_beside_their_error(data_file):
+    cells = run(toy.toy_plan(), "one", "noisy", 1, [0, 1], [0, 1], data_file)
+    assert [tuple(cell.coords.values()) for cell in cells[:4]] == [
+        ("one", "noisy", 0, 1, 0, 1.0),
+        ("one", "noisy", 0, 1, 0, 4.0),
+        ("one", "noisy", 0, 1, 0, inf),
+        ("one", "noisy", 0, 1, 1, 1.0),
+    ]
+    first = cells[0].scalars
+    # Sensitivity 2 (radius 1), sigma 2 / epsilon: mu equals epsilon.
+    assert first["mu_total"] == pytest.approx(1.0)
+    assert first["epsilon_claimed"] == 1.0
+    assert first["certified"] is True and first["n_releases"] == 1
+    assert first["bytes_measured"] == 8
+    assert first["n_train"] == 6 and first["status"] == "ok"
+    assert len(first["ledger_sha256"]) == 64
+    assert cells[0].names == ("active", "owner")
+    clear = run(toy.toy_plan(), "one", "clear", 1, [0], [0], data_file)[0].scalars
+    assert clear["epsilon_certified"] == inf and clear["certified"] is False
+
+
+def test_noise_is_one_draw_rescaled_over_epsilon_and_shared_by_folds(data_file):
+    cells = {tuple(c.coords.values())[2:]: c for c in run(toy.toy_plan(), "one", "noisy", 1, [0], [0, 1], data_file)}
+    released = {key: cell.ledger[0].noise_digest for key, cell in cells.items()}
+    assert released[0, 1, 0, 4.0] == released[0, 1, 1, 4.0], "folds re-use the release"
+    data = load_data(data_file, toy.Data, 0)
+    clipped = np.clip(data.x, -1, 1).sum() / 12
+    mean = {e: cells[0, 1, 0, e].scalars["error"] + data.x[:6].mean() for e in (1.0, 4.0)}
+    assert (mean[1.0] - clipped) / (mean[4.0] - clipped) == pytest.approx(4.0)
+
+
+def test_exhibits_and_wire_come_from_the_first_replicate_and_fold_only(data_file):
+    cells = run(toy.toy_plan(), "one", "noisy", 2, [0, 1], [0, 1], data_file)
+    for cell in cells:
+        first = cell.coords["replicate"] == 0 and cell.coords["fold"] == 0
+        assert bool(cell.exhibits) == first and bool(cell.wire) == first
+    assert cells[0].wire[0]["name"] == "sum"
+
+
+def test_results_do_not_depend_on_blocks(data_file):
+    made = toy.toy_plan()
+    together = run(made, "one", "noisy", 1, [0, 1], [0, 1], data_file)
+    apart = [cell for r in (0, 1) for f in (0, 1) for cell in run(made, "one", "noisy", 1, [r], [f], data_file)]
+    assert [(c.coords, c.scalars, c.ledger, c.wire) for c in together] == [
+        (c.coords, c.scalars, c.ledger, c.wire) for c in apart
+    ]
+
+
+def test_a_failing_cell_names_itself_and_keeps_its_cause(data_file):
+    made = toy.toy_plan(one={**ONE, "methods": ("broken",)})
+    where = "study toy, case one, method broken, replicate 0, parties 1, fold 0, epsilon inf"
+    message = rf"cell \({where}\) failed: FloatingPointError: a division by nothing"
+    with pytest.raises(RuntimeError, match=message) as told:
+        run(made, "one", "broken", 1, [0], [0], data_file)
+    assert isinstance(told.value.__cause__, FloatingPointError)
+    with pytest.raises(RuntimeError, match=r"parties 99, fold any, epsilon any\) failed: ValueError: n_parties is 99"):
+        run(made, "one", "broken", 99, [0], [0], data_file)
+
+
+def test_scalars_must_be_described_and_divergence_is_a_record(data_file):
+    undescribed = toy.toy_plan(toy.varied(metrics=toy.lazy("metrics_undescribed")), one=ONE)
+    with pytest.raises(RuntimeError, match=r"mystery is reported and not among the variables of study toy: add it."):
+        run(undescribed, "one", "clear", 1, [0], [0], data_file)
+    diverged = toy.toy_plan(toy.varied(metrics=toy.lazy("metrics_diverged"), exhibits=None), one=ONE)
+    assert run(diverged, "one", "clear", 1, [0], [0], data_file)[0].scalars["status"] == "diverged"
+
+
+def test_one_fold_trains_on_all(data_file):
+    assert run(toy.toy_plan(one=ONE), "one", "clear", 1, [0], [0], data_file)[0].scalars["n_train"] == 12
+
+
+def test_a_file_is_replaced_as_a_whole_or_not_at_all(tmp_path):
+    target = tmp_path / "kept.txt"
+    target.write_text("before")
+    (tmp_path / ".kept.99999999.part.txt").write_text("of a killed process")
+    with pytest.raises(KeyError), replacing(target) as temporary:
+        temporary.write_text("half")
+        raise KeyError
+    assert target.read_text() == "before"
+    assert [path.name for path in tmp_path.iterdir()] == ["kept.txt"]
+    with replacing(target) as temporary:
+        temporary.write_text("after")
+    assert target.read_text() == "after"
+    with pytest.raises(OSError, match=r"kept.txt cannot be written \(No space left.*\): free space or make"):
+        with replacing(target):
+            raise OSError(28, "No space left on device")
+    assert target.read_text() == "after"

@@ -1,0 +1,160 @@
+"""A study small enough to know every number of it: the mean of a column, sent in the clear or with noise."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from partywise.parties import Party
+from partywise.plan import Batch, CasePlan, Grid, MethodPlan, Plan
+from partywise.privacy.mechanisms import Gaussian
+from partywise.privacy.sensitivity import record_sum
+from partywise.study import Lazy, Protocol, Source, Study
+from partywise.wire import Clear
+
+FOLDS = 2
+
+
+@dataclass(frozen=True)
+class Spec:
+    delta: float = 1e-5
+    unit: str = "features"
+
+
+@dataclass(frozen=True)
+class Settings:
+    n: int = 12
+
+
+@dataclass(frozen=True)
+class ClearOptions:
+    scale: float = 1.0
+    uses_epsilon = False
+
+
+@dataclass(frozen=True)
+class NoisyOptions:
+    sigma: float = 2.0
+    uses_epsilon = True
+
+
+@dataclass(frozen=True)
+class Data:
+    x: np.ndarray
+    name: str = "toy"
+    level: float = 0.5
+
+    def public(self) -> int:
+        return len(self.x)
+
+
+@dataclass(frozen=True)
+class Estimate:
+    mean: float
+    epsilon_claimed: float
+    numbers: dict[str, Any] = field(default_factory=dict)
+
+
+def generate(settings: Settings, spec: Spec, rng_for: Any, resources: Any) -> Data:
+    shared = rng_for("level", shared=True).standard_normal()
+    return Data(rng_for("x").standard_normal((settings.n, 1)), level=float(shared))
+
+
+def split(data: Data, n_parties: int, spec: Spec, settings: Settings) -> list[Party]:
+    if n_parties == 99:
+        raise ValueError("n_parties is 99: too many for a toy.")
+    return [Party("active", "active", {}), Party("owner", "passive", {"x": data.x}, columns=(0,))]
+
+
+def fit_clear(parties, channel, *, epsilon, fold, rng_for, spec) -> Estimate:
+    value = Clear(parties[1].block["x"][fold.train].sum(), units=("features",), owner="owner")
+    total = channel.send("owner", "active", "sum", value)
+    return Estimate(float(total) / fold.train.sum(), np.inf, {"large": np.int64(2**40)})
+
+
+def fit_noisy(parties, channel, *, epsilon, fold, rng_for, spec) -> Estimate:
+    """One release for all folds, at a noise that falls with epsilon."""
+    bounded = record_sum(parties[1].block["x"], 1.0)
+    release = Gaussian(sigma=spec.options.sigma / min(epsilon, 100.0))(
+        bounded, rng_for("sum"), owner="owner", release_id="sum"
+    )
+    total = channel.send("owner", "active", "sum", release)
+    return Estimate(float(np.sum(total)) / len(fold.of), float(epsilon))
+
+
+def fit_broken(parties, channel, *, epsilon, fold, rng_for, spec) -> Estimate:
+    raise FloatingPointError("a division by nothing")
+
+
+def metrics(estimate: Estimate, data: Data, train: np.ndarray, spec: Any) -> dict[str, Any]:
+    truth = float(data.x[~train].mean()) if not train.all() else float(data.x.mean())
+    scalars = {"error": estimate.mean - truth, "n_train": int(train.sum()), "near": abs(estimate.mean) < 1}
+    return {**scalars, "nothing": None, **estimate.numbers}
+
+
+def metrics_undescribed(estimate: Estimate, data: Data, train: np.ndarray, spec: Any) -> dict[str, Any]:
+    return {"mystery": 1.0}
+
+
+def metrics_diverged(estimate: Estimate, data: Data, train: np.ndarray, spec: Any) -> dict[str, Any]:
+    return {"error": np.inf, "diverged": True}
+
+
+def exhibits(estimate: Estimate, data: Data, train: np.ndarray, spec: Any) -> dict[str, Any]:
+    return {"shown": (("record",), data.x[:3, 0])}
+
+
+def lazy(name: str) -> Lazy:
+    return Lazy(f"toy:{name}")
+
+
+STUDY = Study(
+    name="toy",
+    title="A toy",
+    references="no document",
+    spec=Spec,
+    sources={"normal": Source(Settings, lazy("generate"))},
+    methods={
+        "clear": Protocol(ClearOptions, lazy("fit_clear")),
+        "noisy": Protocol(NoisyOptions, lazy("fit_noisy")),
+        "broken": Protocol(ClearOptions, lazy("fit_broken")),
+    },
+    data=lazy("Data"),
+    split=lazy("split"),
+    metrics=lazy("metrics"),
+    exhibits=lazy("exhibits"),
+    variables={
+        "error": ("error of the mean", "1"),
+        "n_train": ("training records", "1"),
+        "near": ("1 if the mean is near zero", "1"),
+        "nothing": ("never defined", "1"),
+        "large": ("a large whole number", "byte"),
+        "diverged": ("1 if it diverged", "1"),
+        "shown": ("first records", "1"),
+    },
+    summary=("error",),
+)
+EPSILON = (1.0, 4.0, np.inf)
+
+
+def toy_plan(study: Study = STUDY, **grids: dict[str, Any]) -> Plan:
+    """Plan of one or more cases; by default two cases with different grids."""
+    if not grids:
+        grids = {
+            "one": {"methods": ("clear", "noisy"), "replicates": 2, "parties": (1, 2), "folds": 2, "epsilon": EPSILON},
+            "two": {"methods": ("noisy",), "replicates": 3, "parties": (2,), "folds": 1, "epsilon": (4.0,)},
+        }
+    labels = dict.fromkeys(label for grid in grids.values() for label in grid["methods"])
+    methods = {label: MethodPlan(label, study.methods[label], study.methods[label].options()) for label in labels}
+    cases = {name: CasePlan(name, study.sources["normal"], Settings(), Grid(**grid)) for name, grid in grids.items()}
+    block = {"spec": {"delta": 1e-5}, "methods": {label: {"protocol": label} for label in labels}}
+    block["cases"] = {name: {"grid": {**grid}} for name, grid in grids.items()}
+    return Plan(study, 5, Spec(), methods, cases, Batch(), (), MappingProxyType(block))
+
+
+def varied(**changes: Any) -> Study:
+    """The toy with other parts."""
+    return replace(STUDY, **changes)
