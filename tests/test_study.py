@@ -109,6 +109,7 @@ def test_every_reference_of_every_study_exists():
             assert isinstance(protocol.options.uses_epsilon, bool | property)
 
 
+EPSILON = [4, inf]
 BLOCK = {
     "spec": {"delta": 1e-5},
     "methods": {"quiet": {"protocol": "boosting", "noise": "none"}, "target": {"protocol": "moments"}},
@@ -152,7 +153,7 @@ def test_a_part_gives_the_cells_of_the_whole_plan(tmp_path):
     wanted = [cell for cell in whole if cell.coords["replicate"] == 1 and cell.coords["fold"] == 0]
     assert [cell.coords for cell in alone] == [cell.coords for cell in wanted]
     for one, other in zip(alone, wanted, strict=True):
-        assert one.scalars == pytest.approx(other.scalars, nan_ok=True, rel=0, abs=0)
+        assert repr(one.scalars) == repr(other.scalars)
         assert one.ledger == other.ledger
 
 
@@ -263,7 +264,7 @@ def test_a_file_is_replaced_as_a_whole_or_not_at_all(tmp_path):
     with replacing(target) as temporary:
         temporary.write_text("after")
     assert target.read_text() == "after"
-    with pytest.raises(OSError, match=r"kept.txt cannot be written \(No space left.*\): free space or make"):
-        with replacing(target):
-            raise OSError(28, "No space left on device")
+    told = r"kept.txt cannot be written \(No space left.*\): free space or make"
+    with pytest.raises(OSError, match=told), replacing(target):
+        raise OSError(28, "No space left on device")
     assert target.read_text() == "after"

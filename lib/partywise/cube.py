@@ -36,15 +36,16 @@ def write_cube(path: Path | str, cube: xr.Dataset) -> None:
 
 
 def _encodings(cube: xr.Dataset) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Compression, chunks, and the types and fill values that the variables were given; text of fixed width."""
     for name, variable in cube.variables.items():
-        encoding = dict(variable.encoding)
+        encoding = {key: variable.encoding[key] for key in ("dtype", "_FillValue") if key in variable.encoding}
         if name in cube.dims:
-            encoding = {"_FillValue": None} if variable.dtype.kind != "U" else {"dtype": "S1"}
-        if variable.dtype.kind != "U":
-            encoding |= {"zlib": True, "complevel": 4, "shuffle": True, "chunksizes": _chunks(variable)}
+            encoding = {"_FillValue": None}
+        if variable.dtype.kind in "UO":
+            encoding = {"dtype": "S1"}
         else:
-            encoding |= {"zlib": True, "complevel": 4}
-        yield str(name), encoding
+            encoding |= {"chunksizes": _chunks(variable), "shuffle": True}
+        yield str(name), encoding | {"zlib": True, "complevel": 4}
 
 
 def _chunks(variable: xr.Variable) -> tuple[int, ...]:

@@ -11,6 +11,9 @@ from .series import BAND, Series, cases_of, draw, methods_of, replicate_means, s
 from .style import BLACK, BLUE, GREY, ORANGE, RED, empty, legend_below, look, panels
 
 LEARNERS = {"predictor": "one base learner a predictor", "party": "one base learner a party"}
+PUBLISHED = ("published", "published_sqrt_j", "published_party", "published_update")
+BESIDE = ("published_noise_right", "certified_fine")
+OFF_SCALE = 5.0
 FLOORS = ("mean_curve", "least_squares")
 _OTHER = ["method", "replicate", "fold", "epsilon"]
 
@@ -30,21 +33,34 @@ def error_by_parties(cube: xr.Dataset) -> Figure:
     case = _case(cube)
     if case is None:
         return empty("No simulated case with several numbers of parties in this configuration.")
-    figure, axes = panels(1, 2, 3.8, 3.3, sharey=True)
-    for ax, (learner, title) in zip(axes, LEARNERS.items(), strict=True):
+    published = [m for m in methods_of(cube, case) if m in PUBLISHED]
+    titles = [*LEARNERS.values(), "as published (no finite certificate)"][: 3 if published else 2]
+    figure, axes = panels(1, len(titles), 3.8 if len(titles) == 2 else 3.3, 3.3, sharey=True)
+    for ax, title, prefix in zip(axes, titles, [*LEARNERS, "published"], strict=False):
         for method in methods_of(cube, case):
             line = series(cube, "excess", case, method, "parties")
-            if method.startswith(f"{learner}_"):
+            if (prefix == "published" and method in (*PUBLISHED, *BESIDE)) or method.startswith(f"{prefix}_"):
                 hollow = {"markerfacecolor": "white", "zorder": 3} if method.endswith("_rho") else {}
-                draw(ax, line, method, **hollow)
+                draw(ax, _within(line), method, **hollow)
+                beyond = line.x[~(line.mean <= OFF_SCALE)]
+                ax.plot(
+                    beyond, np.full(len(beyond), OFF_SCALE), color=look(method).color, marker="$↑$", linestyle="none"
+                )
             elif method in FLOORS:
                 draw(ax, line, method, marker="")
         ax.set(title=title, xlabel="number of parties J", yscale="log")
         ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes[0].set_ylabel("excess risk (0: truth, 1: mean curve)")
     legend_below(figure, axes, 3)
-    figure.suptitle(f"Held-out error by number of parties, case {case}; {BAND}", fontsize=9.5)
+    note = "; arrows: off the scale" if published else ""
+    figure.suptitle(f"Held-out error by number of parties, case {case}; {BAND}{note}", fontsize=9.5)
     return figure
+
+
+def _within(line: Series) -> Series:
+    """The part of a line that stays on the scale; a diverged fit may be hundreds of orders of magnitude away."""
+    inside = line.mean <= OFF_SCALE
+    return Series(line.x[inside], line.mean[inside], line.se[inside])
 
 
 def claims_about_parties(cube: xr.Dataset) -> Figure:

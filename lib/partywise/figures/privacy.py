@@ -5,11 +5,19 @@ from __future__ import annotations
 import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
+from matplotlib.ticker import FormatStrFormatter, LogLocator, NullFormatter
 
 from .series import BAND, cases_of, configuration, draw, methods_of, series
 from .style import BLACK, empty, legend_below, look, panels
 
-CASES = {"sweep": "simulated curves", "beijing": "Beijing PM2.5 day curves", "nyc": "NYC 2013 departure delays"}
+CASES = {
+    "sweep": "simulated curves",
+    "smooth": "simulated smooth curves",
+    "roundwise": "nearly noise-free curves",
+    "membership": "few records",
+    "beijing": "Beijing PM2.5 day curves",
+    "nyc": "NYC 2013 departure delays",
+}
 
 
 def error_by_epsilon(cube: xr.Dataset) -> Figure:
@@ -19,8 +27,12 @@ def error_by_epsilon(cube: xr.Dataset) -> Figure:
     cases = [str(case) for case in cube["case"].values if (done.sel({"case": case}).sum("epsilon") > 1).any()]
     if not cases:
         return empty("No case with several targets of epsilon in this configuration.")
-    figure, axes = panels(1, len(cases), 3.9, 3.4)
-    for ax, case in zip(axes, cases, strict=True):
+    columns = min(len(cases), 3)
+    rows = -(-len(cases) // columns)
+    figure, axes = panels(rows, columns, 3.9, 3.2)
+    for ax in axes[len(cases) :]:
+        ax.set_axis_off()
+    for ax, case in zip(axes, cases, strict=False):
         variable = "excess" if case in cases_of(cube, "excess") else "relative_error"
         for method in methods_of(cube, case):
             line = series(cube, variable, case, method, "epsilon")
@@ -33,11 +45,13 @@ def error_by_epsilon(cube: xr.Dataset) -> Figure:
                 ax.axhline(line.mean[-1], color=style.color, linestyle=dashes, linewidth=1.2, label=style.label)
         label = "excess risk (0: truth, 1: mean curve)" if variable == "excess" else "risk relative to the mean curve"
         ax.set(title=CASES.get(case, case), xlabel="certified epsilon of the whole release", ylabel=label)
-        ax.set_xscale("log")
-        if variable == "excess":
-            ax.set_yscale("log")
+        ax.set(xscale="log", yscale="log")
+        if variable == "relative_error":
+            ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+            ax.yaxis.set_major_formatter(FormatStrFormatter("%g"))
+            ax.yaxis.set_minor_formatter(NullFormatter())
     legend_below(figure, axes, 3)
-    figure.suptitle(f"What privacy costs; horizontal lines: without privacy; {BAND}", fontsize=9.5)
+    figure.suptitle(f"What privacy costs; horizontal lines: no finite epsilon certified; {BAND}", fontsize=9.5)
     return figure
 
 

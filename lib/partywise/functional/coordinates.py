@@ -17,6 +17,8 @@ from .data import Public
 from .paths import Penalties
 from .solver import check_penalty, spectral_scale
 
+ROUNDING = 1e-12
+
 
 @dataclass(frozen=True)
 class Coordinates:
@@ -110,7 +112,7 @@ def make_coordinates(
         if directions != int(directions) or not 1 <= directions <= bx.n_basis:
             raise ValueError(f"directions is {directions}: it must be an integer in 1..{bx.n_basis} (the basis size).")
         keep = roughness_directions(bx)[:, : int(directions)].T
-    reduced = np.stack([_symmetric(keep @ o @ keep.T) for o in whitened])
+    reduced = np.stack(whitened if directions is None else [_restricted(o, keep) for o in whitened])
     gram_noise = _symmetric(keep @ bx.gram @ bx.gram @ keep.T)
     size = len(keep)
     return Coordinates(
@@ -137,6 +139,13 @@ def _own_penalty(name: str, own: np.ndarray | None, default: np.ndarray, penalty
     if own.ndim not in (2, 3) or own.shape[-2:] != default.shape:
         raise ValueError(f"{name} has shape {own.shape}: its last two dimensions must be {default.shape}.")
     return own
+
+
+def _restricted(penalty: np.ndarray, keep: np.ndarray) -> np.ndarray:
+    """A penalty on the kept directions; what rounding leaves of directions that it does not see is zero."""
+    values, vectors = np.linalg.eigh(_symmetric(keep @ penalty @ keep.T))
+    values = np.where(values > ROUNDING * np.linalg.norm(penalty, 2), values, 0.0)
+    return _symmetric((vectors * values) @ vectors.T)
 
 
 def _symmetric(matrix: np.ndarray) -> np.ndarray:

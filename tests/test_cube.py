@@ -1,0 +1,359 @@
+"""From cells to corners to a cube without holes; the file, the ledger, the wire table and the summary beside it."""
+
+from __future__ import annotations
+
+import csv
+import json
+from dataclasses import replace
+from math import inf, nan
+from pathlib import Path
+
+import netCDF4
+import numpy as np
+import pytest
+
+import toy
+from partywise.assembly import assemble, axes, design
+from partywise.cells import generate, run, save_data
+from partywise.collect import collect
+from partywise.corners import kind_of, read_corner, write_corner
+from partywise.cube import DIMS, check_attributes, meanings, open_cube, write_cube
+from partywise.errors import CertificationError, CubeError
+from partywise.plan import Plan
+from partywise.privacy.ledger import Ledger
+from partywise.summary import averages
+
+OUTPUTS = {
+    "cube": "cube.nc",
+    "ledger": "ledger.csv",
+    "totals": "ledger_totals.csv",
+    "wire": "wire.md",
+    "summary": "summary.csv",
+    "text": "summary.txt",
+}
+
+
+def make_corners(plan: Plan, folder: Path, size: int = 100) -> list[Path]:
+    """All corners of a plan, in blocks of at most ``size`` replicates."""
+    paths = []
+    for name, case in plan.cases.items():
+        save_data(folder / f"{name}.npz", generate(plan, name, range(case.replicates), folder))
+        for method in case.methods:
+            for count in case.parties:
+                for first in range(0, case.replicates, size):
+                    block = range(first, min(first + size, case.replicates))
+                    path = folder / f"{name}_{method}_{count}_{first}.npz"
+                    write_corner(path, run(plan, name, method, count, block, range(case.folds), folder / f"{name}.npz"))
+                    paths.append(path)
+    return paths
+
+
+def gather(plan: Plan, corners: list[Path], folder: Path) -> Path:
+    folder.mkdir(exist_ok=True)
+    outputs = {key: folder / name for key, name in OUTPUTS.items()}
+    collect(plan, corners, outputs, code_sha256="c" * 64, root=folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def plan() -> Plan:
+    return toy.toy_plan()
+
+
+@pytest.fixture(scope="module")
+def corners(plan, tmp_path_factory) -> list[Path]:
+    return make_corners(plan, tmp_path_factory.mktemp("corners"))
+
+
+@pytest.fixture(scope="module")
+def gathered(plan, corners, tmp_path_factory) -> Path:
+    return gather(plan, corners, tmp_path_factory.mktemp("gathered"))
+
+
+def table(path: Path) -> list[dict[str, str]]:
+    with path.open() as handle:
+        return list(csv.DictReader(handle))
+
+
+def test_axes_are_the_union_over_cases(plan):
+    labels = {name: list(values) for name, values in axes(plan).items()}
+    assert tuple(labels) == DIMS
+    assert labels["case"] == ["one", "two"]
+    assert labels["method"] == ["clear", "noisy"]
+    assert labels["replicate"] == [0, 1, 2]
+    assert labels["parties"] == [1, 2] and labels["fold"] == [0, 1]
+    assert labels["epsilon"] == [1.0, 4.0, inf]
+    # one: 2 replicates x 2 party counts x 2 folds x (1 slot clear + 3 slots noisy); two: 3 replicates x 1 x 1 x 1.
+    assert design(plan).sum() == 2 * 2 * 2 * 4 + 3
+
+
+def test_every_cell_is_in_its_place(plan, corners, gathered):
+    cube = open_cube(gathered / "cube.nc")
+    for path in corners:
+        corner = read_corner(path)
+        for r, replicate in enumerate(corner.replicates):
+            for f, fold in enumerate(corner.folds):
+                for e, epsilon in enumerate(corner.epsilon):
+                    at = dict(
+                        zip(DIMS, (corner.case, corner.method, replicate, corner.parties, fold, epsilon), strict=True)
+                    )
+                    assert cube["error"].sel(at).item() == corner.numbers["error"][r, f, e]
+    assert int((cube["status"] == 1).sum()) == design(plan).sum()
+    assert np.array_equal(cube["status"].values > 0, design(plan))
+    assert cube["error"].where(cube["status"] == 0).isnull().all()
+
+
+def test_kinds_of_variables_survive(gathered):
+    cube = open_cube(gathered / "cube.nc")
+    with netCDF4.Dataset(gathered / "cube.nc") as raw:
+        assert raw["near"].dtype == np.int8 and raw["near"].flag_meanings == "false true"
+        assert raw["large"].dtype == np.int64 and raw["status"].dtype == np.int8
+        assert raw["error"].dtype == np.float64
+        assert raw["error"].filters()["zlib"] and raw["error"].filters()["complevel"] == 4
+        assert raw["error"].filters()["shuffle"] and raw["error"].chunking() == list(raw["error"].shape)
+    assert cube["large"].max() == 2**40
+    assert cube["nothing"].isnull().all()
+    assert set(np.unique(meanings(cube["trust_model"]))) == {"not_in_design", "none", "local"}
+    assert set(np.unique(meanings(cube["status"]))) == {"not_in_design", "ok"}
+    digest = cube["ledger_sha256"].sel(case="one", method="noisy", replicate=0, parties=1, fold=0, epsilon=1.0).item()
+    assert len(digest) == 64
+    assert cube["shown"].dims == ("case", "method", "parties", "epsilon", "record")
+    assert cube["epsilon"].dtype == np.float64 and np.isinf(cube["epsilon"].values[-1])
+
+
+@pytest.mark.parametrize("size", [1, 2])
+def test_batches_and_the_order_of_corners_leave_no_trace(plan, gathered, tmp_path, size):
+    corners = make_corners(plan, tmp_path, size)
+    again = gather(plan, corners[::-1], tmp_path / "again")
+    for name in OUTPUTS.values():
+        assert (again / name).read_bytes() == (gathered / name).read_bytes(), name
+
+
+def test_a_missing_cell_is_named(plan, corners):
+    kept = [read_corner(path) for path in corners if "noisy_2_" not in path.name or "two" in path.name]
+    where = "case one, method noisy, replicate 0, parties 2, fold 0, epsilon 1.0"
+    with pytest.raises(CubeError, match=rf"cell \({where}\) is missing from the corners: run again \(12 such cells"):
+        assemble(plan, kept)
+
+
+def test_a_duplicated_cell_is_named(plan, corners):
+    found = [read_corner(path) for path in corners]
+    where = "case one, method clear, replicate 0, parties 1, fold 0, epsilon inf"
+    with pytest.raises(CubeError, match=rf"cell \({where}\) is in more than one corner: delete"):
+        assemble(plan, [*found, found[0]])
+
+
+def test_an_unexpected_cell_is_named(plan, corners):
+    found = [read_corner(path) for path in corners]
+    extra = replace(found[0], case="two")
+    where = "case two, method clear, replicate 0, parties 1, fold 0, epsilon inf"
+    with pytest.raises(CubeError, match=rf"cell \({where}\) is in a corner and not in the configuration"):
+        assemble(plan, [*found, extra])
+    with pytest.raises(CubeError, match=r"a corner has parties 7, which is not in the configuration: delete it"):
+        assemble(plan, [*found, replace(found[0], parties=7)])
+
+
+def test_corners_are_full_blocks(plan, tmp_path):
+    save_data(tmp_path / "one.npz", generate(plan, "one", range(2), tmp_path))
+    cells = run(plan, "one", "noisy", 1, range(2), range(2), tmp_path / "one.npz")
+    other = run(plan, "one", "noisy", 2, range(2), range(2), tmp_path / "one.npz")
+    with pytest.raises(CubeError, match=r"11 cells are no full block of \(2, 2, 3\) replicates, folds and epsilons"):
+        write_corner(tmp_path / "c.npz", cells[1:])
+    with pytest.raises(CubeError, match=r"parties takes \(1, 2\) in one corner"):
+        write_corner(tmp_path / "c.npz", [*cells, *other])
+    assert not (tmp_path / "c.npz").exists()
+    write_corner(tmp_path / "c.npz", cells[::-1])
+    assert read_corner(tmp_path / "c.npz").epsilon == (inf, 4.0, 1.0)
+
+
+@pytest.mark.parametrize("content", [b"", b"no zip", None])
+def test_a_broken_corner_is_named(corners, tmp_path, content):
+    path = tmp_path / "broken.npz"
+    path.write_bytes(corners[0].read_bytes()[:500] if content is None else content)
+    with pytest.raises(CubeError, match=r"corner .*broken.npz cannot be read .*: delete it and run again."):
+        read_corner(path)
+
+
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [
+        ([True, None], "bool"),
+        ([True, 2], "int"),
+        ([np.int64(1), 0.5], "float"),
+        ([None, None], "none"),
+        (["a", "b"], "str"),
+        ([np.float32(1)], "float"),
+        ([np.bool_(True)], "bool"),
+    ],
+)
+def test_kinds(values, kind):
+    assert kind_of(values) == kind
+
+
+@pytest.mark.parametrize(
+    ("values", "what"), [(["a", 1], "text in some cells"), ([[1]], "must be a number"), (["a", None], "text")]
+)
+def test_scalars_of_no_kind_are_refused(values, what):
+    with pytest.raises(CubeError, match=what):
+        kind_of(values)
+
+
+@pytest.mark.parametrize("content", [b"", b"CDF but not really", "half"])
+def test_a_broken_cube_is_named(gathered, tmp_path, content):
+    path = tmp_path / "cube.nc"
+    whole = (gathered / "cube.nc").read_bytes()
+    path.write_bytes(whole[: len(whole) // 2] if content == "half" else content)
+    with pytest.raises(CubeError, match=r"cube .*cube.nc cannot be read .*: delete it and run again."):
+        open_cube(path)
+
+
+def test_other_netcdf_files_are_no_cubes(tmp_path):
+    with netCDF4.Dataset(tmp_path / "other.nc", "w") as other:
+        other.createDimension("case", 2)
+        other.createVariable("x", "f8", ("case",))[:] = 0
+    with pytest.raises(CubeError, match=r"other.nc has no dim 'method': it is not a cube of this project."):
+        open_cube(tmp_path / "other.nc")
+
+
+def test_a_failed_write_leaves_the_old_cube(gathered, tmp_path, monkeypatch):
+    cube = open_cube(gathered / "cube.nc")
+    write_cube(tmp_path / "cube.nc", cube)
+    before = (tmp_path / "cube.nc").read_bytes()
+    assert before == (gathered / "cube.nc").read_bytes()
+
+    def full(self, path, **options):
+        Path(path).write_bytes(b"half")
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(type(cube), "to_netcdf", full)
+    with pytest.raises(OSError, match=r"cube.nc cannot be written \(No space left on device\): free space"):
+        write_cube(tmp_path / "cube.nc", cube)
+    assert (tmp_path / "cube.nc").read_bytes() == before
+    assert [path.name for path in tmp_path.iterdir()] == ["cube.nc"]
+
+
+def test_attributes_describe_the_cube_without_a_machine(plan, gathered, tmp_path):
+    cube = open_cube(gathered / "cube.nc")
+    assert check_attributes(cube) == []
+    assert json.loads(cube.attrs["config_json"])["study"] == "toy"
+    assert json.loads(cube.attrs["config_json"])["cases"]["one"]["grid"]["epsilon"][-1] == inf
+    assert set(json.loads(cube.attrs["software_versions"])) == {
+        "python",
+        "partywise",
+        "numpy",
+        "scipy",
+        "xarray",
+        "netCDF4",
+    }
+    assert cube.attrs["git_commit"] == "unknown" and cube.attrs["lock_sha256"] == "unknown"
+    assert str(gathered) not in " ".join(map(str, cube.attrs.values()))
+
+
+def test_the_checker_finds_what_is_wrong(gathered, tmp_path):
+    cube = open_cube(gathered / "cube.nc")
+    del cube.attrs["title"]
+    cube.attrs["date_created"] = "today"
+    cube.attrs["flag"] = True
+    cube["error"].attrs.pop("units")
+    cube["error"].attrs["note"] = None
+    cube["near"].attrs["flag_meanings"] = "false false"
+    cube["status"][...] = 99
+    problems = check_attributes(cube)
+    for part in (
+        "the global attribute title is missing",
+        "the global attribute date_created is not reproducible",
+        "the global attribute flag has the unstorable type bool",
+        "variable error has no units",
+        "attribute note of error has the unstorable type NoneType",
+        "variable near: 2 flag values have 1 distinct meanings",
+        "variable status: it holds values that are no flag",
+    ):
+        assert part in problems
+    with pytest.raises(CubeError, match=r"the cube lacks metadata: .* \(7 problems in all\)"):
+        write_cube(tmp_path / "cube.nc", cube)
+    assert not (tmp_path / "cube.nc").exists()
+
+
+def test_the_ledger_counts_a_release_once_over_folds(plan, gathered):
+    rows, totals = table(gathered / "ledger.csv"), table(gathered / "ledger_totals.csv")
+    noisy = [row for row in rows if row["case"] == "one" and row["method"] == "noisy"]
+    assert len(noisy) == 2 * 2 * 3, "one release for each replicate, party count and target, shared by two folds"
+    by_group: dict[tuple[str, ...], list[dict[str, str]]] = {}
+    for row in rows:
+        key = tuple(row[k] for k in ("case", "method", "replicate", "parties", "epsilon_target"))
+        by_group.setdefault(key, []).append(row)
+    assert len(by_group) == len(totals)
+    for total in totals:
+        group = by_group[tuple(total[k] for k in ("case", "method", "replicate", "parties", "epsilon_target"))]
+        ledger = Ledger.from_rows(group)
+        ledger.verify(total["ledger_sha256"])
+        again = ledger.worst_total(["active", "owner"], "features", 1e-5)
+        assert float(total["epsilon_certified"]) == again.epsilon_certified
+
+
+def test_a_release_that_differs_between_corners_is_an_error(plan, corners, tmp_path):
+    """The same name for another draw: two costs passed off as one."""
+    changed = make_corners(replace(plan, root_seed=6), tmp_path)
+    pick = next(i for i, path in enumerate(corners) if path.name == "two_noisy_2_0.npz")
+    first, other = read_corner(corners[pick]), read_corner(changed[pick])
+    from partywise.tables import ledgers
+
+    with pytest.raises(CertificationError, match=r"'sum' is in the ledger with another value"):
+        list(ledgers([first, other]))
+
+
+def test_wire_table_shows_every_method(gathered):
+    text = (gathered / "wire.md").read_text()
+    assert "## one, clear" in text and "## one, noisy" in text and "## two, noisy" in text
+    assert "| owner | active | sum | clear | features |  | 8 |" in text
+    assert "| owner | active | sum | release | gaussian, mu = 1 | 1 | 8 |" in text
+    assert "Total by number of parties: 1: 1 messages, 8 bytes; 2: 1 messages, 8 bytes." in text
+
+
+def test_averages_are_over_replicates_of_means_over_folds(gathered):
+    cube = open_cube(gathered / "cube.nc")
+    mean, error, count = averages(cube, "error")
+    at = (0, 1, 0, 1)
+    values = cube["error"].values[0, 1, :, 0, :, 1]
+    per_replicate = values[:2].mean(1)
+    assert count[at] == 2
+    assert mean[at] == pytest.approx(per_replicate.mean(), rel=1e-12)
+    assert error[at] == pytest.approx(per_replicate.std(ddof=1) / np.sqrt(2), rel=1e-12)
+    cube["error"].values[0, 1, 1, 0, :, 1] = nan
+    mean, error, count = averages(cube, "error")
+    assert count[at] == 1 and np.isnan(error[at])
+    assert mean[at] == pytest.approx(per_replicate[0])
+
+
+def test_summary_tables(gathered):
+    rows = table(gathered / "summary.csv")
+    assert list(rows[0]) == [
+        "study",
+        "case",
+        "method",
+        "parties",
+        "epsilon",
+        "variable",
+        "units",
+        "mean",
+        "se",
+        "replicates",
+    ]
+    names = {row["variable"] for row in rows}
+    assert {"error", "near", "epsilon_certified"} <= names
+    assert not names & {"status", "trust_model", "ledger_sha256", "nothing", "shown"}
+    certified = [r for r in rows if r["variable"] == "epsilon_certified" and r["method"] == "clear"]
+    assert {row["mean"] for row in certified} == {"inf"} and {row["se"] for row in certified} == {""}
+    text = (gathered / "summary.txt").read_text()
+    assert text.startswith("A toy (toy)\ncase  method  parties  target")
+    assert "epsilon at delta = 1e-05 for the unit features; inf: nothing can be certified." in text
+    assert len(text.splitlines()) == 3 + 2 + 6 + 1 + 1
+
+
+def test_diverged_fits_are_counted_in_the_summary(tmp_path):
+    one = {"methods": ("clear",), "replicates": 1, "parties": (1,), "folds": 2, "epsilon": (inf,)}
+    diverging = toy.toy_plan(toy.varied(metrics=toy.lazy("metrics_diverged"), exhibits=None), one=one)
+    folder = gather(diverging, make_corners(diverging, tmp_path), tmp_path / "out")
+    cube = open_cube(folder / "cube.nc")
+    assert set(np.unique(meanings(cube["status"]))) == {"diverged"}
+    assert "2 fits did not converge or diverged: see status in the cube." in (folder / "summary.txt").read_text()
