@@ -115,9 +115,12 @@ def test_kinds_of_variables_survive(gathered):
     assert cube["nothing"].isnull().all()
     assert set(np.unique(meanings(cube["trust_model"]))) == {"not_in_design", "none", "local"}
     assert set(np.unique(meanings(cube["status"]))) == {"not_in_design", "ok"}
-    digest = cube["ledger_sha256"].sel(case="one", method="noisy", replicate=0, parties=1, fold=0, epsilon=1.0).item()
+    digest = cube["ledger_sha256"].sel(dict(zip(DIMS, ("one", "noisy", 0, 1, 0, 1.0), strict=True))).item()
     assert len(digest) == 64
-    assert cube["shown"].dims == ("case", "method", "parties", "epsilon", "record")
+    assert cube["shown"].dims == ("exhibit", "record")
+    shown = list(zip(*(cube[f"exhibit_{dim}"].values for dim in ("case", "method", "parties", "epsilon")), strict=True))
+    assert len(shown) == 2 + 6 + 1
+    assert shown[0] == ("one", "clear", 1, inf) and shown[-1] == ("two", "noisy", 2, 4.0)
     assert cube["epsilon"].dtype == np.float64 and np.isinf(cube["epsilon"].values[-1])
 
 

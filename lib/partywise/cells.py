@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zipfile
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
@@ -10,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from .arrays import Unreadable, load_npz, save_npz
 from .errors import DataMissing
-from .files import replacing
 from .folds import Fold
 from .plan import Plan
 from .privacy.event import Event
@@ -95,22 +94,13 @@ def load_data(path: Path | str, cls: type, replicate: int) -> Any:
     DataMissing
         When the file is absent, broken or has no such replicate.
     """
-    head = f"r{replicate}/"
     try:
-        with np.load(path, allow_pickle=False) as stored:
-            names = [name for name in stored.files if name.startswith(head)]
-            arrays = {name.removeprefix(head): stored[name] for name in names}
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
+        arrays = load_npz(path, f"r{replicate}/")
+    except Unreadable as error:
         raise DataMissing(f"data file {path} cannot be read ({error}): delete it and run again.") from None
     if not arrays:
         raise DataMissing(f"data file {path} has no replicate {replicate}: delete it and run again.")
     return cls(**{name: value.item() if value.ndim == 0 else value for name, value in arrays.items()})
-
-
-def save_npz(path: Path | str, arrays: Mapping[str, np.ndarray]) -> None:
-    """Write an npz file in one step."""
-    with replacing(path) as temporary, temporary.open("wb") as handle:
-        np.savez(handle, allow_pickle=False, **arrays)
 
 
 def run(

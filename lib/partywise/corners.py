@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import zipfile
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from .cells import Cell, save_npz
+from .arrays import Unreadable, load_npz, save_npz
+from .cells import Cell
 from .errors import CubeError
 from .privacy.event import Event
 from .privacy.ledger import Ledger
@@ -87,10 +87,9 @@ def read_corner(path: Path | str) -> Corner:
         When the file is absent or broken: the message says to delete it and run again.
     """
     try:
-        with np.load(path, allow_pickle=False) as stored:
-            arrays = {name: stored[name] for name in stored.files}
+        arrays = load_npz(path)
         header = json.loads(zlib.decompress(arrays.pop("header").tobytes()))
-    except (OSError, ValueError, EOFError, KeyError, zlib.error, zipfile.BadZipFile) as error:
+    except (Unreadable, KeyError, ValueError, zlib.error) as error:
         raise CubeError(f"corner {path} cannot be read ({error}): delete it and run again.") from None
     axes = header["axes"]
     exhibits = {n: (tuple(dims), arrays[f"exhibit/{n}"]) for n, dims in header["exhibits"].items()}

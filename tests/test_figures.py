@@ -1,0 +1,176 @@
+"""Figures from a small cube made in this process: what is drawn is what the cube holds, and all is labelled."""
+
+import numpy as np
+import pytest
+
+from partywise.assembly import assemble
+from partywise.cells import generate, run, save_data
+from partywise.corners import read_corner, write_corner
+from partywise.datasets.curves import CurveTable, Scale
+from partywise.figures import curves, parties, privacy
+from partywise.figures.series import replicate_means, series
+from partywise.figures.style import LOOKS, look
+from partywise.functional import cases
+from partywise.plan import plan
+from partywise.provenance import config_json
+from partywise.randomness import stream
+from partywise.studies.functional_boosting import STUDY
+
+SMALL = {"n": 120, "p": 4, "n_basis_x": 6, "n_basis_y": 6, "active": [0, 1]}
+LEARNERS = [f"{learner}_{noise}" for learner in ("predictor", "party") for noise in ("none", "fixed", "sqrt_j", "rho")]
+
+
+def block():
+    """A configuration with every kind of case, small enough for seconds."""
+    methods = {
+        "mean_curve": {"protocol": "baseline", "kind": "mean"},
+        "least_squares": {"protocol": "baseline", "kind": "least_squares"},
+        "oracle": {"protocol": "baseline", "kind": "oracle"},
+        "published": {"protocol": "published"},
+        "local": {"protocol": "boosting", "s_mode": "calibrated", "max_steps": 10},
+        "moments": {"protocol": "moments", "max_steps": 10},
+        "published_noise": {
+            "protocol": "published",
+            "s_mode": "calibrated",
+            "radius": "public",
+            "max_steps": 1,
+            "min_steps": 1,
+        },
+        "corrected_noise": {"protocol": "boosting", "s_mode": "calibrated", "max_steps": 1},
+    }
+    noises = {
+        "none": {"noise": "none"},
+        "fixed": {"s": 0.5},
+        "sqrt_j": {"s": 0.2, "s_mode": "sqrt_j", "claim": "source"},
+        "rho": {"s_mode": "calibrated", "rho_total": 500.0},
+    }
+    for label in LEARNERS:
+        learner, noise = label.split("_", 1)
+        methods[label] = {"protocol": "boosting", "learner": learner, "max_steps": 10, **noises[noise]}
+    many = ["mean_curve", "least_squares", "oracle", "published", *LEARNERS]
+    grid = {"replicates": 3, "folds": 2, "epsilon": [10.0, 100.0]}
+    price = ["mean_curve", "predictor_none", "local", "moments"]
+    claims = {"methods": ["published_noise", "corrected_noise"], "replicates": 1, "parties": [1], "folds": 1}
+    one = {"n": 60, "p": 1, "active": [0]}
+    return {
+        "methods": methods,
+        "cases": {
+            "simulated": {"settings": SMALL, "grid": {**grid, "methods": many, "parties": [2, 4]}},
+            "sweep": {"source": "simulated", "settings": SMALL, "grid": {**grid, "methods": price, "parties": [4]}},
+            "beijing": {
+                "settings": {"n_basis_x": 6, "n_basis_y": 6},
+                "grid": {**grid, "methods": price, "parties": [3]},
+            },
+            **{
+                f"geometry_q{q}": {
+                    "source": "simulated",
+                    "settings": {**one, "n_basis_x": q, "n_basis_y": q},
+                    "grid": {**claims, "epsilon": [10.0]},
+                }
+                for q in (6, 10)
+            },
+        },
+        "figures": ["error_by_parties"],
+    }
+
+
+def day_curves(folder):
+    """Seven predictors of three parties on 60 days, in place of the downloaded table."""
+    rng, days = stream(5, "days"), 60
+    unit = Scale("1", 2.0, 3.0, "a test")
+    return CurveTable(
+        hours=np.arange(24) + 0.5,
+        hours_x=np.arange(24) + 0.5,
+        domain=(0.0, 24.0),
+        domain_x=(0.0, 24.0),
+        y=rng.standard_normal((days, 1)) + np.sin(np.arange(24) / 4)[None],
+        x=rng.standard_normal((days, 7, 24)),
+        y_scale=unit,
+        x_scales=(unit,) * 7,
+        y_party="embassy",
+        predictor_names=np.array([f"v{j}" for j in range(7)]),
+        party_names=np.array(["office"] * 3 + ["wind"] * 3 + ["rain"]),
+        block=np.arange(days) // 5,
+        dates=np.array([f"2012-01-{i % 28 + 1:02d}" for i in range(days)]),
+        sha256={},
+        notes=(),
+    )
+
+
+@pytest.fixture(scope="module")
+def cube(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("figures")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cases.beijing_table, "load", day_curves)
+        made = plan("functional_boosting", block(), 3)
+        corners = []
+        for name, case in made.cases.items():
+            data = folder / f"{name}.npz"
+            save_data(data, generate(made, name, range(case.replicates), folder))
+            for method in case.methods:
+                for count in case.parties:
+                    cells = run(made, name, method, count, range(case.replicates), range(case.folds), data)
+                    write_corner(folder / "corner.npz", cells)
+                    corners.append(read_corner(folder / "corner.npz"))
+    return assemble(made, corners).assign_attrs(config_json=config_json(made))
+
+
+@pytest.mark.parametrize("name", list(STUDY.figures))
+def test_every_figure_draws_and_every_panel_is_labelled(cube, name):
+    figure = STUDY.figures[name](cube)
+    drawn = [ax for ax in figure.axes if ax.axison]
+    assert drawn
+    figure.draw_without_rendering()
+    assert any(ax.get_xlabel() for ax in drawn)
+    assert any(ax.get_ylabel() for ax in drawn)
+    assert all(ax.has_data() for ax in drawn)
+
+
+def test_lines_and_bands_are_the_means_and_standard_errors_of_the_cube(cube):
+    figure = parties.error_by_parties(cube)
+    ax = figure.axes[0]
+    line = next(entry for entry in ax.get_lines() if entry.get_label() == look("predictor_fixed").label)
+    cells = cube["excess"].sel({"case": "simulated", "method": "predictor_fixed", "epsilon": np.inf})
+    each = cells.mean("fold").sel(parties=[2, 4])
+    np.testing.assert_allclose(line.get_ydata(), each.mean("replicate"), rtol=1e-12)
+    se = each.std("replicate", ddof=1) / np.sqrt(3)
+    found = series(cube, "excess", "simulated", "predictor_fixed", "parties")
+    np.testing.assert_allclose(found.se, se, rtol=1e-12)
+
+
+def test_errors_are_drawn_at_their_own_certified_epsilon(cube):
+    means = replicate_means(cube, "epsilon_certified", "sweep", "moments", "epsilon").mean("replicate")
+    ax = privacy.error_by_epsilon(cube).axes[0]
+    line = next(entry for entry in ax.get_lines() if entry.get_label() == look("moments").label)
+    np.testing.assert_allclose(line.get_xdata(), means.dropna("epsilon").values, rtol=1e-6)
+
+
+def test_claimed_and_certified_shows_the_certificate_of_the_published_noise(cube):
+    ax = privacy.claimed_and_certified(cube).axes[0]
+    heights = {entry.get_label(): entry.get_ydata() for entry in ax.get_lines()}
+    published = next(value for label, value in heights.items() if label.startswith("published noise"))
+    assert list(published) == sorted(published)
+    assert published[0] > 100 * 10.0
+    corrected = heights[look("corrected_noise").label]
+    np.testing.assert_allclose(corrected, 10.0, rtol=1e-6)
+
+
+def test_real_curves_are_shown_in_the_unit_of_the_response(cube):
+    figure = curves.real_curves(cube)
+    ax = figure.axes[0]
+    observed = next(entry for entry in ax.get_lines() if entry.get_label() == "observed (smoothed)")
+    # The scale of the table is undone: value = 2 + 3 * table, and the table is centred at zero.
+    assert 2 - 9 < observed.get_ydata().mean() < 2 + 9
+    assert ax.get_title().startswith("2012-01-")
+
+
+def test_figures_say_what_is_missing(cube):
+    only = cube.sel({"case": ["sweep"], "parties": [4]})
+    for draw in (parties.error_by_parties, parties.claims_about_parties, parties.bytes_by_parties):
+        assert "No simulated case" in draw(only).axes[0].texts[0].get_text()
+
+
+def test_looks_are_distinguishable():
+    same_panel = ["predictor_none", "predictor_fixed", "predictor_sqrt_j", "predictor_rho"]
+    assert len({LOOKS[m].color for m in same_panel}) == len({LOOKS[m].marker for m in same_panel}) == 4
+    assert look("not_in_the_list") == look("not_in_the_list")
