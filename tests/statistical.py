@@ -8,7 +8,7 @@ has one data set and one draw of the noise for all settings, so settings are com
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -20,11 +20,12 @@ from protocol_driver import INF, make_data, run
 
 pytestmark = pytest.mark.statistical
 
-REPLICATES, FOLDS = 3, 5
+REPLICATES, FOLDS = 5, 5
 STUDY = SimulatedSettings()
 UNEQUAL = SimulatedSettings(strengths=(1.0, 0.7, 0.5, 0.35, 0.25))
 ONE = SimulatedSettings(p=1, active=(0,))
 SWEEP = SimulatedSettings(n=5000, p=4, n_basis_x=8, n_basis_y=8, active=(0, 1, 2, 3))
+FRESH = replace(SWEEP, n_test=2000)
 NAMES = ("excess", "ril2", "sensitivity", "specificity", "steps")
 
 
@@ -210,19 +211,30 @@ def test_scores_under_unequal_noise(s, sensitivity):
 
 
 def test_published_update_overshoots():
-    """One predictor: every visit adds nu B*; after at least ten visits the error is that of about 2 B* too much."""
-    source = {"stop": "cv_published", "score": "published", "crossfit": "shared", "min_steps": 10, "max_steps": 30}
+    """One predictor, ten visits that each add nu B*: B is about 3 B*, and the error that of 2 B* too much."""
+    source = {"stop": "cv_published", "score": "published", "crossfit": "shared", "min_steps": 10, "max_steps": 10}
     published = measure(none(update="published", **source), ONE, parties=1)
     boost = measure(none(**source), ONE, parties=1)
     assert published["ril2"] > 2
+    assert published["ril2"] == pytest.approx(3.66, abs=0.3)
     assert boost["ril2"] < 0.15
 
 
 @pytest.mark.parametrize("epsilon", [2.0, 4.0, 8.0, 16.0, 32.0, 64.0])
 def test_released_moments_beat_released_curves(epsilon):
-    moments = measure(MomentsOptions(), SWEEP, parties=4, epsilon=epsilon)
-    local = measure(LocalOptions(s_mode="calibrated"), SWEEP, parties=4, epsilon=epsilon)
-    assert moments["excess"] < local["excess"]
+    """Two halves, fresh test records: each of the two is noised once."""
+    moments = measure(MomentsOptions(), FRESH, parties=4, epsilon=epsilon, folds=1)
+    local = measure(LocalOptions(s_mode="calibrated"), FRESH, parties=4, epsilon=epsilon, folds=1)
+    assert moments["excess"] < 0.5 * local["excess"]
     if epsilon == 4:
         assert moments["excess"] <= 0.08
         assert local["excess"] >= 0.85
+
+
+@pytest.mark.parametrize("epsilon", [4.0, 64.0])
+def test_moments_of_ten_chunks_cost_more_noise_and_still_win(epsilon):
+    """Five folds: ten disjoint chunks are noised, eight of them train, so the noise has four times the variance."""
+    chunks = measure(MomentsOptions(), SWEEP, parties=4, epsilon=epsilon)
+    halves = measure(MomentsOptions(), FRESH, parties=4, epsilon=epsilon, folds=1)
+    local = measure(LocalOptions(s_mode="calibrated"), SWEEP, parties=4, epsilon=epsilon)
+    assert 2 * halves["excess"] < chunks["excess"] < 0.5 * local["excess"]

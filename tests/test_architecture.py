@@ -1,0 +1,245 @@
+"""The load-bearing walls, read from the syntax trees: who may import whom and touch a channel, what scripts are."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from fingerprint import imports
+from partywise.study import available, load
+from pipeline import ROOT
+
+LIB = ROOT / "lib" / "partywise"
+# Imports run from left to right of the house, never back: a module imports its own layer and those before it.
+LAYERS = (
+    ("errors", "files", "randomness", "parties", "folds", "logs", "build"),
+    ("privacy",),
+    ("wire",),
+    ("datasets",),
+    ("functional",),
+    (
+        "arrays",
+        "study",
+        "plan",
+        "cells",
+        "corners",
+        "attributes",
+        "cube",
+        "assembly",
+        "provenance",
+        "summary",
+        "tables",
+    ),
+    ("collect",),
+    ("figures", "studies"),
+)
+NUMERICS = {"functional", "datasets"}
+SAMPLING = {"normal", "standard_normal", "laplace", "exponential", "uniform", "random", "choice", "multivariate_normal"}
+
+
+def modules() -> dict[str, Path]:
+    """All modules of the library, by name below the package."""
+    found = {}
+    for path in sorted(LIB.rglob("*.py")):
+        parts = path.relative_to(LIB).with_suffix("").parts
+        name = ".".join(part for part in parts if part != "__init__")
+        if name:
+            found[name] = path
+    return found
+
+
+MODULES = modules()
+
+
+@cache
+def tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+def own_imports(name: str) -> set[str]:
+    """Modules of the library that a module imports, by name below the package."""
+    found = {used.removeprefix("partywise.") for used in imports(MODULES[name], f"partywise.{name}")}
+    return {used for used in found if used in MODULES}
+
+
+def foreign_imports(path: Path) -> set[str]:
+    """Full names of other packages' modules that a file imports."""
+    found = set()
+    for node in ast.walk(tree(path)):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and not node.level and node.module:
+            found |= {node.module} | {f"{node.module}.{alias.name}" for alias in node.names}
+    return {name for name in found if name.split(".")[0] != "partywise"}
+
+
+def layer(name: str) -> int:
+    top = name.split(".")[0]
+    return next(number for number, tops in enumerate(LAYERS) if top in tops)
+
+
+def protocol_modules() -> set[str]:
+    """Modules whose ``fit`` is a method of some study."""
+    fits = {protocol.fit for name in available() for protocol in load(name).methods.values()}
+    return {fit.module.removeprefix("partywise.") for fit in fits}
+
+
+def functions(path: Path) -> Iterator[ast.FunctionDef]:
+    for node in ast.walk(tree(path)):
+        if isinstance(node, ast.FunctionDef):
+            yield node
+
+
+def arguments(function: ast.FunctionDef) -> list[ast.arg]:
+    return [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs]
+
+
+def takes_party(function: ast.FunctionDef) -> bool:
+    """Whether an argument is annotated with Party."""
+    hints = [argument.annotation for argument in arguments(function) if argument.annotation is not None]
+    return any(isinstance(node, ast.Name) and node.id == "Party" for hint in hints for node in ast.walk(hint))
+
+
+def test_every_module_has_its_layer():
+    tops = {name.split(".")[0] for name in MODULES}
+    assert tops == {top for tops in LAYERS for top in tops}
+
+
+@pytest.mark.parametrize("name", sorted(MODULES))
+def test_imports_run_one_way(name):
+    for used in own_imports(name):
+        assert layer(used) <= layer(name), f"{name} imports {used}, which stands above it"
+
+
+def test_the_pipeline_knows_no_numerics_and_numerics_no_study():
+    pipeline = {top for tops in LAYERS[layer("study") : layer("figures")] for top in tops}
+    for name in MODULES:
+        tops = {used.split(".")[0] for used in own_imports(name)}
+        if name.split(".")[0] in pipeline:
+            assert not tops & (NUMERICS | {"studies", "figures"}), name
+        if name.split(".")[0] in NUMERICS:
+            assert not tops & (pipeline | {"studies", "figures"}), name
+
+
+def test_methods_never_import_each_other():
+    methods = protocol_modules()
+    assert len(methods) >= 4
+    for name in methods:
+        assert not own_imports(name) & (methods - {name}), name
+
+
+@pytest.mark.parametrize("name", sorted(MODULES))
+def test_heavy_and_foreign_packages_stay_where_they_belong(name):
+    used = foreign_imports(MODULES[name])
+    tops = {other.split(".")[0] for other in used}
+    assert not tops & {"snakemake", "yaml", "jsonschema", "pandas"}, (
+        "the library knows no workflow and no configuration"
+    )
+    assert "scipy.stats" not in used
+    if name.split(".")[0] != "figures":
+        assert "matplotlib" not in tops
+        if layer(name) <= layer("study"):
+            assert not tops & {"xarray", "netCDF4"}
+    if layer(name) < layer("privacy"):
+        assert tops <= set(sys.stdlib_module_names) | {"numpy"}
+
+
+def test_studies_and_figures_stay_apart():
+    """A study names its figures by reference, so that editing one reruns no fit."""
+    for name in MODULES:
+        tops = {used.split(".")[0] for used in own_imports(name)}
+        assert name.split(".")[0] != "studies" or "figures" not in tops
+        assert name.split(".")[0] != "figures" or "studies" not in tops
+
+
+def test_only_fit_touches_a_channel():
+    methods = protocol_modules()
+    for name, path in MODULES.items():
+        if name in ("wire", "cells"):
+            continue
+        for function in functions(path):
+            inner = [node for node in ast.walk(function) if isinstance(node, ast.FunctionDef) and node is not function]
+            nested = {id(node) for other in inner for node in ast.walk(other)}
+            names = {node.id for node in ast.walk(function) if isinstance(node, ast.Name) and id(node) not in nested}
+            names |= {argument.arg for argument in arguments(function)}
+            if "channel" in names or "Channel" in names:
+                assert function.name == "fit" and name in methods, f"{name}.{function.name} touches a channel"
+
+
+@pytest.mark.parametrize("name", sorted(protocol_modules()))
+def test_a_method_file_has_three_sections(name):
+    """``local_*`` (what a party computes), ``active_*`` or ``server_*`` (the other side), and ``fit`` at the end."""
+    ranks = {"local": 0, "active": 1, "server": 1, "fit": 2}
+    order = [
+        (ranks[node.name.split("_")[0]], node.name)
+        for node in tree(MODULES[name]).body
+        if isinstance(node, ast.FunctionDef) and node.name.split("_")[0] in ranks
+    ]
+    assert [rank for rank, _ in order] == sorted(rank for rank, _ in order), order
+    assert order[-1][1] == "fit"
+    assert tree(MODULES[name]).body[-1].name == "fit"
+
+
+@pytest.mark.parametrize("name", sorted(name for name in MODULES if name.split(".")[0] == "functional"))
+def test_only_parties_and_fit_see_a_party(name):
+    """The other side has no Party in its signature; only ``local_*``, ``fit`` and the split may have one."""
+    for function in functions(MODULES[name]):
+        if takes_party(function):
+            assert function.name == "fit" or function.name.startswith("local_"), function.name
+
+
+@pytest.mark.parametrize("name", sorted(protocol_modules()))
+def test_privacy_noise_comes_from_mechanisms_only(name):
+    calls = [node.func for node in ast.walk(tree(MODULES[name])) if isinstance(node, ast.Call)]
+    drawn = {func.attr for func in calls if isinstance(func, ast.Attribute)} & SAMPLING
+    assert not drawn, f"{name} draws {drawn} itself"
+
+
+def test_generators_are_made_in_one_place():
+    """By address in ``randomness``; nowhere a seed, a global state or a generator of its own."""
+    forbidden = {"default_rng", "seed", "RandomState", "SeedSequence", "PCG64", "PCG64DXSM", "Generator"}
+    for name, path in MODULES.items():
+        if name == "randomness":
+            continue
+        for node in ast.walk(tree(path)):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+                assert node.func.attr not in forbidden, f"{name} line {node.lineno}"
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "scripts").glob("*.py")), ids=lambda path: path.name)
+def test_scripts_hold_one_call_and_no_logic(path):
+    lines = path.read_text().splitlines()
+    assert 8 <= len(lines) <= 30
+    logic = (ast.If, ast.For, ast.While, ast.FunctionDef, ast.ClassDef, ast.Try, ast.With)
+    assert not [node for node in ast.walk(tree(path)) if isinstance(node, logic)]
+    assert ast.get_docstring(tree(path))
+    config = [n for n in ast.walk(tree(path)) if isinstance(n, ast.Attribute) and n.attr in ("config", "wildcards")]
+    assert not config, "scripts read params, never the configuration"
+
+
+def test_rule_files_say_what_they_do():
+    for path in [ROOT / "Snakefile", *sorted((ROOT / "workflow" / "rules").glob("*.smk"))]:
+        text = path.read_text()
+        assert text.startswith('"""'), path.name
+        assert "lambda" not in text and "run:" not in text, path.name
+    rules = (ROOT / "workflow" / "rules" / "study.smk").read_text().split("\nrule ")[1:]
+    assert [rule.split(":")[0] for rule in rules] == ["fetch", "generate", "fit", "collect", "figure"]
+    for rule in rules:
+        assert rule.split("\n")[1].strip().startswith('"""')
+        for part in (
+            "output:",
+            "log:",
+            "benchmark:",
+            "conda:",
+            "threads: 1",
+            "mem_mb=",
+            "runtime=",
+            "params:",
+            "script:",
+        ):
+            assert part in rule, (rule.split(":")[0], part)

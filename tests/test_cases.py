@@ -1,0 +1,284 @@
+"""Cases: what a replicate holds, how it is split and folded, and real curves from a table."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import chi2
+
+from partywise.datasets.curves import CurveTable, Scale
+from partywise.folds import Fold
+from partywise.functional import cases
+from partywise.functional.bases import make_basis
+from partywise.functional.case_settings import BeijingSettings, NycSettings, SimulatedSettings
+from partywise.functional.data import FunctionalData
+from partywise.functional.exhibits import exhibits
+from partywise.functional.protocol_options import BaselineOptions, LocalOptions, MomentsOptions
+from partywise.randomness import stream
+from partywise.studies.functional_boosting import STUDY, Spec
+from protocol_driver import INF, SMALL, data_rng, make_data, run
+
+
+def test_replicates_share_operators_and_nothing_else():
+    first, again, second = make_data(), make_data(), make_data(replicate=1)
+    assert np.array_equal(first.X, again.X) and np.array_equal(first.Y, again.Y)
+    assert np.array_equal(first.operators, second.operators)
+    assert not np.allclose(first.X, second.X) and not np.allclose(first.Y, second.Y)
+
+
+def test_what_is_public_of_a_simulated_case():
+    data = make_data()
+    public = data.public()
+    # The 95 % point of the norm of a white curve with 6 coordinates.
+    assert public.radius == pytest.approx(np.full(4, np.sqrt(chi2.ppf(0.95, 6))), rel=1e-12)
+    assert make_data(replace(SMALL, n_basis_x=15)).public().radius[0] == pytest.approx(5.000, abs=5e-4)
+    assert make_data(replace(SMALL, radius=2.5)).public().radius.tolist() == [2.5] * 4
+    # 1.4 times the root mean square of the response: sum ||B_j||^2 (1 + 1 / SNR) = 2 * 3 * 1.1.
+    assert public.response_radius == pytest.approx(1.4 * np.sqrt(6 * 1.1), rel=1e-12)
+    assert public.predictor_names == ("x0", "x1", "x2", "x3")
+    assert public.basis_x == ("bspline", (0.0, 1.0), 6)
+    assert data.active.tolist() == [True, True, False, False] and data.has_truth
+
+
+def test_the_public_radius_of_a_silent_response_is_that_of_its_noise():
+    data = make_data(replace(SMALL, active=()))
+    assert not data.operators.any() and data.Y.std() > 0
+    # No signal: the noise is that of one predictor of squared norm 3.
+    assert data.response_radius == pytest.approx(1.4 * np.sqrt(3 / 10), rel=1e-12)
+    assert np.isfinite(run(MomentsOptions(max_steps=3), data=data, epsilon=10.0).estimate.operators).all()
+
+
+def test_reference_data_are_fresh_and_of_the_same_law():
+    data = make_data(replace(SMALL, references=3, n=100))
+    assert data.reference_X.shape == (3, 100, 4, 6) and data.reference_Y.shape == (3, 100, 6)
+    sets = [data.X, *data.reference_X]
+    assert all(not np.allclose(a, b) for i, a in enumerate(sets) for b in sets[:i])
+    for X, Y in zip(data.reference_X, data.reference_Y, strict=True):
+        rest = Y - np.einsum("npq,pqr->nr", X, data.operators)
+        assert np.mean(rest**2) < 0.2 * np.mean(Y**2)  # the same operators: noise is 1/11 of the response
+    assert len(make_data().reference_X) == 0
+    without = make_data(replace(SMALL, n=100))
+    assert np.array_equal(without.X, data.X)  # asking for references leaves the study's data alone
+
+
+def test_incomplete_curves_are_refused():
+    data = make_data()
+    for name in ("X", "Y"):
+        broken = getattr(data, name).copy()
+        broken.flat[0] = np.nan
+        with pytest.raises(ValueError, match="X or Y holds non-finite coordinates: fill or drop incomplete curves"):
+            replace(data, **{name: broken})
+
+
+@pytest.mark.parametrize(
+    ("parties", "change", "columns"),
+    [
+        (1, {}, [(0, 1, 2, 3)]),
+        (3, {}, [(0, 3), (1,), (2,)]),
+        (3, {"split": "contiguous"}, [(0,), (1,), (2, 3)]),
+        (2, {"split": "explicit", "groups": ((2, 0), (1, 3))}, [(2, 0), (1, 3)]),
+    ],
+)
+def test_parties_hold_their_predictors_and_only_the_active_one_the_response(parties, change, columns):
+    settings = replace(SMALL, **change)
+    data = make_data(settings)
+    active, *owners = cases.split(data, parties, Spec(), settings)
+    assert [party.columns for party in owners] == columns
+    assert [party.name for party in owners] == [f"party {g + 1}" for g in range(parties)]
+    for party in owners:
+        assert set(party.block) == {"X"} and party.role == "passive"
+        assert np.array_equal(party.block["X"], data.X[:, list(party.columns)])
+    assert active.role == "active" and set(active.block) == {"Y", "operators", "active"}
+    assert np.array_equal(active.block["Y"], data.Y)
+
+
+def test_an_explicit_split_fixes_the_number_of_parties():
+    settings = replace(SMALL, split="explicit", groups=((0, 1), (2,), (3,)))
+    assert settings.party_counts == (3,) and SMALL.party_counts is None
+    with pytest.raises(ValueError, match="groups has 3 groups for n_parties=2"):
+        cases.split(make_data(settings), 2, Spec(), settings)
+
+
+@given(st.integers(4, 80), st.integers(2, 4))
+def test_balanced_folds_test_every_record_once(n, k):
+    settings = replace(SMALL, n=n)
+    of = cases.folds(make_data(settings), k, settings)
+    assert of.tolist() == [i * k // n for i in range(n)]
+    sizes = np.bincount(of, minlength=k)
+    assert sizes.max() - sizes.min() <= 1 and of.min() == 0 and of.max() == k - 1
+
+
+@given(st.integers(4, 80), st.integers(2, 4))
+def test_published_folds_leave_the_rest_untested(n, k):
+    settings = replace(SMALL, n=n, fold_rule="published")
+    of = cases.folds(make_data(settings), k, settings)
+    size = n // k
+    assert of.tolist() == [i // size if i < size * k else -1 for i in range(n)]
+    assert Fold(of, 0, k).train[of == -1].all()
+
+
+def test_fresh_records_are_tested_and_nothing_else():
+    settings = replace(SMALL, n=50, n_test=30)
+    data = make_data(settings)
+    of = cases.folds(data, 1, settings)
+    assert data.X.shape == (80, 4, 6) and (of == -1).sum() == 50 and (of == 0).sum() == 30
+    fold = Fold(of, 0, 1)
+    assert fold.train.sum() == 50 and fold.train[:50].all()
+    assert not np.any(fold.half(0) & fold.half(1)) and np.array_equal(fold.half(0) | fold.half(1), fold.train)
+    done = run(LocalOptions(noise="none", max_steps=5), settings=settings, folds=1)
+    other = replace(data, Y=np.where(np.arange(80)[:, None] < 50, data.Y, 0.0))
+    same = run(LocalOptions(noise="none", max_steps=5), settings=settings, data=other, folds=1)
+    assert np.array_equal(done.estimate.operators, same.estimate.operators)  # test responses are never read
+
+
+def test_held_out_responses_are_never_read():
+    data = make_data()
+    for options in (LocalOptions(max_steps=10), MomentsOptions(max_steps=10), BaselineOptions(kind="least_squares")):
+        done = run(options, data=data, epsilon=100.0, held_out=1)
+        silent = replace(data, Y=np.where(done.fold.train[:, None], data.Y, 100.0))
+        again = run(options, data=silent, epsilon=100.0, held_out=1)
+        assert np.array_equal(done.estimate.operators, again.estimate.operators)
+        assert np.array_equal(done.estimate.mean_y, again.estimate.mean_y)
+
+
+def small_table(n=42, parties=("wind", "wind", "rain", "heat", "heat", "heat", "heat"), seed=1):
+    """A table as the loaders return it: straight lines and squares on public scales, six records a block."""
+    rng = stream(seed, "table")
+    p = len(parties)
+    hours, hours_x = np.arange(6, 18) + 0.5, np.arange(24) + 0.5
+    a, b = rng.standard_normal((2, n, p, 1))
+    x = a + b * (hours_x - 12) / 12
+    y = a[:, 0] - b[:, 1] * ((hours - 12) / 6) ** 2 + 0.01 * rng.standard_normal((n, hours.size))
+    scale = Scale("kg", 10.0, 4.0, "public")
+    return CurveTable(
+        hours=hours,
+        hours_x=hours_x,
+        domain=(6.0, 18.0),
+        domain_x=(0.0, 24.0),
+        y=y,
+        x=x,
+        y_scale=scale,
+        x_scales=(scale,) * p,
+        y_party="embassy",
+        predictor_names=np.array([f"curve {j}" for j in range(p)]),
+        party_names=np.array(parties),
+        block=3 * (np.arange(n) // 6),
+        dates=np.array([f"2013-{1 + i // 28:02d}-{1 + i % 28:02d}" for i in range(n)]),
+        sha256={},
+        notes=(),
+    )
+
+
+@pytest.fixture
+def loaded(monkeypatch):
+    """Loaders that return the small table and remember what they were asked for."""
+    asked = []
+
+    def load(folder, **more):
+        asked.append((str(folder), more))
+        parties = [f"operator {j % 4}" for j in range(27)] if more else None
+        return small_table(parties=parties) if parties else small_table()
+
+    monkeypatch.setattr(cases.beijing_table, "load", load)
+    monkeypatch.setattr(cases.nyc_table, "load", load)
+    return asked
+
+
+def beijing(settings=None, replicate=0):
+    return cases.beijing(settings or BeijingSettings(), Spec(), data_rng(replicate), "resources")
+
+
+def test_a_real_case_smooths_the_table_into_orthonormal_coordinates(loaded):
+    settings = BeijingSettings(n_basis_x=6, n_basis_y=5, smoothing=0.0)
+    data, table = beijing(settings), small_table()
+    assert loaded == [("resources/beijing_pm25", {})]
+    assert data.X.shape == (42, 7, 6) and data.Y.shape == (42, 5)
+    bx, by = make_basis("bspline", (0.0, 24.0), 6), make_basis("bspline", (6.0, 18.0), 5)
+    # Lines and squares lie in both spline spaces, so that coordinates give back the curves of the table.
+    assert np.allclose(data.X @ (bx.evaluate(table.hours_x) @ bx.inverse_root).T, table.x, atol=1e-9)
+    assert np.abs(data.Y @ (by.evaluate(table.hours) @ by.inverse_root).T - table.y).max() < 0.05  # noise of .01
+    assert (data.basis_x, data.basis_y) == (("bspline", (0.0, 24.0), 6), ("bspline", (6.0, 18.0), 5))
+    public = data.public()
+    assert public.radius.tolist() == [1.5 * np.sqrt(24.0)] * 7 and public.response_radius == 2.0 * np.sqrt(12.0)
+    assert (data.y_offset, data.y_scale) == (10.0, 4.0) and not data.has_truth
+    assert data.record_names[0] == "2013-01-01"
+
+
+def test_smoothing_pulls_curves_towards_lines(loaded):
+    basis = make_basis("bspline", (6.0, 18.0), 8)
+    rough = basis.inverse_root @ basis.penalty @ basis.inverse_root
+    energy = []
+    for weight in (1e-6, 1.0, 1e4):
+        Y = beijing(BeijingSettings(smoothing=weight)).Y
+        energy.append(np.einsum("na,ab,nb->", Y, rough, Y))
+    assert energy[0] > 1.05 * energy[1] > 1.1 * energy[2]
+
+
+def test_a_replicate_deals_whole_blocks_to_the_folds_anew(loaded):
+    settings = BeijingSettings()
+    first, second = beijing(settings), beijing(settings, replicate=1)
+    assert np.array_equal(first.X, second.X) and not np.array_equal(first.block, second.block)
+    assert sorted(set(first.block)) == list(range(7))
+    for data in (first, second):
+        of = cases.folds(data, 3, settings)
+        for block in small_table().block:
+            assert len(set(of[small_table().block == block])) == 1
+        assert sorted(np.bincount(of) // 6) == [2, 2, 3]
+    published = cases.folds(first, 3, replace(settings, fold_rule="published"))
+    assert np.bincount(published + 1).tolist() == [6, 12, 12, 12]
+
+
+def test_the_natural_split_is_who_measures_the_curves(loaded):
+    settings = BeijingSettings()
+    data = beijing(settings)
+    active, *owners = cases.split(data, 3, Spec(), settings)
+    assert [(party.name, party.columns) for party in owners] == [
+        ("wind", (0, 1)),
+        ("rain", (2,)),
+        ("heat", (3, 4, 5, 6)),
+    ]
+    assert set(active.block) == {"Y"} and settings.party_counts == (3,)
+    by_number = replace(settings, split="round_robin")
+    assert [p.name for p in cases.split(data, 2, Spec(), by_number)[1:]] == ["party 1", "party 2"]
+    assert by_number.party_counts is None
+
+
+def test_the_second_real_case_asks_for_its_airport(loaded):
+    settings = NycSettings(airport="LGA")
+    data = cases.nyc(settings, Spec(), data_rng(), "resources")
+    assert loaded == [("resources/nyc_flights", {"airport": "LGA"})]
+    assert data.X.shape[1] == settings.n_predictors == 27
+    assert len(cases.split(data, 4, Spec(), settings)) - 1 == settings.n_natural == 4
+
+
+def test_a_real_case_runs_end_to_end(loaded):
+    settings = BeijingSettings()
+    data = beijing(settings)
+    for options, bound in ((LocalOptions(noise="none", max_steps=40), 0.5), (MomentsOptions(max_steps=10), INF)):
+        done = run(options, settings=settings, data=data, parties=3, epsilon=1000.0)
+        assert done.scalars["relative_error"] < bound and "excess" not in done.scalars
+        shown = exhibits(done.estimate, data, done.fold.train, done.spec)
+        assert shown["record_label"][1].min() >= 20130101
+
+
+def test_the_study_names_every_part_that_exists():
+    for source in STUDY.sources.values():
+        assert callable(source.generate.target)
+    for protocol in STUDY.methods.values():
+        assert callable(protocol.fit.target)
+        assert isinstance(protocol.options().uses_epsilon, bool)
+    assert STUDY.data.target is FunctionalData
+    assert [STUDY.split.target, STUDY.folds.target] == [cases.split, cases.folds]
+    assert callable(STUDY.metrics.target) and callable(STUDY.exhibits.target)
+    assert all(callable(figure.target) for figure in STUDY.figures.values())
+
+
+def test_counts_that_the_pipeline_checks_grids_with():
+    assert (SimulatedSettings().n_predictors, SimulatedSettings().n_blocks, SimulatedSettings().n_active) == (
+        20,
+        1000,
+        5,
+    )
+    assert BeijingSettings().n_active is None and (BeijingSettings.n_predictors, NycSettings.n_predictors) == (7, 27)
