@@ -450,6 +450,16 @@ def test_a_constant_curve_stays_finite(value, groups, lambda_s):
     np.testing.assert_allclose(fitted.B.reshape(4, 3, 3)[kept], reduced.B.reshape(3, 3, 3), atol=1e-9)
 
 
+@pytest.mark.parametrize("s", [0.0, 0.5])
+def test_the_joint_fit_projects_only_where_there_is_noise(s):
+    """A singular covariance, n < P: rounding below zero is no reason to call the clean one projected."""
+    problem = make_problem(23, n=10, q=4, s=s)
+    fitted = fit_joint(problem.moments()[0], problem.penalties, BoostingOptions())
+    assert fitted.projected == (s > 0)
+    assert np.all(np.isfinite(fitted.B))
+    assert fitted.path == (0, 1, 2, 3)
+
+
 @pytest.mark.parametrize("groups", GROUPS)
 @pytest.mark.parametrize("s", [0.0, 0.5])
 def test_fewer_records_than_coordinates_work(groups, s):
@@ -477,6 +487,9 @@ def test_flags_of_the_last_step():
     long = fit(problem, SINGLES, BoostingOptions(max_steps=500))
     assert not long.hit_max_steps
     assert len(long.trace["cv"]) == long.steps + 6
+    just_enough = fit(problem, SINGLES, BoostingOptions(max_steps=long.steps + 6))
+    assert not just_enough.hit_max_steps
+    assert just_enough.path == long.path
     assert fit(problem, SINGLES, endless(stop="cv_published")).hit_max_steps
 
 

@@ -126,7 +126,10 @@ def fit_joint(train: Moments, penalties: Penalties, options: BoostingOptions) ->
     The corrected covariance (P, P) is projected to the eigenvalue floor of the boosting path first.
     """
     p, q = penalties.omega_x.shape[:2]
-    covariance, least, projected = project(train.G, options.projection * noise_floor(train, q))
+    covariance, projected, floor = train.G, False, options.projection * noise_floor(train, q)
+    least = float(np.linalg.eigvalsh(covariance)[0])
+    if floor > 0:
+        covariance, least, projected = project(covariance, floor)
     omega_x = np.zeros_like(covariance)
     for j, omega in enumerate(penalties.omega_x):
         omega_x[j * q : (j + 1) * q, j * q : (j + 1) * q] = omega
