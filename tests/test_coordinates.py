@@ -5,8 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from partywise.functional.bases import BSplineBasis, FourierBasis, roughness_directions
 from partywise.functional.coordinates import make_coordinates
-from partywise.functional.data import BasisSpec, Public
+from partywise.functional.data import BasisSpec, Estimate, Public
 from partywise.functional.protocol_options import CentralOptions, LocalOptions
 from partywise.privacy.geometry import Ball, mahalanobis
 from partywise.randomness import stream
@@ -168,3 +169,31 @@ def test_the_metric_of_raw_coefficients_clips_the_same_curves():
     )
     assert raw.numbers["clip_share"] == white.numbers["clip_share"] > 0.8
     assert np.abs(raw.released - white.released).max() < 1e-6  # noise of 1e-9
+
+
+def test_smooth_directions_do_not_depend_on_rounding():
+    # Degenerate penalties (the lines of splines, a sine and its cosine) have a stated order and sign.
+    for basis in (BSplineBasis((0.0, 1.0), 9), BSplineBasis((0.0, 24.0), 9), FourierBasis((0.0, 1.0), 7)):
+        directions = roughness_directions(basis)
+        np.testing.assert_allclose(directions.T @ directions, np.eye(basis.n_basis), atol=1e-12)
+        constant = (
+            basis.root @ np.linalg.lstsq(basis.evaluate(np.linspace(*basis.domain, 50)), np.ones(50), rcond=None)[0]
+        )
+        # The constant curve is the smoothest of all, before the straight line.
+        assert abs(directions[:, 0] @ constant) == pytest.approx(np.linalg.norm(constant), rel=1e-9)
+        assert np.all(np.take_along_axis(directions, np.argmax(np.abs(directions).round(6), 0)[None], 0) > 0)
+    np.testing.assert_allclose(roughness_directions(FourierBasis((0.0, 1.0), 7)), np.eye(7), atol=1e-9)
+
+
+def test_prediction_refuses_another_basis_of_the_same_size():
+    fit = Estimate(
+        np.zeros((1, 6, 6)),
+        np.zeros((1, 6)),
+        np.zeros(6),
+        np.ones(1, bool),
+        1.0,
+        basis_x=BasisSpec("bspline", (0.0, 1.0), 6),
+    )
+    with pytest.raises(ValueError, match="X is given in the basis"):
+        fit.predict(np.zeros((3, 1, 6)), BasisSpec("bspline", (0.0, 24.0), 6))
+    assert fit.predict(np.zeros((3, 1, 6)), BasisSpec("bspline", (0.0, 1.0), 6)).shape == (3, 6)

@@ -9,10 +9,13 @@ every fit job more than the job's own matrices.
 from __future__ import annotations
 
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 
 RELATIVE_DEFINITENESS = 1e-12
+# Penalties closer than this share of the largest one count as equal.
+DEGENERATE = 1e-9
 
 
 def check_domain(domain: tuple[float, float]) -> tuple[float, float]:
@@ -141,8 +144,12 @@ class BSplineBasis(_Basis):
     @cached_property
     def penalty(self) -> np.ndarray:  # type: ignore[override]
         """Omega of the second derivative in coefficient coordinates, shape (n_basis, n_basis)."""
+        return self.roughness(2)
+
+    def roughness(self, order: int) -> np.ndarray:
+        """Integrals of products of derivatives of an order, shape (n_basis, n_basis), exact."""
         t, w = self._quadrature
-        values = self.evaluate(t, derivative=2)
+        values = self.evaluate(t, derivative=order)
         return values.T @ (w[:, None] * values)
 
 
@@ -178,13 +185,36 @@ class FourierBasis(_Basis):
     @cached_property
     def penalty(self) -> np.ndarray:  # type: ignore[override]
         """diag((2 pi k / T)^4), shape (n_basis, n_basis)."""
-        return np.diag(np.concatenate([[0.0], np.repeat(self._angular, 2) ** 4]))
+        return self.roughness(2)
+
+    def roughness(self, order: int) -> np.ndarray:
+        """Integrals of products of derivatives of an order, shape (n_basis, n_basis): diagonal."""
+        return np.diag(np.concatenate([[0.0], np.repeat(self._angular, 2) ** (2 * order)]))
 
 
 def roughness_directions(basis: BSplineBasis | FourierBasis) -> np.ndarray:
-    """Orthonormal directions of a basis as columns, the smoothest (least second-derivative penalty) first."""
-    whitened = basis.inverse_root @ basis.penalty @ basis.inverse_root
-    return np.linalg.eigh((whitened + whitened.T) / 2)[1]
+    """Orthonormal directions of a basis as columns, the smoothest (least second-derivative penalty) first.
+
+    Directions of equal penalty (the straight lines of splines, a sine and its cosine) are put in order by their
+    first derivative, then by their place in the basis, and the largest entry of each is positive: the directions do
+    not depend on the rounding of a linear algebra library.
+    """
+    directions = np.eye(basis.n_basis)
+    clusters = [slice(0, basis.n_basis)]
+    place = np.diag(np.arange(basis.n_basis, dtype=float))
+    for penalty in (basis.roughness(2), basis.roughness(1), basis.root @ place @ basis.root):
+        whitened = basis.inverse_root @ penalty @ basis.inverse_root
+        finer = []
+        for cluster in clusters:
+            part = directions[:, cluster].T @ whitened @ directions[:, cluster]
+            values, vectors = np.linalg.eigh((part + part.T) / 2)
+            directions[:, cluster] = directions[:, cluster] @ vectors
+            gaps = np.flatnonzero(np.diff(values) > DEGENERATE * np.linalg.norm(whitened, 2)) + 1
+            edges = [0, *gaps.tolist(), len(values)]
+            finer += [slice(cluster.start + i, cluster.start + j) for i, j in pairwise(edges)]
+        clusters = finer
+    largest = directions[np.argmax(np.abs(directions).round(6), axis=0), np.arange(basis.n_basis)]
+    return directions * np.sign(largest)
 
 
 def make_basis(kind: str, domain: tuple[float, float], n_basis: int) -> BSplineBasis | FourierBasis:

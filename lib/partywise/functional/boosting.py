@@ -126,10 +126,10 @@ def fit_joint(train: Moments, penalties: Penalties, options: BoostingOptions) ->
     The corrected covariance (P, P) is projected to the eigenvalue floor of the boosting path first.
     """
     p, q = penalties.omega_x.shape[:2]
-    covariance, projected, floor = train.G, False, options.projection * noise_floor(train, q)
+    covariance, projected, floor = train.G, False, noise_floor(train, q)
     least = float(np.linalg.eigvalsh(covariance)[0])
     if floor > 0:
-        covariance, least, projected = project(covariance, floor)
+        covariance, least, projected = project(covariance, options.projection * floor)
     omega_x = np.zeros_like(covariance)
     for j, omega in enumerate(penalties.omega_x):
         omega_x[j * q : (j + 1) * q, j * q : (j + 1) * q] = omega
@@ -214,7 +214,9 @@ class _Walk:
             block = int(np.argmin(scores))
             criterion = self._step(block, targets, changes, float(scores[block]))
             if not np.isfinite(criterion):
-                self.diverged = True
+                # An information criterion is undefined where the corrected errors are not positive: stop there.
+                self.diverged = not np.isfinite(self.trace["sse_raw"][-1])
+                self.stopped = not self.diverged
                 break
             steps += 1
             if criterion < lowest:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from .bases import roughness_directions
-from .data import Public
+from .data import BasisSpec, Public
 from .paths import Penalties
 from .solver import check_penalty, spectral_scale
 
@@ -37,6 +37,7 @@ class Coordinates:
     gram_noise: np.ndarray
     white_noise: np.ndarray
     penalties: Penalties
+    basis_x: BasisSpec | None = None
 
     @property
     def orthonormal(self) -> bool:
@@ -102,8 +103,9 @@ def make_coordinates(
     scaled = spectral_scale if penalty_scale == "spectral" else np.asarray
     if coordinates == "raw":
         penalties = Penalties(np.stack([scaled(o) for o in checked]), scaled(checked_y))
+        inverse = _symmetric(np.linalg.inv(bx.gram))
         return Coordinates(
-            bx.inverse_root, by.inverse_root, by.root, bx.gram, bx.gram, _symmetric(np.linalg.inv(bx.gram)), penalties
+            bx.inverse_root, by.inverse_root, by.root, bx.gram, bx.gram, inverse, penalties, public.basis_x
         )
     whitened = [scaled(_symmetric(bx.inverse_root @ o @ bx.inverse_root)) for o in checked]
     whitened_y = scaled(_symmetric(by.inverse_root @ checked_y @ by.inverse_root))
@@ -115,9 +117,8 @@ def make_coordinates(
     reduced = np.stack(whitened if directions is None else [_restricted(o, keep) for o in whitened])
     gram_noise = _symmetric(keep @ bx.gram @ bx.gram @ keep.T)
     size = len(keep)
-    return Coordinates(
-        keep, identity_y, identity_y, np.eye(size), gram_noise, np.eye(size), Penalties(reduced, whitened_y)
-    )
+    penalties, white = Penalties(reduced, whitened_y), np.eye(size)
+    return Coordinates(keep, identity_y, identity_y, white, gram_noise, white, penalties, public.basis_x)
 
 
 def coordinates_of(public: Public, options: Any) -> Coordinates:

@@ -101,6 +101,7 @@ class Estimate:
     selected : (p,) bool, predictors touched on the returned path (all True for methods that do not select)
     epsilon_claimed : by the formula of the source, or by the certificate for certified methods
     released : (N, p, Qx) what the active party received, or None
+    basis_x : basis of the predictors, or None where it is not known
     numbers : further scalars of the fit (steps, criterion, clip share, ...)
     """
 
@@ -111,9 +112,10 @@ class Estimate:
     epsilon_claimed: float
     released: np.ndarray | None = None
     numbers: dict[str, float | int | bool | None] = field(default_factory=dict)
+    basis_x: BasisSpec | None = None
 
-    def predict(self, X: np.ndarray) -> np.ndarray:
-        """Fitted curves (N, Qy) of predictors X (N, p, Qx).
+    def predict(self, X: np.ndarray, basis_x: BasisSpec | None = None) -> np.ndarray:
+        """Fitted curves (N, Qy) of predictors X (N, p, Qx), whose basis is checked where it is given.
 
         Raises
         ------
@@ -124,6 +126,11 @@ class Estimate:
             raise ValueError(
                 f"X has {X.shape[1:]} predictors and coordinates: the fit was made with {self.mean_x.shape}; "
                 "use the same basis and the same predictors."
+            )
+        if basis_x is not None and self.basis_x is not None and basis_x != self.basis_x:
+            raise ValueError(
+                f"X is given in the basis {tuple(basis_x)}: the fit was made in {tuple(self.basis_x)}; project the "
+                "curves into that basis."
             )
         return self.mean_y + (X - self.mean_x).reshape(len(X), self.mean_x.size) @ self.operators.reshape(
             -1, len(self.mean_y)

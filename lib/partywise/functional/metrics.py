@@ -24,7 +24,7 @@ def metrics(estimate: Estimate, data: FunctionalData, train: np.ndarray, spec: A
 def _metrics(estimate: Estimate, data: FunctionalData, train: np.ndarray) -> dict[str, Any]:
     test = ~train if not train.all() else train
     X, Y = data.X[test], data.Y[test]
-    predicted = estimate.predict(X)
+    predicted = estimate.predict(X, data.basis_x)
     risk = _risk(Y, predicted)
     risk_mean, energy = _risk(Y, np.broadcast_to(data.Y[train].mean(0), Y.shape)), _risk(Y, np.zeros_like(Y))
     scalars: dict[str, Any] = {

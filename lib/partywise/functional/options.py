@@ -25,6 +25,13 @@ def at_least(**values: tuple[float, float]) -> None:
             raise ValueError(f"{name} is {value}: it must be a finite number of at least {bound:g}.")
 
 
+def whole(**values: float | None) -> None:
+    """Raise a named error for the first argument that is given and is not a whole number."""
+    for name, value in values.items():
+        if value is not None and value != int(value):
+            raise ValueError(f"{name} is {value}: it must be a whole number.")
+
+
 def positive(**values: float) -> None:
     """Raise a named error for the first argument that is not a positive finite number."""
     for name, value in values.items():
@@ -90,6 +97,7 @@ class BoostingOptions:
             min_steps=(self.min_steps, 1),
             patience=(self.patience, 1),
         )
+        whole(max_steps=self.max_steps, min_steps=self.min_steps, patience=self.patience)
         if not 0 < self.nu <= 1:
             raise ValueError(f"nu is {self.nu}: the shrinkage must lie in (0, 1].")
         if not 0 <= self.alpha <= 1:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from .options import BoostingOptions, at_least, one_of, positive, unread
+from .options import BoostingOptions, at_least, one_of, positive, unread, whole
 
 STABILISER = ("alpha", "ridge", "h_ridge")
 PATH = ("stop", "sse", "update", "score", "crossfit", "stabiliser", *STABILISER, "df", "nu")
@@ -87,6 +87,7 @@ class LocalOptions(BoostingOptions):
             value = getattr(self, name)
             if value is not None:
                 positive(**{name: value})
+        whole(directions=self.directions)
         at_least(sy=(self.sy, 0))
         if self.sy > 0 and (self.y_radius is None or self.coordinates == "raw"):
             raise ValueError(
@@ -202,6 +203,7 @@ class MomentsOptions(BoostingOptions):
             value = getattr(self, name)
             if value is not None:
                 positive(**{name: value})
+        whole(directions=self.directions)
 
     uses_epsilon = True
 

@@ -95,4 +95,5 @@ def active_estimate(
         epsilon_claimed=claimed,
         released=None if released is None else coordinates.back_x(released),
         numbers=numbers | more,
+        basis_x=coordinates.basis_x,
     )
