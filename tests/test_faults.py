@@ -162,6 +162,30 @@ def test_a_lock_of_a_foreign_snakemake_is_not_broken(finished, tmp_path):
     assert done.returncode == 2
     assert done.stderr.startswith("This folder is locked by a Snakemake that ./run did not start:")
     assert (locks / "0.output.lock").exists()
+    again = launch(folder, *TINY)
+    assert again.returncode == 2, "a refused run leaves nothing that looks like the owner of the lock"
+    # Nor is it broken after a run of ours was killed, while somebody's Snakemake works here.
+    Record(((os.getpid(), 1.0),), socket.gethostname()).write(folder)
+    command = [sys.executable, "-c", "import time; time.sleep(60)", "snakemake"]
+    with subprocess.Popen(command, cwd=folder) as other:
+        third = launch(folder, *TINY)
+        other.kill()
+    assert third.returncode == 2
+    assert f"did not start (process {other.pid})" in third.stderr
+    assert (locks / "0.output.lock").exists()
+
+
+def test_a_broken_configuration_after_a_kill_is_told(finished, tmp_path):
+    folder = copy_run(finished, tmp_path / "broken")
+    locks = folder / ".snakemake" / "locks"
+    locks.mkdir(exist_ok=True)
+    (locks / "0.output.lock").write_text("results/x\n")
+    Record(((os.getpid(), 1.0),), socket.gethostname()).write(folder)
+    edit(folder / "config/tiny.yaml", "folds: 2\n", "folds: 0\n")
+    done = launch(folder, *TINY)
+    assert done.returncode == 1
+    assert "grid.folds is 0: it must be at least 1." in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 def test_a_missing_profile_is_an_error(finished):

@@ -344,6 +344,31 @@ def test_the_moments_subtract_the_noise_that_was_added(monkeypatch):
         assert np.array_equal(moments.G, moments.raw - moments.noise)
 
 
+def test_the_moments_subtract_the_noise_of_the_response(monkeypatch):
+    seen = []
+
+    def recording(train, *args, **kwargs):
+        seen.append((train, kwargs["response_noise"]))
+        return fit_boosting(train, *args, **kwargs)
+
+    monkeypatch.setattr("partywise.functional.local_release.fit_boosting", recording)
+    options = replace(NOISY, sy=0.5, y_radius=2.0)
+    done = run(options)
+    noisy = clip_curves(done.data.Y, None, 2.0)[0] + 0.5 * noise_rng()("response").standard_normal((120, 6))
+    train, response_noise = seen[0]
+    wanted = np.cov(noisy[done.fold.train], rowvar=False) - 0.25 * np.eye(6)
+    assert response_noise == 0.25 and np.allclose(train.K, wanted, rtol=0, atol=1e-12)
+
+
+def test_ties_go_to_the_lowest_predictor_and_not_to_the_first_party():
+    data = make_data()
+    X = data.X.copy()
+    X[:, 2] = X[:, 1]  # party 1 holds predictors 0 and 2, party 2 holds 1 and 3
+    same = replace(data, X=X, Y=X[:, 1] @ data.operators[1] + 0.01 * data.Y)
+    done = run(replace(CLEAN, max_steps=1), data=same, parties=2)
+    assert np.flatnonzero(done.estimate.selected).tolist() == [1]
+
+
 def test_the_wire_holds_curves_and_operators_and_nothing_else():
     done = run(NOISY, parties=2)
     rows = [(m.sender, m.receiver, m.kind, m.shape) for m in done.channel.messages]

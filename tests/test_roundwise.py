@@ -47,6 +47,22 @@ def test_early_stopping_refunds_nothing():
     assert done.channel.bytes_total == 20 * 4 * 120 * 6 * 8 + 4 * 6 * 6 * 8
 
 
+@pytest.mark.parametrize("patience", [1, 3])
+def test_the_walk_ends_after_as_many_rounds_without_improvement_as_patience_says(patience, monkeypatch):
+    boosters = []
+    original = ActiveBooster.round
+
+    def recording(self, Z, covariance):
+        boosters.append(self)
+        original(self, Z, covariance)
+
+    monkeypatch.setattr(ActiveBooster, "round", recording)
+    done = run(replace(ROUNDS, s=3.0, max_steps=30, patience=patience))
+    assert len(boosters) == 30 and boosters[0].stopped
+    assert len(boosters[0].path) - boosters[0].best == patience
+    assert done.estimate.numbers["steps"] == boosters[0].best
+
+
 def test_calibrated_rounds_spend_exactly_the_target():
     done = run(RoundwiseOptions(s_mode="calibrated", max_steps=8), epsilon=20.0)
     # Rounding of eight times four squared sums.

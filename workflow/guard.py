@@ -70,6 +70,16 @@ def started(pid: int) -> float | None:
         return None
 
 
+def foreign(folder: Path) -> int | None:
+    """A Snakemake of this host that works in the folder, whoever started it."""
+    for process in psutil.process_iter(["cmdline", "cwd"]):
+        words = process.info["cmdline"] or []
+        snakemake = any(Path(word).name == "snakemake" for word in words[:4])
+        if snakemake and process.info["cwd"] == str(folder.resolve()):
+            return process.pid
+    return None
+
+
 def take(folder: Path) -> int | None:
     """Claim a folder for this process.
 

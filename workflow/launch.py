@@ -19,7 +19,7 @@ from pathlib import Path
 
 import yaml
 
-from guard import Occupied, Record, release, take
+from guard import Occupied, Record, foreign, release, take
 
 HERE = Path(__file__).resolve().parent
 PROGRESS = HERE / "progress"
@@ -55,23 +55,16 @@ def main(words: Sequence[str]) -> int:
         print(reason, file=sys.stderr)
         return 2
     try:
-        if found_dead is not None and locked(folder):
-            print(
-                f"The run of process {found_dead} ended without unlocking this folder: unlocking it.", file=sys.stderr
-            )
-            subprocess.run([*command, "--unlock"], env=environment(), check=True, capture_output=True)
-        elif locked(folder):
-            print(
-                "This folder is locked by a Snakemake that ./run did not start: wait for it, or if none is running "
-                "say `./run --unlock` once.",
-                file=sys.stderr,
-            )
-            return 2
-        code = supervise(command + display(given), folder)
-    finally:
-        # A Snakemake that was killed leaves its lock: the record stays too, so that the next run can tell and unlock.
-        if not locked(folder):
-            release(folder)
+        code = unlock(found_dead, folder, command) if locked(folder) else 0
+        if code == 0:
+            code = supervise(command + display(given), folder)
+    except Occupied as reason:
+        print(reason, file=sys.stderr)
+        release(folder)
+        return 2
+    # A Snakemake that was killed leaves its lock: the record stays too, so that the next run can tell and unlock.
+    if not locked(folder):
+        release(folder)
     report(code, begun, folder, given.configfile)
     return code
 
@@ -107,6 +100,27 @@ def locked(folder: Path) -> bool:
     """Whether Snakemake's own locks are there."""
     locks = folder / ".snakemake" / "locks"
     return locks.is_dir() and any(locks.iterdir())
+
+
+def unlock(dead: int | None, folder: Path, command: Sequence[str]) -> int:
+    """Break the lock of a run whose process is dead on this host; Snakemake's exit code.
+
+    Raises
+    ------
+    Occupied
+        When a Snakemake that ``./run`` did not start holds the lock, or may hold it.
+    """
+    if dead is None or (other := foreign(folder)) is not None:
+        alive = "" if dead is None else f" (process {other})"
+        raise Occupied(
+            f"This folder is locked by a Snakemake that ./run did not start{alive}: wait for it, or if none is running "
+            "say `./run --unlock` once."
+        )
+    print(f"The run of process {dead} ended without unlocking this folder: unlocking it.", file=sys.stderr)
+    done = subprocess.run([*command, "--unlock"], env=environment(), capture_output=True, text=True, check=False)
+    if done.returncode:
+        print(done.stderr, file=sys.stderr)
+    return done.returncode
 
 
 def supervise(command: Sequence[str], folder: Path) -> int:

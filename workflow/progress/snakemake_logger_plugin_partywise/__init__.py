@@ -12,7 +12,6 @@ from logging import ERROR, WARNING, LogRecord
 from snakemake_interface_logger_plugins.base import LogHandlerBase
 from snakemake_interface_logger_plugins.common import LogEvent
 
-
 # Of Snakemake's plain messages, those that people wait for.
 TOLD = ("Nothing to be done", "Will exit after finishing")
 
