@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from partywise.folds import Fold
-from partywise.functional import baselines, cases, local_release, metrics, moments_release, roundwise
+from partywise.functional import baselines, cases, local_release, metrics, moments_release, roundwise, splitting
 from partywise.functional.case_settings import SimulatedSettings
 from partywise.functional.data import Estimate, FunctionalData
 from partywise.functional.protocol_options import BaselineOptions, MomentsOptions, RoundwiseOptions
@@ -94,8 +94,8 @@ def run(
 ) -> Run:
     """Fit one cell."""
     data = make_data(settings, replicate) if data is None else data
-    held = cases.split(data, parties, Spec(), settings)
-    fold = Fold(cases.folds(data, folds, settings), held_out, folds)
+    held = splitting.split(data, parties, Spec(), settings)
+    fold = Fold(splitting.folds(data, folds, settings), held_out, folds)
     extra = (moments_release.AGGREGATOR,) if isinstance(options, MomentsOptions) else ()
     channel = Channel(held, extra)
     spec = MethodSpec(options, Spec(delta=delta), settings, data.public())

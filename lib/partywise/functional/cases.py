@@ -1,4 +1,4 @@
-"""The cases of the functional studies: one replicate each, their split among parties, their folds."""
+"""The cases of the functional studies: one replicate each."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from scipy.special import chdtri
 from ..datasets import beijing as beijing_table
 from ..datasets import nyc as nyc_table
 from ..datasets.curves import CurveTable, smooth_curves
-from ..parties import Party, split_columns
 from .bases import make_basis
 from .case_settings import BeijingSettings, NycSettings, RealSettings, SimulatedSettings
 from .data import FunctionalData
@@ -97,40 +96,3 @@ def _real(table: CurveTable, settings: RealSettings, rng_for: Rng) -> Functional
         y_offset=table.y_scale.offset,
         y_scale=table.y_scale.scale,
     )
-
-
-def split(data: FunctionalData, n_parties: int, spec: Any, settings: Any) -> list[Party]:
-    """The active party (the response) and ``n_parties`` owners of disjoint predictors.
-
-    The active party of simulated data also keeps the truth, for the oracle and for nothing else.
-    """
-    p = data.X.shape[1]
-    if settings.split == "natural":
-        names = list(dict.fromkeys(str(name) for name in data.natural_party))
-        columns = [tuple(int(j) for j in np.flatnonzero(data.natural_party == name)) for name in names]
-    else:
-        columns = list(split_columns(p, n_parties, settings.split, settings.groups or None))
-        names = [f"party {g + 1}" for g in range(n_parties)]
-    private = {"Y": data.Y}
-    if data.has_truth:
-        private |= {"operators": data.operators, "active": data.active}
-    owners = [
-        Party(name, "passive", {"X": data.X[:, list(held)]}, columns=held)
-        for name, held in zip(names, columns, strict=True)
-    ]
-    return [Party("active", "active", private), *owners]
-
-
-def folds(data: FunctionalData, n_folds: int, settings: Any) -> np.ndarray:
-    """Fold of every record: floor(b K / n_blocks) for its block b, or the source's floor(n_blocks / K) each.
-
-    With fresh test records these are fold 0 and all others train.  With the published rule the blocks that are left
-    over belong to no fold (-1) and are never tested.
-    """
-    if getattr(settings, "n_test", 0):
-        return np.where(data.block < settings.n, -1, 0)
-    n_blocks = int(data.block.max()) + 1
-    if settings.fold_rule == "balanced":
-        return data.block * n_folds // n_blocks
-    fold = data.block // (n_blocks // n_folds)
-    return np.where(fold < n_folds, fold, -1)
