@@ -13,10 +13,11 @@ import numpy as np
 
 from ..parties import Party
 from ..wire import Channel, Clear
+from .boosting import fit_joint
 from .coordinates import Coordinates, make_coordinates
 from .data import Estimate
 from .moments import Sums, corrected_moments
-from .solver import solve_penalized
+from .options import BoostingOptions
 
 
 def local_curves(party: Party) -> np.ndarray:
@@ -42,13 +43,9 @@ def active_least_squares(
     """Joint penalised least squares on all predictors, without noise."""
     p, q = X.shape[1:]
     moments = corrected_moments(Sums.of(X[train].reshape(-1, p * q), Y[train]), np.zeros((p * q, p * q)))
-    omega_x = np.zeros((p * q, p * q))
-    for j, omega in enumerate(coordinates.penalties.omega_x):
-        omega_x[j * q : (j + 1) * q, j * q : (j + 1) * q] = omega
-    ridge = 1e-8 * np.trace(moments.G) / (p * q) * np.eye(p * q)
-    B = solve_penalized(moments.G + ridge, moments.H, omega_x, coordinates.penalties.omega_y, lambda_s, lambda_t, 0.0)
+    fit = fit_joint(moments, coordinates.penalties, BoostingOptions(lambda_s=lambda_s, lambda_t=lambda_t))
     return Estimate(
-        operators=B.reshape(p, q, -1),
+        operators=fit.B.reshape(p, q, -1),
         mean_x=moments.mean_x.reshape(p, q),
         mean_y=moments.mean_y,
         selected=np.ones(p, dtype=bool),
