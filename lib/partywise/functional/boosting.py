@@ -28,6 +28,7 @@ from .paths import (
 )
 from .solver import solve_penalized
 
+TIE = 1e-10
 NEEDS_DF = ("aic", "aicc", "aic_train", "aic_train_dp")
 
 
@@ -138,6 +139,11 @@ def fit_joint(train: Moments, penalties: Penalties, options: BoostingOptions) ->
     return BoostingFit(B, train.mean_x, train.mean_y, tuple(range(p)), 1, {}, least, projected, False, False, False)
 
 
+def first_lowest(scores: np.ndarray) -> int:
+    """Index of the lowest score; of those that differ by rounding alone (1e-10 of the largest), the first."""
+    return int(np.flatnonzero(scores <= scores.min() + TIE * np.abs(scores).max())[0])
+
+
 def predict_curves(fit: BoostingFit, X: np.ndarray) -> np.ndarray:
     """Fitted curves (N, Qy) of predictors X, shape (N, P) or (N, p, Q), in the coordinates of the fit.
 
@@ -211,7 +217,7 @@ class _Walk:
             if not np.all(np.isfinite(scores)):
                 self.diverged = True
                 break
-            block = int(np.argmin(scores))
+            block = first_lowest(scores)
             criterion = self._step(block, targets, changes, float(scores[block]))
             if not np.isfinite(criterion):
                 # An information criterion is undefined where the corrected errors are not positive: stop there.

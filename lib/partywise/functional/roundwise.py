@@ -17,6 +17,7 @@ import numpy as np
 from ..parties import Party
 from ..privacy.mechanisms import Gaussian, Release
 from ..wire import Channel, Clear
+from .boosting import first_lowest
 from .communication import formula_bytes
 from .coordinates import Coordinates, coordinates_of
 from .data import Estimate
@@ -76,7 +77,7 @@ class ActiveBooster:
             d = change[i + 1]
             terms = d * (state.check_blocks[i] @ d - 2 * gradient[i + 3])
             scores += np.add.reduceat(terms.sum(1), rotation.starts)
-        block = int(np.argmin(scores))
+        block = first_lowest(scores)
         for i in range(3):
             only = np.zeros_like(change[i])
             only[rotation.slices[block]] = options.nu * change[i][rotation.slices[block]]
