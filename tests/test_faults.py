@@ -75,6 +75,8 @@ def strike(folder: Path, delay: float, everything: bool) -> bool:
     for victim in victims:
         end(victim, signal.SIGKILL)
     code = launcher.wait(timeout=30)
+    if code == 0:
+        return False  # Snakemake was already done when the signal came: no kill to count
     assert code == (-signal.SIGKILL if everything else 128 + signal.SIGKILL)
     return True
 
