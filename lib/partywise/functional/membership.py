@@ -9,10 +9,11 @@ from __future__ import annotations
 import numpy as np
 
 from ..randomness import stream
+from .boosting import fit_joint
 from .data import Estimate, FunctionalData
 from .moments import Sums, corrected_moments
-from .paths import SOLVE_RIDGE
-from .solver import solve_penalized
+from .options import BoostingOptions
+from .paths import Penalties
 
 FALSE_POSITIVES = 0.01
 ATTACK = (
@@ -59,9 +60,8 @@ def _reference_losses(X: np.ndarray, Y: np.ndarray, data: FunctionalData) -> np.
     """Losses of the study's records under a non-private least-squares model of a fresh data set."""
     _, p, q = X.shape
     moments = corrected_moments(Sums.of(X.reshape(len(X), -1), Y), np.zeros((p * q, p * q)))
-    ridge = SOLVE_RIDGE * np.trace(moments.G) / (p * q) * np.eye(p * q)
-    zero_x, zero_y = np.zeros((p * q, p * q)), np.zeros((Y.shape[1],) * 2)
-    B = solve_penalized(moments.G + ridge, moments.H, zero_x, zero_y, 0.0, 0.0, 0.0)
+    free = Penalties(np.zeros((p, q, q)), np.zeros((Y.shape[1],) * 2))
+    B = fit_joint(moments, free, BoostingOptions(lambda_s=0.0, lambda_t=0.0)).B
     return _losses(B.reshape(p, q, -1), moments.mean_x.reshape(p, q), moments.mean_y, data.X, data.Y)
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 
 from ..privacy.calibration import (
@@ -50,9 +48,7 @@ def noise_levels(options: LocalOptions, radius: np.ndarray, n_parties: int, epsi
         factor = np.sqrt(n_parties) if options.s_mode == "sqrt_j" else 1.0
         return np.broadcast_to(s * factor, (p,)).copy()
     if options.calibration == "classic":
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # reproducing the source's formula beyond its range is the purpose here
-            return np.array([classic_gaussian_sigma(epsilon, delta, 2 * r, allow_uncertified=True) for r in radius])
+        return np.array([classic_gaussian_sigma(epsilon, delta, 2 * r, allow_uncertified=True) for r in radius])
     rho = chosen_rho(options, epsilon, delta)
     charged = radius_cost(options, p)
     if rho <= charged:
