@@ -9,6 +9,14 @@ class CertificationError(ValueError):
     """A privacy statement was asked for that cannot be proved from what is known."""
 
 
+class BudgetExceeded(CertificationError):
+    """A release would cost more than what is left of a privacy budget; no noise was drawn for it."""
+
+
+class UnboundedObjectiveError(ValueError):
+    """An objective has no minimiser: it falls without end along the direction that the message gives."""
+
+
 class DataMissing(RuntimeError):
     """A data file is absent, truncated or not the pinned one."""
 

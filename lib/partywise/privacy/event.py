@@ -36,8 +36,21 @@ class Event:
         Data fields the value is computed from.
     mu : float, optional
         Gaussian-DP parameter of one application; infinity means no noise.
+    rho : float, optional
+        zCDP parameter of one application, where nothing better than zCDP is known of its law.
+    epsilon : float, optional
+        Pure-DP parameter of one application. Exactly one of ``mu``, ``rho`` and ``epsilon`` states a law.
+    k : int, optional
+        With ``epsilon``: the law is k-ary randomised response, whose privacy loss is known exactly.
+    rate : float
+        With ``mu``: probability with which Poisson sampling includes a record in one application.
     count : int
-        Number of applications, each at ``mu``.
+        Number of applications, each with that law.
+    epsilon_distance : float, optional
+        Loss per unit of distance of a distance-DP mechanism; informative, ``epsilon`` is what is charged.
+    delta_numeric : float
+        Probability mass of all applications that the law does not cover: error of a sampler, or the mechanism's own
+        delta.
     sensitivity, norm, certificate
         Bound, norm and source of the certificate behind ``mu``.
     noise_digest : str
@@ -69,7 +82,13 @@ class Event:
     unit: str
     depends_on: frozenset[str]
     mu: float | None = None
+    rho: float | None = None
+    epsilon: float | None = None
+    k: int | None = None
+    rate: float = 1.0
     count: int = 1
+    epsilon_distance: float | None = None
+    delta_numeric: float = 0.0
     sensitivity: float | None = None
     norm: str = ""
     certificate: str = ""
