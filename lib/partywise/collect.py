@@ -8,6 +8,7 @@ from pathlib import Path
 from .assembly import assemble
 from .corners import read_corner
 from .cube import write_cube
+from .pages import tables_page
 from .plan import Plan
 from .provenance import global_attributes
 from .summary import summary_rows, summary_text
@@ -25,7 +26,7 @@ def collect(
     corners : iterable of path
         One file of each fit job; their order does not matter.
     outputs : mapping
-        Paths of ``cube``, ``ledger``, ``totals``, ``wire``, ``summary`` and ``text``.
+        Paths of ``cube``, ``ledger``, ``totals``, ``wire``, ``summary``, ``text`` and ``tables``.
     code_sha256 : str
         Fingerprint of the library files behind the cube.
     root : Path
@@ -35,8 +36,10 @@ def collect(
     cube = assemble(plan, found)
     cube.attrs = dict(global_attributes(plan, code_sha256=code_sha256, root=root))
     write_cube(outputs["cube"], cube)
+    summary, totals, wire = summary_rows(plan, cube), ledger_totals(plan, found), wire_markdown(plan, found)
     write_csv(outputs["ledger"], ledger_rows(plan, found))
-    write_csv(outputs["totals"], ledger_totals(plan, found))
-    write_text(outputs["wire"], wire_markdown(plan, found))
-    write_csv(outputs["summary"], summary_rows(plan, cube))
+    write_csv(outputs["totals"], totals)
+    write_text(outputs["wire"], wire)
+    write_csv(outputs["summary"], summary)
     write_text(outputs["text"], summary_text(plan, cube))
+    write_text(outputs["tables"], tables_page(plan, cube.attrs, summary, wire, totals))

@@ -11,7 +11,7 @@ THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 def log_to(path: Path | str) -> logging.Logger:
-    """Send everything this process prints, logs or dies of to a file, and note its thread variables.
+    """Send everything this process prints, logs or dies of to a file, and note its thread variables and cluster job.
 
     Returns
     -------
@@ -30,4 +30,6 @@ def log_to(path: Path | str) -> logging.Logger:
     logging.captureWarnings(True)
     logger = logging.getLogger("partywise")
     logger.info("threads: %s", ", ".join(f"{name}={os.environ.get(name, 'unset')}" for name in THREADS))
+    if "SLURM_JOB_ID" in os.environ:
+        logger.info("cluster: job %s on %s", os.environ["SLURM_JOB_ID"], os.environ.get("SLURMD_NODENAME", "unknown"))
     return logger

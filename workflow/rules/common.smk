@@ -14,6 +14,7 @@ from library import share_library
 
 share_library()
 
+from captions import caption
 from config_check import checked_plans
 from fingerprint import fingerprint, script_roots
 from partywise.errors import ConfigError
@@ -128,6 +129,11 @@ def whole_plan(wildcards):
 def figure_address(wildcards):
     """The function that draws a figure."""
     return PLANS[wildcards.study].study.figures[wildcards.figure].address
+
+
+def figure_caption(wildcards):
+    """What a figure shows and how to read it, for the report."""
+    return caption(figure_address(wildcards))
 
 
 def script_modules(rule_name):

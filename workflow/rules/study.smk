@@ -102,6 +102,12 @@ rule collect:
         wire="results/{study}/wire.md",
         summary="results/{study}/summary.csv",
         text="results/{study}/summary.txt",
+        tables=report(
+            "results/{study}/tables.html",
+            caption="../report/tables.rst",
+            category="{study}",
+            labels={"content": "tables: summary, wire, ledger, configuration"},
+        ),
     log:
         "results/logs/{study}/collect.log",
     benchmark:
@@ -124,7 +130,12 @@ rule figure:
     input:
         cube="results/{study}/cube.nc",
     output:
-        svg="results/figures/{study}/{figure}.svg",
+        svg=report(
+            "results/figures/{study}/{figure}.svg",
+            caption="../report/figure.rst",
+            category="{study}",
+            labels={"content": "{figure}"},
+        ),
         pdf="results/figures/{study}/{figure}.pdf",
         png="results/figures/{study}/{figure}.png",
     log:
@@ -139,6 +150,7 @@ rule figure:
         runtime=minutes(10),
     params:
         address=figure_address,
+        caption=figure_caption,
         code=figure_code,
     script:
         "../../scripts/figure.py"

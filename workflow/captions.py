@@ -1,0 +1,27 @@
+"""Captions of figures: the docstring of the function that draws one, read without importing it."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+
+from fingerprint import module_file
+
+
+def caption(address: str) -> str:
+    """The docstring behind ``package.module:function``.
+
+    Raises
+    ------
+    ValueError
+        When there is no such function or it says nothing: every figure of a report has a caption.
+    """
+    module, _, name = address.partition(":")
+    path = module_file(module)
+    tree = ast.parse(path.read_bytes()) if path is not None else ast.Module(body=[], type_ignores=[])
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef) and node.name == name:
+            text = ast.get_docstring(node)
+            if text:
+                return inspect.cleandoc(text)
+    raise ValueError(f"address is {address!r}: no function of that name with a docstring, which is the caption.")
