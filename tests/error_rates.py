@@ -36,3 +36,25 @@ def accepts_covariance(sample, covariance) -> bool:
     off = np.abs(products[upper]) / np.sqrt(n)
     diagonal = np.abs(np.diag(products) - n) / np.sqrt(2 * n)
     return bool(accepts_sigma(white, 1.0) and max(off.max(initial=0.0), diagonal.max()) < threshold)
+
+
+def accepts_law(counts, probabilities, alpha: float = ALPHA) -> bool:
+    """Whether counts of independent draws agree with a finite law (chi-square; cells below 50 expected are pooled).
+
+    The chi-square tail holds for large cells only. An outcome of probability 0 that was drawn rejects the law.
+    """
+    counts, expected = np.asarray(counts, dtype=float), np.asarray(probabilities, dtype=float)
+    if np.any(counts[expected == 0] > 0):
+        return False
+    expected = expected / expected.sum() * counts.sum()
+    small = expected < 50
+    pooled = np.append(expected[~small], expected[small].sum())
+    seen = np.append(counts[~small], counts[small].sum())
+    if pooled[-1] < 50:
+        # Too few even together: they join the least of the large cells.
+        least = np.argmin(pooled[:-1])
+        pooled[least] += pooled[-1]
+        seen[least] += seen[-1]
+        pooled, seen = pooled[:-1], seen[:-1]
+    statistic = float(np.sum((seen - pooled) ** 2 / pooled))
+    return bool(chi2(len(pooled) - 1).sf(statistic) > alpha)

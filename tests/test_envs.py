@@ -12,6 +12,7 @@ import yaml
 from rattler import MatchSpec
 
 from fingerprint import closure, script_roots
+from partywise.datasets.catalogue import RESOURCES
 from partywise.study import load
 from pipeline import ROOT
 
@@ -59,6 +60,9 @@ def imported(step: str) -> set[str]:
                 found.add(node.module or "")
     tops = {name.partition(".")[0] for name in found} - set(sys.stdlib_module_names) - {"partywise"}
     packages = {MODULES.get(name, name) for name in tops}
+    if step == "data":
+        # Packages whose files are read where they are installed, without an import.
+        packages |= {resource.package for resource in RESOURCES.values() if resource.module}
     return packages | {BACKENDS[name] for name in packages if name in BACKENDS}
 
 

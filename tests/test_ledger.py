@@ -364,8 +364,8 @@ def test_bad_events_are_refused(fields, message):
 
 
 def test_bad_questions_are_refused():
-    with pytest.raises(ValueError, match="unit='user' of a question"):
-        Ledger([event()]).total("active", "user", DELTA)
+    with pytest.raises(ValueError, match="unit='person' of a question"):
+        Ledger([event()]).total("active", "person", DELTA)
     with pytest.raises(ValueError, match="delta=1"):
         Ledger([event()]).total("active", "row", 1)
     with pytest.raises(TypeError, match="must be a tuple of names"):

@@ -1,6 +1,9 @@
 """Streams by address."""
 
+import copy
+import hashlib
 import itertools
+import pickle
 import subprocess
 import sys
 from pathlib import Path
@@ -8,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from partywise.randomness import stream
+from partywise.randomness import SimulationRandom, stream
 
 LIBRARY = str(Path(__file__).parents[1] / "lib")
 
@@ -74,3 +77,37 @@ def test_a_negative_root_and_an_empty_address_are_refused():
         stream(-1, "a")
     with pytest.raises(ValueError, match="at least one name"):
         stream(0)
+
+
+def test_a_stream_is_a_simulation_source_and_draws_what_a_plain_generator_draws():
+    assert type(stream(7, "noise", 3)) is SimulationRandom
+    digest = hashlib.sha256(b"s" + (5).to_bytes(8, "big") + b"noise" + b"i" + (1).to_bytes(8, "big") + b"3").digest()
+    key = tuple(np.frombuffer(digest, dtype=">u4").tolist())
+    plain = np.random.Generator(np.random.PCG64DXSM(np.random.SeedSequence(7, spawn_key=key)))
+    ours = SimulationRandom(7, "noise", 3)
+    assert np.array_equal(ours.integers(0, 2**63, 5), plain.integers(0, 2**63, 5))
+    assert np.array_equal(ours.standard_normal(5), plain.standard_normal(5))
+    assert np.array_equal(ours.permutation(20), plain.permutation(20))
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda rng: pickle.loads(pickle.dumps(rng))], ids=["deep", "pickle"])
+def test_copies_go_on_from_the_state_of_the_original(copied):
+    original = stream(7, "noise")
+    original.random(3)
+    twin = copied(original)
+    assert type(twin) is SimulationRandom
+    assert np.array_equal(twin.random(4), original.random(4))
+    twin.random()
+    assert twin.random() != original.random()
+
+
+def test_children_without_an_address_are_refused():
+    with pytest.raises(TypeError, match="one more name"):
+        stream(7, "noise").spawn(2)
+
+
+def test_a_simulation_source_checks_its_address():
+    with pytest.raises(TypeError, match="root="):
+        SimulationRandom([7, 0], "noise")
+    with pytest.raises(ValueError, match="at least one name"):
+        SimulationRandom(7)

@@ -228,7 +228,7 @@ def test_pip_command_takes_the_first_that_runs(monkeypatch):
 
 
 def test_unknown_name_lists_the_known():
-    with pytest.raises(DataMissing, match="data set 'beijng' is unknown: choose one of beijing_pm25, nyc_flights"):
+    with pytest.raises(DataMissing, match="data set 'beijng' is unknown: choose one of adult, beijing_pm25, body_fat, b"):
         resources.fetch("beijng", "nowhere")
 
 
@@ -250,6 +250,87 @@ def test_reading_checks_what_was_recorded(carrier, tmp_path):
 def test_pins_are_complete_and_usable_as_names():
     for name, resource in RESOURCES.items():
         assert name.replace("_", "").isalnum() and name.islower()
-        assert resource.archive.startswith(f"{resource.package}-{resource.version}")
-        for pin in (resource.sha256, *(member.sha256 for member in resource.members)):
+        pins = [member.sha256 for member in resource.members]
+        if not resource.module:
+            assert resource.archive.startswith(f"{resource.package}-{resource.version}")
+            pins.append(resource.sha256)
+        for pin in pins:
             assert len(pin) == 64 and set(pin) <= set("0123456789abcdef")
+
+
+# Files of an installed package
+
+
+class Installed:
+    """A tiny installed package that cannot be imported, and its resource in the catalogue."""
+
+    def __init__(self, monkeypatch, folder):
+        self.monkeypatch, self.site = monkeypatch, folder
+        (folder / "tinypack").mkdir()
+        (folder / "tinypack" / "__init__.py").write_text("raise AssertionError('the carrier was imported')\n")
+        (folder / "tinypack" / "a.csv").write_bytes(CONTENT["a.csv"])
+        self.version("1.0")
+        self.pin()
+        monkeypatch.syspath_prepend(str(folder))
+
+    def version(self, version):
+        for about in self.site.glob("tiny_pack-*.dist-info"):
+            (about / "METADATA").unlink()
+            about.rmdir()
+        about = self.site / f"tiny_pack-{version}.dist-info"
+        about.mkdir()
+        (about / "METADATA").write_text(f"Metadata-Version: 2.1\nName: tiny-pack\nVersion: {version}\n")
+
+    def pin(self, module="tinypack", path="tinypack/a.csv", digest=None):
+        member = Member("a.csv", path, digest or sha(CONTENT["a.csv"]))
+        resource = Resource("tiny-pack", "1.0", "", "", (member,), "none", "one row", module)
+        self.monkeypatch.setitem(RESOURCES, "tiny", resource)
+
+
+@pytest.fixture
+def installed(monkeypatch, tmp_path):
+    (tmp_path / "site").mkdir()
+    monkeypatch.setattr(carriers, "pip_command", lambda: pytest.fail("nothing is downloaded"))
+    return Installed(monkeypatch, tmp_path / "site")
+
+
+def test_an_installed_file_is_copied_and_its_package_never_imported(installed, tmp_path):
+    record = json.loads(resources.fetch("tiny", tmp_path / "tiny").read_text())
+    assert (tmp_path / "tiny" / "a.csv").read_bytes() == CONTENT["a.csv"]
+    assert (record["package"], record["version"]) == ("tiny-pack", "1.0")
+    assert record["archive"] == "none: read from the installed package"
+    assert record["files"][0]["member"] == "tinypack/a.csv" and not record["files"][0]["note"]
+    assert "tinypack" not in sys.modules
+    contents, _, notes = resources.read_files("tiny", tmp_path / "tiny")
+    assert contents == {"a.csv": CONTENT["a.csv"]} and notes == ()
+
+
+def test_a_users_own_file_is_kept_when_the_package_is_absent(installed, tmp_path):
+    installed.pin(module="no_such_package_here")
+    (tmp_path / "tiny").mkdir()
+    (tmp_path / "tiny" / "a.csv").write_bytes(b"mine")
+    note = json.loads(resources.fetch("tiny", tmp_path / "tiny").read_text())["files"][0]["note"]
+    assert note == "a.csv is not the pinned file: it is used as it was found."
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda i: i.pin(module="no_such_package_here"), r"tiny-pack==1\.0 is not installed: install it and run again, "),
+        (lambda i: i.version("1.1"), r"tiny-pack is installed in version 1\.1 where 1\.0 is pinned: install tiny-pack"),
+        (lambda i: i.pin(path="tinypack/b.csv"), r"installed tiny-pack==1\.0 has no tinypack/b\.csv: put a\.csv \(SHA"),
+        (lambda i: i.pin(digest="0" * 64), rf"tinypack/a\.csv of the installed \S+ has SHA-256 \S+ where {'0' * 64} is"),
+    ],
+)
+def test_an_installed_package_that_is_not_the_pinned_one(installed, tmp_path, change, message):
+    change(installed)
+    with pytest.raises(DataMissing, match=message):
+        resources.fetch("tiny", tmp_path / "tiny")
+    assert files_in(tmp_path / "tiny") == []
+
+
+def test_a_resource_is_in_an_archive_or_in_a_package():
+    member = (Member("a.csv", "a.csv", "0" * 64),)
+    for archive, module in (("", ""), ("tiny-1.0.whl", "tiny")):
+        with pytest.raises(ValueError, match=r"archive is .* and module .*: give one of the two"):
+            Resource("tiny", "1.0", archive, "0" * 64, member, "", "", module)

@@ -2,7 +2,8 @@
 
 Two calls with the same root and the same names give the same stream; leaving an axis of the experiment out of
 the names makes every value of that axis share one stream (common random numbers). Simulation only: nothing here
-is fit for noise that is really published.
+is fit for noise that is really published; that comes from `partywise.privacy.sampling.SecureRandom`, with which
+nothing here shares a class.
 """
 
 import hashlib
@@ -10,7 +11,7 @@ import operator
 
 import numpy as np
 
-__all__ = ["stream"]
+__all__ = ["SimulationRandom", "stream"]
 
 
 def _encoded(name: str | int) -> bytes:
@@ -27,8 +28,8 @@ def _encoded(name: str | int) -> bytes:
     return tag + len(body).to_bytes(8, "big") + body
 
 
-def stream(root: int, *names: str | int) -> np.random.Generator:
-    """Return the generator that lives at an address.
+class SimulationRandom(np.random.Generator):
+    """The generator that lives at an address: PCG64DXSM, repeatable by design.
 
     Parameters
     ----------
@@ -38,18 +39,42 @@ def stream(root: int, *names: str | int) -> np.random.Generator:
         The address, at least one name, for example ``("boosting", "white", "noise", 3)``. The string ``"3"`` and
         the integer ``3`` are different names; Python and NumPy integers are the same.
 
-    Returns
-    -------
-    numpy.random.Generator
-        PCG64DXSM, seeded by ``root`` with the SHA-256 digest of the names as spawn key.
-
     Raises
     ------
     ValueError
         If ``root`` is negative or no name is given.
     TypeError
         If ``root`` or a name has another type (booleans and floats included).
+
+    Notes
+    -----
+    ``root`` is the entropy of a ``SeedSequence`` and the SHA-256 digest of the names its spawn key. A copy, pickled
+    or not, goes on from the state of the original.
     """
+
+    def __init__(self, root: int, *names: str | int) -> None:
+        super().__init__(_bit_generator(root, names))
+
+    def __reduce__(self):
+        return _restored, (type(self), self.bit_generator)
+
+    def spawn(self, n_children: int):
+        """Refused: a child would have no address."""
+        raise TypeError(f"spawn({n_children!r}) makes generators without an address; call stream with one more name.")
+
+
+def stream(root: int, *names: str | int) -> SimulationRandom:
+    """Return the generator that lives at an address: ``SimulationRandom(root, *names)``."""
+    return SimulationRandom(root, *names)
+
+
+def _restored(kind: type[SimulationRandom], bit_generator: np.random.BitGenerator) -> SimulationRandom:
+    generator = kind.__new__(kind)
+    np.random.Generator.__init__(generator, bit_generator)
+    return generator
+
+
+def _bit_generator(root: int, names: tuple[str | int, ...]) -> np.random.PCG64DXSM:
     if isinstance(root, bool | np.bool_) or not isinstance(root, int | np.integer):
         raise TypeError(f"root={root!r} must be an integer seed; lists and floats are not accepted.")
     if root < 0:
@@ -58,4 +83,4 @@ def stream(root: int, *names: str | int) -> np.random.Generator:
         raise ValueError("a stream needs at least one name besides its root; say what the draw is for.")
     digest = hashlib.sha256(b"".join(_encoded(name) for name in names)).digest()
     key = tuple(int.from_bytes(digest[i : i + 4], "big") for i in range(0, len(digest), 4))
-    return np.random.Generator(np.random.PCG64DXSM(np.random.SeedSequence(int(root), spawn_key=key)))
+    return np.random.PCG64DXSM(np.random.SeedSequence(int(root), spawn_key=key))

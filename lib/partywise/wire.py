@@ -82,7 +82,7 @@ class Message:
         From whom, to whom, what.
     kind : {"release", "cipher", "public", "clear"}
     argument : str
-        Law and mu of a release, key holder of a cipher, reason of a public value, units of a clear one.
+        Mechanism and law of a release, key holder of a cipher, reason of a public value, units of a clear one.
     event : str
         Id of its row in the ledger; empty for ciphers and public values, which have none.
     shape : tuple of int
@@ -209,7 +209,7 @@ class Channel:
                 )
             self.ledger.append(event)
             return (
-                f"{event.mechanism}, mu = {event.mu:.6g}" if event.mu is not None else event.mechanism,
+                event.mechanism if event.law is None else f"{event.mechanism}, {event.law}",
                 event.release_id,
             )
         if isinstance(payload, Clear):

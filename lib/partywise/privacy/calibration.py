@@ -29,6 +29,7 @@ __all__ = [
     "gaussian_epsilon",
     "gdp_mu",
     "mu_from_rho",
+    "randomized_response_probability",
     "rho_from_mu",
     "simple_zcdp_epsilon",
     "zcdp_epsilon",
@@ -318,6 +319,32 @@ def rho_from_mu(mu):
 def mu_from_rho(rho):
     """Gaussian-DP parameter ``sqrt(2 rho)`` of a release known to be Gaussian; no other law with that rho has it."""
     return _plain(np.sqrt(2 * _non_negative("rho", rho, infinite=True)))
+
+
+def randomized_response_probability(epsilon: float, k: int) -> float:
+    """Probability ``e^eps / (e^eps + k - 1)`` with which k-ary randomised response keeps an index.
+
+    Parameters
+    ----------
+    epsilon : float
+        Pure-DP parameter, non-negative, infinity allowed.
+    k : int
+        Number of indices, at least 2.
+
+    Returns
+    -------
+    float
+        1/k if ``epsilon = 0``, 1 if ``epsilon = inf``.
+
+    Raises
+    ------
+    ValueError
+        If ``epsilon`` is negative or NaN, or ``k`` is no whole number from 2.
+    """
+    _non_negative("epsilon", epsilon, infinite=True)
+    if k != int(k) or k < 2:
+        raise ValueError(f"k={k!r} of randomised response must be a whole number from 2: one index tells nothing.")
+    return 1 / (1 + (k - 1) * math.exp(-epsilon))
 
 
 def compose_mu(mus: Iterable[float]) -> float:

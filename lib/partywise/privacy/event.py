@@ -6,11 +6,12 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from partywise.errors import CertificationError
+from partywise.privacy.law import LAWS, Law, check_law
 
 __all__ = ["Event", "clear_event"]
 
 UNITS = ("row", "label", "features", "user")
-QUESTIONS = ("row", "label", "features")
+QUESTIONS = ("row", "label", "features", "user")
 RELATIONS = ("replace_one", "add_remove", "label_flip")
 FIELDS = ("label", "features")
 TRUST_MODELS = ("local", "central", "distributed", "label", "none")
@@ -43,14 +44,16 @@ class Event:
     k : int, optional
         With ``epsilon``: the law is k-ary randomised response, whose privacy loss is known exactly.
     rate : float
-        With ``mu``: probability with which Poisson sampling includes a record in one application.
+        With ``mu``: probability with which Poisson sampling includes a record in one application, ``mu`` being the
+        parameter without sampling. Under ``label_flip`` and ``add_remove`` a rate below 1 states that one of the two
+        neighbours contributes nothing to the sampled sum, which is what the gain by sampling is proved for.
     count : int
         Number of applications, each with that law.
     epsilon_distance : float, optional
         Loss per unit of distance of a distance-DP mechanism; informative, ``epsilon`` is what is charged.
     delta_numeric : float
-        Probability mass of all applications that the law does not cover: error of a sampler, or the mechanism's own
-        delta.
+        What all applications together add to delta beside the law: the mechanism's own delta, or the error of a
+        sampler. A sampler within total variation t of its law adds t (1 + e^epsilon), not t.
     sensitivity, norm, certificate
         Bound, norm and source of the certificate behind ``mu``.
     noise_digest : str
@@ -113,10 +116,7 @@ class Event:
             if getattr(self, name) not in allowed:
                 raise ValueError(f"{name}={getattr(self, name)!r} of an event is unknown; use one of {allowed}.")
         self._check_units()
-        if self.mu is not None and not self.mu >= 0:
-            raise ValueError(f"mu={self.mu!r} of event {self.release_id!r} must be non-negative.")
-        if self.count < 1 or self.count != int(self.count):
-            raise ValueError(f"count={self.count!r} of event {self.release_id!r} must be a whole number from 1.")
+        check_law(self, f"of event {self.release_id!r}")
 
     def _check_units(self) -> None:
         units = self.unit.split(JOIN) if self.mechanism == "none" else [self.unit]
@@ -130,43 +130,71 @@ class Event:
             raise ValueError(
                 f"relation='label_flip' of event {self.release_id!r} needs unit='label', not {self.unit!r}."
             )
-        if self.mechanism == "none" and (self.mu is not None or self.certified):
-            raise ValueError(f"event {self.release_id!r} has mechanism 'none': it has no mu and is never certified.")
+        if self.mechanism == "none" and (self.certified or any(getattr(self, name) is not None for name in LAWS)):
+            raise ValueError(f"event {self.release_id!r} has mechanism 'none': it has no law and is never certified.")
 
     @property
     def public(self) -> bool:
         """Whether everybody may see the release."""
         return "*" in self.audience
 
+    @property
+    def law(self) -> Law | None:
+        """The law of the noise as stated, for the event's own unit and relation; None if there is none."""
+        if self.mu is self.rho is self.epsilon is None:
+            return None
+        return Law(self.mu, self.rho, self.epsilon, self.k, float(self.rate), int(self.count))
+
     def require_composable(self) -> None:
-        """Raise `CertificationError` for a certified event whose law the ledger cannot compose."""
-        if self.certified and self.mu is None:
+        """Raise `CertificationError` for a certified event that states no law, so that nothing can be composed."""
+        if self.certified and self.law is None:
             raise CertificationError(
-                f"event {self.release_id!r} of mechanism {self.mechanism!r} carries no mu, and only Gaussian events "
-                "can be composed; give mu, or mark it certified=False so that it counts as infinite."
+                f"event {self.release_id!r} of mechanism {self.mechanism!r} carries no mu, rho or epsilon, so there is "
+                "no law to compose; give one, or mark it certified=False so that it counts as infinite."
             )
 
-    def mu_squared(self, question: str) -> float | None:
+    def cost(self, question: str, rows_per_user: int | None = None) -> Law | float | None:
         """Cost for a question unit.
 
         Parameters
         ----------
-        question : {"row", "label", "features"}
+        question : {"row", "label", "features", "user"}
             What changes between the neighbours that are asked about.
+        rows_per_user : int, optional
+            For the question ``user``: the public largest number of rows of one person.
 
         Returns
         -------
-        float or None
-            0 if the release does not depend on the unit; the composed mu squared, under replacement of one unit
-            (``add_remove`` doubles mu); None if no finite cost is proved.
+        Law, 0.0 or None
+            0.0 if the release does not depend on the unit or its law costs nothing; the law of all applications
+            under replacement of one unit; None if no finite cost is proved. One person's m rows cost m mu, m epsilon
+            (pure, whatever k was) or m^2 rho, and nothing is proved if m is unknown; ``add_remove`` is such a group
+            of two. Where a rate below 1 gains nothing that is proved (groups, ``replace_one``), the law is charged
+            as if every record were included, which holds for any sampling that ignores the data.
+
+        Raises
+        ------
+        ValueError
+            If the question is unknown or ``rows_per_user`` is no whole number from 1.
         """
+        group = _group(question, rows_per_user)
         exposure = _exposure(self, question)
         if exposure == 0:
             return 0.0
-        if exposure == math.inf or not self.certified or self.mu is None:
+        if exposure == math.inf or not self.certified:
             return None
-        factor = 4 if self.relation == "add_remove" else 1
-        return factor * self.count * self.mu * self.mu
+        law = self.law
+        if law is None or (question == "user" and self.unit != "user" and group is None):
+            return None
+        size = 2 if self.relation == "add_remove" else 1
+        if question == "user" and self.unit != "user":
+            size *= group or 1
+        if size > 1:
+            # What lies outside the law has no group rule.
+            return None if self.delta_numeric else law.grouped(size)
+        if law.rate < 1 and self.relation == "replace_one":
+            law = law.grouped(1)
+        return 0.0 if law.free and not self.delta_numeric else law
 
     def to_row(self) -> dict[str, Any]:
         """Flat row of plain values (strings, numbers, None): fit for JSON and CSV."""
@@ -180,10 +208,12 @@ class Event:
     def from_row(cls, row: Mapping[str, Any]) -> "Event":
         """Inverse of `to_row`; also takes the strings of a CSV file and ignores columns that are not its own."""
         values = {field.name: row[field.name] for field in fields(cls)}
-        for name in ("mu", "sensitivity", "epsilon_claimed"):
+        for name in ("mu", "rho", "epsilon", "epsilon_distance", "sensitivity", "epsilon_claimed", "k"):
             values[name] = None if values[name] in (None, "") else float(values[name])
         for name in ("depends_on", "audience", "data_dependent_parameters"):
             values[name] = tuple(filter(None, values[name].split(JOIN)))
+        values["k"] = None if values["k"] is None else int(values["k"])
+        values |= {name: float(values[name]) for name in ("rate", "delta_numeric")}
         return cls(**{**values, "count": int(values["count"]), "certified": str(values["certified"]) == "True"})
 
 
@@ -208,16 +238,24 @@ def _exposure(event: Event, question: str) -> float:
     A release about whole rows covers any part of a row. A release about one field costs nothing for the other
     field if it does not read it, and proves nothing about it if it does.
     """
-    if question not in QUESTIONS:
-        raise ValueError(f"unit={question!r} of a question is unknown; use one of {QUESTIONS}.")
     if event.mechanism == "none":
         units = set(event.unit.split(JOIN))
-        return math.inf if question == "row" or units & {question, "row", "user"} else 0
+        return math.inf if question in ("row", "user") or units & {question, "row", "user"} else 0
     if event.unit in ("row", "user", question):
         return 1
-    if question == "row":
+    if question in ("row", "user"):
         return 1 if event.depends_on == {event.unit} else math.inf
     return math.inf if question in event.depends_on else 0
+
+
+def _group(question: str, rows_per_user: int | None) -> int | None:
+    if question not in QUESTIONS:
+        raise ValueError(f"unit={question!r} of a question is unknown; use one of {QUESTIONS}.")
+    if rows_per_user is None:
+        return None
+    if rows_per_user != int(rows_per_user) or rows_per_user < 1:
+        raise ValueError(f"rows_per_user={rows_per_user!r} must be a whole number from 1, public.")
+    return int(rows_per_user)
 
 
 def _names(argument: str, value) -> tuple[str, ...]:

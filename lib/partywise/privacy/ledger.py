@@ -2,79 +2,30 @@
 
 A view is a set of colluding parties. Its total counts the rows it may see and does not own:
 
-1. the table of units turns each row into 0, a mu, or "nothing proved";
-2. rows of one stratum and the rows of ``"*"`` add (mu squared); the largest stratum counts, because strata are
-   public and disjoint;
-3. one row without a proof makes ``epsilon_certified`` infinite; the proved part is shown beside it;
-4. otherwise epsilon(mu, delta) is the exact Gaussian curve, with no loss from composition.
+1. the table of units turns each row into 0, a law, or "nothing proved";
+2. the laws of one stratum and of ``"*"`` compose; the largest stratum counts, because strata are public and disjoint;
+3. what the laws do not cover (``delta_numeric``) is taken off delta;
+4. one row without a proof makes ``epsilon_certified`` infinite; the proved part is shown beside it.
+
+Gaussian rows compose without any loss, and so do finite laws beside them: see `accounting`.
 """
 
-import functools
 import hashlib
 import json
-import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from partywise.errors import CertificationError
-from partywise.privacy.calibration import gaussian_epsilon, rho_from_mu, simple_zcdp_epsilon
+from partywise.files import replacing
 from partywise.privacy.event import Event, clear_event
+from partywise.privacy.law import Law
+from partywise.privacy.total import Total, ViewSum, default_views, sum_view, total_of, worst_view
 
 __all__ = ["Event", "Ledger", "Total", "clear_event", "default_views"]
 
 GENESIS = "0" * 64
-
-
-@dataclass(frozen=True)
-class Total:
-    """What one view has learnt about one unit.
-
-    Parameters
-    ----------
-    epsilon_certified : float
-        Proved epsilon at ``delta``; inf if any row is unproved.
-    epsilon_certified_part : float
-        The same for the proved rows alone.
-    eps_simple : float
-        rho + 2 sqrt(rho log(1/delta)) with ``rho_total``, for comparison.
-    mu_total, rho_total : float
-        Composed parameters; inf with ``epsilon_certified``.
-    delta : float
-    n_releases : int
-        Rows that count.
-    certified : bool
-        Whether every row that counts is proved.
-    view_worst : str
-        Name of the view.
-    unit, relation : str
-        What changes between neighbours, and how.
-    trust_model, sampler : str
-        Of the rows that count, joined by ``;``; ``"none"`` if there is none.
-    """
-
-    epsilon_certified: float
-    epsilon_certified_part: float
-    eps_simple: float
-    mu_total: float
-    rho_total: float
-    delta: float
-    n_releases: int
-    certified: bool
-    view_worst: str
-    unit: str
-    relation: str
-    trust_model: str
-    sampler: str
-
-
-@dataclass(frozen=True)
-class _Sum:
-    """Composition of one view before it is turned into an epsilon."""
-
-    mu: float
-    certified: bool
-    counted: tuple[Event, ...]
 
 
 class Ledger:
@@ -142,17 +93,20 @@ class Ledger:
         position = self._position.get(release_id)
         return position is not None and self._rows[position].certified
 
-    def total(self, view: Iterable[str], unit: str, delta: float) -> Total:
+    def total(self, view: Iterable[str], unit: str, delta: float, *, rows_per_user: int | None = None) -> Total:
         """Cost of the releases for one view.
 
         Parameters
         ----------
         view : iterable of str
             Colluding parties; empty for the public, who see what is published. One name may be given as a string.
-        unit : {"row", "label", "features"}
+        unit : {"row", "label", "features", "user"}
             What changes between neighbours.
         delta : float
             In [0, 1).
+        rows_per_user : int, optional
+            For the unit ``user``: the public largest number of rows of one person; without it only rows whose own
+            unit is ``user`` are proved.
 
         Returns
         -------
@@ -165,41 +119,30 @@ class Ledger:
         """
         members = frozenset([view] if isinstance(view, str) else view)
         name = "+".join(sorted(members)) or "public"
-        return _total(name, self._sum(members, self._costs(unit)), unit, delta)
+        return total_of(name, self._sum(members, self._costs(unit, rows_per_user)), unit, delta)
 
-    def worst_total(self, parties: Sequence[str], unit: str, delta: float) -> Total:
+    def worst_total(
+        self, parties: Sequence[str], unit: str, delta: float, *, rows_per_user: int | None = None
+    ) -> Total:
         """The most expensive of the `default_views` of the parties; the first of equals.
 
         Parameters
         ----------
         parties : sequence of str
             Names of all parties, a server included.
-        unit, delta
+        unit, delta, rows_per_user
             As in `total`.
         """
-        costs = self._costs(unit)
+        costs = self._costs(unit, rows_per_user)
         sums = {name: self._sum(view, costs) for name, view in default_views(parties).items()}
-        worst = max(sums, key=lambda name: (not sums[name].certified, sums[name].mu))
-        return _total(worst, sums[worst], unit, delta)
+        worst = worst_view(sums, delta)
+        return total_of(worst, sums[worst], unit, delta)
 
-    def _costs(self, unit: str) -> list[float | None]:
-        return [event.mu_squared(unit) for event in self._rows]
+    def _costs(self, unit: str, rows_per_user: int | None) -> list[Law | float | None]:
+        return [event.cost(unit, rows_per_user) for event in self._rows]
 
-    def _sum(self, view: frozenset[str], costs: list[float | None]) -> _Sum:
-        strata: dict[str, list[float]] = {}
-        counted, certified = [], True
-        for position in self._seen(view):
-            cost, event = costs[position], self._rows[position]
-            if cost == 0:
-                continue
-            counted.append(event)
-            if cost is None:
-                certified = False
-            else:
-                strata.setdefault(event.stratum, []).append(cost)
-        everywhere = math.fsum(strata.pop("*", ()))
-        largest = max((math.fsum(values) for values in strata.values()), default=0.0)
-        return _Sum(math.sqrt(everywhere + largest), certified, tuple(counted))
+    def _sum(self, view: frozenset[str], costs: list[Law | float | None]) -> ViewSum:
+        return sum_view((self._rows[position], costs[position]) for position in self._seen(view))
 
     def _seen(self, view: frozenset[str]) -> list[int]:
         """Positions a view sees and does not own, with the releases their parameters came from."""
@@ -225,8 +168,7 @@ class Ledger:
         """SHA-256 of the whole chain; it changes if a row is removed, altered or moved."""
         for event in self._rows[len(self._hashes) :]:
             previous = self._hashes[-1] if self._hashes else GENESIS
-            body = json.dumps(event.to_row(), sort_keys=True, separators=(",", ":"))
-            self._hashes.append(hashlib.sha256((previous + body).encode()).hexdigest())
+            self._hashes.append(hashlib.sha256((previous + _line(event.to_row())).encode()).hexdigest())
         return self._hashes[-1] if self._hashes else GENESIS
 
     def to_rows(self) -> list[dict[str, Any]]:
@@ -263,38 +205,43 @@ class Ledger:
                 "moved, added or removed."
             )
 
+    def write(self, path: Path | str) -> str:
+        """Write the rows as JSON lines, each with its links of the hash chain, and return the digest.
 
-def default_views(parties: Sequence[str]) -> dict[str, frozenset[str]]:
-    """Adversaries that are always asked about: each party, all but one for each owner, the public."""
-    names = tuple(parties)
-    if len(set(names)) != len(names):
-        raise ValueError(f"parties={names} repeats a name.")
-    views = {name: frozenset([name]) for name in names}
-    if len(names) > 2:
-        views |= {f"all but {name}": frozenset(names) - {name} for name in names}
-    return views | {"public": frozenset()}
+        Note the digest elsewhere: rows cut off at the end of the file are seen by nothing else.
+        """
+        with replacing(path) as temporary:
+            temporary.write_text("".join(_line(row) + "\n" for row in self.to_rows()), encoding="utf-8")
+        return self.digest
+
+    @classmethod
+    def read(cls, path: Path | str, digest: str | None = None) -> "Ledger":
+        """Read what `write` wrote.
+
+        Parameters
+        ----------
+        path : Path or str
+        digest : str, optional
+            What `write` returned.
+
+        Raises
+        ------
+        CertificationError
+            If a row was altered, moved, added or removed; at the end of the file only if ``digest`` is given.
+        """
+        lines = Path(path).read_text(encoding="utf-8").splitlines()
+        try:
+            ledger = cls.from_rows(map(json.loads, lines))
+        except CertificationError:
+            raise
+        except (KeyError, TypeError, ValueError) as error:
+            raise CertificationError(f"{path} holds a row that no ledger wrote ({error}): it was altered.") from error
+        if [_line(row) for row in ledger.to_rows()] != lines:
+            raise CertificationError(f"{path} differs from the ledger that its rows make: it was altered.")
+        if digest is not None:
+            ledger.verify(digest)
+        return ledger
 
 
-@functools.lru_cache(maxsize=65536)
-def _epsilons(mu: float, delta: float) -> tuple[float, float]:
-    return float(gaussian_epsilon(mu, delta)), float(simple_zcdp_epsilon(rho_from_mu(mu), delta))
-
-
-def _total(name: str, found: _Sum, unit: str, delta: float) -> Total:
-    part, simple = _epsilons(found.mu, delta)
-    proved = found.certified
-    return Total(
-        epsilon_certified=part if proved else math.inf,
-        epsilon_certified_part=part,
-        eps_simple=simple if proved else math.inf,
-        mu_total=found.mu if proved else math.inf,
-        rho_total=found.mu**2 / 2 if proved else math.inf,
-        delta=float(delta),
-        n_releases=len(found.counted),
-        certified=proved,
-        view_worst=name,
-        unit=unit,
-        relation="label_flip" if unit == "label" else "replace_one",
-        trust_model=";".join(sorted({event.trust_model for event in found.counted})) or "none",
-        sampler=";".join(sorted({event.sampler for event in found.counted})) or "none",
-    )
+def _line(row: Mapping[str, Any]) -> str:
+    return json.dumps(row, sort_keys=True, separators=(",", ":"))

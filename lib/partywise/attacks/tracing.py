@@ -1,0 +1,239 @@
+"""Tracing (membership) attack on a discriminant direction: seed 001, Example 1 and its Figure 1.
+
+Descriptive only. An area under the curve near one half proves nothing: it says that this attack fails on these data,
+not that another would. It bounds no epsilon, and nothing here enters the ledger.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+__all__ = [
+    "Trace",
+    "direction_of_slices",
+    "discriminant_direction",
+    "roc_curve",
+    "signed_records",
+    "trace_split",
+    "tracing_auc",
+    "tracing_scores",
+    "whiten",
+]
+
+
+@dataclass(frozen=True)
+class Trace:
+    """Scores of one random split.
+
+    Parameters
+    ----------
+    members : ndarray of shape (m,)
+        Scores of the records that the direction was computed from ("in").
+    nonmembers : ndarray of shape (m,)
+        Scores of as many records that it was not computed from ("out").
+    """
+
+    members: np.ndarray
+    nonmembers: np.ndarray
+
+
+def signed_records(X, y) -> np.ndarray:
+    """Records times +1 where the label is 1 and -1 where it is 0, shape (n, p).
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, p)
+        Features, whitened for the discriminant reading.
+    y : ndarray of shape (n,)
+        Labels 0 or 1.
+
+    Raises
+    ------
+    ValueError
+        If the shapes disagree or a label is neither 0 nor 1.
+    """
+    features, labels = np.asarray(X, dtype=float), np.asarray(y)
+    if features.ndim != 2 or labels.shape != features.shape[:1]:
+        raise ValueError(f"X of shape {features.shape} and y of shape {labels.shape}: give (n, p) and (n,).")
+    if not np.all((labels == 0) | (labels == 1)):
+        raise ValueError("y must hold labels 0 and 1; code the two classes so.")
+    return features * np.where(labels == 1, 1.0, -1.0)[:, None]
+
+
+def discriminant_direction(X, y) -> np.ndarray:
+    """Mean of the signed records, shape (p,): the discriminant direction of white features (seed 001, Example 1)."""
+    return signed_records(X, y).mean(axis=0)
+
+
+def direction_of_slices(slice_means) -> np.ndarray:
+    """The same direction from the two slice means of seed 001, section 3.1, raw or released: second minus first.
+
+    Parameters
+    ----------
+    slice_means : ndarray of shape (2, p)
+        (1/n) sum of x 1(y = h) for h = 0, 1. Independent noise of one variance on both doubles it in the difference.
+
+    Returns
+    -------
+    ndarray of shape (p,)
+
+    Raises
+    ------
+    ValueError
+        If there are not two rows.
+    """
+    means = np.asarray(slice_means, dtype=float)
+    if means.ndim != 2 or len(means) != 2:
+        raise ValueError(f"slice_means of shape {means.shape}: a discriminant direction needs two slices, (2, p).")
+    return means[1] - means[0]
+
+
+def whiten(X) -> np.ndarray:
+    """Features with sample mean 0 and sample covariance I, as the source prepares them.
+
+    The means and the covariance are those of the data themselves: no release is computed from such features with a
+    guarantee.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, p)
+
+    Returns
+    -------
+    ndarray of shape (n, p)
+        Determined up to a rotation, which changes no score of ``tracing_scores``.
+
+    Raises
+    ------
+    ValueError
+        If the sample covariance is singular.
+    """
+    centred = np.asarray(X, dtype=float) - np.mean(X, axis=0)
+    left, values, _ = np.linalg.svd(centred / _spread(centred), full_matrices=False)
+    if len(values) < centred.shape[1] or values[-1] <= 1e-10 * values[0]:
+        raise ValueError("the sample covariance of X is singular; drop constant and linearly dependent columns.")
+    return left * np.sqrt(len(centred) - 1)
+
+
+def tracing_scores(X, y, direction, reference=0.0) -> np.ndarray:
+    """Score of each record: <x c - reference, direction>, c = +1 or -1 by label (seed 001, Example 1).
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, p)
+    y : ndarray of shape (n,)
+        Labels 0 or 1.
+    direction : ndarray of shape (p,)
+        The published direction, raw or noised.
+    reference : ndarray of shape (p,) or float
+        Stands for the unknown true direction. It moves all scores of one direction alike, so within one split no
+        threshold, curve or area depends on it.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+    """
+    return (signed_records(X, y) - reference) @ np.asarray(direction, dtype=float)
+
+
+def trace_split(
+    X, y, rng: np.random.Generator, estimate: Callable = discriminant_direction, size: int | None = None
+) -> Trace:
+    """Split the records at random as the source does, publish a direction of one half, and score both halves.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, p)
+    y : ndarray of shape (n,)
+        Labels 0 or 1.
+    rng : numpy.random.Generator
+        Draws the reference record and the two halves.
+    estimate : callable
+        (X, y) of the members to a direction of shape (p,); for a private direction, one that applies a mechanism.
+    size : int, optional
+        Records in each half; by default half of those left when one record is set aside as reference.
+
+    Returns
+    -------
+    Trace
+
+    Raises
+    ------
+    ValueError
+        If ``size`` is below 1 or the two halves and the reference need more records than there are.
+    """
+    features, labels = np.asarray(X, dtype=float), np.asarray(y)
+    half = (len(features) - 1) // 2 if size is None else int(size)
+    if half < 1 or 2 * half + 1 > len(features):
+        raise ValueError(f"size={half}: two halves and one reference record do not fit into {len(features)} records.")
+    order = rng.permutation(len(features))
+    inside, outside = order[1 : half + 1], order[half + 1 : 2 * half + 1]
+    reference = signed_records(features[order[:1]], labels[order[:1]])[0]
+    direction = estimate(features[inside], labels[inside])
+    return Trace(*(tracing_scores(features[s], labels[s], direction, reference) for s in (inside, outside)))
+
+
+def tracing_auc(members, nonmembers) -> float:
+    """Area under the curve: the probability that a member scores above a non-member, ties counting one half.
+
+    Parameters
+    ----------
+    members, nonmembers : ndarray of shapes (a,) and (b,)
+        Scores; larger means "in".
+
+    Returns
+    -------
+    float
+        In [0, 1]; one half is a guess. A description of one attack, no bound on anything.
+
+    Raises
+    ------
+    ValueError
+        If one of them is empty, is no vector or holds a score that is not finite.
+    """
+    inside, outside = _scores(members, nonmembers)
+    ordered = np.sort(outside)
+    below = np.searchsorted(ordered, inside, side="left") + np.searchsorted(ordered, inside, side="right")
+    return float(below.sum() / (2 * len(inside) * len(outside)))
+
+
+def roc_curve(members, nonmembers) -> tuple[np.ndarray, np.ndarray]:
+    """False and true positive rates of the rule "in above a threshold", for falling thresholds.
+
+    Parameters
+    ----------
+    members, nonmembers : ndarray of shapes (a,) and (b,)
+        Scores; larger means "in".
+
+    Returns
+    -------
+    fpr, tpr : ndarray of shape (t + 1,)
+        From (0, 0) to (1, 1), one point per distinct score; the trapezium rule gives ``tracing_auc``.
+
+    Raises
+    ------
+    ValueError
+        As ``tracing_auc``.
+    """
+    inside, outside = _scores(members, nonmembers)
+    thresholds = np.unique(np.concatenate([inside, outside]))[::-1]
+    rates = []
+    for scores in (outside, inside):
+        reached = len(scores) - np.searchsorted(np.sort(scores), thresholds, side="left")
+        rates.append(np.concatenate([[0.0], reached / len(scores)]))
+    return rates[0], rates[1]
+
+
+def _spread(centred: np.ndarray) -> np.ndarray:
+    spread = np.std(centred, axis=0)
+    return np.where(spread > 0, spread, 1.0)
+
+
+def _scores(members, nonmembers) -> tuple[np.ndarray, np.ndarray]:
+    inside, outside = (np.asarray(scores, dtype=float) for scores in (members, nonmembers))
+    if inside.ndim != 1 or outside.ndim != 1 or not len(inside) or not len(outside):
+        raise ValueError(f"scores of shapes {inside.shape} and {outside.shape}: give two vectors with an entry each.")
+    if not np.all(np.isfinite(inside)) or not np.all(np.isfinite(outside)):
+        raise ValueError("scores are not all finite; an attack must score every record with a number.")
+    return inside, outside

@@ -1,0 +1,136 @@
+"""Exact audit of a finite mechanism: its transition matrix is its law, so nothing is estimated."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+__all__ = ["ExactAudit", "audit_exact"]
+
+# A row may miss the sum of one by its rounding errors, not by more.
+ROW_SUM_TOLERANCE = 1e-9
+# Log-ratios held in memory at a time.
+CHUNK = 4_000_000
+
+
+@dataclass(frozen=True)
+class ExactAudit:
+    """The exact privacy loss of a finite mechanism, and where it is attained.
+
+    Parameters
+    ----------
+    epsilon : float
+        Largest log-ratio of two rows; ``inf`` where an output is possible for one input of a pair only.
+    pair : tuple of int
+        The two inputs (rows); the first has the larger probability.
+    output : int
+        The output (column).
+    kind : {"exact"}
+    confidence : float
+        1: no draws, hence no error of sampling.
+    n : int
+        0 draws.
+    at_sample_limit : bool
+        False.
+    """
+
+    epsilon: float
+    pair: tuple[int, int]
+    output: int
+    kind: str = "exact"
+    confidence: float = 1.0
+    n: int = 0
+    at_sample_limit: bool = False
+
+
+def audit_exact(matrix, *, neighbours=None) -> ExactAudit:
+    """Exact epsilon (delta = 0) of a mechanism with finitely many inputs and outputs.
+
+    Parameters
+    ----------
+    matrix : ndarray of shape (inputs, outputs)
+        ``matrix[x, v]`` is the probability of output v for input x; one that has underflowed to 0 counts as 0.
+    neighbours : ndarray of bool of shape (inputs, inputs), or sequence of pairs of int, optional
+        Pairs of inputs that the guarantee is about, each taken in both orders. By default all pairs (a local law).
+
+    Returns
+    -------
+    ExactAudit
+        Zero over zero is ignored, a positive probability over zero is infinite.
+
+    Raises
+    ------
+    ValueError
+        If the matrix is no law (a row does not sum to 1 within 1e-9, a negative or non-finite entry), has fewer than
+        two rows, or ``neighbours`` names no pair of two different inputs.
+    """
+    law = _law(matrix)
+    with np.errstate(divide="ignore"):
+        logs = np.log(law)
+    if neighbours is None:
+        return _all_pairs(logs)
+    return _given_pairs(logs, _pairs(neighbours, len(law)))
+
+
+def _law(matrix) -> np.ndarray:
+    law = np.asarray(matrix, dtype=float)
+    if law.ndim != 2 or len(law) < 2 or law.shape[1] < 1:
+        raise ValueError(
+            f"matrix of shape {law.shape}: give one row per input, at least two, and one column per output."
+        )
+    if not np.all(np.isfinite(law)) or np.any(law < 0):
+        raise ValueError("matrix is no law: its entries must be finite probabilities, none of them negative.")
+    sums = law.sum(axis=1)
+    wrong = np.flatnonzero(np.abs(sums - 1) > ROW_SUM_TOLERANCE)
+    if len(wrong):
+        shown = ", ".join(f"row {row}: {sums[row]:.6g}" for row in wrong[:5])
+        raise ValueError(
+            f"matrix is no law: {len(wrong)} of {len(law)} row sums differ from 1 ({shown}, "
+            f"range {sums.min():.6g} to {sums.max():.6g}); normalise each row over all outputs."
+        )
+    return law
+
+
+def _pairs(neighbours, inputs: int) -> np.ndarray:
+    given = np.asarray(neighbours)
+    if given.dtype == bool:
+        if given.shape != (inputs, inputs):
+            raise ValueError(f"neighbours of shape {given.shape}: a boolean matrix must be {inputs} by {inputs}.")
+        given = np.argwhere(given)
+    if given.size == 0 or given.ndim != 2 or given.shape[1] != 2 or not np.issubdtype(given.dtype, np.integer):
+        raise ValueError("neighbours names no pairs; give a boolean matrix or a list of pairs of row numbers.")
+    if given.min() < 0 or given.max() >= inputs:
+        raise ValueError(f"neighbours names rows {given.min()}..{given.max()}; the matrix has rows 0..{inputs - 1}.")
+    given = np.unique(np.sort(given[given[:, 0] != given[:, 1]], axis=1), axis=0)
+    if len(given) == 0:
+        raise ValueError("neighbours names only inputs paired with themselves; an input is no neighbour of itself.")
+    return given
+
+
+def _all_pairs(logs: np.ndarray) -> ExactAudit:
+    """Over all pairs the worst ratio of an output is that of its largest and its smallest probability."""
+    high, low = logs.argmax(axis=0), logs.argmin(axis=0)
+    columns = np.arange(logs.shape[1])
+    losses = _difference(logs[high, columns], logs[low, columns])
+    output = int(losses.argmax())
+    return ExactAudit(float(losses[output]), (int(high[output]), int(low[output])), output)
+
+
+def _given_pairs(logs: np.ndarray, pairs: np.ndarray) -> ExactAudit:
+    best = ExactAudit(-1.0, (0, 0), 0)
+    step = max(CHUNK // logs.shape[1], 1)
+    for start in range(0, len(pairs), step):
+        first, second = pairs[start : start + step].T
+        losses = _difference(logs[first], logs[second])
+        row, output = np.unravel_index(np.abs(losses).argmax(), losses.shape)
+        loss = float(losses[row, output])
+        if abs(loss) > best.epsilon:
+            pair = (int(first[row]), int(second[row]))
+            best = ExactAudit(abs(loss), pair if loss >= 0 else pair[::-1], int(output))
+    return best
+
+
+def _difference(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """Log-ratios; an output that neither input gives says nothing about them."""
+    with np.errstate(invalid="ignore"):
+        difference = first - second
+    return np.where(np.isnan(difference), 0.0, difference)

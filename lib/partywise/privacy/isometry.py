@@ -1,0 +1,25 @@
+"""Symmetric matrices as vectors of the same length: the diagonal, then sqrt(2) times the upper triangle.
+
+The l2 norm of the vector is the Frobenius norm of the matrix. Independent noise on the vector therefore meets a
+Frobenius sensitivity exactly, and gives off-diagonal entries half the variance of the diagonal.
+"""
+
+import numpy as np
+
+__all__ = ["to_matrix", "to_vector"]
+
+
+def to_vector(matrix: np.ndarray) -> np.ndarray:
+    """Isometric vector of a symmetric matrix of shape (q, q); shape (q (q + 1) / 2,)."""
+    upper = np.triu_indices(len(matrix), 1)
+    return np.concatenate([np.diagonal(matrix), np.sqrt(2) * matrix[upper]])
+
+
+def to_matrix(vector: np.ndarray, size: int) -> np.ndarray:
+    """Inverse of `to_vector`: the symmetric matrix of shape (size, size)."""
+    matrix = np.zeros((size, size))
+    upper = np.triu_indices(size, 1)
+    matrix[upper] = vector[size:] / np.sqrt(2)
+    matrix += matrix.T
+    matrix[np.diag_indices(size)] = vector[:size]
+    return matrix

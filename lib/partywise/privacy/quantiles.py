@@ -1,0 +1,175 @@
+"""Private quantiles: by the exponential mechanism on a public interval, or by noisy counts on a public grid."""
+
+import math
+from dataclasses import dataclass, replace
+from typing import Unpack
+
+import numpy as np
+
+from partywise.privacy.calibration import mu_from_rho
+from partywise.privacy.certificates import Bounded
+from partywise.privacy.gaussian import Gaussian
+from partywise.privacy.release import (
+    UNNAMED,
+    Release,
+    Terms,
+    certificate_of,
+    digest_of,
+    generator,
+    pure_law,
+    released,
+)
+from partywise.privacy.sensitivity import count_at_most
+
+__all__ = ["PrivateQuantile", "QuantileRadius"]
+
+
+@dataclass(frozen=True)
+class PrivateQuantile:
+    """A quantile by the exponential mechanism on a public interval.
+
+    A number t of [lo, hi] has density proportional to ``exp(epsilon score(t) / 2)`` with score
+    ``-|#{x <= t} - q n|`` for entries clipped to [lo, hi].
+
+    Parameters
+    ----------
+    epsilon : float
+        Pure-DP parameter, positive and finite.
+    q : float
+        Wanted share of entries up to the quantile, in [0, 1].
+    lo, hi : float
+        Public, ``lo < hi``, both finite.
+
+    Notes
+    -----
+    Formal guarantee: replacing one entry moves the score of every t by at most 1, so pure epsilon-DP; c entries of
+    one unit cost ``c epsilon``, and p quantiles are p releases. The sampler draws an interval between neighbouring
+    entries by its logarithmic weight and a uniform number in it. Source: Smith (2011), algorithm 2.
+    """
+
+    epsilon: float
+    q: float
+    lo: float
+    hi: float
+
+    def __post_init__(self) -> None:
+        if not 0 < self.epsilon < math.inf:
+            raise ValueError(f"epsilon={self.epsilon!r} of a private quantile must be positive and finite.")
+        if not 0 <= self.q <= 1:
+            raise ValueError(f"q={self.q!r} of a private quantile must lie in [0, 1].")
+        if not -math.inf < self.lo < self.hi < math.inf:
+            raise ValueError(f"lo={self.lo!r}, hi={self.hi!r} of a private quantile must be finite with lo < hi.")
+
+    def __call__(
+        self, bounded: Bounded, rng: np.random.Generator, *, owner: str = UNNAMED, **terms: Unpack[Terms]
+    ) -> Release:
+        """Release a number (float) of [lo, hi].
+
+        Parameters
+        ----------
+        bounded : Bounded
+            Values of any shape, norm ``"hamming"`` (see `entries`).
+        rng : numpy.random.Generator
+            Consumed by two uniform draws.
+        owner, **terms
+            As in `Gaussian.__call__`.
+
+        Raises
+        ------
+        CertificationError
+            If the certificate is not in the norm ``"hamming"``, or the number of records is private.
+        """
+        law = pure_law(self.epsilon, certificate_of(bounded, ("hamming",)))
+        numbers, (points, shares) = generator(rng, "PrivateQuantile"), self.law(bounded.value)
+
+        def draw() -> float:
+            which, where = numbers.random(2)
+            total = np.cumsum(shares)
+            i = int(np.searchsorted(total[:-1], which * total[-1], side="right"))
+            return float(min(points[i] + where * (points[i + 1] - points[i]), points[i + 1]))
+
+        return released(bounded, law, "private_quantile", draw, owner, terms)
+
+    def law(self, values) -> tuple[np.ndarray, np.ndarray]:
+        """The exact law for given values: uniform pieces between points.
+
+        Returns
+        -------
+        points : ndarray of shape (n + 2,)
+            ``lo``, the sorted clipped values, ``hi``.
+        shares : ndarray of shape (n + 1,)
+            Probability of each piece; 0 for a piece of no length.
+        """
+        values = np.sort(np.clip(np.ravel(np.asarray(values, dtype=float)), self.lo, self.hi))
+        points = np.concatenate(([self.lo], values, [self.hi]))
+        # Between points i and i + 1 exactly i values are at most t.
+        score = -np.abs(np.arange(len(points) - 1) - self.q * len(values))
+        with np.errstate(divide="ignore"):
+            logs = np.log(np.diff(points)) + self.epsilon / 2 * score
+        shares = np.exp(logs - logs.max())
+        return points, shares / shares.sum()
+
+
+@dataclass(frozen=True)
+class QuantileRadius:
+    """Clipping radius at a quantile of norms, by binary search with noisy counts on a public grid.
+
+    The grid is ``smallest 2^(k/8)``, k = 0..63: with the default ``smallest=1`` radii from 1 to 234. Each of the six
+    steps counts the records up to the middle of what is left and keeps the half that the noisy count points to.
+
+    Parameters
+    ----------
+    rho : float
+        Total charge; each count has noise sd ``sqrt(6 / (2 rho))``.
+    share : float
+        Wanted share of records up to the radius, in (0, 1).
+    smallest : float
+        Smallest radius of the grid, positive and public.
+
+    Notes
+    -----
+    Formal guarantee: six adaptively chosen counts of sensitivity 1 compose to one Gaussian release of
+    mu = sqrt(2 rho). With few records or little ``rho`` the radius is often too large, rarely too small.
+    """
+
+    rho: float
+    share: float = 0.95
+    smallest: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not 0 < self.rho < math.inf:
+            raise ValueError(f"rho={self.rho!r} of a private radius must be positive and finite.")
+        if not 0 < self.share < 1:
+            raise ValueError(f"share={self.share!r} of a private radius must lie strictly between 0 and 1.")
+        if not 0 < self.smallest < math.inf:
+            raise ValueError(f"smallest={self.smallest!r} radius of the grid must be positive and finite.")
+
+    @property
+    def grid(self) -> np.ndarray:
+        """The 64 public radii."""
+        return self.smallest * 2.0 ** (np.arange(64) / 8)
+
+    def __call__(self, norms, rng: np.random.Generator, *, owner: str = UNNAMED, **terms: Unpack[Terms]) -> Release:
+        """Release a radius (float, one of `grid`) for norms of shape (n,); unit ``features``, ``replace_one``."""
+        norms, grid, rng = np.asarray(norms, dtype=float), self.grid, generator(rng, "QuantileRadius")
+        steps = (len(grid) - 1).bit_length()
+        count, digests = Gaussian(sigma=math.sqrt(steps / (2 * self.rho))), []
+
+        def search() -> float:
+            low, high = 0, len(grid) - 1
+            for _ in range(steps):
+                middle = (low + high) // 2
+                noisy = count(count_at_most(norms, grid[middle]), rng, owner=owner)
+                digests.append(noisy.event.noise_digest)
+                if noisy.value >= self.share * len(norms):
+                    high = middle
+                else:
+                    low = middle + 1
+            return float(grid[high])
+
+        # Every count has the same certificate, so any of them stands for the six.
+        law, first = {"mu": mu_from_rho(self.rho)}, count_at_most(norms, grid[0])
+        release = released(first, law, "quantile_radius", search, owner, terms)
+        digest = digest_of(np.array(digests))
+        given = terms.get("release_id", f"quantile_radius-{digest}")
+        return Release(release.value, replace(release.event, noise_digest=digest, release_id=given))

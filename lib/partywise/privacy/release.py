@@ -1,0 +1,209 @@
+"""What leaves a mechanism: a value and the event it cost, charged to a budget before any noise is drawn."""
+
+import hashlib
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, TypedDict
+
+import numpy as np
+
+from partywise.errors import CertificationError
+from partywise.privacy.certificates import Bounded, SensitivityCertificate
+from partywise.privacy.event import Event
+
+if TYPE_CHECKING:
+    from partywise.privacy.accounting import PrivacyFilter
+
+__all__ = ["UNNAMED", "Release", "Terms", "certificate_of", "digest_of", "generator", "pure_law", "ratio", "released"]
+
+# No view owns a release of this owner, so every view is charged for it.
+UNNAMED = "unnamed"
+
+
+@dataclass(frozen=True, eq=False)
+class Release:
+    """A value that was paid for: it may be sent, post-processed and sent again at no further cost.
+
+    Parameters
+    ----------
+    value : float or ndarray
+        Stored read-only.
+    event : Event
+        What it cost.
+    """
+
+    value: Any
+    event: Event
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.event, Event):
+            raise TypeError(f"event={self.event!r} must be an Event; a release comes from a mechanism.")
+        if isinstance(self.value, np.ndarray):
+            self.value.flags.writeable = False
+
+    def post_process(self, function: Callable[[Any], Any]) -> "Release":
+        """The same release seen through a function that reads no other private data; same event, no further cost."""
+        return Release(function(self.value), self.event)
+
+
+class Terms(TypedDict, total=False):
+    """What is stated about a release besides its noise; keywords of every mechanism.
+
+    release_id : str
+        Its name; by default derived from the released value.
+    audience : "*" or tuple of str
+        Who may see it; by default everybody.
+    data_dependent_parameters : tuple of str or Release
+        The releases (or their ids) of parameters taken from private data. The ledger charges them, and counts the
+        release as infinite if one of them has no proved row.
+    epsilon_claimed : float
+        By the source's formula.
+    trust_model : str
+        "local" by default.
+    budget : PrivacyFilter
+        What the release is charged to. If it does not fit, `BudgetExceeded` is raised and no noise is drawn.
+    """
+
+    release_id: str
+    audience: str | tuple[str, ...]
+    data_dependent_parameters: tuple["str | Release", ...]
+    epsilon_claimed: float
+    trust_model: str
+    budget: "PrivacyFilter"
+
+
+def released(
+    bounded: Bounded,
+    law: Mapping[str, Any],
+    mechanism: str,
+    draw: Callable[[], Any],
+    owner: str,
+    terms: Terms,
+    sampler: str = "simulation",
+) -> Release:
+    """Charge a release, draw it, and name it by its value: the last step of every mechanism.
+
+    Parameters
+    ----------
+    bounded : Bounded
+        The statistic; its certificate gives unit, relation and sensitivity of the event.
+    law : mapping
+        The fields of `Event` that state the law: one of ``mu``, ``rho`` and ``epsilon``, and what goes with it.
+    mechanism : str
+        Name of the law of the noise.
+    draw : callable
+        Returns the released value; called once, after the budget agreed.
+    owner : str
+        Party whose data it is.
+    terms : Terms
+        What else is stated about the release.
+    sampler : {"simulation", "secure"}
+        Random source of ``draw``.
+
+    Returns
+    -------
+    Release
+
+    Raises
+    ------
+    BudgetExceeded
+        If ``terms`` name a budget that the release does not fit in; nothing was drawn.
+    TypeError
+        If ``data_dependent_parameters`` is a bare string.
+
+    Notes
+    -----
+    The event that is charged has no digest yet, and without a ``release_id`` no final name: a budget counts what
+    is about to be drawn, each time anew.
+    """
+    certificate = bounded.certificate
+    parents = terms.get("data_dependent_parameters", ())
+    if isinstance(parents, str):
+        raise TypeError(f"data_dependent_parameters={parents!r} must be a tuple of releases or release ids.")
+    event = Event(
+        release_id=terms.get("release_id", mechanism),
+        owner=owner,
+        mechanism=mechanism,
+        unit=certificate.unit,
+        depends_on=certificate.depends_on,
+        sensitivity=certificate.value,
+        norm=certificate.norm,
+        certificate=certificate.source,
+        relation=certificate.relation,
+        audience=_audience(terms.get("audience", "*")),
+        stratum=bounded.stratum,
+        trust_model=terms.get("trust_model", "local"),
+        sampler=sampler,
+        data_dependent_parameters=tuple(p.event.release_id if isinstance(p, Release) else p for p in parents),
+        epsilon_claimed=terms.get("epsilon_claimed"),
+        **law,
+    )
+    budget = terms.get("budget")
+    if budget is not None:
+        budget.spend(event)
+    value = draw()
+    digest = digest_of(value)
+    event = replace(event, noise_digest=digest, release_id=terms.get("release_id", f"{mechanism}-{digest}"))
+    return Release(value.item() if isinstance(value, np.ndarray | np.generic) and np.ndim(value) == 0 else value, event)
+
+
+def certificate_of(bounded: Bounded, norms: tuple[str, ...]) -> SensitivityCertificate:
+    """The certificate of what a mechanism was given; `CertificationError` if it has none in one of the norms."""
+    if not isinstance(bounded, Bounded):
+        raise CertificationError(
+            f"a mechanism takes a Bounded statistic, got {type(bounded).__name__}: without a sensitivity certificate "
+            "no noise level means anything."
+        )
+    if bounded.certificate.norm not in norms:
+        raise CertificationError(
+            f"the certificate bounds the norm {bounded.certificate.norm!r}; this mechanism needs one of {norms}."
+        )
+    return bounded.certificate
+
+
+def pure_law(epsilon: float, certificate: SensitivityCertificate, **fields: Any) -> dict[str, Any]:
+    """Law of a mechanism that treats every entry on its own: one application for each entry that a unit can move.
+
+    Raises
+    ------
+    CertificationError
+        If records may be added or removed: as many entries come out as went in, which tells their number.
+    """
+    if certificate.relation == "add_remove":
+        raise CertificationError(
+            "relation='add_remove' of the certificate: this mechanism returns one entry a record, so the number of "
+            "records is seen; certify the change under replace_one or label_flip."
+        )
+    if certificate.value == 0:
+        return {"epsilon": 0.0}
+    if math.isinf(certificate.value):
+        return {"epsilon": math.inf}
+    return {"epsilon": float(epsilon), "count": math.ceil(certificate.value), **fields}
+
+
+def generator(rng: np.random.Generator, mechanism: str) -> np.random.Generator:
+    """The simulation generator of a mechanism that has no secure sampler; `TypeError` on any other source."""
+    if not isinstance(rng, np.random.Generator):
+        raise TypeError(
+            f"rng={type(rng).__name__} of {mechanism}: it is drawn in floating point and has no secure sampler. Give "
+            "a numpy Generator to simulate it, or release by DiscreteGaussian or RandomizedResponse."
+        )
+    return rng
+
+
+def ratio(top: float, bottom: float) -> float:
+    """Sensitivity over noise: 0 if nothing can change, infinite without noise."""
+    if top == 0:
+        return 0.0
+    return math.inf if bottom == 0 else top / bottom
+
+
+def digest_of(value) -> str:
+    """Short hash of a released value: it tells a second draw of the noise from the same one."""
+    array = np.ascontiguousarray(value)
+    return hashlib.sha256(repr(array.shape).encode() + array.tobytes()).hexdigest()[:16]
+
+
+def _audience(value: str | tuple[str, ...]) -> tuple[str, ...]:
+    return ("*",) if value == "*" else value if isinstance(value, tuple) else (value,)

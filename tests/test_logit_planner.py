@@ -1,0 +1,175 @@
+"""Plans: what the noise certifies, the shape, the ridge, the choice of the law; and that no label can reach them."""
+
+import inspect
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from logit_data import logistic
+from partywise.label_private.baselines import label_noise_plan
+from partywise.label_private.batch import fit_many
+from partywise.label_private.evaluate import log_loss
+from partywise.label_private.noise import POWERS, certified_mu, gaussian_shapes, max_norm, reach, rr_covariance
+from partywise.label_private.objective import ridge_vector
+from partywise.label_private.planner import fixed_plan, plan_label_dp, predicted_excess
+from partywise.label_private.release import redraw_dot_products
+from partywise.label_private.trainers import penalised_optimum
+from partywise.privacy.calibration import gaussian_delta, gaussian_epsilon
+from partywise.randomness import stream
+
+EPSILONS = (0.03, 0.1, 0.3, 1.0, 4.0, 8.0)
+
+
+def squared_lengths(X: np.ndarray, covariance: np.ndarray) -> np.ndarray:
+    return np.einsum("ij,ij->i", X, np.linalg.solve(covariance, X.T).T)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    n=st.integers(1, 60),
+    k=st.integers(1, 8),
+    epsilon=st.sampled_from(EPSILONS),
+)
+def test_every_shape_reaches_exactly_the_wanted_mu(seed, n, k, epsilon):
+    rng = np.random.default_rng(seed)
+    X = rng.random((n, k)) * 10.0 ** rng.integers(-3, 3, k)
+    mu = certified_mu(epsilon, 1e-5)
+    shapes = gaussian_shapes(X, X.T @ X / n, mu)
+    assert {power for power, _ in shapes} == set(POWERS)
+    for _, covariance in shapes:
+        longest = squared_lengths(X, covariance).max() / (n * mu) ** 2
+        # Equality for some row; beyond it only the rounding of the test's own solve.
+        rounding = 1e-15 * np.linalg.cond(covariance)
+        assert abs(longest - 1) <= 1e-12 + rounding
+
+
+def test_a_planned_covariance_keeps_every_row_below_mu_to_1e_12():
+    X, _ = logistic(2000, 8)
+    for epsilon in EPSILONS:
+        plan = plan_label_dp(X, epsilon, 1e-5, law="gaussian")
+        share = squared_lengths(X, plan.covariance) / (len(X) * plan.mu) ** 2
+        assert share.max() <= 1 + 1e-12 and share.max() == pytest.approx(1, abs=1e-12)
+        assert reach(X, plan.covariance) == pytest.approx(plan.mu, rel=1e-12)
+
+
+@pytest.mark.parametrize("epsilon", EPSILONS)
+@pytest.mark.parametrize("delta", [1e-5, 1e-3])
+def test_the_certified_epsilon_is_the_target_and_never_above(epsilon, delta):
+    X, _ = logistic(500, 4)
+    for plan in (plan_label_dp(X, epsilon, delta), fixed_plan(X, epsilon, delta)):
+        assert plan.epsilon <= epsilon and plan.epsilon == pytest.approx(epsilon, abs=1e-9)
+        assert plan.certified and plan.epsilon_claimed == epsilon
+
+
+def test_shaping_and_planning_reduce_the_predicted_excess():
+    X, _ = logistic(2000, 8)
+    gram = X.T @ X / len(X)
+    plan = plan_label_dp(X, 0.3, 1e-5)
+    plain = fixed_plan(X, 0.3, 1e-5, ridge="fixed")
+    assert plan.power > 0
+    assert plan.predicted_excess < 0.8 * predicted_excess(gram, [plain.covariance], plain.ridge, 2.0)[0]
+
+
+def test_the_prediction_is_the_formula():
+    X, _ = logistic(300, 4)
+    gram, ridge, tau = X.T @ X / 300, ridge_vector(0.1, 4), 1.5
+    sigma = rr_covariance(gram, 300, 1.0)
+    inverse = np.linalg.inv(0.15 * gram + np.diag(ridge))
+    weights = inverse @ (0.15 * gram) @ inverse
+    expected = 0.5 * np.trace(weights @ sigma) + 0.5 * tau**2 * np.trace(np.diag(ridge) @ weights @ np.diag(ridge))
+    assert predicted_excess(gram, [sigma], ridge, tau)[0] == pytest.approx(expected, rel=1e-12)
+
+
+def test_the_ridge_never_falls_below_its_floor():
+    X, _ = logistic(500, 4)
+    for epsilon in (0.1, 8.0, math.inf):
+        assert plan_label_dp(X, epsilon, 1e-5, tau=3.0).ridge[1] >= 1 / (500 * 9) * (1 - 1e-12)
+    assert plan_label_dp(X, math.inf, 1e-5).ridge[1] == pytest.approx(1 / (500 * 4))
+
+
+def test_randomised_response_is_chosen_for_few_rows_and_the_gaussian_for_many():
+    """The predicted crossover for well-conditioned features: N* = k sigma_1^2 (e^eps - 1)^2 / e^eps."""
+    k, epsilon, delta = 6, 2.0, 1e-5
+    star = k / certified_mu(epsilon, delta) ** 2 * 4 * math.sinh(epsilon / 2) ** 2
+    assert plan_label_dp(logistic(int(star / 8), k)[0], epsilon, delta).law == "rr"
+    assert plan_label_dp(logistic(int(star * 8), k)[0], epsilon, delta).law == "gaussian"
+
+
+@pytest.mark.parametrize(("n", "epsilon"), [(100, 1.0), (100, 4.0), (4000, 0.3), (4000, 4.0), (600, 1.0)])
+def test_auto_takes_the_law_that_turns_out_better(n, epsilon):
+    X, y = logistic(n, 8, "train")
+    realised = {}
+    for law in ("gaussian", "rr"):
+        plan = plan_label_dp(X, epsilon, 1e-5, law=law)
+        thetas = fit_many(X, redraw_dot_products(X, y, plan, 60, stream(7, "auto", law)), plan)
+        realised[law] = np.mean([log_loss(X, y, theta) for theta in thetas])
+    assert plan_label_dp(X, epsilon, 1e-5).law == min(realised, key=realised.get)
+
+
+def test_the_prediction_is_close_to_what_happens():
+    X, y = logistic(20000, 6)
+    plan = plan_label_dp(X, 0.3, 1e-5)
+    thetas = fit_many(X, redraw_dot_products(X, y, plan, 200, stream(7, "excess")), plan)
+    best = log_loss(X, y, penalised_optimum(X, y))
+    found = np.mean([log_loss(X, y, theta) for theta in thetas]) - best
+    assert 0.5 < found / plan.predicted_excess < 2
+
+
+def test_a_plan_sees_no_label_and_is_deterministic():
+    for function in (plan_label_dp, fixed_plan, label_noise_plan):
+        assert not {"y", "label", "labels", "rng"} & set(inspect.signature(function).parameters)
+    X, _ = logistic(300, 5)
+    first, second = plan_label_dp(X, 1.0, 1e-5), plan_label_dp(X.copy(), 1.0, 1e-5)
+    np.testing.assert_array_equal(first.covariance, second.covariance)
+    np.testing.assert_array_equal(first.ridge, second.ridge)
+
+
+def test_the_published_noise_is_the_formula():
+    X, _ = logistic(400, 5)
+    plan = fixed_plan(X, 0.5, 1e-5, sigma="classic", bound="sqrt_k", ridge="fixed")
+    sigma = math.sqrt(5) / 400 * math.sqrt(2 * math.log(1.25 / 1e-5)) / 0.5
+    np.testing.assert_allclose(plan.covariance, sigma**2 * np.eye(5), rtol=1e-12)
+    np.testing.assert_allclose(plan.ridge, ridge_vector(sigma * math.sqrt(5) / 10, 5), rtol=1e-12)
+    assert plan.mu == pytest.approx(max_norm(X) / 400 / sigma, rel=1e-12)
+    assert plan.certified and plan.epsilon < 0.5 == plan.epsilon_claimed
+
+
+@pytest.mark.parametrize(("epsilon", "true"), [(10, 10.39), (16, 18.90), (32, 49.2)])
+def test_the_classic_formula_beyond_its_validity_carries_the_true_epsilon(epsilon, true):
+    X, _ = logistic(400, 5)
+    plan = fixed_plan(X, epsilon, 1e-5, sigma="classic")
+    assert not plan.certified and plan.epsilon_claimed == epsilon
+    assert plan.epsilon == pytest.approx(true, abs=0.05)
+    assert gaussian_delta(plan.mu, epsilon) > 1e-5
+    assert fixed_plan(X, 8.41, 1e-5, sigma="classic").certified
+    assert not fixed_plan(X, 8.43, 1e-5, sigma="classic").certified
+
+
+def test_the_classic_formula_wastes_noise_below():
+    X, _ = logistic(400, 5)
+    for epsilon, factor in ((0.1, 1.58), (1, 1.30), (4, 1.12)):
+        classic, analytic = fixed_plan(X, epsilon, 1e-5, sigma="classic"), fixed_plan(X, epsilon, 1e-5)
+        assert classic.deviation / analytic.deviation == pytest.approx(factor, abs=0.01)
+
+
+def test_plans_without_noise():
+    X, _ = logistic(100, 4)
+    for law in ("auto", "gaussian", "rr"):
+        plan = plan_label_dp(X, math.inf, 1e-5, law=law)
+        assert plan.covariance is None and plan.epsilon == math.inf and plan.deviation == 0
+    assert fixed_plan(X, math.inf, 1e-5, ridge="fixed").ridge[1] == 0
+
+
+def test_rounds_share_the_budget():
+    X, _ = logistic(300, 4)
+    plan = label_noise_plan(X, 1.0, 1e-5, rounds=50)
+    assert float(gaussian_epsilon(plan.mu * math.sqrt(50), 1e-5)) == pytest.approx(1.0, abs=1e-9)
+    assert reach(X, plan.covariance) == pytest.approx(plan.mu, rel=1e-9)
+    sampled = label_noise_plan(X, 1.0, 1e-5, rounds=100, rate=0.05)
+    # Noise is that of a sum over 5 % of the rows, on the scale of the mean.
+    assert sampled.deviation == pytest.approx(max_norm(X) / (0.05 * 300) / sampled.mu, rel=1e-9)
+    assert sampled.rate == 0.05 and sampled.rounds == 100

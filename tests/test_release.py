@@ -1,0 +1,102 @@
+"""Budgets are charged before noise is drawn; owners may be left out; simulation sources only where they belong."""
+
+import math
+
+import numpy as np
+import pytest
+
+from partywise.errors import BudgetExceeded
+from partywise.privacy.accounting import PrivacyFilter
+from partywise.privacy.mechanisms import (
+    Gaussian,
+    NoisyVotes,
+    PrivateQuantile,
+    QuantileRadius,
+    RandomizedResponse,
+    ReportNoisyMax,
+    SymmetricGaussian,
+)
+from partywise.privacy.release import released
+from partywise.privacy.sampling import SecureRandom
+from partywise.privacy.sensitivity import (
+    Bounded,
+    SensitivityCertificate,
+    entries,
+    membership,
+    record_sum,
+    second_moment,
+)
+from partywise.randomness import stream
+
+SCORES = Bounded(np.arange(4.0), SensitivityCertificate(1.0, "linf", "row", "replace_one", {"label", "features"}))
+
+
+def test_a_real_filter_stops_the_release_that_does_not_fit():
+    budget, rng = PrivacyFilter(2.5, 0.0, rule="pure"), stream(1, "a")
+    mechanism, bits = RandomizedResponse(1.0, 2), entries([0, 1, 1])
+    for _ in range(2):
+        mechanism(bits, rng, budget=budget)
+    place = rng.bit_generator.state
+    with pytest.raises(BudgetExceeded):
+        mechanism(bits, rng, budget=budget)
+    assert rng.bit_generator.state == place and budget.spent == 2.0
+
+
+class Book:
+    """A budget that writes down what it was asked, and refuses if told to."""
+
+    def __init__(self, refuse=False):
+        self.spent, self.refuse = [], refuse
+
+    def spend(self, event):
+        if self.refuse:
+            raise BudgetExceeded("nothing left")
+        self.spent.append(event)
+
+
+CALLS = {
+    "gaussian": lambda rng, **terms: Gaussian(sigma=2.0)(record_sum(np.ones((3, 2)), 1.0), rng, **terms),
+    "symmetric_gaussian": lambda rng, **t: SymmetricGaussian(2.0)(second_moment(np.ones((3, 2)), 1.0), rng, **t),
+    "randomized_response": lambda rng, **terms: RandomizedResponse(1.0, 2)(entries([0, 1]), rng, **terms),
+    "report_noisy_max": lambda rng, **terms: ReportNoisyMax(1.0, winners=2)(SCORES, rng, **terms),
+    "noisy_votes": lambda rng, **terms: NoisyVotes(1.0, 2)(membership([1], 4, 2), rng, **terms),
+    "private_quantile": lambda rng, **terms: PrivateQuantile(1.0, 0.5, 0, 1)(entries([0.1, 0.2]), rng, **terms),
+    "quantile_radius": lambda rng, **terms: QuantileRadius(0.5)(np.ones(5), rng, **terms),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_a_budget_is_charged_the_events_cost_once_and_changes_no_draw(name):
+    book = Book()
+    release, plain = CALLS[name](stream(1, "a"), budget=book), CALLS[name](stream(1, "a"))
+    assert np.array_equal(release.value, plain.value) and release.event == plain.event
+    (spent,) = book.spent
+    for field in ("mechanism", "mu", "rho", "epsilon", "k", "count", "unit", "relation", "stratum", "sampler", "owner"):
+        assert getattr(spent, field) == getattr(release.event, field), field
+    assert spent.noise_digest == "" and release.event.noise_digest
+    assert release.event.mechanism == name and release.event.owner == "unnamed"
+    assert release.event.release_id.startswith(name + "-")
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_nothing_is_drawn_for_a_release_that_does_not_fit(name):
+    rng = stream(1, "a")
+    with pytest.raises(BudgetExceeded, match="nothing left"):
+        CALLS[name](rng, budget=Book(refuse=True))
+    assert rng.random() == stream(1, "a").random()
+
+
+def test_gaussian_noise_has_no_secure_sampler_and_the_message_says_what_to_use():
+    for name in ("gaussian", "symmetric_gaussian"):
+        with pytest.raises(TypeError, match="DiscreteGaussian or RandomizedResponse"):
+            CALLS[name](SecureRandom())
+
+
+def test_the_helper_states_any_law_and_keeps_the_type_of_its_value():
+    bounded = record_sum(np.ones((3, 2)), 1.0)
+    law = {"rho": 0.5, "delta_numeric": 1e-30, "count": 2}
+    release = released(bounded, law, "discrete", lambda: np.array(3, dtype=np.int64), "p1", {}, "secure")
+    assert (release.event.rho, release.event.delta_numeric, release.event.count) == (0.5, 1e-30, 2)
+    assert release.event.sampler == "secure" and release.value == 3 and type(release.value) is int
+    named = released(bounded, {"mu": math.inf}, "none at all", lambda: 1.5, "p1", {"release_id": "x"})
+    assert named.event.release_id == "x" and type(named.value) is float
