@@ -1,4 +1,4 @@
-"""config/tiny.yaml through a real Slurm on this machine (``./run cluster``): the bytes of a local run, kills included.
+"""config/tiny.yaml through a real Slurm on this machine (``./run system``): the bytes of a local run, kills included.
 
 Not collected by the normal run: it starts Slurm's daemons, which needs root.  A machine where they cannot be started
 fails here with the reason; nothing is skipped.
@@ -17,7 +17,7 @@ import pytest
 
 from pipeline import ROOT, STUDY, TINY, copy_project, environment, results
 
-pytestmark = pytest.mark.cluster
+pytestmark = pytest.mark.system
 
 NODE = ROOT / "workflow" / "cluster" / "slurm_node.sh"
 # The profile's waits suit a large cluster; one machine answers at once.
@@ -31,7 +31,6 @@ def slurm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """A Slurm of one node, from the first test to the last."""
     state = tmp_path_factory.mktemp("slurm")
     begun = time.monotonic()
-    subprocess.run([NODE, "install"], check=True)
     subprocess.run([NODE, "start", state], check=True)
     print(f"Slurm is up after {time.monotonic() - begun:.1f} s")
     yield

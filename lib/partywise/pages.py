@@ -17,8 +17,10 @@ STYLE = """
 body { font: 15px/1.45 system-ui, sans-serif; margin: 1rem auto; max-width: 75rem; padding: 0 1rem; color: #222; }
 h1 { font-size: 1.35rem; } h2 { font-size: 1.1rem; margin-top: 2rem; } h3 { font-size: 1rem; margin-bottom: .3rem; }
 nav a { margin-right: 1rem; } .wide { overflow-x: auto; }
-table { border-collapse: collapse; font-size: .85rem; } th, td { padding: .2rem .6rem; border-bottom: 1px solid #ddd; }
-th { text-align: left; background: #f4f4f4; position: sticky; top: 0; } td.number { text-align: right; }
+table { border-collapse: collapse; font-size: .85rem; }
+th, td { padding: .2rem .6rem; border-bottom: 1px solid #ddd; }
+th { text-align: left; background: #f4f4f4; position: sticky; top: 0; }
+td.number { text-align: right; white-space: nowrap; }
 input { font: inherit; padding: .3rem; width: min(100%, 26rem); }
 pre { background: #f7f7f7; padding: .7rem; overflow-x: auto; }
 """
@@ -91,7 +93,8 @@ def summary_wide(plan: Plan, rows: Iterable[Mapping[str, Any]]) -> list[dict[str
 def _with_error(row: Mapping[str, Any] | None) -> str:
     if row is None:
         return ""
-    return _short(float(row["mean"])) + (f" ± {float(row['se']):.2g}" if row["se"] else "")
+    error = float(row["se"] or 0)
+    return _short(float(row["mean"])) + (f" ± {error:.2g}" if error else "")
 
 
 def _short(value: Any) -> str:
@@ -117,6 +120,7 @@ def _cell(value: Any) -> str:
 
 def _filtered(name: str, rows: Sequence[Mapping[str, Any]]) -> str:
     hint = "words to keep, such as: moments 6"
+    name = f"{name}-rows"
     return f'<p><input data-table="{name}" aria-label="filter" placeholder="{hint}"></p>{_table(rows, name)}'
 
 
