@@ -12,7 +12,7 @@ from partywise.randomness import stream
 from partywise.slicing import models, moments
 from partywise.slicing.estimate import aggregate, classical
 from partywise.slicing.metrics import projection_loss
-from partywise.slicing.moments import centred, client_moments, merge, restrict, whitened_means
+from partywise.slicing.moments import centred, client_moments, merge, participants, restrict, whitened_means
 from partywise.slicing.slices import class_slices, equal_frequency, public_slices
 
 
@@ -221,6 +221,14 @@ def test_memory_does_not_grow_with_the_number_of_clients():
 def test_bad_input_is_named(call, message):
     with pytest.raises(ValueError, match=message):
         call(*data())
+
+
+def test_small_clients_are_skipped_and_none_left_is_an_error():
+    assert participants([0, 5, 3, 9]).tolist() == [1, 2, 3]
+    assert participants([0, 5, 3, 9], 4.2).tolist() == [1, 3]
+    for sizes, least in (([], 1), ([0, 0], 0), ([5, 6], 6.5)):
+        with pytest.raises(ValueError, match="all were skipped"):
+            participants(sizes, least)
 
 
 def test_clients_that_do_not_fit_together_are_refused():

@@ -176,8 +176,8 @@ class _Block:
         return Cell(coords, scalars, exhibits, channel.ledger.rows, channel.names, wire)
 
     def _privacy(self, channel: Channel) -> dict[str, Any]:
-        spec = self.plan.spec
-        total = channel.ledger.worst_total(channel.names, spec.unit, spec.delta)
+        delta = self.plan.delta(self.case.name)
+        total = channel.ledger.worst_total(channel.names, self.plan.spec.unit, delta)
         return asdict(total) | {
             "bytes_measured": channel.bytes_total,
             "ledger_sha256": channel.ledger.digest,

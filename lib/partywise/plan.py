@@ -121,6 +121,11 @@ class Plan:
         """Epsilon slots of a method in a case: the grid's, or inf alone where no target is used."""
         return self.cases[case].epsilon if self.methods[method].uses_epsilon else (inf,)
 
+    def delta(self, case: str) -> float:
+        """delta of a case: its own where its settings give one, else that of the study."""
+        own = getattr(self.cases[case].settings, "delta", None)
+        return self.spec.delta if own is None else own
+
     def part(self, case: str, method: str | None = None) -> dict[str, Any]:
         """What one job may depend on, as plain data: feed it back with ``plan(**part, complete=False)``.
 

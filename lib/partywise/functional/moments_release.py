@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from ..parties import Party
+from ..privacy.isometry import to_matrix, to_vector
 from ..privacy.mechanisms import Gaussian
 from ..privacy.sensitivity import Bounded, clip_curves, cross_moment, record_sum, second_moment
 from ..wire import Channel, Cipher, Clear
@@ -63,22 +64,6 @@ class NoisySums:
 
     sums: Sums
     sd: dict[str, float]
-
-
-def to_vector(matrix: np.ndarray) -> np.ndarray:
-    """Isometric vector of a symmetric matrix: diagonal, then sqrt(2) times the upper triangle."""
-    upper = np.triu_indices(len(matrix), 1)
-    return np.concatenate([np.diagonal(matrix), np.sqrt(2) * matrix[upper]])
-
-
-def to_matrix(vector: np.ndarray, size: int) -> np.ndarray:
-    """Inverse of :func:`to_vector`."""
-    matrix = np.zeros((size, size))
-    upper = np.triu_indices(size, 1)
-    matrix[upper] = vector[size:] / np.sqrt(2)
-    matrix += matrix.T
-    matrix[np.diag_indices(size)] = vector[:size]
-    return matrix
 
 
 def active_moments(chunks: list[NoisySums], noise_mean: float) -> Moments:

@@ -1,0 +1,56 @@
+"""What a replicate of the audit study is: two pairs of neighbours, one made to hurt and one from ordinary data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+WORLDS = ("worst", "its neighbour", "ordinary", "its neighbour")
+
+
+class World(NamedTuple):
+    """One data set: features (n, p) and labels (n,)."""
+
+    x: np.ndarray
+    y: np.ndarray
+
+
+@dataclass(frozen=True)
+class AuditData:
+    """Four data sets of one shape, in the order of `WORLDS`: each pair differs in one record.
+
+    x : (4, n, p) features; y : (4, n) labels
+    """
+
+    x: np.ndarray
+    y: np.ndarray
+
+    def __post_init__(self) -> None:
+        if self.x.ndim != 3 or len(self.x) != len(WORLDS) or self.y.shape != self.x.shape[:2]:
+            raise ValueError(
+                f"x and y have shapes {self.x.shape} and {self.y.shape}: they must be (4, n, p) and (4, n)."
+            )
+
+    def public(self) -> None:
+        """Nothing of the data is public; parameters are settings of the case."""
+
+    def changed(self) -> tuple[int, int]:
+        """Number of records in which each pair differs."""
+        moved = np.any(self.x[0::2] != self.x[1::2], axis=2) | (self.y[0::2] != self.y[1::2])
+        worst, ordinary = moved.sum(axis=1)
+        return int(worst), int(ordinary)
+
+
+@dataclass(frozen=True)
+class AuditEstimate:
+    """What an audit returns.
+
+    epsilon_claimed : by the formula of the source (0: said to cost nothing; nan: nothing is said)
+    numbers : scalars for the cube; curves : (2, points) false- and true-positive rates, or None
+    """
+
+    epsilon_claimed: float
+    numbers: dict[str, Any] = field(default_factory=dict)
+    curves: np.ndarray | None = None

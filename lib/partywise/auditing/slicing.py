@@ -1,0 +1,204 @@
+"""Seed 001, sliced inverse regression: slice means, vectorised noise, the covariance of Lemma 1, screening."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from ..privacy.calibration import analytic_gaussian_sigma
+from ..privacy.mechanisms import Gaussian, NoisyVotes, SymmetricGaussian
+from ..privacy.sensitivity import Bounded, covariance, membership, slice_means
+from ..wire import Clear
+from .data import World
+from .exposure import Exposure, Task, unproved
+from .pairs import ClearPair, GaussianPair, NoLaw
+from .settings import SliceSettings
+
+# What no ledger row pays for.
+SHAPE = "singular vectors of the slice means"
+
+
+def public_edges(settings: SliceSettings, world: World) -> np.ndarray:
+    """Cuts fixed before seeing data: between the classes 0..H-1, or equally spaced over the range -3..3."""
+    if np.all((world.y == np.round(world.y)) & (world.y >= 0) & (world.y < settings.n_slices)):
+        return np.arange(settings.n_slices - 1) + 0.5
+    return np.linspace(-3, 3, settings.n_slices + 1)[1:-1]
+
+
+def means(settings: SliceSettings, world: World, edges_are: str) -> Bounded:
+    """Slice mean matrix (H, p) of truncated features, with the sensitivity that its edges allow."""
+    edges = settings.n_slices if edges_are == "quantile" else public_edges(settings, world)
+    return slice_means(world.x, world.y, edges, box=settings.truncation, edges_are=edges_are)
+
+
+def slices(task: Task) -> Exposure:
+    """Proposition 2: iid noise for the sensitivity 2 R sqrt(p) / n, with public or with quantile slices."""
+    settings = task.settings
+    edges_are = "quantile" if settings.row == "quantile_slices" and task.published else "public"
+    noise = 2 * settings.truncation * np.sqrt(settings.p) / settings.n * task.multiplier
+    return _released(task, edges_are, float(noise))
+
+
+def fixed_covariance(task: Task) -> Exposure:
+    """Theorem 3 with a fixed covariance I / sigma_vgm^2, equation (4); repaired: independent noise, analytic level."""
+    return _released(task, "public", float(np.sqrt(floor_variance(task))) if task.published else _analytic(task))
+
+
+def near_tie(task: Task) -> Exposure:
+    """Algorithm 2, charitable: variances 1/sigma_vgm^2 + |s_j - s_j+1| along the singular vectors of the data."""
+    if not task.published:
+        return _released(task, "public", _analytic(task))
+    settings, floor = task.settings, floor_variance(task)
+
+    def attacked(one: World, other: World) -> GaussianPair:
+        first, second = (np.asarray(means(settings, world, "public").value) for world in (one, other))
+        return GaussianPair(first, second, vectorised(first, floor, 1.0), vectorised(second, floor, 1.0))
+
+    bounded = means(settings, task.worst[0], "public")
+    release = Gaussian(covariance=vectorised(np.asarray(bounded.value), floor, 1.0))(
+        bounded,
+        task.noise(),
+        owner=task.owners[0],
+        epsilon_claimed=task.epsilon,
+        data_dependent_parameters=(SHAPE,),
+    )
+    return Exposure(task.sent("slice means", release), task.pairs(attacked))
+
+
+def printed_covariance(task: Task) -> Exposure:
+    """Algorithm 2 with the sign of its eigengaps, r_j = s_j+1 - s_j: a negative variance, so no law has it."""
+    if not task.published:
+        return _released(task, "public", _analytic(task))
+    bounded = means(task.settings, task.ordinary[0], "public")
+    shape = vectorised(np.asarray(bounded.value), floor_variance(task), -1.0)
+    numbers = {"least_variance": float(np.linalg.eigvalsh(shape)[0])}
+    try:
+        payload = Gaussian(covariance=shape)(
+            bounded, task.noise(), owner=task.owners[0], data_dependent_parameters=(SHAPE,)
+        )
+    except ValueError:
+        # What a program makes of the root of a negative variance.
+        nothing = np.full(np.shape(bounded.value), np.nan)
+        payload = unproved(nothing, task.owners[0], "row", "vectorised noise as printed")
+    return Exposure(task.sent("slice means", payload), (NoLaw(), NoLaw()), numbers)
+
+
+def floor_variance(task: Task) -> float:
+    """1 / sigma_vgm^2 = 8 R^2 p log(2/delta) / (n epsilon)^2: the inverse of the precision of equation (4)."""
+    settings = task.settings
+    top = 8 * settings.truncation**2 * settings.p * np.log(2 / task.delta)
+    return float(top / (settings.n * task.epsilon) ** 2)
+
+
+def vectorised(slice_mean: np.ndarray, floor: float, sign: float) -> np.ndarray:
+    """Covariance W1 V W1' of Algorithm 2 for a slice mean matrix (H, p).
+
+    v_j = floor + sign (s_j - s_j+1) up to the largest eigengap d, and floor beyond it; sign -1 is the one that is
+    printed.  The singular values are padded by zeros to p.
+    """
+    p = slice_mean.shape[1]
+    vectors, found, _ = np.linalg.svd(slice_mean.T, full_matrices=True)
+    values = np.concatenate([found, np.zeros(p)])[:p]
+    gaps = values[:-1] - values[1:]
+    variances = np.full(p, floor)
+    kept = int(np.argmax(gaps)) + 1
+    variances[:kept] += sign * gaps[:kept]
+    shape = (vectors * variances) @ vectors.T
+    return (shape + shape.T) / 2
+
+
+def symmetric(task: Task) -> Exposure:
+    """Lemma 1: symmetric noise on X X' / n of records of norm at most 1; repaired: the analytic level."""
+    return _moments(task, lambda world: 1.0)
+
+
+def lemma_sigma(n: int, p: int, epsilon: float, delta: float) -> float:
+    """Noise of Lemma 1: ((p+1) / (n eps)) sqrt(2 log((p^2+p) / (2 sqrt(2 pi) delta))) + 1 / (n sqrt(eps))."""
+    inside = (p * p + p) / (2 * np.sqrt(2 * np.pi) * delta)
+    return float((p + 1) / (n * epsilon) * np.sqrt(2 * np.log(inside)) + 1 / (n * np.sqrt(epsilon)))
+
+
+def scale(task: Task) -> Exposure:
+    """Lemma 1 on X / c_R, c_R = max ||X_i|| of the data: one record rescales all; repaired: the public bound."""
+    if task.published:
+        return _moments(task, _longest, ("largest norm of the data",))
+    # A public bound that no record exceeds, as the truncation box gives it.
+    return _moments(task, lambda world: task.settings.ratio)
+
+
+def _moments(task: Task, scale_of: Callable[[World], float], parents: tuple[str, ...] = ()) -> Exposure:
+    """X X' / n of records divided by a scale, with the symmetric noise of Lemma 1 or of the analytic level."""
+    settings, first = task.settings, _moment(task.worst[0], scale_of)
+    noise = lemma_sigma(settings.n, settings.p, task.epsilon, task.delta)
+    if not task.published:
+        noise = float(analytic_gaussian_sigma(task.epsilon, task.delta, first.certificate.value))
+    release = SymmetricGaussian(noise)(
+        first,
+        task.noise(),
+        owner=task.owners[0],
+        epsilon_claimed=task.epsilon,
+        data_dependent_parameters=parents,
+    )
+    # The upper triangle holds the entries with independent noise.
+    upper = np.triu_indices(settings.p)
+
+    def attacked(one: World, other: World) -> GaussianPair:
+        first, second = (np.asarray(_moment(world, scale_of).value)[upper] for world in (one, other))
+        return GaussianPair(first, second, noise)
+
+    return Exposure(task.sent("covariance", release), task.pairs(attacked), {"noise_sd": noise})
+
+
+def screening(task: Task) -> Exposure:
+    """CCMD filter: the indices j with |mean(x_j in h) - mean(x_j)| > t, per slice, uploaded; repaired: noisy votes."""
+    settings = task.settings
+    if task.published:
+        payload = Clear(screened(settings, task.worst[0]), units=("row",), owner=task.owners[0])
+        pairs = task.pairs(lambda one, other: ClearPair(screened(settings, one), screened(settings, other)))
+        return Exposure(task.sent("index set", payload), pairs)
+    size = max(1, settings.p // 2)
+
+    def vote(world: World) -> Bounded:
+        return membership(np.flatnonzero(screened(settings, world).sum(axis=0))[:size], settings.p, size)
+
+    first = vote(task.worst[0])
+    release = NoisyVotes(task.mu, size)(first, task.noise(), owner=task.owners[0])
+    noise = first.certificate.value / task.mu
+    pairs = task.pairs(lambda one, other: GaussianPair(vote(one).value, vote(other).value, noise))
+    return Exposure(task.sent("noisy votes", release), pairs)
+
+
+def screened(settings: SliceSettings, world: World) -> np.ndarray:
+    """0/1 matrix (H, p) of the features whose mean in a slice differs from their mean by more than the threshold."""
+    classes = np.searchsorted(public_edges(settings, world), world.y, side="left")
+    found = np.zeros((settings.n_slices, settings.p))
+    for h in np.unique(classes):
+        found[h] = np.abs(world.x[classes == h].mean(axis=0) - world.x.mean(axis=0)) > settings.threshold
+    return found
+
+
+def _released(task: Task, edges_are: str, noise: float) -> Exposure:
+    """Slice means with independent noise."""
+    bounded = means(task.settings, task.worst[0], edges_are)
+    release = Gaussian(sigma=noise)(bounded, task.noise(), owner=task.owners[0], epsilon_claimed=task.epsilon)
+
+    def attacked(one: World, other: World) -> GaussianPair:
+        first, second = (means(task.settings, world, edges_are).value for world in (one, other))
+        return GaussianPair(first, second, noise)
+
+    return Exposure(task.sent("slice means", release), task.pairs(attacked), {"noise_sd": noise})
+
+
+def _analytic(task: Task) -> float:
+    sensitivity = 2 * task.settings.truncation * np.sqrt(task.settings.p) / task.settings.n
+    return float(analytic_gaussian_sigma(task.epsilon, task.delta, sensitivity))
+
+
+def _longest(world: World) -> float:
+    return float(np.max(np.linalg.norm(world.x, axis=1)))
+
+
+def _moment(world: World, scale_of: Callable[[World], float]) -> Bounded:
+    """X X' / n, not centred, as in Lemma 1."""
+    return covariance(world.x / scale_of(world), 1.0, unit="row", depends_on=("features",), centered=False)

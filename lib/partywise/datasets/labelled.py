@@ -1,0 +1,92 @@
+"""Records with features in [0, 1] and a label in {0, 1}: the table that the loaders for classification return."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from .curves import require
+
+FROM_THE_DATA = "smallest and largest value in the table: the features are public where labels are the secret"
+
+
+@dataclass(frozen=True)
+class Range:
+    """Ends of the range that becomes [0, 1], and where they come from."""
+
+    low: float
+    high: float
+    because: str
+
+
+@dataclass(frozen=True)
+class LabelledTable:
+    """N records with k features and a binary label.
+
+    Attributes
+    ----------
+    X : (N, k) float in [0, 1], without an intercept
+    y : (N,) float in {0, 1}
+    names : (k,) str
+    ranges : tuple of k Range, what 0 and 1 stand for
+    block : (N,) int
+        Day of the month where the table has a calendar, for splits by time; zeros otherwise.
+    sha256 : dict
+        File name -> SHA-256 of the file that was read.
+    notes : tuple of str
+        What a reader of a figure has to know.
+    """
+
+    X: np.ndarray
+    y: np.ndarray
+    names: np.ndarray
+    ranges: tuple[Range, ...]
+    block: np.ndarray
+    sha256: dict[str, str]
+    notes: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        n, k = self.X.shape
+        require(self.y.shape == (n,), f"y has shape {self.y.shape} beside {n} rows of X")
+        require(self.names.shape == (k,) and len(self.ranges) == k, f"{k} features have {len(self.names)} names")
+        require(self.block.shape == (n,), f"block has shape {self.block.shape} beside {n} rows of X")
+        require(bool(np.isfinite(self.X).all()), "a feature has a value that is not finite")
+        require(bool(self.X.min() >= 0 and self.X.max() <= 1), "a feature is outside [0, 1] after scaling")
+        require(bool(np.isin(self.y, (0, 1)).all()), "a label is neither 0 nor 1")
+
+    @property
+    def from_the_data(self) -> tuple[str, ...]:
+        """Features whose range was read from the table."""
+        return tuple(
+            str(name) for name, range_ in zip(self.names, self.ranges, strict=True) if range_.because == FROM_THE_DATA
+        )
+
+
+def scale(columns: Mapping[str, np.ndarray], public: Mapping[str, Range]) -> tuple[np.ndarray, tuple[Range, ...]]:
+    """Columns as one matrix in [0, 1], with the range of each.
+
+    A column without a public range is scaled by its smallest and largest value, and says so; one that is constant
+    becomes 0.
+
+    Raises
+    ------
+    DataMissing
+        When a value lies outside its public range (nothing is clipped) or is not finite.
+    """
+    X = np.empty((len(next(iter(columns.values()))), len(columns)))
+    ranges = []
+    for j, (name, values) in enumerate(columns.items()):
+        require(bool(np.isfinite(values).all()), f"column {name} has a missing value")
+        low, high = float(values.min()), float(values.max())
+        chosen = public.get(name, Range(low, high, FROM_THE_DATA))
+        require(chosen.low <= low and high <= chosen.high, f"column {name} leaves {chosen.low:g} to {chosen.high:g}")
+        X[:, j] = (values - chosen.low) / ((chosen.high - chosen.low) or 1.0)
+        ranges.append(chosen)
+    return X, tuple(ranges)
+
+
+def indicators(prefix: str, values: np.ndarray, levels: np.ndarray) -> dict[str, np.ndarray]:
+    """One column of 0 and 1 for each level, the first included."""
+    return {f"{prefix}_{level}": (values == level).astype(float) for level in levels}

@@ -1,0 +1,235 @@
+"""From moments to a basis: aggregation over clients, and pooled sliced inverse regression.
+
+Everything here is post-processing where its inputs are releases; nothing reads a record except `sir`.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+
+from .inversion import floored_spectrum, invert
+from .moments import Moments, centred, check_records, client_moments
+from .slices import class_slices, equal_frequency, public_slices
+
+__all__ = ["Subspace", "aggregate", "classical", "leading", "sir", "tied"]
+
+AGGREGATIONS = ("mean", "kernel", "projector")
+# Below this share of the largest, a pooled covariance is singular up to rounding.
+RANK_FLOOR = 1e-10
+# Singular values closer than this share of the largest are tied, or zero.
+TIE = 1e-10
+
+
+@dataclass(frozen=True, eq=False)
+class Subspace:
+    """An estimated basis and what happened on the way.
+
+    Parameters
+    ----------
+    basis : ndarray of shape (p, d)
+        Only its span counts.
+    strengths : ndarray of shape (min(p, H),) or (p,)
+        Singular values (aggregation ``mean``, pooled estimator) or eigenvalues, decreasing.
+    floored : int
+        Eigenvalues of the covariance that were raised.
+    indefinite : bool
+        Whether the covariance had an eigenvalue that was not positive.
+    unidentified : bool
+        Whether the d-th strength is zero or tied with the next: the span is then arbitrary.
+    """
+
+    basis: np.ndarray
+    strengths: np.ndarray
+    floored: int = 0
+    indefinite: bool = False
+    unidentified: bool = False
+
+
+def leading(means, weights, n_directions: int, aggregation: str = "mean") -> tuple[np.ndarray, np.ndarray]:
+    """First d directions of the slice mean matrices of several clients.
+
+    Parameters
+    ----------
+    means : ndarray of shape (K, p, H)
+        The clients' (released) matrices.
+    weights : ndarray of shape (K,)
+        Public sizes n_k.
+    n_directions : int
+        d, at most min(p, H).
+    aggregation : {"mean", "kernel", "projector"}
+        Left singular vectors of sum w_k M_k (algorithm 1 of seed 001); eigenvectors of sum w_k M_k M_k'; or of
+        sum w_k U_k U_k' with U_k the first d left singular vectors of M_k. The last two are readings of its tables.
+
+    Returns
+    -------
+    directions : ndarray of shape (p, d)
+    strengths : ndarray
+        Decreasing; singular values for ``mean``, eigenvalues otherwise.
+
+    Raises
+    ------
+    ValueError
+        For an unknown aggregation, no client, weights that are not positive, or d out of range.
+    """
+    stack, w = np.asarray(means, dtype=float), np.asarray(weights, dtype=float)
+    if aggregation not in AGGREGATIONS:
+        raise ValueError(f"aggregation={aggregation!r} is unknown; use one of {AGGREGATIONS}.")
+    if stack.ndim != 3 or len(stack) == 0 or w.shape != (len(stack),) or not np.all(w > 0):
+        raise ValueError(f"means of shape {stack.shape} need at least one client and a positive weight for each.")
+    if not 1 <= n_directions <= min(stack.shape[1:]):
+        raise ValueError(f"n_directions={n_directions!r} must lie between 1 and min(p, H) = {min(stack.shape[1:])}.")
+    w = w / w.sum()
+    if aggregation == "mean":
+        left, strengths, _ = np.linalg.svd(np.tensordot(w, stack, 1), full_matrices=False)
+        return left[:, :n_directions], strengths
+    factors = stack
+    if aggregation == "projector":
+        factors = np.linalg.svd(stack, full_matrices=False)[0][:, :, :n_directions]
+    flat = (np.sqrt(w)[:, None, None] * factors).transpose(1, 0, 2).reshape(stack.shape[1], -1)
+    values, vectors = np.linalg.eigh(flat @ flat.T)
+    return vectors[:, : -n_directions - 1 : -1], values[::-1]
+
+
+def aggregate(
+    means, weights, second, n_directions: int, *, aggregation: str = "mean", inversion: str = "floor"
+) -> Subspace:
+    """The server's estimate B = Sigma^(-1) U_d from received matrices (seed 001, algorithm 1).
+
+    Parameters
+    ----------
+    means, weights, n_directions, aggregation
+        As in `leading`.
+    second : ndarray of shape (K, p, p) or (p, p)
+        Received second moments, or their weighted mean.
+    inversion : {"floor", "plain"}
+        See `invert`.
+    """
+    w = np.asarray(weights, dtype=float)
+    matrix = np.asarray(second, dtype=float)
+    if matrix.ndim == 3:
+        matrix = np.tensordot(w / w.sum(), matrix, 1)
+    directions, strengths = leading(means, w, n_directions, aggregation)
+    basis, floored, indefinite = invert(matrix, directions, inversion)
+    return Subspace(basis, strengths, floored, indefinite, tied(strengths, n_directions))
+
+
+def tied(strengths: np.ndarray, n_directions: int) -> bool:
+    """Whether the d-th of decreasing strengths is zero or equal to the next, up to rounding."""
+    last = strengths[n_directions - 1]
+    after = strengths[n_directions] if n_directions < len(strengths) else 0.0
+    return bool(last - after <= TIE * strengths[0])
+
+
+def classical(moments: Moments, n_directions: int) -> Subspace:
+    """Sliced inverse regression as Li (1991) defined it: Lambda0 v = lambda Sigma v on centred moments.
+
+    Lambda0 = sum_h m_h m_h' / p_h (seed 001, section 2.1) is never formed: with Sigma = L L' the directions are
+    L'^(-1) times the left singular vectors of L^(-1) (m_h / sqrt(p_h))_h. The federated kernel M M' of section 2.2
+    (`aggregate`) has the same span where the model holds exactly; in a sample with d < H - 1 the two differ.
+
+    Parameters
+    ----------
+    moments : Moments
+        Unclipped or clipped, about any point: they are centred here.
+    n_directions : int
+        d, at most min(p, H - 1).
+    """
+    about = centred(moments)
+    check_directions(n_directions, about.p, about.n_slices)
+    filled = about.counts > 0
+    factor = about.means[:, filled] / np.sqrt(about.counts[filled] / about.n)
+    lower, floored, indefinite = _factor(about.second)
+    left, strengths, _ = np.linalg.svd(np.linalg.solve(lower, factor), full_matrices=False)
+    if left.shape[1] < n_directions:
+        # Fewer slices hold records than directions were asked for: any complement completes the basis.
+        left = np.linalg.qr(np.concatenate([left, np.eye(about.p)], axis=1))[0]
+        strengths = np.concatenate([strengths, np.zeros(left.shape[1] - len(strengths))])
+    basis = np.linalg.solve(lower.T, left[:, :n_directions])
+    return Subspace(basis, strengths, floored, indefinite, tied(strengths, n_directions))
+
+
+def _factor(second: np.ndarray) -> tuple[np.ndarray, int, bool]:
+    """L with L L' = Sigma: the Cholesky factor, or a root of the floored matrix where Sigma is singular."""
+    try:
+        lower = np.linalg.cholesky(second)
+        pivots = np.diagonal(lower) ** 2
+        if pivots.min() > RANK_FLOOR * pivots.max():
+            return lower, 0, False
+    except np.linalg.LinAlgError:
+        pass
+    values, vectors, floored, indefinite = floored_spectrum(second, RANK_FLOOR)
+    return vectors * np.sqrt(values), floored, indefinite
+
+
+def check_directions(n_directions: int, p: int, n_slices: int) -> None:
+    """ValueError unless 1 <= d <= min(p, H - 1)."""
+    most = min(p, n_slices - 1)
+    if n_directions != int(n_directions) or not 1 <= n_directions <= most:
+        raise ValueError(
+            f"n_directions={n_directions!r} must lie between 1 and min(p, H - 1) = {most}; use more slices or fewer "
+            "directions."
+        )
+
+
+def sir(X, y, n_slices: int, n_directions: int, edges=None) -> np.ndarray:
+    """Pooled sliced inverse regression without privacy.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, p)
+        Records; not changed, and never copied as a whole.
+    y : ndarray of shape (n,)
+        Response. Numbers are cut into slices of nearly equal size, equal responses staying together; with at most
+        ``n_slices`` different ones each is a slice. Other labels are classes, ``n_slices`` of them.
+    n_slices : int
+        H, at least 2.
+    n_directions : int
+        d, at most min(p, H - 1).
+    edges : ndarray of shape (H - 1,), optional
+        Increasing edges instead of the quantiles of y.
+
+    Returns
+    -------
+    ndarray of shape (p, d)
+        Solutions v of Lambda0 v = lambda Sigma v by decreasing lambda, with v' Sigma v = 1; signs are arbitrary.
+
+    Raises
+    ------
+    ValueError
+        For mismatched lengths, entries that are not finite, fewer than two slices, edges that do not increase, or d
+        out of range.
+
+    Warns
+    -----
+    UserWarning
+        If slices were lost to equal responses or hold no record; if the covariance is singular, so that eigenvalues
+        were raised (constant or dependent columns, or p >= n: screen columns first); if the directions are not
+        identified.
+
+    Notes
+    -----
+    Source: Li (1991); seed 001, section 2.1. One pass over blocks of records about the mean of the first block, so
+    that a large mean costs no digits.
+    """
+    X, y = check_records(X, y)
+    if edges is not None:
+        slices = public_slices(edges, n_slices)
+    else:
+        slices = equal_frequency(y, n_slices) if y.dtype.kind in "fiub" else class_slices(np.unique(y))
+    check_directions(n_directions, X.shape[1], n_slices)
+    if slices.n_slices != n_slices:
+        raise ValueError(f"n_slices={n_slices!r} but y has {slices.n_slices} classes; make them equal.")
+    moments = client_moments(X, y, slices, shift=X[:1024].mean(axis=0, dtype=float))
+    found = classical(moments, n_directions)
+    report = {
+        f"{moments.empty} of {n_slices} slices hold no record": moments.empty,
+        f"{found.floored} eigenvalues of a singular covariance were raised; screen columns first": found.floored,
+        "the directions are not identified: strengths are zero or tied": found.unidentified,
+    }
+    for message, happened in report.items():
+        if happened:
+            warnings.warn(f"sir: {message}.", UserWarning, stacklevel=2)
+    return found.basis

@@ -1,0 +1,144 @@
+"""The certified releases: slice means and second moment of a client at a stated budget, in x-space or whitened.
+
+Formal guarantee: each release is mu-Gaussian-DP for replacing one record of its client, mu = gdp_mu(epsilon, delta),
+with public slices and a public clip. The releases of a client compose to mu = sqrt(sum mu^2); clients are disjoint
+strata and compose in parallel, so that their number does not enter.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Unpack
+
+import numpy as np
+
+from partywise.errors import CertificationError
+
+from ..privacy.calibration import analytic_gaussian_sigma, gdp_mu
+from ..privacy.isometry import to_matrix
+from ..privacy.mechanisms import Gaussian, Release, Terms
+from .bounded import bounded_means, bounded_second, check_budget, means_sensitivity, second_sensitivity
+from .estimate import Subspace, leading, tied
+from .inversion import inverse_root
+from .moments import Moments
+
+__all__ = ["means_sigma", "refuse", "release_means", "release_second", "second_sigma", "unwhiten"]
+
+REFUSED = {
+    "quantile edges": "one response can move every boundary; fix public edges",
+    "ccmd": "index sets carry no noise; use noisy votes",
+    "largest norm": "c_R = max ||X_i|| is one record's own; use the public bound R sqrt(p)",
+    "vgm": "its covariance is made of the private singular vectors; use independent noise at the analytic sd",
+    "eigengap": "the dimension is chosen on private singular values; state d",
+    "sample centring": "the slice counts that it needs are a release of their own; centre by released quantities",
+}
+
+
+def refuse(what: str) -> None:
+    """Raise the `CertificationError` of certified mode for an option that has no proof, with its reason."""
+    raise CertificationError(f"{what!r} is not available in mode 'certified': {REFUSED[what]}.")
+
+
+def means_sigma(moments: Moments, epsilon: float, delta: float) -> float:
+    """Noise sd of every entry of M: the analytic one for Delta = 2 R sqrt(p) / n, or 2 C / n after whitening."""
+    check_budget(epsilon, delta, moments.n)
+    return float(analytic_gaussian_sigma(epsilon, delta, means_sensitivity(moments)))
+
+
+def second_sigma(moments: Moments, epsilon: float, delta: float) -> float:
+    """Noise sd of the diagonal of S, sqrt(2) times that of the other entries; Delta = sqrt(2) p R^2 / n."""
+    check_budget(epsilon, delta, moments.n)
+    return float(analytic_gaussian_sigma(epsilon, delta, second_sensitivity(moments)))
+
+
+def release_means(
+    moments: Moments,
+    epsilon: float,
+    delta: float,
+    rng: np.random.Generator,
+    *,
+    owner: str,
+    stratum: str = "*",
+    **terms: Unpack[Terms],
+) -> Release:
+    """Release M.
+
+    Parameters
+    ----------
+    moments : Moments
+        Of one client, clipped (`client_moments` with a radius, or `whitened_means`), with public slices.
+    epsilon, delta : float
+        Budget of this release; ``epsilon = inf`` adds no noise.
+    rng : numpy.random.Generator
+        One standard normal an entry, whatever the budget.
+    owner, stratum : str
+        The client; the stratum is its name where membership is public.
+    **terms
+        As in `partywise.privacy.mechanisms.Terms`; a whitened M names the releases of S behind its root.
+
+    Returns
+    -------
+    Release
+        Value of shape (H, p), one slice a row.
+
+    Raises
+    ------
+    CertificationError
+        For quantile slices or unclipped moments.
+    ValueError
+        If epsilon <= 0 or delta is not in (0, 1).
+
+    Warns
+    -----
+    UserWarning
+        If delta >= 1 / n.
+    """
+    check_budget(epsilon, delta, moments.n)
+    bounded = bounded_means(moments, stratum=stratum)
+    return _gaussian(epsilon, delta)(bounded, rng, owner=owner, **terms)
+
+
+def release_second(
+    moments: Moments,
+    epsilon: float,
+    delta: float,
+    rng: np.random.Generator,
+    *,
+    owner: str,
+    stratum: str = "*",
+    **terms: Unpack[Terms],
+) -> Release:
+    """Release S as a symmetric matrix (p, p); parameters and errors as in `release_means`.
+
+    The noise is independent on the isometric vector (diagonal, sqrt(2) times the upper triangle), where the
+    Frobenius sensitivity is the l2 one.
+    """
+    check_budget(epsilon, delta, moments.n)
+    bounded = bounded_second(moments, stratum=stratum)
+    release = _gaussian(epsilon, delta)(bounded, rng, owner=owner, **terms)
+    return release.post_process(lambda vector: to_matrix(vector, moments.p))
+
+
+@cache
+def _gaussian(epsilon: float, delta: float) -> Gaussian:
+    """Calibrated once for all clients of one size: the root costs more than a release."""
+    return Gaussian(sigma=0.0) if np.isinf(epsilon) else Gaussian(mu=float(gdp_mu(epsilon, delta)))
+
+
+def unwhiten(means, weights, second, n_directions: int) -> Subspace:
+    """Basis B = Sigma^(-1/2) U_d from released whitened slice means: the end of round 2 of ``cert_whiten``.
+
+    Parameters
+    ----------
+    means : ndarray of shape (K, p, H)
+        Released slice means of z = Sigma^(-1/2) x, clipped to ||z|| <= C.
+    weights : ndarray of shape (K,)
+        Public sizes.
+    second : ndarray of shape (p, p)
+        The merged release of round 1; its root is computed as in round 1.
+    n_directions : int
+        d.
+    """
+    root, floored, indefinite = inverse_root(second)
+    directions, strengths = leading(means, weights, n_directions)
+    return Subspace(root @ directions, strengths, floored, indefinite, tied(strengths, n_directions))

@@ -1,0 +1,293 @@
+"""What one client computes: clipped slice means and second moments, in one pass over its records.
+
+Notation of seed 001, sections 2.2 and 3.1: T = Pi_R(X), M = (m_1, ..., m_H) with m_h = (1/n) sum_i T_i 1(y_i in h),
+and S = T'T/n. Sums over records of several clients are the sums of the clients' sums, so that moments merge exactly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from .slices import Slices
+
+__all__ = ["Moments", "centred", "client_moments", "merge", "participants", "restrict", "whitened_means"]
+
+# Entries of one block of records: two copies of it fit into the second-level cache.
+BLOCK_ENTRIES = 1 << 16
+# Up to here a product with indicators is faster than a bincount for every column.
+INDICATOR_SLICES = 32
+
+
+@dataclass(frozen=True, eq=False)
+class Moments:
+    """Moments of the records of one client, or of several.
+
+    Parameters
+    ----------
+    n : int
+        Records.
+    means : ndarray of shape (p, H)
+        Slice mean matrix M: sums over a slice divided by n, not by the size of the slice.
+    second : ndarray of shape (p, p)
+        S, symmetric.
+    counts : ndarray of shape (H,)
+        Records of every slice.
+    kind : {"public", "quantile", "labels"}
+        Origin of the slices (see `Slices`).
+    radius : float, optional
+        R of the clip to [-R, R] that all entries went through; None if unclipped.
+    ball : float, optional
+        C of the clip ``||z|| <= C`` that all records went through (whitened records); None if there was none.
+    largest_norm : float
+        max_i ||T_i||, the c_R of the source. It depends on the data: no certified mechanism reads it.
+    clip_share : float
+        Share of entries (records, for ``ball``) that were clipped; stays with the client.
+    merged : int
+        Slices lost to coinciding edges.
+    ties : bool
+        Whether equal responses sat at a quantile boundary.
+    """
+
+    n: int
+    means: np.ndarray
+    second: np.ndarray
+    counts: np.ndarray
+    kind: str
+    radius: float | None = None
+    ball: float | None = None
+    largest_norm: float = 0.0
+    clip_share: float = 0.0
+    merged: int = 0
+    ties: bool = False
+
+    @property
+    def p(self) -> int:
+        """Number of columns."""
+        return len(self.means)
+
+    @property
+    def n_slices(self) -> int:
+        """Number of slices H."""
+        return self.means.shape[1]
+
+    @property
+    def empty(self) -> int:
+        """Number of slices without a record; their columns of M are exactly 0."""
+        return int(np.count_nonzero(self.counts == 0))
+
+
+def check_records(X, y) -> tuple[np.ndarray, np.ndarray]:
+    """X as (n, p) floats (float32 stays), y as (n,); ValueError for another shape, no record or entries not finite."""
+    X, y = np.asarray(X), np.asarray(y)
+    if X.dtype not in (np.float32, np.float64):
+        X = X.astype(float)
+    if X.ndim != 2 or X.shape[1] < 1:
+        raise ValueError(f"X has shape {X.shape}; give one record a row, shape (n, p) with p >= 1.")
+    if y.ndim != 1 or len(y) != len(X):
+        raise ValueError(f"y has shape {y.shape} and X has {len(X)} records; give one response a record.")
+    if len(X) == 0:
+        raise ValueError("X has no records; skip this client.")
+    if y.dtype.kind in "fiub" and not np.all(np.isfinite(y)):
+        raise ValueError("y has entries that are not finite; drop these records.")
+    # A finite sum proves finite entries; only otherwise are they looked at one by one.
+    with np.errstate(over="ignore", invalid="ignore"):
+        total = np.sum(X, dtype=float)
+    if not np.isfinite(total) and not np.all(np.isfinite(X)):
+        raise ValueError("X has entries that are not finite; drop or impute these records.")
+    return X, y
+
+
+def client_moments(X, y, slices: Slices, *, radius: float | None = None, shift: np.ndarray | None = None) -> Moments:
+    """Slice means and second moment of one client.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, p)
+        float64 or float32; sums are float64.
+    y : ndarray of shape (n,)
+        Numbers, or labels where ``slices`` has labels.
+    slices : Slices
+        Public slices, classes, or the client's own quantile slices.
+    radius : float, optional
+        R > 0: every entry is clipped to [-R, R]. None: unclipped, which no mechanism accepts.
+    shift : ndarray of shape (p,), optional
+        Subtracted from every record before clipping; public or zero wherever privacy matters.
+
+    Returns
+    -------
+    Moments
+
+    Raises
+    ------
+    ValueError
+        For a length mismatch, no records, entries that are not finite, ``radius <= 0``, or an unknown label.
+    """
+    X, y = check_records(X, y)
+    if radius is not None and not radius > 0:
+        raise ValueError(f"radius={radius!r} must be positive.")
+    n, p = X.shape
+    second, sums = np.zeros((p, p)), np.zeros((slices.n_slices, p))
+    counts, largest, clipped = np.zeros(slices.n_slices, dtype=np.int64), 0.0, 0
+    rows = max(BLOCK_ENTRIES // p, 256)
+    for start in range(0, n, rows):
+        block = X[start : start + rows]
+        block = np.asarray(block, dtype=float) if shift is None else block - shift
+        if radius is not None:
+            kept = np.clip(block, -radius, radius)
+            clipped += int(np.count_nonzero(kept != block))
+            block = kept
+        second += block.T @ block
+        largest = max(largest, float(np.max(np.einsum("ij,ij->i", block, block))))
+        part, number = slice_sums(block, y[start : start + rows], slices)
+        sums += part
+        counts += number
+    sums[counts == 0] = 0.0
+    return Moments(
+        n=n,
+        means=sums.T / n,
+        second=(second + second.T) / (2 * n),
+        counts=counts,
+        kind=slices.kind,
+        radius=radius,
+        largest_norm=float(np.sqrt(largest)),
+        clip_share=clipped / (n * p),
+        merged=slices.merged,
+        ties=slices.ties,
+    )
+
+
+def slice_sums(block: np.ndarray, y: np.ndarray, slices: Slices) -> tuple[np.ndarray, np.ndarray]:
+    """Sums (H, p) and numbers (H,) of the records of every slice."""
+    H = slices.n_slices
+    if slices.labels is None and H <= INDICATOR_SLICES:
+        # Sums above every edge come from one matrix product; their differences are the sums of the slices.
+        tails = slices.tails(y)
+        above = np.zeros((H + 1, block.shape[1]))
+        above[0] = block.sum(axis=0)
+        above[1 : len(tails) + 1] = tails @ block
+        number = np.zeros(H + 1, dtype=np.int64)
+        number[0] = len(block)
+        number[1 : len(tails) + 1] = tails.sum(axis=1)
+        return above[:-1] - above[1:], number[:-1] - number[1:]
+    codes = slices.codes(y)
+    sums = np.stack([np.bincount(codes, weights=column, minlength=H) for column in block.T], axis=1)
+    return sums, np.bincount(codes, minlength=H)
+
+
+def whitened_means(X, y, slices: Slices, root: np.ndarray, radius: float) -> Moments:
+    """Slice means of whitened records: round 2 of the certified method.
+
+    Parameters
+    ----------
+    X, y, slices
+        As in `client_moments`.
+    root : ndarray of shape (p, p)
+        Sigma^(-1/2), symmetric, computed from released moments only.
+    radius : float
+        C > 0: z = root x is shrunk to ``z min(1, C / ||z||)``.
+
+    Returns
+    -------
+    Moments
+        With ``ball = C``; its second moment is that of the shrunk z.
+
+    Raises
+    ------
+    ValueError
+        As in `client_moments`, or if ``root`` does not fit X.
+    """
+    X, y = check_records(X, y)
+    if not radius > 0:
+        raise ValueError(f"radius={radius!r} must be positive.")
+    if np.shape(root) != (X.shape[1], X.shape[1]):
+        raise ValueError(f"root has shape {np.shape(root)} for records of length {X.shape[1]}.")
+    white = np.asarray(root) @ X.T
+    norms = np.sqrt(np.einsum("ij,ij->j", white, white))
+    long = norms > radius
+    white *= np.divide(radius, norms, out=np.ones_like(norms), where=long)
+    found = client_moments(white.T, y, slices)
+    return replace(found, ball=float(radius), clip_share=float(np.mean(long)))
+
+
+def merge(parts: Iterable[Moments]) -> Moments:
+    """Moments of all records together, weights n_k / N; reads one client at a time.
+
+    Source: seed 001, algorithm 1, server steps 2 and 3.
+
+    Raises
+    ------
+    ValueError
+        If there is no part, or parts differ in columns, slices or clip.
+    """
+    total: Moments | None = None
+    for part in parts:
+        if total is None:
+            total = replace(part, means=part.n * part.means, second=part.n * part.second, counts=part.counts.copy())
+            clipped = part.n * part.clip_share
+            continue
+        if part.means.shape != total.means.shape:
+            raise ValueError(
+                f"clients have slice mean matrices of shapes {total.means.shape} and {part.means.shape}; "
+                "all need the same columns and slices."
+            )
+        if (part.radius, part.ball, part.kind) != (total.radius, total.ball, total.kind):
+            raise ValueError("clients clip or slice differently; give all the same radius and kind of slices.")
+        total.means[...] += part.n * part.means
+        total.second[...] += part.n * part.second
+        total.counts[...] += part.counts
+        clipped += part.n * part.clip_share
+        total = replace(
+            total,
+            n=total.n + part.n,
+            largest_norm=max(total.largest_norm, part.largest_norm),
+            merged=max(total.merged, part.merged),
+            ties=total.ties or part.ties,
+        )
+    if total is None:
+        raise ValueError("there are no clients to merge; every one was skipped.")
+    n = total.n
+    return replace(total, means=total.means / n, second=total.second / n, clip_share=clipped / n)
+
+
+def participants(sizes, least: float = 1) -> np.ndarray:
+    """Positions of the clients that take part: n_k >= max(least, 1); the others are skipped and reported.
+
+    Parameters
+    ----------
+    sizes : sequence of int
+        Public n_k.
+    least : float
+        For example `mechanisms_published.minimal_n`.
+
+    Raises
+    ------
+    ValueError
+        If no client is left.
+    """
+    counts = np.asarray(sizes)
+    kept = np.flatnonzero(counts >= max(least, 1))
+    if len(kept) == 0:
+        raise ValueError(f"sizes={counts.tolist()}: no client has {max(least, 1):.6g} records; all were skipped.")
+    return kept
+
+
+def centred(moments: Moments) -> Moments:
+    """Moments about the mean of the records: M - xbar p', S - xbar xbar', where xbar = sum_h m_h and p_h = n_h / n.
+
+    Reads the counts of the slices, which no release of M or S contains: for pooled data and for mode ``paper`` only.
+    """
+    mean = moments.means.sum(axis=1)
+    return replace(
+        moments,
+        means=moments.means - np.outer(mean, moments.counts / moments.n),
+        second=moments.second - np.outer(mean, mean),
+    )
+
+
+def restrict(moments: Moments, columns) -> Moments:
+    """The same moments for some columns only (public, or released, indices)."""
+    chosen = np.asarray(columns, dtype=np.intp)
+    return replace(moments, means=moments.means[chosen], second=moments.second[np.ix_(chosen, chosen)])

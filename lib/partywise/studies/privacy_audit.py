@@ -1,0 +1,95 @@
+"""The audit study: what the source documents claim about privacy, what holds, and what repairs it.
+
+Documents: seeds 000 to 004.  A case is one mechanism of one document, a method its published or its repaired form, the
+epsilon of the grid what the document claims.  The ledger says what is certified, attacks say what is refuted.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ..auditing.options import AuditOptions
+from ..auditing.settings import (
+    BodyFatSettings,
+    CurveSettings,
+    ExchangeSettings,
+    LabelSettings,
+    SliceSettings,
+    TreeSettings,
+)
+from ..auditing.variables import VARIABLES
+from ..errors import ConfigError
+from ..study import Lazy, Protocol, Source, Study
+
+if TYPE_CHECKING:
+    from ..plan import Plan
+
+
+@dataclass(frozen=True)
+class Spec:
+    """Constants of the study: delta of claims that state none, and the unit that every cell is asked about."""
+
+    delta: float = 1e-5
+    unit: str = "row"
+
+    def __post_init__(self) -> None:
+        if not 0 < self.delta < 1:
+            raise ValueError(f"delta is {self.delta}: it must lie in (0, 1), well below 1 / n.")
+        if self.unit not in ("features", "label", "row"):
+            raise ValueError(f"unit is {self.unit!r}: it must be 'features', 'label' or 'row'.")
+
+
+def check(plan: Plan) -> None:
+    """Contradictions between keys that only this study can see."""
+    for name, case in plan.cases.items():
+        where = f"studies.privacy_audit.cases.{name}.grid"
+        if case.folds != 1:
+            raise ConfigError(f"{where}.folds is {case.folds}: an audit holds nothing out, it has 1 fold.")
+        if any(value == float("inf") for value in case.epsilon):
+            raise ConfigError(
+                f"{where}.epsilon has inf: give the epsilon that is claimed, or the target of the repair."
+            )
+        if case.settings.row != "budget" and case.parties != (1,):
+            raise ConfigError(f"{where}.parties is {list(case.parties)}: only the row budget has more than 1 party.")
+        if case.settings.row == "budget" and max(case.parties) > case.settings.n_predictors:
+            raise ConfigError(
+                f"{where}.parties is {list(case.parties)}: there are {case.settings.n_predictors} predictors."
+            )
+        tracing = case.source.generate.address.endswith((":tracing", ":body_fat"))
+        if tracing != (case.settings.row == "tracing"):
+            raise ConfigError(
+                f"studies.privacy_audit.cases.{name}: row 'tracing' goes with source tracing or body_fat."
+            )
+
+
+_CASES = "partywise.auditing.cases:"
+
+STUDY = Study(
+    name="privacy_audit",
+    title="What the sources claim about privacy, and what holds",
+    references="Seeds 000 to 004: the source documents of the project",
+    spec=Spec,
+    sources={
+        "curves": Source(CurveSettings, Lazy(_CASES + "curves")),
+        "slices": Source(SliceSettings, Lazy(_CASES + "slices")),
+        "labels": Source(LabelSettings, Lazy(_CASES + "labels")),
+        "trees": Source(TreeSettings, Lazy(_CASES + "trees")),
+        "exchange": Source(ExchangeSettings, Lazy(_CASES + "exchange")),
+        "tracing": Source(SliceSettings, Lazy(_CASES + "tracing")),
+        "body_fat": Source(BodyFatSettings, Lazy(_CASES + "body_fat"), resources=("body_fat",)),
+    },
+    methods={"audit": Protocol(AuditOptions, Lazy("partywise.auditing.protocol:fit"), extra=("server",))},
+    data=Lazy("partywise.auditing.data:AuditData"),
+    split=Lazy("partywise.auditing.splitting:split"),
+    folds=Lazy("partywise.auditing.splitting:folds"),
+    metrics=Lazy("partywise.auditing.metrics:metrics"),
+    exhibits=Lazy("partywise.auditing.exhibits:exhibits"),
+    variables=VARIABLES,
+    figures={
+        "claims": Lazy("partywise.figures.claims:claims"),
+        "tracing_roc": Lazy("partywise.figures.tracing:tracing_roc"),
+    },
+    check=check,
+    summary=("audited_lower", "epsilon_mu_lower", "certified_for_claim", "claim_refuted"),
+)

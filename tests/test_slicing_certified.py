@@ -1,0 +1,253 @@
+"""The certified releases: sensitivities that are reached, noise at the analytic level, refusals, composition."""
+
+from __future__ import annotations
+
+import math
+import warnings
+
+import numpy as np
+import pytest
+
+from error_rates import accepts_sigma
+from partywise.errors import CertificationError
+from partywise.privacy.calibration import analytic_gaussian_sigma, compose_mu, gaussian_epsilon, gdp_mu
+from partywise.privacy.isometry import to_matrix, to_vector
+from partywise.privacy.ledger import Ledger
+from partywise.privacy.sensitivity import slice_means
+from partywise.randomness import stream
+from partywise.slicing import mechanisms_certified as certified
+from partywise.slicing import models
+from partywise.slicing.bounded import bounded_means, bounded_second, check_budget
+from partywise.slicing.estimate import aggregate
+from partywise.slicing.inversion import inverse_root
+from partywise.slicing.metrics import projection_loss
+from partywise.slicing.moments import client_moments, merge, whitened_means
+from partywise.slicing.slices import class_slices, equal_frequency, public_slices
+
+N, P, H, R, C = 400, 6, 5, 1.0, 1.5
+EDGES = (-1.0, -0.2, 0.3, 1.1)
+DELTA = N**-1.1
+
+
+def rng(*names):
+    return stream(7, "slicing certified", *names)
+
+
+def data(n=N, p=P, model="III"):
+    return models.draw(model, n, p, rng("data", model, n, p))[:2]
+
+
+def clipped(X, y, radius=R):
+    return client_moments(X, y, public_slices(EDGES), radius=radius)
+
+
+def moved(statistic, X, y, record, response):
+    """How far a statistic moves when record 0 is replaced."""
+    other_X, other_y = X.copy(), y.copy()
+    other_X[0], other_y[0] = record, response
+    return float(np.linalg.norm(statistic(X, y) - statistic(other_X, other_y)))
+
+
+def worst_case(statistic, bound, X, y, neighbours):
+    """Largest move over random neighbours and the given one, as a share of the bound."""
+    numbers = rng("neighbours")
+    tried = [(10 * numbers.standard_normal(X.shape[1]), 3 * numbers.standard_normal()) for _ in range(60)]
+    return max(moved(statistic, X, y, *neighbour) for neighbour in (*tried, *neighbours)) / bound
+
+
+def test_sensitivity_of_slice_means_is_reached():
+    X, y = data()
+    X[0], y[0] = 5.0, 0.0
+    share = worst_case(
+        lambda a, b: clipped(a, b).means, certified.means_sensitivity(clipped(X, y)), X, y, [(np.full(P, -7.0), 0.0)]
+    )
+    assert 0.999 < share <= 1 + 1e-12
+
+
+def test_sensitivity_of_the_second_moment_is_reached():
+    """sqrt(2) p R^2 / n in the Frobenius norm, by two orthogonal sign vectors; the vector is isometric."""
+    X, y = data(p=8)
+    signs = np.ones(8)
+    signs[:4] = -1
+    X[0] = 5.0
+    bound = math.sqrt(2) * 8 * R**2 / N
+    assert certified.second_sensitivity(clipped(X, y)) == pytest.approx(bound, rel=1e-12)
+    matrix = worst_case(lambda a, b: clipped(a, b).second, bound, X, y, [(9 * signs, 0.0)])
+    vector = worst_case(lambda a, b: bounded_second(clipped(a, b)).value, bound, X, y, [(9 * signs, 0.0)])
+    assert matrix == pytest.approx(1, abs=1e-12) and vector == pytest.approx(1, abs=1e-12)
+
+
+def test_sensitivity_of_whitened_means_is_reached():
+    X, y = data()
+    root = inverse_root(clipped(X, y).second)[0]
+    X[0], y[0] = 100.0, 0.0
+
+    def statistic(a, b):
+        return whitened_means(a, b, public_slices(EDGES), root, C).means
+
+    bound = certified.means_sensitivity(whitened_means(X, y, public_slices(EDGES), root, C))
+    assert bound == pytest.approx(2 * C / N)
+    assert 0.999 < worst_case(statistic, bound, X, y, [(np.full(P, -100.0), 0.0)]) <= 1 + 1e-12
+
+
+def test_quantile_slices_reach_sqrt_h():
+    """One response pushes one record over every boundary; the public bound is exceeded, sqrt(H) times it is not."""
+    n, p = 80, 3
+    y = np.arange(float(n))
+    X = np.where((np.arange(n) % (n // H) == n // H - 1)[:, None], -1.0, 1.0) * np.ones(p)
+    X[0] = 1.0
+
+    def statistic(a, b):
+        return client_moments(a, b, equal_frequency(b, H), radius=R).means
+
+    found = client_moments(X, y, equal_frequency(y, H), radius=R)
+    public = 2 * R * math.sqrt(p) / n
+    assert bounded_means(found, certified=False).certificate.value == pytest.approx(math.sqrt(H) * public)
+    # Record 0 leaves for the top: each slice loses its first record and gains the first of the next, of other sign.
+    first = np.arange(0, n, n // H)
+    X[first] = np.where(np.arange(H) % 2 == 0, 1.0, -1.0)[:, None]
+    reached = moved(statistic, X, y, np.full(p, 1.0 if H % 2 else -1.0) * -1, float(n))
+    assert 0.7 * math.sqrt(H) * public < reached <= math.sqrt(H) * public * (1 + 1e-12)
+    assert reached > 1.5 * public
+
+
+def test_certificates_equal_those_of_the_privacy_core():
+    X, y = data()
+    core = slice_means(X, y, EDGES, box=R)
+    mine = bounded_means(clipped(X, y), stratum="client 1")
+    np.testing.assert_allclose(mine.value, core.value, atol=1e-15)
+    assert mine.certificate.value == pytest.approx(core.certificate.value, rel=1e-12)
+    assert (mine.certificate.unit, mine.certificate.relation, mine.stratum) == ("row", "replace_one", "client 1")
+    assert bounded_second(clipped(X, y)).certificate.depends_on == {"features"}
+
+
+def test_isometry():
+    A = np.arange(16.0).reshape(4, 4)
+    A += A.T
+    assert np.linalg.norm(to_vector(A)) == pytest.approx(np.linalg.norm(A), rel=1e-15)
+    np.testing.assert_allclose(to_matrix(to_vector(A), 4), A, rtol=1e-15)
+
+
+def test_noise_has_the_analytic_level():
+    """sigma on M and on the diagonal of S, sigma / sqrt(2) off it."""
+    found = clipped(*data())
+    means = [
+        certified.release_means(found, 1.0, DELTA, rng("M", k), owner="c").value.T - found.means for k in range(800)
+    ]
+    sigma = analytic_gaussian_sigma(1.0, DELTA, 2 * R * math.sqrt(P) / N)
+    assert certified.means_sigma(found, 1.0, DELTA) == pytest.approx(sigma)
+    assert accepts_sigma(means, sigma) and not accepts_sigma(means, 1.1 * sigma)
+    second = np.array(
+        [certified.release_second(found, 1.0, DELTA, rng("S", k), owner="c").value - found.second for k in range(800)]
+    )
+    assert np.array_equal(second, second.transpose(0, 2, 1))
+    sigma = certified.second_sigma(found, 1.0, DELTA)
+    assert sigma == pytest.approx(analytic_gaussian_sigma(1.0, DELTA, math.sqrt(2) * P * R**2 / N))
+    diagonal, upper = second[:, np.arange(P), np.arange(P)], second[:, *np.triu_indices(P, 1)]
+    assert accepts_sigma(diagonal, sigma) and accepts_sigma(upper, sigma / math.sqrt(2))
+    assert not accepts_sigma(upper, sigma)
+
+
+def test_one_draw_of_the_noise_serves_every_budget():
+    found = clipped(*data())
+    one, two = (certified.release_means(found, eps, DELTA, rng("same"), owner="c").value.T for eps in (1.0, 2.0))
+    scale = certified.means_sigma(found, 1.0, DELTA) / certified.means_sigma(found, 2.0, DELTA)
+    np.testing.assert_allclose(one - found.means, scale * (two - found.means), rtol=1e-9)
+    exact = certified.release_means(found, math.inf, DELTA, rng("same"), owner="c")
+    assert np.array_equal(exact.value.T, found.means) and exact.event.mu == math.inf
+    exact = certified.release_second(found, math.inf, DELTA, rng("same"), owner="c")
+    np.testing.assert_allclose(exact.value, found.second, rtol=1e-15)
+
+
+def test_what_a_protocol_costs():
+    """The releases of a client compose; clients are strata and do not add up; the sum of the epsilons is larger."""
+    found = clipped(*data())
+    releases = []
+    for k in range(5):
+        terms = {"owner": f"client {k}", "stratum": f"client {k}", "epsilon_claimed": 1.0}
+        first = certified.release_second(found, 1.0, DELTA, rng("S", k), **terms)
+        white = whitened_means(*data(), public_slices(EDGES), inverse_root(first.value)[0], C)
+        second = certified.release_means(white, 1.0, DELTA, rng("z", k), data_dependent_parameters=(first,), **terms)
+        releases += [first, second]
+    total = Ledger([release.event for release in releases]).total(["server"], "row", 2 * DELTA)
+    mu = compose_mu([float(gdp_mu(1.0, DELTA))] * 2)
+    assert total.epsilon_certified == pytest.approx(gaussian_epsilon(mu, 2 * DELTA), rel=1e-9)
+    assert total.epsilon_certified < 2.0
+
+
+@pytest.mark.parametrize("model", ["III", "V"])
+def test_without_noise_federation_is_pooling(model):
+    """Both rounds, K clients with equal public edges, any split: the pooled result to 1e-10."""
+    X, y = data(900, 10, model)
+    slices = public_slices(np.quantile(y, np.arange(1, 8) / 8))
+    parts = np.split(rng("split").permutation(900), [100, 130, 600])
+    noise = (math.inf, DELTA, rng("none"))
+
+    def protocol(rows):
+        clients = [client_moments(X[r], y[r], slices, radius=R) for r in rows]
+        weights = [one.n for one in clients]
+        means = np.array([certified.release_means(one, *noise, owner="c").value.T for one in clients])
+        second = np.array([certified.release_second(one, *noise, owner="c").value for one in clients])
+        merged = merge(clients).second
+        root = inverse_root(merged)[0]
+        white = [whitened_means(X[r], y[r], slices, root, C) for r in rows]
+        z = np.array([certified.release_means(one, *noise, owner="c").value.T for one in white])
+        return aggregate(means, weights, second, 2).basis, certified.unwhiten(z, weights, merged, 2).basis
+
+    federated, pooled = protocol(parts), protocol([np.arange(900)])
+    assert projection_loss(federated[0], pooled[0]) < 1e-10
+    assert projection_loss(federated[1], pooled[1]) < 1e-10
+    assert projection_loss(federated[0], pooled[1]) > 1e-4
+
+
+def test_certified_releases_refuse_what_has_no_proof():
+    X, y = data()
+    quantile = client_moments(X, y, equal_frequency(y, H), radius=R)
+    with pytest.raises(CertificationError, match="edges='quantile'"):
+        certified.release_means(quantile, 1.0, DELTA, rng("x"), owner="c")
+    raw = clipped(X, y, radius=None)
+    for release in (certified.release_means, certified.release_second):
+        with pytest.raises(CertificationError, match="radius=None"):
+            release(raw, 1.0, DELTA, rng("x"), owner="c")
+    classes = client_moments(X, np.where(y > 0, "up", "down"), class_slices(["up", "down"]), radius=R)
+    assert certified.release_means(classes, 1.0, DELTA, rng("x"), owner="c").event.certified
+    # The second moment does not read the slices: quantile ones do not matter to it.
+    assert certified.release_second(quantile, 1.0, DELTA, rng("x"), owner="c").event.certified
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "delta", "message"),
+    [
+        (0.0, 1e-3, "epsilon=0.0"),
+        (-1.0, 1e-3, "epsilon=-1.0"),
+        (math.nan, 1e-3, "epsilon=nan"),
+        (1.0, 0.0, "delta=0.0"),
+        (1.0, 1.0, "delta=1.0"),
+        (1.0, -1e-3, "delta=-0.001"),
+    ],
+)
+def test_bad_budgets_are_named(epsilon, delta, message):
+    found = clipped(*data())
+    for call in (certified.means_sigma, certified.second_sigma):
+        with pytest.raises(ValueError, match=message):
+            call(found, epsilon, delta)
+    for release in (certified.release_means, certified.release_second):
+        with pytest.raises(ValueError, match=message):
+            release(found, epsilon, delta, rng("x"), owner="c")
+
+
+def test_a_large_delta_is_warned_of():
+    with pytest.warns(UserWarning, match="not below 1/n"):
+        check_budget(1.0, 1 / N, N)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        check_budget(1.0, 0.999 / N, N)
+
+
+def test_a_client_of_one_record_and_an_empty_slice_are_legal():
+    X, y = data()
+    one = clipped(X[:1], y[:1])
+    release = certified.release_means(one, 1.0, 0.5, rng("x"), owner="c")
+    assert release.value.shape == (H, P) and one.empty == H - 1
+    joined = merge([one, clipped(X[1:], y[1:])])
+    np.testing.assert_allclose(joined.means, clipped(X, y).means, atol=1e-15)
