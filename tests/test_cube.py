@@ -30,6 +30,7 @@ OUTPUTS = {
     "wire": "wire.md",
     "summary": "summary.csv",
     "text": "summary.txt",
+    "tables": "tables.html",
 }
 
 

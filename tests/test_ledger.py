@@ -5,16 +5,19 @@ import io
 import json
 import math
 import time
+from dataclasses import replace
 
 import dp_accounting
 import numpy as np
 import pytest
 from dp_accounting.pld import PLDAccountant
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from partywise.errors import CertificationError
+from partywise.privacy.accounting import compose
 from partywise.privacy.calibration import classic_gaussian_sigma, gaussian_epsilon, simple_zcdp_epsilon
+from partywise.privacy.law import Law
 from partywise.privacy.ledger import Event, Ledger, clear_event, default_views
 from partywise.privacy.mechanisms import Gaussian, QuantileRadius
 from partywise.privacy.sensitivity import clipped_coefficients
@@ -151,6 +154,126 @@ def test_moving_a_row_never_goes_below_the_largest_stratum(rows, target):
     assert epsilon_of(moved) == pytest.approx(largest, rel=1e-12)
     everything = epsilon_of([event(e.release_id, mu=e.mu) for e in events])
     assert epsilon_of(moved) <= everything * (1 + 1e-12)
+
+
+@pytest.mark.parametrize(
+    ("law", "users", "added"),
+    [
+        ({"mu": 0.3}, Law(mu=0.9), Law(mu=0.6)),
+        ({"mu": 0.3, "count": 4}, Law(mu=0.9, count=4), Law(mu=0.6, count=4)),
+        ({"epsilon": 0.3}, Law(epsilon=0.9), Law(epsilon=0.6)),
+        ({"epsilon": 0.3, "k": 50, "count": 2}, Law(epsilon=0.9, count=2), Law(epsilon=0.6, count=2)),
+        ({"rho": 0.1}, Law(rho=0.9), Law(rho=0.4)),
+        # Nothing is gained by sampling in a group: every record may be included.
+        ({"mu": 0.3, "rate": 0.1}, Law(mu=0.9), Law(mu=0.6)),
+    ],
+)
+def test_the_table_of_groups(law, users, added):
+    row = event(**{"mu": None, **law})
+
+    def total(unit, rows=(row,), **users):
+        return Ledger(rows).total("active", unit, DELTA, **users).epsilon_certified
+
+    assert total("user", rows_per_user=3) == pytest.approx(compose([users]).epsilon(DELTA), rel=1e-12)
+    assert total("user") == math.inf, "an unknown number of rows proves nothing"
+    assert total("row") == total("user", rows_per_user=1) <= total("user", rows_per_user=2)
+    assert total("row", [replace(row, relation="add_remove")]) == compose([added]).epsilon(DELTA)
+    # An event about users costs itself, whatever is asked and known.
+    of_user = [replace(row, unit="user")]
+    assert {total(unit, of_user) for unit in ("row", "label", "features", "user")} == {total("row")}
+    # A release about labels alone costs a person all their labels; one that reads features proves nothing.
+    label = replace(row, unit="label", relation="replace_one", depends_on=frozenset(["label"]))
+    assert total("user", [label], rows_per_user=3) == total("user", rows_per_user=3)
+    assert total("user", [replace(label, depends_on=frozenset(BOTH))], rows_per_user=3) == math.inf
+    assert total("user", [clear_event("c", "p1", ("label",), "active")], rows_per_user=1) == math.inf
+
+
+def test_sampling_is_credited_where_one_neighbour_contributes_nothing():
+    flipped = {"unit": "label", "depends_on": ("label",), "relation": "label_flip"}
+    sampled = event(mu=1.0, rate=0.05, count=20, **flipped)
+    found = epsilon_of([sampled], "label")
+    assert found == compose([Law(mu=1.0, rate=0.05, count=20)]).epsilon(DELTA)
+    assert found == epsilon_of([sampled], "row")
+    replaced = event(mu=1.0, rate=0.05, count=20)
+    assert epsilon_of([replaced]) == gaussian_epsilon(math.sqrt(20), DELTA) > 3 * found
+
+
+def test_what_lies_outside_a_law_has_no_group_rule():
+    row = event(mu=0.3, delta_numeric=1e-9)
+    assert epsilon_of([row]) == gaussian_epsilon(0.3, DELTA - 1e-9)
+    assert epsilon_of([replace(row, relation="add_remove")]) == math.inf
+    assert Ledger([row]).total("active", "user", DELTA, rows_per_user=2).epsilon_certified == math.inf
+
+
+@pytest.mark.parametrize("rows_per_user", [0, 1.5, -1])
+def test_a_bad_number_of_rows_is_refused(rows_per_user):
+    with pytest.raises(ValueError, match="rows_per_user="):
+        Ledger([event()]).total("active", "user", DELTA, rows_per_user=rows_per_user)
+
+
+def mixed_rows():
+    return [
+        event("a", mu=0.5, stratum="A"),
+        event("b", mu=None, epsilon=1.0, k=5, count=3, stratum="B"),
+        event("c", mu=None, rho=0.01),
+        event("d", mu=0.2, delta_numeric=1e-7),
+    ]
+
+
+def test_other_laws_compose_by_stratum():
+    total = Ledger(mixed_rows()).total("active", "row", DELTA)
+    common = [Law(rho=0.01), Law(mu=0.2)]
+    strata = [[*common, Law(mu=0.5)], [*common, Law(epsilon=1.0, k=5, count=3)]]
+    expected = max(compose(laws, 1e-7).epsilon(DELTA) for laws in strata)
+    assert total.epsilon_certified == total.epsilon_certified_part == expected
+    assert math.isnan(total.mu_total)
+    assert total.rho_total == pytest.approx(0.01 + 0.02 + 3 * 0.5, rel=1e-12)
+    assert total.eps_simple == pytest.approx(simple_zcdp_epsilon(total.rho_total, DELTA), rel=1e-12)
+    assert total.n_releases == 4 and total.certified
+    # The part of delta that only another stratum uses up is not taken off here.
+    elsewhere = Ledger([event("a", mu=1.0, stratum="A"), event("b", mu=0.1, stratum="B", delta_numeric=1e-6)])
+    assert elsewhere.total("active", "row", DELTA).epsilon_certified == gaussian_epsilon(1.0, DELTA)
+
+
+def test_an_unproved_row_beside_other_laws_shows_the_proved_part():
+    proved = Ledger(mixed_rows()).total("active", "row", DELTA)
+    total = Ledger([*mixed_rows(), event("e", mu=None, certified=False)]).total("active", "row", DELTA)
+    assert total.epsilon_certified == total.mu_total == total.rho_total == total.eps_simple == math.inf
+    assert total.epsilon_certified_part == proved.epsilon_certified
+
+
+FINITE = st.tuples(st.floats(0.05, 2), st.sampled_from([None, 3, 50]), st.integers(1, 4))
+ROWS = st.one_of(
+    st.floats(0.01, 2).map(lambda mu: {"mu": mu}),
+    FINITE.map(lambda x: {"mu": None, "epsilon": x[0], "k": x[1], "count": x[2]}),
+    st.floats(0.001, 0.5).map(lambda rho: {"mu": None, "rho": rho}),
+)
+
+
+@given(st.lists(st.tuples(ROWS, st.sampled_from("*ABC")), min_size=1, max_size=4), st.sampled_from("*ABC"))
+@settings(deadline=None, max_examples=40)
+def test_moving_any_row_never_goes_below_the_largest_stratum(rows, target):
+    events = [event(f"r{k}", stratum=stratum, **law) for k, (law, stratum) in enumerate(rows)]
+    moved = [replace(events[0], stratum=target), *events[1:]]
+    largest = max(epsilon_of([e for e in moved if e.stratum in ("*", s)]) for s in "ABC")
+    assert epsilon_of(moved) == pytest.approx(largest, rel=1e-9)
+    # Never above everything in sequence (but for the search of the split of delta and the grid).
+    assert epsilon_of(moved) <= epsilon_of([replace(e, stratum="*") for e in events]) * (1 + 1e-3)
+    assert epsilon_of(list(reversed(moved))) == epsilon_of(moved)
+
+
+def test_the_worst_view_weighs_different_laws_by_their_epsilon():
+    ledger = Ledger(
+        [
+            event("a", audience=("x",), mu=0.4),
+            event("b", audience=("y",), mu=None, epsilon=3.0, k=2),
+            event("c", audience=("z",), mu=None, epsilon=1.0, count=2),
+        ]
+    )
+    worst = ledger.worst_total(["p1", "x", "y", "z"], "row", DELTA)
+    assert worst.view_worst == "all but p1" and worst.epsilon_certified > 3.0
+    each = {name: ledger.total(name, "row", DELTA).epsilon_certified for name in "xyz"}
+    assert max(each, key=each.get) == "y"
 
 
 # Views ----------------------------------------------------------------------------------------------------------
@@ -322,6 +445,53 @@ def test_altering_removing_or_moving_a_row_is_noticed():
     assert len(digests) == 4
 
 
+def test_a_file_of_rows_is_read_back(tmp_path):
+    ledger = Ledger([*chained().rows, event("d", mu=None, epsilon=0.5, k=7, delta_numeric=1e-9, epsilon_distance=0.1)])
+    digest = ledger.write(tmp_path / "ledger.jsonl")
+    assert digest == ledger.digest
+    again = Ledger.read(tmp_path / "ledger.jsonl", digest)
+    assert again.rows == ledger.rows and again.digest == digest
+    assert [json.loads(line)["step"] for line in (tmp_path / "ledger.jsonl").read_text().splitlines()] == [0, 1, 2, 3]
+    assert Ledger().write(tmp_path / "empty.jsonl") == Ledger().digest
+    assert len(Ledger.read(tmp_path / "empty.jsonl")) == 0
+
+
+@pytest.mark.parametrize(
+    "tamper",
+    [
+        lambda lines: lines[1:],
+        lambda lines: [lines[0], *lines[2:]],
+        lambda lines: lines[:-1],
+        lambda lines: [lines[1], lines[0], *lines[2:]],
+        lambda lines: [*lines, lines[0]],
+        lambda lines: [lines[0].replace('"mu":1.0', '"mu":0.1'), *lines[1:]],
+        lambda lines: [lines[0].replace('"mu":1.0', '"mu":-1.0'), *lines[1:]],
+        lambda lines: [lines[0].replace('"step":0', '"step":5'), *lines[1:]],
+        lambda lines: [lines[0].replace('"mu":1.0,', ""), *lines[1:]],
+        lambda lines: [lines[0].replace('"owner":"p1"', '"owner":"p2"'), *lines[1:]],
+        lambda lines: [*lines[:-1], lines[-1][:40]],
+        lambda lines: [],
+    ],
+)
+def test_a_tampered_file_is_noticed(tmp_path, tamper):
+    path = tmp_path / "ledger.jsonl"
+    digest = chained().write(path)
+    lines = path.read_text().splitlines()
+    assert tamper(lines) != lines
+    path.write_text("".join(line + "\n" for line in tamper(lines)))
+    with pytest.raises(CertificationError):
+        Ledger.read(path, digest)
+
+
+def test_only_the_digest_sees_rows_that_were_cut_off_at_the_end(tmp_path):
+    path = tmp_path / "ledger.jsonl"
+    digest = chained().write(path)
+    path.write_text("".join(line + "\n" for line in path.read_text().splitlines()[:-1]))
+    assert len(Ledger.read(path)) == 2
+    with pytest.raises(CertificationError, match="removed"):
+        Ledger.read(path, digest)
+
+
 def test_the_digest_does_not_depend_on_when_it_is_asked():
     early, late = Ledger(), Ledger()
     for row in chained().rows:
@@ -356,6 +526,19 @@ def test_a_hundred_thousand_rows_are_totalled_in_a_second():
         ({"sampler": "dice"}, "sampler='dice'"),
         ({"audience": ("a;b",)}, "audience="),
         ({"mechanism": "none", "mu": None}, "never certified"),
+        ({"epsilon": 1.0}, "mu and epsilon"),
+        ({"mu": None, "epsilon": -1.0}, "epsilon=-1.0"),
+        ({"mu": None, "rho": math.nan}, "rho=nan"),
+        ({"k": 3}, "k=3"),
+        ({"mu": None, "epsilon": 1.0, "k": 1}, "k=1"),
+        ({"mu": None, "epsilon": 1.0, "k": 2.5}, "k=2.5"),
+        ({"rate": 0.0}, "rate=0.0"),
+        ({"rate": 1.5}, "rate=1.5"),
+        ({"mu": None, "epsilon": 1.0, "rate": 0.5}, "rate=0.5"),
+        ({"delta_numeric": 1.0}, "delta_numeric=1.0"),
+        ({"delta_numeric": -1e-9}, "delta_numeric=-1e-09"),
+        ({"epsilon_distance": -1.0}, "epsilon_distance=-1.0"),
+        ({"count": math.inf}, "count=inf"),
     ],
 )
 def test_bad_events_are_refused(fields, message):

@@ -7,7 +7,7 @@ from scipy.special import ndtri_exp
 
 from partywise.errors import BudgetExceeded, CertificationError
 from partywise.privacy.calibration import MARGIN, gdp_mu, zcdp_rho
-from partywise.privacy.event import Event
+from partywise.privacy.event import QUESTIONS, Event
 from partywise.privacy.law import Law
 
 __all__ = ["PrivacyFilter", "pure_mu"]
@@ -70,6 +70,8 @@ class PrivacyFilter:
     ) -> None:
         if rule not in RULES:
             raise ValueError(f"rule={rule!r} of a filter is unknown; use one of {RULES}.")
+        if unit is not None and unit not in QUESTIONS:
+            raise ValueError(f"unit={unit!r} of a filter is unknown; use one of {QUESTIONS}.")
         if not epsilon >= 0:
             raise ValueError(f"epsilon={epsilon!r} of a filter must be non-negative.")
         if not 0 <= delta < 1:

@@ -1,14 +1,16 @@
 """The laws of noise that the accountant composes, and what each costs a group or in zero-concentrated DP."""
 
 import math
-from typing import Any, NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any
 
 __all__ = ["LAWS", "Law", "check_law"]
 
 LAWS = ("mu", "rho", "epsilon")
 
 
-class Law(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Law:
     """One law, applied ``count`` times; exactly one of ``mu``, ``rho`` and ``epsilon`` is given.
 
     Parameters
@@ -49,12 +51,13 @@ class Law(NamedTuple):
         """
         if self.rho is not None:
             return self.count * self.rho
-        parameter = self.mu if self.mu is not None else self.epsilon
+        parameter = self.mu or self.epsilon or 0.0
         return self.count * parameter * parameter / 2
 
     def grouped(self, size: int) -> "Law":
         """The law for a group of units: m mu, m^2 rho, or m epsilon of a plain pure law; sampling is not credited."""
-        return self._replace(
+        return replace(
+            self,
             mu=None if self.mu is None else size * self.mu,
             rho=None if self.rho is None else size * size * self.rho,
             epsilon=None if self.epsilon is None else size * self.epsilon,

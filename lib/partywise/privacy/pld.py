@@ -7,6 +7,7 @@ of exp(epsilon): never below it, and off by the square of the step (Doroshenko, 
 """
 
 import math
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -14,7 +15,7 @@ from scipy.special import ndtr, ndtri
 
 from partywise.privacy.composition import Atoms
 
-__all__ = ["GridLaw", "Part", "place_atoms", "sampled_gaussian"]
+__all__ = ["GridLaw", "Part", "cumulant", "place_atoms", "sampled_gaussian", "tilted"]
 
 
 class GridLaw(NamedTuple):
@@ -30,18 +31,21 @@ class GridLaw(NamedTuple):
         """Losses of the cells."""
         return (self.first + np.arange(len(self.mass))) * self.step
 
-    def cumulant(self, theta: float) -> float:
-        """log E[exp(theta loss)] of the finite part."""
-        exponent = theta * self.loss
-        top = exponent.max()
-        return float(top + math.log(self.mass @ np.exp(exponent - top)))
 
-    def tilted(self, theta: float) -> np.ndarray:
-        """Masses of the law with density exp(theta loss) against this one."""
-        return self.mass * np.exp(theta * self.loss - self.cumulant(theta))
+def cumulant(law: GridLaw | Atoms, theta: float) -> float:
+    """log E[exp(theta loss)] of the finite part."""
+    exponent = theta * law.loss
+    top = exponent.max()
+    return float(top + math.log(law.mass @ np.exp(exponent - top)))
 
 
-class Part(NamedTuple):
+def tilted(law: GridLaw | Atoms, theta: float) -> np.ndarray:
+    """Masses of the law with density exp(theta loss) against this one."""
+    return law.mass * np.exp(theta * law.loss - cumulant(law, theta))
+
+
+@dataclass(frozen=True)
+class Part:
     """A law to be placed on a grid: finite losses, or a Poisson-sampled Gaussian seen from one direction."""
 
     atoms: Atoms | None = None
@@ -71,7 +75,7 @@ def place_atoms(atoms: Atoms, step: float) -> GridLaw:
     mass = np.zeros(int(cell.max()) - first + 2)
     np.add.at(mass, cell - first, atoms.mass * (1 - rise))
     np.add.at(mass, cell - first + 1, atoms.mass * rise)
-    return GridLaw(first, mass, atoms.lost, step)
+    return _occupied(first, mass, atoms.lost, step)
 
 
 def sampled_gaussian(mu: float, rate: float, step: float, tail: float, *, removed: bool) -> GridLaw:
@@ -98,7 +102,13 @@ def sampled_gaussian(mu: float, rate: float, step: float, tail: float, *, remove
     mass[:-1] = ours - rise
     mass[1:] += rise
     mass[0] += _below(mu, rate, points[0], removed)
-    return GridLaw(first, mass, _above(mu, rate, points[-1], removed), step)
+    return _occupied(first, mass, _above(mu, rate, points[-1], removed), step)
+
+
+def _occupied(first: int, mass: np.ndarray, lost: float, step: float) -> GridLaw:
+    """The law without empty cells at its ends."""
+    cells = np.flatnonzero(mass)
+    return GridLaw(first + int(cells[0]), mass[cells[0] : cells[-1] + 1], lost, step)
 
 
 def _loss(mu: float, rate: float, x: float) -> float:

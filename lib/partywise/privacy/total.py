@@ -5,10 +5,10 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from partywise.privacy.accounting import Composition, compose
 from partywise.privacy.calibration import rho_from_mu, simple_zcdp_epsilon
 from partywise.privacy.event import Event
 from partywise.privacy.law import Law
+from partywise.privacy.multiset import Composition, compose
 
 __all__ = ["Total", "ViewSum", "default_views", "sum_view", "total_of", "worst_view"]
 

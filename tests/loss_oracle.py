@@ -1,0 +1,90 @@
+"""Oracles of composed privacy losses: dp-accounting from above and below, and 50-digit arithmetic."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+from dataclasses import replace
+
+import mpmath
+from dp_accounting.pld import privacy_loss_distribution as pld
+
+from partywise.privacy.law import Law
+
+mpmath.mp.dps = 50
+
+
+def one_law(law: Law, step: float, pessimistic: bool):
+    """The loss distribution of one application in dp-accounting."""
+    if law.epsilon is not None:
+        k = law.k or 2
+        return pld.from_randomized_response(
+            k / (math.exp(law.epsilon) + k - 1),
+            k,
+            pessimistic_estimate=pessimistic,
+            value_discretization_interval=step,
+        )
+    return pld.from_gaussian_mechanism(
+        1 / law.mu,
+        pessimistic_estimate=pessimistic,
+        value_discretization_interval=step,
+        sampling_prob=law.rate,
+        use_connect_dots=pessimistic,
+    )
+
+
+def composed(laws, step: float, pessimistic: bool):
+    """All applications, one compose call after another: version 0.6.0 ignores the count of randomised responses."""
+    parts = []
+    for law in laws:
+        if law.epsilon is None and law.rate == 1:
+            parts.append(one_law(replace(law, mu=law.mu * math.sqrt(law.count)), step, pessimistic))
+        elif law.epsilon is None:
+            parts.append(one_law(law, step, pessimistic).self_compose(law.count))
+        else:
+            parts += [one_law(law, step, pessimistic)] * law.count
+    return functools.reduce(lambda left, right: left.compose(right), parts)
+
+
+def oracle_epsilon(laws, delta: float, *, step: float = 1e-3, pessimistic: bool) -> float:
+    """An upper (pessimistic) or lower (optimistic) bound of the true epsilon."""
+    return float(composed(laws, step, pessimistic).get_epsilon_for_delta(delta))
+
+
+def _gaussian_delta(mu, epsilon):
+    if mu == 0:
+        return max(mpmath.mpf(0), 1 - mpmath.exp(epsilon))
+    return mpmath.ncdf(mu / 2 - epsilon / mu) - mpmath.exp(epsilon) * mpmath.ncdf(-mu / 2 - epsilon / mu)
+
+
+def true_delta(laws, epsilon: float) -> mpmath.mpf:
+    """Delta of Gaussians and finite laws by enumerating every outcome of every finite law, with 50 digits."""
+    mu = mpmath.sqrt(sum(mpmath.mpf(law.mu) ** 2 * law.count for law in laws if law.mu is not None))
+    parts = []
+    for law in laws:
+        if law.epsilon is not None:
+            loss, others = mpmath.mpf(law.epsilon), (law.k or 2) - 1
+            keep = mpmath.exp(loss) / (mpmath.exp(loss) + others)
+            flip = keep * mpmath.exp(-loss)
+            parts += [[(loss, keep), (-loss, flip), (mpmath.mpf(0), (others - 1) * flip)]] * law.count
+    total = mpmath.mpf(0)
+    for outcome in itertools.product(*parts):
+        probability = mpmath.fprod(p for _, p in outcome)
+        if probability:
+            total += probability * _gaussian_delta(mu, mpmath.mpf(epsilon) - mpmath.fsum(loss for loss, _ in outcome))
+    return total
+
+
+def random_laws(rng, *, sampled: bool = False) -> list[Law]:
+    """One to four laws with counts, small enough for the oracle."""
+    laws = []
+    for _ in range(rng.integers(1, 4)):
+        k = [None, 2, 3, 10, 50][rng.integers(5)]
+        laws.append(Law(epsilon=float(10 ** rng.uniform(-1.5, 0.6)), k=k, count=int(rng.integers(1, 9))))
+    if rng.random() < 0.6:
+        laws.append(Law(mu=float(10 ** rng.uniform(-1.5, 0.4)), count=int(rng.integers(1, 6))))
+    if sampled:
+        rate, count = float(10 ** rng.uniform(-2, -0.2)), int(10 ** rng.uniform(0, 2))
+        laws = [*laws[:1], Law(mu=float(10 ** rng.uniform(-0.5, 0.3)), rate=rate, count=count)]
+    return laws

@@ -1,0 +1,198 @@
+"""A budget is never exceeded, whatever is asked of it and in whatever order."""
+
+import math
+
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.special import ndtr
+
+from partywise.errors import BudgetExceeded, CertificationError
+from partywise.privacy import accounting
+from partywise.privacy.accounting import PrivacyFilter
+from partywise.privacy.calibration import gdp_mu, zcdp_rho
+from partywise.privacy.event import Event
+from partywise.privacy.filter import pure_mu
+from partywise.privacy.mechanisms import Gaussian
+from partywise.privacy.sensitivity import clipped_coefficients
+from partywise.randomness import stream
+
+DELTA = 1e-5
+
+
+def event(release_id="r", **fields):
+    values = {"owner": "p1", "mechanism": "noise", "unit": "row", "depends_on": ("features", "label"), **fields}
+    return Event(release_id=release_id, **values)
+
+
+LAWS = st.one_of(
+    st.tuples(st.just("mu"), st.floats(0.01, 1)),
+    st.tuples(st.just("epsilon"), st.floats(0.01, 1)),
+)
+
+
+@given(st.lists(st.tuples(LAWS, st.integers(1, 4)), max_size=25), st.sampled_from(["gdp", "zcdp"]))
+@settings(deadline=None, max_examples=50)
+def test_what_was_let_through_never_exceeds_the_budget(asked, rule):
+    budget = PrivacyFilter(2.0, DELTA, rule=rule)
+    passed = []
+    for number, ((name, value), count) in enumerate(asked):
+        row = event(f"r{number}", **{name: value}, count=count)
+        before = (budget.remaining, budget.spent)
+        fits = budget.would_fit(row)
+        assert (budget.remaining, budget.spent) == before
+        if fits:
+            budget.spend(row)
+            passed.append(row)
+        else:
+            with pytest.raises(BudgetExceeded):
+                budget.spend(row)
+            assert (budget.remaining, budget.spent) == before
+    # The accountant knows the whole law and finds no more than the filter allowed.
+    assert accounting.epsilon(passed, DELTA) <= 2.0
+    assert budget.spent <= budget.budget * (1 + 1e-12)
+
+
+def test_equal_shares_of_a_budget_fit_and_one_more_does_not():
+    shares = {"gdp": ("mu", gdp_mu(1.0, DELTA) / math.sqrt(20)), "zcdp": ("rho", zcdp_rho(1.0, DELTA) / 20)}
+    shares["pure"] = ("epsilon", 0.05)
+    for rule, (name, value) in shares.items():
+        budget = PrivacyFilter(1.0, DELTA, rule=rule)
+        for number in range(20):
+            budget.spend(event(f"r{number}", **{name: value}))
+        assert budget.remaining == pytest.approx(0.0, abs=1e-12)
+        with pytest.raises(BudgetExceeded, match=r"noise 'more' costs .* is left of epsilon = 1.* Use more noise"):
+            budget.spend(event("more", **{name: value / 100}))
+        assert issubclass(BudgetExceeded, CertificationError)
+
+
+def test_a_refused_event_leaves_the_filter_as_it_was():
+    budget = PrivacyFilter(1.0, DELTA)
+    with pytest.raises(BudgetExceeded):
+        budget.spend(event(mu=5.0, unit="label"))
+    # Not even the unit of the refused event is kept.
+    budget.spend(event(mu=0.1))
+    assert budget.spent == pytest.approx(0.01)
+    with pytest.raises(BudgetExceeded):
+        budget.spend(event(mu=math.inf))
+    assert budget.would_fit(event(mu=0.0)) and budget.spent == pytest.approx(0.01)
+
+
+def test_no_noise_is_drawn_for_what_does_not_fit():
+    bounded = clipped_coefficients(np.ones((4, 2)), None, 1.0)
+    rng, budget = stream(1, "noise"), PrivacyFilter(1.0, DELTA)
+    mechanism = Gaussian(mu=0.2)
+    with pytest.raises(BudgetExceeded):
+        for _ in range(100):
+            mechanism(bounded, rng, owner="p1", budget=budget)
+    state = rng.bit_generator.state
+    with pytest.raises(BudgetExceeded):
+        mechanism(bounded, rng, owner="p1", budget=budget)
+    assert rng.bit_generator.state == state
+    assert budget.spent <= budget.budget
+
+
+@pytest.mark.parametrize("epsilon", [1e-6, 0.1, 1.0, 3.0, 10.0, 40.0, 600.0])
+def test_the_gaussian_of_a_pure_law_passes_through_its_kink(epsilon):
+    mu = pure_mu(epsilon)
+    with mpmath.workdps(50):
+        kink = 1 / (1 + mpmath.exp(mpmath.mpf(epsilon)))
+        # At type I error kink the Gaussian curve has type II error kink: Phi(-mu/2).
+        assert abs(mpmath.ncdf(-mpmath.mpf(mu) / 2) / kink - 1) < 1e-9
+    if epsilon < 30:
+        error = np.linspace(1e-6, 1 - 1e-6, 999)
+        pure = np.maximum.reduce([0 * error, 1 - np.exp(epsilon) * error, np.exp(-epsilon) * (1 - error)])
+        gaussian = ndtr(-np.array([float(mpmath.sqrt(2) * mpmath.erfinv(2 * x - 1)) for x in error]) - mu)
+        assert np.all(gaussian <= pure + 1e-12)
+        # A smaller mu would cut the corner.
+        smaller = ndtr(-float(mpmath.sqrt(2) * mpmath.erfinv(2 / (1 + mpmath.exp(epsilon)) - 1)) - 0.99 * mu)
+        assert smaller > 1 / (1 + math.exp(epsilon))
+    assert pure_mu(0.0) == 0.0 and pure_mu(math.inf) == math.inf
+
+
+@pytest.mark.parametrize(
+    ("rule", "fields", "cost"),
+    [
+        ("gdp", {"mu": 0.3, "count": 2}, 0.18),
+        ("gdp", {"epsilon": 0.5}, pure_mu(0.5) ** 2),
+        ("gdp", {"mu": 0.3, "rate": 0.1, "relation": "add_remove"}, 0.09),
+        ("zcdp", {"mu": 0.3, "count": 2}, 0.09),
+        ("zcdp", {"epsilon": 0.2, "k": 9}, 0.02),
+        ("zcdp", {"rho": 0.05}, 0.05),
+        ("pure", {"epsilon": 0.2, "count": 3}, 0.6),
+    ],
+)
+def test_the_price_of_an_event(rule, fields, cost):
+    budget = PrivacyFilter(4.0, DELTA, rule=rule)
+    budget.spend(event(**fields))
+    assert budget.spent == pytest.approx(cost, rel=1e-12)
+    assert budget.remaining == pytest.approx(budget.budget - cost, rel=1e-12)
+
+
+@pytest.mark.parametrize(("rule", "fields"), [("gdp", {"rho": 0.1}), ("pure", {"mu": 0.1}), ("pure", {"rho": 0.1})])
+def test_laws_that_a_rule_cannot_charge_are_refused(rule, fields):
+    with pytest.raises(CertificationError, match=f"rule '{rule}' cannot charge") as caught:
+        PrivacyFilter(1.0, DELTA, rule=rule).spend(event(**fields))
+    assert not isinstance(caught.value, BudgetExceeded)
+
+
+def test_unproved_events_fit_no_budget():
+    for budget in (PrivacyFilter(math.inf, DELTA), PrivacyFilter(1.0, DELTA, unit="label")):
+        with pytest.raises(CertificationError, match="nothing finite is proved"):
+            budget.spend(event(mu=1.0, certified=False))
+
+
+def test_a_named_unit_charges_by_the_table():
+    budget = PrivacyFilter(3.0, DELTA, unit="label")
+    budget.spend(event("a", mu=0.1, unit="features", depends_on=("features",)))
+    assert budget.spent == 0.0
+    budget.spend(event("b", mu=0.1))
+    budget.spend(event("c", mu=0.1, relation="add_remove"))
+    assert budget.spent == pytest.approx(0.05)
+    with pytest.raises(CertificationError, match="unit 'label'"):
+        budget.spend(event("d", mu=0.1, unit="features"))
+    users = PrivacyFilter(3.0, DELTA, unit="user", rows_per_user=3)
+    users.spend(event(mu=0.1))
+    assert users.spent == pytest.approx(0.09)
+
+
+def test_units_are_not_mixed_without_a_question():
+    budget = PrivacyFilter(1.0, DELTA)
+    budget.spend(event("a", mu=0.1))
+    for other in ({"unit": "label"}, {"relation": "add_remove"}):
+        with pytest.raises(ValueError, match="name the unit that the budget protects"):
+            budget.spend(event("b", mu=0.1, **other))
+
+
+def test_the_numeric_reserve_is_a_budget_of_its_own():
+    budget = PrivacyFilter(1.0, DELTA, numeric_reserve=1e-6)
+    assert budget.budget == gdp_mu(1.0, 9e-6) ** 2
+    budget.spend(event("a", mu=0.01, delta_numeric=6e-7))
+    with pytest.raises(BudgetExceeded, match="numeric reserve"):
+        budget.spend(event("b", mu=0.01, delta_numeric=6e-7))
+    budget.spend(event("c", mu=0.01, delta_numeric=4e-7))
+    with pytest.raises(BudgetExceeded):
+        PrivacyFilter(1.0, DELTA).spend(event(mu=0.01, delta_numeric=1e-30))
+
+
+def test_an_infinite_budget_lets_everything_through():
+    budget = PrivacyFilter(math.inf, DELTA)
+    budget.spend(event(mu=math.inf))
+    assert budget.remaining == math.inf
+
+
+@pytest.mark.parametrize(
+    ("argument", "changes"),
+    [
+        ("epsilon=-1", {"epsilon": -1.0}),
+        ("delta=1.0", {"delta": 1.0}),
+        ("rule='renyi'", {"rule": "renyi"}),
+        ("numeric_reserve=0.1", {"numeric_reserve": 0.1}),
+        ("unit='person'", {"unit": "person"}),
+    ],
+)
+def test_bad_filters_are_refused(argument, changes):
+    with pytest.raises(ValueError, match=argument.replace(".", r"\.")):
+        PrivacyFilter(**{"epsilon": 1.0, "delta": DELTA, **changes})
