@@ -75,7 +75,7 @@ def test_with_a_ridge_every_problem_is_solved(seed, n, k, strength, noise):
     fit = newton(objective)
     assert fit.converged
     gradient = objective.gradient(objective.at(fit.theta))
-    # Strong convexity bounds the gap by |gradient|^2 / (2 strength); the scale is that of the objective.
+    # Strong convexity bounds the gap by |gradient|^2 / (2 strength).
     assert gradient @ gradient / (2 * strength) <= 1e-10 * max(1.0, abs(fit.objective))
 
 

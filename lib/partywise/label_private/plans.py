@@ -1,0 +1,55 @@
+"""A plan: the noise and the ridge of one label-private fit, fixed before any label is read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """How a dot-product will be released and fitted; computed from public inputs only.
+
+    Parameters
+    ----------
+    law : {"gaussian", "rr"}
+        Gaussian noise on v (central), or randomised response on every label (local), debiased.
+    covariance : ndarray of shape (k, k) or None
+        Of the Gaussian noise of one round, on the scale of v; None for randomised response and without noise.
+    ridge : ndarray of shape (k,)
+        Diagonal of Lambda.
+    epsilon : float
+        What all rounds together certify at ``delta`` for one label; randomised response: at delta = 0.
+    delta : float
+    mu : float or None
+        Gaussian-DP parameter of one round; infinity without noise, None for randomised response.
+    predicted_excess : float
+        The planner's prediction of the excess risk; NaN for a plan that was not optimised.
+    certified : bool
+        Whether ``epsilon`` is at most the claim.
+    epsilon_claimed : float
+        By the formula that set the noise.
+    power : float or None
+        Exponent a of the shape (X'X/N + r)^a of the covariance.
+    rounds, rate : int, float
+        Noisy releases of v, and the probability with which Poisson sampling takes a label into one of them.
+    """
+
+    law: str
+    covariance: np.ndarray | None
+    ridge: np.ndarray
+    epsilon: float
+    delta: float
+    mu: float | None
+    predicted_excess: float
+    certified: bool
+    epsilon_claimed: float
+    power: float | None = None
+    rounds: int = 1
+    rate: float = 1.0
+
+    @property
+    def deviation(self) -> float:
+        """Root mean variance of the Gaussian noise on one entry; 0 without noise."""
+        return 0.0 if self.covariance is None else float(np.sqrt(np.trace(self.covariance) / len(self.covariance)))

@@ -1,0 +1,45 @@
+"""Protocol: objective perturbation (Kifer, Smith and Thakurta 2012), which protects whole rows.
+
+Comparator G: its unit is one row, labels and features, so its noise pays for more than the other methods promise.
+The measurer holds the labels and sees the features, fits by itself, and releases the coefficients (central).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..parties import Party
+from ..privacy.mechanisms import Release
+from ..wire import Channel
+from .baselines import objective_perturbation
+from .data import Estimate, delta_of
+from .sides import local_features, local_labels
+
+
+def local_coefficients(
+    measurer: Party, train: np.ndarray, X: np.ndarray, epsilon: float, delta: float, rng_for: Callable
+) -> Release:
+    """Coefficients (k,) of the perturbed objective."""
+    y = local_labels(measurer, train)
+    rng = rng_for("objective")
+    return objective_perturbation(X, y, epsilon, delta, rng, owner=measurer.name, release_id="coefficients")
+
+
+def fit(
+    parties: list[Party],
+    channel: Channel,
+    *,
+    epsilon: float,
+    fold: Any,
+    rng_for: Callable[..., np.random.Generator],
+    spec: Any,
+) -> Estimate:
+    """Send the features to the measurer, get coefficients back.  Arguments as in ``one_release``."""
+    trainer, measurer = parties
+    X = channel.send(trainer.name, measurer.name, "features", local_features(trainer, fold.train))
+    release = local_coefficients(measurer, fold.train, X, epsilon, delta_of(spec), rng_for)
+    theta = channel.send(measurer.name, trainer.name, "coefficients", release)
+    return Estimate(np.asarray(theta), epsilon)
