@@ -168,7 +168,7 @@ def test_delta_that_laws_do_not_cover_is_taken_off():
     assert accounting.epsilon([event(**law, delta_numeric=DELTA)], DELTA) == math.inf
     assert accounting.epsilon([event(epsilon=1.0, delta_numeric=1e-9)], 0.0) == math.inf
     # An (epsilon, delta) mechanism keeps its own two numbers.
-    assert accounting.epsilon([event(epsilon=1.0, delta_numeric=DELTA)], DELTA) == math.inf
+    assert accounting.epsilon([event(epsilon=1.0, delta_numeric=DELTA)], DELTA) == 1.0
     assert accounting.epsilon([event(epsilon=1.0, delta_numeric=DELTA)], 1.001 * DELTA) == pytest.approx(1.0, abs=1e-6)
     assert accounting.delta([event(epsilon=1.0, delta_numeric=DELTA)], 1.0) == DELTA
 

@@ -135,9 +135,9 @@ def _gaussian_epsilon(mu: float, delta: float) -> float:
 
 @functools.lru_cache(maxsize=16384)
 def _epsilon(law: Composition, delta: float) -> float:
-    left = delta - law.delta_numeric if law.delta_numeric < delta or not law.delta_numeric else -1.0
+    left = delta - law.delta_numeric
     law = law._replace(delta_numeric=0.0)
-    if left < 0 or (left == 0 and law.delta_numeric):
+    if left < 0:
         return math.inf
     if law.gaussian:
         return _gaussian_epsilon(law.mu, left)
