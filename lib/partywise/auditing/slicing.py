@@ -9,6 +9,8 @@ import numpy as np
 from ..privacy.calibration import analytic_gaussian_sigma
 from ..privacy.mechanisms import Gaussian, NoisyVotes, SymmetricGaussian
 from ..privacy.sensitivity import Bounded, covariance, membership, slice_means
+from ..slicing.dimension import eigengap_dimension
+from ..slicing.mechanisms_published import lemma1_sigma, vgm_covariance, vgm_floor
 from ..wire import Clear
 from .data import World
 from .exposure import Exposure, Task, unproved
@@ -53,10 +55,10 @@ def near_tie(task: Task) -> Exposure:
 
     def attacked(one: World, other: World) -> GaussianPair:
         first, second = (np.asarray(means(settings, world, "public").value) for world in (one, other))
-        return GaussianPair(first, second, vectorised(first, floor, 1.0), vectorised(second, floor, 1.0))
+        return GaussianPair(first, second, vectorised(first, floor), vectorised(second, floor))
 
     bounded = means(settings, task.worst[0], "public")
-    release = Gaussian(covariance=vectorised(np.asarray(bounded.value), floor, 1.0))(
+    release = Gaussian(covariance=vectorised(np.asarray(bounded.value), floor))(
         bounded,
         task.noise(),
         owner=task.owners[0],
@@ -71,7 +73,9 @@ def printed_covariance(task: Task) -> Exposure:
     if not task.published:
         return _released(task, "public", _analytic(task))
     bounded = means(task.settings, task.ordinary[0], "public")
-    shape = vectorised(np.asarray(bounded.value), floor_variance(task), -1.0)
+    # The sign turned: floor - gap where the charitable reading has floor + gap.
+    floor = floor_variance(task)
+    shape = 2 * floor * np.eye(task.settings.p) - vectorised(np.asarray(bounded.value), floor)
     numbers = {"least_variance": float(np.linalg.eigvalsh(shape)[0])}
     try:
         payload = Gaussian(covariance=shape)(
@@ -85,38 +89,24 @@ def printed_covariance(task: Task) -> Exposure:
 
 
 def floor_variance(task: Task) -> float:
-    """1 / sigma_vgm^2 = 8 R^2 p log(2/delta) / (n epsilon)^2: the inverse of the precision of equation (4)."""
+    """1 / sigma_vgm^2, the inverse of the precision of equation (4)."""
     settings = task.settings
-    top = 8 * settings.truncation**2 * settings.p * np.log(2 / task.delta)
-    return float(top / (settings.n * task.epsilon) ** 2)
+    return vgm_floor(settings.n, settings.p, settings.truncation, task.epsilon, task.delta)
 
 
-def vectorised(slice_mean: np.ndarray, floor: float, sign: float) -> np.ndarray:
-    """Covariance W1 V W1' of Algorithm 2 for a slice mean matrix (H, p).
-
-    v_j = floor + sign (s_j - s_j+1) up to the largest eigengap d, and floor beyond it; sign -1 is the one that is
-    printed.  The singular values are padded by zeros to p.
-    """
-    p = slice_mean.shape[1]
-    vectors, found, _ = np.linalg.svd(slice_mean.T, full_matrices=True)
-    values = np.concatenate([found, np.zeros(p)])[:p]
-    gaps = values[:-1] - values[1:]
-    variances = np.full(p, floor)
-    kept = int(np.argmax(gaps)) + 1
-    variances[:kept] += sign * gaps[:kept]
-    shape = (vectors * variances) @ vectors.T
+def vectorised(slice_mean: np.ndarray, floor: float) -> np.ndarray:
+    """Covariance W1 V W1' of Algorithm 2 for a slice mean matrix (H, p), its dimension at the largest eigengap."""
+    means, p = slice_mean.T, slice_mean.shape[1]
+    strengths = np.zeros(p + 1)
+    found = np.linalg.svd(means, compute_uv=False)[:p]
+    strengths[: len(found)] = found
+    shape = vgm_covariance(means, eigengap_dimension(strengths, p - 1), floor)
     return (shape + shape.T) / 2
 
 
 def symmetric(task: Task) -> Exposure:
     """Lemma 1: symmetric noise on X X' / n of records of norm at most 1; repaired: the analytic level."""
     return _moments(task, lambda world: 1.0)
-
-
-def lemma_sigma(n: int, p: int, epsilon: float, delta: float) -> float:
-    """Noise of Lemma 1: ((p+1) / (n eps)) sqrt(2 log((p^2+p) / (2 sqrt(2 pi) delta))) + 1 / (n sqrt(eps))."""
-    inside = (p * p + p) / (2 * np.sqrt(2 * np.pi) * delta)
-    return float((p + 1) / (n * epsilon) * np.sqrt(2 * np.log(inside)) + 1 / (n * np.sqrt(epsilon)))
 
 
 def scale(task: Task) -> Exposure:
@@ -130,7 +120,7 @@ def scale(task: Task) -> Exposure:
 def _moments(task: Task, scale_of: Callable[[World], float], parents: tuple[str, ...] = ()) -> Exposure:
     """X X' / n of records divided by a scale, with the symmetric noise of Lemma 1 or of the analytic level."""
     settings, first = task.settings, _moment(task.worst[0], scale_of)
-    noise = lemma_sigma(settings.n, settings.p, task.epsilon, task.delta)
+    noise = lemma1_sigma(settings.n, settings.p, task.epsilon, task.delta)
     if not task.published:
         noise = float(analytic_gaussian_sigma(task.epsilon, task.delta, first.certificate.value))
     release = SymmetricGaussian(noise)(
