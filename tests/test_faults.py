@@ -20,6 +20,7 @@ import psutil
 import pytest
 
 from guard import Occupied, Record, release, take
+from launch import unwritable
 from pipeline import STUDY, TINY, copy_project, copy_run, edit, environment, launch, planned, results
 
 KILLS = 5
@@ -188,6 +189,18 @@ def test_a_broken_configuration_after_a_kill_is_told(finished, tmp_path):
     assert done.returncode == 1
     assert "grid.folds is 0: it must be at least 1." in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_results_that_cannot_be_written_are_told_before_any_job(tmp_path):
+    """A file where the folder should be: nobody can write there, root included."""
+    folder = copy_project(tmp_path / "project")
+    (folder / "results").write_text("in the way")
+    done = launch(folder, *TINY)
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1 and "results cannot be written (" in done.stderr
+    assert (folder / "results").read_text() == "in the way" and not (folder / ".snakemake" / "log").exists()
+    (folder / "results").unlink()
+    assert unwritable(folder) is None and list((folder / "results").iterdir()) == []
 
 
 def test_a_missing_profile_is_an_error(finished):

@@ -37,7 +37,7 @@ def main(words: Sequence[str]) -> int:
     Returns
     -------
     int
-        Snakemake's exit code; 2 when another run holds the folder; 128 + number after a signal.
+        Snakemake's exit code; 2 when another run holds the folder or it cannot be written; 128 + number after a signal.
     """
     begun = time.monotonic()
     given = options(words)
@@ -49,6 +49,9 @@ def main(words: Sequence[str]) -> int:
         return 2
     if NO_RUN & set(words):
         return subprocess.call(command, env=environment())
+    if (reason := unwritable(folder)) is not None:
+        print(reason, file=sys.stderr)
+        return 2
     try:
         found_dead = take(folder)
     except Occupied as reason:
@@ -94,6 +97,23 @@ def display(given: argparse.Namespace) -> list[str]:
     if sys.stderr.isatty() and find_spec("snakemake_logger_plugin_rich"):
         return ["--logger", "rich", "--quiet", "rules"]
     return ["--logger", "partywise"]
+
+
+def unwritable(folder: Path) -> str | None:
+    """Why no result can be written in a folder, in one sentence; None when a small file can."""
+    probe = folder / "results" / f".probe.{os.getpid()}"
+    try:
+        probe.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            probe.write_bytes(bytes(2**16))
+        finally:
+            probe.unlink(missing_ok=True)
+    except OSError as error:
+        return (
+            f"{folder / 'results'} cannot be written ({error.strerror}): free space, make the folder writable or run "
+            "in another one.  What is finished stays."
+        )
+    return None
 
 
 def locked(folder: Path) -> bool:
