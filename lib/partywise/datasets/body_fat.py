@@ -16,8 +16,11 @@ from .resources import read_files
 
 RESOURCE = "body_fat"
 RESPONSE, THRESHOLD = "siri", 18.0
-FEATURES = tuple(
-    "age weight height neck chest abdom hip thigh knee ankle biceps forearm wrist".split()  # what a tape can give
+# What a tape, a scale and a calendar can give.
+# What a tape, a scale and a calendar can give.
+FEATURES = (
+    *("age", "weight", "height", "neck", "chest", "abdom", "hip"),
+    *("thigh", "knee", "ankle", "biceps", "forearm", "wrist"),
 )
 ROWS, POSITIVE = 252, 139
 NOTES = (

@@ -19,7 +19,8 @@ from .resources import read_files
 RESOURCE = "breast_cancer"
 ROWS, FEATURES, BENIGN = 569, 30, 357
 MEASURED = (
-    "radius texture perimeter area smoothness compactness concavity concave_points symmetry fractal_dimension".split()
+    *("radius", "texture", "perimeter", "area", "smoothness"),
+    *("compactness", "concavity", "concave points", "symmetry", "fractal dimension"),
 )
 NAMES = [f"{statistic} {name}" for statistic in ("mean", "error", "worst") for name in MEASURED]
 NOTES = ("The record of the privacy unit is a patient.", "The label 1 is benign, as in the file.")

@@ -135,6 +135,21 @@ RESOURCES: dict[str, Resource] = {
         shape="569 patients x 31: 30 measurements and the label; the first row states the shape",
         module="sklearn",
     ),
+    "watch_activity": Resource(
+        package="seglearn",
+        version="1.2.5",
+        archive="seglearn-1.2.5-py3-none-any.whl",
+        sha256="ec6b952c85c9627050102854b372d85951563d3b990df677d7c55547e87413dd",
+        members=(
+            Member(
+                file="watch_dataset.npy",
+                path="seglearn/data/watch_dataset.npy",
+                sha256="eb122f23cdf06ef6bd6c6c5312958ec5cf9d038e2e6d457b8081662c75a42537",
+            ),
+        ),
+        licence="package BSD-3-Clause; recordings of the package's author, terms not stated separately",
+        shape="140 recordings of 10 persons, 244 102 samples x 6 channels at 50 Hz, 7 exercises",
+    ),
 }
 
 

@@ -92,7 +92,7 @@ def _weather(content: bytes, flights: dict[str, list[str]]) -> np.ndarray:
     keys = ("origin", "month", "day", "hour")
     columns = read_columns(content, (*keys, *WEATHER), "weather.csv")
     values = np.stack([to_numbers(columns[name], name) for name in WEATHER], axis=1)
-    place = {}
+    place: dict[tuple[str, ...], int] = {}
     for row, key in enumerate(zip(*(columns[name] for name in keys), strict=True)):
         place.setdefault(key, row)  # an hour given twice: the first
     values = np.vstack([values, np.full(len(WEATHER), np.nan)])

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from partywise.label_private.boundedness import LP_ROWS, boundedness
+from partywise.label_private.boundedness import LP_ROWS, boundedness, coordinate_test
 from partywise.label_private.newton import TOLERANCE, newton, unbounded
 from partywise.label_private.objective import Objective, check_features, check_labels, check_ridge, sigmoid
 from partywise.label_private.plans import Plan
@@ -195,7 +195,9 @@ def _first_order_fit(objective: Objective, theta: np.ndarray, steps: int, tolera
     norm = float(np.linalg.norm(objective.gradient(point)))
     known: bool | None = True
     if not np.any(objective.ridge):
-        status = boundedness(objective.X, objective.v).status
+        # The axes cost next to nothing and settle most cases; the linear program is only asked when they do not.
+        axes = coordinate_test(objective.X, objective.v).status
+        status = axes if axes == "unbounded" else boundedness(objective.X, objective.v).status
         known = {"bounded": True, "unknown": None}.get(status, False)
         if known is None and objective.recession(point) < -1e-12 * float(np.abs(point.margins).max(initial=1.0)):
             known = False

@@ -1,0 +1,88 @@
+"""Study 002: label-private logistic regression from one released aggregate.
+
+Document: seed 002 ("Weighted Aggregate Logistic Regression": formulas and one algorithm, no result).  Data, split,
+metrics and figures are named here and live with their numerics; the pipeline imports what a job needs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ..errors import ConfigError
+from ..label_private.options import LabelSgdOptions, ObjectiveOptions, ReferenceOptions, RoundsOptions, WalrOptions
+from ..label_private.settings import FlightsSettings, GeneratedSettings, TableSettings
+from ..label_private.variables import VARIABLES
+from ..study import Lazy, Protocol, Source, Study
+
+if TYPE_CHECKING:
+    from ..study import Plan
+
+
+@dataclass(frozen=True)
+class Spec:
+    """Constants of the study: delta of every epsilon (a case may have its own), and the unit that is protected."""
+
+    delta: float = 1e-5
+    unit: str = "label"
+
+    def __post_init__(self) -> None:
+        if not 0 < self.delta < 1:
+            raise ValueError(f"delta is {self.delta}: it must lie in (0, 1), well below 1 / n.")
+        if self.unit not in ("label", "row", "features"):
+            raise ValueError(f"unit is {self.unit!r}: it must be 'label', 'row' or 'features'.")
+
+
+def check(plan: Plan) -> None:
+    """Contradictions between keys that only this study can see."""
+    for name, case in plan.cases.items():
+        where = f"studies.label_private.cases.{name}.grid"
+        if case.parties != (2,):
+            raise ConfigError(
+                f"{where}.parties is {list(case.parties)}: it must be [2], the trainer (features) and the measurer "
+                "(labels)."
+            )
+        if case.folds != 1:
+            raise ConfigError(f"{where}.folds is {case.folds}: every replicate has its own test rows, so it must be 1.")
+
+
+_CASES = "partywise.label_private.cases:"
+_FIGURES = "partywise.figures."
+
+STUDY = Study(
+    name="label_private",
+    title="Label-private logistic regression from one released aggregate",
+    references="Seed 002: Weighted Aggregate Logistic Regression (proposal document)",
+    spec=Spec,
+    sources={
+        "generated": Source(GeneratedSettings, Lazy(_CASES + "generated")),
+        "adult": Source(TableSettings, Lazy(_CASES + "adult"), resources=("adult",)),
+        "breast_cancer": Source(TableSettings, Lazy(_CASES + "breast_cancer"), resources=("breast_cancer",)),
+        "body_fat": Source(TableSettings, Lazy(_CASES + "body_fat"), resources=("body_fat",)),
+        "late_flights": Source(FlightsSettings, Lazy(_CASES + "late_flights"), resources=("nyc_flights",)),
+    },
+    methods={
+        "walr": Protocol(WalrOptions, Lazy("partywise.label_private.one_release:fit")),
+        "noisy_gradient": Protocol(RoundsOptions, Lazy("partywise.label_private.rounds:fit")),
+        "label_sgd": Protocol(LabelSgdOptions, Lazy("partywise.label_private.rounds:fit")),
+        "objective_perturbation": Protocol(ObjectiveOptions, Lazy("partywise.label_private.private_rows:fit")),
+        "non_private": Protocol(ReferenceOptions, Lazy("partywise.label_private.reference:fit")),
+    },
+    data=Lazy("partywise.label_private.data:LabelData"),
+    split=Lazy("partywise.label_private.splitting:split"),
+    folds=Lazy("partywise.label_private.splitting:folds"),
+    metrics=Lazy("partywise.label_private.metrics:metrics"),
+    exhibits=Lazy("partywise.label_private.exhibits:exhibits"),
+    variables=VARIABLES,
+    figures={
+        "utility_by_epsilon": Lazy(_FIGURES + "label_utility:utility_by_epsilon"),
+        "excess_by_size": Lazy(_FIGURES + "label_utility:excess_by_size"),
+        "calibration_curves": Lazy(_FIGURES + "label_calibration:calibration_curves"),
+        "unbounded_shares": Lazy(_FIGURES + "label_training:unbounded_shares"),
+        "running_away": Lazy(_FIGURES + "label_training:running_away"),
+        "gap_by_passes": Lazy(_FIGURES + "label_training:gap_by_passes"),
+        "classic_noise": Lazy(_FIGURES + "label_training:classic_noise"),
+    },
+    check=check,
+    summary=("log_loss", "auc", "excess_risk", "share_unbounded"),
+)

@@ -1,0 +1,61 @@
+"""Drives a protocol of the label-private study directly: data, parties, channel, one fit, its ledger and metrics."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from partywise.folds import Fold
+from partywise.label_private import cases, metrics, splitting
+from partywise.label_private.data import Estimate, LabelData
+from partywise.label_private.settings import GeneratedSettings
+from partywise.privacy.ledger import Total
+from partywise.randomness import stream
+from partywise.studies.label_private import STUDY, Spec
+from partywise.study import MethodSpec
+from partywise.wire import Channel
+
+SMALL = GeneratedSettings(n=600, k=6, rarest=0.3)
+
+
+def rng_for(kind: str, replicate: int = 0):
+    """Generators by address, as the pipeline makes them."""
+    return lambda *names, shared=False: stream(7, kind, "shared" if shared else replicate, *names)
+
+
+def make_data(settings: GeneratedSettings = SMALL, replicate: int = 0) -> LabelData:
+    """One generated replicate."""
+    return cases.generated(settings, Spec(), rng_for("data", replicate), Path("unused"))
+
+
+@dataclass(frozen=True)
+class Run:
+    """One fit with everything that may be asked about it."""
+
+    estimate: Estimate
+    channel: Channel
+    data: LabelData
+    fold: Fold
+    spec: MethodSpec
+
+    def total(self, unit: str = "label", delta: float = 1e-5) -> Total:
+        """Total of the worst view."""
+        return self.channel.ledger.worst_total(self.channel.names, unit, delta)
+
+    @property
+    def scalars(self) -> dict[str, Any]:
+        """Metrics of the cell."""
+        return metrics.metrics(self.estimate, self.data, self.fold.train, self.spec)
+
+
+def run(protocol: str, epsilon: float, *, data: LabelData | None = None, settings=SMALL, replicate=0, **options) -> Run:
+    """Fit one cell of a protocol of the study."""
+    data = make_data(settings, replicate) if data is None else data
+    chosen = STUDY.methods[protocol]
+    parties = splitting.split(data, 2, Spec(), settings)
+    fold = Fold(splitting.folds(data, 1, settings), 0, 1)
+    channel = Channel(parties)
+    spec = MethodSpec(chosen.options(**options), Spec(), settings, data.public())
+    estimate = chosen.fit(parties, channel, epsilon=epsilon, fold=fold, rng_for=rng_for("noise", replicate), spec=spec)
+    return Run(estimate, channel, data, fold, spec)

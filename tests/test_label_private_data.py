@@ -1,0 +1,395 @@
+"""Tables with labels on small built files, the real file of an installed package, and the replicates made of them."""
+
+from __future__ import annotations
+
+import bz2
+import csv
+import hashlib
+import io
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from partywise.datasets import adult, body_fat, breast_cancer, labelled, late_flights, resources
+from partywise.datasets.catalogue import RESOURCES, Member, Resource
+from partywise.errors import DataMissing
+from partywise.label_private import cases
+from partywise.label_private.data import LabelData, pack
+from partywise.label_private.evaluate import auc, log_loss
+from partywise.label_private.generator import draw_features, draw_logistic, truth
+from partywise.label_private.settings import CaseSettings, FlightsSettings, GeneratedSettings, TableSettings
+from partywise.label_private.splitting import folds, split
+from partywise.label_private.trainers import penalised_optimum
+from partywise.randomness import stream
+
+
+def rng_for(*names, shared=False):
+    return stream(7, "data", "shared" if shared else 0, *names)
+
+
+def table(rows):
+    text = io.StringIO()
+    writer = csv.DictWriter(text, rows[0], lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue().encode()
+
+
+def put(folder, name, **contents):
+    """Files of a data set, taken as they are found, as a user would put them there."""
+    for member in RESOURCES[name].members:
+        (folder / member.file).write_bytes(contents.get(member.file.split(".")[0], b""))
+    resources.fetch(name, folder)
+    return folder
+
+
+def pin(monkeypatch, name, **contents):
+    """The catalogue as if the built files were the pinned ones, so that the checks of shape are made."""
+    old = RESOURCES[name]
+    members = tuple(
+        Member(m.file, m.path, hashlib.sha256(contents.get(m.file.split(".")[0], b"")).hexdigest()) for m in old.members
+    )
+    fixed = Resource(old.package, old.version, old.archive, old.sha256, members, "", "", old.module)
+    monkeypatch.setitem(RESOURCES, name, fixed)
+
+
+# What the loaders share
+
+
+def test_scaling_uses_public_ranges_and_says_where_it_does_not():
+    columns = {"a": np.array([2.0, 4.0]), "b": np.array([1.0, 3.0]), "c": np.array([5.0, 5.0])}
+    X, ranges = labelled.scale(columns, {"a": labelled.Range(0, 8, "a test")})
+    np.testing.assert_array_equal(X, [[0.25, 0.0, 0.0], [0.5, 1.0, 0.0]])
+    assert [r.because == labelled.FROM_THE_DATA for r in ranges] == [False, True, True]
+    with pytest.raises(DataMissing, match="column a leaves 3 to 8"):
+        labelled.scale(columns, {"a": labelled.Range(3, 8, "a test")})
+    with pytest.raises(DataMissing, match="column b has a missing value"):
+        labelled.scale({"b": np.array([1.0, np.nan])}, {})
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"y": np.array([0.0, 2.0])}, "a label is neither 0 nor 1"),
+        ({"y": np.zeros(3)}, r"y has shape \(3,\) beside 2 rows"),
+        ({"X": np.array([[0.0], [1.5]])}, r"a feature is outside \[0, 1\]"),
+        ({"X": np.array([[0.0], [np.nan]])}, "a feature has a value that is not finite"),
+        ({"names": np.array(["a", "b"])}, "1 features have 2 names"),
+        ({"block": np.zeros(1, dtype=int)}, r"block has shape \(1,\)"),
+    ],
+)
+def test_a_table_is_checked(change, message):
+    good = {"X": np.array([[0.0], [1.0]]), "y": np.array([0.0, 1.0]), "names": np.array(["a"])}
+    good |= {"ranges": (labelled.Range(0, 1, "x"),), "block": np.zeros(2, dtype=int), "sha256": {}, "notes": ()}
+    labelled.LabelledTable(**good)
+    with pytest.raises(DataMissing, match=message):
+        labelled.LabelledTable(**(good | change))
+
+
+# Adult
+
+
+def adult_file(rows):
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr("adult.csv", table(rows))
+    return packed.getvalue()
+
+
+def adult_rows():
+    rows = []
+    for i in range(6):
+        numbers = {"age": 17 + i, "fnlwgt": 10 * i, "education-num": 16, "capital-gain": 0, "capital-loss": 4356}
+        numbers |= {"hours-per-week": 50, "sex_Female": i % 2, "sex_Male": 1 - i % 2}
+        rows.append({**numbers, "salary_<=50K": int(i < 4), "salary_>50K": int(i >= 4)})
+    return rows
+
+
+def test_adult_values_and_ranges(tmp_path):
+    data = adult.load(put(tmp_path, "adult", adult=adult_file(adult_rows())))
+    assert list(data.names) == [*adult.NUMERIC, "sex_Female", "sex_Male"]
+    np.testing.assert_array_equal(data.y, [0, 0, 0, 0, 1, 1])
+    np.testing.assert_allclose(data.X[3], [3 / 73, 0.6, 1.0, 0.0, 0.0, 49 / 98, 1.0, 0.0])
+    assert data.from_the_data == ("fnlwgt", "capital-loss")
+    assert data.notes[-1] == "adult.csv.zip is not the pinned file: it is used as it was found."
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"salary_>50K": 1}, "the two columns of the label do not add up to 1"),
+        ({"sex_Male": 0.5}, "column sex_Male is no indicator"),
+        ({"age": 16}, "column age leaves 17 to 90"),
+        ({"age": "old"}, "adult.csv is not numeric"),
+    ],
+)
+def test_adult_rows_that_do_not_belong(tmp_path, change, message):
+    rows = adult_rows()
+    rows[0] |= change
+    with pytest.raises(DataMissing, match=message):
+        adult.load(put(tmp_path, "adult", adult=adult_file(rows)))
+
+
+def test_adult_archives_that_are_none(tmp_path, monkeypatch):
+    with pytest.raises(DataMissing, match=r"adult\.csv\.zip holds no adult\.csv: delete the file"):
+        adult.load(put(tmp_path, "adult", adult=b"no archive"))
+    rows = [{key: value for key, value in row.items() if key != "fnlwgt"} for row in adult_rows()]
+    (tmp_path / "second").mkdir()
+    with pytest.raises(DataMissing, match="has no column fnlwgt"):
+        adult.load(put(tmp_path / "second", "adult", adult=adult_file(rows)))
+    content = adult_file(adult_rows())
+    pin(monkeypatch, "adult", adult=content)
+    (tmp_path / "third").mkdir()
+    with pytest.raises(DataMissing, match=r"\(6, 8\) rows and features where \(45222, 104\) are expected"):
+        adult.load(put(tmp_path / "third", "adult", adult=content))
+
+
+# Breast cancer: the real file is a part of an installed package
+
+
+def test_breast_cancer_is_read_from_the_installed_package(tmp_path):
+    resources.fetch("breast_cancer", tmp_path)
+    data = breast_cancer.load(tmp_path)
+    assert data.X.shape == (569, 30) and data.y.sum() == 357 and len(set(data.names)) == 30
+    np.testing.assert_array_equal(data.X.min(axis=0), 0.0)
+    np.testing.assert_array_equal(data.X.max(axis=0), 1.0)
+    assert len(data.from_the_data) == 30 and data.notes == breast_cancer.NOTES
+    assert auc(-data.X[:, 0], data.y) > 0.9, "small radii are benign"
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "has no rows"),
+        (b"1,1,a,b\n1,x\n", "is not numeric"),
+        (b"2,30,a,b\n1,2\n1\n", "is not numeric"),
+        (b"2,1,a,b\n1,0\n2,1\n", "1 features where 30 are expected"),
+        (b"3,1,a,b\n1,0\n2,1\n", r"\(2, 2\) values where the first row states \(3, 1\)"),
+    ],
+)
+def test_breast_cancer_files_that_are_none(tmp_path, content, message):
+    with pytest.raises(DataMissing, match=message):
+        breast_cancer.load(put(tmp_path, "breast_cancer", breast_cancer=content))
+
+
+# Body fat
+
+
+def fat_rows():
+    fixed = {"brozek": 1, "density": 1, "adipos": 1, "free": 1}
+    return [
+        {**fixed, "siri": 17.9 + 0.1 * i, **{name: i * (j + 1) for j, name in enumerate(body_fat.FEATURES)}}
+        for i in range(4)
+    ]
+
+
+def test_body_fat_values(tmp_path, monkeypatch):
+    content = bz2.compress(table(fat_rows()))
+    data = body_fat.load(put(tmp_path, "body_fat", fat=content))
+    np.testing.assert_array_equal(data.y, [0, 0, 1, 1])
+    assert tuple(data.names) == body_fat.FEATURES and len(body_fat.FEATURES) == 13
+    np.testing.assert_allclose(data.X, np.repeat(np.arange(4) / 3, 13).reshape(4, 13))
+    pin(monkeypatch, "body_fat", fat=content)
+    resources.fetch("body_fat", tmp_path)
+    with pytest.raises(DataMissing, match="4 rows, 2 above 18 %"):
+        body_fat.load(tmp_path)
+    (tmp_path / "second").mkdir()
+    with pytest.raises(DataMissing, match=r"fat\.csv\.bz2 is no bzip2 file"):
+        body_fat.load(put(tmp_path / "second", "body_fat", fat=b"plain"))
+
+
+# Late flights
+
+
+def flights_files(flights, weather):
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr("flights.csv", table(flights))
+    return {"flights": packed.getvalue(), "weather": table(weather)}
+
+
+def flights_tables():
+    air = {"temp": 45.5, "dewp": 27.5, "humid": 50, "wind_speed": 10, "precip": 0, "visib": 10}
+    weather = [
+        {"origin": origin, "month": month, "day": day, "hour": hour, **air}
+        for origin in ("EWR", "JFK")
+        for month in (1, 11)
+        for day in (5, 25)
+        for hour in (9, 10)
+    ]
+    flights = [
+        {**{key: row[key] for key in ("origin", "month", "day", "hour")}, "arr_delay": delay, "carrier": carrier}
+        for row in weather
+        for delay, carrier in ((16, "UA"), (15, "DL"))
+    ]
+    return flights, weather
+
+
+def test_late_flights_values(tmp_path):
+    data = late_flights.load(put(tmp_path, "nyc_flights", **flights_files(*flights_tables())))
+    names = ["hour_9", "hour_10", "month_1", "month_11", "carrier_DL", "carrier_UA", "origin_EWR", "origin_JFK"]
+    assert list(data.names) == [*late_flights.WEATHER, *names]
+    np.testing.assert_array_equal(data.y, [1, 0] * 16)
+    np.testing.assert_allclose(data.X[0], [0.5, 0.5, 0.5, 0.1, 0, 1, 1, 0, 1, 0, 0, 1, 1, 0])
+    assert set(data.block) == {5, 25} and data.from_the_data == ()
+
+
+def test_late_flights_leave_out_what_is_missing(tmp_path):
+    flights, weather = flights_tables()
+    flights[0]["arr_delay"] = "NA"
+    weather[1]["temp"] = "NA"
+    del weather[2]
+    weather.append({**weather[-1], "temp": -500})
+    data = late_flights.load(put(tmp_path, "nyc_flights", **flights_files(flights, weather)))
+    assert len(data.y) == 32 - 1 - 2 - 2, "of an hour given twice the first counts"
+
+
+@pytest.mark.parametrize(
+    ("flight", "weather", "message"),
+    [
+        ({"origin": "BOS"}, {}, "flights.csv has an origin outside EWR, JFK, LGA"),
+        ({}, {"temp": 200}, "column temp leaves -15 to 106"),
+        ({"arr_delay": "late"}, {}, "column arr_delay is not numeric"),
+    ],
+)
+def test_late_flights_rows_that_do_not_belong(tmp_path, flight, weather, message):
+    flights, hours = flights_tables()
+    flights[3] |= flight
+    hours[4] |= weather
+    with pytest.raises(DataMissing, match=message):
+        late_flights.load(put(tmp_path, "nyc_flights", **flights_files(flights, hours)))
+
+
+def test_pinned_flights_must_have_the_known_shape(tmp_path, monkeypatch):
+    content = flights_files(*flights_tables())
+    pin(monkeypatch, "nyc_flights", **content)
+    with pytest.raises(DataMissing, match=r"\(32, 14\) rows and features where \(325724, 56\) are expected"):
+        late_flights.load(put(tmp_path, "nyc_flights", **content))
+    with pytest.raises(DataMissing, match=r"flights\.csv\.zip holds no flights\.csv"):
+        (tmp_path / "second").mkdir()
+        late_flights.load(put(tmp_path / "second", "nyc_flights", flights=b"nothing"))
+
+
+# The generator
+
+
+def test_generated_features_are_in_the_box_with_an_intercept():
+    X = draw_features(4000, 11, 0.5, 0.05, stream(7, "features"))
+    assert X.shape == (4000, 11) and X.min() >= 0 and X.max() <= 1
+    np.testing.assert_array_equal(X[:, 0], 1.0)
+    binary = [j for j in range(1, 11) if set(np.unique(X[:, j])) <= {0.0, 1.0}]
+    assert binary == [2, 4, 6, 8, 10]
+    np.testing.assert_allclose(X[:, 10].mean(), 0.05, atol=0.02)
+    dependent, free = (
+        np.corrcoef(draw_features(4000, 5, d, 0.2, stream(7, "features", str(d)))[:, [1, 3]].T)[0, 1]
+        for d in (0.8, 0.0)
+    )
+    assert dependent > 0.7 and abs(free) < 0.1
+
+
+def test_generated_labels_have_the_stated_optimum():
+    """Non-private AUC .8434 and log-loss .4606 at N = 35 000 and k = 20; an easier or a rarer label is told apart."""
+    found = {}
+    for name, settings in {
+        "default": GeneratedSettings(),
+        "stronger": GeneratedSettings(signal=2.2),
+        "rarer": GeneratedSettings(positive=0.25),
+    }.items():
+        X, y, theta = draw_logistic(settings, stream(7, "generated"))
+        assert theta == pytest.approx(truth(20, 0.0, 0.065, settings.signal, settings.positive))
+        fitted = penalised_optimum(X[:35_000], y[:35_000])
+        found[name] = auc(X[35_000:] @ fitted, y[35_000:]), log_loss(X[35_000:], y[35_000:], fitted)
+    assert found["default"] == pytest.approx((0.8434, 0.4606), abs=0.012)
+    assert found["stronger"][0] > 0.86 and found["rarer"][1] < 0.42
+
+
+# Replicates
+
+
+def test_a_replicate_keeps_its_numbers_and_its_split():
+    data = cases.generated(GeneratedSettings(n=1000, k=7), None, rng_for, Path("unused"))
+    X, y, theta = draw_logistic(GeneratedSettings(n=1000, k=7), rng_for("rows"))
+    np.testing.assert_allclose(data.X, X, atol=1e-7)
+    np.testing.assert_array_equal(data.labels, y)
+    np.testing.assert_array_equal(data.theta, theta)
+    assert data.train.sum() == 700 and data.public().n_train == 700 and data.public().n_features == 7
+    assert data.training[0].shape == (700, 7) and data.testing[1].shape == (300,)
+    other = cases.generated(GeneratedSettings(n=1000, k=7), None, lambda *n: stream(7, "data", 1, *n), Path("unused"))
+    assert not np.array_equal(other.train, data.train) and other.evaluation_key != data.evaluation_key
+
+
+def test_packed_features_come_back_in_their_places():
+    X = np.array([[1.0, 0.25, 0.0, 0.5], [1.0, 0.75, 1.0, 0.0]])
+    stored = pack(X)
+    assert stored["indicators"].dtype == np.uint8 and stored["indicators"].shape == (2, 2)
+    fixed = {"train": np.array([True, False]), "theta": np.zeros(0), "feature_names": np.array(list("abcd"))}
+    data = LabelData(y=np.array([0, 1], dtype=np.uint8), **stored, **fixed, from_the_data=0, evaluation_key=1)
+    np.testing.assert_array_equal(data.X, X)
+
+
+def test_real_tables_are_dealt(tmp_path):
+    resources.fetch("breast_cancer", tmp_path / "breast_cancer")
+    data = cases.breast_cancer(TableSettings(), None, rng_for, tmp_path)
+    assert data.train.sum() == 398 and data.X.shape == (569, 31) and data.from_the_data == 30
+    few = cases.breast_cancer(TableSettings(rows=100, test_share=0.5), None, rng_for, tmp_path)
+    assert len(few.y) == 100 and few.train.sum() == 50
+    with pytest.raises(ValueError, match="rows is 1000: the table has 569; leave it out"):
+        cases.breast_cancer(TableSettings(rows=1000), None, rng_for, tmp_path)
+
+
+def test_flights_split_by_days_keeps_days_together(tmp_path):
+    put_into = tmp_path / "nyc_flights"
+    put_into.mkdir()
+    put(put_into, "nyc_flights", **flights_files(*flights_tables()))
+    timed = cases.late_flights(FlightsSettings(), None, rng_for, tmp_path)
+    np.testing.assert_array_equal(timed.train, late_flights.load(put_into).block <= 21)
+    assert timed.train.sum() == 16
+    months = [list(timed.feature_names).index(f"month_{month}") for month in (1, 11)]
+    assert (timed.training[0][:, months].sum(axis=0) > 0).all() and (timed.testing[0][:, months].sum(axis=0) > 0).all()
+    drawn = cases.late_flights(FlightsSettings(split="random"), None, rng_for, tmp_path)
+    assert drawn.train.sum() == 22 and not np.array_equal(drawn.train, timed.train)
+
+
+def test_adult_and_body_fat_cases(tmp_path):
+    for name, content in (
+        ("adult", {"adult": adult_file(adult_rows())}),
+        ("body_fat", {"fat": bz2.compress(table(fat_rows()))}),
+    ):
+        (tmp_path / name).mkdir()
+        put(tmp_path / name, name, **content)
+    assert cases.adult(TableSettings(), None, rng_for, tmp_path).X.shape == (6, 9)
+    assert cases.body_fat(TableSettings(), None, rng_for, tmp_path).X.shape == (4, 14)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: CaseSettings(test_share=1.0), "test_share is 1.0: it must lie between 0 and 1"),
+        (lambda: CaseSettings(delta=0.0), r"delta is 0.0: it must lie in \(0, 1\)"),
+        (lambda: CaseSettings(tau=-1.0), "tau is -1.0: it must be a positive finite number"),
+        (lambda: GeneratedSettings(n=3), "n is 3: it must lie in"),
+        (lambda: GeneratedSettings(k=1), "k is 1: it must lie in"),
+        (lambda: GeneratedSettings(dependence=1.0), r"dependence is 1.0: it must lie in \[0, 1\)"),
+        (lambda: GeneratedSettings(rarest=0.0), "rarest is 0.0: it must lie between 0 and 1"),
+        (lambda: GeneratedSettings(signal=float("nan")), "signal is nan"),
+        (lambda: TableSettings(rows=2), "rows is 2: it must lie in"),
+        (lambda: FlightsSettings(split="weeks"), "split is 'weeks': it must be 'time' or 'random'"),
+    ],
+)
+def test_settings_name_what_is_wrong(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+def test_split_and_folds():
+    data = cases.generated(GeneratedSettings(n=40, k=4), None, rng_for, Path("unused"))
+    trainer, measurer = split(data, 2, None, None)
+    assert (trainer.name, trainer.role, measurer.name, measurer.role) == ("trainer", "passive", "measurer", "active")
+    assert set(trainer.block) == {"X"} and set(measurer.block) == {"y"}
+    np.testing.assert_array_equal(folds(data, 1, None) == -1, data.train)
+    with pytest.raises(ValueError, match="n_parties is 3: there are 2"):
+        split(data, 3, None, None)
+    with pytest.raises(ValueError, match="n_folds is 2: every replicate has its own split"):
+        folds(data, 2, None)

@@ -1,0 +1,352 @@
+"""The label-private study in this process: plan, cells, cube, metrics, what-if releases, exhibits and figures."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from math import inf, sqrt
+from pathlib import Path
+
+import numpy as np
+import pytest
+import xarray as xr
+from matplotlib import pyplot as plt
+
+from label_driver import SMALL, make_data, run
+from partywise.assembly import assemble
+from partywise.cells import generate, load_data, save_data
+from partywise.cells import run as run_cells
+from partywise.corners import read_corner, write_corner
+from partywise.figures import label_training, label_utility
+from partywise.figures.style import LOOKS
+from partywise.label_private import exhibits, metrics, what_if
+from partywise.label_private.boundedness import boundedness
+from partywise.label_private.data import LabelData
+from partywise.label_private.evaluate import log_loss
+from partywise.label_private.planner import fixed_plan
+from partywise.label_private.release import redraw_dot_products
+from partywise.label_private.trainers import fit_walr
+from partywise.label_private.variables import VARIABLES
+from partywise.plan import plan
+from partywise.provenance import config_json
+from partywise.studies.label_private import STUDY
+from partywise.tables import ledger_totals
+
+HYBRID = {
+    "protocol": "walr",
+    "trainer": "hybrid",
+    "noise": "iid",
+    "sigma": "classic",
+    "bound": "sqrt_k",
+    "ridge": "none",
+}
+TRACE = {"steps": 100, "trace_steps": 100, "batch_size": 64}
+GRID = {"replicates": 2, "parties": [2], "folds": 1}
+
+
+def block():
+    """Every kind of case and method, small enough for seconds."""
+    sizes = {"methods": ["planned", "rr_planned", "published_hybrid"], "epsilon": [1.0, 4.0]}
+    paths = ["no_ridge", "free_newton", "free_full_batch", "free_hybrid", "free_minibatch"]
+    return {
+        "methods": {
+            "non_private": {"protocol": "non_private"},
+            "published_hybrid": {**HYBRID, "steps": 50, "batch_size": 64, "bounded_draws": 3},
+            "analytic": {"protocol": "walr", "noise": "iid", "ridge": "fixed"},
+            "planned": {"protocol": "walr", "noise": "shaped", "noise_draws": 3},
+            "rr_planned": {"protocol": "walr", "noise": "rr", "noise_draws": 3},
+            "auto": {"protocol": "walr", "noise_draws": 3},
+            "noisy_gd": {"protocol": "noisy_gradient", "rounds": 10},
+            "label_sgd": {"protocol": "label_sgd", "rounds": 20, "rate": 0.1},
+            "objective_perturbation": {"protocol": "objective_perturbation"},
+            "classic": {"protocol": "walr", "noise": "iid", "sigma": "classic", "ridge": "fixed", "audit_draws": 4000},
+            "no_ridge": {**HYBRID, "trainer": "full_batch", "steps": 100, "trace_steps": 100},
+            "free_newton": {"protocol": "non_private"},
+            "free_full_batch": {"protocol": "non_private", "trainer": "full_batch", "steps": 100, "trace_steps": 100},
+            "free_hybrid": {"protocol": "non_private", "trainer": "hybrid", **TRACE},
+            "free_minibatch": {"protocol": "non_private", "trainer": "minibatch", **TRACE},
+        },
+        "cases": {
+            "generated": {
+                "settings": {"n": 300, "k": 5},
+                "grid": {
+                    **GRID,
+                    "methods": ["non_private", "published_hybrid", "analytic", "planned", "rr_planned", "auto",
+                                "noisy_gd", "label_sgd", "objective_perturbation"],
+                    "epsilon": [0.1, 1.0],
+                },
+            },
+            **{
+                f"n_{n}": {"source": "generated", "settings": {"n": n, "k": 5}, "grid": {**GRID, **sizes}}
+                for n in (100, 400)
+            },
+            **{
+                f"k_{k}": {"source": "generated", "settings": {"n": 300, "k": k}, "grid": {**GRID, **sizes}}
+                for k in (3, 8)
+            },
+            **{
+                f"dependence_{d}": {
+                    "source": "generated",
+                    "settings": {"n": 300, "k": 5, "dependence": d / 10},
+                    "grid": {**GRID, **sizes},
+                }
+                for d in (0, 8)
+            },
+            "trainers": {
+                "source": "generated",
+                "settings": {"n": 300, "k": 5, "delta": 1e-3},
+                "grid": {**GRID, "replicates": 1, "methods": paths, "epsilon": [1.0]},
+            },
+            "classic": {
+                "source": "generated",
+                "settings": {"n": 300, "k": 5},
+                "grid": {**GRID, "replicates": 1, "methods": ["classic"], "epsilon": [1.0, 8.0, 16.0]},
+            },
+        },
+    }  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def made():
+    return plan("label_private", block(), 7)
+
+
+@pytest.fixture(scope="module")
+def corners(made, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("corners")
+    found = []
+    for case, entry in made.cases.items():
+        save_data(folder / f"{case}.npz", generate(made, case, range(entry.replicates), folder))
+        for method in entry.methods:
+            cells = run_cells(made, case, method, 2, range(entry.replicates), [0], folder / f"{case}.npz")
+            write_corner(folder / "corner.npz", cells)
+            found.append(read_corner(folder / "corner.npz"))
+    return found
+
+
+@pytest.fixture(scope="module")
+def cube(made, corners) -> xr.Dataset:
+    found = assemble(made, corners)
+    found.attrs["config_json"] = config_json(made)
+    return found
+
+
+@pytest.fixture(autouse=True)
+def closed_figures():
+    """Figures of a test are closed after it."""
+    yield
+    plt.close("all")
+
+
+# Cells and cube
+
+
+def test_every_cell_is_done_and_described(cube):
+    assert (cube["status"] > 0).sum() == 2 * (1 + 8 * 2) + 6 * 2 * 3 * 2 + 5 + 3
+    shown = set(map(str, cube.data_vars))
+    assert {"log_loss", "auc", "excess_risk", "expected_log_loss", "share_unbounded", "chosen_law"} <= shown
+    assert shown & set(VARIABLES) == set(VARIABLES) - {"diverged"}
+
+
+def test_each_cell_carries_what_it_cost(cube):
+    cells = cube.sel(dict(case="generated", parties=2, fold=0)).isel(replicate=0)
+    for method in ("analytic", "planned", "noisy_gd"):
+        certified = cells["epsilon_certified"].sel(dict(method=method, epsilon=[0.1, 1.0])).values
+        np.testing.assert_allclose(certified, [0.1, 1.0], rtol=1e-9)
+    published = cells.sel(dict(method="published_hybrid", epsilon=[0.1, 1.0]))
+    np.testing.assert_array_equal(published["epsilon_claimed"], [0.1, 1.0])
+    assert (published["epsilon_certified"] < published["epsilon_claimed"]).all()
+    assert float(cells["epsilon_certified"].sel(dict(method="non_private", epsilon=inf))) == inf
+    trainers = cube["delta"].sel(dict(case="trainers", method="no_ridge", epsilon=1.0, parties=2, fold=0))
+    assert float(trainers.isel(replicate=0)) == 1e-3
+    assert float(cells["delta"].sel(dict(method="auto", epsilon=1.0))) == 1e-5
+
+
+def test_the_totals_use_the_delta_of_the_case(made, corners):
+    found = {(row["case"], row["method"]): row["delta"] for row in ledger_totals(made, corners)}
+    assert found["trainers", "no_ridge"] == 1e-3 and found["generated", "auto"] == 1e-5
+
+
+def test_results_do_not_depend_on_blocks(made, tmp_path):
+    save_data(tmp_path / "d.npz", generate(made, "generated", range(2), tmp_path))
+    together = run_cells(made, "generated", "auto", 2, [0, 1], [0], tmp_path / "d.npz")
+    apart = [cell for r in (0, 1) for cell in run_cells(made, "generated", "auto", 2, [r], [0], tmp_path / "d.npz")]
+    for one, other in zip(together, apart, strict=True):
+        assert one.coords == other.coords and one.ledger == other.ledger
+        assert repr(one.scalars) == repr(other.scalars)
+
+
+def test_data_survive_their_file(made, tmp_path):
+    data = generate(made, "generated", [1], tmp_path)[1]
+    save_data(tmp_path / "d.npz", {1: data})
+    read = load_data(tmp_path / "d.npz", LabelData, 1)
+    for entry in fields(LabelData):
+        np.testing.assert_array_equal(getattr(read, entry.name), getattr(data, entry.name))
+    np.testing.assert_array_equal(read.X, data.X)
+
+
+# Metrics
+
+
+def test_excess_risk_is_zero_at_the_optimum_and_positive_elsewhere():
+    found = run("non_private", inf)
+    assert found.scalars["excess_risk"] == pytest.approx(0, abs=1e-12)
+    assert found.scalars["objective_gap"] == pytest.approx(0, abs=1e-12)
+    slow = run("non_private", inf, trainer="full_batch", steps=3).scalars
+    assert slow["excess_risk"] > 0.01 and slow["objective_gap"] > 0.01
+    X, y = found.data.testing
+    assert found.scalars["log_loss"] == pytest.approx(log_loss(X, y, found.estimate.theta))
+    assert found.scalars["n_train"] == 420 and found.scalars["n_features"] == 6
+
+
+def test_the_gap_is_that_of_the_noisy_objective():
+    hybrid = {**HYBRID, "ridge": "fixed"}
+    hybrid.pop("protocol")
+    gaps = [run("walr", 4.0, **hybrid, steps=steps).scalars["objective_gap"] for steps in (5, 50)]
+    assert gaps[0] > gaps[1] > 0
+    assert "objective_gap" not in run("walr", 4.0, noise="iid", ridge="fixed").scalars
+
+
+def test_a_fit_that_left_the_numbers_is_a_record():
+    found = run("non_private", inf)
+    found.estimate.theta[0] = np.nan
+    assert found.scalars["diverged"] is True and "log_loss" not in found.scalars
+
+
+def test_expected_values_are_means_over_what_if_releases():
+    data = make_data()
+    found = run("walr", 1.0, data=data, noise="shaped", noise_draws=5)
+    given = found.estimate.plan
+    dots = redraw_dot_products(*data.training, given, 5, what_if.evaluator(data, "noise", "gaussian"))
+    thetas = [fit_walr(data.training[0], dot, given).theta for dot in dots]
+    losses = [log_loss(*data.testing, theta) for theta in thetas]
+    assert found.scalars["expected_log_loss"] == pytest.approx(np.mean(losses), rel=1e-6)
+    assert found.scalars["noise_sd_log_loss"] == pytest.approx(np.std(losses, ddof=1), rel=1e-4)
+    excess = [metrics.excess(theta, data) for theta in thetas]
+    assert found.scalars["expected_excess"] == pytest.approx(np.mean(excess), rel=1e-4)
+    assert found.total().n_releases == 1, "what-if releases are never sent"
+
+
+def test_the_evaluator_draws_the_same_noise_for_every_method_and_epsilon():
+    data = make_data()
+    X, y = data.training
+    plans = [fixed_plan(X, epsilon, 1e-5, bound=bound) for epsilon in (0.5, 2.0) for bound in ("max_norm", "sqrt_k")]
+    clean = y @ X / len(X)
+    units = []
+    for one in plans:
+        noise = what_if.draws(data, one, 4, "noise") - clean
+        units.append(noise / sqrt(one.covariance[0, 0]))
+    for unit in units[1:]:
+        np.testing.assert_allclose(unit, units[0], atol=1e-9)
+    first, second = (what_if.evaluator(one, "noise").standard_normal(3) for one in (data, make_data(replicate=1)))
+    assert not np.allclose(first, second)
+
+
+def test_share_unbounded_agrees_with_the_exact_test():
+    data = make_data()
+    given = fixed_plan(data.training[0], 0.15, 1e-5, sigma="classic", bound="sqrt_k")
+    shares = what_if.share_unbounded(data, given, 12)
+    exact = [boundedness(data.training[0], v).status for v in what_if.draws(data, given, 12, "bounded")]
+    assert shares == {"share_unbounded": sum(s != "bounded" for s in exact) / 12, "share_unknown": 0.0}
+    assert shares["share_unbounded"] > 0
+    quiet = what_if.share_unbounded(data, fixed_plan(data.training[0], 200.0, 1e-5), 4)
+    assert quiet == {"share_unbounded": 0.0, "share_unknown": 0.0}
+
+
+def test_the_attack_comes_close_to_the_noise_and_never_above():
+    found = run("walr", 2.0, noise="iid", ridge="fixed", audit_draws=20_000)
+    mu = found.total().mu_total
+    assert 0.9 * mu < found.scalars["audited_mu"] <= mu
+    assert 0.85 * 2 < found.scalars["audited_epsilon"] <= 2
+    assert run("walr", inf, noise="iid", ridge="fixed", audit_draws=10).scalars["audited_mu"] is None
+
+
+def test_the_classic_formula_is_caught_above_its_limit():
+    options = {"noise": "iid", "sigma": "classic", "ridge": "fixed", "audit_draws": 100_000}
+    caught = run("walr", 16.0, **options).scalars
+    assert caught["audited_epsilon"] > 16 > caught["classic_limit"]
+    assert run("walr", 6.0, **options).scalars["audited_epsilon"] < 6
+
+
+# Exhibits
+
+
+def test_calibration_curves_hold_the_test_rows():
+    p, y = np.linspace(0.05, 0.95, 200), np.tile([0.0, 1.0], 100)
+    predicted, observed = exhibits.curve(p, y)
+    np.testing.assert_allclose(predicted, p.reshape(10, 20).mean(axis=1))
+    np.testing.assert_allclose(observed, 0.5)
+    few = exhibits.curve(p[:4], y[:4])[0]
+    assert np.isfinite(few[:4]).all() and np.isnan(few[4:]).all()
+
+
+def test_a_path_is_the_trainer_stopped_at_each_step():
+    data = make_data()
+    options = {"noise": "iid", "ridge": "fixed", "trainer": "full_batch", "steps": 56, "trace_steps": 60}
+    found = run("walr", 1.0, data=data, **options)
+    shown = {name: array for name, (_, array) in exhibits.exhibits(found.estimate, data, None, found.spec).items()}
+    place = list(shown["path_steps"]).index(56)
+    assert shown["path_norm"][place] == pytest.approx(np.linalg.norm(found.estimate.theta), rel=1e-12)
+    assert shown["path_log_loss"][place] == pytest.approx(found.scalars["log_loss"], rel=1e-12)
+    assert shown["path_gap"][place] == pytest.approx(found.scalars["objective_gap"], rel=1e-6)
+    assert shown["path_passes"][place] == 56 and np.isnan(shown["path_norm"][place + 1 :]).all()
+    batches = run("non_private", inf, data=data, trainer="minibatch", steps=10, batch_size=42, trace_steps=10)
+    shown = {n: array for n, (_, array) in exhibits.exhibits(batches.estimate, data, None, batches.spec).items()}
+    assert shown["path_passes"][0] == pytest.approx(0.1) and shown["path_gap"][0] > shown["path_gap"][4] > 0
+
+
+# Figures
+
+
+@pytest.mark.parametrize("name", sorted(STUDY.figures))
+def test_figures_are_drawn_and_labelled(cube, name):
+    figure = STUDY.figures[name](cube)
+    drawn = [ax for ax in figure.axes if ax.lines]
+    assert drawn and figure.legends
+    assert all(np.isfinite(line.get_ydata()).any() for ax in drawn for line in ax.lines)
+    assert drawn[-1].get_xlabel()
+
+
+@pytest.mark.parametrize("name", sorted(STUDY.figures))
+def test_figures_say_why_there_is_nothing_to_show(cube, name):
+    kept = cube.sel(dict(case=["n_100"], method=["planned"], epsilon=[1.0])).drop_dims("exhibit")
+    kept = kept.drop_vars([v for v in kept.data_vars if kept[v].dtype.kind == "f" and kept[v].isnull().all()])
+    text = STUDY.figures[name](kept).axes[0].texts[0].get_text()
+    assert "in this configuration" in text or "in common" in text
+
+
+def test_utility_shows_the_cube(cube):
+    figure = label_utility.utility_by_epsilon(cube)
+    loss, auc = figure.axes
+    kept = cube["expected_log_loss"].sel({"case": "generated", "method": "planned", "epsilon": [0.1, 1.0]})
+    expected = kept.mean(["replicate", "parties", "fold"])
+    line = next(line for line in loss.lines if line.get_label() == LOOKS["planned"].label)
+    np.testing.assert_allclose(line.get_ydata(), expected.values)
+    labels = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert all("central" in label or "local" in label or label == "no privacy" for label in labels)
+    assert "AUC" in auc.get_ylabel()
+
+
+def test_the_predicted_crossing_is_the_formula(cube):
+    cases = label_utility.sized_cases(cube, "n")
+    assert [size for _, size in cases] == [70, 280]
+    found = label_utility.predicted_crossing(cube, cases, "n", 1.0)
+    sigma = 1 / float(
+        cube["mu_total"].sel(dict(case="n_100", method="planned", epsilon=1.0, parties=2, fold=0)).isel(replicate=0)
+    )
+    assert found == pytest.approx(5 * sigma**2 * (np.e - 1) ** 2 / np.e)
+    k = label_utility.predicted_crossing(cube, label_utility.sized_cases(cube, "k"), "k", 1.0)
+    assert k == pytest.approx(210 * 5 / found)
+    assert label_utility.predicted_crossing(cube, cases, "dependence", 1.0) is None
+
+
+def test_the_classic_figure_computes_its_limit(cube):
+    figure = label_training.classic_noise(cube)
+    labels = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert "claim exceeded above 8.42" in labels
+
+
+def test_the_default_configuration_uses_looks_of_its_own():
+    names = [*block()["methods"], "published_newton", "rr"]
+    assert set(names) <= set(LOOKS)
+    assert not [name for name in names if "published" in name and "published" not in LOOKS[name].label]
+    assert Path(STUDY.metrics.module.replace(".", "/")).name == "metrics" and SMALL.k == 6
