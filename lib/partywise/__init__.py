@@ -1,3 +1,3 @@
 """Differentially private federated statistics, as reproducible experiments."""
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"

@@ -58,10 +58,9 @@ def sample(cube: xr.Dataset, count: int, seed: int) -> list[dict[str, Any]]:
     """Coordinates of ``count`` distinct cells, or of all where there are fewer."""
     filled = np.argwhere((cube["status"] > 0).transpose(*DIMS).values)
     chosen = stream(seed, "verify").permutation(len(filled))[:count]
-    return [
-        {dim: cube[dim].values[i].item() for dim, i in zip(DIMS, filled[row].tolist(), strict=True)}
-        for row in sorted(chosen.tolist())
-    ]
+    labels = [cube[dim].values.tolist() for dim in DIMS]
+    rows = [filled[row].tolist() for row in sorted(chosen.tolist())]
+    return [{dim: labels[d][row[d]] for d, dim in enumerate(DIMS)} for row in rows]
 
 
 def recompute(made: Plan, where: Mapping[str, Any], resources: Path | str) -> Cell:

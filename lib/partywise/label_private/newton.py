@@ -89,11 +89,25 @@ def _steps(objective: Objective, start: np.ndarray, tolerance: float, limit: int
             refuse_runaway(objective, point, done)
         if done or step == limit:
             if done:
-                point = objective.at(point.theta + direction)
+                point = refined(objective, objective.at(point.theta + direction), tolerance)
             norm = float(np.linalg.norm(objective.gradient(point)))
             return NewtonFit(point.theta, step + int(done), done, point.value, norm)
         point = line_search(objective, point, direction, decrement)
     raise AssertionError("unreachable")
+
+
+def refined(objective: Objective, point: Point, tolerance: float) -> Point:
+    """A few more steps where rounding left a gradient that strong convexity cannot turn into a small gap."""
+    for _ in range(5):
+        gradient = objective.gradient(point)
+        weakest = float(objective.ridge.min())
+        if weakest == 0 or gradient @ gradient <= 2 * weakest * tolerance * max(1.0, abs(point.value)):
+            break
+        closer = objective.at(point.theta - solve_positive(objective.hessian(point), gradient))
+        if np.linalg.norm(objective.gradient(closer)) >= np.linalg.norm(gradient):
+            break
+        point = closer
+    return point
 
 
 def line_search(objective: Objective, point: Point, direction: np.ndarray, decrement: float) -> Point:

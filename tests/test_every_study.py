@@ -1,0 +1,112 @@
+"""config/smoke.yaml through real Snakemake: every study from data to figures, and its cubes made again in part."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+
+from partywise.cube import check_attributes, open_cube
+from partywise.figures.style import plt
+from partywise.study import available
+from partywise.verify import configuration
+from pipeline import ROOT, copy_project, environment, launch
+
+SMOKE = ROOT / "config" / "smoke.yaml"
+CONFIG = yaml.safe_load(SMOKE.read_text())
+STUDIES = sorted(CONFIG["studies"])
+
+
+@pytest.fixture(scope="module")
+def smoke(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One run of every study at its smallest."""
+    folder = copy_project(tmp_path_factory.mktemp("smoke") / "project")
+    done = launch(folder, "--configfile", "config/smoke.yaml")
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+def tool(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    """The verbs on cubes."""
+    command = [sys.executable, "workflow/cube_tools.py", *words]
+    return subprocess.run(command, cwd=folder, env=environment(), capture_output=True, text=True)
+
+
+def test_the_smallest_configurations_cover_every_study():
+    tiny = yaml.safe_load((ROOT / "config" / "tiny.yaml").read_text())
+    assert set(available()) == set(STUDIES) | set(tiny["studies"])
+
+
+@pytest.mark.parametrize("study", STUDIES)
+def test_every_cell_has_its_two_epsilons(smoke, study):
+    cube = open_cube(smoke / "results" / study / "cube.nc")
+    assert check_attributes(cube) == []
+    filled = cube["status"] > 0
+    assert int(filled.sum()) > 4
+    certified = cube["epsilon_certified"].where(filled)
+    assert int(certified.isnull().sum()) == int((~filled).sum())
+    part = cube["epsilon_certified_part"].where(filled)
+    assert bool((part <= certified).where(filled, True).all())
+    assert np.isinf(certified).any(), "something in every study is not certified"
+    assert np.isfinite(certified.values[filled.values]).any(), "something in every study is certified"
+
+
+@pytest.mark.parametrize("study", STUDIES)
+def test_every_figure_is_drawn_and_none_stays_open(smoke, study):
+    folder = smoke / "results" / "figures" / study
+    for kind in ("svg", "pdf", "png"):
+        files = list(folder.glob(f"*.{kind}"))
+        assert files and all(file.stat().st_size > 1000 for file in files)
+    assert plt.get_fignums() == []
+
+
+@pytest.mark.parametrize("study", STUDIES)
+def test_a_sample_of_cells_is_made_again(smoke, study):
+    done = tool(smoke, "verify", f"results/{study}/cube.nc", "--cells", "3")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "3 of 3 cells came out the same." in done.stdout
+
+
+def test_a_cell_that_was_changed_is_found(smoke, tmp_path):
+    """One number of one method is moved; all cells are made again."""
+    cube = open_cube(smoke / "results" / STUDIES[0] / "cube.nc").load()
+    number = next(name for name in ("log_loss", "excess") if name in cube)
+    moved = cube.copy(deep=True)
+    moved[number][{"method": 1}] *= 1.001
+    moved.to_netcdf(tmp_path / "cube.nc")
+    done = tool(smoke, "verify", str(tmp_path / "cube.nc"), "--cells", "1000")
+    assert done.returncode == 1
+    changed = moved["method"].values[1]
+    lines = [line for line in done.stdout.splitlines() if line.startswith("differs")]
+    assert lines and all(f"method {changed}," in line for line in lines)
+    assert f"    {number}: " in done.stdout
+
+
+def test_provenance_is_a_configuration_that_makes_the_cube_again(smoke, tmp_path):
+    """The printed text holds the same studies, and a dry run of it has nothing to do but what provenance leaves out."""
+    path = smoke / "results" / STUDIES[0] / "cube.nc"
+    done = tool(smoke, "provenance", str(path))
+    assert done.returncode == 0
+    for name in ("git_commit", "lock_sha256", "software_versions"):
+        assert f"# {name}: " in done.stdout
+    again = yaml.safe_load(done.stdout)
+    assert again == configuration(open_cube(path))
+    block = CONFIG["studies"][STUDIES[0]]
+    assert again["studies"][STUDIES[0]] == {key: block[key] for key in ("spec", "methods", "cases")}
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("verify", "nothing.nc"), "cannot be read"),
+        (("provenance", "nothing.nc"), "cannot be read"),
+        (("verify", f"results/{STUDIES[0]}/cube.nc", "--cells", "0"), "--cells is 0: it must be at least 1"),
+    ],
+)
+def test_what_cannot_be_done_is_told(smoke, words, sentence):
+    done = tool(smoke, *words)
+    assert done.returncode == 2 and sentence in done.stderr and "Traceback" not in done.stderr
