@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from collections import Counter
@@ -44,7 +45,8 @@ def expected_jobs(config: dict[str, Any]) -> dict[str, int]:
 
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.name)
 def test_job_counts_of_shipped_configurations(path, tmp_path):
-    """In an empty folder, so that nothing is there yet."""
+    """In a folder with nothing but the files of the example, whose paths begin in the folder of the run."""
+    shutil.copytree(ROOT / "config" / "example_data", tmp_path / "config" / "example_data")
     config = yaml.safe_load(path.read_text())
     found = planned(tmp_path, "--snakefile", str(ROOT / "Snakefile"), "--configfile", str(path))
     assert found.jobs == expected_jobs(config)

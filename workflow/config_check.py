@@ -46,6 +46,18 @@ def checked_plans(config: Mapping[str, Any]) -> dict[str, Plan]:
     return {name: plan(name, block, config["root_seed"]) for name, block in config["studies"].items()}
 
 
+def check_files(plans: Mapping[str, Plan], folder: Path) -> None:
+    """Raise :class:`ConfigError` for the first file that the settings of a case name and that is not in the folder."""
+    for study, made in plans.items():
+        for name, case in made.cases.items():
+            for key, file in getattr(case.settings, "files", {}).items():
+                if not (folder / file).is_file():
+                    raise ConfigError(
+                        f"studies.{study}.cases.{name}.settings.{key} is {file!r}: there is no such file; paths begin "
+                        f"in the folder of the run, {folder}."
+                    )
+
+
 def check_schema(config: Mapping[str, Any]) -> None:
     """Raise :class:`ConfigError` for the first violation: key path, value, and what is allowed."""
     error = best_match(Draft202012Validator(schema()).iter_errors(config))

@@ -91,8 +91,9 @@ def describe(hint: Any) -> str:
     if origin in (Union, types.UnionType):
         return " or ".join(describe(arg) for arg in args)
     if origin is tuple and args:
-        inner = describe(args[0]).removeprefix("a ")
-        return f"a list of {inner}s" if args[-1] is Ellipsis else f"a list of {len(args)} {inner}s"
+        inner = describe(args[0]).removeprefix("a ") + "s"
+        inner = inner.replace("block of keyss", "blocks of keys")
+        return f"a list of {inner}" if args[-1] is Ellipsis else f"a list of {len(args)} {inner}"
     return KINDS.get(origin or hint, "a block of keys")
 
 

@@ -92,6 +92,8 @@ stop() {
         for _ in $(seq 80); do kill -0 "$pid" 2>/dev/null || break; sleep 0.25; done
     done
     pkill -x munged || true
+    # Without a controller every client would wait for one, Snakemake's executor included.
+    if grep -qs "^ClusterName=one$" /etc/slurm/slurm.conf; then rm -f /etc/slurm/slurm.conf; fi
 }
 
 case "${1:-}" in

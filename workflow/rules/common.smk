@@ -15,7 +15,7 @@ from library import share_library
 share_library()
 
 from captions import caption
-from config_check import checked_plans
+from config_check import check_files, checked_plans
 from fingerprint import fingerprint, script_roots
 from partywise.errors import ConfigError
 
@@ -23,7 +23,9 @@ from partywise.errors import ConfigError
 def plans():
     """One plan for each study; a bad configuration ends here, in one sentence on standard error, before any job."""
     try:
-        return checked_plans(config)
+        made = checked_plans(config)
+        check_files(made, Path.cwd())
+        return made
     except ConfigError as error:
         sys.exit(f"Configuration error: {error}")
 
@@ -34,6 +36,13 @@ PLANS = plans()
 def blocks(total, size):
     """Blocks of at most ``size`` numbers, aligned to its multiples, as (first, last)."""
     return [(first, min(first + size, total) - 1) for first in range(0, total, size)]
+
+
+def party_spans(counts, size):
+    """Blocks of at most ``size`` numbers of parties: the number itself, or first-last of several."""
+    counts = sorted(counts)
+    parts = [counts[i : i + size] for i in range(0, len(counts), size)]
+    return ["-".join(map(str, sorted({part[0], part[-1]}))) for part in parts]
 
 
 def members(span):
@@ -49,7 +58,7 @@ def corners(wildcards):
         f"results/{wildcards.study}/corners/{name}/{method}/k{k}_r{r[0]:04d}-{r[1]:04d}_f{f[0]:02d}-{f[1]:02d}.npz"
         for name, case in made.cases.items()
         for method in case.methods
-        for k in case.parties
+        for k in party_spans(case.parties, made.batch.parties_per_job)
         for r in blocks(case.replicates, made.batch.replicates_per_job)
         for f in blocks(case.folds, made.batch.folds_per_job)
     ]
@@ -84,9 +93,11 @@ def method_name(wildcards):
     return wildcards.method
 
 
-def party_count(wildcards):
-    """The number of parties of a job."""
-    return int(wildcards.parties)
+def party_counts(wildcards):
+    """The numbers of parties of a job."""
+    span = [int(k) for k in wildcards.parties.split("-")]
+    counts = sorted(PLANS[wildcards.study].cases[wildcards.case].parties)
+    return [k for k in counts if span[0] <= k <= span[-1]]
 
 
 def replicate_numbers(wildcards):
@@ -100,9 +111,12 @@ def fold_numbers(wildcards):
 
 
 def resource_files(wildcards):
-    """What the source of a case needs from resources/."""
-    names = PLANS[wildcards.study].cases[wildcards.case].source.resources
-    return [f"resources/{name}/provenance.json" for name in names]
+    """What the source of a case needs from resources/, and the user's own files that its settings name."""
+    case = PLANS[wildcards.study].cases[wildcards.case]
+    own = dict.fromkeys(getattr(case.settings, "files", {}).values())
+    return [f"resources/{name}/provenance.json" for name in case.source.resources] + [
+        *own
+    ]
 
 
 def case_part(wildcards):

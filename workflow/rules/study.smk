@@ -14,7 +14,7 @@ wildcard_constraints:
     dataset=r"[a-z][a-z0-9_]*",
     reps=r"\d{4}-\d{4}",
     folds=r"\d{2}-\d{2}",
-    parties=r"\d+",
+    parties=r"\d+(-\d+)?",
 
 
 rule fetch:
@@ -83,7 +83,7 @@ rule fit:
         job=method_part,
         case=case_name,
         method=method_name,
-        parties=party_count,
+        parties=party_counts,
         replicates=replicate_numbers,
         folds=fold_numbers,
         code=fit_code,

@@ -8,11 +8,12 @@ import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
-from .series import cases_of, exhibit, exhibits_of, methods_of
+from .series import cases_of, configuration, exhibit, exhibits_of, methods_of
 from .style import BLACK, GREY, empty, legend_below, look, panels
 
-REAL = {
+REAL: dict[str, tuple[tuple[float, float], str]] = {
     "beijing": ((0, 24), "log(1 + PM2.5 in µg/m³)"),
     "nyc": ((6, 22), "share of departures over 15 min late"),
 }
@@ -27,10 +28,11 @@ OPERATORS = {
 
 def real_curves(cube: xr.Dataset) -> Figure:
     """A few held-out days: observed, predicted without privacy and at two epsilons."""
-    case = next((c for c in cases_of(cube, "curve_predicted") if c in REAL), None)
+    own = own_cases(cube)
+    case = next((c for c in cases_of(cube, "curve_predicted") if c in REAL or c in own), None)
     if case is None:
         return empty("No real day curves in this configuration.")
-    shown, (hours, unit) = exhibits_of(cube, case), REAL[case]
+    shown, (hours, unit) = exhibits_of(cube, case), own.get(case) or REAL[case]
     private = [m for m in ("local", "moments") if m in methods_of(cube, case)]
     if not private or "predictor_none" not in methods_of(cube, case):
         return empty("Real day curves need the methods predictor_none and local or moments.")
@@ -42,14 +44,36 @@ def real_curves(cube: xr.Dataset) -> Figure:
             ax = axes[row * days + day]
             _one_day(ax, shown, method, day, np.linspace(*hours, observed.shape[1]))
             if row == 0:
-                digits = f"{int(labels[day]):08d}"
-                ax.set_title(f"{digits[:4]}-{digits[4:6]}-{digits[6:]}")
-            ax.set_xticks(np.arange(hours[0], hours[1] + 1, 6))
-            ax.set_xlabel("hour of the day" if row == len(private) - 1 else "")
+                ax.set_title(_record(int(labels[day])))
+            if case in own:
+                ax.xaxis.set_major_locator(MaxNLocator(4))
+            else:
+                ax.set_xticks(np.arange(hours[0], hours[1] + 1, 6))
+            ax.set_xlabel(("time" if case in own else "hour of the day") if row == len(private) - 1 else "")
         axes[row * days].set_ylabel(unit, fontsize=8)
     legend_below(figure, axes, 3)
-    figure.suptitle(f"Held-out days, case {case}: one fold of the first replicate", fontsize=9.5)
+    what = "records" if case in own else "days"
+    figure.suptitle(f"Held-out {what}, case {case}: one fold of the first replicate", fontsize=9.5)
     return figure
+
+
+def own_cases(cube: xr.Dataset) -> dict[str, tuple[tuple[float, float], str]]:
+    """Domain and unit of the response in each case of a person's own tables."""
+    found = {}
+    for name, case in configuration(cube)["cases"].items():
+        if case.get("source", name) == "tables":
+            settings = case["settings"]
+            response = settings["response"]
+            unit, transform = response.get("unit") or "response", response.get("transform", "none")
+            low, high = response.get("domain") or settings["domain"]
+            found[name] = ((low, high), unit if transform == "none" else f"{transform} of {unit}")
+    return found
+
+
+def _record(label: int) -> str:
+    """A date out of its eight digits, or the number of the record."""
+    digits = f"{label:08d}"
+    return f"{digits[:4]}-{digits[4:6]}-{digits[6:]}" if label >= 10_000_000 else f"record {label}"
 
 
 def _one_day(ax: Axes, shown: xr.Dataset, method: str, day: int, grid: np.ndarray) -> None:

@@ -29,7 +29,8 @@ def error_by_epsilon(cube: xr.Dataset) -> Figure:
         return empty("No case with several targets of epsilon in this configuration.")
     columns = min(len(cases), 3)
     rows = -(-len(cases) // columns)
-    figure, axes = panels(rows, columns, 3.9, 3.2)
+    # One panel alone is made as wide as the title.
+    figure, axes = panels(rows, columns, max(3.9, 7.4 / columns), 3.2)
     for ax in axes[len(cases) :]:
         ax.set_axis_off()
     for ax, case in zip(axes, cases, strict=False):

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import ConfigError
 from ..functional.case_settings import BeijingSettings, NycSettings, SimulatedSettings
+from ..functional.own_settings import TablesSettings
 from ..functional.protocol_options import (
     BaselineOptions,
     CentralOptions,
@@ -99,6 +100,7 @@ STUDY = Study(
         "simulated": Source(SimulatedSettings, Lazy(_CURVES + "simulated")),
         "beijing": Source(BeijingSettings, Lazy(_CURVES + "beijing"), resources=("beijing_pm25",)),
         "nyc": Source(NycSettings, Lazy(_CURVES + "nyc"), resources=("nyc_flights",)),
+        "tables": Source(TablesSettings, Lazy("partywise.functional.own_cases:tables")),
     },
     methods={
         "boosting": Protocol(LocalOptions, Lazy("partywise.functional.local_release:fit")),
