@@ -11,6 +11,7 @@ Frobenius one, sqrt(2) S_tot^2, and off-diagonal entries get half the variance o
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -78,7 +79,7 @@ def active_moments(chunks: list[NoisySums], noise_mean: float) -> Moments:
 def active_floor(chunks: list[NoisySums], q: int) -> float:
     """Scale of the error of a released covariance entry, times sqrt(q): the unit of the eigenvalue floor."""
     n = sum(c.sums.n for c in chunks)
-    variance = sum(c.sd["zz"] ** 2 for c in chunks) / 2
+    variance = math.fsum(c.sd["zz"] ** 2 for c in chunks) / 2
     return float(np.sqrt(variance) / (n - 1) * np.sqrt(q))
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from partywise.label_private.newton import newton
@@ -107,7 +109,7 @@ def calibration_error(p: np.ndarray, y: np.ndarray) -> float:
     shared = (np.bincount(place, y) / np.bincount(place))[place]
     order = np.argsort(p, kind="stable")
     gaps = [abs(float(np.sum(p[part] - shared[part]))) for part in np.array_split(order, min(BINS, len(p)))]
-    return float(sum(gaps) / len(p)) if len(values) else float("nan")
+    return math.fsum(gaps) / len(p) if len(values) else float("nan")
 
 
 def predict(X, theta) -> np.ndarray:
