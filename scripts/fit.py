@@ -1,4 +1,4 @@
-"""Fit and judge one block of cells: replicates x folds x epsilons of one case, method and number of parties."""
+"""Fit and judge one block of cells: parties x replicates x folds x epsilons of one case and method."""
 
 from partywise.cells import run
 from partywise.corners import write_corner
@@ -17,4 +17,4 @@ cells = run(
     snakemake.input.data,
 )
 write_corner(snakemake.output[0], cells)
-log.info("case %s, method %s, %d parties: %d cells", params.case, params.method, params.parties, len(cells))
+log.info("case %s, method %s, %s parties: %d cells", params.case, params.method, params.parties, len(cells))

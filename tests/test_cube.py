@@ -16,7 +16,7 @@ import toy
 from partywise.assembly import assemble, axes, design
 from partywise.cells import generate, run, save_data
 from partywise.collect import collect
-from partywise.corners import kind_of, read_corner, write_corner
+from partywise.corners import kind_of, read_corner, read_corners, write_corner
 from partywise.cube import DIMS, check_attributes, meanings, open_cube, write_cube
 from partywise.errors import CertificationError, CubeError
 from partywise.plan import Plan
@@ -163,11 +163,38 @@ def test_corners_are_full_blocks(plan, tmp_path):
     other = run(plan, "one", "noisy", 2, range(2), range(2), tmp_path / "one.npz")
     with pytest.raises(CubeError, match=r"11 cells are no full block of \(2, 2, 3\) replicates, folds and epsilons"):
         write_corner(tmp_path / "c.npz", cells[1:])
-    with pytest.raises(CubeError, match=r"parties takes \(1, 2\) in one corner"):
-        write_corner(tmp_path / "c.npz", [*cells, *other])
+    with pytest.raises(CubeError, match=r"11 cells are no full block of \(2, 2, 3\) replicates, folds and epsilons"):
+        write_corner(tmp_path / "c.npz", [*cells, *other[1:]])
+    with pytest.raises(CubeError, match=r"case takes \('one', 'two'\) in one corner"):
+        write_corner(tmp_path / "c.npz", [*cells, replace(cells[0], coords={**cells[0].coords, "case": "two"})])
     assert not (tmp_path / "c.npz").exists()
     write_corner(tmp_path / "c.npz", cells[::-1])
     assert read_corner(tmp_path / "c.npz").epsilon == (inf, 4.0, 1.0)
+
+
+def test_a_job_may_hold_several_numbers_of_parties(plan, tmp_path):
+    save_data(tmp_path / "one.npz", generate(plan, "one", range(2), tmp_path))
+    both = run(plan, "one", "noisy", (1, 2), range(2), range(2), tmp_path / "one.npz")
+    write_corner(tmp_path / "both.npz", both)
+    for count, corner in zip((1, 2), read_corners(tmp_path / "both.npz"), strict=True):
+        alone = run(plan, "one", "noisy", count, range(2), range(2), tmp_path / "one.npz")
+        write_corner(tmp_path / "alone.npz", alone)
+        single = read_corner(tmp_path / "alone.npz")
+        assert (corner.parties, corner.releases, corner.names) == (count, single.releases, single.names)
+        for name, values in single.numbers.items():
+            assert np.array_equal(corner.numbers[name], values, equal_nan=values.dtype.kind == "f"), name
+    with pytest.raises(CubeError, match="holds 2 numbers of parties: use read_corners"):
+        read_corner(tmp_path / "both.npz")
+
+
+def test_releases_are_kept_of_as_many_replicates_as_asked(plan, tmp_path):
+    save_data(tmp_path / "one.npz", generate(plan, "one", range(2), tmp_path))
+    some = replace(plan, ledger_replicates=1)
+    cells = run(some, "one", "noisy", 1, range(2), range(2), tmp_path / "one.npz")
+    write_corner(tmp_path / "c.npz", cells)
+    assert {replicate for replicate, _ in read_corner(tmp_path / "c.npz").releases} == {0}
+    every = run(plan, "one", "noisy", 1, range(2), range(2), tmp_path / "one.npz")
+    assert [cell.scalars for cell in cells] == [cell.scalars for cell in every]
 
 
 @pytest.mark.parametrize("content", [b"", b"no zip", None])

@@ -50,14 +50,14 @@ class Cell:
     coords : case, method, replicate, parties, fold, epsilon
     scalars : name -> float, int, bool, str or None, with ``status``
     exhibits : name -> (dims, array); empty but for replicate 0 and fold 0
-    ledger : its releases in order; names : everyone on its channel
+    ledger : its releases in order, None where the plan keeps only the totals; names : everyone on its channel
     wire : rows of its transcript, for replicate 0 and fold 0 only
     """
 
     coords: Mapping[str, Any]
     scalars: Mapping[str, Any]
     exhibits: Mapping[str, tuple[tuple[str, ...], np.ndarray]]
-    ledger: tuple[Event, ...]
+    ledger: tuple[Event, ...] | None
     names: tuple[str, ...]
     wire: list[dict[str, Any]]
 
@@ -107,25 +107,27 @@ def run(
     plan: Plan,
     case: str,
     method: str,
-    n_parties: int,
+    n_parties: int | Iterable[int],
     replicates: Iterable[int],
     folds: Iterable[int],
     data_file: Path | str,
 ) -> list[Cell]:
-    """Fit and judge a block of cells: replicates x folds x the epsilon slots of the method.
+    """Fit and judge a block of cells: numbers of parties x replicates x folds x the epsilon slots of the method.
 
     Raises
     ------
     RuntimeError
         Naming the cell (study, case, method, replicate, parties, fold, epsilon) and the reason.
     """
+    counts = (n_parties,) if isinstance(n_parties, int) else tuple(n_parties)
     folds = tuple(folds)
     cells = []
     for replicate in replicates:
         data = load_data(data_file, plan.study.data.target, replicate)
-        job = _Block(plan, case, method, n_parties, replicate, data)
-        for fold in folds:
-            cells += [job.cell(fold, epsilon) for epsilon in plan.epsilons(case, method)]
+        for count in counts:
+            job = _Block(plan, case, method, count, replicate, data)
+            for fold in folds:
+                cells += [job.cell(fold, epsilon) for epsilon in plan.epsilons(case, method)]
     return cells
 
 
@@ -173,7 +175,9 @@ class _Block:
         coords = {"case": self.case.name, "method": self.method.label, "replicate": self.replicate}
         coords |= {"parties": self.n_parties, "fold": held_out, "epsilon": epsilon}
         wire = channel.transcript() if first else []
-        return Cell(coords, scalars, exhibits, channel.ledger.rows, channel.names, wire)
+        limit = self.plan.ledger_replicates
+        releases = channel.ledger.rows if limit is None or self.replicate < limit else None
+        return Cell(coords, scalars, exhibits, releases, channel.names, wire)
 
     def _privacy(self, channel: Channel) -> dict[str, Any]:
         delta = self.plan.delta(self.case.name)

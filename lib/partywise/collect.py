@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from itertools import chain
 from pathlib import Path
 
 from .assembly import assemble
-from .corners import read_corner
+from .corners import read_corners
 from .cube import write_cube
 from .pages import tables_page
 from .plan import Plan
@@ -32,7 +33,8 @@ def collect(
     root : Path
         Project folder, for the revision and the lock.
     """
-    found = sorted(map(read_corner, corners), key=lambda c: (c.case, c.method, c.parties, c.replicates, c.folds))
+    read = chain.from_iterable(map(read_corners, corners))
+    found = sorted(read, key=lambda c: (c.case, c.method, c.parties, c.replicates, c.folds))
     cube = assemble(plan, found)
     cube.attrs = dict(global_attributes(plan, code_sha256=code_sha256, root=root))
     write_cube(outputs["cube"], cube)

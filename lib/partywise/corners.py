@@ -1,4 +1,4 @@
-"""The file that one fit job leaves: a block of cells with their labels, in a private npz format."""
+"""The file that one fit job leaves: blocks of cells with their labels, one for each number of parties, as npz."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ KINDS = ("none", "bool", "int", "float", "str")
 
 @dataclass(frozen=True)
 class Corner:
-    """What one job computed: all cells of replicates x folds x epsilon for one case, method and party count.
+    """All cells of replicates x folds x epsilon for one case, method and party count, as one job computed them.
 
     numbers : name -> array (replicates, folds, epsilon), float (NaN where undefined) or str
     kinds : name -> bool, int, float or str, what the numbers were
     exhibits : name -> (dims, array (epsilon, ...)), of replicate 0 and fold 0
-    releases : (replicate, epsilon) -> distinct events of all folds in the corner, in order
+    releases : (replicate, epsilon) -> distinct events of all folds in the corner, in order, where they are kept
     names : everyone on the channel; wire : epsilon -> rows of the transcript
     """
 
@@ -46,15 +46,26 @@ class Corner:
 
 
 def write_corner(path: Path | str, cells: Sequence[Cell]) -> None:
-    """Write the cells of one job, atomically.
+    """Write the cells of one job, atomically: one corner for each number of parties.
 
     Raises
     ------
     CubeError
-        When the cells are no full block of replicates x folds x epsilon, or differ in case, method or party count.
+        When the cells are no full blocks of replicates x folds x epsilon, or differ in case or method.
     """
+    by_parties: dict[int, list[Cell]] = {}
+    for cell in cells:
+        by_parties.setdefault(cell.coords["parties"], []).append(cell)
+    stored: dict[str, np.ndarray] = {}
+    for count, block in by_parties.items():
+        stored |= {f"k{count}/{name}": array for name, array in _packed(block).items()}
+    save_npz(path, stored)
+
+
+def _packed(cells: Sequence[Cell]) -> dict[str, np.ndarray]:
+    """The arrays of one corner."""
     axes = {name: tuple(dict.fromkeys(cell.coords[name] for cell in cells)) for name in cells[0].coords}
-    for name in ("case", "method", "parties"):
+    for name in ("case", "method"):
         if len(axes[name]) != 1:
             raise CubeError(f"{name} takes {axes[name]} in one corner: write one corner for each.")
     shape = tuple(len(axes[name]) for name in ("replicate", "fold", "epsilon"))
@@ -75,11 +86,11 @@ def write_corner(path: Path | str, cells: Sequence[Cell]) -> None:
     packed = zlib.compress(json.dumps(header, separators=(",", ":")).encode(), 6)
     stored = {f"number/{name}": array for name, array in arrays.items()}
     stored |= {f"exhibit/{name}": array for name, (_, array) in exhibits.items()}
-    save_npz(path, {"header": np.frombuffer(packed, np.uint8), **stored})
+    return {"header": np.frombuffer(packed, np.uint8), **stored}
 
 
-def read_corner(path: Path | str) -> Corner:
-    """Read what :func:`write_corner` wrote.
+def read_corners(path: Path | str) -> tuple[Corner, ...]:
+    """Read what :func:`write_corner` wrote: one corner for each number of parties.
 
     Raises
     ------
@@ -87,10 +98,27 @@ def read_corner(path: Path | str) -> Corner:
         When the file is absent or broken: the message says to delete it and run again.
     """
     try:
-        arrays = load_npz(path)
-        header = json.loads(zlib.decompress(arrays.pop("header").tobytes()))
+        blocks: dict[str, dict[str, np.ndarray]] = {}
+        for name, array in load_npz(path).items():
+            count, _, own = name.partition("/")
+            blocks.setdefault(count, {})[own] = array
+        if not blocks:
+            raise ValueError("it is empty")
+        return tuple(map(_unpacked, blocks.values()))
     except (Unreadable, KeyError, ValueError, zlib.error) as error:
         raise CubeError(f"corner {path} cannot be read ({error}): delete it and run again.") from None
+
+
+def read_corner(path: Path | str) -> Corner:
+    """The one corner of a file with a single number of parties; errors as in :func:`read_corners`."""
+    found = read_corners(path)
+    if len(found) != 1:
+        raise CubeError(f"corner {path} holds {len(found)} numbers of parties: use read_corners.")
+    return found[0]
+
+
+def _unpacked(arrays: dict[str, np.ndarray]) -> Corner:
+    header = json.loads(zlib.decompress(arrays.pop("header").tobytes()))
     axes = header["axes"]
     exhibits = {n: (tuple(dims), arrays[f"exhibit/{n}"]) for n, dims in header["exhibits"].items()}
     return Corner(
@@ -162,6 +190,8 @@ def _releases(order: Sequence[Cell]) -> dict[tuple[int, float], tuple[Event, ...
     """Distinct releases of each replicate and epsilon: folds that re-use a release pay for it once."""
     ledgers: dict[tuple[int, float], Ledger] = {}
     for cell in order:
+        if cell.ledger is None:
+            continue
         ledger = ledgers.setdefault((cell.coords["replicate"], cell.coords["epsilon"]), Ledger())
         for event in cell.ledger:
             ledger.append(event)

@@ -13,18 +13,19 @@ from .errors import ConfigError
 from .study import Protocol, Source, Study, load
 
 NAME = re.compile(r"[a-z][a-z0-9_]*")
-BLOCK_KEYS = ("spec", "methods", "cases", "batch", "figures")
+BLOCK_KEYS = ("spec", "methods", "cases", "batch", "figures", "ledger_replicates")
 
 
 @dataclass(frozen=True)
 class Batch:
-    """How many replicates and folds one job computes; no result depends on it."""
+    """How many replicates, folds and numbers of parties one job computes; no result depends on it."""
 
     replicates_per_job: int = 10
     folds_per_job: int = 10
+    parties_per_job: int = 1
 
     def __post_init__(self) -> None:
-        for name in ("replicates_per_job", "folds_per_job"):
+        for name in ("replicates_per_job", "folds_per_job", "parties_per_job"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} is {getattr(self, name)}: it must be at least 1.")
 
@@ -106,7 +107,11 @@ class CasePlan:
 
 @dataclass(frozen=True)
 class Plan:
-    """A study with the configuration in force; ``block`` is that configuration as it was written."""
+    """A study with the configuration in force; ``block`` is that configuration as it was written.
+
+    ledger_replicates : of how many replicates every release is kept; None for all of them.  The totals of each cell,
+        and the end of the hash chain of its ledger, are in the cube for all.
+    """
 
     study: Study
     root_seed: int
@@ -116,6 +121,7 @@ class Plan:
     batch: Batch
     figures: tuple[str, ...]
     block: Mapping[str, Any] = field(repr=False)
+    ledger_replicates: int | None = None
 
     def epsilons(self, case: str, method: str) -> tuple[float, ...]:
         """Epsilon slots of a method in a case: the grid's, or inf alone where no target is used."""
@@ -139,6 +145,8 @@ class Plan:
             grid = chosen["grid"]
             part["grid"] = {"folds": grid["folds"], "epsilon": list(self.epsilons(case, method)), "methods": [method]}
             block["methods"] = {method: self.block["methods"][method]}
+            if self.ledger_replicates is not None:
+                block["ledger_replicates"] = self.ledger_replicates
         return {"name": self.study.name, "root_seed": self.root_seed, "block": block}
 
 
@@ -151,7 +159,7 @@ def plan(name: str, block: Mapping[str, Any], root_seed: int, *, complete: bool 
         Study, a file in ``partywise.studies``.
     block : mapping
         ``spec``, ``methods`` (label -> protocol and options), ``cases`` (name -> source, settings, grid), ``batch``,
-        ``figures``.
+        ``figures``, ``ledger_replicates``.
     root_seed : int
         Seed of the whole run.
     complete : bool
@@ -185,10 +193,18 @@ def plan(name: str, block: Mapping[str, Any], root_seed: int, *, complete: bool 
         batch=build(Batch, block.get("batch"), f"{where}.batch"),
         figures=figures,
         block=block,
+        ledger_replicates=_ledger_replicates(block, f"{where}.ledger_replicates"),
     )
     if complete:
         _contradictions(made, where)
     return made
+
+
+def _ledger_replicates(block: Mapping[str, Any], where: str) -> int | None:
+    kept = convert(block.get("ledger_replicates"), int | None, where)
+    if kept is not None and kept < 1:
+        raise ConfigError(f"{where} is {kept}: it must be at least 1, or absent for all replicates.")
+    return kept
 
 
 def _named(block: dict[str, Any], key: str, where: str) -> dict[str, Any]:

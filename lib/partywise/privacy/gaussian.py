@@ -86,7 +86,8 @@ class Gaussian:
         ball = Ball(certificate.value, certificate.metric)
         root = None
         if self.covariance is None:
-            unscaled = mahalanobis(ball, np.eye(1 if ball.metric is None else len(ball.metric)))
+            # Independent noise in the plain norm needs no spectrum.
+            unscaled = ball.radius if ball.metric is None else mahalanobis(ball, np.eye(len(ball.metric)))
         else:
             unscaled = mahalanobis(ball, self.covariance)
             root = _root(self.covariance, shape[-1:]).T

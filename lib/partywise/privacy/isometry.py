@@ -4,6 +4,8 @@ The l2 norm of the vector is the Frobenius norm of the matrix. Independent noise
 Frobenius sensitivity exactly, and gives off-diagonal entries half the variance of the diagonal.
 """
 
+from functools import cache
+
 import numpy as np
 
 __all__ = ["to_matrix", "to_vector"]
@@ -11,15 +13,23 @@ __all__ = ["to_matrix", "to_vector"]
 
 def to_vector(matrix: np.ndarray) -> np.ndarray:
     """Isometric vector of a symmetric matrix of shape (q, q); shape (q (q + 1) / 2,)."""
-    upper = np.triu_indices(len(matrix), 1)
+    upper = _upper(len(matrix))
     return np.concatenate([np.diagonal(matrix), np.sqrt(2) * matrix[upper]])
 
 
 def to_matrix(vector: np.ndarray, size: int) -> np.ndarray:
     """Inverse of `to_vector`: the symmetric matrix of shape (size, size)."""
     matrix = np.zeros((size, size))
-    upper = np.triu_indices(size, 1)
+    upper = _upper(size)
     matrix[upper] = vector[size:] / np.sqrt(2)
     matrix += matrix.T
     matrix[np.diag_indices(size)] = vector[:size]
     return matrix
+
+
+@cache
+def _upper(size: int) -> tuple[np.ndarray, np.ndarray]:
+    """Rows and columns above the diagonal."""
+    rows, columns = np.triu_indices(size, 1)
+    rows.flags.writeable = columns.flags.writeable = False
+    return rows, columns

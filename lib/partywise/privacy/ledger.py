@@ -22,6 +22,7 @@ from partywise.files import replacing
 from partywise.privacy.event import Event, clear_event
 from partywise.privacy.law import Law
 from partywise.privacy.total import Total, ViewSum, default_views, sum_view, total_of, worst_view
+from partywise.privacy.views import sum_public_views, views_differ_by_owner
 
 __all__ = ["Event", "Ledger", "Total", "clear_event", "default_views"]
 
@@ -133,10 +134,14 @@ class Ledger:
         unit, delta, rows_per_user
             As in `total`.
         """
-        costs = self._costs(unit, rows_per_user)
-        sums = {name: self._sum(view, costs) for name, view in default_views(parties).items()}
+        costs, views = self._costs(unit, rows_per_user), default_views(parties)
+        rows = list(zip(self._rows, costs, strict=True))
+        if views_differ_by_owner(rows):
+            sums = sum_public_views(rows, views)
+        else:
+            sums = {name: self._sum(view, costs) for name, view in views.items()}
         worst = worst_view(sums, delta)
-        return total_of(worst, sums[worst], unit, delta)
+        return total_of(worst, self._sum(views[worst], costs), unit, delta)
 
     def _costs(self, unit: str, rows_per_user: int | None) -> list[Law | float | None]:
         return [event.cost(unit, rows_per_user) for event in self._rows]

@@ -147,6 +147,11 @@ def default_views(parties: Sequence[str]) -> dict[str, frozenset[str]]:
     names = tuple(parties)
     if len(set(names)) != len(names):
         raise ValueError(f"parties={names} repeats a name.")
+    return dict(_default_views(names))
+
+
+@functools.lru_cache(maxsize=64)
+def _default_views(names: tuple[str, ...]) -> dict[str, frozenset[str]]:
     views = {name: frozenset([name]) for name in names}
     if len(names) > 2:
         views |= {f"all but {name}": frozenset(names) - {name} for name in names}

@@ -14,7 +14,7 @@ def eigengap_dimension(strengths, largest: int | None = None) -> int:
     ----------
     strengths : ndarray
         Singular values of one slice mean matrix, decreasing, at least two. On a private matrix the result is a
-        private number: certified mode refuses it (`mechanisms_certified.refuse`).
+        private number: certified mode refuses it (`refusals.refuse`).
     largest : int, optional
         Greatest d considered; by default all but the last value.
 

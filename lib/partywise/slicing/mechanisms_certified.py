@@ -12,8 +12,6 @@ from typing import Unpack
 
 import numpy as np
 
-from partywise.errors import CertificationError
-
 from ..privacy.calibration import analytic_gaussian_sigma, gdp_mu
 from ..privacy.isometry import to_matrix
 from ..privacy.mechanisms import Gaussian, Release, Terms
@@ -21,22 +19,9 @@ from .bounded import bounded_means, bounded_second, check_budget, means_sensitiv
 from .estimate import Subspace, leading, tied
 from .inversion import inverse_root
 from .moments import Moments
+from .refusals import refuse
 
 __all__ = ["means_sigma", "refuse", "release_means", "release_second", "second_sigma", "unwhiten"]
-
-REFUSED = {
-    "quantile edges": "one response can move every boundary; fix public edges",
-    "ccmd": "index sets carry no noise; use noisy votes",
-    "largest norm": "c_R = max ||X_i|| is one record's own; use the public bound R sqrt(p)",
-    "vgm": "its covariance is made of the private singular vectors; use independent noise at the analytic sd",
-    "eigengap": "the dimension is chosen on private singular values; state d",
-    "sample centring": "the slice counts that it needs are a release of their own; centre by released quantities",
-}
-
-
-def refuse(what: str) -> None:
-    """Raise the `CertificationError` of certified mode for an option that has no proof, with its reason."""
-    raise CertificationError(f"{what!r} is not available in mode 'certified': {REFUSED[what]}.")
 
 
 def means_sigma(moments: Moments, epsilon: float, delta: float) -> float:

@@ -1,0 +1,117 @@
+"""Protocol: federated sliced inverse regression with a proof.
+
+Public, fixed before data are seen: slice edges, clipping radius R, sizes n_k, T, all budgets.  Each client releases
+its slice means and its second moment with Gaussian noise at the exact level; where there are many columns, first noisy
+votes for T of them.
+
+Formal guarantee: (epsilon_certified, delta)-DP for replacing one record of a client, by exact Gaussian composition of
+the client's releases; clients compose in parallel, so that their number does not enter.  Trust: local, each client
+noises its own moments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..parties import Party
+from ..privacy.mechanisms import Release
+from ..wire import Channel, Public
+from .budgets import allotted, claimed, kept_columns, user_epsilon, vote_mu
+from .data import Estimate
+from .mechanisms_certified import release_means, release_second, second_sigma
+from .mechanisms_published import covariance_release
+from .moments import participants
+from .options import CertifiedOptions
+from .screening import vote_release, vote_select
+from .sides import local_differences, local_moments, local_number, noise_sd, server_basis, server_estimate
+
+
+def local_votes(client: Party, spec: Any, epsilon: float, rng_for: Callable) -> Release:
+    """Noisy 0/1 votes (p,) for the T columns whose slice means differ most."""
+    return vote_release(
+        local_differences(client, spec, own=False),
+        kept_columns(spec),
+        vote_mu(spec, epsilon),
+        rng_for("client", local_number(client), "votes"),
+        owner=client.name,
+        stratum=client.name,
+        release_id=f"votes of {client.name}",
+        epsilon_claimed=epsilon,
+    )
+
+
+def local_release(
+    client: Party, spec: Any, columns: np.ndarray | None, budget: dict[str, float], rng_for: Callable
+) -> tuple[Release, Release, tuple[float, float]]:
+    """Noisy slice means (H, p) and second moment (p, p), and the noise sds of their entries."""
+    number, delta = local_number(client), spec.settings.release_delta
+    moments = local_moments(client, spec, own=False, columns=columns)
+    common: dict[str, Any] = {"owner": client.name, "stratum": client.name}
+    mean_terms = common | {"release_id": f"slice means of {client.name}"}
+    terms = common | {"release_id": f"second moment of {client.name}"}
+    means = release_means(moments, budget["means"], delta, rng_for("client", number, "mean"), **mean_terms)
+    rng = rng_for("client", number, "covariance")
+    if spec.options.second == "goe":
+        second = release_second(moments, budget["second"], delta, rng, **terms)
+    else:
+        # One sd for the whole upper triangle, whose l2 sensitivity is at most the Frobenius one.
+        sigma = second_sigma(moments, budget["second"], delta)
+        second = covariance_release(moments, sigma, rng, norm=1.0, **terms)
+    return means, second, (noise_sd(means.event), noise_sd(second.event))
+
+
+def server_columns(votes: list[np.ndarray], spec: Any) -> np.ndarray:
+    """The T columns with the most released votes."""
+    return vote_select(np.sum(votes, axis=0), kept_columns(spec), spec.public.n_directions)
+
+
+def fit(
+    parties: list[Party],
+    channel: Channel,
+    *,
+    epsilon: float,
+    fold: Any,
+    rng_for: Callable[..., np.random.Generator],
+    spec: Any,
+) -> Estimate:
+    """Votes (many columns only), one release of moments by each client, aggregation.  Arguments as in ``published``."""
+    options: CertifiedOptions = spec.options
+    budget = allotted(spec, epsilon)
+    sizes = spec.public.sizes[: len(parties)]
+    taking = [parties[k] for k in participants(sizes)]
+    weights = [sizes[local_number(client)] for client in taking]
+
+    # 1. many columns: votes, and the columns with the most of them
+    columns = None
+    if spec.settings.screened:
+        ballots = [local_votes(client, spec, budget["votes"], rng_for) for client in taking]
+        votes = [channel.send(client.name, "server", "votes", b) for client, b in zip(taking, ballots, strict=True)]
+        chosen = Public(server_columns(votes, spec), because="post-processing of the released votes")
+        for client in taking:
+            columns = channel.send("server", client.name, "columns", chosen)
+
+    # 2. one client after the other releases its moments
+    means, second, sds = [], 0.0, (0.0, 0.0)
+    for client, weight in zip(taking, weights, strict=True):
+        M, S, sds = local_release(client, spec, columns, budget, rng_for)
+        means.append(channel.send(client.name, "server", "slice means", M))
+        second = second + weight * channel.send(client.name, "server", "second moment", S)
+
+    # 3. aggregation and inversion with a floor
+    second = second / sum(weights)
+    found = server_basis(means, weights, second, spec.public.n_directions, aggregation=options.aggregation)
+    return server_estimate(
+        found,
+        spec,
+        claimed=sum(claimed(spec, epsilon).values()),
+        epsilon=epsilon,
+        clients=len(parties),
+        columns=columns,
+        skipped=len(parties) - len(taking),
+        sd_means=sds[0],
+        sd_second=sds[1],
+        epsilon_user=user_epsilon(spec, budget),
+    )

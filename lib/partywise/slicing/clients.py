@@ -1,0 +1,114 @@
+"""The records of simulated clients by their address, with null columns that are drawn only where they are asked for.
+
+Null columns enter screening through slice means alone (`null_columns`).  They are drawn for the common refinement of
+the client's own slices and the public ones, so that methods with either kind of slices see the same records.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+
+import numpy as np
+
+from ..randomness import stream
+from . import models
+from .moments import Moments, client_moments
+from .null_columns import NullColumns, draw_null
+from .screening import mean_differences, slice_profile
+from .settings import SimulatedSettings
+from .slices import Slices, equal_frequency, public_slices
+
+# Clients of one replicate whose slice means, or moments of some columns, are kept for the next epsilon.
+REMEMBERED = 256
+
+
+@dataclass(frozen=True)
+class Client:
+    """One simulated client: what its records are a function of.
+
+    address : root of its randomness and its number; beta : (s, d) true basis on the true support; edges : of the
+    public slices; settings : of the case
+    """
+
+    address: tuple[int, int]
+    beta: tuple[tuple[float, ...], ...]
+    edges: tuple[float, ...]
+    settings: SimulatedSettings
+
+    @cached_property
+    def drawn(self) -> tuple[np.ndarray, np.ndarray]:
+        """Columns of the true support (n, s) and responses (n,)."""
+        settings, rng = self.settings, stream(self.address[0], "client", self.address[1])
+        X, y, _ = models.draw(settings.model, settings.n, len(self.beta), rng, beta=np.array(self.beta))
+        return X, y
+
+    @cached_property
+    def fixed(self) -> Slices:
+        """The public slices."""
+        return public_slices(self.edges)
+
+    @cached_property
+    def own(self) -> Slices:
+        """The client's own quantile slices; two classes are public."""
+        return own_slices(self.drawn[1], self.fixed)
+
+    @cached_property
+    def refined(self) -> Slices:
+        """Slices at the edges of both kinds."""
+        edges = np.union1d(self.own.edges, self.fixed.edges)
+        return Slices(len(edges) + 1, edges, "quantile")
+
+    @cached_property
+    def null(self) -> NullColumns:
+        """The columns after the true support."""
+        X, y = self.drawn
+        before = X[:, -1] if models.settings(self.settings.model).autoregressive else None
+        rng = stream(self.address[0], "null", self.address[1])
+        q = self.settings.p - X.shape[1]
+        return draw_null(self.refined.codes(y), self.refined.n_slices, q, rng, before=before)
+
+    def profile(self, slices: Slices) -> tuple[np.ndarray, np.ndarray]:
+        """Unclipped means (p, H) of every slice and its counts (H,), for the own slices or the public ones."""
+        means, counts = slice_profile(*self.drawn, slices)
+        # A slice of the refinement lies inside one slice: that of its upper edge.
+        upper = np.append(self.refined.edges, np.inf)
+        inside = np.searchsorted(slices.edges, upper, side="left")[:, None] == np.arange(slices.n_slices)
+        null = self.null
+        sums = (null.means * null.counts) @ inside
+        return np.concatenate([means, sums / np.maximum(counts, 1)]), counts
+
+    def columns(self, chosen: np.ndarray) -> np.ndarray:
+        """Records (n, len(chosen)) of some columns, in increasing order; one call is one draw of the residuals."""
+        X, s = self.drawn[0], self.drawn[0].shape[1]
+        true = chosen[chosen < s]
+        if len(true) == len(chosen):
+            return X[:, true]
+        rng = stream(self.address[0], "residual", self.address[1])
+        return np.concatenate([X[:, true], self.null.materialise(chosen[chosen >= s] - s, rng)], axis=1)
+
+
+def client_at(key: int, number: int, beta: np.ndarray, edges: np.ndarray, settings: SimulatedSettings) -> Client:
+    """The client at an address."""
+    s = settings.p if settings.active is None else settings.active
+    return Client((key, number), tuple(map(tuple, beta[:s].tolist())), tuple(edges.tolist()), settings)
+
+
+@lru_cache(maxsize=REMEMBERED)
+def client_differences(client: Client, own: bool) -> np.ndarray:
+    """(p, H) distances of the slice means of unclipped records from their mean."""
+    client = replace(client)  # what is drawn here is not remembered
+    return mean_differences(*client.profile(client.own if own else client.fixed))
+
+
+@lru_cache(maxsize=REMEMBERED)
+def client_restricted(client: Client, own: bool, columns: tuple[int, ...], radius: float | None) -> Moments:
+    """Moments of some columns of the client's records."""
+    client = replace(client)
+    X = client.columns(np.array(columns, dtype=int))
+    return client_moments(X, client.drawn[1], client.own if own else client.fixed, radius=radius)
+
+
+def own_slices(y: np.ndarray, fixed: Slices) -> Slices:
+    """Slices of nearly equal frequency, as many as the public ones; classes are what they are."""
+    return fixed if fixed.n_slices == 2 or fixed.kind == "labels" else equal_frequency(y, fixed.n_slices)

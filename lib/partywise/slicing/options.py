@@ -1,0 +1,187 @@
+"""Options of the protocols of sliced inverse regression; standard library only, checked before any job starts."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, fields
+from math import isfinite
+
+from .refusals import refuse
+
+AGGREGATIONS = ("mean", "kernel", "projector")
+
+
+def one_of(name: str, value: object, allowed: Collection[object]) -> None:
+    """Raise a named error unless ``value`` is one of ``allowed``."""
+    if value not in allowed:
+        raise ValueError(f"{name} is {value!r}: it must be one of {', '.join(map(str, allowed))}.")
+
+
+def positive(**values: float | None) -> None:
+    """Raise a named error for the first given argument that is not a positive finite number."""
+    for name, value in values.items():
+        if value is not None and not (isfinite(value) and value > 0):
+            raise ValueError(f"{name} is {value}: it must be a positive finite number.")
+
+
+def unread(options: object, names: Collection[str], reader: str) -> None:
+    """Raise a named error for the first of the options that was changed although nothing reads it here."""
+    for entry in fields(options):  # type: ignore[arg-type]
+        value = getattr(options, entry.name)
+        if entry.name in names and value != entry.default:
+            raise ValueError(f"{entry.name} is {value!r}: it is read with {reader} only; leave it out.")
+
+
+@dataclass(frozen=True)
+class PublishedOptions:
+    """The source's method with the constants that come closest to its tables: never certified with its defaults.
+
+    mechanism : ``iid`` (proposition 2) or ``vgm`` (algorithm 2); estimator : ``sir`` or ``lda`` (two classes)
+    aggregation : ``mean`` (algorithm 1), ``kernel`` or ``projector``; ``fitted`` is kernel for iid, projector for vgm
+    iid_variance : ``fitted`` or ``prop2``; vgm_variance : ``variance`` or ``printed`` (a precision taken as variance)
+    gap_sign : ``decreasing``, or ``printed``, which has no square root
+    cov_scale : factor of lemma 1's noise, 1 in the source; cov_clipped : False adds it to the unclipped moment
+    dimension : ``true`` d, or ``eigengap`` of the first client; slices : each client's ``quantile`` ones or ``public``
+    centre : subtract each client's mean; sigma0 : tolerated noise sd, clients below the minimal n stay silent
+    screen : ``top_s`` (each slice the ``top`` best columns; None takes the true s) or ``threshold``
+    """
+
+    mechanism: str = "vgm"
+    estimator: str = "sir"
+    aggregation: str = "fitted"
+    iid_variance: str = "fitted"
+    vgm_variance: str = "variance"
+    gap_sign: str = "decreasing"
+    cov_scale: float = 0.5
+    cov_clipped: bool = True
+    dimension: str = "true"
+    slices: str = "quantile"
+    centre: bool = False
+    sigma0: float | None = None
+    screen: str = "top_s"
+    top: int | None = None
+    threshold: float | None = None
+
+    uses_epsilon = True
+
+    def __post_init__(self) -> None:
+        one_of("mechanism", self.mechanism, ("iid", "vgm"))
+        one_of("estimator", self.estimator, ("sir", "lda"))
+        one_of("aggregation", self.aggregation, ("fitted", *AGGREGATIONS))
+        one_of("iid_variance", self.iid_variance, ("fitted", "prop2"))
+        one_of("vgm_variance", self.vgm_variance, ("variance", "printed"))
+        one_of("gap_sign", self.gap_sign, ("decreasing", "printed"))
+        one_of("dimension", self.dimension, ("true", "eigengap"))
+        one_of("slices", self.slices, ("quantile", "public"))
+        one_of("screen", self.screen, ("top_s", "threshold"))
+        positive(cov_scale=self.cov_scale, sigma0=self.sigma0, top=self.top)
+        if self.mechanism == "iid":
+            unread(self, ("vgm_variance", "gap_sign"), "mechanism 'vgm'")
+        else:
+            unread(self, ("iid_variance",), "mechanism 'iid'")
+        if (self.threshold is None) != (self.screen == "top_s"):
+            raise ValueError(f"threshold is {self.threshold}: screen 'threshold' needs it, and it alone reads it.")
+        if self.threshold is not None:
+            unread(self, ("top",), "screen 'top_s'")
+            if not self.threshold >= 0:
+                raise ValueError(f"threshold is {self.threshold}: it must not be negative.")
+
+    @property
+    def column(self) -> str:
+        """Column of the source's tables that the method stands for."""
+        return {"iid": "FSIR-IID", "vgm": "FSIR-VGM"}[self.mechanism]
+
+    @property
+    def chosen_aggregation(self) -> str:
+        """The aggregation in force."""
+        if self.aggregation != "fitted":
+            return self.aggregation
+        return {"iid": "kernel", "vgm": "projector"}[self.mechanism]
+
+
+@dataclass(frozen=True)
+class CertifiedOptions:
+    """Public slices, clipped moments, independent Gaussian noise at its exact level.
+
+    calibrate : ``each`` release at (epsilon, delta), or ``total``: all releases together cost exactly the sum of the
+        claims; the epsilons are those of the grid for each release
+    second : ``goe``, or ``mirrored``: the published shape of the noise, one sd for all entries
+    aggregation : ``mean``, ``kernel`` or ``projector`` of the released matrices
+    max_size : T, columns that screening keeps; None takes 2 s
+    mechanism, slices, screen, norm, dimension, centre : stated so that what has no proof is refused by its name
+    """
+
+    calibrate: str = "each"
+    second: str = "goe"
+    aggregation: str = "mean"
+    max_size: int | None = None
+    mechanism: str = "iid"
+    slices: str = "public"
+    screen: str = "votes"
+    norm: str = "public"
+    dimension: str = "true"
+    centre: bool = False
+
+    uses_epsilon = True
+
+    def __post_init__(self) -> None:
+        one_of("calibrate", self.calibrate, ("each", "total"))
+        one_of("second", self.second, ("goe", "mirrored"))
+        one_of("aggregation", self.aggregation, AGGREGATIONS)
+        one_of("mechanism", self.mechanism, ("iid", "vgm"))
+        one_of("slices", self.slices, ("public", "quantile"))
+        one_of("screen", self.screen, ("votes", "top_s", "threshold"))
+        one_of("norm", self.norm, ("public", "largest"))
+        one_of("dimension", self.dimension, ("true", "eigengap"))
+        positive(max_size=self.max_size)
+        unproved = {
+            "vgm": self.mechanism == "vgm",
+            "quantile edges": self.slices == "quantile",
+            "ccmd": self.screen != "votes",
+            "largest norm": self.norm == "largest",
+            "eigengap": self.dimension == "eigengap",
+            "sample centring": self.centre,
+        }
+        for what, asked in unproved.items():
+            if asked:
+                refuse(what)
+
+
+@dataclass(frozen=True)
+class WhitenedOptions(CertifiedOptions):
+    """Two rounds: the released second moment whitens the records before their slice means are released.
+
+    ball : C, whitened records are shrunk to this length
+    """
+
+    ball: float = 1.5
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        positive(ball=self.ball)
+        unread(self, ("second", "aggregation"), "protocol 'certified'")
+
+
+@dataclass(frozen=True)
+class ReferenceOptions:
+    """No privacy: clients send their moments in the clear.
+
+    clipped : False leaves the records as they are; slices : each client's ``quantile`` ones or ``public``
+    kernel : ``federated`` (M M' of the mean of the clients' matrices) or ``classical`` (slices weighted by 1 / p_h)
+    estimator : ``sir`` or ``lda`` (two classes)
+    top : columns that each slice selects where columns are screened; None takes the true s
+    """
+
+    clipped: bool = True
+    slices: str = "quantile"
+    kernel: str = "federated"
+    estimator: str = "sir"
+    top: int | None = None
+
+    uses_epsilon = False
+
+    def __post_init__(self) -> None:
+        one_of("slices", self.slices, ("quantile", "public"))
+        one_of("kernel", self.kernel, ("federated", "classical"))
+        one_of("estimator", self.estimator, ("sir", "lda"))
+        positive(top=self.top)

@@ -1,0 +1,204 @@
+"""Settings of the cases of the study of sliced inverse regression; standard library only, checked before any job."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import inf, isfinite
+
+MODELS = ("I", "II", "III", "IV", "V")
+# Edges on the arrival delay in minutes: early, on time, and what counts as late in the yearly statistics.
+DELAY_EDGES = (-20.0, -10.0, 0.0, 15.0, 45.0)
+
+
+def number(name: str, value: float, low: float, high: float = inf) -> None:
+    """Raise a named error unless low <= value <= high and it is finite."""
+    if not (isfinite(value) and low <= value <= high):
+        raise ValueError(f"{name} is {value}: it must lie in [{low:g}, {high:g}].")
+
+
+@dataclass(frozen=True)
+class CaseSettings:
+    """What all cases share: everything here is public and fixed before data are seen.
+
+    radius : R, every entry is clipped to [-R, R]
+    delta_power : each release has delta = n^(-delta_power), n the public least size of a client
+    epsilon_second : epsilon of the second moment; None takes that of the grid
+    """
+
+    radius: float = 1.0
+    delta_power: float = 1.1
+    epsilon_second: float | None = None
+
+    def __post_init__(self) -> None:
+        if not (isfinite(self.radius) and self.radius > 0):
+            raise ValueError(f"radius is {self.radius}: it must be a positive finite number.")
+        if not (isfinite(self.delta_power) and self.delta_power > 0):
+            raise ValueError(f"delta_power is {self.delta_power}: it must be a positive finite number.")
+        if self.epsilon_second is not None and not self.epsilon_second > 0:
+            raise ValueError(f"epsilon_second is {self.epsilon_second}: it must be positive.")
+
+    @property
+    def least_size(self) -> int:
+        """Records of the smallest client."""
+        raise NotImplementedError
+
+    @property
+    def screened(self) -> bool:
+        """Whether columns are screened before anything else is released."""
+        return False
+
+    @property
+    def rows_per_user(self) -> int | None:
+        """Public bound on the records of one person; None where a record is a person, or nothing is known."""
+        return None
+
+    @property
+    def releases(self) -> int:
+        """Kinds of release of a client: slice means and second moment, and votes where columns are screened."""
+        return 3 if self.screened else 2
+
+    @property
+    def release_delta(self) -> float:
+        """delta of one release."""
+        return float(self.least_size) ** -self.delta_power
+
+    @property
+    def delta(self) -> float:
+        """delta of every total: that of all kinds of release together."""
+        return self.releases * self.release_delta
+
+
+@dataclass(frozen=True)
+class SimulatedSettings(CaseSettings):
+    """One of the five models of the source.
+
+    model : I to V; n : records of each client; clients : the most that any method gets; p : columns
+    n_slices : H, None for that of the model (2 in I, else 8); support : of the second direction where p > active
+    active : size s of the true support; None means all columns, and no screening
+    row : label of the row of the source's tables that the case is compared with; None: no comparison
+    """
+
+    model: str = "I"
+    n: int = 500
+    clients: int = 100
+    p: int = 10
+    n_slices: int | None = None
+    active: int | None = None
+    support: str = "disjoint"
+    row: int | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.model not in MODELS:
+            raise ValueError(f"model is {self.model!r}: it must be one of {', '.join(MODELS)}.")
+        number("n", self.n, 2)
+        number("clients", self.clients, 1)
+        number("p", self.p, self.n_directions)
+        if self.n_slices is not None:
+            number("n_slices", self.n_slices, self.n_directions + 1)
+            if self.model == "I" and self.n_slices != 2:
+                raise ValueError(f"n_slices is {self.n_slices}: model I has the two classes of its response.")
+        if self.active is not None:
+            number("active", self.active, self.n_directions, self.p - 1)
+        if self.support not in ("disjoint", "printed"):
+            raise ValueError(f"support is {self.support!r}: it must be 'disjoint' or 'printed'.")
+        if self.n_directions > self.slices - 1:
+            raise ValueError(f"n_slices is {self.slices}: {self.n_directions} directions need more slices.")
+
+    @property
+    def n_directions(self) -> int:
+        """Structure dimension d of the model."""
+        return 1 if self.model in ("I", "II") else 2
+
+    @property
+    def slices(self) -> int:
+        """Number of slices H."""
+        return self.n_slices if self.n_slices is not None else 2 if self.model == "I" else 8
+
+    @property
+    def least_size(self) -> int:
+        """n."""
+        return self.n
+
+    @property
+    def screened(self) -> bool:
+        """Whether there are null columns."""
+        return self.active is not None
+
+
+@dataclass(frozen=True)
+class FlightsSettings(CaseSettings):
+    """Flights from New York: airlines as clients, arrival delay as response.
+
+    n : flights of each airline, drawn anew for each replicate; edges : of the delay in minutes; shown : flights drawn
+    """
+
+    n: int = 5000
+    n_directions: int = 1
+    edges: tuple[float, ...] = DELAY_EDGES
+    shown: int = 1000
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        number("n", self.n, 2, 5116)
+        number("shown", self.shown, 1)
+        if list(self.edges) != sorted(set(self.edges)) or len(self.edges) < 1:
+            raise ValueError(f"edges is {list(self.edges)}: give increasing numbers.")
+        number("n_directions", self.n_directions, 1, min(7, len(self.edges)))
+
+    @property
+    def slices(self) -> int:
+        """Number of slices H."""
+        return len(self.edges) + 1
+
+    @property
+    def least_size(self) -> int:
+        """n."""
+        return self.n
+
+
+@dataclass(frozen=True)
+class ActivitySettings(CaseSettings):
+    """Windows of a watch's sensors: persons as clients, seven exercises as classes.
+
+    delta_power is larger than elsewhere: the source's 1.1 gives a delta above one in the number of windows.
+    window, step : samples; least, most : public bounds on the windows of a person; shown : windows drawn of each
+    exercise
+    """
+
+    window: int = 128
+    step: int = 64
+    n_directions: int = 2
+    shown: int = 200
+    least: int = 200
+    most: int = 450
+    delta_power: float = 1.5
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        number("window", self.window, 16)
+        number("step", self.step, 1, self.window)
+        number("shown", self.shown, 1)
+        number("least", self.least, 2)
+        number("most", self.most, self.least)
+        number("n_directions", self.n_directions, 1, 6)
+
+    @property
+    def rows_per_user(self) -> int | None:
+        """All windows of a person."""
+        return self.most
+
+    @property
+    def slices(self) -> int:
+        """Number of classes."""
+        return 7
+
+    @property
+    def least_size(self) -> int:
+        """Public bound on the windows of a person from below."""
+        return self.least
+
+    @property
+    def screened(self) -> bool:
+        """There are many features."""
+        return True

@@ -1,0 +1,115 @@
+"""Study 001: federated sliced inverse regression under differential privacy, as published and with a proof.
+
+Document: seed 001 (a paper with four tables and five figures).  Data, split, metrics and figures are named here and
+live with their numerics; the pipeline imports what a job needs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ..errors import ConfigError
+from ..slicing.options import CertifiedOptions, PublishedOptions, ReferenceOptions, WhitenedOptions
+from ..slicing.settings import ActivitySettings, FlightsSettings, SimulatedSettings
+from ..slicing.variables import VARIABLES
+from ..study import Lazy, Protocol, Source, Study
+
+if TYPE_CHECKING:
+    from ..study import Plan
+
+
+@dataclass(frozen=True)
+class Spec:
+    """Constants of the study.
+
+    delta : of a case that has no number of records, never used here: each case has its own, from its public n
+    unit : what is protected: a record of a client
+    """
+
+    delta: float = 1e-5
+    unit: str = "row"
+
+    def __post_init__(self) -> None:
+        if not 0 < self.delta < 1:
+            raise ValueError(f"delta is {self.delta}: it must lie in (0, 1), well below 1 / n.")
+        if self.unit not in ("row", "label", "features", "user"):
+            raise ValueError(f"unit is {self.unit!r}: it must be 'row', 'label', 'features' or 'user'.")
+
+
+CLIENTS = {"flights": 11, "activity": 10}
+
+
+def check(plan: Plan) -> None:
+    """Contradictions between keys that only this study can see."""
+    for name, case in plan.cases.items():
+        where = f"studies.sliced_inverse_regression.cases.{name}"
+        most = getattr(case.settings, "clients", None) or CLIENTS[_kind(case.settings)]
+        for count in case.parties:
+            if count > most:
+                raise ConfigError(f"{where}.grid.parties is {count}: the case has {most} clients.")
+        if case.folds != 1:
+            raise ConfigError(f"{where}.grid.folds is {case.folds}: nothing is held out, so it must be 1.")
+        for label in case.methods:
+            _check_method(plan.methods[label].options, f"{where}.grid.methods lists {label}", case.settings)
+
+
+def _kind(settings: Any) -> str:
+    return "flights" if isinstance(settings, FlightsSettings) else "activity"
+
+
+def _check_method(options: Any, lists: str, settings: Any) -> None:
+    active = getattr(settings, "active", None)
+    if isinstance(options, WhitenedOptions) and settings.screened:
+        raise ConfigError(f"{lists}: protocol whitened does not screen columns; use protocol certified.")
+    if getattr(options, "estimator", "sir") == "lda" and settings.slices != 2:
+        raise ConfigError(f"{lists}, whose estimator is 'lda': the case has {settings.slices} classes, not 2.")
+    size = getattr(options, "max_size", None)
+    if size is not None and not settings.screened:
+        raise ConfigError(f"{lists} with max_size {size}: the case has no columns to screen.")
+    if size is not None and size < settings.n_directions:
+        raise ConfigError(f"{lists} with max_size {size}: there are {settings.n_directions} directions.")
+    if settings.screened and active is None:
+        wanted = "max_size" if isinstance(options, CertifiedOptions) else "top"
+        if getattr(options, wanted, None) is None and getattr(options, "threshold", None) is None:
+            raise ConfigError(f"{lists}, which screens columns: the true support is unknown, so give {wanted}.")
+
+
+_CASES = "partywise.slicing.cases:"
+_FIGURES = "partywise.figures."
+
+STUDY = Study(
+    name="sliced_inverse_regression",
+    title="Federated sliced inverse regression under differential privacy",
+    references="Seed 001: Federated Sliced Inverse Regression (paper)",
+    spec=Spec,
+    sources={
+        "simulated": Source(SimulatedSettings, Lazy(_CASES + "simulated")),
+        "flights": Source(FlightsSettings, Lazy(_CASES + "flights"), resources=("nyc_flights",)),
+        "activity": Source(ActivitySettings, Lazy(_CASES + "activity"), resources=("watch_activity",)),
+    },
+    methods={
+        "published": Protocol(PublishedOptions, Lazy("partywise.slicing.published:fit"), extra=("server",)),
+        "certified": Protocol(CertifiedOptions, Lazy("partywise.slicing.certified:fit"), extra=("server",)),
+        "whitened": Protocol(WhitenedOptions, Lazy("partywise.slicing.whitened:fit"), extra=("server",)),
+        "reference": Protocol(ReferenceOptions, Lazy("partywise.slicing.reference:fit"), extra=("server",)),
+    },
+    data=Lazy("partywise.slicing.data:SlicingData"),
+    split=Lazy("partywise.slicing.splitting:split"),
+    folds=Lazy("partywise.slicing.splitting:folds"),
+    metrics=Lazy("partywise.slicing.study_metrics:metrics"),
+    exhibits=Lazy("partywise.slicing.exhibits:exhibits"),
+    variables=VARIABLES,
+    figures={
+        "table_1": Lazy(_FIGURES + "slicing_tables:table_1"),
+        "table_2": Lazy(_FIGURES + "slicing_tables:table_2"),
+        "table_3": Lazy(_FIGURES + "slicing_tables:table_3"),
+        "table_4": Lazy(_FIGURES + "slicing_tables:table_4"),
+        "angle_by_size": Lazy(_FIGURES + "slicing_angles:angle_by_size"),
+        "angle_by_clients": Lazy(_FIGURES + "slicing_angles:angle_by_clients"),
+        "activity": Lazy(_FIGURES + "slicing_projections:activity"),
+        "flights": Lazy(_FIGURES + "slicing_projections:flights"),
+    },
+    check=check,
+    summary=("loss", "angle", "separation", "paper_mean", "selected"),
+)

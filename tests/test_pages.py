@@ -1,0 +1,74 @@
+"""The page of tables and the captions of figures."""
+
+from __future__ import annotations
+
+import json
+from html.parser import HTMLParser
+
+import pytest
+
+from captions import caption
+from partywise.pages import tables_page
+from partywise.study import available, load
+from toy import toy_plan
+
+FIGURES = [(name, figure) for name in available() for figure in load(name).figures]
+
+
+class Collected(HTMLParser):
+    """Ids, cells and the tags that are still open."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.ids: list[str] = []
+        self.cells: list[str] = []
+        self.open: list[str] = []
+
+    def handle_starttag(self, tag, attrs):
+        self.ids += [value for key, value in attrs if key == "id"]
+        if tag not in ("meta", "input"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        if self.open and self.open[-1] == "td":
+            self.cells.append(data)
+
+
+@pytest.fixture
+def page() -> str:
+    versions = json.dumps({"python": "3"})
+    attributes = dict.fromkeys(("git_commit", "code_sha256", "lock_sha256", "config_sha256"), "x")
+    attributes |= {"config_json": '{"spec": {"a": "<b>"}}', "software_versions": versions}
+    row = {"case": "one", "method": "noisy", "parties": 2, "epsilon": float("inf"), "variable": "epsilon_certified"}
+    rows = [row | {"mean": "inf", "se": "", "units": "1", "replicates": 3}]
+    wire = "# What crosses\n\n## one, <noisy>\n\n| from | to |\n|---|---|\n| a & b | c |\n"
+    return tables_page(toy_plan(), attributes, rows, wire, [{"case": "one", "epsilon_certified": 1.25, "other": 3}])
+
+
+def test_the_page_is_well_formed_and_escapes_what_it_shows(page):
+    found = Collected()
+    found.feed(page)
+    assert found.open == []
+    assert len(set(found.ids)) == len(found.ids), "an id that occurs twice breaks the filter"
+    assert {"summary-rows", "ledger-rows"} <= set(found.ids)
+    assert "a & b" in found.cells and "∞" in found.cells and "1.25" in found.cells
+    assert "<noisy>" not in page and "&lt;noisy&gt;" in page
+    assert "<b>" not in page and "&lt;b&gt;" in page
+
+
+def test_the_page_needs_no_network(page):
+    assert "http" not in page and "src=" not in page
+
+
+@pytest.mark.parametrize(("study", "figure"), FIGURES)
+def test_every_figure_has_a_caption(study, figure):
+    text = caption(load(study).figures[figure].address)
+    assert len(text.split()) >= 5 and text[0].isupper() and text.rstrip().endswith(".")
+
+
+def test_a_figure_without_a_caption_is_refused():
+    with pytest.raises(ValueError, match="no function of that name with a docstring"):
+        caption("partywise.figures.style:nothing")

@@ -1,0 +1,114 @@
+"""The source's tables as data, and the comparison of our losses with them."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from partywise.errors import DataMissing
+from partywise.figures.slicing_marks import MARKS, Entry, counts
+from partywise.slicing import paper_tables
+from partywise.slicing.paper_tables import Printed, printed, printed_table
+
+TOOL = Path(__file__).parent / "tools" / "paper_tables.py"
+MODELS = ("I", "II", "III", "IV", "V")
+
+
+def transcriber():
+    spec = importlib.util.spec_from_file_location("paper_tables_tool", TOOL)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_every_cell_of_every_table_is_there_once():
+    found = Counter((e.table, e.model, e.column) for e in printed_table().values())
+    assert len(printed_table()) == 560
+    for table in (1, 2, 3, 4):
+        for model in MODELS:
+            for column in ("FSIR-IID", "FSIR-VGM"):
+                assert found[table, model, column] == (16 if table <= 2 else 12)
+    for entry in printed_table().values():
+        assert entry.epsilon == (1.0 if entry.table in (1, 3) else 2.0)
+        assert entry.row in ((500, 1000, 2500, 5000) if entry.table <= 2 else (500, 1000, 2000))
+        assert entry.clients in (1, 10, 50, 100)
+        # A loss lies in [0, sqrt(2 d)], the bracket is that of a mean.
+        assert 0 < entry.mean <= (2**0.5 if entry.model in ("I", "II") else 2)
+        assert 0 < entry.bracket < 0.35
+
+
+def test_numbers_are_where_the_source_has_them():
+    assert printed(1, "I", 500, "FSIR-IID", 1) == Printed(1, 1.0, "I", 500, "FSIR-IID", 1, 1.306, 0.13)
+    assert printed(2, "V", 5000, "FSIR-VGM", 100).mean == 0.034
+    assert printed(1, "III", 1000, "FSIR-VGM", 10).mean == 0.754
+    assert printed(1, "III", 1000, "FSIR-VGM", 10, high=True).mean == 1.122
+    assert printed(2, "IV", 2000, "FSIR-IID", 50, high=True).mean == 0.586
+    assert printed(3, "I", 500, "FSIR-IID", 1) is None and printed(1, "I", 1500, "FSIR-IID", 1) is None
+
+
+def test_another_file_is_refused(monkeypatch, tmp_path):
+    changed = tmp_path / "paper_tables.csv"
+    changed.write_text(paper_tables.FILE.read_text().replace("1.306", "1.307"))
+    monkeypatch.setattr(paper_tables, "FILE", changed)
+    printed_table.cache_clear()
+    with pytest.raises(DataMissing, match=r"paper_tables.csv is not the pinned transcription"):
+        printed_table()
+    monkeypatch.undo()
+    printed_table.cache_clear()
+    assert len(printed_table()) == 560
+
+
+def test_the_transcriber_reads_the_layout_of_the_source():
+    """Written out as the source has them, the entries come back, and nothing between the tables is taken for one."""
+    tool = transcriber()
+    lines, model = ["Some text with 1.306 (0.13) in it."], ""
+    entries = list(printed_table().values())
+    for place in range(0, len(entries), 8):
+        row = entries[place : place + 8]
+        if place == 0 or row[0].table != entries[place - 1].table:
+            size = "p=10" if row[0].table <= 2 else "n=1000"
+            lines += [f"Table {row[0].table}: {size},\\ H=8,\\ \\epsilon={row[0].epsilon:.0f}.", "n FSIR-IID FSIR-VGM"]
+            model = ""
+        head = f"{row[0].model} " if row[0].model != model else ""
+        model = row[0].model
+        lines.append(f"{head}{row[0].row} " + " ".join(f"{e.mean:.3f} ({e.bracket:.2f})" for e in row))
+    assert tool.as_csv(tool.rows("\n".join(lines))) == paper_tables.FILE.read_text()
+
+
+def entry(**change) -> Entry:
+    fields = {"case": "c", "model": "I", "row": 500, "n": 500, "method": "fsir_vgm", "clients": 10}
+    fields |= {"mean": 0.5, "se": 0.01, "replicates": 24, "paper": 0.5, "bracket": 0.1}
+    return Entry(**fields | {"claimed": 2.0, "certified": np.inf} | change)
+
+
+@pytest.mark.parametrize(
+    ("change", "mark"),
+    [
+        ({}, "agrees"),
+        ({"mean": 0.521}, "agrees"),
+        ({"mean": 0.54}, "within 12 %"),
+        ({"mean": 0.445}, "within 12 %"),
+        ({"mean": 0.43}, "not reproduced"),
+        ({"mean": 0.6}, "not reproduced"),
+        ({"mean": 1.1, "paper": 1.05}, "saturated"),
+        ({"mean": 0.7, "paper": 1.05}, "not reproduced"),
+        ({"mean": 1.1, "paper": 1.05, "model": "III"}, "within 12 %"),
+        ({"mean": 1.45, "paper": 1.45, "model": "III"}, "saturated"),
+        ({"paper": np.nan, "bracket": np.nan}, ""),
+        ({"se": np.nan, "mean": 0.5}, "within 12 %"),
+    ],
+)
+def test_marks(change, mark):
+    assert entry(**change).mark == mark
+
+
+def test_z_uses_both_errors_and_says_when_it_is_vague():
+    # se = 0.01, bracket / sqrt(400) = 0.005, rounding 0.0003.
+    assert entry(mean=0.53).z == pytest.approx(0.03 / np.sqrt(0.01**2 + 0.005**2 + 0.0003**2), rel=1e-12)
+    assert entry(bracket=0.02).approximate and not entry(bracket=0.03).approximate
+    found = counts([entry(), entry(mean=0.7), entry(paper=np.nan)])
+    assert found == dict(zip(MARKS, (1, 0, 0, 1), strict=True))

@@ -1,0 +1,200 @@
+"""Tables and figures of sliced inverse regression from a small cube made in this process."""
+
+from __future__ import annotations
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+
+from partywise.assembly import assemble
+from partywise.cells import generate, run, save_data
+from partywise.corners import read_corners, write_corner
+from partywise.datasets.by_client import ClientTable
+from partywise.datasets.curves import Scale
+from partywise.figures import slicing_angles, slicing_marks, slicing_tables
+from partywise.figures.style import LOOKS
+from partywise.plan import plan
+from partywise.provenance import config_json
+from partywise.randomness import stream
+from partywise.slicing import cases
+from partywise.studies.sliced_inverse_regression import STUDY
+
+METHODS = {
+    "sir": {"protocol": "reference", "clipped": False},
+    "fsir_iid": {"protocol": "published", "mechanism": "iid"},
+    "fsir_vgm": {"protocol": "published", "mechanism": "vgm"},
+    "cert": {"protocol": "certified"},
+    "cert_whiten": {"protocol": "whitened"},
+    "iid_equal": {"protocol": "certified", "calibrate": "total", "second": "mirrored"},
+    "cert_equal": {"protocol": "certified", "calibrate": "total"},
+    "whiten_equal": {"protocol": "whitened", "calibrate": "total"},
+    "lda_iid": {"protocol": "published", "mechanism": "iid", "estimator": "lda"},
+    "lda_vgm": {"protocol": "published", "mechanism": "vgm", "estimator": "lda"},
+    "sir_real": {"protocol": "reference", "clipped": False, "kernel": "classical", "top": 2},
+    "iid_real": {"protocol": "published", "mechanism": "iid", "centre": True, "top": 2},
+    "vgm_real": {"protocol": "published", "mechanism": "vgm", "centre": True, "top": 2},
+    "cert_screened": {"protocol": "certified", "calibrate": "total", "max_size": 4},
+}
+FIGURES = {"table_1", "table_2", "table_3", "table_4", "angle_by_size", "angle_by_clients", "activity", "flights"}
+
+
+def case(source, settings, methods, parties, replicates=2, epsilon=(1.0,)):
+    grid = {"methods": methods, "replicates": replicates, "parties": parties, "folds": 1, "epsilon": list(epsilon)}
+    return {"source": source, "settings": settings, "grid": grid}
+
+
+def block():
+    table = ["fsir_iid", "fsir_vgm", "cert", "cert_whiten"]
+    low = {"clients": 10, "row": 1000}
+    sizes = ["sir", "fsir_iid", "fsir_vgm", "cert", "iid_equal", "cert_equal", "whiten_equal"]
+    real = ["sir_real", "iid_real", "vgm_real"]
+    return {
+        "methods": METHODS,
+        "cases": {
+            "table12_i_n1000": case("simulated", {"model": "I", "n": 1000} | low, table, [1, 10], epsilon=(1.0, 2.0)),
+            "table12_i_n1500": case("simulated", {"model": "I", "n": 1500} | low, table, [1, 10]),
+            "table34_v_p500": case(
+                "simulated",
+                {"model": "V", "n": 1000, "p": 500, "active": 5, "row": 500, "clients": 10},
+                table[:3],
+                [1, 10],
+                epsilon=(1.0, 2.0),
+            ),
+            "size_i_n100": case("simulated", {"model": "I", "n": 100, "clients": 1}, sizes, [1], 3),
+            "size_i_n400": case("simulated", {"model": "I", "n": 400, "clients": 1}, sizes, [1], 3),
+            "clients_n100": case(
+                "simulated",
+                {"model": "I", "n": 100, "clients": 4, "epsilon_second": 3.0},
+                [*sizes, "lda_iid", "lda_vgm"],
+                [2, 4],
+            ),
+            "activity": case("activity", {"least": 20, "most": 60, "shown": 5}, [*real, "cert_screened"], [3], 1),
+            "flights": case("flights", {"n": 200, "shown": 50}, [*real, *sizes[-3:]], [4], 1),
+        },
+    }
+
+
+def small_table(classes: int):
+    """Clients with six features, the first of which moves with the response."""
+    rng, scale = stream(7, "clients", classes), Scale("1", 0.0, 1.0, "a test")
+    count, size = (3, 50) if classes else (4, 220)
+    y = rng.integers(0, classes, count * size).astype(float) if classes else 30 * rng.standard_normal(count * size)
+    X = 0.3 * rng.standard_normal((count * size, 6))
+    X[:, 0] += (y - y.mean()) / (3 * y.std())
+    return ClientTable(
+        X=X.astype(np.float32),
+        y=y,
+        client=np.repeat(np.arange(count), size),
+        names=np.array([f"x{j}" for j in range(6)]),
+        clients=tuple(f"holder {k}" for k in range(count)),
+        classes=tuple("abcdefg")[:classes],
+        scales=(scale,) * 6,
+        sha256={},
+        notes=(),
+    )
+
+
+@pytest.fixture(scope="module")
+def cube(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("sir_figures")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cases, "_flights", lambda folder: small_table(0))
+        patch.setattr(cases, "_watch", lambda folder, window, step: small_table(7))
+        made, corners = plan("sliced_inverse_regression", block(), 3), []
+        for name, entry in made.cases.items():
+            data = folder / f"{name}.npz"
+            save_data(data, generate(made, name, range(entry.replicates), folder))
+            for method in entry.methods:
+                cells = run(made, name, method, entry.parties, range(entry.replicates), [0], data)
+                write_corner(folder / "corner.npz", cells)
+                corners += read_corners(folder / "corner.npz")
+    return assemble(made, corners).assign_attrs(config_json=config_json(made))
+
+
+@pytest.fixture(autouse=True)
+def closed():
+    """Figures of a test are closed after it."""
+    yield
+    plt.close("all")
+
+
+def words(figure) -> str:
+    """All text of a figure."""
+    texts = [text.get_text() for ax in figure.axes for text in ax.texts]
+    texts += [figure._suptitle.get_text()] if figure._suptitle else []
+    texts += [figure._supxlabel.get_text()] if getattr(figure, "_supxlabel", None) else []
+    texts += [text.get_text() for legend in figure.legends for text in legend.get_texts()]
+    return "\n".join([*texts, *(ax.get_title() for ax in figure.axes), *(ax.get_ylabel() for ax in figure.axes)])
+
+
+@pytest.mark.parametrize("name", sorted(FIGURES))
+def test_every_figure_draws(cube, name):
+    assert set(STUDY.figures) == FIGURES
+    figure = STUDY.figures[name](cube)
+    assert "in this configuration" not in words(figure)
+    for ax in figure.axes:
+        assert not ax.axison or ax.get_xlabel() or ax.get_ylabel() or ax.get_title() or ax.lines or ax.collections
+
+
+@pytest.mark.parametrize("name", sorted(FIGURES))
+def test_a_figure_without_its_cases_says_so(cube, name):
+    other = cube.isel(case=[list(cube["case"].values).index("size_i_n100")])
+    if name == "angle_by_size":
+        other = cube.isel(case=[list(cube["case"].values).index("flights")])
+    if "exhibit_case" in other:
+        other = other.isel(exhibit=[])
+    assert "in this configuration" in words(STUDY.figures[name](other))
+
+
+def test_a_table_holds_what_the_cube_holds(cube):
+    found = slicing_marks.entries(cube, 1.0, high=False)
+    keys = {(e.n, e.row, e.method, e.clients) for e in found}
+    assert len(found) == len(keys) == 16 and {e.row for e in found} == {1000} and {e.n for e in found} == {1000, 1500}
+    chosen = next(e for e in found if (e.n, e.method, e.clients) == (1000, "fsir_vgm", 10))
+    losses = cube["loss"].sel({"case": "table12_i_n1000", "method": "fsir_vgm", "parties": 10, "epsilon": 1.0}).values
+    losses = losses[np.isfinite(losses)]
+    assert (chosen.mean, chosen.replicates) == (losses.mean(), 2)
+    assert chosen.se == pytest.approx(abs(losses[0] - losses[1]) / 2)
+    assert (chosen.paper, chosen.bracket) == (0.500, 0.15)
+    text = words(slicing_tables.table_1(cube))
+    assert f"{chosen.mean:.3f} ({slicing_tables._error(chosen.se)})" in text and "0.500 (0.15)" in text
+    assert [e.paper for e in found if e.method == "cert"] == pytest.approx([np.nan] * 4, nan_ok=True)
+
+
+def test_no_published_column_stands_without_its_certified_epsilon(cube):
+    for name in ("table_1", "table_3"):
+        text = words(STUDY.figures[name](cube))
+        assert "2\n∞" in text and "certified" in text
+        assert "Fitted to these cells: FSIR-IID as published: aggregation kernel" in text
+        assert "not reproduced" in text and "replicates" in text
+    assert "row 1000 read as n = 1500" in words(slicing_tables.table_1(cube))
+    assert "2\n1.39" in words(slicing_tables.table_1(cube))
+
+
+def test_twins_stand_at_one_certified_epsilon(cube):
+    for method in ("iid_equal", "cert_equal", "whiten_equal"):
+        for case_name, total in (("size_i_n400", 2.0), ("clients_n100", 4.0), ("flights", 2.0)):
+            assert slicing_angles.price(cube, case_name, method, "epsilon_certified") == pytest.approx(total, rel=1e-6)
+    for name in ("angle_by_size", "angle_by_clients", "flights"):
+        assert "FSIR-VGM: ε = ∞, claimed" in words(STUDY.figures[name](cube))
+    assert "all at certified ε = 2" in words(STUDY.figures["angle_by_size"](cube))
+
+
+def test_bars_hold_the_middle_of_the_replicates(cube):
+    line, bars = slicing_angles.along_cases(cube, [(100, "size_i_n100"), (400, "size_i_n400")], "cert")
+    angles = cube["angle"].sel({"case": "size_i_n400", "method": "cert"}).values
+    angles = angles[np.isfinite(angles)]
+    assert line.x.tolist() == [100, 400] and line.mean[1] == pytest.approx(angles.mean())
+    assert bars[:, 1] == pytest.approx(np.quantile(angles, [0.05, 0.95]))
+
+
+def test_a_person_costs_more_than_a_window(cube):
+    at = {"case": "activity", "method": "cert_screened"}
+    window, person = (float(cube[n].sel(at).max()) for n in ("epsilon_certified", "epsilon_user"))
+    assert window == pytest.approx(3.0, rel=1e-6) and person > 60 * window
+    assert "for a person" in words(STUDY.figures["activity"](cube))
+    assert cube["projected"].dims == ("exhibit", "record_shown", "direction")
+
+
+def test_every_method_of_the_configuration_has_a_look():
+    assert set(METHODS) <= set(LOOKS)

@@ -1,0 +1,325 @@
+"""The study of sliced inverse regression: protocols, privacy of every cell, what a replicate keeps, refusals."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import fields, replace
+
+import numpy as np
+import pytest
+
+from partywise.errors import ConfigError
+from partywise.plan import plan
+from partywise.privacy.calibration import analytic_gaussian_sigma, gaussian_epsilon, gdp_mu
+from partywise.privacy.isometry import to_matrix
+from partywise.randomness import stream
+from partywise.slicing import certified
+from partywise.slicing.clients import client_at
+from partywise.slicing.estimate import aggregate
+from partywise.slicing.inversion import inverse_root
+from partywise.slicing.mechanisms_certified import unwhiten
+from partywise.slicing.mechanisms_published import fitted_sigma, prop2_sigma
+from partywise.slicing.metrics import projection_loss
+from partywise.slicing.moments import client_moments, merge, whitened_means
+from partywise.slicing.options import CertifiedOptions
+from partywise.slicing.paper_tables import printed
+from partywise.slicing.settings import SimulatedSettings
+from partywise.slicing.splitting import split
+from partywise.study import MethodSpec
+from slicing_driver import fit, simulated
+
+SMALL = SimulatedSettings(model="III", n=300, clients=6, p=6)
+MANY = SimulatedSettings(model="V", n=400, clients=8, p=60, active=5, row=500)
+
+
+@pytest.fixture(scope="module")
+def data():
+    return simulated(SMALL)
+
+
+@pytest.fixture(scope="module")
+def many():
+    return simulated(MANY)
+
+
+def noise(*names):
+    return stream(7, "sir study", "noise", 0, *names)
+
+
+def records(data, settings, clients):
+    return [client_at(data.key, k, data.beta, data.edges, settings).drawn for k in range(clients)]
+
+
+def test_without_noise_any_number_of_clients_is_the_pooled_estimate(data):
+    for clients in (1, 3, 6):
+        X, y = (np.concatenate(part) for part in zip(*records(data, SMALL, clients), strict=True))
+        pooled = client_moments(X, y, data.fixed, radius=SMALL.radius)
+        wanted = aggregate(pooled.means[None], [1], pooled.second, 2).basis
+        for protocol, options in (("reference", {"slices": "public"}), ("certified", {})):
+            found = fit(protocol, data, SMALL, clients, **options)
+            assert projection_loss(found.estimate.basis, wanted) < 1e-12, (clients, protocol)
+            assert found.scalars["loss"] == pytest.approx(projection_loss(wanted, data.beta), abs=1e-12)
+
+
+def test_two_rounds_without_noise_are_the_whitened_estimate(data):
+    drawn = records(data, SMALL, 4)
+    merged = merge(client_moments(X, y, data.fixed, radius=SMALL.radius) for X, y in drawn)
+    root = inverse_root(merged.second)[0]
+    means = np.stack([whitened_means(X, y, data.fixed, root, 1.5).means for X, y in drawn])
+    wanted = unwhiten(means, [1] * 4, merged.second, 2).basis
+    found = fit("whitened", data, SMALL, 4)
+    assert projection_loss(found.estimate.basis, wanted) < 1e-10
+    assert 0 < found.scalars["shrunk"] < 1
+
+
+def test_unclipped_and_classical_references_read_the_records_again(data):
+    X, y = (np.concatenate(part) for part in zip(*records(data, SMALL, 6), strict=True))
+    plain = client_moments(X, y, data.fixed)
+    wanted = aggregate(plain.means[None], [1], plain.second, 2).basis
+    found = fit("reference", data, SMALL, 6, clipped=False, slices="public")
+    assert projection_loss(found.estimate.basis, wanted) < 1e-12
+    classical = fit("reference", data, SMALL, 6, clipped=False, slices="public", kernel="classical")
+    assert 1e-6 < projection_loss(classical.estimate.basis, wanted) < 1
+
+
+@pytest.mark.parametrize(
+    ("protocol", "options"),
+    [
+        ("published", {"mechanism": "iid"}),
+        ("published", {"mechanism": "vgm"}),
+        ("certified", {}),
+        ("certified", {"second": "mirrored"}),
+    ],
+)
+def test_clients_are_nested_and_their_releases_are_reused(data, protocol, options):
+    few, all_of = (fit(protocol, data, SMALL, k, 1.0, **options) for k in (2, 6))
+    assert len(few.releases) == 4 and few.releases.items() <= all_of.releases.items()
+    assert len(set(all_of.releases.values())) == 12
+    other = fit(protocol, data, SMALL, 2, 2.0, **options)
+    assert not set(other.releases.values()) & set(few.releases.values())
+
+
+def test_the_noise_is_one_draw_rescaled_over_epsilon(data):
+    """The same standard normals times the sd of each epsilon: the address holds no epsilon."""
+    spec = MethodSpec(CertifiedOptions(), None, SMALL, data.public())
+    client = split(data, 3, None, SMALL)[2]
+    drawn = []
+    for epsilon in (1.0, 2.0):
+        budget = {"means": epsilon, "second": epsilon}
+        means, second, sds = certified.local_release(client, spec, None, budget, noise)
+        sensitivity = 2 * math.sqrt(6) / 300
+        assert sds[0] == pytest.approx(analytic_gaussian_sigma(epsilon, SMALL.release_delta, sensitivity), rel=1e-9)
+        clean = client.block["means_fixed"].T, to_matrix(client.block["second"], 6)
+        drawn.append([(noisy.value - exact) / sd for noisy, exact, sd in zip((means, second), clean, sds, strict=True)])
+    for once, twice in zip(*drawn, strict=True):
+        assert np.allclose(once, twice, atol=1e-9) and np.std(once) > 0.3
+
+
+def test_epsilon_of_every_cell(data):
+    """Published: claimed and never certified.  Certified: below the sum of claims, or exactly it; K does not enter."""
+    for mechanism in ("iid", "vgm"):
+        done = fit("published", data, SMALL, 3, 1.0, mechanism=mechanism)
+        assert done.estimate.epsilon_claimed == 2.0 and done.total().epsilon_certified == math.inf
+    mu = math.sqrt(2) * float(gdp_mu(1.0, SMALL.release_delta))
+    assert SMALL.delta == 2 * SMALL.release_delta == 2 * 300**-1.1
+    for protocol in ("certified", "whitened"):
+        for clients in (1, 6):
+            done = fit(protocol, data, SMALL, clients, 1.0)
+            assert done.estimate.epsilon_claimed == 2.0
+            assert done.total().epsilon_certified == pytest.approx(gaussian_epsilon(mu, SMALL.delta), rel=1e-9)
+        exact = fit(protocol, data, SMALL, 4, 1.0, calibrate="total")
+        assert exact.total().epsilon_certified == pytest.approx(2.0, rel=1e-9)
+        assert exact.total("user").epsilon_certified == math.inf
+    assert fit("reference", data, SMALL, 2).total().epsilon_certified == math.inf
+
+
+def test_two_budgets_add_up(data):
+    settings = replace(SMALL, epsilon_second=3.0)
+    for protocol in ("published", "certified"):
+        assert fit(protocol, data, settings, 2, 1.0).estimate.epsilon_claimed == 4.0
+    exact = fit("certified", data, settings, 2, 1.0, calibrate="total")
+    assert exact.total().epsilon_certified == pytest.approx(4.0, rel=1e-9)
+    # The larger epsilon buys the smaller noise, relative to its sensitivity.
+    mus = {row.release_id.split(" of ")[0]: row.mu for row in exact.channel.ledger.rows}
+    assert mus["second moment"] > 2 * mus["slice means"]
+
+
+def test_a_certified_release_with_an_unproved_parameter_is_infinite(data):
+    done = fit("published", data, SMALL, 1, 1.0, mechanism="iid", slices="public", centre=True)
+    assert done.total().epsilon_certified == math.inf
+    rows = {row.release_id: row for row in done.channel.ledger.rows}
+    assert rows["slice means of client 1"].data_dependent_parameters == ("mean of client 1",)
+    assert not rows["slice means of client 1"].certified
+
+
+def test_a_replicate_keeps_moments_and_no_records(data):
+    """What a job stores does not grow with n; the clients' records are drawn again, the same."""
+    size = {
+        n: sum(np.asarray(getattr(simulated(replace(SMALL, n=n)), f.name)).nbytes for f in fields(data))
+        for n in (100, 3000)
+    }
+    assert size[100] == size[3000] < 40_000
+    X, y = records(data, SMALL, 2)[1]
+    kept = client_moments(X, y, data.fixed, radius=1.0)
+    assert np.array_equal(kept.means, data.means_fixed[1])
+    prefix = simulated(replace(SMALL, clients=2))
+    assert np.array_equal(prefix.means_own, data.means_own[:2])
+
+
+@pytest.mark.parametrize("model", ["II", "V"])
+def test_null_columns_have_the_means_that_screening_saw(model):
+    """Own and public slices see the same null columns, and records drawn later have exactly these slice means."""
+    settings = replace(MANY, model=model)
+    data = simulated(settings)
+    client = client_at(data.key, 3, data.beta, data.edges, settings)
+    chosen = np.array([0, 4, 5, 17, 18, 59])
+    X, y = client.columns(chosen), client.drawn[1]
+    assert np.array_equal(X[:, :2], client.drawn[0][:, [0, 4]])
+    for slices in (client.own, client.fixed):
+        means, counts = client.profile(slices)
+        codes = slices.codes(y)
+        assert np.array_equal(counts, np.bincount(codes, minlength=8))
+        for place, column in enumerate(chosen):
+            found = np.bincount(codes, weights=X[:, place], minlength=8) / np.maximum(counts, 1)
+            assert np.allclose(found, means[column], atol=1e-12), (column, slices.kind)
+
+
+def test_screening_keeps_the_support_and_is_paid_for(many):
+    done = fit("published", many, MANY, 8, 1.0)
+    assert done.scalars["support_kept"] == 1 and done.scalars["selected"] == len(done.estimate.columns)
+    assert done.estimate.basis.shape == (60, 2) and np.count_nonzero(done.estimate.basis.any(axis=1)) <= 8
+    kinds = [message.kind for message in done.channel.messages]
+    assert kinds[:8] == ["clear"] * 8 and kinds[8:16] == ["public"] * 8
+    certified = fit("certified", many, MANY, 8, 1.0, calibrate="total")
+    assert certified.estimate.epsilon_claimed == 3.0
+    assert certified.total().epsilon_certified == pytest.approx(3.0, rel=1e-9)
+    assert certified.scalars["selected"] == 10
+    free = fit("certified", many, MANY, 8)
+    assert free.scalars["support_kept"] == 1
+
+
+def test_a_threshold_that_nothing_passes_is_completed_and_said(many):
+    done = fit("published", many, MANY, 2, 1.0, screen="threshold", threshold=50.0)
+    assert done.scalars["completed"] is True and done.scalars["selected"] == 2
+    loose = fit("published", many, MANY, 2, 1.0, screen="threshold", threshold=0.4)
+    assert loose.scalars["completed"] is False and loose.scalars["selected"] >= 2
+
+
+def test_the_cell_carries_what_the_source_printed(data, many):
+    settings = SimulatedSettings(model="I", n=500, clients=10, row=500)
+    done = fit("published", simulated(settings), settings, 10, 2.0, mechanism="iid")
+    entry = printed(2.0, "I", 500, "FSIR-IID", 10)
+    assert (done.scalars["paper_mean"], done.scalars["paper_bracket"]) == (entry.mean, entry.bracket)
+    assert fit("published", many, MANY, 1, 1.0).scalars["paper_mean"] == 1.902
+    assert "paper_mean" not in fit("published", many, MANY, 8, 1.0).scalars
+    assert "paper_mean" not in fit("certified", many, MANY, 1, 1.0).scalars
+    assert "paper_mean" not in fit("published", data, SMALL, 1, 1.0).scalars
+
+
+def test_published_options_do_what_they_say(data):
+    base = fit("published", data, SMALL, 4, 1.0)
+    for change in (
+        {"aggregation": "mean"},
+        {"cov_scale": 1.0},
+        {"cov_clipped": False},
+        {"slices": "public"},
+        {"centre": True},
+        {"vgm_variance": "printed"},
+    ):
+        assert fit("published", data, SMALL, 4, 1.0, **change).scalars["loss"] != base.scalars["loss"], change
+    for variance, formula in (
+        ("prop2", prop2_sigma(300, 6, 1.0, 1.0, 300**-1.1)),
+        ("fitted", fitted_sigma(300, 1.0, 300**-1.1)),
+    ):
+        done = fit("published", data, SMALL, 4, 1.0, mechanism="iid", iid_variance=variance)
+        assert done.scalars["sd_means"] == formula
+    with pytest.raises(ValueError, match=r"gap_sign='printed': .* the smallest v_j is"):
+        fit("published", data, SMALL, 1, 1.0, gap_sign="printed")
+    gaps = fit("published", data, SMALL, 4, 8.0, dimension="eigengap")
+    assert gaps.estimate.basis.shape[0] == 6
+
+
+def test_small_clients_stay_silent_by_public_numbers(data):
+    done = fit("published", data, SMALL, 3, 1.0, sigma0=1.0)
+    assert done.scalars["skipped"] == 0
+    with pytest.raises(ValueError, match="all were skipped"):
+        fit("published", data, SMALL, 3, 1.0, sigma0=1e-4)
+
+
+def test_linear_discriminants_come_from_the_same_releases():
+    settings = SimulatedSettings(model="I", n=400, clients=5)
+    data = simulated(settings)
+    lda, sir = (fit("published", data, settings, 5, 1.0, estimator=name) for name in ("lda", "sir"))
+    assert lda.releases == sir.releases and lda.scalars["loss"] != sir.scalars["loss"]
+    free = fit("reference", data, settings, 5, estimator="lda")
+    assert free.scalars["loss"] < 0.4 and len(data.means_own) == 0
+
+
+def test_noise_that_leaves_nothing_is_a_failed_cell_and_not_a_dropped_one():
+    settings = SimulatedSettings(model="III", n=20, clients=1, p=2, delta_power=1.5)
+    data = simulated(settings)
+    failed = [fit("certified", data, settings, 1, 0.001, replicate=r).scalars for r in range(40)]
+    bad = [scalars for scalars in failed if scalars.get("diverged")]
+    assert 2 <= len(bad) <= 20
+    for scalars in bad:
+        assert "loss" not in scalars and scalars["indefinite"]
+    assert all(math.isfinite(scalars["loss"]) for scalars in failed if scalars not in bad)
+
+
+CASE = {"source": "simulated", "settings": {"model": "III", "n": 300, "clients": 4}}
+GRID = {"methods": ["one"], "replicates": 1, "parties": [2], "folds": 1, "epsilon": [1.0]}
+
+
+def refused(method, case=CASE, **grid):
+    block = {"methods": {"one": method}, "cases": {"only": {**case, "grid": GRID | grid}}}
+    with pytest.raises(ConfigError) as told:
+        plan("sliced_inverse_regression", block, 1)
+    return str(told.value)
+
+
+@pytest.mark.parametrize(
+    ("option", "reason"),
+    [
+        ({"slices": "quantile"}, "'quantile edges' is not available in mode 'certified': one response can move"),
+        ({"screen": "top_s"}, "'ccmd' is not available in mode 'certified': index sets carry no noise"),
+        ({"norm": "largest"}, "'largest norm' is not available in mode 'certified': c_R"),
+        ({"mechanism": "vgm"}, "'vgm' is not available in mode 'certified': its covariance is made of"),
+        ({"dimension": "eigengap"}, "'eigengap' is not available in mode 'certified': the dimension is chosen"),
+        ({"centre": True}, "'sample centring' is not available in mode 'certified': the slice counts"),
+    ],
+)
+@pytest.mark.parametrize("protocol", ["certified", "whitened"])
+def test_what_has_no_proof_is_refused_before_any_job(protocol, option, reason):
+    assert reason in refused({"protocol": protocol, **option})
+
+
+@pytest.mark.parametrize(
+    ("method", "case", "grid", "reason"),
+    [
+        ({"protocol": "published"}, CASE, {"parties": [5]}, "grid.parties is 5: the case has 4 clients"),
+        ({"protocol": "published"}, CASE, {"folds": 2}, "grid.folds is 2: nothing is held out, so it must be 1"),
+        ({"protocol": "published", "estimator": "lda"}, CASE, {}, "the case has 8 classes, not 2"),
+        ({"protocol": "certified", "max_size": 4}, CASE, {}, "the case has no columns to screen"),
+        ({"protocol": "published", "gap_sign": "up"}, CASE, {}, "gap_sign is 'up': it must be one of"),
+        (
+            {"protocol": "published", "mechanism": "iid", "vgm_variance": "printed"},
+            CASE,
+            {},
+            "it is read with mechanism",
+        ),
+        ({"protocol": "published", "threshold": 0.1}, CASE, {}, "screen 'threshold' needs it"),
+        ({"protocol": "whitened", "ball": 0.0}, CASE, {}, "ball is 0.0: it must be a positive finite number"),
+        ({"protocol": "whitened", "second": "mirrored"}, CASE, {}, "it is read with protocol 'certified' only"),
+        ({"protocol": "published"}, CASE | {"settings": {"model": "VI"}}, {}, "model is 'VI'"),
+        ({"protocol": "published"}, CASE | {"settings": {"radius": -1.0}}, {}, "radius is -1.0"),
+        ({"protocol": "published"}, CASE | {"settings": {"model": "III", "n_slices": 2}}, {}, "n_slices"),
+        ({"protocol": "published"}, CASE | {"settings": {"p": 8, "active": 8}}, {}, "active is 8"),
+        ({"protocol": "whitened"}, CASE | {"settings": {"p": 60, "active": 5}}, {}, "whitened does not screen columns"),
+        ({"protocol": "published"}, {"source": "activity"}, {}, "the true support is unknown, so give top"),
+        ({"protocol": "certified"}, {"source": "activity"}, {}, "the true support is unknown, so give max_size"),
+        ({"protocol": "published", "top": 5}, {"source": "activity"}, {"parties": [11]}, "the case has 10 clients"),
+        ({"protocol": "reference"}, {"source": "flights", "settings": {"edges": [5, 1]}}, {}, "edges is"),
+    ],
+)
+def test_contradictions_are_one_sentence_each(method, case, grid, reason):
+    assert reason in refused(method, case, **grid)
