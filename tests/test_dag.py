@@ -30,13 +30,14 @@ def expected_jobs(config: dict[str, Any]) -> dict[str, int]:
     for name, study in config["studies"].items():
         figures = study.get("figures", list(load(name).figures))
         count += {"collect": 1, "figure": len(figures)}
-        batch = {"replicates_per_job": 10, "folds_per_job": 10} | study.get("batch", {})
+        batch = {"replicates_per_job": 10, "folds_per_job": 10, "parties_per_job": 1} | study.get("batch", {})
         for case_name, case in study["cases"].items():
             grid = case["grid"]
             replicate_blocks = ceil(grid["replicates"] / batch["replicates_per_job"])
             fold_blocks = ceil(grid["folds"] / batch["folds_per_job"])
             count["generate"] += replicate_blocks
-            count["fit"] += replicate_blocks * fold_blocks * len(grid["parties"]) * len(grid["methods"])
+            party_blocks = ceil(len(grid["parties"]) / batch["parties_per_job"])
+            count["fit"] += replicate_blocks * fold_blocks * party_blocks * len(grid["methods"])
             datasets |= set(load(name).sources[case.get("source", case_name)].resources)
     if datasets:
         count["fetch"] = len(datasets)
