@@ -19,7 +19,6 @@ from sklearn.datasets import load_breast_cancer
 from partywise.datasets import adult
 from partywise.label_private.baselines import gradient_descent, label_noise_plan, objective_perturbation
 from partywise.label_private.batch import fit_many
-from partywise.label_private.boundedness import boundedness
 from partywise.label_private.evaluate import auc, log_loss
 from partywise.label_private.generator import draw_logistic
 from partywise.label_private.planner import fixed_plan, plan_label_dp
@@ -27,6 +26,7 @@ from partywise.label_private.plans import Plan
 from partywise.label_private.release import redraw_dot_products, release_dot_product
 from partywise.label_private.settings import GeneratedSettings
 from partywise.label_private.trainers import fit_walr, penalised_optimum
+from partywise.label_private.zonotope import boundedness
 from partywise.privacy.accounting import epsilon as total
 from partywise.privacy.audit import audit_pair
 from partywise.privacy.calibration import gaussian_epsilon

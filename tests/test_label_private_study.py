@@ -19,13 +19,13 @@ from partywise.corners import read_corner, write_corner
 from partywise.figures import label_training, label_utility
 from partywise.figures.style import LOOKS
 from partywise.label_private import exhibits, metrics, what_if
-from partywise.label_private.boundedness import boundedness
 from partywise.label_private.data import LabelData
 from partywise.label_private.evaluate import log_loss
 from partywise.label_private.planner import fixed_plan
 from partywise.label_private.release import redraw_dot_products
 from partywise.label_private.trainers import fit_walr
 from partywise.label_private.variables import VARIABLES
+from partywise.label_private.zonotope import boundedness
 from partywise.plan import plan
 from partywise.provenance import config_json
 from partywise.studies.label_private import STUDY

@@ -13,7 +13,6 @@ from fingerprint import imports
 from logit_data import logistic
 from partywise.label_private.baselines import gradient_descent, label_noise_plan
 from partywise.label_private.batch import fit_many
-from partywise.label_private.boundedness import boundedness
 from partywise.label_private.evaluate import auc, log_loss
 from partywise.label_private.newton import newton
 from partywise.label_private.objective import Objective, dot_product, ridge_vector
@@ -21,6 +20,7 @@ from partywise.label_private.perturbation import objective_perturbation
 from partywise.label_private.planner import fixed_plan, plan_label_dp
 from partywise.label_private.release import redraw_dot_products, release_dot_product
 from partywise.label_private.trainers import fit_walr, ordinary_mini_batch, penalised_optimum
+from partywise.label_private.zonotope import boundedness
 from partywise.randomness import stream
 
 X, Y = logistic(40, 3)

@@ -1,17 +1,17 @@
 """Label-private logistic regression from one noisy aggregate (seed 002). Column 0 of every X is the intercept.
 
 The names below serve interactive use and are imported when first asked for. Modules of this library import from the
-modules themselves: reruns follow import statements, and would miss what comes through here. The function
-`boundedness` is in the module of the same name.
+modules themselves: reruns follow import statements, and would miss what comes through here.
 """
 
 from importlib import import_module
 from typing import Any
 
 _HOME = {
-    "Boundedness": "boundedness",
+    "Boundedness": "zonotope",
     "Plan": "plans",
     "WalrFit": "trainers",
+    "boundedness": "zonotope",
     "fit_many": "batch",
     "fit_walr": "trainers",
     "fixed_plan": "planner",

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from partywise.label_private.boundedness import LP_ROWS, boundedness, coordinate_test
 from partywise.label_private.newton import TOLERANCE, newton, unbounded
 from partywise.label_private.objective import Objective, check_features, check_labels, check_ridge, sigmoid
 from partywise.label_private.plans import Plan
+from partywise.label_private.zonotope import LP_ROWS, boundedness, coordinate_test
 
 SOLVERS = ("newton", "hybrid", "full_batch")
 

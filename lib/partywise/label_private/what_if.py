@@ -15,11 +15,11 @@ from ..privacy.audit import audit_pair
 from ..privacy.calibration import classic_gaussian_sigma, gaussian_epsilon
 from ..randomness import stream
 from .batch import fit_many
-from .boundedness import boundedness, coordinate_test
 from .data import LabelData
 from .evaluate import auc, log_loss
 from .plans import Plan
 from .release import redraw_dot_products
+from .zonotope import boundedness, coordinate_test
 
 
 def draws(data: LabelData, plan: Plan, count: int, purpose: str) -> np.ndarray:

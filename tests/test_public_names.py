@@ -1,0 +1,60 @@
+"""Names that users are promised: each is there, and is what it says."""
+
+from __future__ import annotations
+
+import importlib
+import subprocess
+import sys
+
+import pytest
+
+from pipeline import ROOT, environment
+
+PROMISED = {
+    "partywise.privacy.calibration": (
+        "gaussian_delta",
+        "gaussian_epsilon",
+        "gdp_mu",
+        "analytic_gaussian_sigma",
+        "classic_gaussian_sigma",
+        "zcdp_rho",
+        "zcdp_epsilon",
+        "randomized_response_probability",
+    ),
+    "partywise.privacy.mechanisms": (
+        "Gaussian",
+        "DiscreteGaussian",
+        "SymmetricGaussian",
+        "RandomizedResponse",
+        "DistanceExponential",
+        "AdjustedDistanceExponential",
+        "ReportNoisyMax",
+        "NoisyVotes",
+        "PrivateQuantile",
+    ),
+    "partywise.privacy.accounting": ("epsilon", "PrivacyFilter"),
+    "partywise.privacy.ledger": ("Ledger",),
+    "partywise.privacy.audit": ("audit_pair", "audit_exact", "audit_one_run"),
+    "partywise.privacy.sampling": ("SecureRandom",),
+    "partywise.randomness": ("SimulationRandom", "stream"),
+    "partywise.label_private": ("fit_walr", "plan_label_dp", "boundedness", "release_dot_product"),
+    "partywise.slicing": ("sir", "projection_loss"),
+    "partywise.slicing.models": ("draw",),
+}
+PAIRS = [(module, name) for module, names in PROMISED.items() for name in names]
+
+
+@pytest.mark.parametrize(("module", "name"), PAIRS)
+def test_a_promised_name_is_there_and_can_be_called(module, name):
+    found = getattr(importlib.import_module(module), name)
+    assert callable(found) and found.__doc__
+
+
+def test_names_stay_what_they_are_whatever_else_was_imported():
+    """In a new process, everything at once: no submodule may hide a function of its name."""
+    lines = [f"from {module} import {', '.join(names)}" for module, names in PROMISED.items()]
+    uses = [f"assert callable({name}), {name!r}" for _, name in PAIRS]
+    again = [f"from {module} import {name}; assert callable({name}), {name!r}" for module, name in PAIRS]
+    code = "\n".join([f"import sys; sys.path.insert(0, {str(ROOT / 'lib')!r})", *lines, *uses, *again])
+    done = subprocess.run([sys.executable, "-c", code], env=environment(), capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
