@@ -11,8 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from ..slicing.mechanisms_published import FITTED_FACTOR
-from ..slicing.options import PublishedOptions
+from ..slicing.options import FITTED_FACTOR, PublishedOptions
 from .series import configuration
 from .slicing_marks import MARKS, PRINTED_REPLICATES, Entry, counts, entries
 from .style import empty, look, panels

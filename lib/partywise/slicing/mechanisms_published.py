@@ -20,6 +20,7 @@ from ..privacy.mechanisms import Gaussian, Release, SymmetricGaussian, Terms
 from ..privacy.sensitivity import Bounded
 from .bounded import bounded_means, bounded_second
 from .moments import Moments
+from .options import FITTED_FACTOR
 
 __all__ = [
     "covariance_release",
@@ -34,9 +35,6 @@ __all__ = [
     "vgm_release",
     "vgm_variances",
 ]
-
-# Fitted to the columns FSIR-IID of tables 1 and 2; no formula of the source has this form.
-FITTED_FACTOR = 0.13
 
 
 def prop2_sigma(n: int, p: int, radius: float, epsilon: float, delta: float) -> float:
