@@ -12,6 +12,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -20,7 +21,7 @@ import psutil
 import pytest
 
 from guard import Occupied, Record, release, take
-from launch import locked, unwritable
+from launch import locked, supervise, unwritable
 from pipeline import STUDY, TINY, copy_project, copy_run, edit, environment, launch, planned, results
 
 KILLS = 5
@@ -120,6 +121,22 @@ def test_sigterm_ends_cleanly_and_the_next_run_goes_on(finished, tmp_path):
     done = launch(folder, *TINY)
     assert done.returncode == 0, done.stderr
     assert results(folder) == results(finished)
+
+
+def test_a_snakemake_that_hangs_after_a_signal_is_ended(tmp_path, monkeypatch):
+    """It does when the signal comes while it holds its own lock; here a process that only ignores the signal."""
+    (tmp_path / ".snakemake").mkdir()
+    monkeypatch.setattr("launch.PATIENCE", 0.5)
+    stubborn = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('ready', flush=True)"
+    stubborn += "; time.sleep(60)"
+    threading.Timer(1.5, os.kill, (os.getpid(), signal.SIGTERM)).start()
+    begun = time.monotonic()
+    assert supervise([sys.executable, "-c", stubborn], tmp_path) == (128 + signal.SIGTERM, True)
+    assert 2.0 <= time.monotonic() - begun < 20
+    # With a job at work it is left alone for as long as that takes.
+    working = "import signal, subprocess; signal.signal(signal.SIGTERM, signal.SIG_IGN); subprocess.run(['sleep', '4'])"
+    threading.Timer(1.5, os.kill, (os.getpid(), signal.SIGTERM)).start()
+    assert supervise([sys.executable, "-c", working], tmp_path) == (0, False)
 
 
 def test_a_second_run_is_refused_in_one_sentence(finished, tmp_path):

@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
+import psutil
 import yaml
 
 from guard import Occupied, Record, foreign, release, take
@@ -24,6 +25,8 @@ from guard import Occupied, Record, foreign, release, take
 HERE = Path(__file__).resolve().parent
 PROGRESS = HERE / "progress"
 sys.path.insert(0, str(PROGRESS))
+# Seconds that Snakemake may take to end after a signal when none of its jobs runs any more.
+PATIENCE = 10.0
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 # Words that ask Snakemake for something else than a run, or for another display.
 NO_RUN = {"-n", "--dry-run", "--dryrun", "--unlock", "--lint", "--report", "--dag", "--rulegraph", "--filegraph"}
@@ -60,7 +63,9 @@ def main(words: Sequence[str]) -> int:
     try:
         code = unlock(found_dead, folder, command) if locked(folder) else 0
         if code == 0:
-            code = supervise(command + display(given), folder)
+            code, hung = supervise(command + display(given), folder)
+            if hung and locked(folder):
+                unlock(0, folder, command)
     except Occupied as reason:
         print(reason, file=sys.stderr)
         release(folder)
@@ -143,25 +148,47 @@ def unlock(dead: int | None, folder: Path, command: Sequence[str]) -> int:
     return done.returncode
 
 
-def supervise(command: Sequence[str], folder: Path) -> int:
-    """Run a command in its own process group and hand signals on; its exit code, 128 + number after a signal."""
+def supervise(command: Sequence[str], folder: Path) -> tuple[int, bool]:
+    """Run a command in its own process group and hand signals on.
+
+    Returns
+    -------
+    int, bool
+        Its exit code, 128 + number after a signal; whether it hung after a signal and had to be killed. Snakemake does
+        when the signal comes while it holds its own lock; its jobs have ended by then.
+    """
     signals = (signal.SIGINT, signal.SIGTERM)
     waiting: list[int] = []
     before = {number: signal.signal(number, lambda got, _: waiting.append(got)) for number in signals}
+    sent, busy = 0, time.monotonic()
     try:
         child = subprocess.Popen(command, env=environment(), process_group=0)
         Record.of(os.getpid(), child.pid).write(folder)
         while True:
             while waiting:
-                child.send_signal(waiting.pop())
+                sent = waiting.pop()
+                child.send_signal(sent)
             try:
                 code = child.wait(timeout=0.1)
-                return code if code >= 0 else 128 - code
+                return (code if code >= 0 else 128 - code), False
             except subprocess.TimeoutExpired:
-                continue
+                if not sent or has_jobs(child.pid):
+                    busy = time.monotonic()
+                elif time.monotonic() - busy > PATIENCE:
+                    child.kill()
+                    child.wait()
+                    return 128 + sent, True
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def has_jobs(pid: int) -> bool:
+    """Whether a process has started others that still run."""
+    try:
+        return any(child.status() != psutil.STATUS_ZOMBIE for child in psutil.Process(pid).children())
+    except psutil.NoSuchProcess:
+        return False
 
 
 def report(code: int, begun: float, folder: Path, configfiles: Sequence[str]) -> None:
