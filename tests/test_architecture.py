@@ -17,7 +17,7 @@ from pipeline import ROOT
 LIB = ROOT / "lib" / "partywise"
 # Imports run from left to right of the house, never back: a module imports its own layer and those before it.
 LAYERS = (
-    ("errors", "files", "randomness", "parties", "folds", "logs", "build"),
+    ("errors", "files", "randomness", "parties", "folds", "logs", "build", "checks"),
     ("privacy",),
     ("wire",),
     ("datasets", "attacks"),

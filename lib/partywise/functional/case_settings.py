@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import isfinite
 
-from .options import at_least, one_of, positive
+from ..checks import at_least, one_of, positive
 from .simulation_settings import SimulationSettings
 
 

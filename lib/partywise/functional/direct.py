@@ -19,6 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..checks import at_least, one_of, positive
 from ..privacy.ledger import Event
 from ..privacy.mechanisms import Gaussian, QuantileRadius, Release
 from ..privacy.sensitivity import clipped_coefficients
@@ -27,7 +28,7 @@ from .boosting import BoostingFit, fit_joint
 from .coordinates import make_coordinates
 from .data import BasisSpec, Public
 from .moments import Moments, Sums, block_noise, corrected_moments
-from .options import BoostingOptions, at_least, one_of, positive
+from .options import BoostingOptions
 
 QUANTILE = 0.95
 

@@ -6,7 +6,7 @@ import codecs
 from dataclasses import dataclass
 from math import isfinite
 
-from .options import at_least, one_of, positive
+from ..checks import at_least, one_of, positive
 
 # Names that the protocols use for themselves on the channel between the parties.
 RESERVED = ("active", "aggregator")

@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from itertools import combinations
 
+from ..checks import at_least, one_of, positive
 from .case_settings import check_basis, check_explicit
-from .options import at_least, one_of, positive
 from .own_files import RESERVED, CurveFile, Missing, PredictorFile, ResponseFile, increasing
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from .options import BoostingOptions, at_least, one_of, positive, unread, whole
+from ..checks import at_least, one_of, positive, unread, whole
+from .options import BoostingOptions
 
 STABILISER = ("alpha", "ridge", "h_ridge")
 PATH = ("stop", "sse", "update", "score", "crossfit", "stabiliser", *STABILISER, "df", "nu")

@@ -2,36 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import dataclass, fields
-from math import isfinite
+from dataclasses import dataclass
 
+from ..checks import one_of, positive, unread
 from .refusals import refuse
 
 AGGREGATIONS = ("mean", "kernel", "projector")
 # Fitted to the columns FSIR-IID of tables 1 and 2; no formula of the source has this form.
 FITTED_FACTOR = 0.13
-
-
-def one_of(name: str, value: object, allowed: Collection[object]) -> None:
-    """Raise a named error unless ``value`` is one of ``allowed``."""
-    if value not in allowed:
-        raise ValueError(f"{name} is {value!r}: it must be one of {', '.join(map(str, allowed))}.")
-
-
-def positive(**values: float | None) -> None:
-    """Raise a named error for the first given argument that is not a positive finite number."""
-    for name, value in values.items():
-        if value is not None and not (isfinite(value) and value > 0):
-            raise ValueError(f"{name} is {value}: it must be a positive finite number.")
-
-
-def unread(options: object, names: Collection[str], reader: str) -> None:
-    """Raise a named error for the first of the options that was changed although nothing reads it here."""
-    for entry in fields(options):  # type: ignore[arg-type]
-        value = getattr(options, entry.name)
-        if entry.name in names and value != entry.default:
-            raise ValueError(f"{entry.name} is {value!r}: it is read with {reader} only; leave it out.")
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,52 @@
+"""Checks of options and settings: one sentence with name, value and what is allowed.
+
+Standard library only: the pipeline checks a configuration with them before any job.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import fields
+from math import isfinite
+
+
+def one_of(name: str, value: object, allowed: Collection[object]) -> None:
+    """Raise a named error unless ``value`` is one of ``allowed``."""
+    if value not in allowed:
+        raise ValueError(f"{name} is {value!r}: it must be one of {', '.join(map(str, allowed))}.")
+
+
+def at_least(**values: tuple[float, float]) -> None:
+    """Raise a named error for the first argument that is below its bound or not finite."""
+    for name, (value, bound) in values.items():
+        if not (isfinite(value) and value >= bound):
+            raise ValueError(f"{name} is {value}: it must be a finite number of at least {bound:g}.")
+
+
+def whole(**values: float | None) -> None:
+    """Raise a named error for the first argument that is given and is not a whole number."""
+    for name, value in values.items():
+        if value is not None and value != int(value):
+            raise ValueError(f"{name} is {value}: it must be a whole number.")
+
+
+def positive(**values: float | None) -> None:
+    """Raise a named error for the first given argument that is not a positive finite number."""
+    for name, value in values.items():
+        if value is not None and not (isfinite(value) and value > 0):
+            raise ValueError(f"{name} is {value}: it must be a positive finite number.")
+
+
+def unread(options: object, names: Collection[str], reader: str) -> None:
+    """Raise a named error for the first of the options that was changed although nothing reads it here."""
+    for entry in fields(options):  # type: ignore[arg-type]
+        value = getattr(options, entry.name)
+        if entry.name in names and value != entry.default:
+            raise ValueError(f"{entry.name} is {value!r}: it is read with {reader} only; leave it out.")
+
+
+def not_negative(**values: float) -> None:
+    """Raise a named error for the first argument that is negative or not finite."""
+    for name, value in values.items():
+        if not (isfinite(value) and value >= 0):
+            raise ValueError(f"{name} is {value}: it must be a finite number of at least 0.")
