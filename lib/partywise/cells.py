@@ -14,7 +14,7 @@ from .errors import DataMissing
 from .folds import Fold
 from .plan import Plan
 from .privacy.event import Event
-from .randomness import stream
+from .randomness import Streams, stream
 from .study import MethodSpec
 from .wire import Channel
 
@@ -124,8 +124,10 @@ def run(
     cells = []
     for replicate in replicates:
         data = load_data(data_file, plan.study.data.target, replicate)
+        # Noise depends on the replicate, never on method, parties, fold or epsilon, unless the names say so.
+        noise = Streams(plan.root_seed, plan.study.name, case, "noise", replicate)
         for count in counts:
-            job = _Block(plan, case, method, count, replicate, data)
+            job = _Block(plan, case, method, count, replicate, data, noise)
             for fold in folds:
                 cells += [job.cell(fold, epsilon) for epsilon in plan.epsilons(case, method)]
     return cells
@@ -134,7 +136,10 @@ def run(
 class _Block:
     """The cells that share one replicate, party count and method."""
 
-    def __init__(self, plan: Plan, case: str, method: str, n_parties: int, replicate: int, data: Any) -> None:
+    def __init__(
+        self, plan: Plan, case: str, method: str, n_parties: int, replicate: int, data: Any, noise: Streams
+    ) -> None:
+        self.noise = noise
         self.plan, self.study, self.case = plan, plan.study, plan.cases[case]
         self.method, self.replicate, self.n_parties, self.data = plan.methods[method], replicate, n_parties, data
         with self._named(fold="any", epsilon="any"):
@@ -152,17 +157,13 @@ class _Block:
         n = len(getattr(self.data, fields(self.data)[0].name))
         return np.arange(n) * self.case.folds // n
 
-    def rng_for(self, *names: str | int) -> np.random.Generator:
-        """Noise depends on the replicate, never on method, parties, fold or epsilon, unless the names say so."""
-        return stream(self.plan.root_seed, self.study.name, self.case.name, "noise", self.replicate, *names)
-
     def cell(self, held_out: int, epsilon: float) -> Cell:
         """One fit with everything that is reported about it."""
         with self._named(fold=held_out, epsilon=epsilon):
             channel = Channel(self.parties, self.method.protocol.extra)
             fold = Fold(self.of, held_out, self.case.folds)
             estimate = self.method.protocol.fit(
-                self.parties, channel, epsilon=epsilon, fold=fold, rng_for=self.rng_for, spec=self.spec
+                self.parties, channel, epsilon=epsilon, fold=fold, rng_for=self.noise, spec=self.spec
             )
             scalars = dict(self.study.metrics(estimate, self.data, fold.train, self.spec))
             scalars |= self._privacy(channel) | {"epsilon_claimed": float(estimate.epsilon_claimed)}

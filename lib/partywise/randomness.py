@@ -8,10 +8,15 @@ nothing here shares a class.
 
 import hashlib
 import operator
+import struct
+from collections.abc import Callable, Hashable
+from typing import Any
 
 import numpy as np
 
-__all__ = ["SimulationRandom", "stream"]
+__all__ = ["SimulationRandom", "Streams", "remembered", "stream"]
+
+NAMELESS = "a stream needs at least one name besides its root; say what the draw is for."
 
 
 def _encoded(name: str | int) -> bytes:
@@ -68,6 +73,46 @@ def stream(root: int, *names: str | int) -> SimulationRandom:
     return SimulationRandom(root, *names)
 
 
+class Streams:
+    """All streams below one address: ``Streams(root, *names)(*more)`` is ``stream(root, *names, *more)``.
+
+    What is computed from such streams alone, and from values that never change, is a pure function of its key: it
+    may be computed once and used again wherever the same address is asked for (`remember`).
+
+    Parameters
+    ----------
+    root : int
+        As in `SimulationRandom`.
+    *names : str or int
+        Beginning of the address; may be empty.
+    """
+
+    def __init__(self, root: int, *names: str | int) -> None:
+        self._root = _checked(root)
+        self._prefix = hashlib.sha256(b"".join(map(_encoded, names)))
+        self._named = bool(names)
+        self._known: dict[Hashable, Any] = {}
+
+    def __call__(self, *names: str | int) -> SimulationRandom:
+        """The generator at ``names`` below the address, from its beginning."""
+        if not names and not self._named:
+            raise ValueError(NAMELESS)
+        state = self._prefix.copy()
+        state.update(b"".join(map(_encoded, names)))
+        return _restored(SimulationRandom, _seeded(self._root, state.digest()))
+
+    def remember(self, key: Hashable, make: Callable[[], Any]) -> Any:
+        """What ``make()`` returned when ``key`` was first asked for; kept as long as this object."""
+        if key not in self._known:
+            self._known[key] = make()
+        return self._known[key]
+
+
+def remembered(rng_for: Callable[..., np.random.Generator], key: Hashable, make: Callable[[], Any]) -> Any:
+    """`Streams.remember` where ``rng_for`` is a `Streams`; any other source of generators may have a state."""
+    return rng_for.remember(key, make) if isinstance(rng_for, Streams) else make()
+
+
 def _restored(kind: type[SimulationRandom], bit_generator: np.random.BitGenerator) -> SimulationRandom:
     generator = kind.__new__(kind)
     np.random.Generator.__init__(generator, bit_generator)
@@ -75,12 +120,19 @@ def _restored(kind: type[SimulationRandom], bit_generator: np.random.BitGenerato
 
 
 def _bit_generator(root: int, names: tuple[str | int, ...]) -> np.random.PCG64DXSM:
+    root = _checked(root)
+    if not names:
+        raise ValueError(NAMELESS)
+    return _seeded(root, hashlib.sha256(b"".join(map(_encoded, names))).digest())
+
+
+def _checked(root: int) -> int:
     if isinstance(root, bool | np.bool_) or not isinstance(root, int | np.integer):
         raise TypeError(f"root={root!r} must be an integer seed; lists and floats are not accepted.")
     if root < 0:
         raise ValueError(f"root={root} is negative; give a seed of at least 0.")
-    if not names:
-        raise ValueError("a stream needs at least one name besides its root; say what the draw is for.")
-    digest = hashlib.sha256(b"".join(_encoded(name) for name in names)).digest()
-    key = tuple(int.from_bytes(digest[i : i + 4], "big") for i in range(0, len(digest), 4))
-    return np.random.PCG64DXSM(np.random.SeedSequence(int(root), spawn_key=key))
+    return int(root)
+
+
+def _seeded(root: int, digest: bytes) -> np.random.PCG64DXSM:
+    return np.random.PCG64DXSM(np.random.SeedSequence(root, spawn_key=struct.unpack(">8I", digest)))

@@ -1,8 +1,10 @@
 """What one release costs, and for whom: the event a mechanism writes and the table that turns it into a cost."""
 
+import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from typing import Any
 
 from partywise.errors import CertificationError
@@ -138,7 +140,12 @@ class Event:
         """Whether everybody may see the release."""
         return "*" in self.audience
 
-    @property
+    @cached_property
+    def unproved(self) -> "Event":
+        """The same row marked as not certified."""
+        return replace(self, certified=False)
+
+    @cached_property
     def law(self) -> Law | None:
         """The law of the noise as stated, for the event's own unit and relation; None if there is none."""
         if self.mu is self.rho is self.epsilon is None:
@@ -203,6 +210,11 @@ class Event:
         row["audience"] = JOIN.join(self.audience)
         row["data_dependent_parameters"] = JOIN.join(self.data_dependent_parameters)
         return row
+
+    @cached_property
+    def line(self) -> str:
+        """`to_row` as JSON: what a ledger hashes."""
+        return json.dumps(self.to_row(), sort_keys=True, separators=(",", ":"))
 
     @classmethod
     def from_row(cls, row: Mapping[str, Any]) -> "Event":

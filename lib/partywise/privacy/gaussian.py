@@ -139,9 +139,11 @@ class SymmetricGaussian:
         if matrix.ndim != 2 or not np.array_equal(matrix, matrix.T):
             raise ValueError(f"value of shape {matrix.shape} is not a symmetric matrix; use Gaussian for other shapes.")
 
+        lower = np.tri(len(matrix), k=-1, dtype=bool)
+
         def draw():
-            noise = np.triu(rng.standard_normal(matrix.shape))
-            noise += np.triu(noise, 1).T
+            noise = rng.standard_normal(matrix.shape)
+            noise[lower] = noise.T[lower]
             return matrix + self.sigma * noise
 
         law = {"mu": ratio(certificate.value, self.sigma)}

@@ -48,10 +48,11 @@ def mahalanobis(differences, covariance) -> float:
             return 0.0
         if not np.all(kept):
             return float("inf")
+        if differences.metric is None:
+            return float(differences.radius / np.sqrt(eigenvalues[0]))
         # sup = radius ||K^-1 L^-T||, Sigma = K K'. Working with factors halves the digits lost to conditioning.
         root = vectors * np.sqrt(eigenvalues)
-        metric = np.eye(len(sigma)) if differences.metric is None else differences.metric
-        lower = factor("metric", metric, len(sigma))
+        lower = factor("metric", differences.metric, len(sigma))
         smallest = np.linalg.svd(lower.T @ root, compute_uv=False)[-1]
         return float(differences.radius / smallest)
     rotated = np.atleast_2d(np.asarray(differences, dtype=float)) @ vectors

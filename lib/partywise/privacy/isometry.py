@@ -19,11 +19,10 @@ def to_vector(matrix: np.ndarray) -> np.ndarray:
 
 def to_matrix(vector: np.ndarray, size: int) -> np.ndarray:
     """Inverse of `to_vector`: the symmetric matrix of shape (size, size)."""
-    matrix = np.zeros((size, size))
-    upper = _upper(size)
-    matrix[upper] = vector[size:] / np.sqrt(2)
-    matrix += matrix.T
-    matrix[np.diag_indices(size)] = vector[:size]
+    rows, columns = _upper(size)
+    matrix = np.empty((size, size))
+    matrix[rows, columns] = matrix[columns, rows] = vector[size:] / np.sqrt(2)
+    np.fill_diagonal(matrix, vector[:size])
     return matrix
 
 

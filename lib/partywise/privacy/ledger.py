@@ -85,7 +85,7 @@ class Ledger:
                 )
             return stored
         if event.certified and not all(self._proved(name) for name in event.data_dependent_parameters):
-            event = replace(event, certified=False)
+            event = event.unproved
         self._position[event.release_id] = len(self._rows)
         self._rows.append(event)
         return event
@@ -173,7 +173,7 @@ class Ledger:
         """SHA-256 of the whole chain; it changes if a row is removed, altered or moved."""
         for event in self._rows[len(self._hashes) :]:
             previous = self._hashes[-1] if self._hashes else GENESIS
-            self._hashes.append(hashlib.sha256((previous + _line(event.to_row())).encode()).hexdigest())
+            self._hashes.append(hashlib.sha256((previous + event.line).encode()).hexdigest())
         return self._hashes[-1] if self._hashes else GENESIS
 
     def to_rows(self) -> list[dict[str, Any]]:

@@ -3,7 +3,7 @@
 import hashlib
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
@@ -121,8 +121,7 @@ def released(
     parents = terms.get("data_dependent_parameters", ())
     if isinstance(parents, str):
         raise TypeError(f"data_dependent_parameters={parents!r} must be a tuple of releases or release ids.")
-    event = Event(
-        release_id=terms.get("release_id", mechanism),
+    stated = dict[str, Any](
         owner=owner,
         mechanism=mechanism,
         unit=certificate.unit,
@@ -141,10 +140,10 @@ def released(
     )
     budget = terms.get("budget")
     if budget is not None:
-        budget.spend(event)
+        budget.spend(Event(release_id=terms.get("release_id", mechanism), **stated))
     value = draw()
     digest = digest_of(value)
-    event = replace(event, noise_digest=digest, release_id=terms.get("release_id", f"{mechanism}-{digest}"))
+    event = Event(release_id=terms.get("release_id", f"{mechanism}-{digest}"), noise_digest=digest, **stated)
     return Release(value.item() if isinstance(value, np.ndarray | np.generic) and np.ndim(value) == 0 else value, event)
 
 

@@ -116,9 +116,13 @@ def sum_view(rows: Iterable[tuple[Event, Law | float | None]]) -> ViewSum:
 
 def worst_view(sums: dict[str, ViewSum], delta: float) -> str:
     """Name of the most expensive view, unproved rows first; the first of equals."""
-    if all(found.gaussian for found in sums.values()):
-        return max(sums, key=lambda name: (not sums[name].certified, sums[name].mu))
-    return max(sums, key=lambda name: (not sums[name].certified, sums[name].epsilon(delta), sums[name].rho))
+    # Many views may share one sum: each is ranked once.
+    distinct = {id(found): found for found in sums.values()}
+    if all(found.gaussian for found in distinct.values()):
+        ranks = {key: (not found.certified, found.mu, 0.0) for key, found in distinct.items()}
+    else:
+        ranks = {key: (not found.certified, found.epsilon(delta), found.rho) for key, found in distinct.items()}
+    return max(sums, key=lambda name: ranks[id(sums[name])])
 
 
 def total_of(name: str, found: ViewSum, unit: str, delta: float) -> Total:

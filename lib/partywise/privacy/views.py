@@ -49,9 +49,10 @@ def sum_public_views(rows: Sequence[Row], views: Mapping[str, frozenset[str]]) -
             reach[event.owner].add(event.stratum)
         elif cost is None:
             unproved[event.audience].add(event.owner)
-    whole = {stratum: sum_view(found).strata[0] for stratum, found in by_stratum.items()}
+    whole = _compositions(by_stratum)
     everything, owners = Counter(whole.values()), frozenset(reach)
     alone = all(len({event.owner for event, _ in found}) == 1 for found in by_stratum.values())
+    made: dict[tuple[frozenset[Composition], bool], ViewSum] = {}
 
     def summed(view: frozenset[str]) -> ViewSum:
         inside, outside = owners & view, owners - view
@@ -61,10 +62,25 @@ def sum_public_views(rows: Sequence[Row], views: Mapping[str, frozenset[str]]) -
             left = everything.copy()
             for stratum in {stratum for owner in inside for stratum in reach[owner]}:
                 left[whole[stratum]] -= 1
-                rest = [row for row in by_stratum[stratum] if row[0].owner not in view]
+                rest = [] if alone else [row for row in by_stratum[stratum] if row[0].owner not in view]
                 left.update([sum_view(rest).strata[0]] if rest else [])
-        strata = {part for part, count in left.items() if count} or {Composition()}
+        strata = frozenset(part for part, count in left.items() if count) or frozenset([Composition()])
         proved = not any(found - view and ("*" in seen or view & set(seen)) for seen, found in unproved.items())
-        return ViewSum(tuple(sorted(strata, key=repr)), proved, ())
+        # Views of clients of one size cost the same: one object stands for all of them.
+        if (strata, proved) not in made:
+            made[strata, proved] = ViewSum(tuple(sorted(strata, key=repr)), proved, ())
+        return made[strata, proved]
 
     return {name: summed(view) for name, view in views.items()}
+
+
+def _compositions(by_stratum: Mapping[str, list[Row]]) -> dict[str, Composition]:
+    """Composition of every stratum; strata with the same laws are composed once."""
+    known: dict[tuple[tuple[Law | float | None, float], ...], Composition] = {}
+    whole = {}
+    for stratum, found in by_stratum.items():
+        laws = tuple((cost, event.delta_numeric) for event, cost in found)
+        if laws not in known:
+            known[laws] = sum_view(found).strata[0]
+        whole[stratum] = known[laws]
+    return whole

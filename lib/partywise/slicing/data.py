@@ -8,7 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from ..parties import Party
 from .slices import Slices, class_slices, public_slices
+
+# Moments that a simulated client keeps of its records.
+KEPT = ("means_own", "means_fixed", "second", "counts_own", "counts_fixed", "norms", "clip_share", "ties")
 
 
 @dataclass(frozen=True)
@@ -75,6 +79,19 @@ class SlicingData:
     def kept(self) -> dict[Any, Any]:
         """What the evaluator has computed already for this replicate."""
         return {}
+
+    @cached_property
+    def clients(self) -> tuple[Party, ...]:
+        """All clients with what each holds; any number takes part as a prefix."""
+        ends = np.concatenate([[0], np.cumsum(self.sizes)])
+        parties = []
+        for k in range(len(self.sizes)):
+            block = {"address": np.array([self.key, k]), "beta": self.beta}
+            block |= {name: getattr(self, name)[k] for name in KEPT if len(getattr(self, name))}
+            if len(self.X):
+                block |= {"X": self.X[ends[k] : ends[k + 1]], "y": self.y[ends[k] : ends[k + 1]]}
+            parties.append(Party(f"client {k + 1}", "client", block))
+        return tuple(parties)
 
     def public(self) -> Public:
         """The part of the data set that is public."""

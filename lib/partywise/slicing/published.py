@@ -16,6 +16,7 @@ import numpy as np
 
 from ..parties import Party
 from ..privacy.mechanisms import Release
+from ..randomness import remembered
 from ..wire import Channel, Clear, Public
 from .data import Estimate
 from .dimension import eigengap_dimension
@@ -50,7 +51,19 @@ def local_choice(client: Party, spec: Any) -> Clear:
 def local_release(
     client: Party, spec: Any, columns: np.ndarray | None, epsilon: float, epsilon_second: float, rng_for: Callable
 ) -> tuple[Release, Release, float]:
-    """Noisy slice means (H, p) and second moment (p, p), and the entries' noise sd of the first."""
+    """Noisy slice means (H, p) and second moment (p, p), and the entries' noise sd of the first.
+
+    A client releases once at an epsilon, however many others take part.
+    """
+    chosen = None if columns is None else tuple(columns.tolist())
+    key = ("published", client, spec.options, chosen, epsilon, epsilon_second)
+    return remembered(rng_for, key, lambda: make_release(client, spec, columns, epsilon, epsilon_second, rng_for))
+
+
+def make_release(
+    client: Party, spec: Any, columns: np.ndarray | None, epsilon: float, epsilon_second: float, rng_for: Callable
+) -> tuple[Release, Release, float]:
+    """`local_release`, computed."""
     options: PublishedOptions = spec.options
     settings, number = spec.settings, local_number(client)
     own = options.slices == "quantile"

@@ -9,22 +9,12 @@ import numpy as np
 from ..parties import Party
 from .data import SlicingData
 
-KEPT = ("means_own", "means_fixed", "second", "counts_own", "counts_fixed", "norms", "clip_share", "ties")
-
 
 def split(data: SlicingData, n_parties: int, spec: Any, settings: Any) -> list[Party]:
     """The first ``n_parties`` clients."""
     if not 1 <= n_parties <= len(data.sizes):
         raise ValueError(f"n_parties is {n_parties}: the case has {len(data.sizes)} clients; it must lie in 1..that.")
-    ends = np.concatenate([[0], np.cumsum(data.sizes)])
-    parties = []
-    for k in range(n_parties):
-        block = {"address": np.array([data.key, k]), "beta": data.beta}
-        block |= {name: getattr(data, name)[k] for name in KEPT if len(getattr(data, name))}
-        if len(data.X):
-            block |= {"X": data.X[ends[k] : ends[k + 1]], "y": data.y[ends[k] : ends[k + 1]]}
-        parties.append(Party(f"client {k + 1}", "client", block))
-    return parties
+    return list(data.clients[:n_parties])
 
 
 def folds(data: SlicingData, n_folds: int, settings: Any) -> np.ndarray:
