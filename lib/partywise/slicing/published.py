@@ -38,8 +38,13 @@ from .screening import ccmd_multiplicity, ccmd_select
 from .sides import local_differences, local_moments, local_number, server_basis, server_estimate
 
 
-def local_choice(client: Party, spec: Any) -> Clear:
+def local_choice(client: Party, spec: Any, rng_for: Callable) -> Clear:
     """Multiset of columns that the client's slices select: no noise, so that it is unprotected."""
+    return remembered(rng_for, ("selected columns", client, spec.options), lambda: make_choice(client, spec))
+
+
+def make_choice(client: Party, spec: Any) -> Clear:
+    """`local_choice`, computed."""
     options: PublishedOptions = spec.options
     top = None if options.threshold is not None else options.top or spec.settings.active
     omega = local_differences(client, spec, own=options.slices == "quantile")
@@ -172,7 +177,8 @@ def fit(
     columns, completed = None, False
     if spec.settings.screened:
         choices = [
-            channel.send(client.name, "server", "selected columns", local_choice(client, spec)) for client in taking
+            channel.send(client.name, "server", "selected columns", local_choice(client, spec, rng_for))
+            for client in taking
         ]
         columns, completed = server_columns(choices, spec)
         for client in taking:
