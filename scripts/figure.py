@@ -7,5 +7,6 @@ from partywise.study import Lazy
 
 log = log_to(snakemake.log[0])
 draw = Lazy(snakemake.params.address)
-save_figure(draw(open_cube(snakemake.input.cube)), **snakemake.output)
+with open_cube(snakemake.input.cube, load=False) as cube:
+    save_figure(draw(cube), **snakemake.output)
 log.info("drawn by %s", draw.address)

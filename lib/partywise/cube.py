@@ -59,8 +59,15 @@ def _chunks(variable: xr.Variable) -> tuple[int, ...]:
     return tuple(chunks)
 
 
-def open_cube(path: Path | str) -> xr.Dataset:
-    """Read a cube into memory.
+def open_cube(path: Path | str, *, load: bool = True) -> xr.Dataset:
+    """Read a cube.
+
+    Parameters
+    ----------
+    path : Path or str
+    load : bool
+        Whole into memory, and the file is closed. Otherwise each variable is read when it is first used: a figure
+        needs few of them. Close the data set then, or use it in a ``with`` statement.
 
     Raises
     ------
@@ -68,11 +75,14 @@ def open_cube(path: Path | str) -> xr.Dataset:
         When the file is absent, truncated, or no cube of this project.
     """
     try:
-        with xr.open_dataset(path, engine="netcdf4", decode_times=False) as stored:
-            cube = stored.load()
+        cube = xr.open_dataset(path, engine="netcdf4", decode_times=False)
+        if load:
+            with cube:
+                cube = cube.load()
     except (OSError, ValueError, RuntimeError) as error:
         raise CubeError(f"cube {path} cannot be read ({error}): delete it and run again.") from None
     absent = [dim for dim in DIMS if dim not in cube.dims]
     if absent:
+        cube.close()
         raise CubeError(f"{path} has no dim {absent[0]!r}: it is not a cube of this project.")
     return cube
