@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 import sys
 from collections import Counter
+from graphlib import TopologicalSorter
 from math import ceil
 from pathlib import Path
 from typing import Any
@@ -16,6 +18,7 @@ import yaml
 
 from pipeline import ROOT, environment, planned, snakemake
 
+README = ROOT / "README.md"
 SHIPPED = sorted([ROOT / "config.yaml", *(ROOT / "config").glob("*.yaml")])
 # A dry run of 500 jobs takes about 3 CPU s and 100 MB on its own.
 LIMIT_CPU, LIMIT_MB = 6.0, 200.0
@@ -105,6 +108,33 @@ def test_parsing_imports_nothing_heavy():
     loaded = subprocess.run([sys.executable, "-c", code], env=environment(), capture_output=True, text=True, check=True)
     tops = {name.partition(".")[0] for name in loaded.stdout.split()}
     assert not tops & {"scipy", "xarray", "netCDF4", "matplotlib", "pandas"}
+
+
+def readable_rule_graph(printed: str) -> str:
+    """The arrows of ``snakemake --rulegraph mermaid-js`` with the rules' names, in the order of the work.
+
+    Snakemake numbers and colours the rules in an order that differs from call to call.
+    """
+    names = dict(re.findall(r"^\t(id\d+)\[(\w+)\]$", printed, re.M))
+    arrows = [(names[start], names[end]) for start, end in re.findall(r"^\t(id\d+) --> (id\d+)$", printed, re.M)]
+    needed: dict[str, list[str]] = {}
+    for start, end in sorted(arrows):
+        needed.setdefault(end, []).append(start)
+    order = list(TopologicalSorter(needed).static_order())
+    arrows.sort(key=lambda arrow: (order.index(arrow[0]), order.index(arrow[1])))
+    return "\n".join(["flowchart LR", *(f"    {start} --> {end}" for start, end in arrows)])
+
+
+def test_the_rule_graph_in_the_readme_is_current(tmp_path):
+    words = ("--snakefile", str(ROOT / "Snakefile"), "--configfile", str(ROOT / "config.yaml"))
+    done = snakemake(tmp_path, *words, "--rulegraph", "mermaid-js")
+    assert done.returncode == 0, done.stderr
+    current = readable_rule_graph(done.stdout)
+    section = README.read_text(encoding="utf-8").partition("\n## How a run is made\n")[2].partition("\n## ")[0]
+    assert re.findall(r"^```mermaid\n(.*?)\n```$", section, re.M | re.S) == [current]
+    # One sentence a rule, in the order of the work.
+    rules = dict.fromkeys(re.findall(r"[a-z]+(?= --> )|(?<= --> )[a-z]+", current))
+    assert re.findall(r"^- `(\w+)` \S", section, re.M) == list(rules)
 
 
 def test_lint_passes(finished):

@@ -36,6 +36,7 @@ METHODS = {
     "cert_screened": {"protocol": "certified", "calibrate": "total", "max_size": 4},
 }
 FIGURES = {"table_1", "table_2", "table_3", "table_4", "angle_by_size", "angle_by_clients", "activity", "flights"}
+FIGURES |= {"noise_levels"}
 
 
 def case(source, settings, methods, parties, replicates=2, epsilon=(1.0,)):
@@ -139,7 +140,7 @@ def test_every_figure_draws(cube, name):
 @pytest.mark.parametrize("name", sorted(FIGURES))
 def test_a_figure_without_its_cases_says_so(cube, name):
     other = cube.isel(case=[list(cube["case"].values).index("size_i_n100")])
-    if name == "angle_by_size":
+    if name in ("angle_by_size", "noise_levels"):
         other = cube.isel(case=[list(cube["case"].values).index("flights")])
     if "exhibit_case" in other:
         other = other.isel(exhibit=[])
@@ -178,6 +179,24 @@ def test_twins_stand_at_one_certified_epsilon(cube):
     for name in ("angle_by_size", "angle_by_clients", "flights"):
         assert "FSIR-VGM: ε = ∞, claimed" in words(STUDY.figures[name](cube))
     assert "all at certified ε = 2" in words(STUDY.figures["angle_by_size"](cube))
+
+
+def test_noise_that_was_drawn_lies_on_its_formula(cube):
+    left, right = STUDY.figures["noise_levels"](cube).axes
+    lines = {line.get_label(): line.get_xydata() for line in left.lines}
+    pairs = {"FSIR-IID as published": "IID as its printed tables suggest (fitted)"}
+    pairs |= {"FSIR-VGM as published": "floor of algorithm 2", "certified": "exact Gaussian level"}
+    for method, formula in pairs.items():
+        drawn = lines[f"drawn: {method}"]
+        expected = dict(lines[formula])
+        assert len(drawn) >= 4
+        assert [sd for _, sd in drawn] == pytest.approx([expected[n] for n, _ in drawn], rel=1e-9)
+    # Seed 001 at n = 1000, p = 10, R = 1, epsilon 1, each to its last printed digit.
+    sds = {label: dict(points)[1000] for label, points in lines.items() if label in pairs.values() or "prop" in label}
+    found = [sds["proposition 2"], sds["floor of algorithm 2"], sds["exact Gaussian level"]]
+    assert found == pytest.approx([0.0250, 0.0258, 0.0175], abs=5e-5)
+    costs = [dict(line.get_xydata()).get(1000) for line in right.lines[:4]]
+    assert costs[1:] == pytest.approx([0.66, 0.64, 1.0], abs=5e-3)
 
 
 def test_bars_hold_the_middle_of_the_replicates(cube):

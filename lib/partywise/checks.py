@@ -9,6 +9,10 @@ from collections.abc import Collection
 from dataclasses import fields
 from math import isfinite
 
+# What a study may protect.  The ledger also answers for a person with several rows, but only when told how many; no
+# cell tells it, so that every epsilon of that unit would be infinite.
+UNITS = ("row", "label", "features")
+
 
 def one_of(name: str, value: object, allowed: Collection[object]) -> None:
     """Raise a named error unless ``value`` is one of ``allowed``."""
@@ -50,3 +54,14 @@ def not_negative(**values: float) -> None:
     for name, value in values.items():
         if not (isfinite(value) and value >= 0):
             raise ValueError(f"{name} is {value}: it must be a finite number of at least 0.")
+
+
+def valid_unit(unit: str) -> None:
+    """Raise a named error unless ``unit`` is what a study may protect."""
+    one_of("unit", unit, UNITS)
+
+
+def valid_delta(delta: float) -> None:
+    """Raise a named error unless ``delta`` is the delta of an epsilon."""
+    if not 0 < delta < 1:
+        raise ValueError(f"delta is {delta}: it must lie in (0, 1), well below 1 / n.")

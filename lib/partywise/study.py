@@ -105,7 +105,8 @@ class Study:
     name, title, references : str
         Name of the file in ``partywise.studies``; title and source document of its cubes.
     spec : type
-        Dataclass of the study's constants; has at least ``delta`` and ``unit``.
+        Dataclass of the study's constants: the ``unit`` that is protected, and ``delta`` unless the settings of every
+        source have their own.
     sources, methods : mapping
         What the configuration may name as ``source`` of a case and ``protocol`` of a method.
     data : Lazy

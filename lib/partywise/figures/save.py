@@ -8,13 +8,30 @@ from pathlib import Path
 import matplotlib as mpl
 from matplotlib.figure import Figure
 
+from ..cube import open_cube
 from ..files import replacing
+from ..study import Lazy
 
 METADATA: dict[str, dict[str, str | None]] = {
     "svg": {"Date": None, "Creator": None},
     "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
     "png": {"Software": None},
 }
+
+
+def draw_figure(address: str, cube: Path | str, **files: Path | str) -> None:
+    """Draw a figure from a cube, of which only the variables it shows are read, and save it.
+
+    Parameters
+    ----------
+    address : str
+        ``package.module:name`` of the function that draws.
+    cube : Path or str
+    **files : Path or str
+        As in `save_figure`.
+    """
+    with open_cube(cube, load=False) as opened:
+        save_figure(Lazy(address)(opened), **files)
 
 
 def save_figure(figure: Figure, svg: Path | str, pdf: Path | str, png: Path | str) -> None:

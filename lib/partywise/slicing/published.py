@@ -40,10 +40,10 @@ from .sides import local_differences, local_moments, local_number, server_basis,
 
 def local_choice(client: Party, spec: Any, rng_for: Callable) -> Clear:
     """Multiset of columns that the client's slices select: no noise, so that it is unprotected."""
-    return remembered(rng_for, ("selected columns", client, spec.options), lambda: make_choice(client, spec))
+    return remembered(rng_for, ("selected columns", client, spec.options), lambda: local_computed_choice(client, spec))
 
 
-def make_choice(client: Party, spec: Any) -> Clear:
+def local_computed_choice(client: Party, spec: Any) -> Clear:
     """`local_choice`, computed."""
     options: PublishedOptions = spec.options
     top = None if options.threshold is not None else options.top or spec.settings.active
@@ -62,10 +62,12 @@ def local_release(
     """
     chosen = None if columns is None else tuple(columns.tolist())
     key = ("published", client, spec.options, chosen, epsilon, epsilon_second)
-    return remembered(rng_for, key, lambda: make_release(client, spec, columns, epsilon, epsilon_second, rng_for))
+    return remembered(
+        rng_for, key, lambda: local_computed_release(client, spec, columns, epsilon, epsilon_second, rng_for)
+    )
 
 
-def make_release(
+def local_computed_release(
     client: Party, spec: Any, columns: np.ndarray | None, epsilon: float, epsilon_second: float, rng_for: Callable
 ) -> tuple[Release, Release, float]:
     """`local_release`, computed."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ..checks import valid_delta, valid_unit
 from ..errors import ConfigError
 from ..functional.case_settings import BeijingSettings, NycSettings, SimulatedSettings
 from ..functional.own_settings import TablesSettings
@@ -35,10 +36,8 @@ class Spec:
     unit: str = "features"
 
     def __post_init__(self) -> None:
-        if not 0 < self.delta < 1:
-            raise ValueError(f"delta is {self.delta}: it must lie in (0, 1), well below 1 / n.")
-        if self.unit not in ("features", "label", "row"):
-            raise ValueError(f"unit is {self.unit!r}: it must be 'features', 'label' or 'row'.")
+        valid_delta(self.delta)
+        valid_unit(self.unit)
 
 
 def check(plan: Plan) -> None:

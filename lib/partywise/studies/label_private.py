@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ..checks import valid_delta, valid_unit
 from ..errors import ConfigError
 from ..label_private.options import LabelSgdOptions, ObjectiveOptions, ReferenceOptions, RoundsOptions, WalrOptions
 from ..label_private.settings import FlightsSettings, GeneratedSettings, TableSettings
@@ -27,10 +28,8 @@ class Spec:
     unit: str = "label"
 
     def __post_init__(self) -> None:
-        if not 0 < self.delta < 1:
-            raise ValueError(f"delta is {self.delta}: it must lie in (0, 1), well below 1 / n.")
-        if self.unit not in ("label", "row", "features"):
-            raise ValueError(f"unit is {self.unit!r}: it must be 'label', 'row' or 'features'.")
+        valid_delta(self.delta)
+        valid_unit(self.unit)
 
 
 def check(plan: Plan) -> None:

@@ -19,6 +19,7 @@ from ..auditing.settings import (
     TreeSettings,
 )
 from ..auditing.variables import VARIABLES
+from ..checks import valid_delta, valid_unit
 from ..errors import ConfigError
 from ..study import Lazy, Protocol, Source, Study
 
@@ -34,10 +35,8 @@ class Spec:
     unit: str = "row"
 
     def __post_init__(self) -> None:
-        if not 0 < self.delta < 1:
-            raise ValueError(f"delta is {self.delta}: it must lie in (0, 1), well below 1 / n.")
-        if self.unit not in ("features", "label", "row"):
-            raise ValueError(f"unit is {self.unit!r}: it must be 'features', 'label' or 'row'.")
+        valid_delta(self.delta)
+        valid_unit(self.unit)
 
 
 def check(plan: Plan) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from ..checks import valid_unit
 from ..errors import ConfigError
 from ..slicing.options import CertifiedOptions, PublishedOptions, ReferenceOptions, WhitenedOptions
 from ..slicing.settings import ActivitySettings, FlightsSettings, SimulatedSettings
@@ -21,20 +22,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Spec:
-    """Constants of the study.
+    """Constant of the study: the unit that is protected.  Each case has its own delta, from its public n."""
 
-    delta : of a case that has no number of records, never used here: each case has its own, from its public n
-    unit : what is protected: a record of a client
-    """
-
-    delta: float = 1e-5
     unit: str = "row"
 
     def __post_init__(self) -> None:
-        if not 0 < self.delta < 1:
-            raise ValueError(f"delta is {self.delta}: it must lie in (0, 1), well below 1 / n.")
-        if self.unit not in ("row", "label", "features", "user"):
-            raise ValueError(f"unit is {self.unit!r}: it must be 'row', 'label', 'features' or 'user'.")
+        valid_unit(self.unit)
 
 
 CLIENTS = {"flights": 11, "activity": 10}
@@ -107,6 +100,7 @@ STUDY = Study(
         "table_4": Lazy(_FIGURES + "slicing_tables:table_4"),
         "angle_by_size": Lazy(_FIGURES + "slicing_angles:angle_by_size"),
         "angle_by_clients": Lazy(_FIGURES + "slicing_angles:angle_by_clients"),
+        "noise_levels": Lazy(_FIGURES + "slicing_noise:noise_levels"),
         "activity": Lazy(_FIGURES + "slicing_projections:activity"),
         "flights": Lazy(_FIGURES + "slicing_projections:flights"),
     },

@@ -1,0 +1,107 @@
+"""The hash chain of a ledger: rows survive a file, and what was altered, removed or moved is noticed."""
+
+import csv
+import io
+import json
+import math
+
+import pytest
+
+from ledger_driver import event
+from partywise.errors import CertificationError
+from partywise.privacy.ledger import Ledger, clear_event
+
+
+def chained():
+    return Ledger(
+        [
+            event("a", epsilon_claimed=1.0, sensitivity=2.0, audience=("x", "y")),
+            event("b", mu=math.inf, data_dependent_parameters=("a",)),
+            clear_event("c", "p1", ("label", "features"), "x"),
+        ]
+    )
+
+
+def test_rows_survive_a_round_trip_through_json_and_csv():
+    ledger = chained()
+    rows = ledger.to_rows()
+    assert [row["step"] for row in rows] == [0, 1, 2]
+    assert Ledger.from_rows(json.loads(json.dumps(rows))).rows == ledger.rows
+    text = io.StringIO()
+    writer = csv.DictWriter(text, rows[0])
+    writer.writeheader()
+    writer.writerows(rows)
+    again = Ledger.from_rows(csv.DictReader(io.StringIO(text.getvalue())))
+    assert again.rows == ledger.rows and again.digest == ledger.digest
+    again.verify(ledger.digest)
+
+
+def test_altering_removing_or_moving_a_row_is_noticed():
+    ledger = chained()
+    rows = ledger.to_rows()
+    altered = [{**rows[0], "mu": 0.1}, *rows[1:]]
+    for tampered in (altered, rows[1:], [rows[0], rows[2]], [rows[0], rows[2], rows[1]]):
+        with pytest.raises(CertificationError, match="hash chain"):
+            Ledger.from_rows(tampered)
+    with pytest.raises(CertificationError, match="repeat a release"):
+        Ledger.from_rows([*rows, rows[0]])
+    with pytest.raises(CertificationError, match="removed"):
+        Ledger.from_rows(rows[:-1]).verify(ledger.digest)
+    digests = {Ledger(order).digest for order in (ledger.rows, ledger.rows[:2], ledger.rows[:1], ())}
+    assert len(digests) == 4
+
+
+def test_a_file_of_rows_is_read_back(tmp_path):
+    ledger = Ledger([*chained().rows, event("d", mu=None, epsilon=0.5, k=7, delta_numeric=1e-9, epsilon_distance=0.1)])
+    digest = ledger.write(tmp_path / "ledger.jsonl")
+    assert digest == ledger.digest
+    again = Ledger.read(tmp_path / "ledger.jsonl", digest)
+    assert again.rows == ledger.rows and again.digest == digest
+    assert [json.loads(line)["step"] for line in (tmp_path / "ledger.jsonl").read_text().splitlines()] == [0, 1, 2, 3]
+    assert Ledger().write(tmp_path / "empty.jsonl") == Ledger().digest
+    assert len(Ledger.read(tmp_path / "empty.jsonl")) == 0
+
+
+@pytest.mark.parametrize(
+    "tamper",
+    [
+        lambda lines: lines[1:],
+        lambda lines: [lines[0], *lines[2:]],
+        lambda lines: lines[:-1],
+        lambda lines: [lines[1], lines[0], *lines[2:]],
+        lambda lines: [*lines, lines[0]],
+        lambda lines: [lines[0].replace('"mu":1.0', '"mu":0.1'), *lines[1:]],
+        lambda lines: [lines[0].replace('"mu":1.0', '"mu":-1.0'), *lines[1:]],
+        lambda lines: [lines[0].replace('"step":0', '"step":5'), *lines[1:]],
+        lambda lines: [lines[0].replace('"mu":1.0,', ""), *lines[1:]],
+        lambda lines: [lines[0].replace('"owner":"p1"', '"owner":"p2"'), *lines[1:]],
+        lambda lines: [*lines[:-1], lines[-1][:40]],
+        lambda lines: [],
+    ],
+)
+def test_a_tampered_file_is_noticed(tmp_path, tamper):
+    path = tmp_path / "ledger.jsonl"
+    digest = chained().write(path)
+    lines = path.read_text().splitlines()
+    assert tamper(lines) != lines
+    path.write_text("".join(line + "\n" for line in tamper(lines)))
+    with pytest.raises(CertificationError):
+        Ledger.read(path, digest)
+
+
+def test_only_the_digest_sees_rows_that_were_cut_off_at_the_end(tmp_path):
+    path = tmp_path / "ledger.jsonl"
+    digest = chained().write(path)
+    path.write_text("".join(line + "\n" for line in path.read_text().splitlines()[:-1]))
+    assert len(Ledger.read(path)) == 2
+    with pytest.raises(CertificationError, match="removed"):
+        Ledger.read(path, digest)
+
+
+def test_the_digest_does_not_depend_on_when_it_is_asked():
+    early, late = Ledger(), Ledger()
+    for row in chained().rows:
+        early.append(row)
+        assert early.digest
+        late.append(row)
+    assert early.digest == late.digest == chained().digest

@@ -1,0 +1,120 @@
+"""The audit study as a whole: its cube, its figures, and audits that do not depend on blocks."""
+
+from __future__ import annotations
+
+from math import inf
+
+import numpy as np
+import pytest
+
+from partywise.assembly import assemble
+from partywise.attributes import meanings
+from partywise.auditing.variables import VARIABLES
+from partywise.cells import generate, run, save_data
+from partywise.corners import read_corner, write_corner
+from partywise.figures.claims import claims, published_lines
+from partywise.figures.tracing import tracing_roc
+from partywise.plan import plan
+from partywise.provenance import config_json
+
+
+def block():
+    """Rows of every kind, small enough for seconds."""
+    both = {"methods": ["published", "repaired"], "replicates": 2, "parties": [1], "folds": 1, "epsilon": [1.0]}
+    rows = {
+        "covariance": ("curves", {"n": 10}, {}),
+        "orthonormal": ("curves", {"n": 10}, {}),
+        "radius": ("curves", {"n": 40}, {}),
+        "budget": ("curves", {"n": 10, "n_basis": 1}, {"parties": [2, 4]}),
+        "messages": ("curves", {"n": 10}, {}),
+        "near_tie": ("slices", {"n": 1000, "truncation": 1.0, "n_slices": 4}, {}),
+        "printed_covariance": ("slices", {"n": 1000, "truncation": 1.0}, {}),
+        "label_sum": ("labels", {"n": 20}, {"epsilon": [1.0, 16.0]}),
+        "quantile_buckets": ("trees", {"n": 40, "n_buckets": 10}, {}),
+        "adjusting": ("trees", {"n": 100}, {}),
+        "scores": ("exchange", {"n": 50}, {}),
+        "tracing": ("tracing", {"n": 41, "p": 5}, {"epsilon": [1.0, 8.0]}),
+    }
+    few = {"protocol": "audit", "draws": 2000, "trials": 5, "canaries": 50}
+    return {
+        "methods": {"published": few, "repaired": few | {"variant": "repaired"}},
+        "cases": {
+            row: {"source": source, "settings": {"row": row} | settings, "grid": both | grid}
+            for row, (source, settings, grid) in rows.items()
+        },
+    }
+
+
+@pytest.fixture(scope="module")
+def cube(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("audit")
+    made, corners = plan("privacy_audit", block(), 3), []
+    for name, case in made.cases.items():
+        save_data(folder / "data.npz", generate(made, name, range(case.replicates), folder))
+        for method in case.methods:
+            for count in case.parties:
+                cells = run(made, name, method, count, range(case.replicates), range(1), folder / "data.npz")
+                write_corner(folder / "corner.npz", cells)
+                corners.append(read_corner(folder / "corner.npz"))
+    return assemble(made, corners).assign_attrs(config_json=config_json(made))
+
+
+def test_the_cube_holds_a_row_for_every_mechanism(cube):
+    assert set(VARIABLES) - set(cube.data_vars) <= {"least_variance", "printed_total", "recovery_error"}
+    titles = set(np.unique(meanings(cube["title"])))
+    assert "noise_times_root_J_-_20_predictors" in titles
+    certified = cube["certified_for_claim"].sel({"case": "covariance", "parties": 1, "fold": 0, "epsilon": 1.0})
+    assert float(certified.sel({"method": "published"})[0]) > 2000
+    assert float(certified.sel({"method": "repaired"})[0]) == pytest.approx(1.0)
+    cell_ = {"case": "orthonormal", "method": "repaired", "parties": 1, "fold": 0, "epsilon": 1.0}
+    lower = cube["mu_lower"].sel(cell_)
+    assert lower[0] != lower[1], "replicates are independent audits"
+
+
+def test_the_main_figure_draws_what_the_cube_holds(cube):
+    lines = {line.label: line for line in published_lines(cube)}
+    assert "noise times root J - 20 predictors, J = 4" in lines
+    assert lines["label dot product - classic noise, ε = 16"].certified == pytest.approx(18.9, abs=0.01)
+    bad = lines["curves with noise covariance s²M - 15 splines on 0 to 1"]
+    assert bad.refuted and bad.claimed == 1 and bad.repaired == pytest.approx(1.0) and bad.certified > 2000
+    free = lines["clip radius at the 95th percentile of the data"]
+    assert free.claimed == 0 and free.certified == inf and free.refuted
+    control = lines["curves with white noise on orthonormal coordinates"]
+    assert control.control and not control.refuted
+    printed = lines["vectorised noise - as printed"]
+    assert np.isnan(printed.audited) and not printed.refuted and printed.certified == inf
+    assert not any("tracing" in label for label in lines), "a description is no audit"
+    figure = claims(cube)
+    (ax,) = figure.axes
+    assert [tick.get_text() for tick in ax.get_yticklabels()] == [line.label for line in published_lines(cube)]
+    shown = {text.get_text() for text in ax.texts}
+    assert {"claimed", "certified", "audited ≥", "001  sliced inverse regression"} <= shown
+    certified = f"{bad.certified:,.0f}"
+    assert certified in shown and "∞" in shown and "free" in shown
+    assert ax.get_xlabel() and figure.legends
+
+
+def test_the_second_figure_shows_areas_of_the_cube(cube):
+    figure = tracing_roc(cube)
+    (ax,) = figure.axes
+    labels = ax.get_legend_handles_labels()[1]
+    areas = cube["tracing_auc"].sel({"case": "tracing", "parties": 1, "fold": 0})
+    assert [label.split(":")[0] for label in labels] == ["raw", "ε = 8", "ε = 1"]
+    private = float(areas.sel({"method": "repaired", "epsilon": 8.0}).mean("replicate"))
+    assert labels[1].startswith(f"ε = 8: {private:.3f}")
+
+
+def test_figures_say_when_there_is_nothing_to_show(cube):
+    nothing = cube.drop_vars("roc_true")
+    assert "No tracing attack" in tracing_roc(nothing).axes[0].texts[0].get_text()
+    renamed = cube.assign_coords(method=["other", "repaired"])
+    assert "No published mechanism" in claims(renamed).axes[0].texts[0].get_text()
+
+
+def test_audits_do_not_depend_on_blocks(tmp_path):
+    made = plan("privacy_audit", block(), 3)
+    save_data(tmp_path / "data.npz", generate(made, "orthonormal", range(2), tmp_path))
+    together = run(made, "orthonormal", "published", 1, [0, 1], [0], tmp_path / "data.npz")
+    apart = [c for r in (0, 1) for c in run(made, "orthonormal", "published", 1, [r], [0], tmp_path / "data.npz")]
+    assert [repr(c.scalars) for c in together] == [repr(c.scalars) for c in apart]
+    assert [c.ledger for c in together] == [c.ledger for c in apart]

@@ -1,0 +1,84 @@
+"""The constants of each study: a key that is accepted is read, one that nothing reads is refused by its name."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from partywise.cells import Cell, generate, run, save_data
+from partywise.errors import ConfigError
+from partywise.plan import plan
+from partywise.study import available, load
+
+# Of each study: source, settings, number of parties, and the protocol with its options, small enough for a second.
+SMALLEST: dict[str, tuple[str, dict[str, Any], int, dict[str, Any]]] = {
+    "functional_boosting": (
+        "simulated",
+        {"n": 40, "p": 3, "n_basis_x": 5, "n_basis_y": 5, "active": [0]},
+        2,
+        {"protocol": "boosting", "s_mode": "calibrated", "max_steps": 2},
+    ),
+    "label_private": ("generated", {"n": 200, "k": 4}, 2, {"protocol": "walr", "noise": "iid", "ridge": "fixed"}),
+    "privacy_audit": ("curves", {"row": "orthonormal", "n": 10}, 1, {"protocol": "audit", "draws": 2000}),
+    "sliced_inverse_regression": (
+        "simulated",
+        {"model": "III", "n": 100, "p": 4, "clients": 2},
+        2,
+        {"protocol": "certified"},
+    ),
+}
+KEYS = [(name, entry.name) for name in available() for entry in fields(load(name).spec)]
+
+
+def block(study: str, spec: dict[str, Any]) -> dict[str, Any]:
+    """A study with one case and one method."""
+    source, settings, parties, method = SMALLEST[study]
+    grid = {"methods": ["one"], "replicates": 1, "parties": [parties], "folds": 1, "epsilon": [4.0]}
+    case = {"source": source, "settings": settings, "grid": grid}
+    return {"spec": spec, "methods": {"one": method}, "cases": {"one": case}, "figures": []}
+
+
+def cell(study: str, spec: dict[str, Any], folder: Path) -> Cell:
+    """The first cell."""
+    made = plan(study, block(study, spec), 7)
+    save_data(folder / "data.npz", generate(made, "one", [0], folder))
+    return run(made, "one", "one", SMALLEST[study][2], [0], [0], folder / "data.npz")[0]
+
+
+def test_every_study_is_tried():
+    assert set(SMALLEST) == set(available())
+
+
+@pytest.mark.parametrize(("study", "key"), KEYS)
+def test_every_key_is_read(study, key, tmp_path):
+    values = {"delta": (1e-5, 1e-3), "unit": ("row", "label")}[key]
+    first, second = (cell(study, {key: value}, tmp_path).scalars for value in values)
+    moved = {name for name in first if repr(first[name]) != repr(second[name])}
+    # With delta moves the noise of a target, or what is proved of it.  With the unit moves what is asked; whether an
+    # epsilon moves with it depends on what the releases read.
+    assert moved & {"delta": {"mu_total", "epsilon_certified"}, "unit": {"unit"}}[key], moved
+
+
+@pytest.mark.parametrize("study", available())
+def test_delta_is_a_key_where_some_source_has_none_of_its_own(study):
+    found = load(study)
+    always = [isinstance(getattr(source.settings, "delta", None), property) for source in found.sources.values()]
+    assert ("delta" in {entry.name for entry in fields(found.spec)}) is not all(always)
+
+
+@pytest.mark.parametrize("study", available())
+def test_what_cannot_be_read_is_refused_in_the_same_words(study):
+    keys = [entry.name for entry in fields(load(study).spec)]
+    where = f"studies.{study}.spec"
+    said = {"epsilon": f"{where}.epsilon is unknown: allowed here: {', '.join(keys)}."}
+    said["unit"] = f"{where}.unit is 'user': it must be one of row, label, features."
+    for delta in (0.0, 1.0, -1e-5, float("nan")):
+        outside = f"{where}.delta is {delta}: it must lie in (0, 1), well below 1 / n."
+        said["delta"] = outside if "delta" in keys else f"{where}.delta is unknown: allowed here: unit."
+        for key, value in (("epsilon", 1.0), ("unit", "user"), ("delta", delta)):
+            with pytest.raises(ConfigError) as told:
+                plan(study, block(study, {key: value}), 7)
+            assert str(told.value) == said[key]
