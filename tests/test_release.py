@@ -1,12 +1,14 @@
 """Budgets are charged before noise is drawn; owners may be left out; simulation sources only where they belong."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from partywise.errors import BudgetExceeded
 from partywise.privacy.accounting import PrivacyFilter
+from partywise.privacy.ledger import Ledger
 from partywise.privacy.mechanisms import (
     Gaussian,
     NoisyVotes,
@@ -16,7 +18,7 @@ from partywise.privacy.mechanisms import (
     ReportNoisyMax,
     SymmetricGaussian,
 )
-from partywise.privacy.release import released
+from partywise.privacy.release import post_processed, released
 from partywise.privacy.sampling import SecureRandom
 from partywise.privacy.sensitivity import (
     Bounded,
@@ -100,3 +102,51 @@ def test_the_helper_states_any_law_and_keeps_the_type_of_its_value():
     assert release.event.sampler == "secure" and release.value == 3 and type(release.value) is int
     named = released(bounded, {"mu": math.inf}, "none at all", lambda: 1.5, "p1", {"release_id": "x"})
     assert named.event.release_id == "x" and type(named.value) is float
+
+
+def merged_of(parts, certified=True):
+    """A ledger of some releases and of one that was computed from them, and the release."""
+    ledger = Ledger()
+    for part in parts:
+        ledger.append(part.event if certified else replace(part.event, certified=False))
+    merged = post_processed(sum(part.value for part in parts), parts, release_id="merged", owner="server")
+    ledger.append(merged.event)
+    return ledger, merged
+
+
+def moments_of(client: str):
+    statistic = second_moment(np.eye(3), 1.0)
+    return Gaussian(mu=0.5)(statistic, stream(1, client), owner=client, release_id=f"moments of {client}")
+
+
+def test_what_is_computed_from_releases_is_free_and_leads_back_to_them():
+    parts = [moments_of("a"), moments_of("b")]
+    ledger, merged = merged_of(parts)
+    assert ledger.total("c", "row", 1e-5).mu_total == pytest.approx(np.hypot(0.5, 0.5))
+    later = Gaussian(mu=0.5)(
+        second_moment(np.eye(3), 1.0), stream(2, "a"), owner="a", data_dependent_parameters=(merged,), audience=("c",)
+    )
+    assert later.event.data_dependent_parameters == ("merged",)
+    ledger.append(later.event)
+    assert ledger.rows[-1].certified
+    assert ledger.total("c", "row", 1e-5).mu_total == pytest.approx(np.sqrt(0.75))
+
+
+def test_a_release_for_few_leads_back_through_what_was_computed_to_releases_they_never_got():
+    hidden = Gaussian(mu=0.5)(
+        second_moment(np.eye(3), 1.0), stream(1, "a"), owner="a", release_id="hidden", audience=("server",)
+    )
+    merged = post_processed(hidden.value, [hidden], release_id="merged", owner="server")
+    ledger = Ledger([hidden.event, merged.event])
+    assert ledger.total("c", "row", 1e-5).mu_total == pytest.approx(0.5)
+
+
+def test_what_is_computed_from_an_unproved_release_is_unproved():
+    ledger, _ = merged_of([moments_of("a"), moments_of("b")], certified=False)
+    assert not ledger.rows[-1].certified
+    assert ledger.total("c", "row", 1e-5).epsilon_certified == math.inf
+
+
+def test_post_processing_needs_something_to_process():
+    with pytest.raises(ValueError, match="at least one release"):
+        post_processed(np.ones(2), [], release_id="merged", owner="server")

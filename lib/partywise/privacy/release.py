@@ -2,7 +2,7 @@
 
 import hashlib
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypedDict
 
@@ -15,7 +15,18 @@ from partywise.privacy.event import Event
 if TYPE_CHECKING:
     from partywise.privacy.accounting import PrivacyFilter
 
-__all__ = ["UNNAMED", "Release", "Terms", "certificate_of", "digest_of", "generator", "pure_law", "ratio", "released"]
+__all__ = [
+    "UNNAMED",
+    "Release",
+    "Terms",
+    "certificate_of",
+    "digest_of",
+    "generator",
+    "post_processed",
+    "pure_law",
+    "ratio",
+    "released",
+]
 
 # No view owns a release of this owner, so every view is charged for it.
 UNNAMED = "unnamed"
@@ -45,6 +56,46 @@ class Release:
     def post_process(self, function: Callable[[Any], Any]) -> "Release":
         """The same release seen through a function that reads no other private data; same event, no further cost."""
         return Release(function(self.value), self.event)
+
+
+def post_processed(value: Any, releases: Sequence[Release], *, release_id: str, owner: str) -> Release:
+    """A function of several releases as one release: free, and named by those it was computed from.
+
+    A later release whose parameters depend on all of them names this one instead of each; a ledger that holds them
+    follows the names, and counts it as unproved if one of them is.
+
+    Parameters
+    ----------
+    value : float or ndarray
+        What the function gave; it reads the releases and nothing private.
+    releases : sequence of Release
+        At least one.
+    release_id, owner : str
+        Its name; who computed it.
+
+    Raises
+    ------
+    ValueError
+        If there is no release.
+    """
+    if not releases:
+        raise ValueError("releases=() of a post-processed value: name at least one release that it was computed from.")
+    first = releases[0].event
+    fields = frozenset[str]().union(*(release.event.depends_on for release in releases))
+    event = Event(
+        release_id=release_id,
+        owner=owner,
+        mechanism="post_processing",
+        unit=first.unit,
+        relation=first.relation,
+        depends_on=fields,
+        mu=0.0,
+        noise_digest=digest_of(value),
+        trust_model=first.trust_model,
+        sampler=first.sampler,
+        data_dependent_parameters=tuple(release.event.release_id for release in releases),
+    )
+    return Release(value, event)
 
 
 class Terms(TypedDict, total=False):
