@@ -78,6 +78,8 @@ class Ledger:
         position = self._position.get(event.release_id)
         if position is not None:
             stored = self._rows[position]
+            if stored is event or stored is event.unproved:
+                return stored
             if replace(event, certified=stored.certified and event.certified) != stored:
                 raise CertificationError(
                     f"release_id={event.release_id!r} is in the ledger with another value or guarantee; "

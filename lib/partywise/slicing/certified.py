@@ -1,8 +1,8 @@
 """Protocol: federated sliced inverse regression with a proof.
 
 Public, fixed before data are seen: slice edges, clipping radius R, sizes n_k, T, all budgets.  Each client releases
-its slice means and its second moment with Gaussian noise at the exact level; where there are many columns, first noisy
-votes for T of them.
+its slice means and its second moment with Gaussian noise at the exact level; where there are many columns, it first
+releases noisy contrasts between the slices of the signs of all columns (or noisy votes), and T of them stay.
 
 Formal guarantee: (epsilon_certified, delta)-DP for replacing one record of a client, by exact Gaussian composition of
 the client's releases; clients compose in parallel, so that their number does not enter.  Trust: local, each client
@@ -18,37 +18,36 @@ import numpy as np
 
 from ..parties import Party
 from ..privacy.mechanisms import Release
+from ..randomness import remembered
 from ..wire import Channel, Public
-from .budgets import allotted, claimed, kept_columns, user_epsilon, vote_mu
+from .budgets import allotted, claimed, screening_rounds, user_epsilon
 from .data import Estimate
 from .mechanisms_certified import release_means, release_second, second_sigma
 from .mechanisms_published import covariance_release
 from .moments import participants
 from .options import CertifiedOptions
-from .screening import vote_release, vote_select
-from .sides import local_differences, local_moments, local_number, noise_sd, server_basis, server_estimate
-
-
-def local_votes(client: Party, spec: Any, epsilon: float, rng_for: Callable) -> Release:
-    """Noisy 0/1 votes (p,) for the T columns whose slice means differ most."""
-    return vote_release(
-        local_differences(client, spec, own=False),
-        kept_columns(spec),
-        vote_mu(spec, epsilon),
-        rng_for("client", local_number(client), "votes"),
-        owner=client.name,
-        stratum=client.name,
-        release_id=f"votes of {client.name}",
-        epsilon_claimed=epsilon,
-    )
+from .screened import Heard, local_chosen_moments, local_screening, server_columns, server_heard
+from .sides import local_number, noise_sd, server_basis, server_estimate
 
 
 def local_release(
     client: Party, spec: Any, columns: np.ndarray | None, budget: dict[str, float], rng_for: Callable
 ) -> tuple[Release, Release, tuple[float, float]]:
-    """Noisy slice means (H, p) and second moment (p, p), and the noise sds of their entries."""
+    """Noisy slice means (H, p) and second moment (p, p), and the noise sds of their entries.
+
+    A client releases once at an epsilon, however many others take part.
+    """
+    chosen = None if columns is None else tuple(columns.tolist())
+    key = ("certified", client, spec.options, chosen, *budget.items())
+    return remembered(rng_for, key, lambda: local_draw(client, spec, columns, budget, rng_for))
+
+
+def local_draw(
+    client: Party, spec: Any, columns: np.ndarray | None, budget: dict[str, float], rng_for: Callable
+) -> tuple[Release, Release, tuple[float, float]]:
+    """`local_release`, computed."""
     number, delta = local_number(client), spec.settings.release_delta
-    moments = local_moments(client, spec, own=False, columns=columns)
+    moments = local_chosen_moments(client, spec, columns)
     common: dict[str, Any] = {"owner": client.name, "stratum": client.name}
     mean_terms = common | {"release_id": f"slice means of {client.name}"}
     terms = common | {"release_id": f"second moment of {client.name}"}
@@ -63,11 +62,6 @@ def local_release(
     return means, second, (noise_sd(means.event), noise_sd(second.event))
 
 
-def server_columns(votes: list[np.ndarray], spec: Any) -> np.ndarray:
-    """The T columns with the most released votes."""
-    return vote_select(np.sum(votes, axis=0), kept_columns(spec), spec.public.n_directions)
-
-
 def fit(
     parties: list[Party],
     channel: Channel,
@@ -77,19 +71,24 @@ def fit(
     rng_for: Callable[..., np.random.Generator],
     spec: Any,
 ) -> Estimate:
-    """Votes (many columns only), one release of moments by each client, aggregation.  Arguments as in ``published``."""
+    """Screening (many columns only), one release of moments by each client, aggregation.
+
+    Arguments as in ``published``.
+    """
     options: CertifiedOptions = spec.options
     budget = allotted(spec, epsilon)
     sizes = spec.public.sizes[: len(parties)]
     taking = [parties[k] for k in participants(sizes)]
     weights = [sizes[local_number(client)] for client in taking]
 
-    # 1. many columns: votes, and the columns with the most of them
-    columns = None
-    if spec.settings.screened:
-        ballots = [local_votes(client, spec, budget["votes"], rng_for) for client in taking]
-        votes = [channel.send(client.name, "server", "votes", b) for client, b in zip(taking, ballots, strict=True)]
-        chosen = Public(server_columns(votes, spec), because="post-processing of the released votes")
+    # 1. many columns: each round of screening, and the columns that stay
+    columns: np.ndarray | None = None
+    heard: list[Heard] = []
+    for step in screening_rounds(spec, budget):
+        releases = [local_screening(client, spec, step, columns, budget["screening"], rng_for) for client in taking]
+        values = [channel.send(c.name, "server", step.message, r) for c, r in zip(taking, releases, strict=True)]
+        heard.append(server_heard(values, weights, step, columns))
+        chosen = Public(server_columns(heard, step, spec), because="post-processing of what was released")
         for client in taking:
             columns = channel.send("server", client.name, "columns", chosen)
 

@@ -1,7 +1,9 @@
 """The records of simulated clients by their address, with null columns that are drawn only where they are asked for.
 
-Null columns enter screening through slice means alone (`null_columns`).  They are drawn for the common refinement of
-the client's own slices and the public ones, so that methods with either kind of slices see the same records.
+Null columns enter screening through slice means alone (`null_columns`), or through signs (`sign_columns`).  Slice means
+are drawn for the common refinement of the client's own slices and the public ones, so that methods with either kind of
+slices see the same records.  The two samplers draw null columns of one law, not the same columns: a method reads one
+of them throughout.  True columns and responses are the same in both.
 """
 
 from __future__ import annotations
@@ -13,10 +15,12 @@ import numpy as np
 
 from ..randomness import stream
 from . import models
+from .contrasts import sign_sums
 from .moments import Moments, client_moments
 from .null_columns import NullColumns, draw_null
 from .screening import mean_differences, slice_profile
 from .settings import SimulatedSettings
+from .sign_columns import SignedColumns, signed_columns
 from .slices import Slices, equal_frequency, public_slices
 
 # Clients of one replicate whose slice means, or moments of some columns, are kept for the next epsilon.
@@ -61,12 +65,25 @@ class Client:
 
     @cached_property
     def null(self) -> NullColumns:
-        """The columns after the true support."""
-        X, y = self.drawn
-        before = X[:, -1] if models.settings(self.settings.model).autoregressive else None
+        """The columns after the true support, for screening by slice means."""
         rng = stream(self.address[0], "null", self.address[1])
-        q = self.settings.p - X.shape[1]
-        return draw_null(self.refined.codes(y), self.refined.n_slices, q, rng, before=before)
+        codes = self.refined.codes(self.drawn[1])
+        return draw_null(codes, self.refined.n_slices, self.nulls, rng, before=self.before)
+
+    @property
+    def signed(self) -> SignedColumns:
+        """The columns after the true support, for screening by signs."""
+        return signed_columns(*self.address, self.settings.n, self.nulls, self.before)
+
+    @property
+    def nulls(self) -> int:
+        """Number of columns after the true support."""
+        return self.settings.p - len(self.beta)
+
+    @property
+    def before(self) -> np.ndarray | None:
+        """The last true column where columns are AR(1/2); None where they are independent."""
+        return self.drawn[0][:, -1] if models.settings(self.settings.model).autoregressive else None
 
     def profile(self, slices: Slices) -> tuple[np.ndarray, np.ndarray]:
         """Unclipped means (p, H) of every slice and its counts (H,), for the own slices or the public ones."""
@@ -79,13 +96,27 @@ class Client:
         return np.concatenate([means, sums / np.maximum(counts, 1)]), counts
 
     def columns(self, chosen: np.ndarray) -> np.ndarray:
-        """Records (n, len(chosen)) of some columns, in increasing order; one call is one draw of the residuals."""
+        """Records (n, len(chosen)) of some columns, in increasing order, after screening by slice means.
+
+        One call is one draw of the residuals.
+        """
         X, s = self.drawn[0], self.drawn[0].shape[1]
         true = chosen[chosen < s]
         if len(true) == len(chosen):
             return X[:, true]
         rng = stream(self.address[0], "residual", self.address[1])
         return np.concatenate([X[:, true], self.null.materialise(chosen[chosen >= s] - s, rng)], axis=1)
+
+    def sign_sums(self) -> np.ndarray:
+        """Sums (H, p) of the signs of all columns over the public slices."""
+        (X, y), H = self.drawn, self.fixed.n_slices
+        codes = self.fixed.codes(y)
+        return np.concatenate([sign_sums(X, codes, H), self.signed.sums(codes, H)], axis=1)
+
+    def signed_records(self, chosen: np.ndarray) -> np.ndarray:
+        """Records (n, len(chosen)) of some columns, in increasing order, after screening by signs."""
+        X, s = self.drawn[0], len(self.beta)
+        return np.concatenate([X[:, chosen[chosen < s]], self.signed.records(chosen[chosen >= s] - s)], axis=1)
 
 
 def client_at(key: int, number: int, beta: np.ndarray, edges: np.ndarray, settings: SimulatedSettings) -> Client:
@@ -107,6 +138,20 @@ def client_restricted(client: Client, own: bool, columns: tuple[int, ...], radiu
     client = replace(client)
     X = client.columns(np.array(columns, dtype=int))
     return client_moments(X, client.drawn[1], client.own if own else client.fixed, radius=radius)
+
+
+@lru_cache(maxsize=REMEMBERED)
+def client_sign_sums(client: Client) -> np.ndarray:
+    """(H, p) sums of signs over the public slices; whole numbers below 2^24."""
+    return replace(client).sign_sums().astype(np.float32)
+
+
+@lru_cache(maxsize=REMEMBERED)
+def client_signed(client: Client, columns: tuple[int, ...], radius: float) -> Moments:
+    """Moments of some columns, in the public slices, of the records whose signs were screened."""
+    client = replace(client)
+    X = client.signed_records(np.array(columns, dtype=int))
+    return client_moments(X, client.drawn[1], client.fixed, radius=radius)
 
 
 def own_slices(y: np.ndarray, fixed: Slices) -> Slices:

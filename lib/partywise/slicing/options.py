@@ -88,6 +88,8 @@ class CertifiedOptions:
     second : ``goe``, or ``mirrored``: the published shape of the noise, one sd for all entries
     aggregation : ``mean``, ``kernel`` or ``projector`` of the released matrices
     max_size : T, columns that screening keeps; None takes 2 s
+    screening : ``signs`` (contrasts of the signs of all columns) or ``votes`` (each client's noisy index set)
+    rounds : of screening by signs; 2 releases the better quarter of the columns once more, at no higher total cost
     mechanism, slices, screen, norm, dimension, centre : stated so that what has no proof is refused by its name
     """
 
@@ -95,9 +97,11 @@ class CertifiedOptions:
     second: str = "goe"
     aggregation: str = "mean"
     max_size: int | None = None
+    screening: str = "signs"
+    rounds: int = 2
     mechanism: str = "iid"
     slices: str = "public"
-    screen: str = "votes"
+    screen: str = "certified"
     norm: str = "public"
     dimension: str = "true"
     centre: bool = False
@@ -110,14 +114,18 @@ class CertifiedOptions:
         one_of("aggregation", self.aggregation, AGGREGATIONS)
         one_of("mechanism", self.mechanism, ("iid", "vgm"))
         one_of("slices", self.slices, ("public", "quantile"))
-        one_of("screen", self.screen, ("votes", "top_s", "threshold"))
+        one_of("screening", self.screening, ("signs", "votes"))
+        one_of("rounds", self.rounds, (1, 2))
+        if self.screening == "votes":
+            unread(self, ("rounds",), "screening 'signs'")
+        one_of("screen", self.screen, ("certified", "top_s", "threshold"))
         one_of("norm", self.norm, ("public", "largest"))
         one_of("dimension", self.dimension, ("true", "eigengap"))
         positive(max_size=self.max_size)
         unproved = {
             "vgm": self.mechanism == "vgm",
             "quantile edges": self.slices == "quantile",
-            "ccmd": self.screen != "votes",
+            "ccmd": self.screen != "certified",
             "largest norm": self.norm == "largest",
             "eigengap": self.dimension == "eigengap",
             "sample centring": self.centre,

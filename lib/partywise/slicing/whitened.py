@@ -1,7 +1,8 @@
 """Protocol: the certified method in two rounds; the released second moment whitens the records of the second round.
 
-In round 2 the noise of the slice means is independent in the whitened space, so that in x-space its covariance is
-proportional to the released second moment: noise shaped by an already private output.
+Where there are many columns, they are screened first, as in ``certified``.  In round 2 the noise of the slice means is
+independent in the whitened space, so that in x-space its covariance is proportional to the released second moment:
+noise shaped by an already private output.
 
 Formal guarantee: as in ``certified``; the adaptive choice of the whitening matrix is a function of releases that are
 charged.
@@ -15,21 +16,31 @@ from typing import Any
 import numpy as np
 
 from ..parties import Party
-from ..privacy.mechanisms import Release
+from ..privacy.release import Release, post_processed
 from ..wire import Channel, Public
-from .budgets import allotted, claimed
+from .budgets import allotted, claimed, screening_rounds, user_epsilon
 from .data import Estimate
 from .estimate import Subspace
 from .inversion import inverse_root
 from .mechanisms_certified import release_means, release_second, unwhiten
 from .moments import participants, whitened_means
-from .sides import failed, local_moments, local_number, local_records, noise_sd, server_estimate
+from .screened import (
+    Heard,
+    local_chosen_moments,
+    local_chosen_records,
+    local_screening,
+    server_columns,
+    server_heard,
+)
+from .sides import failed, local_number, noise_sd, server_estimate
 
 
-def local_second(client: Party, spec: Any, epsilon: float, rng_for: Callable) -> tuple[Release, float]:
+def local_second(
+    client: Party, spec: Any, columns: np.ndarray | None, epsilon: float, rng_for: Callable
+) -> tuple[Release, float]:
     """Round 1: noisy second moment (p, p), and the noise sd of its diagonal."""
     delta = spec.settings.release_delta
-    moments = local_moments(client, spec, own=False)
+    moments = local_chosen_moments(client, spec, columns)
     release = release_second(
         moments,
         epsilon,
@@ -43,11 +54,18 @@ def local_second(client: Party, spec: Any, epsilon: float, rng_for: Callable) ->
 
 
 def local_means(
-    client: Party, spec: Any, root: np.ndarray, epsilon: float, behind: tuple[str, ...], rng_for: Callable
+    client: Party,
+    spec: Any,
+    columns: np.ndarray | None,
+    root: np.ndarray,
+    epsilon: float,
+    *,
+    merged: Release,
+    rng_for: Callable,
 ) -> tuple[Release, float, float]:
     """Round 2: noisy slice means (H, p) of whitened records, their noise sd, and the share of records that shrank."""
     delta = spec.settings.release_delta
-    X, y = local_records(client, spec)
+    X, y = local_chosen_records(client, spec, columns)
     moments = whitened_means(X, y, spec.public.fixed, root, spec.options.ball)
     release = release_means(
         moments,
@@ -57,7 +75,7 @@ def local_means(
         owner=client.name,
         stratum=client.name,
         release_id=f"whitened slice means of {client.name}",
-        data_dependent_parameters=behind,
+        data_dependent_parameters=(merged,),
     )
     return release, noise_sd(release.event), moments.clip_share
 
@@ -81,20 +99,33 @@ def fit(
     rng_for: Callable[..., np.random.Generator],
     spec: Any,
 ) -> Estimate:
-    """Second moments, their merged matrix back, whitened slice means.  Arguments as in ``published``."""
+    """Screening (many columns only), second moments, whitened slice means.  Arguments as in ``published``."""
     budget = allotted(spec, epsilon)
-    sizes, p, d = spec.public.sizes[: len(parties)], spec.public.n_columns, spec.public.n_directions
+    sizes, d = spec.public.sizes[: len(parties)], spec.public.n_directions
     taking = [parties[k] for k in participants(sizes)]
     weights = [sizes[local_number(client)] for client in taking]
     facts: dict[str, Any] = {
         "claimed": sum(claimed(spec, epsilon).values()),
         "epsilon": epsilon,
         "clients": len(parties),
+        "skipped": len(parties) - len(taking),
+        "epsilon_user": user_epsilon(spec, budget),
     }
-    skipped = len(parties) - len(taking)
+
+    # 0. many columns: each round of screening, and the columns that stay
+    columns: np.ndarray | None = None
+    heard: list[Heard] = []
+    for step in screening_rounds(spec, budget):
+        signs = [local_screening(client, spec, step, columns, budget["screening"], rng_for) for client in taking]
+        values = [channel.send(c.name, "server", step.message, r) for c, r in zip(taking, signs, strict=True)]
+        heard.append(server_heard(values, weights, step, columns))
+        chosen = Public(server_columns(heard, step, spec), because="post-processing of what was released")
+        for client in taking:
+            columns = channel.send("server", client.name, "columns", chosen)
+    facts["columns"] = columns
 
     # 1. second moments, merged; the server sends the merged matrix back
-    releases = [local_second(client, spec, budget["second"], rng_for) for client in taking]
+    releases = [local_second(client, spec, columns, budget["second"], rng_for) for client in taking]
     sd_second = releases[-1][1]
     seconds = [
         channel.send(client.name, "server", "second moment", release)
@@ -102,24 +133,19 @@ def fit(
     ]
     merged = server_merge(seconds, weights)
     if not np.linalg.eigvalsh(merged)[-1] > 0:
-        return server_estimate(failed(p, d), spec, **facts, skipped=skipped, sd_second=sd_second)
-    answer = Public(merged, because="post-processing of the released second moments")
-    behind = tuple(release.event.release_id for release, _ in releases)
+        return server_estimate(failed(len(merged), d), spec, **facts, sd_second=sd_second)
+    made_of = [release for release, _ in releases]
+    answer = post_processed(merged, made_of, release_id="merged second moment", owner="server")
 
     # 2. each client whitens its records with it and releases their slice means
     means, sd, shares = [], 0.0, []
     for client in taking:
         root = inverse_root(channel.send("server", client.name, "merged second moment", answer))[0]
-        release, sd, share = local_means(client, spec, root, budget["means"], behind, rng_for)
+        release, sd, share = local_means(client, spec, columns, root, budget["means"], merged=answer, rng_for=rng_for)
         means.append(channel.send(client.name, "server", "whitened slice means", release))
         shares.append(share)
 
     # 3. back to x-space
     found = server_subspace(means, weights, merged, d)
-    numbers: dict[str, Any] = {
-        "skipped": skipped,
-        "sd_means": sd,
-        "sd_second": sd_second,
-        "shrunk": float(np.mean(shares)),
-    }
+    numbers: dict[str, Any] = {"sd_means": sd, "sd_second": sd_second, "shrunk": float(np.mean(shares))}
     return server_estimate(found, spec, **facts, **numbers)

@@ -53,17 +53,19 @@ def _kind(settings: Any) -> str:
 
 def _check_method(options: Any, lists: str, settings: Any) -> None:
     active = getattr(settings, "active", None)
-    if isinstance(options, WhitenedOptions) and settings.screened:
-        raise ConfigError(f"{lists}: protocol whitened does not screen columns; use protocol certified.")
     if getattr(options, "estimator", "sir") == "lda" and settings.slices != 2:
         raise ConfigError(f"{lists}, whose estimator is 'lda': the case has {settings.slices} classes, not 2.")
     size = getattr(options, "max_size", None)
     if size is not None and not settings.screened:
         raise ConfigError(f"{lists} with max_size {size}: the case has no columns to screen.")
+    for name, default in (("screening", "signs"), ("rounds", 2)):
+        given = getattr(options, name, default)
+        if given != default and not settings.screened:
+            raise ConfigError(f"{lists} with {name} {given}: the case has no columns to screen.")
     if size is not None and size < settings.n_directions:
         raise ConfigError(f"{lists} with max_size {size}: there are {settings.n_directions} directions.")
     if settings.screened and active is None:
-        wanted = "max_size" if isinstance(options, CertifiedOptions) else "top"
+        wanted = "max_size" if isinstance(options, CertifiedOptions | WhitenedOptions) else "top"
         if getattr(options, wanted, None) is None and getattr(options, "threshold", None) is None:
             raise ConfigError(f"{lists}, which screens columns: the true support is unknown, so give {wanted}.")
 

@@ -1,0 +1,149 @@
+"""Contrasts of signs: the statistic, a sensitivity that is reached, noise at its level, the choice of columns."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from error_rates import accepts_sigma
+from partywise.privacy.ledger import Ledger
+from partywise.randomness import stream
+from partywise.slicing.budgets import Round
+from partywise.slicing.contrasts import (
+    bounded_contrasts,
+    contrasts,
+    contrasts_release,
+    contrasts_sensitivity,
+    score,
+    sign_sums,
+)
+from partywise.slicing.screened import server_heard
+from partywise.slicing.slices import class_slices, public_slices
+
+N, P = 200, 12
+EDGES = (-1.0, -0.5, -0.2, 0.0, 0.2, 0.5, 1.0)
+
+
+def rng(*names):
+    return stream(7, "slicing contrasts", *names)
+
+
+def slices_of(H):
+    return public_slices(np.arange(H - 1.0))
+
+
+def statistic(X, y, code=None):
+    slices = public_slices(EDGES)
+    sums = sign_sums(X, slices.codes(y), 8)
+    return np.asarray(bounded_contrasts(sums, contrasts(slices) if code is None else code, len(X)).value)
+
+
+def test_signs_are_summed_over_their_slices():
+    X, y = rng("sums").standard_normal((N, P)), rng("y").standard_normal(N)
+    X[3, 4] = 0.0
+    codes = public_slices(EDGES).codes(y)
+    wanted = np.stack([np.sign(X[codes == h]).sum(axis=0) for h in range(8)])
+    for records in (X, X.astype(np.float32)):
+        assert np.array_equal(sign_sums(records, codes, 8), wanted)
+    assert np.array_equal(sign_sums(X, codes, 9)[8], np.zeros(P))
+
+
+@pytest.mark.parametrize("H", range(2, 13))
+def test_contrasts_are_centred_bounded_and_orthogonal(H):
+    """Whatever H: rows sum to zero, no record is longer than 1, the trend and the curvature do not mix."""
+    code = contrasts(slices_of(H))
+    assert code.shape == (1 if H == 2 else 2, H)
+    assert np.allclose(code.sum(axis=1), 0) and np.linalg.norm(code, axis=0).max() == pytest.approx(1)
+    if H > 2:
+        assert code[0] @ code[1] == pytest.approx(0) and np.array_equal(code[1], code[1, ::-1])
+    assert np.all(np.diff(code[0]) >= 0) and code[0, -1] == -code[0, 0] > 0
+    classes = contrasts(class_slices(np.arange(H)))
+    assert classes.shape == (H - 1, H) and np.allclose(classes.sum(axis=1), 0)
+    # No order: every class is as far from every other.
+    assert np.allclose(classes.T @ classes, (np.eye(H) - 1 / H) / (1 - 1 / H))
+
+
+def test_eight_slices_have_halves_and_quarters():
+    trend = np.repeat([-1.0, 1.0], 4)
+    curvature = np.array([1, 1, -1, -1, -1, -1, 1, 1])
+    assert np.allclose(contrasts(slices_of(8)) * math.sqrt(2), [trend, curvature])
+    assert np.array_equal(contrasts(slices_of(2)), [[-1.0, 1.0]])
+
+
+@pytest.mark.parametrize("code", [None, np.eye(8)], ids=["contrasts", "slice means"])
+def test_the_sensitivity_is_reached_and_never_passed(code):
+    """2 sqrt(p) / n by opposite signs in one slice; random neighbours stay below."""
+    X, y = rng("data").standard_normal((N, P)), rng("data y").standard_normal(N)
+    X[0], y[0] = 1.0, 2.0
+    before = statistic(X, y, code)
+    bound = contrasts_sensitivity(contrasts(public_slices(EDGES)) if code is None else code, N, P)
+    assert bound == pytest.approx(2 * math.sqrt(P) / N)
+    numbers = rng("neighbours")
+    moves = []
+    for record, response in [(np.full(P, -9.0), 2.0)] + [
+        (numbers.standard_normal(P) * 5, numbers.standard_normal()) for _ in range(100)
+    ]:
+        other, other_y = X.copy(), y.copy()
+        other[0], other_y[0] = record, response
+        moves.append(np.linalg.norm(statistic(other, other_y, code) - before) / bound)
+    assert moves[0] == pytest.approx(1, abs=1e-12) and 0 < max(moves[1:]) <= 1 + 1e-12
+
+
+def test_the_release_has_the_noise_of_its_budget():
+    X, y, mu = rng("data").standard_normal((N, P)), rng("data y").standard_normal(N), 0.4
+    slices = public_slices(EDGES)
+    sums, code = sign_sums(X, slices.codes(y), 8), contrasts(slices)
+    exact = statistic(X, y)
+    terms = {"owner": "client 1", "stratum": "client 1"}
+    releases = [contrasts_release(sums, code, N, mu, rng("noise", k), **terms) for k in range(2000)]
+    noise = [release.value - exact for release in releases]
+    sigma = 2 * math.sqrt(P) / N / mu
+    assert accepts_sigma(noise, sigma)
+    assert not accepts_sigma(noise, sigma * 1.03)
+    event = releases[0].event
+    assert (event.mu, event.unit, event.relation, event.stratum) == (mu, "row", "replace_one", "client 1")
+    assert event.sensitivity == pytest.approx(2 * math.sqrt(P) / N) and event.certified
+    free = contrasts_release(sums, code, N, math.inf, rng("none"), **terms)
+    assert np.array_equal(free.value, exact) and free.event.mu == math.inf
+
+
+def test_clients_compose_in_parallel_and_rounds_in_sequence():
+    sums, code = np.zeros((8, P)), contrasts(public_slices(EDGES))
+    events = [
+        contrasts_release(
+            sums, code, N, mu, rng("parallel", k, place), owner=f"client {k}", stratum=f"client {k}"
+        ).event
+        for k in range(3)
+        for place, mu in enumerate((0.3, 0.4))
+    ]
+    one, all_of_them = (Ledger(part).total(["server"], "row", 1e-5) for part in (events[:2], events))
+    assert one.epsilon_certified == all_of_them.epsilon_certified < math.inf
+    direct = contrasts_release(sums, code, N, 0.5, rng("direct"), owner="client 0", stratum="client 0").event
+    assert one.epsilon_certified == pytest.approx(Ledger([direct]).total(["server"], "row", 1e-5).epsilon_certified)
+
+
+def test_the_server_weights_clients_by_their_size():
+    step = Round(1, "contrasts of signs", 1.0, 0.6, 3)
+    heard = server_heard([np.ones((2, 5)), np.zeros((2, 5))], [100, 300], step, None)
+    assert np.allclose(heard.merged, 0.25) and heard.weight == pytest.approx(0.12)
+    assert heard.columns.tolist() == list(range(5))
+    assert np.allclose(score(heard.merged), 2 * 0.25**2)
+    votes = server_heard([np.ones(5), np.ones(5)], [100, 300], Round(1, "votes", 1.0, 1.0, 3), None)
+    assert votes.merged.tolist() == [[2.0] * 5]
+
+
+@pytest.mark.parametrize(
+    ("sums", "code", "n", "message"),
+    [
+        (np.zeros((8, 3)), np.eye(7), 5, r"code has shape \(7, 7\)"),
+        (np.zeros(8), np.eye(8), 5, r"sums of shape \(8,\)"),
+        (np.full((8, 3), 2.0), np.eye(8), 15, "n=15 records do not reach"),
+        (np.zeros((8, 3)), np.eye(8), 0, "n=0"),
+        (np.full((8, 3), math.nan), np.eye(8), 15, "n=15"),
+    ],
+)
+def test_bad_shapes_and_sizes_are_named(sums, code, n, message):
+    with pytest.raises(ValueError, match=message):
+        bounded_contrasts(sums, code, n)

@@ -1,0 +1,216 @@
+"""Certified screening as both protocols do it: what crosses, what it costs, which records are read, refusals."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from partywise.errors import ConfigError
+from partywise.parties import Party
+from partywise.plan import plan
+from partywise.privacy.calibration import gaussian_epsilon, gdp_mu
+from partywise.randomness import Streams, stream
+from partywise.slicing import screened
+from partywise.slicing.budgets import FIRST_SHARE, allotted, screening_rounds
+from partywise.slicing.certified import local_release
+from partywise.slicing.moments import client_moments
+from partywise.slicing.options import CertifiedOptions
+from partywise.slicing.settings import SimulatedSettings
+from partywise.slicing.slices import class_slices
+from partywise.slicing.splitting import split
+from partywise.study import MethodSpec
+from slicing_driver import fit, simulated
+
+MANY = SimulatedSettings(model="V", n=400, clients=8, p=60, active=5)
+CHAIN = replace(MANY, model="IV")
+PROTOCOLS = ("certified", "whitened")
+WAYS = ({}, {"rounds": 1}, {"screening": "votes"})
+
+
+@pytest.fixture(scope="module")
+def many():
+    return {settings.model: simulated(settings) for settings in (MANY, CHAIN)}
+
+
+def noise(*names):
+    return stream(7, "slicing screened", *names)
+
+
+def spec_of(data, settings=MANY, **options):
+    return MethodSpec(CertifiedOptions(**options), None, settings, data.public())
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_what_crosses(many, protocol):
+    """Two rounds of contrasts and the columns that stay, then releases of T columns: nothing in the clear."""
+    done = fit(protocol, many["V"], MANY, 2, 1.0)
+    seen = [(m.receiver == "server", m.name, m.kind, m.shape) for m in done.channel.messages]
+    up, down = (True, "contrasts of signs", "release"), (False, "columns", "public")
+    expected = [(*up, (2, 60))] * 2 + [(*down, (15,))] * 2 + [(*up, (2, 15))] * 2 + [(*down, (10,))] * 2
+    assert seen[:8] == expected
+    assert {m.kind for m in done.channel.messages} == {"release", "public"}
+    assert {m.shape for m in done.channel.messages[8:]} == {(8, 10), (10, 10)}
+    rows = [row for row in done.channel.ledger.rows if row.release_id.startswith("contrasts of signs")]
+    assert [row.sensitivity for row in rows] == pytest.approx([2 * math.sqrt(q) / 400 for q in (60, 60, 15, 15)])
+    votes = fit(protocol, many["V"], MANY, 2, 1.0, screening="votes")
+    assert [m.name for m in votes.channel.messages[:4]] == ["votes"] * 2 + ["columns"] * 2
+    assert votes.channel.messages[0].shape == (60,)
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.parametrize("way", WAYS, ids=str)
+def test_every_way_to_screen_costs_the_same(many, protocol, way):
+    """The exact composition of all releases; the claim is their sum; neither knows the number of clients."""
+    mu = math.sqrt(3) * float(gdp_mu(1.0, MANY.release_delta))
+    for clients in (1, 8):
+        done = fit(protocol, many["V"], MANY, clients, 1.0, **way)
+        assert done.estimate.epsilon_claimed == 3.0 and done.delta == 3 * 400**-1.1
+        assert done.total().epsilon_certified == pytest.approx(gaussian_epsilon(mu, MANY.delta), rel=1e-9)
+    exact = fit(protocol, many["V"], MANY, 2, 1.0, calibrate="total", **way)
+    assert exact.total().epsilon_certified == pytest.approx(3.0, rel=1e-9)
+    assert fit(protocol, many["V"], MANY, 2, **way).total().epsilon_certified == math.inf
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.parametrize("model", ["V", "IV"])
+def test_without_noise_the_support_is_found(many, protocol, model):
+    settings = MANY if model == "V" else CHAIN
+    done = fit(protocol, many[model], settings, 8)
+    assert done.scalars["support_kept"] == 1 and done.scalars["selected"] == 10
+    assert np.flatnonzero(done.estimate.basis.any(axis=1)).tolist() == done.estimate.columns.tolist()
+    assert done.scalars["loss"] < 0.6
+
+
+def test_signs_find_at_epsilon_one_what_votes_do_not():
+    """Same budget, same clients; paired over replicates."""
+    settings = SimulatedSettings(model="V", n=500, clients=30, p=120, active=6)
+    kept = []
+    for replicate in range(6):
+        data = simulated(settings, replicate)
+        kept.append(
+            [fit("certified", data, settings, 30, 1.0, replicate, **way).scalars["support_kept"] for way in WAYS]
+        )
+    two, one, votes = np.mean(kept, axis=0)
+    assert two >= one > votes + 0.4 and two > 0.9
+
+
+def test_clients_are_nested_in_the_first_round(many):
+    few, all_of = (fit("certified", many["V"], MANY, k, 1.0).releases for k in (2, 8))
+    first = {name: digest for name, digest in few.items() if name.startswith("contrasts of signs 1")}
+    assert len(first) == 2 and first.items() <= all_of.items()
+    other = fit("certified", many["V"], MANY, 2, 2.0).releases
+    assert not set(first.values()) & set(other.values())
+    # Both protocols screen with the same noise.
+    assert first.items() <= fit("whitened", many["V"], MANY, 8, 1.0).releases.items()
+
+
+@pytest.mark.parametrize("model", ["V", "IV"])
+def test_screening_moments_and_whitening_read_the_same_records(many, model):
+    data, settings = many[model], MANY if model == "V" else CHAIN
+    client = split(data, 3, None, settings)[2]
+    chosen = np.array([0, 4, 5, 17, 18, 40, 59])
+    for way in WAYS[::2]:
+        spec = spec_of(data, settings, **way)
+        X, y = screened.local_chosen_records(client, spec, chosen)
+        moments = screened.local_chosen_moments(client, spec, chosen)
+        again = client_moments(X, y, data.fixed, radius=settings.radius)
+        assert np.array_equal(moments.second, again.second) and np.array_equal(moments.means, again.means)
+    spec = spec_of(data, settings)
+    X, y = screened.local_chosen_records(client, spec, np.arange(60))
+    codes = data.fixed.codes(y)
+    wanted = np.stack([np.sign(X[codes == h]).sum(axis=0) for h in range(8)])
+    assert np.array_equal(screened.local_sign_sums(client, spec), wanted)
+
+
+def test_real_records_are_screened_as_they_are():
+    """Classes without order: all contrasts; columns are read, not drawn."""
+    X, y = noise("X").standard_normal((90, 6)).astype(np.float32), noise("y").integers(0, 3, 90)
+    client = Party("client 1", "client", {"address": np.array([7, 0]), "X": X, "y": y})
+    public = SimpleNamespace(fixed=class_slices(range(3)), n_slices=3, n_columns=6, n_directions=1, sizes=(90,))
+    settings = SimpleNamespace(screened=True, radius=1.0, release_delta=1e-4, active=1, delta=3e-4)
+    spec = SimpleNamespace(public=public, settings=settings, options=CertifiedOptions(max_size=3))
+    steps = screening_rounds(spec, {"screening": math.inf})
+    assert len(steps) == 1 and steps[0].keep == 3
+    release = screened.local_screening(client, spec, steps[0], None, math.inf, noise)
+    wanted = np.stack([np.sign(X[y == h]).sum(axis=0) for h in range(3)])
+    assert np.array_equal(screened.local_sign_sums(client, spec), wanted)
+    assert release.value.shape == (2, 6)
+    spread = np.sum((wanted - wanted.mean(axis=0)) ** 2, axis=0)
+    heard = screened.server_heard([release.value], [90], steps[0], None)
+    columns = screened.server_columns([heard], steps[0], spec)
+    assert columns.tolist() == sorted(np.argsort(-spread)[:3])
+    assert np.array_equal(screened.local_chosen_records(client, spec, columns)[0], X[:, columns])
+
+
+def test_rounds_share_one_budget(many):
+    spec = spec_of(many["V"])
+    budget = allotted(spec, 1.0)
+    mu = float(gdp_mu(1.0, MANY.release_delta))
+    first, second = screening_rounds(spec, budget)
+    assert math.hypot(first.mu, second.mu) == pytest.approx(mu) and first.mu**2 / mu**2 == pytest.approx(FIRST_SHARE)
+    assert (first.keep, second.keep) == (15, 10)
+    # Nothing is gained from a round that leaves no more than T columns.
+    assert [step.keep for step in screening_rounds(spec_of(many["V"], max_size=15), budget)] == [15]
+    for way, message in (({"rounds": 1}, "contrasts of signs"), ({"screening": "votes"}, "votes")):
+        (only,) = screening_rounds(spec_of(many["V"], **way), budget)
+        assert only.mu == pytest.approx(mu) and only.message == message
+    assert screening_rounds(spec_of(many["V"], replace(MANY, active=None)), {}) == ()
+
+
+def test_the_second_round_adds_to_the_first():
+    """Both rounds count, each by the inverse of its variance; columns that were dropped do not come back."""
+    spec = SimpleNamespace(public=SimpleNamespace(n_directions=1))
+    step = SimpleNamespace(message="contrasts of signs", keep=1)
+    first = screened.Heard(np.arange(4), np.array([[9.0, 3.0, 0.0, 1.0]]), 1.0)
+    # Column 1 has 3 + 4 * 0, column 3 has 1 + 4 * 0.4 or 1 + 4 * 0.6.
+    for again, kept in ((0.4, 1), (0.6, 3)):
+        second = screened.Heard(np.array([1, 3]), np.array([[0.0, again]]), 4.0)
+        assert screened.server_columns([first, second], step, spec).tolist() == [kept]
+    assert screened.server_columns([first], step, spec).tolist() == [0]
+
+
+def test_a_release_is_drawn_once_for_all_numbers_of_clients(many):
+    spec = spec_of(many["V"])
+    client = split(many["V"], 1, None, MANY)[0]
+    budget, streams = allotted(spec, 1.0), Streams(7, "slicing screened")
+    step = screening_rounds(spec, budget)[0]
+    releases = [screened.local_screening(client, spec, step, None, 1.0, rng) for rng in (streams, streams, noise)]
+    assert releases[0] is releases[1] is not releases[2]
+    assert np.array_equal(releases[0].value, releases[2].value)
+    columns = np.arange(10)
+    pairs = [local_release(client, spec, columns, budget, rng) for rng in (streams, streams, noise)]
+    assert pairs[0] is pairs[1] and np.array_equal(pairs[0][0].value, pairs[2][0].value)
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.parametrize(
+    ("option", "reason"),
+    [
+        ({"screening": "ballots"}, "screening is 'ballots': it must be one of signs, votes"),
+        ({"screening": "top_s"}, "screening is 'top_s'"),
+        ({"rounds": 3}, "rounds is 3: it must be one of 1, 2"),
+        ({"screening": "votes", "rounds": 1}, "rounds is 1: it is read with screening 'signs' only"),
+        ({"max_size": 0}, "max_size is 0"),
+        ({"screen": "votes"}, "screen is 'votes'"),
+    ],
+)
+def test_unknown_ways_to_screen_are_named(protocol, option, reason):
+    case = {
+        "source": "simulated",
+        "settings": {"model": "V", "n": 300, "clients": 4, "p": 60, "active": 5},
+        "grid": {"methods": ["one"], "replicates": 1, "parties": [2], "folds": 1, "epsilon": [1.0]},
+    }
+    block = {"methods": {"one": {"protocol": protocol, **option}}, "cases": {"only": case}}
+    with pytest.raises(ConfigError) as told:
+        plan("sliced_inverse_regression", block, 1)
+    assert reason in str(told.value)
+
+
+@pytest.mark.parametrize("way", WAYS, ids=str)
+def test_more_columns_than_there_are_cannot_stay(many, way):
+    with pytest.raises(ValueError, match="61"):
+        fit("certified", many["V"], MANY, 2, 1.0, max_size=61, **way)
