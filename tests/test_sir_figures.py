@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
@@ -217,3 +219,11 @@ def test_a_person_costs_more_than_a_window(cube):
 
 def test_every_method_of_the_configuration_has_a_look():
     assert set(METHODS) <= set(LOOKS)
+
+
+@pytest.mark.parametrize(("z", "text"), [(1.24, "z=+1.2"), (-9.96, "z=-10.0"), (191.4, "z>+10"), (-20.4, "z<-10")])
+def test_a_z_beyond_ten_is_shown_as_that(cube, z, text):
+    entry = next(e for e in slicing_marks.entries(cube, 1.0, high=False) if e.method == "fsir_vgm")
+    other = replace(entry, paper=0.5, bracket=0.2, se=0.03)
+    spread = replace(other, mean=1.5).z
+    assert slicing_tables._z(replace(other, mean=0.5 + z / spread)) == text

@@ -19,6 +19,7 @@ from .style import empty, look, panels
 # Inches of a column of losses, of a column of epsilons, of the labels, and of a row.
 LOSS, PRICE, LABEL, ROW = 0.80, 0.55, 0.95, 0.40
 SIGNS = {"agrees": "=", "within 12 %": "≈", "saturated": "s", "not reproduced": "≠"}
+Z_SHOWN = 10
 # Light fills that differ in lightness as well as in hue; the sign says the same without colour.
 FILLS = {"agrees": "#D6ECF7", "within 12 %": "#EEF6DD", "saturated": "#EFEFEF", "not reproduced": "#F9CFA8"}
 PRINTED = ("fsir_iid", "fsir_vgm")
@@ -136,10 +137,19 @@ def _cell(ax: Axes, left: float, top: float, entry: Entry) -> None:
         va="center",
         color="#444444",
     )
-    z = "" if not np.isfinite(entry.z) else f"z{'≈' if entry.approximate else '='}{entry.z:+.1f}"
+    z = _z(entry)
     sign = f"{SIGNS[mark]}{entry.ratio:.2f}×" if mark == MARKS[3] else SIGNS[mark]
     bold = "bold" if mark == MARKS[3] else "normal"
     ax.text(centre, top + 0.79 * ROW, f"{z}  {sign}", fontsize=6, ha="center", va="center", weight=bold)
+
+
+def _z(entry: Entry) -> str:
+    """z of a cell; beyond 10 its size says nothing more, and few replicates give absurd ones."""
+    if not np.isfinite(entry.z):
+        return ""
+    if abs(entry.z) >= Z_SHOWN:
+        return f"z{'>+' if entry.z > 0 else '<-'}{Z_SHOWN}"
+    return f"z{'≈' if entry.approximate else '='}{entry.z:+.1f}"
 
 
 def _error(value: float) -> str:
