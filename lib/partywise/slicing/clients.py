@@ -63,12 +63,10 @@ class Client:
         edges = np.union1d(self.own.edges, self.fixed.edges)
         return Slices(len(edges) + 1, edges, "quantile")
 
-    @cached_property
+    @property
     def null(self) -> NullColumns:
         """The columns after the true support, for screening by slice means."""
-        rng = stream(self.address[0], "null", self.address[1])
-        codes = self.refined.codes(self.drawn[1])
-        return draw_null(codes, self.refined.n_slices, self.nulls, rng, before=self.before)
+        return client_null(self)
 
     @property
     def signed(self) -> SignedColumns:
@@ -123,6 +121,14 @@ def client_at(key: int, number: int, beta: np.ndarray, edges: np.ndarray, settin
     """The client at an address."""
     s = settings.p if settings.active is None else settings.active
     return Client((key, number), tuple(map(tuple, beta[:s].tolist())), tuple(edges.tolist()), settings)
+
+
+@lru_cache(maxsize=REMEMBERED // 2)
+def client_null(client: Client) -> NullColumns:
+    """Slice means of the null columns: they are drawn for screening and needed again for what it selects."""
+    rng = stream(client.address[0], "null", client.address[1])
+    codes = client.refined.codes(client.drawn[1])
+    return draw_null(codes, client.refined.n_slices, client.nulls, rng, before=client.before)
 
 
 @lru_cache(maxsize=REMEMBERED)
