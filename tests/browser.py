@@ -8,26 +8,35 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from selenium import webdriver
+from selenium.common.exceptions import ElementNotInteractableException, StaleElementReferenceException
 from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.by import By
 from selenium.webdriver.remote.webelement import WebElement
 from selenium.webdriver.support.ui import WebDriverWait
 
+import machine  # noqa: F401 - ends the browser also when the tests are ended
 from pipeline import STUDY, TINY, copy_run, environment, launch
 
 pytestmark = pytest.mark.system
 
-QUIET = ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync")
-QUIET += ("--disable-background-networking", "--disable-component-update", "--host-resolver-rules=MAP * ~NOTFOUND")
+QUIET = ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"]
+QUIET += ["--disable-background-networking", "--disable-component-update", "--host-resolver-rules=MAP * ~NOTFOUND"]
+QUIET += ["--disable-dev-shm-usage"]
 WIDTHS = (1280, 390)
 FIGURES = ("error_by_epsilon", "error_by_parties")
 TABLES = "tables: summary, wire, ledger, configuration"
 LIMIT_MB = 3.5
+# How long a page may take to show what was asked for; only a loaded machine needs more than one of these seconds.
+PATIENCE = 60
+# What a page says of an element that it is about to draw anew or to move.
+MOVING = (StaleElementReferenceException, ElementNotInteractableException)
 
 
 @pytest.fixture(scope="module")
@@ -45,11 +54,13 @@ def report(finished, tmp_path_factory) -> Path:
 def browser(report, request) -> Iterator[webdriver.Chrome]:
     """Chromium on the report, with its console recorded and no name resolved."""
     options = webdriver.ChromeOptions()
-    options.binary_location = shutil.which("chromium") or "chromium"
+    chromium, chromedriver = shutil.which("chromium"), shutil.which("chromedriver")
+    assert chromium and chromedriver, "no browser: workflow/report/browser.sh install"
+    options.binary_location = chromium
     for word in (*QUIET, "--window-size=1280,900"):
         options.add_argument(word)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    driver = webdriver.Chrome(options=options, service=Service(shutil.which("chromedriver")))
+    driver = webdriver.Chrome(options=options, service=Service(chromedriver))
     try:
         # A window cannot be as narrow as a phone, the page in it can.
         size = {"width": request.param, "height": 900, "deviceScaleFactor": 1, "mobile": request.param < 600}
@@ -62,29 +73,46 @@ def browser(report, request) -> Iterator[webdriver.Chrome]:
         driver.quit()
 
 
+def wait(browser: webdriver.Chrome) -> WebDriverWait[webdriver.Chrome]:
+    """Ask until something is so."""
+    return WebDriverWait(browser, PATIENCE, ignored_exceptions=MOVING)
+
+
 def found(browser: webdriver.Chrome, path: str) -> WebElement:
     """The first element of an XPath that is shown; waits for it."""
-    return WebDriverWait(browser, 10).until(
-        lambda b: next((e for e in b.find_elements(By.XPATH, path) if e.is_displayed()), None), f"nothing at {path}"
-    )
+
+    def shown(page: webdriver.Chrome) -> WebElement | Literal[False]:
+        return next((e for e in page.find_elements(By.XPATH, path) if e.is_displayed()), False)
+
+    return wait(browser).until(shown, f"nothing at {path}")
+
+
+def click(browser: webdriver.Chrome, path: str) -> None:
+    """Click on what is shown at an XPath, once it stands still."""
+
+    def clicked(page: webdriver.Chrome) -> bool:
+        found(page, path).click()
+        return True
+
+    wait(browser).until(clicked, f"no click at {path}")
 
 
 def open_study(browser: webdriver.Chrome) -> None:
     """Menu, results, and the one study of this run."""
     if not browser.find_elements(By.XPATH, "//*[text()='Results']"):
-        found(browser, "//button | //*[@role='button']").click()
-    found(browser, "//*[text()='Results']").click()
+        click(browser, "//button | //*[@role='button']")
+    click(browser, "//*[text()='Results']")
     found(browser, f"//*[text()='{TABLES}']")
 
 
 def press(browser: webdriver.Chrome, content: str, which: int) -> None:
     """Press the eye (1) or the i (2) beside an entry of the menu."""
-    found(browser, f"//*[text()='{content}']/following::*[name()='svg'][{which}]").click()
+    click(browser, f"//*[text()='{content}']/following::*[name()='svg'][{which}]")
 
 
 def close_menu(browser: webdriver.Chrome) -> None:
     """Give the whole width to what is shown."""
-    found(browser, "//*[text()='Report']/following::*[name()='svg'][1]").click()
+    click(browser, "//*[text()='Report']/following::*[name()='svg'][1]")
 
 
 def test_the_report_is_one_small_file(report):
@@ -98,14 +126,15 @@ def test_every_figure_is_shown_with_its_caption(browser, figure):
     press(browser, figure, 1)
     close_menu(browser)
     image = found(browser, "//img[not(contains(@src, 'logo'))] | //object | //iframe | //embed")
-    assert image.size["width"] > 100 and image.size["height"] > 100
+    wait(browser).until(lambda _: image.size["width"] > 100 and image.size["height"] > 100, f"{figure} has no size")
     if image.tag_name == "img":
-        assert browser.execute_script("return arguments[0].naturalWidth", image) > 100
+        drawn = "return arguments[0].naturalWidth"
+        wait(browser).until(lambda page: page.execute_script(drawn, image) > 100, f"{figure} is not drawn")
     browser.refresh()
     open_study(browser)
     press(browser, figure, 2)
-    caption = WebDriverWait(browser, 10).until(
-        lambda b: (text := b.find_element(By.TAG_NAME, "body").text) and f"figure {figure}" in text and text
+    caption = wait(browser).until(
+        lambda page: (text := page.find_element(By.TAG_NAME, "body").text) and f"figure {figure}" in text and text
     )
     assert f"Study {STUDY}" in caption and "replicates, parties" in caption
 
@@ -128,17 +157,9 @@ def test_a_number_is_found_by_typing_a_method_and_a_party_count(browser):
 def test_making_the_report_is_cheap(finished, tmp_path):
     """At most 5 CPU s and a little for each figure."""
     folder = copy_run(finished, tmp_path / "project")
-    command = "import json, resource, subprocess, sys; subprocess.run(sys.argv[1:], check=True, capture_output=True);"
-    command += "u = resource.getrusage(resource.RUSAGE_CHILDREN); print(u.ru_utime + u.ru_stime)"
-    words = ["python", "-m", "snakemake", *TINY, "--report", "results/report.html"]
-    from sys import executable
-
-    done = subprocess.run(
-        [executable, "-c", command, executable, *words[1:]],
-        cwd=folder,
-        env=environment(),
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    count = "import resource, subprocess, sys; subprocess.run(sys.argv[1:], check=True, capture_output=True); "
+    count += "used = resource.getrusage(resource.RUSAGE_CHILDREN); print(used.ru_utime + used.ru_stime)"
+    words = [sys.executable, "-m", "snakemake", *TINY, "--report", "results/report.html"]
+    command = [sys.executable, "-c", count, *words]
+    done = subprocess.run(command, cwd=folder, env=environment(), capture_output=True, text=True, check=True)
     assert float(done.stdout) <= 5 + 0.2 * len(FIGURES)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import machine  # noqa: F401 - unmounts also when the tests are ended
 from pipeline import STUDY, TINY, copy_project, launch, results
 
 pytestmark = pytest.mark.system
@@ -20,8 +21,11 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     place = folder / "results"
     place.mkdir()
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=300k", "tmpfs", place], check=True)
-    yield folder
-    subprocess.run(["umount", place], check=True)
+    try:
+        yield folder
+    finally:
+        # Lazily: a job of an interrupted test may still hold it.
+        subprocess.run(["umount", "--lazy", place], check=True)
 
 
 def test_a_full_disk_is_told_and_the_next_run_heals(finished, small_disk):

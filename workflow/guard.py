@@ -6,6 +6,7 @@ import json
 import os
 import socket
 from dataclasses import asdict, dataclass
+from itertools import pairwise
 from pathlib import Path
 
 import psutil
@@ -71,11 +72,12 @@ def started(pid: int) -> float | None:
 
 
 def foreign(folder: Path) -> int | None:
-    """A Snakemake of this host that works in the folder, whoever started it."""
+    """A Snakemake of this host that works in the folder, whoever started it; one in a cluster job holds no lock."""
     for process in psutil.process_iter(["cmdline", "cwd"]):
         words = process.info["cmdline"] or []
         snakemake = any(Path(word).name == "snakemake" for word in words[:4])
-        if snakemake and process.info["cwd"] == str(folder.resolve()):
+        job = ("--mode", "remote") in pairwise(words)
+        if snakemake and not job and process.info["cwd"] == str(folder.resolve()):
             return process.pid
     return None
 

@@ -24,6 +24,7 @@ from guard import Occupied, Record, foreign, release, take
 
 HERE = Path(__file__).resolve().parent
 PROGRESS = HERE / "progress"
+BYTECODE = HERE.parent / ".snakemake" / "bytecode"
 sys.path.insert(0, str(PROGRESS))
 # Seconds that Snakemake may take to end after a signal when none of its jobs runs any more.
 PATIENCE = 10.0
@@ -45,7 +46,8 @@ def main(words: Sequence[str]) -> int:
     begun = time.monotonic()
     given = options(words)
     folder = Path(given.directory or ".")
-    command = [sys.executable, "-m", "snakemake", "--snakefile", str(HERE.parent / "Snakefile"), *words]
+    rest = ["-m", "snakemake", "--snakefile", str(HERE.parent / "Snakefile"), *words]
+    command = [sys.executable, *rest]
     profile = given.workflow_profile
     if profile and profile != "none" and not Path(profile).is_dir():
         print(f"--workflow-profile is {profile!r}: there is no such folder; name one in profiles/.", file=sys.stderr)
@@ -63,7 +65,9 @@ def main(words: Sequence[str]) -> int:
     try:
         code = unlock(found_dead, folder, command) if locked(folder) else 0
         if code == 0:
-            code, hung = supervise(command + display(given), folder)
+            # Whichever profile chooses the executor: Slurm's is patient with its controller, others are not affected.
+            patient = [str(HERE / "slurm_patience.py")] if find_spec("snakemake_executor_plugin_slurm") else []
+            code, hung = supervise([sys.executable, *patient, *rest, *display(given)], folder)
             if hung and locked(folder):
                 unlock(0, folder, command)
     except Occupied as reason:
@@ -90,9 +94,14 @@ def options(words: Sequence[str]) -> argparse.Namespace:
 
 
 def environment() -> dict[str, str]:
-    """One thread a process, and the progress display on the path."""
-    paths = filter(None, [str(PROGRESS), os.environ.get("PYTHONPATH")])
-    return {**os.environ, **dict.fromkeys(THREADS, "1"), "PYTHONPATH": os.pathsep.join(paths)}
+    """One thread a process, the progress display on the path, and compiled modules that are kept between jobs."""
+    kept = dict(os.environ)
+    # Container images often forbid bytecode beside the sources.  Without any, every job compiles all that it imports,
+    # which costs more than its other start-up: then it has a folder of its own.
+    if kept.pop("PYTHONDONTWRITEBYTECODE", ""):
+        kept.setdefault("PYTHONPYCACHEPREFIX", str(BYTECODE))
+    paths = filter(None, [str(PROGRESS), kept.get("PYTHONPATH")])
+    return {**kept, **dict.fromkeys(THREADS, "1"), "PYTHONPATH": os.pathsep.join(paths)}
 
 
 def display(given: argparse.Namespace) -> list[str]:
