@@ -7,11 +7,15 @@ fails here with the reason; nothing is skipped.
 from __future__ import annotations
 
 import re
+import signal
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from datetime import datetime
 from pathlib import Path
 
+import psutil
 import pytest
 
 from machine import Run, running
@@ -73,9 +77,27 @@ def known_jobs(folder: Path) -> dict[str, dict[str, str]]:
     }
 
 
-def running_fits(run: Run) -> set[str]:
-    """Numbers of the fit jobs of a run that run now."""
-    return {number for number, job in known_jobs(run.folder).items() if job["JobState"] == "RUNNING"}
+def running_fits(run: Run) -> dict[str, dict[str, str]]:
+    """Number and fields of the fit jobs of a run that run now."""
+    return {number: job for number, job in known_jobs(run.folder).items() if job["JobState"] == "RUNNING"}
+
+
+def processes(jobs: Iterable[str]) -> list[psutil.Process]:
+    """The processes of cluster jobs on this node."""
+    found = []
+    for number in jobs:
+        listed = subprocess.run(["scontrol", "listpids", number], capture_output=True, text=True, check=False).stdout
+        for pid in (int(line.split()[0]) for line in listed.splitlines()[1:] if int(line.split()[0]) > 1):
+            with suppress(psutil.NoSuchProcess):
+                found.append(psutil.Process(pid))
+    return found
+
+
+def tell(jobs: Iterable[str], number: signal.Signals) -> None:
+    """Send a signal to the processes of cluster jobs."""
+    for process in processes(jobs):
+        with suppress(psutil.NoSuchProcess):
+            process.send_signal(number)
 
 
 def kill_controller(run: Run, slurm: Path) -> None:
@@ -83,18 +105,23 @@ def kill_controller(run: Run, slurm: Path) -> None:
 
     It saves its state within five seconds of a change.  One that comes back with an older state starts jobs a second
     time, upon which Slurm drains the node and waits for its administrator: nothing that a run could or should mend.
+    So all fits that run are stopped, the controller is killed once it has saved them, and they go on.
     """
+    stopped: set[str] = set()
 
     def saved() -> bool:
-        jobs, begun = running_fits(run), time.time()
-        while jobs and running_fits(run) == jobs:
-            if (slurm / "state" / "job_state").stat().st_mtime > begun + 0.5:
-                return True
-            time.sleep(0.1)
-        return False
+        jobs = running_fits(run)
+        settled = bool(jobs) and stopped.issuperset(jobs)
+        stopped.update(jobs)
+        tell(jobs, signal.SIGSTOP)
+        starts = [datetime.fromisoformat(job["StartTime"]).timestamp() for job in jobs.values()]
+        return settled and (slurm / "state" / "job_state").stat().st_mtime > max(starts) + 1.5
 
-    run.until(saved, LIMIT / 3, "a saved state with running fit jobs")
-    node("kill-controller")
+    try:
+        run.until(saved, LIMIT / 3, "a saved state with running fit jobs")
+        node("kill-controller")
+    finally:
+        tell(stopped, signal.SIGCONT)
 
 
 def test_tiny_through_the_scheduler_gives_the_local_bytes(finished, tmp_path):
@@ -123,6 +150,7 @@ def test_a_job_killed_by_the_scheduler_is_retried(finished, tmp_path):
     assert results(folder) == results(finished)
 
 
+@pytest.mark.outage
 def test_a_controller_that_is_killed_and_comes_back_costs_nothing(finished, tmp_path, slurm):
     """kill -9 of slurmctld while fits run; the same run sees them through."""
     folder = copy_project(tmp_path / "outage")
@@ -137,6 +165,7 @@ def test_a_controller_that_is_killed_and_comes_back_costs_nothing(finished, tmp_
     assert results(folder) == results(finished)
 
 
+@pytest.mark.outage
 def test_a_controller_that_stays_away_ends_the_run_and_the_next_one_heals(finished, tmp_path, slurm):
     folder = copy_project(tmp_path / "away")
     patience = 20
