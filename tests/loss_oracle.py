@@ -58,6 +58,21 @@ def _gaussian_delta(mu, epsilon):
     return mpmath.ncdf(mu / 2 - epsilon / mu) - mpmath.exp(epsilon) * mpmath.ncdf(-mu / 2 - epsilon / mu)
 
 
+def merged_losses(kinds) -> dict[mpmath.mpf, mpmath.mpf]:
+    """Loss -> probability of finite laws (epsilon, k or None, count), equal losses merged, with 50 digits."""
+    total = {mpmath.mpf(0): mpmath.mpf(1)}
+    for epsilon, k, count in kinds:
+        loss, weight = mpmath.mpf(epsilon), mpmath.exp(epsilon) + (k or 2) - 1
+        atoms = ((loss, mpmath.exp(loss) / weight), (-loss, 1 / weight), (mpmath.mpf(0), ((k or 2) - 2) / weight))
+        for _ in range(count):
+            joined: dict[mpmath.mpf, mpmath.mpf] = {}
+            for x, p in total.items():
+                for y, q in atoms:
+                    joined[x + y] = joined.get(x + y, 0) + p * q
+            total = joined
+    return total
+
+
 def true_delta(laws, epsilon: float) -> mpmath.mpf:
     """Delta of Gaussians and finite laws by enumerating every outcome of every finite law, with 50 digits."""
     mu = mpmath.sqrt(sum(mpmath.mpf(law.mu) ** 2 * law.count for law in laws if law.mu is not None))
