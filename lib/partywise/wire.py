@@ -12,12 +12,11 @@ import numpy as np
 
 from partywise.errors import CertificationError
 from partywise.parties import Party
+from partywise.privacy.accounted import Clear, Public
 from partywise.privacy.ledger import Ledger, clear_event
 from partywise.privacy.mechanisms import Release
 
 __all__ = ["Channel", "Cipher", "Clear", "Message", "Public", "Release", "payload_bytes"]
-
-UNITS = ("row", "label", "features", "user")
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,45 +25,6 @@ class Cipher:
 
     value: Any
     key_holder: str
-
-
-@dataclass(frozen=True, eq=False)
-class Public:
-    """A value that is free, with the argument why: public inputs, or post-processing of releases."""
-
-    value: Any
-    because: str
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.because, str) or not self.because.strip():
-            raise ValueError(f"because={self.because!r} of a public value must state the argument why it is free.")
-
-
-@dataclass(frozen=True, eq=False)
-class Clear:
-    """A value sent without protection.
-
-    Parameters
-    ----------
-    value : object
-        What is sent.
-    units : tuple of {"row", "label", "features", "user"}
-        The units it is computed from: each costs infinity.
-    owner : str, optional
-        Party whose data it is; by default the sender.
-    """
-
-    value: Any
-    units: tuple[str, ...]
-    owner: str | None = None
-
-    def __post_init__(self) -> None:
-        if isinstance(self.units, str):
-            raise TypeError(f"units={self.units!r} must be a tuple; write units=({self.units!r},).")
-        units = tuple(dict.fromkeys(self.units))
-        if not units or not set(units) <= set(UNITS):
-            raise ValueError(f"units={units} of a clear value must name some of {UNITS}.")
-        object.__setattr__(self, "units", units)
 
 
 KINDS: dict[type, str] = {Release: "release", Cipher: "cipher", Public: "public", Clear: "clear"}

@@ -89,12 +89,15 @@ class Bounded:
         records are in it: disjoint strata then compose in parallel.
     clip_share : float
         Share of records the constructor had to clip; a diagnostic that stays with the owner.
+    parents : tuple of str
+        The releases that parameters of the certificate came from, such as a private clipping radius.
     """
 
     value: np.ndarray | float
     certificate: SensitivityCertificate
     stratum: str = "*"
     clip_share: float = 0.0
+    parents: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not isinstance(self.certificate, SensitivityCertificate):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 import numpy as np
 
 from partywise.errors import CertificationError
+from partywise.privacy.accounted import Accounted
 from partywise.privacy.certificates import Bounded, SensitivityCertificate
 from partywise.privacy.event import Event
 
@@ -33,7 +34,7 @@ UNNAMED = "unnamed"
 
 
 @dataclass(frozen=True, eq=False)
-class Release:
+class Release(Accounted):
     """A value that was paid for: it may be sent, post-processed and sent again at no further cost.
 
     Parameters
@@ -52,6 +53,11 @@ class Release:
             raise TypeError(f"event={self.event!r} must be an Event; a release comes from a mechanism.")
         if isinstance(self.value, np.ndarray):
             self.value.flags.writeable = False
+
+    @property
+    def parents(self) -> tuple[str, ...]:
+        """Its own id: what is computed with it depends on it."""
+        return (self.event.release_id,)
 
     def post_process(self, function: Callable[[Any], Any]) -> "Release":
         """The same release seen through a function that reads no other private data; same event, no further cost."""
@@ -105,9 +111,9 @@ class Terms(TypedDict, total=False):
         Its name; by default derived from the released value.
     audience : "*" or tuple of str
         Who may see it; by default everybody.
-    data_dependent_parameters : tuple of str or Release
-        The releases (or their ids) of parameters taken from private data. The ledger charges them, and counts the
-        release as infinite if one of them has no proved row.
+    data_dependent_parameters : tuple of str or Accounted
+        The releases (or their ids) of parameters taken from private data, besides those that the statistic itself was
+        made with. The ledger charges them, and counts the release as infinite if one of them has no proved row.
     epsilon_claimed : float
         By the source's formula.
     trust_model : str
@@ -118,7 +124,7 @@ class Terms(TypedDict, total=False):
 
     release_id: str
     audience: str | tuple[str, ...]
-    data_dependent_parameters: tuple["str | Release", ...]
+    data_dependent_parameters: tuple[str | Accounted, ...]
     epsilon_claimed: float
     trust_model: str
     budget: "PrivacyFilter"
@@ -169,9 +175,11 @@ def released(
     is about to be drawn, each time anew.
     """
     certificate = bounded.certificate
-    parents = terms.get("data_dependent_parameters", ())
-    if isinstance(parents, str):
-        raise TypeError(f"data_dependent_parameters={parents!r} must be a tuple of releases or release ids.")
+    given = terms.get("data_dependent_parameters", ())
+    if isinstance(given, str):
+        raise TypeError(f"data_dependent_parameters={given!r} must be a tuple of releases or release ids.")
+    named = (name for p in given for name in (p.parents if isinstance(p, Accounted) else (p,)))
+    parents = tuple(dict.fromkeys((*named, *bounded.parents)))
     stated = dict[str, Any](
         owner=owner,
         mechanism=mechanism,
@@ -185,7 +193,7 @@ def released(
         stratum=bounded.stratum,
         trust_model=terms.get("trust_model", "local"),
         sampler=sampler,
-        data_dependent_parameters=tuple(p.event.release_id if isinstance(p, Release) else p for p in parents),
+        data_dependent_parameters=parents,
         epsilon_claimed=terms.get("epsilon_claimed"),
         **law,
     )

@@ -1,0 +1,119 @@
+"""Values whose cost is stated: free with an argument, or unprotected for named units.
+
+A certificate may rest on such values only (a clipping radius, edges, a range): a bare number or array does not say
+where it came from, so it is refused. What a statistic was made with travels with it, and the mechanism that releases
+it names it in its event.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+__all__ = ["Accounted", "Clear", "Public", "parameter"]
+
+UNITS = ("row", "label", "features", "user")
+# Name of a parameter that no ledger row pays for, so that whatever depends on it is unproved.
+UNPROVED = "a value in the clear"
+
+
+class Accounted:
+    """A value that says what it cost: `Public`, `Clear`, or a `Release` of a mechanism."""
+
+    value: Any
+
+    @property
+    def parents(self) -> tuple[str, ...]:
+        """Ids of the releases that this value was computed from; a name without a row where it is unprotected."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, eq=False)
+class Public(Accounted):
+    """A value that is free, with the argument why.
+
+    Parameters
+    ----------
+    value : object
+        What is known to everybody.
+    because : str
+        Where it comes from: a setting, a unit, a table that was published before the data were seen.
+    made_of : sequence of Accounted
+        The releases and public values that it is a function of, if it is one: it costs what they cost.
+
+    Raises
+    ------
+    ValueError
+        If there is no argument.
+    TypeError
+        If ``made_of`` holds something unprotected, or something that does not say what it cost.
+    """
+
+    value: Any
+    because: str
+    made_of: Sequence[Accounted] = ()
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.because, str) or not self.because.strip():
+            raise ValueError(f"because={self.because!r} of a public value must state the argument why it is free.")
+        object.__setattr__(self, "made_of", tuple(self.made_of))
+        for part in self.made_of:
+            if not isinstance(part, Accounted) or isinstance(part, Clear):
+                raise TypeError(
+                    f"made_of of a public value holds a {type(part).__name__}: a function of what was sent in clear "
+                    "is Clear for the same units, and a bare value does not say what it cost."
+                )
+
+    @property
+    def parents(self) -> tuple[str, ...]:
+        """Ids of the releases that the value is a function of."""
+        return tuple(dict.fromkeys(name for part in self.made_of for name in part.parents))
+
+
+@dataclass(frozen=True, eq=False)
+class Clear(Accounted):
+    """A value sent without protection.
+
+    Parameters
+    ----------
+    value : object
+        What is sent.
+    units : tuple of {"row", "label", "features", "user"}
+        The units it is computed from: each costs infinity.
+    owner : str, optional
+        Party whose data it is; by default the sender.
+    """
+
+    value: Any
+    units: tuple[str, ...]
+    owner: str | None = None
+
+    def __post_init__(self) -> None:
+        if isinstance(self.units, str):
+            raise TypeError(f"units={self.units!r} must be a tuple; write units=({self.units!r},).")
+        units = tuple(dict.fromkeys(self.units))
+        if not units or not set(units) <= set(UNITS):
+            raise ValueError(f"units={units} of a clear value must name some of {UNITS}.")
+        object.__setattr__(self, "units", units)
+
+    @property
+    def parents(self) -> tuple[str, ...]:
+        """A name without a row in any ledger."""
+        return (UNPROVED,)
+
+
+def parameter(name: str, given: Accounted) -> Any:
+    """The value of a parameter that a certificate rests on.
+
+    Raises
+    ------
+    TypeError
+        If it does not say what it cost.
+    """
+    if not isinstance(given, Accounted):
+        raise TypeError(
+            f"{name}={given!r} of a certificate must say where it comes from: Public(value, because=...) if fixed "
+            "before the data were seen, the Release it was drawn by, or Clear(value, units=...)."
+        )
+    return given.value
