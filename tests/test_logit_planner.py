@@ -2,6 +2,7 @@
 
 import inspect
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,8 +16,9 @@ from partywise.label_private.evaluate import log_loss
 from partywise.label_private.noise import POWERS, certified_mu, gaussian_shapes, max_norm, reach, rr_covariance
 from partywise.label_private.objective import ridge_vector
 from partywise.label_private.planner import fixed_plan, plan_label_dp, predicted_excess
-from partywise.label_private.release import redraw_dot_products
+from partywise.label_private.release import redraw_dot_products, release_dot_product
 from partywise.label_private.trainers import penalised_optimum
+from partywise.privacy import accounting
 from partywise.privacy.calibration import gaussian_delta, gaussian_epsilon
 from partywise.randomness import stream
 
@@ -173,3 +175,42 @@ def test_rounds_share_the_budget():
     # Noise is that of a sum over 5 % of the rows, on the scale of the mean.
     assert sampled.deviation == pytest.approx(max_norm(X) / (0.05 * 300) / sampled.mu, rel=1e-9)
     assert sampled.rate == 0.05 and sampled.rounds == 100
+
+
+PLANS = {
+    "planned": lambda X, epsilon, delta: plan_label_dp(X, epsilon, delta, law="gaussian"),
+    "auto": lambda X, epsilon, delta: plan_label_dp(X, epsilon, delta),
+    "fixed": fixed_plan,
+    "rounds": lambda X, epsilon, delta: label_noise_plan(X, epsilon, delta, 3),
+    "sampled": lambda X, epsilon, delta: label_noise_plan(X, epsilon, delta, 3, 0.1),
+}
+
+
+@pytest.mark.parametrize("plan", PLANS)
+@pytest.mark.parametrize("scale", [1e-300, 1e-165, 1e101, 1e160, 1e300])
+def test_features_whose_squares_have_no_float_are_refused(plan, scale):
+    X, _ = logistic(40, 3)
+    with pytest.raises(ValueError, match=r"X has a largest entry of .*; scale the features by public ranges\."):
+        PLANS[plan](scale * X, 1.0, 1e-5)
+
+
+@pytest.mark.parametrize("plan", PLANS)
+@pytest.mark.parametrize("scale", [1e-99, 1e-60, 1e60, 1e99])
+def test_a_plan_at_the_edge_of_the_scales_releases_what_it_certifies(plan, scale):
+    X, y = logistic(40, 3)
+    X = scale * X / np.abs(X).max()
+    made = PLANS[plan](X, 1.0, 1e-5)
+    event = release_dot_product(X, y, made, stream(1, "a")).event
+    assert made.certified and made.epsilon <= 1
+    assert 0.999 < accounting.epsilon([event], 1e-5) <= 1 + 1e-9
+    assert made.law == "rr" or np.all(np.diagonal(made.covariance) > 0)
+
+
+def test_a_plan_without_a_finite_positive_covariance_is_none():
+    X, _ = logistic(40, 2)
+    for covariance in (np.full((2, 2), np.nan), np.zeros((2, 2))):
+        with pytest.raises(ValueError, match=r"covariance of a plan for epsilon=1\.0"):
+            replace(fixed_plan(X, 1.0, 1e-5), covariance=covariance)
+    for name in ("epsilon", "mu"):
+        with pytest.raises(ValueError, match=f"{name}=nan of a plan"):
+            replace(fixed_plan(X, 1.0, 1e-5), **{name: math.nan})

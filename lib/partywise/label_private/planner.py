@@ -19,6 +19,8 @@ __all__ = ["Plan", "fixed_plan", "plan_label_dp"]
 CURVATURE = 0.15
 RIDGE_STEPS = 10.0 ** np.arange(0.0, 6.01, 0.125)
 PUBLISHED_RADIUS = 10.0
+# Largest entries of X whose squares and sums of squares neither vanish nor overflow.
+SCALES = (1e-100, 1e100)
 
 
 def plan_label_dp(
@@ -183,7 +185,14 @@ def public_features(X, features_public: bool, *, unit_box: bool = False) -> np.n
             "features_public=False: max ||x_i|| and the shape of the noise are computed from the features and would "
             "show them; label privacy holds for public features only. For private rows use objective_perturbation."
         )
-    return check_features(X, unit_box=unit_box)
+    X = check_features(X, unit_box=unit_box)
+    largest = max(float(X.max()), -float(X.min()))
+    if largest and not SCALES[0] <= largest <= SCALES[1]:
+        raise ValueError(
+            f"X has a largest entry of {largest!r}, outside [{SCALES[0]:g}, {SCALES[1]:g}]: the squares that the noise "
+            "is computed from have no floats; scale the features by public ranges."
+        )
+    return X
 
 
 def _best(gram, candidates, strengths, tau: float, **fields) -> Plan:

@@ -34,6 +34,12 @@ class Plan:
         Exponent a of the shape (X'X/N + r)^a of the covariance.
     rounds, rate : int, float
         Noisy releases of v, and the probability with which Poisson sampling takes a label into one of them.
+
+    Raises
+    ------
+    ValueError
+        If ``epsilon`` or ``mu`` is NaN, or the covariance is not finite with a positive diagonal: no such plan says
+        what it costs.
     """
 
     law: str
@@ -48,6 +54,19 @@ class Plan:
     power: float | None = None
     rounds: int = 1
     rate: float = 1.0
+
+    def __post_init__(self) -> None:
+        for name in ("epsilon", "mu"):
+            value = getattr(self, name)
+            if value is not None and not value >= 0:
+                raise ValueError(f"{name}={value!r} of a plan must be non-negative.")
+        variances = np.ones(1) if self.covariance is None else np.diagonal(self.covariance)
+        if not (np.all(variances > 0) and (self.covariance is None or np.all(np.isfinite(self.covariance)))):
+            raise ValueError(
+                f"covariance of a plan for epsilon={self.epsilon_claimed!r} has variances from {variances.min()} to "
+                f"{variances.max()}, beyond what a float can hold; ask for another epsilon or delta, or scale the "
+                "features."
+            )
 
     @property
     def deviation(self) -> float:
