@@ -319,7 +319,7 @@ def test_the_ledger_counts_a_release_once_over_folds(plan, gathered):
         ledger = Ledger.from_rows(group)
         ledger.verify(total["ledger_sha256"])
         again = ledger.worst_total(["active", "owner"], "features", 1e-5)
-        assert float(total["epsilon_certified"]) == again.epsilon_certified
+        assert float(total["epsilon_certified"]) == again.epsilon_certified and float(total["delta"]) == 1e-5
 
 
 def test_a_release_that_differs_between_corners_is_an_error(plan, corners, tmp_path):

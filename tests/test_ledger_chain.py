@@ -1,9 +1,11 @@
 """The hash chain of a ledger: rows survive a file, and what was altered, removed or moved is noticed."""
 
 import csv
+import hashlib
 import io
 import json
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -49,6 +51,35 @@ def test_altering_removing_or_moving_a_row_is_noticed():
         Ledger.from_rows(rows[:-1]).verify(ledger.digest)
     digests = {Ledger(order).digest for order in (ledger.rows, ledger.rows[:2], ledger.rows[:1], ())}
     assert len(digests) == 4
+
+
+@pytest.mark.parametrize("position", [0, 1])
+def test_a_chain_that_was_rebuilt_after_an_early_row_was_altered_ends_in_another_digest(position, tmp_path):
+    """Whoever can rewrite the file can compute every hash again; the digest that was noted elsewhere refuses."""
+    ledger = chained()
+    digest = ledger.write(tmp_path / "ledger.jsonl")
+    rows = list(ledger.rows)
+    rows[position] = replace(rows[position], mu=0.1)
+    forged = Ledger(rows)
+    forged.write(tmp_path / "ledger.jsonl")
+    again = Ledger.read(tmp_path / "ledger.jsonl")
+    assert again.rows == tuple(rows) and again.rows[-1] == ledger.rows[-1]
+    for read in (again, Ledger.from_rows(forged.to_rows())):
+        with pytest.raises(CertificationError, match="rows were altered"):
+            read.verify(digest)
+    with pytest.raises(CertificationError, match="rows were altered"):
+        Ledger.read(tmp_path / "ledger.jsonl", digest)
+
+
+def test_every_link_hashes_the_whole_past():
+    """Each hash is the SHA-256 of the one before and its own row: two ledgers that end alike differ at the end."""
+    rows, previous = chained().to_rows(), "0" * 64
+    for row, event_ in zip(rows, chained().rows, strict=True):
+        assert row["prev_hash"] == previous
+        previous = hashlib.sha256((previous + event_.line).encode()).hexdigest()
+        assert row["hash"] == previous
+    ends = {Ledger([event("a", mu=mu), event("b", mu=2.0)]).digest for mu in (0.5, 1.0, 2.0)}
+    assert len(ends) == 3
 
 
 def test_a_file_of_rows_is_read_back(tmp_path):

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 
+import mpmath as mp
 import numpy as np
 import pytest
 
@@ -14,6 +15,7 @@ from partywise.cells import generate, load_data, run, save_data
 from partywise.errors import ConfigError, DataMissing
 from partywise.files import replacing
 from partywise.plan import plan
+from partywise.privacy.calibration import gaussian_epsilon
 from partywise.study import Lazy, Study, available, load
 
 ONE = {"methods": ("clear",), "replicates": 1, "parties": (1,), "folds": 1, "epsilon": (inf,)}
@@ -200,6 +202,32 @@ def test_cells_carry_their_privacy_beside_their_error(data_file):
     assert cells[0].names == ("active", "owner")
     clear = run(toy.toy_plan(), "one", "clear", 1, [0], [0], data_file)[0].scalars
     assert clear["epsilon_certified"] == inf and clear["certified"] is False
+
+
+@pytest.mark.parametrize("delta", [1e-5, 1e-3])
+def test_one_gaussian_release_through_a_cell_is_the_number_of_the_calibration(data_file, delta):
+    """Sensitivity 2 over sigma 2 / epsilon is mu = epsilon: the cell says what 50 digits say of it."""
+    made = replace(toy.toy_plan(), spec=toy.Spec(delta=delta))
+    for cell in run(made, "one", "noisy", 1, [0, 1], [0, 1], data_file):
+        mu, found = min(cell.coords["epsilon"], 100.0), cell.scalars
+        assert found["delta"] == delta and found["mu_total"] == mu and cell.ledger[0].mu == mu
+        assert found["epsilon_certified"] == found["epsilon_certified_part"] == gaussian_epsilon(mu, delta)
+        with mp.workdps(50):
+            said = mp.mpf(found["epsilon_certified"])
+            real = mp.ncdf(mu / 2 - said / mu) - mp.exp(said) * mp.ncdf(-mu / 2 - said / mu)
+            assert (1 - 1e-9) * delta < real <= delta
+
+
+def test_a_case_with_its_own_delta_is_certified_at_that_delta(data_file):
+    @dataclass(frozen=True)
+    class WithDelta:
+        n: int = 12
+        delta: float = 1e-3
+
+    made = toy.toy_plan()
+    case = replace(made.cases["one"], settings=WithDelta())
+    found = run(replace(made, cases={**made.cases, "one": case}), "one", "noisy", 1, [0], [0], data_file)[0].scalars
+    assert found["delta"] == 1e-3 and found["epsilon_certified"] == gaussian_epsilon(1.0, 1e-3)
 
 
 def test_noise_is_one_draw_rescaled_over_epsilon_and_shared_by_folds(data_file):
