@@ -30,13 +30,21 @@ def sha(content):
 def test_fill_gaps_against_the_definition():
     nan = np.nan
     series = np.array([nan, 0, nan, nan, 3, nan, nan, nan, nan, 8, nan])
-    np.testing.assert_array_equal(curves.fill_gaps(series, 2), [nan, 0, 1, 2, 3, nan, nan, nan, nan, 8, nan])
-    np.testing.assert_array_equal(
-        curves.fill_gaps(series, 3, start_of_longer=True), [nan, 0, 1, 2, 3, 4, 5, 6, nan, 8, nan]
-    )
-    np.testing.assert_array_equal(curves.fill_gaps(series, 4)[:-1], [nan, *range(9)])
+    np.testing.assert_array_equal(curves.fill_gaps(series, 2), [0, 0, 1, 2, 3, nan, nan, nan, nan, 8, 8])
+    np.testing.assert_array_equal(curves.fill_gaps(series, 4), [0, *range(9), 8])
     np.testing.assert_array_equal(curves.fill_gaps(np.full(3, nan), 5), np.full(3, nan))
-    assert np.isnan(series[2])
+    ends = np.array([[nan, nan, 1, 2], [3, nan, nan, nan], [nan, nan, nan, 4]])
+    np.testing.assert_array_equal(curves.fill_gaps(ends, 2), [[1, 1, 1, 2], [3, nan, nan, nan], [nan, nan, nan, 4]])
+    assert np.isnan(series[2]) and np.isnan(ends[0, 0])
+
+
+def test_a_gap_is_never_filled_from_another_record():
+    rng = np.random.default_rng(np.random.SeedSequence(7))
+    values = rng.normal(size=(2, 40, 24))
+    values[rng.random(values.shape) < 0.3] = np.nan
+    filled = curves.fill_gaps(values, 5)
+    for day in range(40):
+        np.testing.assert_array_equal(curves.fill_gaps(values[1, day], 5), filled[1, day])
 
 
 def test_smoothing_recovers_curves_of_the_basis():
@@ -106,6 +114,13 @@ def put(folder, name, **contents):
     return folder
 
 
+def changed_dates(before, after):
+    """Dates whose record is not the same in two tables of the same dates."""
+    assert list(before.dates) == list(after.dates)
+    same = (before.x == after.x).all(axis=(1, 2)) & (before.y == after.y).all(axis=1)
+    return set(before.dates[~same])
+
+
 def load_beijing(folder, rows):
     return beijing.load(put(folder, "beijing_pm25", hourly_beijing_pm=table(rows)))
 
@@ -135,13 +150,26 @@ def test_beijing_values_scales_and_blocks(tmp_path):
 
 def test_beijing_gaps_of_four_hours_are_filled_and_longer_days_dropped(tmp_path):
     rows = beijing_rows()
-    for hour in (*range(24 * 2 + 5, 24 * 2 + 9), *range(24 * 4 + 5, 24 * 4 + 10), *range(24 * 6 + 21, 24 * 7 + 6)):
+    for hour in (*range(24 * 2 + 5, 24 * 2 + 9), *range(24 * 4 + 5, 24 * 4 + 10), *range(24 * 6 + 21, 24 * 7 + 5)):
         rows[hour]["pm2.5"] = "NA"
     data = load_beijing(tmp_path, rows)
     dropped = {f"2010-01-{day:02}" for day in range(1, 31)} - set(data.dates)
     assert dropped == {"2010-01-05", "2010-01-08"}
     np.testing.assert_allclose(data.y, 0.0, atol=1e-12)
     assert data.block[list(data.dates).index("2010-01-15")] == 1
+
+
+def test_beijing_raw_value_enters_the_record_of_its_day_only(tmp_path):
+    rows = beijing_rows(6)
+    for hour in (*range(22, 26), *range(24 * 3 + 20, 24 * 4)):
+        rows[hour]["pm2.5"] = "NA"
+    before = load_beijing(tmp_path, rows)
+    assert len(before.dates) == 6
+    for hour in (21, 26, 24 * 3 + 19, 24 * 4):
+        changed = [dict(row) for row in rows]
+        changed[hour]["pm2.5"] = 200
+        (tmp_path / str(hour)).mkdir()
+        assert changed_dates(before, load_beijing(tmp_path / str(hour), changed)) == {before.dates[hour // 24]}
 
 
 @pytest.mark.parametrize(
@@ -179,7 +207,7 @@ def test_the_pinned_file_must_give_the_known_number_of_days(tmp_path, monkeypatc
     member = Member("hourly_beijing_pm.csv", pinned.members[0].path, sha(content))
     resource = Resource(pinned.package, pinned.version, pinned.archive, pinned.sha256, (member,), "", "")
     monkeypatch.setitem(RESOURCES, "beijing_pm25", resource)
-    with pytest.raises(DataMissing, match="3 complete days where 1709 are expected"):
+    with pytest.raises(DataMissing, match="3 complete days where 1711 are expected"):
         load_beijing(tmp_path, beijing_rows(3))
 
 
@@ -267,6 +295,23 @@ def test_nyc_gaps_duplicates_cancelled_flights_and_recording_errors(tmp_path):
     np.testing.assert_allclose(data.x[day + 1, 20], 1.0)
 
 
+def test_nyc_raw_value_enters_the_record_of_its_date_only(tmp_path):
+    flights, weather = nyc_tables()
+    at = {(r["origin"], r["day"], r["hour"]): r for r in weather if r["month"] == 5}
+    for day, hours in ((3, (22, 23)), (4, (0, 1)), (7, range(19, 24)), (11, range(5))):
+        for hour in hours:
+            at["JFK", day, hour] |= {"temp": "NA", "precip": "NA"}
+    before = load_nyc(tmp_path, flights, weather)
+    assert len(before.dates) == 365
+    for day, hour in ((3, 21), (4, 2), (7, 18), (8, 0), (10, 23), (11, 5)):
+        kept = dict(at["JFK", day, hour])
+        at["JFK", day, hour] |= {"temp": 20, "precip": 0.1}
+        folder = tmp_path / f"{day} {hour}"
+        folder.mkdir()
+        assert changed_dates(before, load_nyc(folder, flights, weather)) == {f"2013-05-{day:02}"}
+        at["JFK", day, hour] |= kept
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -306,6 +351,34 @@ def real(name):
     return folder
 
 
+def with_every_second_day_moved(rows, odd, columns):
+    """The rows of a raw table with the numbers in some columns changed on every second day."""
+    moved = [dict(row) for row in rows]
+    for row in moved:
+        if date(int(row["year"]), int(row["month"]), int(row["day"])).toordinal() % 2 == odd:
+            for column in columns:
+                if row[column] not in ("", "NA"):
+                    row[column] = float(row[column]) * 1.5 + 1
+    return moved
+
+
+@pytest.mark.parametrize("odd", [0, 1])
+@pytest.mark.parametrize("name", ["beijing_pm25", "nyc_flights"])
+def test_real_raw_values_enter_the_record_of_their_day_only(tmp_path, name, odd):
+    source = real(name)
+    file = {"beijing_pm25": "hourly_beijing_pm.csv", "nyc_flights": "weather.csv"}[name]
+    columns = {"beijing_pm25": ["pm2.5"], "nyc_flights": ["temp", "dewp", "humid", "precip", "visib"]}[name]
+    load = {"beijing_pm25": beijing.load, "nyc_flights": nyc.load}[name]
+    for member in RESOURCES[name].members:
+        (tmp_path / member.file).write_bytes((source / member.file).read_bytes())
+    rows = list(csv.DictReader(io.StringIO((source / file).read_text())))
+    (tmp_path / file).write_bytes(table(with_every_second_day_moved(rows, odd, columns)))
+    resources.fetch(name, tmp_path)
+    before, after = load(source), load(tmp_path)
+    moved = {day for day in before.dates if date.fromisoformat(day).toordinal() % 2 == odd}
+    assert changed_dates(before, after) == moved
+
+
 def cross_validated_r2(data, columns, ridge):
     """1 - SSE/SST around the training mean curve, five folds of whole blocks, ridge on 8 cubic B-splines."""
     coordinates = []
@@ -329,8 +402,8 @@ def cross_validated_r2(data, columns, ridge):
 
 def test_real_beijing_is_as_described():
     data = beijing.load(real("beijing_pm25"))
-    assert data.y.shape == (1709, 24) and data.x.shape == (1709, 7, 24)
-    assert data.block.max() == 1825 // 14 and np.unique(data.dates).size == 1709
+    assert data.y.shape == (1711, 24) and data.x.shape == (1711, 7, 24)
+    assert data.block.max() == 1825 // 14 and np.unique(data.dates).size == 1711
     found = {name: cross_validated_r2(data, columns, 0.01) for name, columns in BEIJING_COLUMNS.items()}
     assert found == pytest.approx({"all": 0.577, "office": 0.467, "wind": 0.394, "rain": 0.021}, abs=0.006)
 
@@ -341,7 +414,7 @@ BEIJING_COLUMNS = {"all": list(range(7)), "office": [0, 1, 2], "wind": [3, 4, 5]
 @pytest.mark.parametrize(("airport", "r2"), [("EWR", 0.526), ("JFK", 0.493), ("LGA", 0.575)])
 def test_real_nyc_is_as_described(airport, r2):
     data = nyc.load(real("nyc_flights"), airport)
-    assert data.y.shape == (362, 16) and data.x.shape == (362, 27, 24)
-    assert {"2013-01-01", "2013-12-30", "2013-12-31"}.isdisjoint(data.dates)
+    assert data.y.shape == (364, 16) and data.x.shape == (364, 27, 24)
+    assert "2013-12-31" not in data.dates
     assert cross_validated_r2(data, list(range(27)), 1.0) == pytest.approx(r2, abs=0.015)
     assert 0.2 <= cross_validated_r2(data, list(range(18)), 1.0) <= 0.3

@@ -31,7 +31,7 @@ from .resources import read_files
 RESOURCE = "beijing_pm25"
 LONGEST_GAP = 4
 BLOCK_DAYS = 14
-DAYS_KEPT = 1709
+DAYS_KEPT = 1711
 
 Y_SCALE = Scale("log(1 + ug/m3)", math.log(76), 1.0, "75 ug/m3 is the national daily limit of PM2.5")
 PREDICTORS: dict[str, tuple[str, Scale]] = {
@@ -44,11 +44,11 @@ PREDICTORS: dict[str, tuple[str, Scale]] = {
     "rain": ("rain gauge", Scale("1", 0.0, 1.0, "an indicator that is mostly 0")),
 }
 NOTES = (
-    "The record of the privacy unit is a day of the city, not a person.",
-    "Hours missing at most 4 hours after a measured one are on the line between the measured neighbours; days with a "
-    "missing hour left are dropped. The first 4 hours of longer gaps are filled too: without them 1700 days remain.",
-    "The wind speed is cumulated by the source since the last change of direction; rain is given as cumulated hours, "
-    "used here as an indicator.",
+    "The record of the privacy unit is a day of the city, not a person; an hour of the file is part of one record.",
+    "Gaps of at most 4 hours are on the line between the measured hours of the same day beside them; at the start or "
+    "the end of a day they keep its nearest measured hour. Days with a longer gap are dropped.",
+    "The wind speed is cumulated by the source since the last change of direction, also over midnight; rain is given "
+    "as cumulated hours, used here as an indicator. The unit is the file's hour, as the source gives it.",
 )
 
 
@@ -58,7 +58,7 @@ def load(folder: str | Path) -> CurveTable:
     Returns
     -------
     CurveTable
-        1 709 days, 7 predictors of 3 parties, 24 hours; block = fortnight since 1 January 2010.
+        1 711 days, 7 predictors of 3 parties, 24 hours; block = fortnight since 1 January 2010.
 
     Raises
     ------
@@ -74,7 +74,7 @@ def load(folder: str | Path) -> CurveTable:
     names = ("year", "month", "day", "hour", "pm2.5", "DEWP", "TEMP", "PRES", "cbwd", "Iws", "Ir")
     columns = read_columns(contents[member.file], names, member.file)
     days = _days(columns)
-    y = fill_gaps(_hourly(columns, "pm2.5", log=True), LONGEST_GAP, start_of_longer=True).reshape(-1, 24)
+    y = fill_gaps(_hourly(columns, "pm2.5", log=True).reshape(-1, 24), LONGEST_GAP)
     x = _predictors(columns)
     keep = ~np.isnan(y).any(axis=1)
     if sha256[member.file] == member.sha256:

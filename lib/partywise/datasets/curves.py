@@ -135,32 +135,35 @@ def to_numbers(texts: Sequence[str], column: str) -> np.ndarray:
         raise DataMissing(f"column {column} is not numeric ({error}): fetch the pinned file.") from None
 
 
-def fill_gaps(values: np.ndarray, longest: int, *, start_of_longer: bool = False) -> np.ndarray:
-    """Fill missing values on the straight line between the measured neighbours.
+def fill_gaps(curves: np.ndarray, longest: int) -> np.ndarray:
+    """Fill missing values of curves, each from its own measured values only.
+
+    A record is one curve: a line drawn into the next curve would carry its values into two records.  Inside a curve a
+    gap is on the straight line between the measured neighbours; at either end it keeps the nearest measured value.
 
     Parameters
     ----------
-    values : (T,) float
-        A series on a regular grid, NaN where missing.  A gap at either end of the series has one neighbour only and
-        stays.
+    curves : (..., T) float
+        Curves on a regular grid, NaN where missing.
     longest : int
-        Longest gap that is filled, in grid steps.
-    start_of_longer : bool
-        Fill also the first ``longest`` values of longer gaps.
+        Longest gap that is filled, in grid steps.  A longer one stays NaN, as does a curve without any value.
 
     Returns
     -------
-    (T,) float
+    (..., T) float
         A new array.
     """
-    values = np.array(values, dtype=float)
-    known = np.flatnonzero(~np.isnan(values))
-    for left, right in pairwise(known.tolist()):
-        gap = right - left - 1
-        if gap and (gap <= longest or start_of_longer):
-            places = left + np.arange(1, min(gap, longest) + 1)
-            values[places] = np.interp(places, [left, right], values[[left, right]])
-    return values
+    filled = np.array(curves, dtype=float)
+    places = np.arange(filled.shape[-1])
+    for curve in filled.reshape(-1, len(places)):
+        known = np.flatnonzero(~np.isnan(curve))
+        if not 0 < len(known) < len(places):
+            continue
+        curve[:] = np.interp(places, known, curve[known])
+        for left, right in pairwise([-1, *known.tolist(), len(places)]):
+            if right - left - 1 > longest:
+                curve[left + 1 : right] = np.nan
+    return filled
 
 
 def smooth_curves(values: np.ndarray, basis_values: np.ndarray, penalty: np.ndarray, weight: float) -> np.ndarray:

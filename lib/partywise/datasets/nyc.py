@@ -46,7 +46,7 @@ _SHAPE = (len(AIRPORTS), DAYS, 24)
 _SIZE = math.prod(_SHAPE)
 LONGEST_GAP = 5
 STRONGEST_WIND = 100.0
-DATES_KEPT = 362
+DATES_KEPT = 364
 
 LATE = Scale("share of departures", 0.2, 0.2, "national yearly share")
 TIMETABLE: dict[str, Scale] = {
@@ -63,12 +63,14 @@ WEATHER: dict[str, tuple[str, Scale]] = {
     "visibility": ("visib", Scale("miles", 10.0, 5.0, "highest reported value")),
 }
 NOTES = (
-    "The record of the privacy unit is a date, not a person; a flight is part of one record.",
+    "The record of the privacy unit is a date, not a person; a flight or an hour of weather is part of one record. The "
+    "register of planes (seats) is public.",
     "Share of the departures of an hour (scheduled 6-21 h, cancelled flights left out) that left more than 15 minutes "
-    "late; hours without one are on the line between the hours beside them.",
+    "late; hours without one are filled from the hours of the same date beside them.",
     "Curves of the operators cover 6-21 h and are held constant outside; the number of flights covers 24 h.",
-    "Weather gaps of at most 5 hours are on the line between the measured neighbours; dates with a longer one are "
-    "dropped (1 January, 30 and 31 December). Wind above 100 mph is a recording error and counts as missing.",
+    "Weather gaps of at most 5 hours are on the line between the measured hours of the same date beside them; at the "
+    "start or the end of a date they keep its nearest measured hour. Dates with a longer one are dropped (31 "
+    "December). Wind above 100 mph is a recording error and counts as missing.",
     "Lateness at the other airports is of the same hours: this is explanation of a day, not a forecast.",
 )
 
@@ -85,7 +87,7 @@ def load(folder: str | Path, airport: str = "EWR") -> CurveTable:
     Returns
     -------
     CurveTable
-        362 dates, 27 predictors of 4 parties; 16 hours of the response, 24 of the predictors; block = week of the
+        364 dates, 27 predictors of 4 parties; 16 hours of the response, 24 of the predictors; block = week of the
         year.  The operator of ``airport`` holds the response and its own timetable.
 
     Raises
@@ -188,12 +190,7 @@ def _mean(cell: np.ndarray, values: np.ndarray) -> np.ndarray:
     known = ~np.isnan(values)
     count = np.bincount(cell[known], minlength=_SIZE).reshape(_SHAPE)[:, :, OPEN:CLOSE]
     total = np.bincount(cell[known], weights=values[known], minlength=_SIZE).reshape(_SHAPE)[:, :, OPEN:CLOSE]
-    mean = np.where(count > 0, total / np.maximum(count, 1), np.nan)
-    for row in mean.reshape(-1, CLOSE - OPEN):
-        full = np.flatnonzero(~np.isnan(row))
-        if full.size:
-            row[:] = np.interp(np.arange(row.size), full, row[full])
-    return mean
+    return fill_gaps(np.where(count > 0, total / np.maximum(count, 1), np.nan), CLOSE - OPEN)
 
 
 def _all_day(curves: np.ndarray) -> np.ndarray:
@@ -214,6 +211,5 @@ def _weather(content: bytes) -> dict[str, np.ndarray]:
             series[series > STRONGEST_WIND] = np.nan
         if name == "rain":
             series = np.sqrt(np.maximum(series, 0.0))
-        filled = [fill_gaps(one, LONGEST_GAP) for one in series.reshape(len(AIRPORTS), -1)]
-        curves[name] = np.stack(filled).reshape(_SHAPE)
+        curves[name] = fill_gaps(series.reshape(_SHAPE), LONGEST_GAP)
     return curves

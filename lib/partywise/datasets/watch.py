@@ -39,8 +39,9 @@ SAFE = {
 NOTES = (
     "Stands in for the smartphone data of the source, which no package ships: 10 persons for 30, seven exercises for "
     "three levels of activity, a watch at the wrist for a telephone at the waist.",
-    "The record of the privacy unit is a window. Windows overlap by half, and a person has 226 to 433 of them, so that "
-    "a guarantee for a window says next to nothing about a person.",
+    "The record of the privacy unit is a window, neither a sample nor a person. Windows overlap by half (128 samples, "
+    "64 steps), so that a raw sample enters two records, and a person has 226 to 433 of them: a guarantee for a window "
+    "says less about a sample and next to nothing about a person.",
 )
 
 
