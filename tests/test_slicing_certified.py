@@ -7,6 +7,8 @@ import warnings
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from error_rates import accepts_sigma
 from partywise.errors import CertificationError
@@ -90,25 +92,62 @@ def test_sensitivity_of_whitened_means_is_reached():
     assert 0.999 < worst_case(statistic, bound, X, y, [(np.full(P, -100.0), 0.0)]) <= 1 + 1e-12
 
 
-def test_quantile_slices_reach_sqrt_h():
-    """One response pushes one record over every boundary; the public bound is exceeded, sqrt(H) times it is not."""
+def quantile_means(X, y, n_slices=H):
+    return client_moments(X, y, equal_frequency(y, n_slices), radius=R)
+
+
+def test_quantile_slices_of_different_responses_reach_sqrt_h():
+    """One response pushes one record over every boundary: sqrt(H) times the bound of public slices is reached."""
     n, p = 80, 3
     y = np.arange(float(n))
     X = np.where((np.arange(n) % (n // H) == n // H - 1)[:, None], -1.0, 1.0) * np.ones(p)
-    X[0] = 1.0
-
-    def statistic(a, b):
-        return client_moments(a, b, equal_frequency(b, H), radius=R).means
-
-    found = client_moments(X, y, equal_frequency(y, H), radius=R)
     public = 2 * R * math.sqrt(p) / n
-    assert bounded_means(found, certified=False).certificate.value == pytest.approx(math.sqrt(H) * public)
     # Record 0 leaves for the top: each slice loses its first record and gains the first of the next, of other sign.
     first = np.arange(0, n, n // H)
     X[first] = np.where(np.arange(H) % 2 == 0, 1.0, -1.0)[:, None]
-    reached = moved(statistic, X, y, np.full(p, 1.0 if H % 2 else -1.0) * -1, float(n))
+    neighbour = (np.full(p, 1.0 if H % 2 else -1.0) * -1, float(n))
+    reached = moved(lambda a, b: quantile_means(a, b).means, X, y, *neighbour)
     assert 0.7 * math.sqrt(H) * public < reached <= math.sqrt(H) * public * (1 + 1e-12)
     assert reached > 1.5 * public
+
+
+def test_a_neighbour_with_equal_responses_exceeds_sqrt_h():
+    """Eight different responses in two slices; response 0 becomes a second 4, at the edge, and record 4 goes down."""
+    y, X = np.arange(8.0), np.ones((8, 1))
+    X[0] = -1.0
+    found = quantile_means(X, y, 2)
+    reached = moved(lambda a, b: quantile_means(a, b, 2).means, X, y, 1.0, 4.0)
+    assert reached == pytest.approx(math.sqrt(3**2 + 1) / 8)
+    assert reached > 1.1 * math.sqrt(2) * 2 * R / 8
+    assert reached <= bounded_means(found, certified=False).certificate.value
+
+
+RESPONSES = st.lists(st.integers(0, 4), min_size=9, max_size=9)
+
+
+@settings(max_examples=200, deadline=None)
+@given(RESPONSES, st.integers(0, 4), st.integers(0, 2**32 - 1), st.sampled_from(["public", "quantile", "labels"]))
+def test_no_neighbour_exceeds_a_certificate(responses, response, seed, kind):
+    """Slice means and second moment, with many equal responses, in every kind of slices; the bound is one number."""
+    y, numbers = np.array(responses, dtype=float), np.random.default_rng(seed)
+    X = numbers.choice([-2.0, -1.0, 0.3, 1.0], (9, 2))
+    slices = {
+        "public": lambda b: public_slices([0.5, 2.5]),
+        "quantile": lambda b: equal_frequency(b, 3),
+        "labels": lambda b: class_slices(np.arange(5.0)),
+    }[kind]
+
+    def made(a, b):
+        return client_moments(a, b, slices(b), radius=R)
+
+    found, record = made(X, y), numbers.choice([-2.0, 2.0], 2)
+    for bounded, part in ((bounded_means, "means"), (bounded_second, "second")):
+        certificate = bounded(found, certified=False).certificate
+        reached = moved(lambda a, b, part=part: getattr(made(a, b), part), X, y, record, response)
+        assert reached <= certificate.value * (1 + 1e-12)
+        # A function of public numbers alone: another data set has the same.
+        other = made(X[::-1], np.arange(9.0) % 5)
+        assert bounded(other, certified=False).certificate.value == certificate.value
 
 
 def test_certificates_equal_those_of_the_privacy_core():

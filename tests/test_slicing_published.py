@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -174,7 +173,7 @@ def test_covariance_noise_is_symmetric_with_the_stated_scale():
 
 
 def test_the_ledger_charges_quantile_slices_what_they_cost():
-    """Proposition 2 holds for public slices only: with quantile ones the same noise costs sqrt(8) times the mu."""
+    """Proposition 2 holds for public slices only: with quantile ones, ties or not, nothing bounds what it costs."""
     sigma = published.prop2_sigma(N, P, R, 1.0, DELTA)
     releases = {
         kind: published.iid_release(moments(slices=kind), sigma, rng(kind), owner="client", epsilon_claimed=1.0)
@@ -182,11 +181,8 @@ def test_the_ledger_charges_quantile_slices_what_they_cost():
     }
     mu = 2 * R * math.sqrt(P) / N / sigma
     assert releases["public"].event.mu == pytest.approx(mu)
-    assert releases["quantile"].event.mu == pytest.approx(mu * math.sqrt(H))
     assert certified_epsilon(releases["public"]) == pytest.approx(0.66, abs=0.005)
-    assert certified_epsilon(releases["quantile"]) > 2
-    tied = replace(moments(), ties=True)
-    assert certified_epsilon(published.iid_release(tied, sigma, rng("tied"), owner="client")) == math.inf
+    assert certified_epsilon(releases["quantile"]) == math.inf
 
 
 def test_the_ledger_certifies_nothing_that_used_private_parameters():

@@ -40,15 +40,12 @@ def check_budget(epsilon: float, delta: float, n: int) -> None:
 def means_sensitivity(moments: Moments) -> float:
     """l2 sensitivity of the slice mean matrix M.
 
-    Public slices: 2 R sqrt(p) / n (clip to [-R, R]) or 2 C / n (clip to a ball). Quantile slices: sqrt(H) times
-    that, because one response can push a record over every boundary (each slice then loses one and gains one). With
-    equal responses at a boundary a whole group moves, and nothing of order 1/n holds: infinite.
+    Public slices: 2 R sqrt(p) / n (clip to [-R, R]) or 2 C / n (clip to a ball). Quantile slices: infinite, whatever
+    the data. Equal responses stay together (`slices.equal_frequency`), so that one response may move a whole group
+    over a boundary, and nothing of order 1/n holds. Without equal responses sqrt(H) times the bound of public slices
+    would do, but whether there are any is private, and a neighbour may have them.
     """
-    length = record_length(moments)
-    if moments.kind == "quantile" and moments.ties:
-        return math.inf
-    slices = math.sqrt(moments.n_slices) if moments.kind == "quantile" else 1.0
-    return 2 * length / moments.n * slices
+    return math.inf if moments.kind == "quantile" else 2 * record_length(moments) / moments.n
 
 
 def second_sensitivity(moments: Moments) -> float:
@@ -83,16 +80,12 @@ def bounded_means(moments: Moments, *, stratum: str = "*", certified: bool = Tru
     """
     if certified and moments.kind == "quantile":
         raise CertificationError(
-            "edges='quantile' depend on private responses: one record can move every boundary, which costs sqrt(H) in "
-            "sensitivity and is no certified slicing; use public edges, or release private quantiles first."
+            "edges='quantile' depend on private responses: one record can move every boundary, and all records that "
+            "share a response with it; use public edges, or release private quantiles first."
         )
     require_clip(moments, certified)
-    quantile = moments.kind == "quantile"
-    certificate = _certificate(
-        means_sensitivity(moments),
-        f"slice means: {'sqrt(H) 2 S / n, quantile slices' if quantile else '2 S / n, public slices'}",
-        also=("no equal responses at an edge, in no data set",) if quantile else (),
-    )
+    source = "quantile slices: no bound of order 1 / n" if moments.kind == "quantile" else "2 S / n, public slices"
+    certificate = _certificate(means_sensitivity(moments), f"slice means: {source}")
     return Bounded(moments.means.T, certificate, stratum, moments.clip_share)
 
 
@@ -116,15 +109,13 @@ def require_clip(moments: Moments, certified: bool) -> None:
         )
 
 
-def _certificate(
-    value: float, source: str, depends_on: frozenset[str] | set[str] = ROW, also: tuple[str, ...] = ()
-) -> SensitivityCertificate:
+def _certificate(value: float, source: str, depends_on: frozenset[str] | set[str] = ROW) -> SensitivityCertificate:
     return SensitivityCertificate(
         value=value,
         norm="l2",
         unit="row",
         relation="replace_one",
         depends_on=frozenset(depends_on),
-        assumptions=("number of records public", "clipping radius public", *also),
+        assumptions=("number of records public", "clipping radius public"),
         source=source,
     )

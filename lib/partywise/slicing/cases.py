@@ -78,7 +78,6 @@ def reduced(clients: Any, fixed: Slices, p: int, radius: float) -> dict[str, Any
         "counts_fixed": stacked([moments.counts for _, moments in parts], (H,)).astype(int),
         "norms": stacked([moments.largest_norm for _, moments in parts], ()),
         "clip_share": stacked([moments.clip_share for _, moments in parts], ()),
-        "ties": stacked([own.ties for own, _ in parts], ()).astype(bool),
     }
 
 

@@ -12,7 +12,7 @@ from ..parties import Party
 from .slices import Slices, class_slices, public_slices
 
 # Moments that a simulated client keeps of its records.
-KEPT = ("means_own", "means_fixed", "second", "counts_own", "counts_fixed", "norms", "clip_share", "ties")
+KEPT = ("means_own", "means_fixed", "second", "counts_own", "counts_fixed", "norms", "clip_share")
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class SlicingData:
         public ones; (0, p, H) where they are not kept (``own`` with two classes, screened columns)
     second : (K, p (p + 1) / 2) isometric vectors of the clipped second moments
     counts_own, counts_fixed : (K, H) records of the slices
-    norms : (K,) greatest length of a clipped record; clip_share : (K,) share of clipped entries; ties : (K,) bool
+    norms : (K,) greatest length of a clipped record; clip_share : (K,) share of clipped entries
     X, y : (N, p) and (N,) real records, client after client; (0, p) of simulated data
     names : (p,) str; shown : (m,) rows that figures draw
     """
@@ -63,7 +63,6 @@ class SlicingData:
     counts_fixed: np.ndarray
     norms: np.ndarray
     clip_share: np.ndarray
-    ties: np.ndarray
     X: np.ndarray
     y: np.ndarray
     names: np.ndarray

@@ -2,8 +2,8 @@
 
 Source: seed 001, sections 2.2 (lemma 1) and 3 (proposition 2, theorem 3, equation 4, algorithm 2), and the constants
 that come closest to its tables, which are fits. None of this is certified except independent noise on slice means of
-a clipped client, whose event states what the noise really covers. Every release that used a private quantity as a
-parameter names it, so that the ledger counts it as infinite.
+a clipped client in public slices, whose event states what the noise really covers. Every release that used a private
+quantity as a parameter names it, so that the ledger counts it as infinite.
 
 Notation: L = log(2 / delta), Delta = 2 R sqrt(p) / n.
 """
@@ -145,7 +145,7 @@ def lemma1_sigma(n: int, p: int, epsilon: float, delta: float) -> float:
 def iid_release(
     moments: Moments, sigma: float, rng: np.random.Generator, *, owner: str, stratum: str = "*", **terms: Unpack[Terms]
 ) -> Release:
-    """M' (H, p) plus independent noise; the event charges quantile slices sqrt(H) times the published sensitivity."""
+    """M' (H, p) plus independent noise; the event charges quantile slices infinity: their edges are private."""
     bounded = bounded_means(moments, stratum=stratum, certified=False)
     return Gaussian(sigma=sigma)(bounded, rng, owner=owner, **terms)
 

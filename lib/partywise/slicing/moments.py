@@ -47,8 +47,6 @@ class Moments:
         Share of entries (records, for ``ball``) that were clipped; stays with the client.
     merged : int
         Slices lost to coinciding edges.
-    ties : bool
-        Whether equal responses sat at a quantile boundary.
     """
 
     n: int
@@ -61,7 +59,6 @@ class Moments:
     largest_norm: float = 0.0
     clip_share: float = 0.0
     merged: int = 0
-    ties: bool = False
 
     @property
     def p(self) -> int:
@@ -155,7 +152,6 @@ def client_moments(X, y, slices: Slices, *, radius: float | None = None, shift: 
         largest_norm=float(np.sqrt(largest)),
         clip_share=clipped / (n * p),
         merged=slices.merged,
-        ties=slices.ties,
     )
 
 
@@ -244,7 +240,6 @@ def merge(parts: Iterable[Moments]) -> Moments:
             n=total.n + part.n,
             largest_norm=max(total.largest_norm, part.largest_norm),
             merged=max(total.merged, part.merged),
-            ties=total.ties or part.ties,
         )
     if total is None:
         raise ValueError("there are no clients to merge; every one was skipped.")

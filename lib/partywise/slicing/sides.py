@@ -54,7 +54,6 @@ def local_moments(
             radius=radius,
             largest_norm=float(kept["norms"]),
             clip_share=float(kept["clip_share"]),
-            ties=separate and bool(kept["ties"]),
         )
     if columns is not None and "X" not in kept:
         chosen = tuple(columns.tolist())
