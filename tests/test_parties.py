@@ -74,6 +74,26 @@ def test_a_block_is_read_only_and_leaves_its_source_alone():
     source[0, 0] = 1  # the source itself stays writable
 
 
+BLOCKS = [
+    np.zeros((2, 2)),
+    np.zeros((4, 4)).T[::2],
+    np.zeros((0, 3)),
+    np.float64(1),
+    np.array(["a", "bc"]),
+    np.array([None, "a"]),
+    np.array(["2020-01-01"], "M8[D]"),
+]
+
+
+@pytest.mark.parametrize("source", BLOCKS)
+def test_the_write_flag_of_a_block_cannot_be_set(source):
+    block = Party("a", "client", {"X": source}).block["X"]
+    assert np.array_equal(block, source) and block.dtype == source.dtype
+    assert block.strides == source.strides or not source.size
+    with pytest.raises(ValueError, match="WRITEABLE"):
+        block.flags.writeable = True
+
+
 @pytest.mark.parametrize(
     ("fields", "message"),
     [

@@ -96,7 +96,8 @@ def test_a_clear_value_belongs_to_its_owner_and_repeats_share_a_row(channel):
 
 def test_ciphers_stay_closed_and_their_key_holder_gets_none(channel):
     cipher = Cipher(np.zeros(4), key_holder="active")
-    assert channel.send("p1", "p2", "sum", cipher) is cipher
+    closed = channel.send("p1", "p2", "sum", cipher)
+    assert (type(closed), closed.key_holder) == (Cipher, "active") and np.array_equal(closed.value, np.zeros(4))
     assert channel.bytes_total == 32 and len(channel.ledger) == 0
     with pytest.raises(CertificationError, match="'active' holds the key"):
         channel.send("p1", "active", "sum", cipher)
@@ -145,6 +146,46 @@ def test_what_arrives_cannot_be_written_back(channel):
         with pytest.raises(ValueError, match="read-only"):
             array[0] = 1
     block[0] = 1  # the sender's own array stays writable
+
+
+SENT = {
+    "public": lambda array: Public(array, because="constant"),
+    "clear": lambda array: Clear({"of": [array]}, units=("row",)),
+    "cipher": lambda array: Cipher(array, key_holder="active"),
+    "release": lambda array: Release(array, released().event),
+}
+
+
+def views(array):
+    """An array and all arrays that it is a view of."""
+    while isinstance(array, np.ndarray):
+        yield array
+        array = array.base
+
+
+@pytest.mark.parametrize("kind", SENT)
+@pytest.mark.parametrize("shape", [(3,), (0, 2), (), (2, 3, 4)])
+def test_the_write_flag_of_what_arrives_cannot_be_set_and_neither_side_sees_the_other_change(channel, kind, shape):
+    own = np.arange(float(np.prod(shape))).reshape(shape).T
+    received = channel.send("p1", "p2", "x", SENT[kind](own))
+    received = received.value if kind == "cipher" else received["of"][0] if kind == "clear" else received
+    for array in views(received):
+        with pytest.raises(ValueError, match="WRITEABLE"):
+            array.flags.writeable = True
+    assert not np.shares_memory(received, own)
+    before = received.copy()
+    own.flags.writeable = True
+    own += 1
+    assert np.array_equal(received, before)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_what_arrives_has_the_values_the_type_and_the_layout_of_what_was_sent(channel, order):
+    for own in (np.arange(24.0).reshape(2, 3, 4, order=order), np.arange(6, dtype=np.float32), np.array(["ab", "c"])):
+        for sent in (own, own.T, own[::-1], np.moveaxis(own, 0, -1)):
+            received = channel.send("p1", "p2", "x", Public(sent, because="constant"))
+            assert np.array_equal(received, sent) and received.dtype == sent.dtype
+            assert received.strides == sent.copy(order="K").strides
 
 
 @pytest.mark.parametrize(

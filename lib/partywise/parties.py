@@ -48,8 +48,7 @@ class Party:
             raise ValueError(f"columns={columns} of party {self.name!r} must be distinct and at least 0.")
         arrays = {}
         for key, value in self.block.items():
-            arrays[key] = np.asarray(value).view()
-            arrays[key].flags.writeable = False
+            arrays[key] = _locked(np.asarray(value))
         object.__setattr__(self, "columns", columns)
         object.__setattr__(self, "block", MappingProxyType(arrays))
 
@@ -122,6 +121,13 @@ def split_rows(n_rows: int, n_parties: int) -> tuple[range, ...]:
     _check_counts("n_rows", n_rows, n_parties)
     edges = [k * n_rows // n_parties for k in range(n_parties + 1)]
     return tuple(range(start, stop) for start, stop in itertools.pairwise(edges))
+
+
+def _locked(array: np.ndarray) -> np.ndarray:
+    """The same memory read-only for good: over a read-only buffer, numpy refuses to set the write flag again."""
+    if array.dtype.kind in "mM":  # dates have no buffer of their own
+        return _locked(array.view(np.int64)).view(array.dtype)
+    return np.asarray(array.data.toreadonly())
 
 
 def _check_counts(name: str, count: int, n_parties: int) -> None:

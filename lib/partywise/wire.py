@@ -111,7 +111,7 @@ class Channel:
         Returns
         -------
         object
-            The value as the receiver gets it: arrays read-only, a cipher still closed.
+            The value as the receiver gets it: arrays copied and read-only for good, a cipher still closed.
 
         Raises
         ------
@@ -230,11 +230,14 @@ def _opened(value: Any) -> Any:
 
 
 def _read_only(value: Any) -> Any:
-    """The received form of a value: what the receiver writes into never reaches the sender."""
+    """The received form of a value: a copy that nobody can write, so that neither side reaches the other's arrays."""
     if isinstance(value, np.ndarray):
-        view = value.view()
-        view.flags.writeable = False
-        return view
+        # On bytes, numpy refuses to set the write flag again.  The order of axes stays: sums depend on it.
+        axes = sorted(range(value.ndim), key=lambda axis: -abs(value.strides[axis]))
+        stored = value.transpose(axes)
+        return np.ndarray(stored.shape, stored.dtype, stored.tobytes()).transpose(np.argsort(axes))
+    if isinstance(value, Cipher):
+        return Cipher(_read_only(value.value), value.key_holder)
     if isinstance(value, Mapping):
         return {key: _read_only(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
