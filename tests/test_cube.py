@@ -20,6 +20,7 @@ from partywise.corners import kind_of, read_corner, read_corners, write_corner
 from partywise.cube import DIMS, check_attributes, meanings, open_cube, write_cube
 from partywise.errors import CertificationError, CubeError
 from partywise.plan import Plan
+from partywise.privacy.calibration import gaussian_epsilon
 from partywise.privacy.ledger import Ledger
 from partywise.summary import averages
 
@@ -320,6 +321,60 @@ def test_the_ledger_counts_a_release_once_over_folds(plan, gathered):
         ledger.verify(total["ledger_sha256"])
         again = ledger.worst_total(["active", "owner"], "features", 1e-5)
         assert float(total["epsilon_certified"]) == again.epsilon_certified and float(total["delta"]) == 1e-5
+
+
+GRID = {"replicates": 2, "parties": (2,), "epsilon": (1.0, 4.0)}
+
+
+@pytest.fixture(scope="module")
+def per_fit(tmp_path_factory) -> Path:
+    folded = {"methods": ("clear", "noisy", "anew"), "folds": 3, **GRID}
+    plan = toy.toy_plan(folded=folded, single={"methods": ("anew",), "folds": 1, **GRID})
+    folder = tmp_path_factory.mktemp("per_fit")
+    return gather(plan, make_corners(plan, folder), folder / "out")
+
+
+def test_a_run_costs_what_a_hand_composition_of_its_fits_says(per_fit):
+    cube = open_cube(per_fit / "cube.nc")
+    for epsilon in (1.0, 4.0):
+        # Sums of records in a ball of radius 1/2 move by 1: mu = 1 / (2 / epsilon), and three releases add mu^2.
+        one, three = (float(gaussian_epsilon(epsilon / 2 * k**0.5, 1e-5)) for k in (1, 3))
+        drawn = cube.sel({"method": "anew", "epsilon": epsilon, "parties": 2})
+        assert drawn["epsilon_certified"].sel(case="folded").values == pytest.approx(np.full((2, 3), one), rel=1e-12)
+        found = drawn["epsilon_certified_run"].sel(case="folded").values
+        assert found == pytest.approx(np.full((2, 3), three), rel=1e-12) and (found > 1.7 * one).all()
+        single = drawn.sel(case="single", fold=0)
+        assert (single["epsilon_certified_run"] == single["epsilon_certified"]).all()
+        shared = cube.sel({"case": "folded", "method": "noisy", "epsilon": epsilon})
+        assert (shared["epsilon_certified_run"] == shared["epsilon_certified"]).all()
+    clear = cube["epsilon_certified_run"].sel({"case": "folded", "method": "clear", "epsilon": inf})
+    assert np.isinf(clear.values).all()
+    assert (cube["epsilon_certified_run"].notnull() == (cube["status"] > 0)).all()
+
+
+def test_the_cost_of_a_run_stands_beside_that_of_a_fit_where_they_differ(per_fit, gathered):
+    text = (per_fit / "summary.txt").read_text()
+    lines = text.splitlines()
+    assert "claimed  certified  whole run" in lines[1]
+    price = {tuple(line.split()[:4]): line.split()[-2] for line in lines[3:-2]}
+    three = f"{float(gaussian_epsilon(2 * 3**0.5, 1e-5)):.4g}"
+    assert price["folded", "anew", "2", "4"] == three and price["single", "anew", "2", "4"] == "same"
+    assert {price["folded", "noisy", "2", "4"], price["folded", "clear", "2", "inf"]} == {"same"}
+    assert "whole run: those of all folds of a replicate together." in text
+    assert "epsilon_certified_run" in (per_fit / "tables.html").read_text()
+    assert "whole run" not in (gathered / "summary.txt").read_text()
+    assert "epsilon_certified_run" not in (gathered / "tables.html").read_text()
+
+
+def test_the_cost_of_a_run_is_undefined_where_its_releases_were_not_kept(tmp_path):
+    grid = {"methods": ("anew",), "folds": 2, **GRID}
+    plan = replace(toy.toy_plan(folded=grid, single={**grid, "folds": 1}), ledger_replicates=1)
+    cube = open_cube(gather(plan, make_corners(plan, tmp_path), tmp_path / "out") / "cube.nc")
+    found = cube["epsilon_certified_run"].sel({"method": "anew", "parties": 2})
+    assert (
+        found.sel(case="folded", replicate=0).notnull().all() and found.sel(case="folded", replicate=1).isnull().all()
+    )
+    assert found.sel(case="single", fold=0).notnull().all()
 
 
 def test_a_release_that_differs_between_corners_is_an_error(plan, corners, tmp_path):

@@ -85,6 +85,15 @@ def fit_noisy(parties, channel, *, epsilon, fold, rng_for, spec) -> Estimate:
     return Estimate(float(np.sum(total)) / len(fold.of), float(epsilon))
 
 
+def fit_anew(parties, channel, *, epsilon, fold, rng_for, spec) -> Estimate:
+    """A release of its own for every fit, mu = epsilon / sigma each."""
+    name = f"sum for fold {fold.held_out}"
+    bounded = record_sum(parties[1].block["x"], 0.5)
+    release = Gaussian(sigma=spec.options.sigma / epsilon)(bounded, rng_for(name), owner="owner", release_id=name)
+    total = channel.send("owner", "active", "sum", release)
+    return Estimate(float(np.sum(total)) / len(fold.of), float(epsilon))
+
+
 def fit_broken(parties, channel, *, epsilon, fold, rng_for, spec) -> Estimate:
     raise FloatingPointError("a division by nothing")
 
@@ -120,6 +129,7 @@ STUDY = Study(
     methods={
         "clear": Protocol(ClearOptions, lazy("fit_clear")),
         "noisy": Protocol(NoisyOptions, lazy("fit_noisy")),
+        "anew": Protocol(NoisyOptions, lazy("fit_anew")),
         "broken": Protocol(ClearOptions, lazy("fit_broken")),
     },
     data=lazy("Data"),

@@ -14,6 +14,7 @@ from .corners import KINDS, Corner
 from .cube import DIMS
 from .errors import CubeError
 from .plan import Plan
+from .run_totals import CELL, RUN, run_total
 
 SHOWN = ("case", "method", "parties", "epsilon")
 MISSING = {"int8": -1, "int64": -(2**53)}
@@ -54,8 +55,8 @@ def design(plan: Plan) -> np.ndarray:
     return asked
 
 
-def assemble(plan: Plan, corners: Iterable[Corner]) -> xr.Dataset:
-    """Put every corner in its place and count every cell once.
+def assemble(plan: Plan, corners: Iterable[Corner], totals: Iterable[Mapping[str, Any]] = ()) -> xr.Dataset:
+    """Put every corner in its place and count every cell once; ``totals`` are the rows of ``tables.ledger_totals``.
 
     Returns
     -------
@@ -84,6 +85,7 @@ def assemble(plan: Plan, corners: Iterable[Corner]) -> xr.Dataset:
     described = {**COMMON, **plan.study.variables}
     data = {name: _scalar(name, corners, labels, described) for name in _names(corners) if name != "status"}
     data["status"] = _status(corners, labels)
+    data[RUN] = run_total(plan, labels, data[CELL], totals)
     exhibits, shown = _exhibits(corners, labels, described)
     data |= exhibits
     coords = shown | {name: (name, values, _described(COORDS[name])) for name, values in labels.items()}

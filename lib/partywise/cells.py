@@ -25,7 +25,10 @@ STATUS = ("not_in_design", "ok", "not_converged", "diverged")
 # Scalars of every cell of every study: long_name, units.
 COMMON: dict[str, tuple[str, str]] = {
     "epsilon_claimed": ("epsilon by the source's own formula", "1"),
-    "epsilon_certified": ("epsilon that the ledger certifies for the worst view, inf where nothing is proved", "1"),
+    "epsilon_certified": (
+        "epsilon that the ledger certifies for one fit, for the worst view; inf where nothing is proved",
+        "1",
+    ),
     "epsilon_certified_part": ("epsilon of the certified rows alone, for the worst view", "1"),
     "eps_simple": ("rho + 2 sqrt(rho log(1/delta)) of the worst view", "1"),
     "mu_total": ("composed Gaussian-DP parameter of the worst view", "1"),

@@ -35,10 +35,11 @@ def collect(
     """
     read = chain.from_iterable(map(read_corners, corners))
     found = sorted(read, key=lambda c: (c.case, c.method, c.parties, c.replicates, c.folds))
-    cube = assemble(plan, found)
+    totals = ledger_totals(plan, found)
+    cube = assemble(plan, found, totals)
     cube.attrs = dict(global_attributes(plan, code_sha256=code_sha256, root=root))
     write_cube(outputs["cube"], cube)
-    summary, totals, wire = summary_rows(plan, cube), ledger_totals(plan, found), wire_markdown(plan, found)
+    summary, wire = summary_rows(plan, cube), wire_markdown(plan, found)
     write_csv(outputs["ledger"], ledger_rows(plan, found))
     write_csv(outputs["totals"], totals)
     write_text(outputs["wire"], wire)

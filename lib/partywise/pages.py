@@ -12,6 +12,7 @@ from itertools import groupby
 from typing import Any
 
 from .plan import Plan
+from .run_totals import CELL, RUN, costs_more
 
 STYLE = """
 body { font: 15px/1.45 system-ui, sans-serif; margin: 1rem auto; max-width: 75rem; padding: 0 1rem; color: #222; }
@@ -81,13 +82,21 @@ def tables_page(
 
 def summary_wide(plan: Plan, rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """One row for each case, method, party count and epsilon; mean and standard error of the study's main variables."""
-    names = (*plan.study.summary, "epsilon_claimed", "epsilon_certified", "bytes_measured")
+    slots = [
+        (place, {row["variable"]: row for row in group})
+        for place, group in groupby(rows, key=lambda row: tuple(row[key] for key in SLOT))
+    ]
+    run = (RUN,) if any(map(_costs_more, (found for _, found in slots))) else ()
+    names = (*plan.study.summary, "epsilon_claimed", CELL, *run, "bytes_measured")
     wide = []
-    for place, group in groupby(rows, key=lambda row: tuple(row[key] for key in SLOT)):
-        found = {row["variable"]: row for row in group}
+    for place, found in slots:
         line = dict(zip(SLOT, place, strict=True))
         wide.append(line | {name: _with_error(found.get(name)) for name in names})
     return wide
+
+
+def _costs_more(found: Mapping[str, Mapping[str, Any]]) -> bool:
+    return {RUN, CELL} <= set(found) and costs_more(float(found[RUN]["mean"]), float(found[CELL]["mean"]))
 
 
 def _with_error(row: Mapping[str, Any] | None) -> str:

@@ -10,10 +10,16 @@ import xarray as xr
 
 from .attributes import meanings
 from .plan import Plan
+from .run_totals import CELL, RUN, costs_more
 
 MIB = 2.0**20
 SLOT = ("case", "method", "parties", "epsilon")
-HEADINGS = {"epsilon_claimed": "claimed", "epsilon_certified": "certified", "bytes_measured": "MiB sent"}
+HEADINGS = {
+    "epsilon_claimed": "claimed",
+    CELL: "certified",
+    RUN: "whole run",
+    "bytes_measured": "MiB sent",
+}
 
 
 def averages(cube: xr.Dataset, name: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -65,12 +71,18 @@ def summary_text(plan: Plan, cube: xr.Dataset) -> str:
     """The table printed at the end of a run; what stands behind +- is a standard error over replicates."""
     names = [name for name in plan.study.summary if name in cube] + list(HEADINGS)
     found = {name: averages(cube, name) for name in names}
+    dearer = {place for place, _ in slots(cube) if costs_more(found[RUN][0][place], found[CELL][0][place])}
+    if not dearer:
+        del found[RUN]
+    names = list(found)
     table = [["case", "method", "parties", "target", *(HEADINGS.get(name, name) for name in names)]]
     for place, labels in slots(cube):
         row = [labels["case"], labels["method"], str(labels["parties"]), f"{labels['epsilon']:.4g}"]
         for name, (mean, error, count) in found.items():
             scale = MIB if cube[name].attrs["units"] == "byte" else 1.0
             value = f"{mean[place] / scale:.4g}" if count[place] else "-"
+            if name == RUN and place not in dearer:
+                value = "same" if count[place] else "-"
             # The error that matters most in this case: the first variable that has a value here.
             with_error = set(row[4:]) <= {"-"} and np.isfinite(error[place])
             row.append(value + (f" +- {error[place] / scale:.2g}" if with_error else ""))
@@ -82,6 +94,8 @@ def summary_text(plan: Plan, cube: xr.Dataset) -> str:
         deltas.setdefault(plan.delta(case), []).append(case)
     shown = [f"{delta:g}" + (f" ({', '.join(cases)})" if len(deltas) > 1 else "") for delta, cases in deltas.items()]
     notes = [f"epsilon at delta = {', '.join(shown)} for the unit {plan.spec.unit}; inf: nothing can be certified"]
+    if dearer:
+        notes.append("certified: the releases of one fit; whole run: those of all folds of a replicate together")
     bad = int((~meanings(cube["status"]).isin(["ok", "not_in_design"])).sum())
     if bad:
         notes.append(f"{bad} fits did not converge or diverged: see status in the cube")
