@@ -82,6 +82,8 @@ class SliceSettings(RowSettings):
     """Seed 001: p features truncated to [-R, R], H slices; delta = n^(-1.1) unless given.
 
     truncation : R; ratio : longest record over the others, row ``scale``; threshold : t of the row ``screening``
+    edges : public cuts of the response: ``classes``, between the whole numbers 0..H-1, or ``equal``, equally spaced
+    over ``lowest``..``highest``; whatever lies outside is in the first or the last slice (None: that of the row)
     """
 
     p: int = 10
@@ -89,7 +91,12 @@ class SliceSettings(RowSettings):
     truncation: float = 2.0
     ratio: float = 1.5
     threshold: float = 0.3
+    edges: str | None = None
+    lowest: float = -3.0
+    highest: float = 3.0
 
+    # Rows whose worst neighbours differ in a class; the others have a response on a line.
+    class_rows: ClassVar[tuple[str, ...]] = ("fixed_covariance", "printed_covariance", "near_tie", "screening")
     # Parameters taken from the data before a mechanism sees it; generated records are white by design.
     whitening: ClassVar[tuple[str, ...]] = ()
     rows: ClassVar[tuple[str, ...]] = (
@@ -116,6 +123,14 @@ class SliceSettings(RowSettings):
             raise ValueError(f"truncation is {self.truncation}: it must be positive.")
         if not self.ratio > 1:
             raise ValueError(f"ratio is {self.ratio}: the replaced record must be longer than the others.")
+        if self.edges is None:
+            object.__setattr__(self, "edges", "classes" if self.row in self.class_rows else "equal")
+        if self.edges not in ("classes", "equal"):
+            raise ValueError(f"edges is {self.edges!r}: they must be 'classes' or 'equal', fixed before data are seen.")
+        if not (isfinite(self.lowest) and isfinite(self.highest) and self.lowest < self.highest):
+            raise ValueError(
+                f"lowest and highest are {self.lowest} and {self.highest}: they must be finite and increasing."
+            )
 
 
 @dataclass(frozen=True)

@@ -21,16 +21,16 @@ from .settings import SliceSettings
 SHAPE = "singular vectors of the slice means"
 
 
-def public_edges(settings: SliceSettings, world: World) -> np.ndarray:
-    """Cuts fixed before seeing data: between the classes 0..H-1, or equally spaced over the range -3..3."""
-    if np.all((world.y == np.round(world.y)) & (world.y >= 0) & (world.y < settings.n_slices)):
+def public_edges(settings: SliceSettings) -> np.ndarray:
+    """Cuts that the case fixes: between the classes 0..H-1, or equally spaced over a range.  No data enter."""
+    if settings.edges == "classes":
         return np.arange(settings.n_slices - 1) + 0.5
-    return np.linspace(-3, 3, settings.n_slices + 1)[1:-1]
+    return np.linspace(settings.lowest, settings.highest, settings.n_slices + 1)[1:-1]
 
 
 def means(settings: SliceSettings, world: World, edges_are: str) -> Bounded:
     """Slice mean matrix (H, p) of truncated features, with the sensitivity that its edges allow."""
-    edges = settings.n_slices if edges_are == "quantile" else public_edges(settings, world)
+    edges = settings.n_slices if edges_are == "quantile" else public_edges(settings)
     return slice_means(world.x, world.y, edges, box=settings.truncation, edges_are=edges_are)
 
 
@@ -161,7 +161,7 @@ def screening(task: Task) -> Exposure:
 
 def screened(settings: SliceSettings, world: World) -> np.ndarray:
     """0/1 matrix (H, p) of the features whose mean in a slice differs from their mean by more than the threshold."""
-    classes = np.searchsorted(public_edges(settings, world), world.y, side="left")
+    classes = np.searchsorted(public_edges(settings), world.y, side="left")
     found = np.zeros((settings.n_slices, settings.p))
     for h in np.unique(classes):
         found[h] = np.abs(world.x[classes == h].mean(axis=0) - world.x.mean(axis=0)) > settings.threshold
