@@ -181,7 +181,7 @@ def test_what_a_data_set_must_look_like():
         (lambda: SliceSettings(row="scale", ratio=1.0), "ratio is 1.0"),
         (lambda: SliceSettings(row="scale", n=20), "n is 20: 8 slices need at least 32 records"),
         (lambda: SliceSettings(row="scale", truncation=0.0), "truncation is 0.0"),
-        (lambda: SliceSettings(row="scale", edges="quantile"), "edges is 'quantile': they must be 'classes' or 'equal'"),
+        (lambda: SliceSettings(row="scale", edges="quantile"), "edges is 'quantile': they must be 'classes'"),
         (lambda: SliceSettings(row="scale", lowest=1.0, highest=1.0), "lowest and highest are 1.0 and 1.0"),
         (lambda: LabelSettings(row="label_sum", k=0), "k is 0: it must be at least 1"),
         (lambda: TreeSettings(row="distance", low=5, high=5), "low and high are 5 and 5"),
