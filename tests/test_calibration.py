@@ -68,7 +68,9 @@ def test_delta_edge_cases():
 def test_epsilon_edge_cases():
     assert gaussian_epsilon(0, 0) == 0 and gaussian_epsilon(0, 0.1) == 0
     assert gaussian_epsilon(1, 0) == np.inf and gaussian_epsilon(np.inf, 0.5) == np.inf
-    assert gaussian_epsilon(1, gaussian_delta(1, 0)) == 0 and gaussian_epsilon(1, 0.9) == 0
+    # Where delta(0) and delta agree to rounding, epsilon is rounded up like anywhere else.
+    assert gaussian_epsilon(1, gaussian_delta(1, 0) * (1 + 1e-12)) == 0 and gaussian_epsilon(1, 0.9) == 0
+    assert 0 < gaussian_epsilon(1, gaussian_delta(1, 0)) < 1e-12
     assert 0 < gaussian_epsilon(1, gaussian_delta(1, 0) * (1 - 1e-9)) < 1e-8
 
 

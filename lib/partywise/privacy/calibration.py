@@ -16,10 +16,11 @@ import warnings
 from collections.abc import Iterable
 
 import numpy as np
-from scipy.special import ndtri
+from scipy.special import erfinv, ndtri
 
 from partywise.errors import CertificationError
-from partywise.privacy.profile import hazard, log_delta, mu_at, slope_in_mu, solve_monotone, zcdp_bound
+from partywise.privacy.profile import excess, log_delta, mills, mu_at, solve_monotone, zcdp_bound
+from partywise.privacy.rounding import NORMAL, square, total
 
 __all__ = [
     "analytic_gaussian_sigma",
@@ -36,8 +37,18 @@ __all__ = [
     "zcdp_rho",
 ]
 
-# Relative margin by which a root is moved to the safe side: about a hundred times its numerical error.
+# Relative margin by which a root is moved to the safe side: about a hundred times its numerical error; and the error of
+# the logarithm of delta, relative to it, which decides for extreme deltas.
 MARGIN = 1e-13
+LOG_MARGIN = 1e-15
+# What the logarithm of delta (or of 1 - delta) moves by at least, relative to that of mu.
+LEAST_SLOPE = 0.85
+# gdp_mu moves by four margins: epsilon moves by .8 of them at least, so that epsilon(gdp_mu(epsilon)), a margin up
+# and a few roundings of a composition off, is at most epsilon.
+DOWN = 4
+# Below this mu and epsilon scale with delta, delta(c mu, c epsilon) = c delta(mu, epsilon), to 2^-100 relative: they
+# are scaled up, exactly, to where floats have all their digits.
+TINY, SCALE = 2.0**-700, 2.0**600
 # A standardised threshold beyond which every double-precision delta has underflowed; it keeps 0 * inf away.
 FAR = 1e150
 
@@ -64,9 +75,10 @@ def gaussian_delta(mu, epsilon):
     mu, epsilon = _broadcast(_non_negative("mu", mu, infinite=True), _non_negative("epsilon", epsilon, infinite=True))
     delta = np.where((mu == 0) | (epsilon == np.inf), 0.0, 1.0)
     inner = (mu > 0) & (mu < np.inf) & (epsilon < np.inf)
-    m, e = mu[inner], epsilon[inner]
-    with np.errstate(over="ignore"):
-        delta[inner] = np.exp(log_delta(m, np.clip(e / m - m / 2, -FAR, FAR)))
+    scale = _scale(mu[inner], epsilon[inner])
+    m, e = mu[inner] * scale, epsilon[inner] * scale
+    with np.errstate(over="ignore", under="ignore"):
+        delta[inner] = np.exp(log_delta(m, np.clip(e / m - m / 2, -FAR, FAR))) / scale
     return _plain(delta)
 
 
@@ -83,7 +95,8 @@ def gaussian_epsilon(mu, delta):
     Returns
     -------
     float or ndarray
-        0 if ``mu = 0`` or ``delta >= 2 Phi(mu/2) - 1``; inf if ``mu = inf`` or if ``delta = 0 < mu``.
+        0 if ``mu = 0`` or ``delta > 2 Phi(mu/2) - 1`` by more than rounding; inf if ``mu = inf``, if ``delta = 0 < mu``
+        or if no float is as large.
 
     Raises
     ------
@@ -93,18 +106,31 @@ def gaussian_epsilon(mu, delta):
     mu, delta = _broadcast(_non_negative("mu", mu, infinite=True), _probability("delta", delta))
     epsilon = np.where(mu == 0, 0.0, np.inf)
     inner = (mu > 0) & (mu < np.inf) & (delta > 0)
-    m, log_target = mu[inner], np.log(delta[inner])
-    # The root is sought in x = epsilon/mu - mu/2; delta <= Phi(-x) bounds it from above.
-    low, high = -m / 2, np.maximum(-ndtri(delta[inner]), -m / 2)
-    x = solve_monotone(lambda t: (log_delta(m, t) - log_target, -m * hazard(m, t)), low, high, decreasing=True)
-    eps = m * (x + m / 2)
-    eps += MARGIN * (eps + m)
-    epsilon[inner] = np.where(log_delta(m, low) <= log_target, 0.0, eps)
+    scale = _scale(mu[inner], delta[inner])
+    m, d = mu[inner] * scale, delta[inner] * scale
+    noise = LOG_MARGIN * np.abs(np.log(delta[inner]))
+
+    def above(x):
+        value, density = excess(m, x, d)
+        return value, -m * density * mills(x + m)
+
+    # Where epsilon is 0 the other numbers mean nothing.
+    with np.errstate(all="ignore"):
+        # The root is sought in x = epsilon/mu - mu/2. It is bounded by delta <= Phi(-x) and 1 - delta <= 2 Phi(x).
+        low, high = np.where(m < 1e6, -m / 2, -10.0), np.maximum(-ndtri(d), -m / 2)
+        x = solve_monotone(above, low, high, decreasing=True)
+        eps = m * (x + m / 2)
+        eps += np.maximum(MARGIN * (eps + m), m * noise / -above(x)[1])
+        eps = np.where(above(low)[0] <= -np.maximum(MARGIN, noise), 0.0, eps / scale)
+    epsilon[inner] = np.where((eps < NORMAL) & (eps > 0), np.nextafter(eps, np.inf), eps)
     return _plain(epsilon)
 
 
 def gdp_mu(epsilon, delta):
     """Greatest mu at which a mu-Gaussian-DP mechanism is (epsilon, delta)-DP, rounded down.
+
+    By enough for the way back: ``gaussian_epsilon(gdp_mu(epsilon, delta), delta) <= epsilon``, also if the mu is
+    divided among releases that are composed again.
 
     Parameters
     ----------
@@ -126,16 +152,22 @@ def gdp_mu(epsilon, delta):
     epsilon, delta = _broadcast(_non_negative("epsilon", epsilon, infinite=True), _probability("delta", delta))
     mu = np.where(epsilon == np.inf, np.inf, 0.0)
     inner = (epsilon < np.inf) & (delta > 0)
-    e, d = epsilon[inner], delta[inner]
-    log_target = np.log(d)
-    quantile, at_zero = -ndtri(d), 2 * ndtri((1 + d) / 2)
-    # delta <= Phi(-x) bounds mu from below; mu(0, delta) + sqrt(2 epsilon) + ... is doubled until it is above.
-    low = np.maximum(at_zero, mu_at(e, quantile))
+    scale = _scale(epsilon[inner], delta[inner])
+    e, d = epsilon[inner] * scale, delta[inner] * scale
+
+    def above(m):
+        value, density = excess(m, e / m - m / 2, d)
+        return value, density
+
+    # Both delta <= Phi(-x) and delta(0) bound mu from below.
+    low = np.maximum(math.sqrt(8) * erfinv(d), mu_at(e, -ndtri(d)))
     high = 2 * low
-    while np.any(short := log_delta(high, e / high - high / 2) < log_target):
+    while np.any(short := above(high)[0] < 0):
         high[short] *= 2
-    found = solve_monotone(lambda m: slope_in_mu(m, e, log_target), low, high, decreasing=False)
-    mu[inner] = found * (1 - MARGIN)
+    found = solve_monotone(above, low, high, decreasing=False)
+    noise = LOG_MARGIN * np.abs(np.log(delta[inner])) / np.maximum(found * above(found)[1], LEAST_SLOPE)
+    found *= (1 - DOWN * np.maximum(MARGIN, noise)) / scale
+    mu[inner] = np.where(found < NORMAL, np.nextafter(found, 0.0), found)
     return _plain(mu)
 
 
@@ -154,7 +186,7 @@ def analytic_gaussian_sigma(epsilon, delta, sensitivity):
     Returns
     -------
     float or ndarray
-        ``sensitivity / gdp_mu(epsilon, delta)``; 0 if the sensitivity is 0.
+        ``sensitivity / gdp_mu(epsilon, delta)``; 0 if the sensitivity is 0, inf if no float is as large.
 
     Raises
     ------
@@ -162,7 +194,10 @@ def analytic_gaussian_sigma(epsilon, delta, sensitivity):
         If ``delta = 0`` (no Gaussian noise suffices) or an argument is out of range.
     """
     _positive_delta(delta)
-    return _plain(_non_negative("sensitivity", sensitivity) / np.asarray(gdp_mu(epsilon, delta)))
+    top, mu = _broadcast(_non_negative("sensitivity", sensitivity), np.asarray(gdp_mu(epsilon, delta)))
+    with np.errstate(over="ignore"):
+        sigma = np.divide(top, mu, out=np.zeros_like(top), where=top > 0)
+    return _plain(_raised(sigma, (top == 0) | (mu == np.inf)))
 
 
 def classic_gaussian_sigma(epsilon, delta, sensitivity, *, allow_uncertified: bool = False):
@@ -201,7 +236,10 @@ def classic_gaussian_sigma(epsilon, delta, sensitivity, *, allow_uncertified: bo
     )
     if np.any(eps == 0):
         raise ValueError(f"epsilon={epsilon!r} must be positive: the classic formula divides by it.")
-    multiplier = np.sqrt(2 * np.log(1.25 / dlt)) / eps
+    with np.errstate(over="ignore"):
+        # log(1.25) apart: 1.25 / delta may overflow.
+        logs = np.where(dlt > NORMAL, np.log(1.25 / dlt), math.log(1.25) - np.log(dlt))
+        multiplier = _raised(np.sqrt(2 * logs) / eps, False)
     if not allow_uncertified:
         real = np.asarray(gaussian_delta(1 / multiplier, eps))
         if np.any(bad := real > dlt):
@@ -217,7 +255,9 @@ def classic_gaussian_sigma(epsilon, delta, sensitivity, *, allow_uncertified: bo
                 UserWarning,
                 stacklevel=2,
             )
-    return _plain(sens * multiplier)
+    with np.errstate(over="ignore"):
+        published = np.multiply(sens, multiplier, out=np.zeros_like(sens), where=sens > 0)
+    return _plain(_raised(published, sens == 0))
 
 
 def zcdp_epsilon(rho, delta):
@@ -244,8 +284,11 @@ def zcdp_epsilon(rho, delta):
     rho, delta = _broadcast(_non_negative("rho", rho, infinite=True), _probability("delta", delta))
     epsilon = np.where(rho == 0, 0.0, np.inf)
     inner = (rho > 0) & (rho < np.inf) & (delta > 0)
-    value, order = zcdp_bound(rho[inner], -np.log(delta[inner]))
-    epsilon[inner] = np.maximum(value + MARGIN * (np.abs(value) + rho[inner] * order), 0.0)
+    with np.errstate(all="ignore"):
+        value, order = zcdp_bound(rho[inner], -np.log(delta[inner]))
+        value += MARGIN * (np.abs(value) + rho[inner] * order)
+    # Orders without a float: nothing is proved.
+    epsilon[inner] = np.where(np.isnan(value), np.inf, np.maximum(value, 0.0))
     return _plain(epsilon)
 
 
@@ -274,11 +317,15 @@ def zcdp_rho(epsilon, delta):
     inner = (epsilon < np.inf) & (delta > 0)
     e, log_inverse = epsilon[inner], -np.log(delta[inner])
     # The simple bound starts below the root; epsilon(rho) is concave with slope alpha, so Newton stays below it.
-    r = (e / (np.sqrt(log_inverse + e) + np.sqrt(log_inverse))) ** 2
+    with np.errstate(over="ignore", under="ignore"):
+        r = np.minimum((e / (np.sqrt(log_inverse + e) + np.sqrt(log_inverse))) ** 2, e)
     done = np.zeros(r.shape, dtype=bool)
     for _ in range(60):
-        value, order = zcdp_bound(r, log_inverse)
-        step = np.where(done, 0.0, (e - value) / order)
+        with np.errstate(all="ignore"):
+            value, order = zcdp_bound(r, log_inverse)
+            step = (e - value) / order
+        # Without a float of the step the simple bound stays, which is below the root.
+        step = np.where(done | ~np.isfinite(step), 0.0, step)
         r = np.maximum(r + step, 0.0)
         done |= np.abs(step) <= 1e-15 * r
         if np.all(done):
@@ -306,19 +353,28 @@ def simple_zcdp_epsilon(rho, delta):
         If ``rho`` is negative or NaN or ``delta`` lies outside [0, 1).
     """
     rho, delta = _broadcast(_non_negative("rho", rho, infinite=True), _probability("delta", delta))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        bound = rho + 2 * np.sqrt(rho * -np.log(delta))
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
+        log_inverse = -np.log(delta)
+        product = rho * log_inverse
+        full = (product > NORMAL) & (product < np.inf)
+        bound = rho + 2 * np.where(full, np.sqrt(product), np.sqrt(rho) * np.sqrt(log_inverse))
     return _plain(np.where(rho == 0, 0.0, bound))
 
 
 def rho_from_mu(mu):
-    """zCDP parameter ``mu^2 / 2`` of a mu-Gaussian-DP Gaussian release (float or ndarray, non-negative)."""
-    return _plain(_non_negative("mu", mu, infinite=True) ** 2 / 2)
+    """zCDP parameter ``mu^2 / 2`` of a mu-Gaussian-DP Gaussian release (float or ndarray, non-negative).
+
+    Rounded up where the square would vanish; infinite where it would overflow.
+    """
+    mu = _non_negative("mu", mu, infinite=True)
+    with np.errstate(over="ignore", under="ignore"):
+        return _plain(_raised(mu**2 / 2, mu == 0))
 
 
 def mu_from_rho(rho):
     """Gaussian-DP parameter ``sqrt(2 rho)`` of a release known to be Gaussian; no other law with that rho has it."""
-    return _plain(np.sqrt(2 * _non_negative("rho", rho, infinite=True)))
+    with np.errstate(over="ignore"):
+        return _plain(np.sqrt(2 * _non_negative("rho", rho, infinite=True)))
 
 
 def randomized_response_probability(epsilon: float, k: int) -> float:
@@ -350,7 +406,7 @@ def randomized_response_probability(epsilon: float, k: int) -> float:
 def compose_mu(mus: Iterable[float]) -> float:
     """Gaussian-DP parameter ``sqrt(sum mu^2)`` of releases made one after another, adaptively or not; empty: 0."""
     values = _non_negative("mus", list(mus), infinite=True)
-    return math.sqrt(math.fsum((values * values).tolist()))
+    return math.sqrt(total(square(value) for value in values.tolist()))
 
 
 def _non_negative(name: str, value, *, infinite: bool = False) -> np.ndarray:
@@ -366,6 +422,15 @@ def _probability(name: str, value) -> np.ndarray:
     if np.any(~((array >= 0) & (array < 1))):
         raise ValueError(f"{name}={value!r} must lie in [0, 1).")
     return array
+
+
+def _raised(values: np.ndarray, exact) -> np.ndarray:
+    """Positive values that are too small for a full float rounded up, but where they are exact."""
+    return np.where((values < NORMAL) & ~np.asarray(exact), np.nextafter(values, np.inf), values)
+
+
+def _scale(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    return np.where((first < TINY) & (second < TINY), SCALE, 1.0)
 
 
 def _positive_delta(delta) -> None:

@@ -4,9 +4,13 @@ import math
 from dataclasses import dataclass, replace
 from typing import Any
 
+from partywise.privacy.rounding import raised
+
 __all__ = ["LAWS", "Law", "check_law"]
 
 LAWS = ("mu", "rho", "epsilon")
+# More applications than this a float cannot count.
+MOST = 2**53
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +45,7 @@ class Law:
     @property
     def mu_squared(self) -> float | None:
         """Composed mu squared of an unsampled Gaussian; None for any other law."""
-        return None if self.mu is None or self.rate < 1 else self.count * self.mu * self.mu
+        return None if self.mu is None or self.rate < 1 else raised(self.count * self.mu * self.mu, self.mu)
 
     @property
     def zcdp(self) -> float:
@@ -52,7 +56,7 @@ class Law:
         if self.rho is not None:
             return self.count * self.rho
         parameter = self.mu or self.epsilon or 0.0
-        return self.count * parameter * parameter / 2
+        return raised(self.count * parameter * parameter / 2, parameter)
 
     def grouped(self, size: int) -> "Law":
         """The law for a group of units: m mu, m^2 rho, or m epsilon of a plain pure law; sampling is not credited."""
@@ -85,8 +89,8 @@ def check_law(fields: Any, whose: str) -> None:
         raise ValueError(f"k={fields.k!r} {whose} must be a whole number from 2 and needs epsilon.")
     if fields.rate != 1 and (fields.mu is None or not 0 < fields.rate <= 1):
         raise ValueError(f"rate={fields.rate!r} {whose} must lie in (0, 1] and needs mu.")
-    if fields.count < 1 or fields.count != _whole(fields.count):
-        raise ValueError(f"count={fields.count!r} {whose} must be a whole number from 1.")
+    if not 1 <= fields.count <= MOST or fields.count != _whole(fields.count):
+        raise ValueError(f"count={fields.count!r} {whose} must be a whole number from 1 to 2^53.")
     if not 0 <= fields.delta_numeric < 1:
         raise ValueError(f"delta_numeric={fields.delta_numeric!r} {whose} must lie in [0, 1).")
 

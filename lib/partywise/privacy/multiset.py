@@ -17,11 +17,14 @@ from partywise.privacy.composition import SLACK, Atoms, atoms_delta, atoms_epsil
 from partywise.privacy.convolution import grid_delta, grid_epsilon
 from partywise.privacy.law import Law
 from partywise.privacy.pld import Part
+from partywise.privacy.rounding import raised, total
 
 __all__ = ["Composition", "check_delta", "compose", "loss_parts"]
 
 # More atoms than this go to the grid.
 ATOMS = 4096
+# The smallest positive float.
+LEAST = 5e-324
 
 
 class Composition(NamedTuple):
@@ -60,13 +63,13 @@ class Composition(NamedTuple):
     @property
     def pure(self) -> float:
         """Sum of the pure epsilons: basic composition of the finite laws."""
-        return math.fsum(epsilon * count for epsilon, _, count in self.finite)
+        return total(epsilon * count for epsilon, _, count in self.finite)
 
     @property
     def zcdp(self) -> float:
         """Summed zCDP parameter of everything."""
-        finite = math.fsum(epsilon * epsilon / 2 * count for epsilon, _, count in self.finite)
-        sampled = math.fsum(mu * mu / 2 * count for mu, _, count in self.sampled)
+        finite = total(raised(epsilon * epsilon / 2 * count, epsilon) for epsilon, _, count in self.finite)
+        sampled = total(raised(mu * mu / 2 * count, mu) for mu, _, count in self.sampled)
         return self.mu_squared / 2 + self.rho + finite + sampled
 
     def joined(self, other: "Composition") -> "Composition":
@@ -114,7 +117,7 @@ def compose(laws: Iterable[Law], delta_numeric: float = 0.0) -> Composition:
             finite[law.epsilon, None if law.k == 2 else law.k] += law.count
         elif law.mu is not None:
             sampled[law.mu, law.rate] += law.count
-    return _composition(math.fsum(squares), math.fsum(rhos), finite, sampled, delta_numeric)
+    return _composition(total(squares), total(rhos), finite, sampled, delta_numeric)
 
 
 def _composition(squares: float, rho: float, finite: Counter, sampled: Counter, numeric: float) -> Composition:
@@ -195,22 +198,21 @@ def _split(law: Composition, delta: float) -> float:
 @functools.lru_cache(maxsize=16384)
 def _delta(law: Composition, epsilon: float) -> float:
     numeric, law = law.delta_numeric, law._replace(delta_numeric=0.0)
-    if law == Composition():
+    if law == Composition() or epsilon == math.inf:
+        return min(1.0, numeric)
+    if epsilon >= law.pure and not (law.mu_squared or law.rho or law.sampled):
         return min(1.0, numeric)
     if math.inf in (law.mu_squared, law.rho, law.pure) or any(mu == math.inf for mu, _, _ in law.sampled):
-        found = 1.0 if epsilon < math.inf else 0.0
-    elif epsilon == math.inf:
-        found = 0.0
+        found = 1.0
     elif law.gaussian:
         found = float(gaussian_delta(law.mu, epsilon)) * (1 + SLACK)
     elif law.rho:
         found = _delta_by_bisection(law, epsilon)
-    elif epsilon >= law.pure and not (law.mu_squared or law.sampled):
-        found = 0.0
     else:
         atoms = _atoms(law)
         found = grid_delta(loss_parts(law), epsilon) if atoms is None else atoms_delta(law.mu, atoms, epsilon)
-    return min(1.0, found + numeric)
+    # A loss that can be larger than epsilon has a delta, even where no float is as small.
+    return min(1.0, max(found, LEAST) + numeric)
 
 
 def _delta_by_bisection(law: Composition, epsilon: float) -> float:

@@ -1,6 +1,8 @@
 """Numerics behind the calibrations: the Gaussian privacy profile in its cancellation-free form, and its roots.
 
-With x = epsilon/mu - mu/2 and the Mills ratio R(x) = (1 - Phi(x)) / phi(x), delta = phi(x) [R(x) - R(x + mu)].
+With x = epsilon/mu - mu/2 and the Mills ratio R(x) = (1 - Phi(x)) / phi(x), delta = phi(x) [R(x) - R(x + mu)] and
+1 - delta = phi(x) [R(-x) + R(x + mu)]. Roots are sought in the logarithm of the smaller of the two, which moves by at
+least .85 of the relative change of mu: no delta near 1 is lost to rounding.
 """
 
 import math
@@ -8,7 +10,7 @@ import math
 import numpy as np
 from scipy.special import erfcx, log_ndtr
 
-__all__ = ["hazard", "log_delta", "mu_at", "slope_in_mu", "solve_monotone", "zcdp_bound"]
+__all__ = ["excess", "log_delta", "mills", "mu_at", "solve_monotone", "zcdp_bound"]
 
 # Below this mu the difference R(x) - R(x + mu) is integrated instead of subtracted.
 SMALL_MU = 0.5
@@ -16,7 +18,7 @@ NODES, WEIGHTS = np.polynomial.legendre.leggauss(10)
 LOG_SQRT_2PI = 0.5 * math.log(2 * math.pi)
 
 
-def _mills(x):
+def mills(x):
     """(1 - Phi(x)) / phi(x) for x > -37."""
     return math.sqrt(math.pi / 2) * erfcx(x / math.sqrt(2))
 
@@ -29,9 +31,9 @@ def _mills_drop(mu, x):
     nodes = t[..., None] + m[..., None] * (NODES + 1) / 2
     # Beyond 1e4 the first terms of the asymptotic series are exact to 1e-16 and 1 - t R(t) is not.
     with np.errstate(over="ignore", divide="ignore"):
-        slope = np.where(nodes > 1e4, 1 / nodes**2, 1 - nodes * _mills(nodes))
+        slope = np.where(nodes > 1e4, 1 / nodes**2, 1 - nodes * mills(nodes))
     drop[small] = m / 2 * (slope @ WEIGHTS)
-    drop[~small] = _mills(x[~small]) - _mills((x + mu)[~small])
+    drop[~small] = mills(x[~small]) - mills((x + mu)[~small])
     return drop
 
 
@@ -45,29 +47,40 @@ def log_delta(mu, x):
         m, t = mu[~right], x[~right]
         # Here Phi(-x) > 1/2 and nothing cancels, but the Mills ratio of a far negative x would overflow.
         first = log_ndtr(-t)
-        second = np.log(_mills(t + m)) - t * t / 2 - LOG_SQRT_2PI
+        second = np.log(mills(t + m)) - t * t / 2 - LOG_SQRT_2PI
         result[~right] = first + np.log1p(-np.exp(second - first))
     return result
 
 
-def hazard(mu, x):
-    """-d log(delta) / d epsilon = phi(x) R(x + mu) / delta."""
+def log_rest(mu, x):
+    """Log of 1 - delta, for x <= 0."""
     with np.errstate(over="ignore"):
-        return np.exp(-x * x / 2 - LOG_SQRT_2PI + np.log(_mills(x + mu)) - log_delta(mu, x))
+        return np.logaddexp(log_ndtr(x), np.log(mills(x + mu)) - x * x / 2 - LOG_SQRT_2PI)
+
+
+def excess(mu, x, delta):
+    """By how much the profile is above ``delta`` in (0, 1), and phi(x) over its smaller side.
+
+    In log(delta) up to 1/2 and in -log(1 - delta) above, where x must not be positive.
+    """
+    value, density = np.empty_like(x), np.empty_like(x)
+    for part, target, profile in (
+        (delta <= 0.5, np.log, lambda m, t: log_delta(m, t)),
+        (delta > 0.5, lambda d: -np.log1p(-d), lambda m, t: -log_rest(m, t)),
+    ):
+        m, t = mu[part], x[part]
+        side = profile(m, t)
+        value[part] = side - target(delta[part])
+        with np.errstate(over="ignore"):
+            density[part] = np.exp(np.minimum(-t * t / 2 - LOG_SQRT_2PI + np.abs(side), 700.0))
+    return value, density
 
 
 def mu_at(epsilon, x):
     """The mu > 0 with epsilon/mu - mu/2 = x."""
-    root = np.sqrt(x * x + 2 * epsilon)
+    root = np.hypot(x, math.sqrt(2) * np.sqrt(epsilon))
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(x > 0, 2 * epsilon / (x + root), root - x)
-
-
-def slope_in_mu(mu, epsilon, log_target):
-    """log(delta) - target as a function of mu, and its derivative phi(x) / delta."""
-    x = epsilon / mu - mu / 2
-    value = log_delta(mu, x)
-    return value - log_target, np.exp(np.minimum(-x * x / 2 - LOG_SQRT_2PI - value, 700.0))
+        return np.where(x > 0, 2 * (epsilon / (x + root)), root - x)
 
 
 def zcdp_bound(rho, log_inverse):
@@ -84,7 +97,8 @@ def zcdp_bound(rho, log_inverse):
         decreasing=False,
     )
     order = 1 + v
-    return rho * order + (log_inverse - np.log(order)) / v - np.log1p(1 / v), order
+    log_order = np.where(v < 1e-3, np.log1p(v), np.log(order))
+    return rho * order + (log_inverse - log_order) / v - np.log1p(1 / v), order
 
 
 def solve_monotone(function, low, high, *, decreasing: bool):
