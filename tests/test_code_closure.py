@@ -1,0 +1,131 @@
+"""The fingerprint of a job covers every library file that the job really uses: an edit of any of them is seen.
+
+What a job uses is not read from import statements but from the process that ran it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+import every_protocol
+import fingerprint
+from partywise.study import available, load
+from pipeline import ROOT, environment
+
+DRIVER = ROOT / "tests" / "module_driver.py"
+SEED = every_protocol.ROOT_SEED
+
+
+@dataclass(frozen=True)
+class Job:
+    """One job: what it is called, the roots of its fingerprint, and what it was seen to use."""
+
+    name: str
+    roots: frozenset[str]
+    loaded: tuple[str, ...]
+    error: str
+
+
+def rules() -> dict[str, Any]:
+    """The functions of workflow/rules/common.smk, on the small configuration of every study."""
+    config = {"root_seed": SEED, "studies": {study: every_protocol.block(study) for study in available()}}
+    functions: dict[str, Any] = {"workflow": SimpleNamespace(basedir=ROOT), "config": config}
+    before = dict(os.environ), list(sys.path)
+    source = ROOT / "workflow" / "rules" / "common.smk"
+    exec(compile(source.read_text(encoding="utf-8"), source, "exec"), functions)
+    os.environ.clear()
+    os.environ.update(before[0])
+    sys.path[:] = before[1]
+    return functions
+
+
+def asked(folder: Path, smk: dict[str, Any]) -> list[tuple[str, set[str], dict[str, Any]]]:
+    """Name, roots of the fingerprint, and the job itself: data, fits, cube and figures of every study, in order."""
+    jobs = []
+    for study, plan in smk["PLANS"].items():
+        corners, collected = [], {f"partywise.studies.{study}", *smk["script_modules"]("collect")}
+        for case, made in plan.cases.items():
+            data = str(folder / study / f"{case}.npz")
+            params = {"job": plan.part(case), "case": case, "replicates": [0], "resources_folder": "resources"}
+            roots = smk["data_roots"](study, case)
+            collected |= roots
+            jobs.append((f"{study}/{case}/generate", roots, job("generate", {}, {"data": data}, params)))
+            for method in made.methods:
+                corner = str(folder / study / f"{case}_{method}.npz")
+                params = {"job": plan.part(case, method), "case": case, "method": method}
+                params |= {"parties": list(made.parties), "replicates": [0], "folds": [0]}
+                roots = smk["fit_roots"](study, method)
+                collected |= roots
+                fit = job("fit", {"data": data}, {"corner": corner}, params)
+                jobs.append((f"{study}/{case}/{method}", roots, fit))
+                corners.append(corner)
+        names = ("cube", "ledger", "totals", "wire", "summary", "text", "tables")
+        outputs = {name: str(folder / study / name) for name in names}
+        whole = {"job": smk["whole_plan"](SimpleNamespace(study=study)), "code": "0" * 64}
+        jobs.append((f"{study}/collect", collected, job("collect", {"corners": corners}, outputs, whole)))
+        for figure, drawn in load(study).figures.items():
+            files = {kind: str(folder / study / f"{figure}.{kind}") for kind in ("svg", "pdf", "png")}
+            roots = {drawn.module, *smk["script_modules"]("figure")}
+            params = {"address": drawn.address, "caption": ""}
+            jobs.append((f"{study}/figure {figure}", roots, job("figure", {"cube": outputs["cube"]}, files, params)))
+    return jobs
+
+
+def job(script: str, files: dict[str, Any], outputs: dict[str, Any], params: dict[str, Any]) -> dict[str, Any]:
+    """A job as the driver reads it."""
+    return {"script": script, "input": files, "output": outputs, "params": params}
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory: pytest.TempPathFactory) -> list[Job]:
+    """All jobs of all studies, each in a process that had loaded nothing of the library before."""
+    smk = rules()
+    jobs = asked(tmp_path_factory.mktemp("jobs"), smk)
+    command, text = [sys.executable, str(DRIVER)], json.dumps([work for _, _, work in jobs])
+    threads = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MPLBACKEND": "agg"}
+    ran = subprocess.run(command, input=text, capture_output=True, text=True, cwd=ROOT, env=environment() | threads)
+    assert ran.returncode == 0, ran.stderr
+    return [
+        Job(name, frozenset(roots), tuple(seen["loaded"]), seen["error"])
+        for (name, roots, _), seen in zip(jobs, json.loads(ran.stdout), strict=True)
+    ]
+
+
+def test_every_job_ran(done):
+    assert [(one.name, one.error) for one in done if one.error] == []
+    assert {one.name.partition("/")[0] for one in done} == set(available())
+
+
+def test_the_closure_of_every_job_contains_every_module_that_it_loaded(done):
+    missing = {one.name: sorted(set(one.loaded) - set(fingerprint.closure(one.roots))) for one in done}
+    assert {name: modules for name, modules in missing.items() if modules} == {}
+
+
+def test_an_edit_of_any_module_that_a_job_loaded_moves_its_fingerprint(done, tmp_path):
+    lib = tmp_path / "lib"
+    shutil.copytree(fingerprint.LIB, lib, ignore=shutil.ignore_patterns("__pycache__"))
+    users: dict[str, set[frozenset[str]]] = {}
+    for one in done:
+        for module in one.loaded:
+            users.setdefault(module, set()).add(one.roots)
+    before = {one.roots: fingerprint.fingerprint(one.roots, lib) for one in done}
+    unseen = []
+    for module, jobs in users.items():
+        file = fingerprint.module_file(module, lib)
+        content = file.read_bytes()
+        file.write_bytes(content + b"# edited\n")
+        fingerprint._digest.cache_clear()
+        unseen += [module for roots in jobs if fingerprint.fingerprint(roots, lib) == before[roots]]
+        file.write_bytes(content)
+    fingerprint._digest.cache_clear()
+    assert sorted(set(unseen)) == []
