@@ -18,7 +18,7 @@ from partywise.privacy.mechanisms import (
     ReportNoisyMax,
     SymmetricGaussian,
 )
-from partywise.privacy.release import post_processed, released
+from partywise.privacy.release import derived, released
 from partywise.privacy.sampling import SecureRandom
 from partywise.privacy.sensitivity import (
     Bounded,
@@ -109,7 +109,7 @@ def merged_of(parts, certified=True):
     ledger = Ledger()
     for part in parts:
         ledger.append(part.event if certified else replace(part.event, certified=False))
-    merged = post_processed(sum(part.value for part in parts), parts, release_id="merged", owner="server")
+    merged = derived(sum(part.value for part in parts), parts, name="merged", owner="server")
     ledger.append(merged.event)
     return ledger, merged
 
@@ -136,7 +136,7 @@ def test_a_release_for_few_leads_back_through_what_was_computed_to_releases_they
     hidden = Gaussian(mu=0.5)(
         second_moment(np.eye(3), 1.0), stream(1, "a"), owner="a", release_id="hidden", audience=("server",)
     )
-    merged = post_processed(hidden.value, [hidden], release_id="merged", owner="server")
+    merged = derived(hidden.value, [hidden], name="merged", owner="server")
     ledger = Ledger([hidden.event, merged.event])
     assert ledger.total("c", "row", 1e-5).mu_total == pytest.approx(0.5)
 
@@ -148,5 +148,5 @@ def test_what_is_computed_from_an_unproved_release_is_unproved():
 
 
 def test_post_processing_needs_something_to_process():
-    with pytest.raises(ValueError, match="at least one release"):
-        post_processed(np.ones(2), [], release_id="merged", owner="server")
+    with pytest.raises(ValueError, match="at least one value"):
+        derived(np.ones(2), [], name="merged", owner="server")

@@ -189,13 +189,37 @@ def test_screening_keeps_the_support_and_is_paid_for(many):
     assert done.scalars["support_kept"] == 1 and done.scalars["selected"] == len(done.estimate.columns)
     assert done.estimate.basis.shape == (60, 2) and np.count_nonzero(done.estimate.basis.any(axis=1)) <= 8
     kinds = [message.kind for message in done.channel.messages]
-    assert kinds[:8] == ["clear"] * 8 and kinds[8:16] == ["public"] * 8
+    assert kinds[:16] == ["clear"] * 16
     certified = fit("certified", many, MANY, 8, 1.0, calibrate="total")
     assert certified.estimate.epsilon_claimed == 3.0
     assert certified.total().epsilon_certified == pytest.approx(3.0, rel=1e-9)
     assert certified.scalars["selected"] == 10
     free = fit("certified", many, MANY, 8)
     assert free.scalars["support_kept"] == 1
+
+
+@pytest.mark.parametrize("protocol", ["reference", "published"])
+def test_columns_that_others_chose_in_the_clear_cost_every_client_what_they_cost_the_server(many, protocol):
+    """What goes back is a noise-free function of the rows of all others, never of nobody's."""
+    ledger = fit(protocol, many, MANY, 3, 1.0).channel.ledger
+    rows = {row.owner: row for row in ledger.rows if row.mechanism == "none" and "columns" in row.release_id.split("/")}
+    clients = tuple(f"client {k}" for k in (1, 2, 3))
+    assert {owner: row.audience for owner, row in rows.items()} == dict.fromkeys(clients, clients)
+    for client in clients:
+        assert ledger.total(client, "row", 1e-5).epsilon_certified == math.inf
+    if protocol == "reference":
+        assert ledger.total((), "row", 1e-5).epsilon_certified == 0  # no message is published
+    alone = fit(protocol, many, MANY, 1, 1.0).channel.ledger
+    assert alone.total("client 1", "row", 1e-5).epsilon_certified == 0
+
+
+def test_releases_of_columns_chosen_in_the_clear_are_unproved(many):
+    settings = {"mechanism": "iid", "slices": "public"}
+    rows = {row.release_id: row for row in fit("published", many, MANY, 2, 1.0, **settings).channel.ledger.rows}
+    assert not rows["slice means of client 1"].certified
+    few = simulated(SMALL)
+    rows = {row.release_id: row for row in fit("published", few, SMALL, 2, 1.0, **settings).channel.ledger.rows}
+    assert rows["slice means of client 1"].certified
 
 
 def test_a_threshold_that_nothing_passes_is_completed_and_said(many):

@@ -49,10 +49,14 @@ def test_what_crosses(many, protocol):
     """Two rounds of contrasts and the columns that stay, then releases of T columns: nothing in the clear."""
     done = fit(protocol, many["V"], MANY, 2, 1.0)
     seen = [(m.receiver == "server", m.name, m.kind, m.shape) for m in done.channel.messages]
-    up, down = (True, "contrasts of signs", "release"), (False, "columns", "public")
+    up, down = (True, "contrasts of signs", "release"), (False, "columns", "release")
     expected = [(*up, (2, 60))] * 2 + [(*down, (15,))] * 2 + [(*up, (2, 15))] * 2 + [(*down, (10,))] * 2
     assert seen[:8] == expected
-    assert {m.kind for m in done.channel.messages} == {"release", "public"}
+    assert {m.kind for m in done.channel.messages} == {"release"}
+    made_of = {row.release_id: row.data_dependent_parameters for row in done.channel.ledger.rows}
+    first, second = ([f"contrasts of signs {t} of client {k}" for k in (1, 2)] for t in (1, 2))
+    assert made_of["columns of round 1"] == tuple(first)
+    assert made_of["columns of round 2"] == (*first, *second)
     assert {m.shape for m in done.channel.messages[8:]} == {(8, 10), (10, 10)}
     rows = [row for row in done.channel.ledger.rows if row.release_id.startswith("contrasts of signs")]
     assert [row.sensitivity for row in rows] == pytest.approx([2 * math.sqrt(q) / 400 for q in (60, 60, 15, 15)])

@@ -15,6 +15,7 @@ from partywise.parties import Party
 from partywise.privacy.accounted import Clear, Public
 from partywise.privacy.ledger import Ledger, clear_event
 from partywise.privacy.mechanisms import Release
+from partywise.privacy.release import derived_event, released_parts
 
 __all__ = ["Channel", "Cipher", "Clear", "Message", "Public", "Release", "payload_bytes"]
 
@@ -44,7 +45,7 @@ class Message:
     argument : str
         Mechanism and law of a release, key holder of a cipher, reason of a public value, units of a clear one.
     event : str
-        Id of its row in the ledger; empty for ciphers and public values, which have none.
+        Id of its row in the ledger, the first of several; empty where there is none, as for a cipher.
     shape : tuple of int
         Shape of an array; empty otherwise.
     bytes : int
@@ -120,8 +121,8 @@ class Channel:
         ValueError
             If a name is unknown or a party sends to itself.
         CertificationError
-            If a bare cipher goes to its key holder, a release to somebody outside its audience, or the ledger
-            cannot account for it.
+            If a bare cipher goes to its key holder, a value to somebody outside its audience, a value is made of a
+            release that its sender never got, or the ledger cannot account for it.
         """
         kind = KINDS.get(type(payload))
         if kind is None:
@@ -159,25 +160,7 @@ class Channel:
         ]
 
     def _account(self, sender: str, receiver: str, name: str, payload) -> tuple[str, str]:
-        """Argument and event id of a payload; its row goes to the ledger."""
-        if isinstance(payload, Release):
-            event = payload.event
-            if not event.public and receiver not in event.audience:
-                raise CertificationError(
-                    f"payload {name!r}: release {event.release_id!r} is for {event.audience}, not for {receiver!r}; "
-                    "name the receiver in its audience when it is made."
-                )
-            self.ledger.append(event)
-            return (
-                event.mechanism if event.law is None else f"{event.mechanism}, {event.law}",
-                event.release_id,
-            )
-        if isinstance(payload, Clear):
-            owner = payload.owner or sender
-            units = "+".join(sorted(payload.units))
-            # Infinity does not add up: repeated values of one kind share a row.
-            row = clear_event(f"clear/{owner}/{sender}>{receiver}/{name}/{units}", owner, payload.units, receiver)
-            return units, self.ledger.append(row).release_id
+        """Argument and event id of a payload; its rows go to the ledger."""
         if isinstance(payload, Cipher):
             if receiver == payload.key_holder:
                 raise CertificationError(
@@ -185,7 +168,52 @@ class Channel:
                     "Release or in Clear(units=...)."
                 )
             return f"key: {payload.key_holder}", ""
-        return payload.because, ""
+        if isinstance(payload, Release):
+            return self._account_release(sender, receiver, name, payload)
+        audience = _audience(payload, receiver)
+        if not {"*", receiver} & set(audience):
+            raise CertificationError(f"payload {name!r}: the value is for {audience}, not for {receiver!r}.")
+        parts = released_parts(payload.made_of)
+        self._require_heard(sender, name, parts)
+        to = receiver if audience == (receiver,) else "all" if "*" in audience else f"{len(audience)} parties"
+        rows = []
+        if isinstance(payload, Clear):
+            for owner, units in payload.charges(sender).items():
+                # Infinity does not add up: repeated values of one kind share a row.
+                if audience != (owner,):
+                    row = f"clear/{owner}/{sender}>{to}/{name}/{'+'.join(sorted(units))}"
+                    rows.append(clear_event(row, owner, units, audience))
+        if parts:
+            row = f"derived/{len(self._messages)}/{sender}>{to}/{name}"
+            rows.append(derived_event(row, sender, parts, audience))
+        stored = [self.ledger.append(event).release_id for event in rows]
+        argument = "+".join(sorted(payload.units)) if isinstance(payload, Clear) else payload.because
+        return argument, stored[0] if stored else ""
+
+    def _account_release(self, sender: str, receiver: str, name: str, release: Release) -> tuple[str, str]:
+        event = release.event
+        if not event.public and receiver not in event.audience:
+            raise CertificationError(
+                f"payload {name!r}: release {event.release_id!r} is for {event.audience}, not for {receiver!r}; "
+                "name the receiver in its audience when it is made."
+            )
+        if not self.ledger.holds(event):
+            self._require_heard(sender, name, released_parts(release.made_of))
+        self.ledger.append(event)
+        return event.mechanism if event.law is None else f"{event.mechanism}, {event.law}", event.release_id
+
+    def _require_heard(self, sender: str, name: str, parts: Sequence[Release]) -> None:
+        """The releases that a value is made of were sent to its sender, or are its own and get their rows now."""
+        for release in parts:
+            event = release.event
+            if event.owner == sender:
+                self._require_heard(sender, name, released_parts(release.made_of))
+                self.ledger.append(event)
+            elif not (self.ledger.holds(event) and (event.public or sender in event.audience)):
+                raise CertificationError(
+                    f"payload {name!r} of {sender!r} is made of release {event.release_id!r}, which no message has "
+                    f"brought to {sender!r}: send it first."
+                )
 
     def _check_name(self, role: str, name: str) -> None:
         if name not in self.names:
@@ -223,6 +251,14 @@ def payload_bytes(value: Any, name: str = "value") -> int:
     if isinstance(value, Cipher):
         return payload_bytes(value.value, name)
     raise TypeError(f"payload {name!r} holds a {type(value).__name__}, which has no serialised size; send arrays.")
+
+
+def _audience(payload: Public | Clear, receiver: str) -> tuple[str, ...]:
+    """Who shares the rows of a value: whoever it names, or its receiver alone."""
+    named = payload.audience if isinstance(payload, Clear) else None
+    if named is None:
+        return (receiver,)
+    return ("*",) if named == "*" else tuple(named)
 
 
 def _opened(value: Any) -> Any:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["Accounted", "Clear", "Public", "parameter"]
+__all__ = ["UNPROVED", "Accounted", "Clear", "Public", "parameter"]
 
 UNITS = ("row", "label", "features", "user")
 # Name of a parameter that no ledger row pays for, so that whatever depends on it is unproved.
@@ -22,6 +22,7 @@ class Accounted:
     """A value that says what it cost: `Public`, `Clear`, or a `Release` of a mechanism."""
 
     value: Any
+    made_of: Sequence[Accounted] = ()
 
     @property
     def parents(self) -> tuple[str, ...]:
@@ -83,11 +84,25 @@ class Clear(Accounted):
         The units it is computed from: each costs infinity.
     owner : str, optional
         Party whose data it is; by default the sender.
+    made_of : sequence of Accounted
+        What it is a function of, where that is known: each unprotected part is charged to its own owner, and what was
+        released costs what it cost.
+    audience : "*" or tuple of str, optional
+        Everybody it will be sent to, who then share its rows; by default each receiver has its own.
+
+    Raises
+    ------
+    TypeError
+        If ``units`` is a bare string, or ``made_of`` holds something that does not say what it cost.
+    ValueError
+        If a unit is unknown or there is none, or an unprotected part names no owner.
     """
 
     value: Any
     units: tuple[str, ...]
     owner: str | None = None
+    made_of: Sequence[Accounted] = ()
+    audience: str | tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
         if isinstance(self.units, str):
@@ -96,11 +111,28 @@ class Clear(Accounted):
         if not units or not set(units) <= set(UNITS):
             raise ValueError(f"units={units} of a clear value must name some of {UNITS}.")
         object.__setattr__(self, "units", units)
+        object.__setattr__(self, "made_of", tuple(self.made_of))
+        for part in self.made_of:
+            if not isinstance(part, Accounted):
+                raise TypeError(f"made_of of a clear value holds a bare {type(part).__name__}: wrap what it cost.")
+            if isinstance(part, Clear) and part.owner is None and not part.made_of:
+                raise ValueError("owner=None of a value in the clear: a function of it must say whose data it was.")
 
     @property
     def parents(self) -> tuple[str, ...]:
         """A name without a row in any ledger."""
         return (UNPROVED,)
+
+    def charges(self, sender: str) -> dict[str, tuple[str, ...]]:
+        """Unprotected units by the party whose data they are."""
+        unprotected = [part for part in self.made_of if isinstance(part, Clear)]
+        if not unprotected:
+            return {self.owner or sender: self.units}
+        found: dict[str, tuple[str, ...]] = {}
+        for part in unprotected:
+            for owner, units in part.charges(sender).items():
+                found[owner] = tuple(dict.fromkeys((*found.get(owner, ()), *units)))
+        return found
 
 
 def parameter(name: str, given: Accounted) -> Any:

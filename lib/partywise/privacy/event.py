@@ -10,7 +10,7 @@ from typing import Any
 from partywise.errors import CertificationError
 from partywise.privacy.law import LAWS, Law, check_law
 
-__all__ = ["Event", "clear_event"]
+__all__ = ["POST_PROCESSING", "Event", "clear_event"]
 
 UNITS = ("row", "label", "features", "user")
 QUESTIONS = ("row", "label", "features", "user")
@@ -19,6 +19,8 @@ FIELDS = ("label", "features")
 TRUST_MODELS = ("local", "central", "distributed", "label", "none")
 SAMPLERS = ("simulation", "secure")
 JOIN = ";"
+# Mechanism of a value computed from releases: it costs what the releases cost that its row names.
+POST_PROCESSING = "post_processing"
 
 
 @dataclass(frozen=True)
@@ -69,7 +71,8 @@ class Event:
     trust_model, sampler : str
         Who is trusted with the raw value; which random source drew the noise.
     data_dependent_parameters : tuple of str
-        Release ids of the parameters (a clipping radius, edges) that were taken from private data.
+        Release ids of the parameters (a clipping radius, edges) that were taken from private data; of the mechanism
+        ``"post_processing"``, the releases that the value was computed from.
     certified : bool
         False if nothing finite is proved.
     epsilon_claimed : float, optional
@@ -173,11 +176,12 @@ class Event:
         Returns
         -------
         Law, 0.0 or None
-            0.0 if the release does not depend on the unit or its law costs nothing; the law of all applications
-            under replacement of one unit; None if no finite cost is proved. One person's m rows cost m mu, m epsilon
-            (pure, whatever k was) or m^2 rho, and nothing is proved if m is unknown; ``add_remove`` is such a group
-            of two. Where a rate below 1 gains nothing that is proved (groups, ``replace_one``), the law is charged
-            as if every record were included, which holds for any sampling that ignores the data.
+            0.0 if the release does not depend on the unit, its law costs nothing, or other rows carry its cost; the
+            law of all applications under replacement of one unit; None if no finite cost is proved. One person's m
+            rows cost m mu, m epsilon (pure, whatever k was) or m^2 rho, and nothing is proved if m is unknown;
+            ``add_remove`` is such a group of two. Where a rate below 1 gains nothing that is proved (groups,
+            ``replace_one``), the law is charged as if every record were included, which holds for any sampling that
+            ignores the data.
 
         Raises
         ------
@@ -185,6 +189,8 @@ class Event:
             If the question is unknown or ``rows_per_user`` is no whole number from 1.
         """
         group = _group(question, rows_per_user)
+        if self.mechanism == POST_PROCESSING:
+            return 0.0
         exposure = _exposure(self, question)
         if exposure == 0:
             return 0.0
@@ -229,8 +235,8 @@ class Event:
         return cls(**{**values, "count": int(values["count"]), "certified": str(values["certified"]) == "True"})
 
 
-def clear_event(release_id: str, owner: str, units: tuple[str, ...], receiver: str) -> Event:
-    """The row of a value sent in the clear: infinite for the named units."""
+def clear_event(release_id: str, owner: str, units: tuple[str, ...], receiver: str | tuple[str, ...]) -> Event:
+    """The row of a value sent in the clear, to one or several: infinite for the named units."""
     touched = {unit for unit in units if unit in FIELDS} if set(units) <= set(FIELDS) else set(FIELDS)
     return Event(
         release_id=release_id,
@@ -238,7 +244,7 @@ def clear_event(release_id: str, owner: str, units: tuple[str, ...], receiver: s
         mechanism="none",
         unit=JOIN.join(sorted(units)),
         depends_on=frozenset(touched),
-        audience=(receiver,),
+        audience=(receiver,) if isinstance(receiver, str) else receiver,
         trust_model="none",
         certified=False,
     )

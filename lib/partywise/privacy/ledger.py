@@ -19,7 +19,7 @@ from typing import Any
 
 from partywise.errors import CertificationError
 from partywise.files import replacing
-from partywise.privacy.event import Event, clear_event
+from partywise.privacy.event import POST_PROCESSING, Event, clear_event
 from partywise.privacy.law import Law
 from partywise.privacy.total import Total, ViewSum, default_views, sum_view, total_of, worst_view
 from partywise.privacy.views import sum_public_views, views_differ_by_owner
@@ -70,7 +70,8 @@ class Ledger:
         Raises
         ------
         CertificationError
-            If the event's law cannot be composed, or its release id belongs to a different release.
+            If the event's law cannot be composed, its release id belongs to a different release, or it is computed from
+            a release that has no row.
         """
         if not isinstance(event, Event):
             raise TypeError(f"a ledger takes Event rows, got {type(event).__name__}.")
@@ -86,11 +87,26 @@ class Ledger:
                     "a new draw of noise needs a new release_id."
                 )
             return stored
+        if event.mechanism == POST_PROCESSING:
+            self._require_rows(event)
         if event.certified and not all(self._proved(name) for name in event.data_dependent_parameters):
             event = event.unproved
         self._position[event.release_id] = len(self._rows)
         self._rows.append(event)
         return event
+
+    def holds(self, event: Event) -> bool:
+        """Whether a release has its row."""
+        position = self._position.get(event.release_id)
+        return position is not None and self._rows[position] in (event, event.unproved)
+
+    def _require_rows(self, event: Event) -> None:
+        missing = [name for name in event.data_dependent_parameters if name not in self._position]
+        if missing:
+            raise CertificationError(
+                f"{event.release_id!r} of {event.owner!r} is computed from {missing[0]!r}, which has no row in this "
+                "ledger: send the release first, or send the value as Clear(units=...)."
+            )
 
     def _proved(self, release_id: str) -> bool:
         position = self._position.get(release_id)

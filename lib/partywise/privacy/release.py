@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, TypedDict
 import numpy as np
 
 from partywise.errors import CertificationError
-from partywise.privacy.accounted import Accounted
+from partywise.privacy.accounted import Accounted, Clear, Public
 from partywise.privacy.certificates import Bounded, SensitivityCertificate
-from partywise.privacy.event import Event
+from partywise.privacy.event import POST_PROCESSING, Event
 
 if TYPE_CHECKING:
     from partywise.privacy.accounting import PrivacyFilter
@@ -21,12 +21,14 @@ __all__ = [
     "Release",
     "Terms",
     "certificate_of",
+    "derived",
+    "derived_event",
     "digest_of",
     "generator",
-    "post_processed",
     "pure_law",
     "ratio",
     "released",
+    "released_parts",
 ]
 
 # No view owns a release of this owner, so every view is charged for it.
@@ -43,10 +45,13 @@ class Release(Accounted):
         Stored read-only.
     event : Event
         What it cost.
+    made_of : sequence of Accounted
+        What a free release was computed from (see `derived`); a mechanism's own has none.
     """
 
     value: Any
     event: Event
+    made_of: Sequence[Accounted] = ()
 
     def __post_init__(self) -> None:
         if not isinstance(self.event, Event):
@@ -61,47 +66,88 @@ class Release(Accounted):
 
     def post_process(self, function: Callable[[Any], Any]) -> "Release":
         """The same release seen through a function that reads no other private data; same event, no further cost."""
-        return Release(function(self.value), self.event)
+        return Release(function(self.value), self.event, self.made_of)
 
 
-def post_processed(value: Any, releases: Sequence[Release], *, release_id: str, owner: str) -> Release:
-    """A function of several releases as one release: free, and named by those it was computed from.
-
-    A later release whose parameters depend on all of them names this one instead of each; a ledger that holds them
-    follows the names, and counts it as unproved if one of them is.
+def derived(
+    value: Any,
+    made_of: Sequence[Accounted],
+    *,
+    name: str,
+    owner: str,
+    audience: str | tuple[str, ...] = "*",
+    because: str = "a function of public values",
+) -> Release | Public | Clear:
+    """A function of values that say what they cost, as one value that costs what they cost.
 
     Parameters
     ----------
-    value : float or ndarray
-        What the function gave; it reads the releases and nothing private.
-    releases : sequence of Release
-        At least one.
-    release_id, owner : str
-        Its name; who computed it.
+    value : object
+        What the function gave; it reads ``made_of`` and nothing else that is private.
+    made_of : sequence of Accounted
+        At least one; releases must have been sent to the owner, or be its own.
+    name, owner : str
+        Its name in the ledger; who computed it.
+    audience : "*" or tuple of str
+        Everybody it will be sent to.
+    because : str
+        The argument why it is free, where all parts are public.
+
+    Returns
+    -------
+    Public, Release or Clear
+        `Public` of public parts. Where a part was released, a free `Release` that names it: a later release whose
+        parameters depend on all of them names this one instead of each. Where a part is in the clear, `Clear` for the
+        same units of the same owners.
 
     Raises
     ------
     ValueError
-        If there is no release.
+        If there is no part.
     """
-    if not releases:
-        raise ValueError("releases=() of a post-processed value: name at least one release that it was computed from.")
-    first = releases[0].event
-    fields = frozenset[str]().union(*(release.event.depends_on for release in releases))
-    event = Event(
+    parts = tuple(made_of)
+    if not parts:
+        raise ValueError(f"made_of=() of {name!r}: name at least one value that it was computed from.")
+    unprotected = [part for part in parts if isinstance(part, Clear)]
+    if unprotected:
+        units = tuple(unit for part in unprotected for unit in part.units)
+        return Clear(value, units, made_of=parts, audience=audience)
+    if not any(part.parents for part in parts):
+        return Public(value, because, parts)
+    return Release(value, derived_event(name, owner, parts, audience, digest_of(value)), parts)
+
+
+def derived_event(
+    release_id: str, owner: str, parts: Sequence[Accounted], audience: str | tuple[str, ...], digest: str = ""
+) -> Event:
+    """The row of a value that was computed from releases: free, and it names them."""
+    events = [part.event for part in released_parts(parts)]
+    units = {(event.unit, event.relation) for event in events}
+    # Releases about several units together are about whole rows.
+    unit, relation = units.pop() if len(units) == 1 else ("row", "replace_one")
+    return Event(
         release_id=release_id,
         owner=owner,
-        mechanism="post_processing",
-        unit=first.unit,
-        relation=first.relation,
-        depends_on=fields,
+        mechanism=POST_PROCESSING,
+        unit=unit,
+        relation=relation,
+        depends_on=frozenset[str]().union(*(event.depends_on for event in events)),
         mu=0.0,
-        noise_digest=digest_of(value),
-        trust_model=first.trust_model,
-        sampler=first.sampler,
-        data_dependent_parameters=tuple(release.event.release_id for release in releases),
+        noise_digest=digest,
+        audience=_audience(audience),
+        trust_model=events[0].trust_model,
+        sampler=events[0].sampler,
+        data_dependent_parameters=tuple(event.release_id for event in events),
     )
-    return Release(value, event)
+
+
+def released_parts(parts: Sequence[Accounted]) -> list[Release]:
+    """The releases nearest to a value: those that it is a function of without another release between."""
+    found: dict[str, Release] = {}
+    for part in parts:
+        inner = [part] if isinstance(part, Release) else released_parts(part.made_of)
+        found |= {release.event.release_id: release for release in inner}
+    return list(found.values())
 
 
 class Terms(TypedDict, total=False):

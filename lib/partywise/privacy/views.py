@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 
-from partywise.privacy.event import Event
+from partywise.privacy.event import POST_PROCESSING, Event
 from partywise.privacy.law import Law
 from partywise.privacy.multiset import Composition
 from partywise.privacy.total import ViewSum, sum_view
@@ -25,9 +25,14 @@ def views_differ_by_owner(rows: Sequence[Row]) -> bool:
 
     What a view learns from them is then a matter of owners.  Rows without a proof may be for anybody.  No row needs a
     search for the parameters it was made with: those with a law are public, and a row with an unproved parameter is
-    unproved itself.
+    unproved itself.  What was computed from unproved releases is not: it leads to rows that may be for others.
     """
-    return all(event.public and event.stratum != "*" for event, cost in rows if isinstance(cost, Law))
+    return all(
+        event.public and event.stratum != "*"
+        if isinstance(cost, Law)
+        else event.certified or event.mechanism != POST_PROCESSING
+        for event, cost in rows
+    )
 
 
 def sum_public_views(rows: Sequence[Row], views: Mapping[str, frozenset[str]]) -> dict[str, ViewSum]:

@@ -18,8 +18,9 @@ import numpy as np
 
 from ..parties import Party
 from ..privacy.mechanisms import Release
+from ..privacy.release import derived
 from ..randomness import remembered
-from ..wire import Channel, Public
+from ..wire import Channel
 from .budgets import allotted, claimed, screening_rounds, user_epsilon
 from .data import Estimate
 from .mechanisms_certified import release_means, release_second, second_sigma
@@ -84,11 +85,14 @@ def fit(
     # 1. many columns: each round of screening, and the columns that stay
     columns: np.ndarray | None = None
     heard: list[Heard] = []
+    said: list[Release] = []
     for step in screening_rounds(spec, budget):
         releases = [local_screening(client, spec, step, columns, budget["screening"], rng_for) for client in taking]
         values = [channel.send(c.name, "server", step.message, r) for c, r in zip(taking, releases, strict=True)]
         heard.append(server_heard(values, weights, step, columns))
-        chosen = Public(server_columns(heard, step, spec), because="post-processing of what was released")
+        said += releases
+        kept = server_columns(heard, step, spec)
+        chosen = derived(kept, said, name=f"columns of round {step.number}", owner="server")
         for client in taking:
             columns = channel.send("server", client.name, "columns", chosen)
 

@@ -15,9 +15,11 @@ from typing import Any
 import numpy as np
 
 from ..parties import Party
+from ..privacy.accounted import UNPROVED
 from ..privacy.mechanisms import Release
+from ..privacy.release import derived
 from ..randomness import remembered
-from ..wire import Channel, Clear, Public
+from ..wire import Channel, Clear
 from .data import Estimate
 from .dimension import eigengap_dimension
 from .estimate import leading
@@ -75,9 +77,10 @@ def local_computed_release(
     settings, number = spec.settings, local_number(client)
     own = options.slices == "quantile"
     moments = local_moments(client, spec, own=own, columns=columns)
-    parents: tuple[str, ...] = ()
+    # How many columns there are, and with them the sensitivity, was chosen in the clear.
+    parents: tuple[str, ...] = () if columns is None else (UNPROVED,)
     if options.centre:
-        moments, parents = centred(moments), (f"mean of {client.name}",)
+        moments, parents = centred(moments), (*parents, f"mean of {client.name}")
     common: dict[str, Any] = {"owner": client.name, "stratum": client.name, "data_dependent_parameters": parents}
     means, sd = local_means(moments, spec, epsilon, rng_for("client", number, "mean"), common)
 
@@ -178,13 +181,15 @@ def fit(
     # 2. many columns: index sets in the clear, the majority's columns back
     columns, completed = None, False
     if spec.settings.screened:
-        choices = [
-            channel.send(client.name, "server", "selected columns", local_choice(client, spec, rng_for))
-            for client in taking
+        choices = [local_choice(client, spec, rng_for) for client in taking]
+        heard = [
+            channel.send(client.name, "server", "selected columns", choice)
+            for client, choice in zip(taking, choices, strict=True)
         ]
-        columns, completed = server_columns(choices, spec)
+        selected, completed = server_columns(heard, spec)
+        names = tuple(client.name for client in taking)
+        answer = derived(selected, choices, name="columns", owner="server", audience=names)
         for client in taking:
-            answer = Public(columns, because="a function of the index sets that were sent")
             columns = channel.send("server", client.name, "columns", answer)
 
     # 3. one client after the other releases its moments

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from ..parties import Party
-from ..wire import Channel, Clear, Public
+from ..privacy.release import derived
+from ..wire import Channel, Clear
 from .data import Estimate
 from .estimate import Subspace, classical
 from .moments import Moments
@@ -58,13 +59,14 @@ def fit(
     columns = None
     if spec.settings.screened:
         table = np.zeros((len(parties), spec.public.n_columns), dtype=np.int64)
-        for row, client in zip(table, parties, strict=True):
-            top = options.top or spec.settings.active
-            chosen = channel.send(client.name, "server", "selected columns", local_choice(client, spec, top))
+        top = options.top or spec.settings.active
+        choices = [local_choice(client, spec, top) for client in parties]
+        for row, client, choice in zip(table, parties, choices, strict=True):
+            chosen = channel.send(client.name, "server", "selected columns", choice)
             row[chosen[0]] = chosen[1]
-        columns = ccmd_select(table)
+        names = tuple(client.name for client in parties)
+        answer = derived(ccmd_select(table), choices, name="columns", owner="server", audience=names)
         for client in parties:
-            answer = Public(columns, because="a function of the index sets that were sent")
             columns = channel.send("server", client.name, "columns", answer)
 
     weights = [sizes[local_number(client)] for client in parties]

@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 
 from ..parties import Party
-from ..privacy.release import Release, post_processed
-from ..wire import Channel, Public
+from ..privacy.accounted import Accounted
+from ..privacy.release import Release, derived
+from ..wire import Channel
 from .budgets import allotted, claimed, screening_rounds, user_epsilon
 from .data import Estimate
 from .estimate import Subspace
@@ -60,7 +61,7 @@ def local_means(
     root: np.ndarray,
     epsilon: float,
     *,
-    merged: Release,
+    merged: Accounted,
     rng_for: Callable,
 ) -> tuple[Release, float, float]:
     """Round 2: noisy slice means (H, p) of whitened records, their noise sd, and the share of records that shrank."""
@@ -115,11 +116,14 @@ def fit(
     # 0. many columns: each round of screening, and the columns that stay
     columns: np.ndarray | None = None
     heard: list[Heard] = []
+    said: list[Release] = []
     for step in screening_rounds(spec, budget):
         signs = [local_screening(client, spec, step, columns, budget["screening"], rng_for) for client in taking]
         values = [channel.send(c.name, "server", step.message, r) for c, r in zip(taking, signs, strict=True)]
         heard.append(server_heard(values, weights, step, columns))
-        chosen = Public(server_columns(heard, step, spec), because="post-processing of what was released")
+        said += signs
+        kept = server_columns(heard, step, spec)
+        chosen = derived(kept, said, name=f"columns of round {step.number}", owner="server")
         for client in taking:
             columns = channel.send("server", client.name, "columns", chosen)
     facts["columns"] = columns
@@ -135,7 +139,7 @@ def fit(
     if not np.linalg.eigvalsh(merged)[-1] > 0:
         return server_estimate(failed(len(merged), d), spec, **facts, sd_second=sd_second)
     made_of = [release for release, _ in releases]
-    answer = post_processed(merged, made_of, release_id="merged second moment", owner="server")
+    answer = derived(merged, made_of, name="merged second moment", owner="server")
 
     # 2. each client whitens its records with it and releases their slice means
     means, sd, shares = [], 0.0, []
