@@ -15,18 +15,21 @@ Coefficients are those of a basis; everything inside works in orthonormal coordi
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from ..checks import at_least, one_of, positive
+from ..privacy.accounted import Accounted, Clear, Public, parameter
 from ..privacy.ledger import Event
 from ..privacy.mechanisms import Gaussian, QuantileRadius, Release
-from ..privacy.sensitivity import clipped_coefficients
+from ..privacy.sensitivity import Bounded, clipped_coefficients
 from .bases import BSplineBasis, FourierBasis
 from .boosting import BoostingFit, fit_joint
 from .coordinates import make_coordinates
-from .data import BasisSpec, Public
+from .data import BasisSpec
+from .data import Public as PublicFacts
 from .moments import Moments, Sums, block_noise, corrected_moments
 from .options import BoostingOptions
 
@@ -38,7 +41,7 @@ class CurveRelease:
     """A release of curves: coefficients (N, Q) with the event they cost, the radius and the share that was clipped."""
 
     release: Release
-    radius: float
+    radius: Accounted
     clip_share: float
 
 
@@ -48,7 +51,7 @@ def release_curves(
     mechanism: Gaussian,
     rng: np.random.Generator,
     *,
-    radius: float,
+    radius: Accounted,
     owner: str = "owner",
 ) -> CurveRelease:
     """Clip each curve to an L2 norm of ``radius`` and release its coefficients once.
@@ -62,20 +65,28 @@ def release_curves(
     mechanism : Gaussian
         Noise on the coefficients: ``Gaussian(covariance=s**2 * inv(basis.gram))`` for isotropic noise on the curve
         (certified), ``covariance=s**2 * basis.gram`` for the published noise.
-    radius : float
-        Clipping radius, positive and public (see :func:`clipping_radius`).
+    radius : Public, Release or Clear
+        Clipping radius, positive (see :func:`clipping_radius`). The event of the release names a radius that was itself
+        released, which then needs its own row in the ledger; with one that came from the data nothing is certified.
 
     Raises
     ------
+    TypeError
+        For a bare number as radius: it does not say where it comes from.
     ValueError
         For non-finite curves, a radius that is not positive, or another number of coefficients than the basis has.
     """
     coefficients = np.asarray(coefficients, dtype=float)
     if coefficients.ndim != 2 or coefficients.shape[1] != basis.n_basis:
         raise ValueError(f"coefficients has shape {coefficients.shape}: give (N, {basis.n_basis}) for this basis.")
-    positive(radius=radius)
-    bounded = clipped_coefficients(coefficients, basis.gram, radius)
+    positive(radius=parameter("radius", radius))
+    bounded = clipped(coefficients, basis.gram, radius)
     return CurveRelease(mechanism(bounded, rng, owner=owner), radius, bounded.clip_share)
+
+
+def clipped(c: np.ndarray, gram: np.ndarray | None, radius: Accounted, **of: Any) -> Bounded:
+    """Curves clipped to a radius that says where it comes from, and that the statistic names from here on."""
+    return replace(clipped_coefficients(c, gram, radius.value, **of), parents=radius.parents)
 
 
 def clipping_radius(
@@ -86,17 +97,22 @@ def clipping_radius(
     rho: float = 0.01,
     rng: np.random.Generator | None = None,
     owner: str = "owner",
-) -> tuple[float, Event | None]:
-    """A clipping radius and the event it costs.
+) -> Public | Release | Clear:
+    """A clipping radius that says what it cost.
 
     Parameters
     ----------
     norms : (N,) array
         L2 norms of the curves.
     mode : {"public", "dp_quantile", "quantile"}
-        ``public`` returns ``value`` at no cost; ``dp_quantile`` a private 95 % quantile charged ``rho``;
-        ``quantile`` the source's quantile of the data: not private, so no event can certify it (None is returned
-        and whatever uses the radius must be treated as uncertified).
+        ``public`` takes ``value``, fixed before the data were seen; ``dp_quantile`` a private 95 % quantile charged
+        ``rho``; ``quantile`` the source's quantile of the data.
+
+    Returns
+    -------
+    Public, Release or Clear
+        For the three modes in this order. The event of a `Release` belongs into the ledger before what is clipped with
+        it; what is clipped with `Clear` is not certified.
 
     Raises
     ------
@@ -108,13 +124,12 @@ def clipping_radius(
         if value is None:
             raise ValueError("value is missing: a public radius is fixed before seeing the data.")
         positive(value=value)
-        return float(value), None
+        return Public(float(value), because="fixed before the data were seen")
     if mode == "quantile":
-        return float(np.quantile(norms, QUANTILE)), None
+        return Clear(float(np.quantile(norms, QUANTILE)), units=("features",), owner=owner)
     if rng is None:
         raise ValueError("rng is missing: a private quantile draws noise.")
-    release = QuantileRadius(rho)(norms, rng, owner=owner)
-    return float(release.value), release.event
+    return QuantileRadius(rho)(norms, rng, owner=owner)
 
 
 def fit_central(
@@ -125,9 +140,9 @@ def fit_central(
     rng: np.random.Generator,
     *,
     s: float,
-    radius: float,
+    radius: Accounted,
     sy: float = 0.0,
-    y_radius: float | None = None,
+    y_radius: Accounted | None = None,
     options: BoostingOptions | None = None,
     omega_x: np.ndarray | None = None,
     omega_y: np.ndarray | None = None,
@@ -142,8 +157,8 @@ def fit_central(
         Their bases.
     s, sy : float
         Noise sd per coordinate; 0 leaves the data as they are (and certifies nothing).
-    radius, y_radius : float
-        Public clipping radii.
+    radius, y_radius : Public, Release or Clear
+        Clipping radii, as in :func:`release_curves`.
     omega_x, omega_y : arrays, optional
         The user's own penalties in coefficient coordinates.
 
@@ -151,21 +166,33 @@ def fit_central(
     -------
     fit, moments, events
         Operator in orthonormal coordinates, the moments it solves, one event for each release.
+
+    Raises
+    ------
+    TypeError
+        For a bare number as radius: it does not say where it comes from.
+    ValueError
+        For a negative noise sd, a radius that is not positive, or a missing ``y_radius``.
     """
     at_least(s=(s, 0), sy=(sy, 0))
     if sy > 0 and y_radius is None:
         raise ValueError(f"sy is {sy} and y_radius is missing: give the public clipping radius of the response.")
+    positive(radius=parameter("radius", radius))
+    if y_radius is not None:
+        positive(y_radius=parameter("y_radius", y_radius))
     n, p, q = X.shape
-    public = Public(basis_x, basis_y, np.full(p, radius), y_radius or float("inf"), tuple(f"x{j}" for j in range(p)))
+    # Coordinates follow from the bases: no radius enters them.
+    unbounded, names = np.full(p, np.inf), tuple(f"x{j}" for j in range(p))
+    public = PublicFacts(basis_x, basis_y, unbounded, float("inf"), names)
     coordinates = make_coordinates(public, p, omega_x=omega_x, omega_y=omega_y)
     events, Z = [], np.array(X, dtype=float)
     for j in range(p if s > 0 else 0):
-        bounded = clipped_coefficients(X[:, j], None, radius)
+        bounded = clipped(X[:, j], None, radius)
         release = Gaussian(sigma=s)(bounded, rng, owner="owner", release_id=f"curves of x{j}")
         Z[:, j] = release.value
         events.append(release.event)
-    if sy > 0:
-        bounded = clipped_coefficients(Y, None, y_radius, unit="label", depends_on=("label",))
+    if y_radius is not None and sy > 0:
+        bounded = clipped(Y, None, y_radius, unit="label", depends_on=("label",))
         release = Gaussian(sigma=sy)(bounded, rng, owner="active", release_id="response")
         Y = release.value
         events.append(release.event)
