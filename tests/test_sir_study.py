@@ -121,7 +121,7 @@ def test_epsilon_of_every_cell(data):
         done = fit("published", data, SMALL, 3, 1.0, mechanism=mechanism)
         assert done.estimate.epsilon_claimed == 2.0 and done.total().epsilon_certified == math.inf
     mu = math.sqrt(2) * float(gdp_mu(1.0, SMALL.release_delta))
-    assert SMALL.delta == 2 * SMALL.release_delta == 2 * 300**-1.1
+    assert SMALL.delta == 2 * SMALL.release_delta == 300**-1.1 and SMALL.claimed_delta == 2 * 300**-1.1
     for protocol in ("certified", "whitened"):
         for clients in (1, 6):
             done = fit(protocol, data, SMALL, clients, 1.0)

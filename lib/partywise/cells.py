@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
@@ -33,7 +35,13 @@ COMMON: dict[str, tuple[str, str]] = {
     "eps_simple": ("rho + 2 sqrt(rho log(1/delta)) of the worst view", "1"),
     "mu_total": ("composed Gaussian-DP parameter of the worst view", "1"),
     "rho_total": ("composed zCDP parameter of the worst view", "1"),
-    "delta": ("delta of every epsilon", "1"),
+    "delta": ("delta of every certified epsilon", "1"),
+    "delta_claimed": ("delta of epsilon_claimed; where the source adds one for each release, their sum", "1"),
+    "n_protected": ("records of the largest party that releases (in a vertical split, of all)", "1"),
+    "delta_exceeds_1_over_n": (
+        "1 if a finite epsilon stands at a delta of 1/n_protected or more: it says nothing",
+        "1",
+    ),
     "n_releases": ("releases that count for the worst view", "1"),
     "certified": ("1 if every release that counts is proved", "1"),
     "view_worst": ("colluding parties that learn most", "1"),
@@ -170,6 +178,7 @@ class _Block:
             )
             scalars = dict(self.study.metrics(estimate, self.data, fold.train, self.spec))
             scalars |= self._privacy(channel) | {"epsilon_claimed": float(estimate.epsilon_claimed)}
+            scalars |= promised(scalars)
             first = self.replicate == 0 and held_out == 0
             exhibits = {}
             if first and self.study.exhibits is not None:
@@ -195,6 +204,28 @@ class _Block:
         for name in names:
             if name not in self.study.variables and name not in COMMON and name != "status":
                 raise ValueError(f"{name} is reported and not among the variables of study {self.study.name}: add it.")
+
+
+def promised(scalars: Mapping[str, Any]) -> dict[str, Any]:
+    """Deltas of a cell, and whether one is so large that its epsilon promises nothing; warns of it.
+
+    With delta = 1/n, publishing one of n records drawn at random is (0, delta)-DP.  The test is on totals, which are
+    larger than the delta of one release.
+    """
+    delta, n = scalars["delta"], scalars.get("n_protected")
+    deltas = {"epsilon_certified": delta, "epsilon_claimed": scalars.get("delta_claimed", delta)}
+    found: dict[str, Any] = {"delta_claimed": deltas["epsilon_claimed"]}
+    if n is None:
+        return found
+    vain = {name: value for name, value in deltas.items() if math.isfinite(scalars[name]) and value >= 1 / n}
+    for name, value in vain.items():
+        warnings.warn(
+            f"{name} stands at a total delta of {value:.3g}, which is not below 1/n = {1 / n:.3g}: publishing a random "
+            "record meets it; lower delta.",
+            UserWarning,
+            stacklevel=2,
+        )
+    return found | {"delta_exceeds_1_over_n": bool(vain)}
 
 
 def _status(scalars: Mapping[str, Any]) -> str:

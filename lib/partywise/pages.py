@@ -90,8 +90,9 @@ def summary_wide(plan: Plan, rows: Iterable[Mapping[str, Any]]) -> list[dict[str
     names = (*plan.study.summary, "epsilon_claimed", CELL, *run, "bytes_measured")
     wide = []
     for place, found in slots:
-        line = dict(zip(SLOT, place, strict=True))
-        wide.append(line | {name: _with_error(found.get(name)) for name in names})
+        line = dict(zip(SLOT, place, strict=True)) | {name: _with_error(found.get(name)) for name in names}
+        vain = float(found["delta_exceeds_1_over_n"]["mean"]) > 0 if "delta_exceeds_1_over_n" in found else False
+        wide.append(line | {"delta": "at least 1/n: says nothing" if vain else ""})
     return wide
 
 

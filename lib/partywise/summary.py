@@ -14,6 +14,9 @@ from .run_totals import CELL, RUN, costs_more
 
 MIB = 2.0**20
 SLOT = ("case", "method", "parties", "epsilon")
+# Behind an epsilon that stands at a delta of 1/n or more.
+MARK, FLAG = "!", "delta_exceeds_1_over_n"
+DELTAS = {"epsilon_claimed": "delta_claimed", CELL: "delta", RUN: "delta"}
 HEADINGS = {
     "epsilon_claimed": "claimed",
     CELL: "certified",
@@ -75,6 +78,7 @@ def summary_text(plan: Plan, cube: xr.Dataset) -> str:
     if not dearer:
         del found[RUN]
     names = list(found)
+    vain = vain_slots(cube)
     table = [["case", "method", "parties", "target", *(HEADINGS.get(name, name) for name in names)]]
     for place, labels in slots(cube):
         row = [labels["case"], labels["method"], str(labels["parties"]), f"{labels['epsilon']:.4g}"]
@@ -83,6 +87,7 @@ def summary_text(plan: Plan, cube: xr.Dataset) -> str:
             value = f"{mean[place] / scale:.4g}" if count[place] else "-"
             if name == RUN and place not in dearer:
                 value = "same" if count[place] else "-"
+            value += MARK if place in vain.get(name, ()) else ""
             # The error that matters most in this case: the first variable that has a value here.
             with_error = set(row[4:]) <= {"-"} and np.isfinite(error[place])
             row.append(value + (f" +- {error[place] / scale:.2g}" if with_error else ""))
@@ -96,10 +101,31 @@ def summary_text(plan: Plan, cube: xr.Dataset) -> str:
     notes = [f"epsilon at delta = {', '.join(shown)} for the unit {plan.spec.unit}; inf: nothing can be certified"]
     if dearer:
         notes.append("certified: the releases of one fit; whole run: those of all folds of a replicate together")
+    if "delta_claimed" in cube and bool((cube["delta_claimed"] > cube["delta"]).any()):
+        notes.append("claimed at the sum of the deltas that the source gives each release: delta_claimed in the cube")
+    if any(vain.values()):
+        notes.append(
+            f"{MARK} the total delta is at least 1/n: publishing a random record meets it, so that it says nothing"
+        )
     bad = int((~meanings(cube["status"]).isin(["ok", "not_in_design"])).sum())
     if bad:
         notes.append(f"{bad} fits did not converge or diverged: see status in the cube")
     return "\n".join([title, lines[0], "-" * len(lines[0]), *lines[1:], *(f"{note}." for note in notes), ""])
+
+
+def vain_slots(cube: xr.Dataset) -> dict[str, set[tuple[int, ...]]]:
+    """Positions over `SLOT` of the epsilons, claimed and certified, that are finite at a total delta of 1/n or more."""
+    if FLAG not in cube:
+        return {}
+    found = {}
+    for name, delta in DELTAS.items():
+        if name not in cube:
+            continue
+        with np.errstate(invalid="ignore"):
+            large = (cube[FLAG] == 1) & (cube[delta] * cube["n_protected"] >= 1) & np.isfinite(cube[name])
+        marked = large.any(["replicate", "fold"]).transpose(*SLOT).values
+        found[name] = {tuple(place) for place in np.argwhere(marked).tolist()}
+    return found
 
 
 def _aligned(table: list[list[str]]) -> list[str]:

@@ -13,4 +13,4 @@ def metrics(estimate: AuditEstimate, data: AuditData, train: np.ndarray, spec: A
     """Everything a row of the table needs, texts included."""
     entry = spec.settings.entry
     texts = {"source_document": entry.document, "title": spec.settings.title, "remedy": entry.remedy}
-    return {**estimate.numbers, **texts, "control": entry.control}
+    return {**estimate.numbers, **texts, "control": entry.control, "n_protected": data.x.shape[1]}

@@ -29,7 +29,7 @@ class Entry:
     """One cell of a table.
 
     mean, se, replicates : ours; paper, bracket : as printed, NaN where the source prints nothing
-    claimed, certified : total epsilon
+    claimed, certified : total epsilon; vain : whether it stands at a total delta of 1/n or more
     """
 
     case: str
@@ -45,6 +45,7 @@ class Entry:
     bracket: float
     claimed: float
     certified: float
+    vain: bool = False
 
     @property
     def z(self) -> float:
@@ -121,6 +122,7 @@ def _entry(
         bracket=first("paper_bracket"),
         claimed=first("epsilon_claimed"),
         certified=first("epsilon_certified"),
+        vain=first("delta_exceeds_1_over_n") == 1,
     )
 
 

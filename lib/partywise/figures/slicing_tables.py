@@ -20,6 +20,8 @@ from .style import empty, look, panels
 LOSS, PRICE, LABEL, ROW = 0.80, 0.55, 0.95, 0.40
 SIGNS = {"agrees": "=", "within 12 %": "≈", "saturated": "s", "not reproduced": "≠"}
 Z_SHOWN = 10
+# Behind an epsilon at a delta of 1/n or more.
+VAIN = "†"
 # Light fills that differ in lightness as well as in hue; the sign says the same without colour.
 FILLS = {"agrees": "#D6ECF7", "within 12 %": "#EEF6DD", "saturated": "#EFEFEF", "not reproduced": "#F9CFA8"}
 PRINTED = ("fsir_iid", "fsir_vgm")
@@ -112,7 +114,8 @@ def _row(ax: Axes, line: int, key, methods, clients, place, *, high: bool, first
                 _cell(ax, left + column * LOSS, top, entry)
         known = next((entry for entry in shown if entry is not None), None)
         if known is not None:
-            price = f"{known.claimed:.3g}\n{'∞' if np.isinf(known.certified) else format(known.certified, '.3g')}"
+            certified = "∞" if np.isinf(known.certified) else f"{known.certified:.3g}"
+            price = f"{known.claimed:.3g}{VAIN if known.vain else ''}\n{certified}"
             at = left + len(clients) * LOSS + PRICE / 2
             ax.text(at, middle, price, fontsize=7, ha="center", va="center")
 
@@ -174,6 +177,11 @@ def remarks(cube: xr.Dataset, found: Sequence[Entry], high: bool) -> list[str]:
             number_of = counts(part)
             text = ", ".join(f"{value} {mark}" for mark, value in number_of.items())
             lines.append(f"{look(method).label}{title}: {text}, of {sum(number_of.values())} cells.")
+    if sizes := sorted({entry.n for entry in found if entry.vain}):
+        lines.append(
+            f"{VAIN} The deltas of all releases of a client add up to 1/n or more (n = {', '.join(map(str, sizes))}): "
+            "publishing a random record meets that, so that this ε promises nothing, whatever the mechanism."
+        )
     lines.append(fitted(cube, high))
     lines += kept(cube, found)
     lines.append(

@@ -41,6 +41,7 @@ def _metrics(estimate: Estimate, data: FunctionalData, train: np.ndarray) -> dic
         scalars["excess"] = (risk - risk_truth) / (risk_mean - risk_truth) if risk_mean > risk_truth else None
         scalars |= selection(estimate, data)
     scalars |= grid_errors(Y, predicted, data) | estimate.numbers
+    scalars["n_protected"] = int(train.sum())
     scalars["n_selected"] = int(estimate.selected.sum())
     if len(data.reference_X):
         scalars |= attack_metrics(estimate, data, train)

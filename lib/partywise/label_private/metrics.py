@@ -26,7 +26,7 @@ def metrics(estimate: Estimate, data: LabelData, train: np.ndarray, spec: Any) -
     X, y = data.testing
     theta = estimate.theta
     if not np.all(np.isfinite(theta)):
-        return {"diverged": True} | estimate.numbers
+        return {"diverged": True, "n_protected": int(train.sum())} | estimate.numbers
     p = predict(X, theta)
     slope, intercept, error = calibration(p, y)
     scalars: dict[str, Any] = {
@@ -38,6 +38,7 @@ def metrics(estimate: Estimate, data: LabelData, train: np.ndarray, spec: Any) -
         "excess_risk": excess(theta, data),
         "norm_theta": float(np.linalg.norm(theta)),
         "n_train": int(train.sum()),
+        "n_protected": int(train.sum()),
         "n_features": X.shape[1],
     }
     scalars |= estimate.numbers

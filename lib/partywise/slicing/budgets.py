@@ -35,11 +35,11 @@ def claimed(spec: Any, epsilon: float) -> dict[str, float]:
 
 
 def allotted(spec: Any, epsilon: float) -> dict[str, float]:
-    """Epsilon at which each kind is calibrated, at the delta of one release.
+    """Epsilon at which each kind is calibrated, at its share of delta.
 
     ``calibrate="each"``: the claims themselves, so that the exact total lies below their sum.  ``"total"``: the
     Gaussian-DP parameters of the claims times one factor, such that all kinds together cost exactly the sum of the
-    claims at the sum of the deltas.
+    claims at delta.
     """
     budget, settings = claimed(spec, epsilon), spec.settings
     if spec.options.calibrate == "each" or math.isinf(epsilon):

@@ -85,7 +85,7 @@ def local_computed_release(
     means, sd = local_means(moments, spec, epsilon, rng_for("client", number, "mean"), common)
 
     plain = moments if options.cov_clipped else local_moments(client, spec, own=own, columns=columns, clipped=False)
-    sigma = lemma1_sigma(moments.n, moments.p, epsilon_second, settings.release_delta)
+    sigma = lemma1_sigma(moments.n, moments.p, epsilon_second, settings.delta)
     second = covariance_release(
         plain,
         sigma,
@@ -102,7 +102,7 @@ def local_means(
     moments: Moments, spec: Any, epsilon: float, rng: np.random.Generator, common: dict[str, Any]
 ) -> tuple[Release, float]:
     """The slice means with independent noise, or with noise shaped by their own singular vectors."""
-    options, delta = spec.options, spec.settings.release_delta
+    options, delta = spec.options, spec.settings.delta
     terms = common | {"release_id": f"slice means of {common['owner']}", "epsilon_claimed": epsilon}
     size = (moments.n, moments.p, spec.settings.radius)
     if options.mechanism == "iid":
@@ -121,7 +121,7 @@ def server_participants(sizes: tuple[int, ...], epsilon: float, spec: Any) -> np
     if spec.options.sigma0 is None:
         return participants(sizes)
     settings = spec.settings
-    least = minimal_n(spec.public.n_columns, settings.radius, epsilon, settings.release_delta, spec.options.sigma0)
+    least = minimal_n(spec.public.n_columns, settings.radius, epsilon, settings.delta, spec.options.sigma0)
     return participants(sizes, least)
 
 
@@ -221,4 +221,5 @@ def fit(
         skipped=len(parties) - len(taking),
         completed=completed,
         sd_means=sd,
+        delta_claimed=spec.settings.claimed_delta,
     )

@@ -21,7 +21,8 @@ class CaseSettings:
     """What all cases share: everything here is public and fixed before data are seen.
 
     radius : R, every entry is clipped to [-R, R]
-    delta_power : each release has delta = n^(-delta_power), n the public least size of a client
+    delta_power : delta = n^(-delta_power), n the public least size of a client: of all releases of a client together
+        where it is certified, of each of them where it is published
     epsilon_second : epsilon of the second moment; None takes that of the grid
     """
 
@@ -58,14 +59,19 @@ class CaseSettings:
         return 3 if self.screened else 2
 
     @property
-    def release_delta(self) -> float:
-        """delta of one release."""
+    def delta(self) -> float:
+        """delta of every certified total, and of one release as published."""
         return float(self.least_size) ** -self.delta_power
 
     @property
-    def delta(self) -> float:
-        """delta of every total: that of all kinds of release together."""
-        return self.releases * self.release_delta
+    def release_delta(self) -> float:
+        """delta at which one release of a certified method is calibrated: its share of the total."""
+        return self.delta / self.releases
+
+    @property
+    def claimed_delta(self) -> float:
+        """delta of the published claim, which adds that of every kind of release."""
+        return self.releases * self.delta
 
 
 @dataclass(frozen=True)
@@ -161,7 +167,7 @@ class FlightsSettings(CaseSettings):
 class ActivitySettings(CaseSettings):
     """Windows of a watch's sensors: persons as clients, seven exercises as classes.
 
-    delta_power is larger than elsewhere: the source's 1.1 gives a delta above one in the number of windows.
+    delta_power is larger than elsewhere: at the source's 1.1 a claim has a delta above one in the number of windows.
     window, step : samples; least, most : public bounds on the windows of a person; shown : windows drawn of each
     exercise
     """

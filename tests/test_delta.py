@@ -1,0 +1,108 @@
+"""Totals of delta against 1/n: where one is as large, an epsilon says nothing; the cell, summary and log say so."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+
+from partywise.assembly import assemble
+from partywise.cells import generate, promised, run, save_data
+from partywise.corners import read_corners, write_corner
+from partywise.pages import summary_wide
+from partywise.plan import plan
+from partywise.slicing.settings import ActivitySettings, FlightsSettings, SimulatedSettings
+from partywise.summary import summary_rows, summary_text
+
+ROOT = Path(__file__).parents[1]
+CONFIGURATIONS = ["config.yaml", *sorted(f"config/{path.name}" for path in (ROOT / "config").glob("*.yaml"))]
+
+
+@pytest.mark.parametrize(
+    ("cell", "flag"),
+    [
+        ({"delta": 0.01, "n_protected": 100, "epsilon_certified": 1.0, "epsilon_claimed": math.nan}, True),
+        ({"delta": 0.0099, "n_protected": 100, "epsilon_certified": 1.0, "epsilon_claimed": 2.0}, False),
+        ({"delta": 0.01, "n_protected": 100, "epsilon_certified": math.inf, "epsilon_claimed": 2.0}, True),
+        ({"delta": 0.01, "n_protected": 100, "epsilon_certified": math.inf, "epsilon_claimed": math.inf}, False),
+        ({"delta": 1e-3, "n_protected": 100, "epsilon_certified": math.inf, "epsilon_claimed": 2.0}, False),
+    ],
+)
+def test_a_finite_epsilon_at_one_over_n_is_flagged_and_warned_of(cell, flag):
+    if not flag:
+        assert promised(cell)["delta_exceeds_1_over_n"] is False
+        return
+    with pytest.warns(UserWarning, match="not below 1/n = 0.01: publishing a random record meets it"):
+        assert promised(cell)["delta_exceeds_1_over_n"] is True
+
+
+def test_the_sum_that_the_source_claims_counts_and_not_one_release():
+    cell = {"delta": 4e-3, "delta_claimed": 0.012, "n_protected": 100, "epsilon_claimed": 3.0}
+    with pytest.warns(UserWarning, match="epsilon_claimed stands at a total delta of 0.012"):
+        found = promised(cell | {"epsilon_certified": math.inf})
+    assert found == {"delta_claimed": 0.012, "delta_exceeds_1_over_n": True}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert promised(cell | {"delta_claimed": 4e-3, "epsilon_certified": 2.0})["delta_exceeds_1_over_n"] is False
+
+
+@pytest.mark.parametrize("n", [2, 100, 500, 1000, 5000, 60_000])
+@pytest.mark.parametrize("screened", [{}, {"p": 20, "active": 5}])
+def test_the_total_of_certified_methods_stays_below_one_over_n(n, screened):
+    settings = SimulatedSettings(model="III", n=n, **screened)
+    kinds = 3 if screened else 2
+    assert kinds * settings.release_delta == pytest.approx(settings.delta) and settings.delta < 1 / n
+    assert settings.claimed_delta == pytest.approx(kinds * n**-1.1)
+    assert (settings.claimed_delta >= 1 / n) == (n <= (59_049 if screened else 1024))
+
+
+@pytest.mark.parametrize("path", CONFIGURATIONS)
+def test_no_shipped_case_is_certified_at_one_over_n(path):
+    """Of simulated cases n is a setting; of real ones the public size, or a bound on it."""
+    sizes = {FlightsSettings: lambda s: s.n, ActivitySettings: lambda s: s.most}
+    checked = 0
+    for name, block in yaml.safe_load((ROOT / path).read_text())["studies"].items():
+        made = plan(name, block, 1)
+        for case, entry in made.cases.items():
+            n = sizes.get(type(entry.settings), lambda s: getattr(s, "n", None))(entry.settings)
+            if n is not None:
+                checked += 1
+                assert made.delta(case) < 1 / n, (name, case)
+    assert checked or path == "config/my_data.example.yaml"
+
+
+def test_cells_summary_and_page_show_it(tmp_path):
+    grid = {"methods": ["iid", "cert"], "replicates": 1, "parties": [2], "folds": 1, "epsilon": [1.0]}
+    block = {
+        "methods": {"iid": {"protocol": "published", "mechanism": "iid"}, "cert": {"protocol": "certified"}},
+        "cases": {
+            "small": {"source": "simulated", "settings": {"model": "I", "n": 500, "clients": 2}},
+            "power": {"source": "simulated", "settings": {"model": "I", "n": 500, "clients": 2, "delta_power": 0.9}},
+        },
+    }
+    for entry in block["cases"].values():
+        entry["grid"] = grid
+    made, corners = plan("sliced_inverse_regression", block, 3), []
+    for case in made.cases:
+        save_data(tmp_path / "data.npz", generate(made, case, [0], tmp_path))
+        for method in made.methods:
+            vain = (case, method) != ("small", "cert")
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                cells = run(made, case, method, 2, [0], [0], tmp_path / "data.npz")
+            assert any("total delta" in str(one.message) for one in caught) == vain
+            write_corner(tmp_path / "corner.npz", cells)
+            corners += read_corners(tmp_path / "corner.npz")
+    cube = assemble(made, corners)
+    flags = cube["delta_exceeds_1_over_n"].squeeze(drop=True).transpose("case", "method").values
+    assert np.array_equal(flags == 1, [[True, False], [True, True]])
+    lines = {tuple(line.split()[:2]): line.split() for line in summary_text(made, cube).splitlines()}
+    assert [lines["small", m][-3:-1] for m in ("iid", "cert")] == [["2!", "inf"], ["2", "1.388"]]
+    assert [word[-1] for word in lines["power", "cert"][-3:-1]] == ["!", "!"]
+    assert "! the total delta is at least 1/n" in summary_text(made, cube)
+    shown = {(row["case"], row["method"]): row["delta"] for row in summary_wide(made, summary_rows(made, cube))}
+    assert [bool(shown["small", m]) for m in ("iid", "cert")] == [True, False]
