@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from ..parties import Party
+from ..privacy.geometry import lengths
 from ..privacy.isometry import to_matrix, to_vector
 from ..privacy.mechanisms import Gaussian
 from ..privacy.sensitivity import Bounded, clip_curves, cross_moment, record_sum, second_moment
@@ -117,7 +118,7 @@ def fit(
     coordinates = coordinates_of(public, options)
     q, p = len(coordinates.gram), len(public.radius)
     radius = np.full(p, options.radius_value) if options.radius_value is not None else public.radius
-    total = float(np.sqrt(np.sum(radius**2)))
+    total = float(lengths(radius))
     response_radius = options.response_radius or public.response_radius
     Y = clip_curves(active.block["Y"], np.eye(active.block["Y"].shape[1]), response_radius)[0]
     Z = np.empty((len(Y), p, q))

@@ -180,7 +180,7 @@ def _thresholds(first: np.ndarray, second: np.ndarray) -> np.ndarray:
     tails = 2 ** np.arange(last.bit_length())
     ranks = np.concatenate([np.linspace(0, last, EVEN_RANKS).astype(int), tails, last - tails])
     edges = np.unique(np.concatenate([pooled[ranks], first[[0, -1]], second[[0, -1]]]))
-    return (edges[:-1] + edges[1:]) / 2 if len(edges) > 1 else edges
+    return edges[:-1] / 2 + edges[1:] / 2 if len(edges) > 1 else edges
 
 
 def _beyond_sorted(ordered: np.ndarray, side: float, thresholds: np.ndarray) -> np.ndarray:

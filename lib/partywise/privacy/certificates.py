@@ -4,9 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from partywise.privacy.geometry import factor
+from partywise.privacy.geometry import factor, lengths
+from partywise.privacy.rounding import NORMAL
 
-__all__ = ["Bounded", "SensitivityCertificate", "clip_curves", "record_matrix", "summed"]
+__all__ = ["Bounded", "SensitivityCertificate", "clip_curves", "product", "record_matrix", "summed"]
 
 NORMS = ("l2", "l1", "linf", "mahalanobis", "distance", "hamming")
 UNITS = ("row", "label", "features", "user")
@@ -21,7 +22,7 @@ class SensitivityCertificate:
     Parameters
     ----------
     value : float
-        The bound, non-negative; infinity states that none is known.
+        The bound, 0 (nothing can move) or at least 1e-290; infinity states that none is known.
     norm : {"l2", "l1", "linf", "mahalanobis", "distance", "hamming"}
         Norm of the bound. ``"mahalanobis"``: sqrt(sum of d' M d over the last axis) with ``metric`` M.
         ``"hamming"``: number of entries that differ. ``"distance"``: one entry differs, by at most the value.
@@ -61,6 +62,11 @@ class SensitivityCertificate:
         object.__setattr__(self, "depends_on", frozenset(self.depends_on))
         if not self.value >= 0:
             raise ValueError(f"value={self.value!r} of a sensitivity must be non-negative.")
+        if 0 < self.value < NORMAL:
+            raise ValueError(
+                f"value={self.value!r} of a sensitivity is below {NORMAL:g}, where floats have few digits; rescale the "
+                "records. 0 means that nothing can move."
+            )
         for name, allowed in (("norm", NORMS), ("unit", UNITS), ("relation", RELATIONS)):
             if getattr(self, name) not in allowed:
                 raise ValueError(f"{name}={getattr(self, name)!r} of a sensitivity is unknown; use one of {allowed}.")
@@ -125,7 +131,7 @@ def clip_curves(c, gram, radius):
     gram : ndarray of shape (q, q) or None
         Gram matrix M of the norm sqrt(c' M c); None for orthonormal coordinates.
     radius : float or ndarray
-        Positive, infinity allowed; broadcasts against the leading axes of ``c``.
+        At least 1e-290, infinity allowed; broadcasts against the leading axes of ``c``.
 
     Returns
     -------
@@ -143,15 +149,37 @@ def clip_curves(c, gram, radius):
     bound = np.asarray(radius, dtype=float)
     if not np.all(np.isfinite(c)):
         raise ValueError("c has entries that are not finite; drop or impute these curves before clipping.")
-    if not np.all(bound > 0):
-        raise ValueError(f"radius={radius!r} must be positive.")
+    if not np.all(bound >= NORMAL):
+        raise ValueError(f"radius={radius!r} must be positive, at least {NORMAL:g}.")
     # Scaling by the largest entry first keeps squares of extreme coefficients from overflowing.
     scale = np.max(np.abs(c), axis=-1, initial=np.finfo(float).tiny)
     reduced = c / scale[..., None]
-    norms = scale * np.linalg.norm(reduced if gram is None else reduced @ factor("gram", gram, c.shape[-1]), axis=-1)
+    with np.errstate(over="ignore"):
+        norms = scale * lengths(reduced if gram is None else reduced @ factor("gram", gram, c.shape[-1]))
     long = norms > bound
     shrink = np.divide(bound, norms, out=np.ones_like(norms), where=long)
     return c * shrink[..., None], float(np.mean(long)) if long.size else 0.0
+
+
+def product(radius: float, other: float, name: str = "radius") -> float:
+    """Product of two radii; infinite if no float is as large, refused if it has no full float.
+
+    Raises
+    ------
+    ValueError
+        If the product is below 1e-280: a sensitivity must not vanish, and the statistic would.
+    """
+    try:
+        with np.errstate(over="ignore", under="ignore"):
+            # A power may differ from a product in the last digit.
+            found = float(radius**2 if other is radius else radius * other)
+    except OverflowError:
+        return np.inf
+    if found < 1e-280:
+        raise ValueError(
+            f"{name}={radius!r} is so small that the product {radius!r} x {other!r} has no float; rescale."
+        )
+    return found
 
 
 def record_matrix(name: str, value) -> np.ndarray:

@@ -17,6 +17,7 @@ from partywise.privacy.discrete_table import LAWS, require_sigma
 from partywise.privacy.fixed_point import LIMIT, default_grid, fixed_point_sum, require_power_of_two
 from partywise.privacy.geometry import factor
 from partywise.privacy.release import UNNAMED, Release, Terms, certificate_of, released
+from partywise.privacy.rounding import raised
 from partywise.privacy.sampling import RandomSource, integer_noise, sampler_of
 
 __all__ = ["DiscreteGaussian", "fixed_point_sum"]
@@ -171,7 +172,7 @@ class _Lengths:
             # d' M d <= r^2, M = L L', is the image of a ball under L'^-1.
             directions = white @ np.linalg.inv(factor("metric", certificate.metric, q)).T
         longest = float(np.linalg.norm(directions, 2)) * SLACK
-        sensitivity = 0.0 if certificate.value == 0 else certificate.value * longest
+        sensitivity = raised(certificate.value * longest, certificate.value) if certificate.value else 0.0
         if root is None:
             return cls(sensitivity, entries, certificate.grid)
         return cls(sensitivity, entries, None, root, white)
@@ -210,7 +211,7 @@ class _Lengths:
 def quotient_up(top: float, bottom: float) -> float:
     """The least float that is not below ``top / bottom``, or its neighbour above."""
     quotient = top / bottom
-    if not math.isfinite(quotient) or quotient == 0:
+    if not math.isfinite(quotient) or top == 0:
         return quotient
     (a, b), (c, d), (e, f) = (number.as_integer_ratio() for number in (quotient, bottom, top))
     return quotient if a * c * f >= e * b * d else math.nextafter(quotient, math.inf)

@@ -1,14 +1,16 @@
 """A budget that is asked before noise is drawn, valid when each release is chosen after seeing all earlier ones."""
 
 import math
+import sys
 from fractions import Fraction
 
-from scipy.special import ndtri_exp
+from scipy.special import erfinv, ndtri_exp
 
 from partywise.errors import BudgetExceeded, CertificationError
 from partywise.privacy.calibration import MARGIN, gdp_mu, zcdp_rho
 from partywise.privacy.event import QUESTIONS, Event
 from partywise.privacy.law import Law
+from partywise.privacy.rounding import raised
 
 __all__ = ["PrivacyFilter", "pure_mu"]
 
@@ -25,7 +27,17 @@ def pure_mu(epsilon: float) -> float:
     1 / (1 + e^epsilon). This mu is the one whose curve G_mu passes through that point. G_mu is convex and shares the
     end points (0, 1) and (1, 0), so it lies below both lines, which are its chords: the mechanism is mu-Gaussian-DP.
     """
-    return -2 * float(ndtri_exp(-epsilon - math.log1p(math.exp(-epsilon)))) if 0 < epsilon < math.inf else epsilon
+    if not 0 < epsilon < math.inf:
+        return epsilon
+    if epsilon < 1e-3:
+        # The same number where e^epsilon / (1 + e^epsilon) is 1/2 to most of its digits.
+        return raised(math.sqrt(8) * float(erfinv(math.tanh(epsilon / 2))), epsilon)
+    return -2 * float(ndtri_exp(-epsilon - math.log1p(math.exp(-epsilon))))
+
+
+def _square_down(mu: float) -> float:
+    """mu squared as a budget: what overflows is the largest float."""
+    return mu * mu if math.isinf(mu) else min(mu * mu, sys.float_info.max)
 
 
 class PrivacyFilter:
@@ -82,7 +94,7 @@ class PrivacyFilter:
         self.numeric_reserve, self.rows_per_user = float(numeric_reserve), rows_per_user
         left = self.delta - self.numeric_reserve
         self.budget: float = {
-            "gdp": lambda: float(gdp_mu(epsilon, left)) ** 2,
+            "gdp": lambda: _square_down(float(gdp_mu(epsilon, left))),
             "zcdp": lambda: float(zcdp_rho(epsilon, left)),
             "pure": lambda: self.epsilon,
         }[rule]()
@@ -138,7 +150,10 @@ class PrivacyFilter:
             return False
         if math.isinf(cost) or math.isinf(self.budget):
             return cost == 0 or math.isinf(self.budget)
-        return float(self._spent + Fraction(cost)) <= self.budget * (1 + ROUNDING[self.rule])
+        try:
+            return float(self._spent + Fraction(cost)) <= self.budget * (1 + ROUNDING[self.rule])
+        except OverflowError:
+            return False
 
     def _cost(self, event: Event) -> float:
         law = self._law(event)
@@ -155,7 +170,7 @@ class PrivacyFilter:
             return law.zcdp
         if self.rule == "gdp" and law.rho is None:
             mu = law.mu if law.mu is not None else pure_mu(law.epsilon or 0.0) * (1 + MARGIN)
-            return law.count * mu * mu
+            return raised(law.count * mu * mu, mu)
         raise CertificationError(
             f"the rule {self.rule!r} cannot charge {event.mechanism} {event.release_id!r} with {law}; use a filter of "
             f"rule {'zcdp' if law.rho is not None else 'gdp'!r}."

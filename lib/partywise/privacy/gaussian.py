@@ -13,7 +13,7 @@ import numpy as np
 from partywise.errors import CertificationError
 from partywise.privacy.certificates import Bounded
 from partywise.privacy.geometry import Ball, mahalanobis
-from partywise.privacy.release import UNNAMED, Release, Terms, certificate_of, generator, ratio, released
+from partywise.privacy.release import UNNAMED, Release, Terms, certificate_of, generator, noise_scale, ratio, released
 
 __all__ = ["Gaussian", "SymmetricGaussian"]
 
@@ -99,7 +99,7 @@ class Gaussian:
                     f"no noise of this shape reaches mu={self.mu!r}: the sensitivity is infinite along a direction; "
                     "clip to a finite radius, or give a covariance of full rank."
                 )
-            scale, mu = ratio(unscaled, self.mu), self.mu
+            scale, mu = noise_scale(unscaled, self.mu), self.mu
 
         def draw():
             noise = rng.standard_normal(shape)

@@ -4,7 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-__all__ = ["Ball", "factor", "mahalanobis"]
+from partywise.privacy.rounding import raised
+
+__all__ = ["Ball", "factor", "lengths", "mahalanobis"]
 
 # An eigenvalue below this share of the largest one cannot be told from zero, or from a negative one.
 RANK_TOLERANCE = 1e-13
@@ -49,18 +51,40 @@ def mahalanobis(differences, covariance) -> float:
         if not np.all(kept):
             return float("inf")
         if differences.metric is None:
-            return float(differences.radius / np.sqrt(eigenvalues[0]))
+            return _quotient(differences.radius, float(np.sqrt(eigenvalues[0])))
         # sup = radius ||K^-1 L^-T||, Sigma = K K'. Working with factors halves the digits lost to conditioning.
         root = vectors * np.sqrt(eigenvalues)
         lower = factor("metric", differences.metric, len(sigma))
         smallest = np.linalg.svd(lower.T @ root, compute_uv=False)[-1]
-        return float(differences.radius / smallest)
+        return _quotient(differences.radius, float(smallest))
     rotated = np.atleast_2d(np.asarray(differences, dtype=float)) @ vectors
     flat = np.abs(rotated[..., ~kept])
     if flat.size and np.any(flat > 1e-12 * np.max(np.abs(rotated), axis=-1, keepdims=True)):
         return float("inf")
-    lengths = np.sqrt(np.sum(rotated[..., kept] ** 2 / eigenvalues[kept], axis=-1))
-    return float(np.max(lengths, initial=0.0))
+    # Powers of two change no digit, and keep squares and quotients where they have all of theirs.
+    _, exponent = np.frexp(np.max(np.abs(rotated), initial=0.0))
+    _, scale = np.frexp(eigenvalues[-1])
+    scale -= scale % 2
+    squares = np.ldexp(rotated[..., kept], -exponent) ** 2 / np.ldexp(eigenvalues[kept], -scale)
+    longest = float(np.sqrt(np.max(np.sum(squares, axis=-1), initial=0.0)))
+    with np.errstate(over="ignore"):
+        return raised(float(np.ldexp(longest, exponent - scale // 2)), longest)
+
+
+def lengths(vectors) -> np.ndarray:
+    """Euclidean lengths along the last axis of finite vectors; no square vanishes or overflows.
+
+    Vectors are scaled by powers of two, which changes no digit of a length that needs no scaling.
+    """
+    vectors = np.asarray(vectors, dtype=float)
+    _, exponent = np.frexp(np.max(np.abs(vectors), axis=-1, initial=0.0))
+    with np.errstate(over="ignore"):
+        return np.ldexp(np.linalg.norm(np.ldexp(vectors, -exponent[..., None]), axis=-1), exponent)
+
+
+def _quotient(radius: float, smallest: float) -> float:
+    """Radius over the smallest deviation; positive for a positive radius, infinite if no float is as large."""
+    return raised(radius / smallest, radius) if smallest > 0 else float("inf")
 
 
 def _spectrum(sigma: np.ndarray):
@@ -70,7 +94,7 @@ def _spectrum(sigma: np.ndarray):
     largest = float(np.max(np.abs(sigma), initial=0.0))
     if np.max(np.abs(sigma - sigma.T), initial=0.0) > 1e-12 * largest:
         raise ValueError("covariance is not symmetric; symmetrise it where it is made.")
-    eigenvalues, vectors = np.linalg.eigh((sigma + sigma.T) / 2)
+    eigenvalues, vectors = np.linalg.eigh(sigma / 2 + sigma.T / 2)
     if eigenvalues[0] < -1e-12 * largest:
         raise ValueError(
             f"covariance is not positive semi-definite: lambda_min = {eigenvalues[0]:.6g}; no Gaussian law has it."

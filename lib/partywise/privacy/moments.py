@@ -1,8 +1,8 @@
 """Sums and second moments of clipped records, each with its sensitivity under replacement of one record."""
 
-import numpy as np
+import math
 
-from partywise.privacy.certificates import Bounded, clip_curves, record_matrix, summed
+from partywise.privacy.certificates import Bounded, clip_curves, product, record_matrix, summed
 
 __all__ = ["covariance", "cross_moment", "record_sum", "second_moment"]
 
@@ -30,8 +30,9 @@ def second_moment(z, radius: float, *, unit: str = "features", depends_on=("feat
     matrix, hence for its upper triangle, where two different unit vectors reach it.
     """
     clipped, share = clip_curves(record_matrix("z", z), None, radius)
+    bound = math.sqrt(2) * product(radius, radius)
     total = clipped.T @ clipped
-    certificate = summed(np.sqrt(2) * radius**2, "sqrt(2) S^2 from |xx' - yy'|", unit, depends_on)
+    certificate = summed(bound, "sqrt(2) S^2 from |xx' - yy'|", unit, depends_on)
     return Bounded((total + total.T) / 2, certificate, stratum, share)
 
 
@@ -60,7 +61,9 @@ def cross_moment(
         raise ValueError(f"x has {len(x)} records and y has {len(y)}; align them first.")
     left, share = clip_curves(x, None, radius_x)
     right, _ = clip_curves(y, None, radius_y)
-    certificate = summed(2 * radius_x * radius_y, "triangle inequality: 2 S_x S_y", unit, depends_on)
+    certificate = summed(
+        2 * product(radius_x, radius_y, "radius_x"), "triangle inequality: 2 S_x S_y", unit, depends_on
+    )
     return Bounded(left.T @ right, certificate, stratum, share)
 
 
@@ -114,9 +117,9 @@ def covariance(
     if centered:
         clipped = clipped - clipped.mean(axis=0)
     factor, source = (
-        (np.sqrt(2) + 4, "outer products and their mean: sqrt(2) + 4") if centered else (np.sqrt(2), "sqrt(2)")
+        (math.sqrt(2) + 4, "outer products and their mean: sqrt(2) + 4") if centered else (math.sqrt(2), "sqrt(2)")
     )
-    certificate = summed(factor * radius**2 / n, f"{source} S^2 / n", unit, depends_on)
+    certificate = summed(factor * product(radius, radius) / n, f"{source} S^2 / n", unit, depends_on)
     total = clipped.T @ clipped / n
     return Bounded((total + total.T) / 2, certificate, stratum, share)
 

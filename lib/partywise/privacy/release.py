@@ -12,6 +12,7 @@ from partywise.errors import CertificationError
 from partywise.privacy.accounted import Accounted, Clear, Public
 from partywise.privacy.certificates import Bounded, SensitivityCertificate
 from partywise.privacy.event import POST_PROCESSING, Event
+from partywise.privacy.rounding import raised
 
 if TYPE_CHECKING:
     from partywise.privacy.accounting import PrivacyFilter
@@ -25,6 +26,7 @@ __all__ = [
     "derived_event",
     "digest_of",
     "generator",
+    "noise_scale",
     "pure_law",
     "ratio",
     "released",
@@ -297,10 +299,21 @@ def generator(rng: np.random.Generator, mechanism: str) -> np.random.Generator:
 
 
 def ratio(top: float, bottom: float) -> float:
-    """Sensitivity over noise: 0 if nothing can change, infinite without noise."""
-    if top == 0:
+    """Sensitivity over noise: 0 only if nothing can change, infinite without noise or if no float is as large."""
+    if top == 0 or bottom == math.inf:
         return 0.0
-    return math.inf if bottom == 0 else top / bottom
+    return math.inf if bottom == 0 else raised(float(top) / float(bottom), top)
+
+
+def noise_scale(sensitivity: float, parameter: float, name: str = "mu") -> float:
+    """Scale of the noise that meets a privacy parameter: `ratio`, refused if no float is as large."""
+    scale = ratio(sensitivity, parameter)
+    if math.isinf(scale):
+        raise CertificationError(
+            f"{name}={parameter!r} of a sensitivity of {sensitivity!r} needs noise of a scale that no float holds; ask "
+            f"for a larger {name}, or rescale the records."
+        )
+    return scale
 
 
 def digest_of(value) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 from partywise.errors import CertificationError
 from partywise.privacy.certificates import Bounded
 from partywise.privacy.quantiles import PrivateQuantile, QuantileRadius
-from partywise.privacy.release import UNNAMED, Release, Terms, certificate_of, generator, ratio, released
+from partywise.privacy.release import UNNAMED, Release, Terms, certificate_of, generator, noise_scale, released
 
 __all__ = ["NoisyVotes", "PrivateQuantile", "QuantileRadius", "ReportNoisyMax"]
 
@@ -99,7 +99,7 @@ class ReportNoisyMax:
             raise ValueError(f"scores of shape {np.shape(bounded.value)} must be a vector of at least {self.winners}.")
         if math.isinf(certificate.value):
             raise CertificationError("scores of infinite sensitivity: no noise hides them; clip what they are made of.")
-        return 2 * ratio(certificate.value, self.epsilon)
+        return noise_scale(2 * certificate.value, self.epsilon, "epsilon")
 
 
 @dataclass(frozen=True)
@@ -147,7 +147,7 @@ class NoisyVotes:
             raise ValueError(f"a vote must be a vector of at most max_size={self.max_size} ones among zeros.")
         if math.isinf(certificate.value):
             raise CertificationError("a vote of infinite sensitivity: make it by membership.")
-        scale = ratio(certificate.value, self.mu)
+        scale = noise_scale(certificate.value, self.mu)
         law = {"mu": 0.0 if certificate.value == 0 else float(self.mu)}
         return released(
             bounded, law, "noisy_votes", lambda: vote + scale * numbers.standard_normal(vote.shape), owner, terms

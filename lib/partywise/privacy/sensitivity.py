@@ -8,8 +8,9 @@ are finite.
 import numpy as np
 
 from partywise.privacy.certificates import Bounded, SensitivityCertificate, clip_curves, record_matrix, summed
-from partywise.privacy.geometry import Ball, mahalanobis
+from partywise.privacy.geometry import Ball, lengths, mahalanobis
 from partywise.privacy.moments import covariance, cross_moment, record_sum, second_moment
+from partywise.privacy.rounding import raised
 from partywise.privacy.slices import bucket_index, slice_means
 from partywise.privacy.tallies import counts, membership
 
@@ -63,7 +64,7 @@ def clipped_coefficients(
     clipped, share = clip_curves(c, gram, radius)
     per_curve = np.broadcast_to(np.asarray(radius, dtype=float), c.shape[:-1])
     record = per_curve.reshape(per_curve.shape[0], -1) if per_curve.ndim > 1 else per_curve[..., None]
-    bound = 2 * float(np.max(np.linalg.norm(record, axis=-1), initial=0.0))
+    bound = 2 * float(np.max(lengths(record), initial=0.0))
     certificate = SensitivityCertificate(
         value=bound,
         norm="l2" if gram is None else "mahalanobis",
@@ -130,8 +131,9 @@ def label_dot_product(x, y, *, stratum: str = "*") -> Bounded:
         raise ValueError("x has entries that are not finite; drop or impute them.")
     if not np.all((y == 0) | (y == 1)):
         raise ValueError("y has labels other than 0 and 1; the bound is for binary labels.")
+    longest = float(np.max(lengths(x)))
     certificate = SensitivityCertificate(
-        value=float(np.max(np.linalg.norm(x, axis=1))) / len(x),
+        value=raised(longest / len(x), longest),
         norm="l2",
         unit="label",
         relation="label_flip",

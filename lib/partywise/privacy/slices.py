@@ -8,6 +8,7 @@ the record, which no value can change; without that, one record could move all t
 import numpy as np
 
 from partywise.privacy.certificates import Bounded, clip_curves, record_matrix, summed
+from partywise.privacy.rounding import NORMAL
 
 __all__ = ["bucket_index", "slice_means"]
 
@@ -128,8 +129,10 @@ def _clipped(x: np.ndarray, radius: float | None, box: float | None) -> tuple[np
         return clipped, float(radius), share
     if box is None or radius is not None:
         raise ValueError(f"radius={radius!r} and box={box!r}: give exactly one way to clip.")
-    if not box > 0 or not np.all(np.isfinite(x)):
-        raise ValueError(f"box={box!r} must be positive and all records finite; drop or impute the others.")
+    if not NORMAL <= box < np.inf or not np.all(np.isfinite(x)):
+        raise ValueError(
+            f"box={box!r} must be finite, at least {NORMAL:g}, and all records finite; drop or impute the others."
+        )
     outside = np.any(np.abs(x) > box, axis=1)
     return np.clip(x, -box, box), float(box * np.sqrt(x.shape[1])), float(np.mean(outside)) if len(x) else 0.0
 

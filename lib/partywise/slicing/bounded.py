@@ -11,7 +11,9 @@ import warnings
 
 from partywise.errors import CertificationError
 
+from ..privacy.certificates import product
 from ..privacy.isometry import to_vector
+from ..privacy.rounding import raised
 from ..privacy.sensitivity import Bounded, SensitivityCertificate
 from .moments import Moments
 
@@ -45,12 +47,14 @@ def means_sensitivity(moments: Moments) -> float:
     over a boundary, and nothing of order 1/n holds. Without equal responses sqrt(H) times the bound of public slices
     would do, but whether there are any is private, and a neighbour may have them.
     """
-    return math.inf if moments.kind == "quantile" else 2 * record_length(moments) / moments.n
+    length = record_length(moments)
+    return math.inf if moments.kind == "quantile" else raised(2 * length / moments.n, length)
 
 
 def second_sensitivity(moments: Moments) -> float:
     """Frobenius sensitivity of S: sqrt(2) p R^2 / n, or sqrt(2) C^2 / n; two orthogonal records reach it."""
-    return math.sqrt(2) * record_length(moments) ** 2 / moments.n
+    length = record_length(moments)
+    return math.sqrt(2) * product(length, length) / moments.n
 
 
 def record_length(moments: Moments) -> float:

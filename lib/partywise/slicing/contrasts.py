@@ -81,7 +81,10 @@ def contrasts_sensitivity(code: np.ndarray, n: int, p: int) -> float:
     A record adds the outer product of its slice's column of F and of its p signs, over n; the opposite signs in the
     same slice reach the bound.
     """
-    return 2 * math.sqrt(p) / n * float(np.linalg.norm(code, axis=0).max())
+    # Scaled by a power of two: no digit changes and no square vanishes.
+    _, exponent = np.frexp(np.max(np.abs(code)))
+    longest = math.ldexp(float(np.linalg.norm(np.ldexp(code, -exponent), axis=0).max()), int(exponent))
+    return 2 * math.sqrt(p) / n * longest
 
 
 def bounded_contrasts(sums, code, n: int, *, stratum: str = "*") -> Bounded:
