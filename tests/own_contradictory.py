@@ -39,6 +39,19 @@ CONTRADICTORY: dict[str, tuple[Change, str]] = {
     "transform": (first(transform="ln"), f"{P}[0].transform is 'ln': it must be one of none, log, log1p, sqrt."),
     "max_gap": (setting(missing={"max_gap": 0.0}), f"{S}.missing.max_gap is 0.0: it must be a positive finite number."),
     "marks": (setting(missing={"marks": [-999]}), f"{S}.missing.marks[0] is -999: it must be text."),
+    "a line separator in a party": (
+        second(party="a\u2028b"),
+        f"{P}[1].party is 'a\\u2028b': line separators, tabs and control characters break tables; leave them out.",
+    ),
+    "a next line in a predictor": (
+        second(name="a\x85b"),
+        f"{P}[1].name is 'a\\x85b': line separators, tabs and control",
+    ),
+    "a formula as party": (
+        second(party="=1+1"),
+        f"{P}[1].party is '=1+1': a spreadsheet takes what begins so for a formula; begin otherwise.",
+    ),
+    "two names as party": (second(party="a;b"), f"{P}[1].party is 'a;b': ';' separates names in the ledger; choose"),
     "two holders of one predictor": (
         second(name="rain"),
         f"{P}[1].name is 'rain' for the second time (parties 'gauge' and 'office'): a predictor has one holder.",

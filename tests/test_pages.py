@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from html.parser import HTMLParser
 
@@ -10,6 +11,7 @@ import pytest
 from captions import caption
 from partywise.pages import tables_page
 from partywise.study import available, load
+from partywise.tables import _wire_line, write_csv
 from toy import toy_plan
 
 FIGURES = [(name, figure) for name in available() for figure in load(name).figures]
@@ -72,3 +74,17 @@ def test_every_figure_has_a_caption(study, figure):
 def test_a_figure_without_a_caption_is_refused():
     with pytest.raises(ValueError, match="no function of that name with a docstring"):
         caption("partywise.figures.style:nothing")
+
+
+@pytest.mark.parametrize("text", ["=SUM(A1)", "+a", "-a+b", "@a", "\ta", "\r=1"])
+def test_text_that_a_spreadsheet_takes_for_a_formula_is_quoted(tmp_path, text):
+    write_csv(tmp_path / "t.csv", [{"owner": text, "n": -1.5, "mean": "-2.5e-3", "bound": "-inf", "other": "a=b"}])
+    with (tmp_path / "t.csv").open(newline="") as handle:
+        (row,) = csv.DictReader(handle)
+    assert row == {"owner": f"'{text.strip()}", "n": "-1.5", "mean": "-2.5e-3", "bound": "-inf", "other": "a=b"}
+
+
+@pytest.mark.parametrize("separator", ["\n", "\r", "\x85", "\u2028", "\u2029", "\x0b"])
+def test_a_line_separator_in_a_message_keeps_its_row_together(separator):
+    row = {"sender": "a", "receiver": "b", "name": f"sum{separator}of x", "kind": "clear", "argument": "row"}
+    assert len(_wire_line([row | {"shape": "2", "bytes": 8}]).splitlines()) == 1

@@ -98,6 +98,10 @@ def test_the_write_flag_of_a_block_cannot_be_set(source):
     ("fields", "message"),
     [
         ({"name": ""}, "name=''"),
+        ({"name": "a\nb"}, r"name='a\\nb' of a party: line separators"),
+        ({"name": "a\u2028b"}, "name=.* of a party: line separators"),
+        ({"name": "@a"}, "name='@a' of a party: a spreadsheet takes what begins so for a formula"),
+        ({"name": "a;b"}, "name='a;b' of a party: ';' separates names"),
         ({"role": "guest"}, "role='guest'"),
         ({"columns": (1, 1)}, "columns="),
         ({"columns": (-1,)}, "columns="),

@@ -12,12 +12,30 @@ from math import isfinite
 # What a study may protect.  The ledger also answers for a person with several rows, but only when told how many; no
 # cell tells it, so that every epsilon of that unit would be infinite.
 UNITS = ("row", "label", "features")
+# A spreadsheet takes text that begins with one of these for a formula.
+FORMULA = ("=", "+", "-", "@")
 
 
 def one_of(name: str, value: object, allowed: Collection[object]) -> None:
     """Raise a named error unless ``value`` is one of ``allowed``."""
     if value not in allowed:
         raise ValueError(f"{name} is {value!r}: it must be one of {', '.join(map(str, allowed))}.")
+
+
+def name_problem(name: str) -> str | None:
+    """Why a name cannot stand in tables and ledgers as it is, as the end of a sentence; None where it can."""
+    if not name.isprintable():
+        return "line separators, tabs and control characters break tables; leave them out"
+    if ";" in name:
+        return "';' separates names in the ledger; choose another character"
+    return "a spreadsheet takes what begins so for a formula; begin otherwise" if name[:1] in FORMULA else None
+
+
+def check_name(key: str, name: str) -> None:
+    """Raise a named error for a name that is blank or cannot stand in tables and ledgers as it is."""
+    problem = name_problem(name)
+    if problem or not name.strip():
+        raise ValueError(f"{key} is {name!r}: {problem or 'give a name'}.")
 
 
 def at_least(**values: tuple[float, float]) -> None:

@@ -7,6 +7,8 @@ from types import MappingProxyType
 
 import numpy as np
 
+from partywise.checks import name_problem
+
 __all__ = ["Party", "split_columns", "split_rows"]
 
 ROLES = ("active", "passive", "client")
@@ -30,7 +32,7 @@ class Party:
     Raises
     ------
     ValueError
-        If the name is empty, the role unknown, or a column number is negative or repeated.
+        If the name is empty or no plain text, the role unknown, or a column number is negative or repeated.
     """
 
     name: str
@@ -41,6 +43,8 @@ class Party:
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name:
             raise ValueError(f"name={self.name!r} of a party must be a non-empty string.")
+        if problem := name_problem(self.name):
+            raise ValueError(f"name={self.name!r} of a party: {problem}.")
         if self.role not in ROLES:
             raise ValueError(f"role={self.role!r} of party {self.name!r} is unknown; use one of {ROLES}.")
         columns = tuple(int(column) for column in self.columns)

@@ -9,6 +9,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+from .checks import FORMULA
 from .corners import Corner
 from .files import replacing
 from .plan import Plan
@@ -29,8 +30,22 @@ def write_csv(path: Path | str, rows: Iterable[Mapping[str, Any]]) -> None:
     if rows:
         writer = csv.DictWriter(handle, list(rows[0]), lineterminator="\n")
         writer.writeheader()
-        writer.writerows(rows)
+        writer.writerows({key: _inert(value) for key, value in row.items()} for row in rows)
     write_text(path, handle.getvalue())
+
+
+def _inert(value: Any) -> Any:
+    """Text on one line, and behind a quote what a spreadsheet would take for a formula; numbers stay numbers."""
+    if not isinstance(value, str):
+        return value
+    value = value if value.isprintable() else " ".join(value.split())
+    if not value.startswith(FORMULA):
+        return value
+    try:
+        float(value)
+    except ValueError:
+        return f"'{value}"
+    return value
 
 
 def ledgers(corners: Sequence[Corner]) -> Iterator[tuple[dict[str, Any], tuple[str, ...], Ledger]]:
@@ -95,7 +110,8 @@ def _wire_line(same: Sequence[Mapping[str, Any]]) -> str:
     what = first["name"] if len(same) == 1 else f"{first['name']} to {last['name']} ({len(same)} messages)"
     size = sum(row["bytes"] for row in same)
     cells = (first["sender"], first["receiver"], what, first["kind"], first["argument"], first["shape"], f"{size:,}")
-    return "| " + " | ".join(str(cell).replace("|", "/") for cell in cells) + " |"
+    # One line a row, whatever the text: split() also takes the line separators of Unicode.
+    return "| " + " | ".join(" ".join(str(cell).split()).replace("|", "/") for cell in cells) + " |"
 
 
 def _wire_total(corner: Corner) -> str:

@@ -6,7 +6,7 @@ import codecs
 from dataclasses import dataclass
 from math import isfinite
 
-from ..checks import at_least, one_of, positive
+from ..checks import at_least, check_name, one_of, positive
 
 # Names that the protocols use for themselves on the channel between the parties.
 RESERVED = ("active", "aggregator")
@@ -104,6 +104,10 @@ class ResponseFile(CurveFile):
 
     party: str = RESERVED[0]
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_name("party", self.party)
+
 
 @dataclass(frozen=True, kw_only=True)
 class PredictorFile(CurveFile):
@@ -116,8 +120,7 @@ class PredictorFile(CurveFile):
     def __post_init__(self) -> None:
         super().__post_init__()
         for key in ("name", "party"):
-            if not getattr(self, key).strip():
-                raise ValueError(f"{key} is {getattr(self, key)!r}: give a name.")
+            check_name(key, getattr(self, key))
         if self.radius is not None:
             positive(radius=self.radius)
 
