@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import copy
 import math
+import os
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 import yaml
 from jsonschema import Draft202012Validator
+from snakemake.common.configfile import load_configfile
 
 from config_check import checked_plans, schema
+from config_text import read_configuration
 from partywise.errors import ConfigError
 from pipeline import ROOT, launch, snakemake
 
@@ -230,3 +233,107 @@ def test_a_configuration_on_the_command_line_replaces_the_default(finished):
     done = snakemake(finished, "--configfile", "config/tiny.yaml", "-n", "--forceall")
     assert "sweep" not in done.stdout + done.stderr
     assert "predictor_none" in done.stdout + done.stderr
+
+
+HEAD = "root_seed: 7\nstudies: {functional_boosting: {}}\n"
+BOMB = "a0: &a0 [1, 1, 1, 1, 1, 1, 1, 1, 1, 1]\n" + "".join(
+    f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 10)}]\n" for i in range(1, 9)
+)
+# Text of a file, and the sentence after its name.
+NO_DATA = {
+    "program": (
+        "__use_yte__: true\n",
+        " line 1 has the key __use_yte__, which lets Snakemake run the file as a program",
+    ),
+    "program, quoted": ('"\\x5f_use_yte__": true\n', " line 1 has the key __use_yte__, which lets"),
+    "program, in JSON": ('{"__use_yte__": true, "root_seed": 7}', " has the key __use_yte__, which lets"),
+    "program, merged": ("a: &a {__use_yte__: true}\n<<: *a\n", " line 1 has the key __use_yte__, which lets"),
+    "definitions": ("__definitions__: [import os]\n", " line 1 has the key __definitions__, which lets"),
+    "key twice": (HEAD + "root_seed: 8\n", " line 3 gives the key 'root_seed' twice, first in line 1: keep one."),
+    "key twice, deep": ("a: {b: 1, c: 2, b: 3}\n", " line 1 gives the key 'b' twice, first in line 1: keep one."),
+    "key twice, in JSON": ('{"a": 1, "a": 2}', " gives the key 'a' twice: keep one of them."),
+    "object": (
+        "root_seed: !!python/object/apply:os.system ['touch made']\n",
+        " line 1 has the YAML tag !!python/object/",
+    ),
+    "function": (
+        "root_seed: !!python/name:os.system\n",
+        " line 1 has the YAML tag !!python/name:os.system, which is unkn",
+    ),
+    "own tag": ("root_seed: !include other.yaml\n", " line 1 has the YAML tag !include, which is unknown: a configu"),
+    "binary": ("root_seed: !!binary c2V2ZW4=\n", " line 1 has the YAML tag !!binary, which is unknown"),
+    "date": ("root_seed: 2024-06-01\n", " line 1 has the YAML tag !!timestamp, which is a date: put it in quotes."),
+    "tab": ("studies:\n\ta: 1\n", " line 2 is no YAML: while scanning for the next token found character '\\t' that"),
+    "bomb": (BOMB, " line 6 stands for more than 1000000 values: write fewer aliases."),
+    "circle": ("a: &a [1, *a]\n", " line 1 holds itself: an alias (*name) may not be inside its anchor."),
+    "deep": ("a: " + "[" * 60 + "]" * 60, " line 1 is nested too deeply: at most 50 levels."),
+    "very deep": ("[" * 100_000, " is nested too deeply: at most 50 levels."),
+    "very deep, in JSON": ('{"a":' * 100_000, " is nested too deeply: at most 50 levels."),
+    "list": ("[1, 2]\n", " is no block of keys: begin with `root_seed:` and `studies:`."),
+    "key that is a list": ("[a, b]: 1\n", " line 1 has a list or a block as a key: a key is a name."),
+    "key that is a number": (
+        "studies: {1: 2}\n",
+        " line 1 has the key 1, which YAML takes for no text: put it in quotes.",
+    ),
+    "two documents": ("a: 1\n---\nb: 2\n", " line 2 is no YAML: expected a single document in the stream"),
+    "empty": ("# nothing\n", " is empty: begin with `root_seed:` and `studies:`."),
+    "long number": ("root_seed: " + "9" * 5000, " is no YAML: "),
+}
+
+
+@pytest.mark.parametrize("name", NO_DATA)
+def test_a_configuration_that_is_no_data_is_told_in_one_sentence(tmp_path, monkeypatch, name):
+    text, sentence = NO_DATA[name]
+    path = tmp_path / "given.yaml"
+    path.write_text(text)
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ConfigError) as told:
+        read_configuration(path)
+    message = str(told.value)
+    assert message.startswith(f"{path}{sentence}"), message
+    assert "\n" not in message and message.endswith(".")
+    assert not (tmp_path / "made").exists()
+
+
+def test_a_file_that_is_no_text_is_told_in_one_sentence(tmp_path, monkeypatch):
+    monkeypatch.setattr("config_text.LONGEST", 10)
+    (tmp_path / "long.yaml").write_text(HEAD)
+    (tmp_path / "latin.yaml").write_bytes(b"a: \xe9")
+    os.mkfifo(tmp_path / "pipe.yaml")
+    sentences = {
+        "": "is no file: name a configuration file",
+        "absent.yaml": "is not there: name a configuration file",
+        "long.yaml": f"has {len(HEAD)} bytes: a configuration has at most 10",
+        "latin.yaml": "is no text in UTF-8 (byte 3): save it as UTF-8",
+        "pipe.yaml": "is no file: name a configuration file",
+    }
+    for name, sentence in sentences.items():
+        with pytest.raises(ConfigError) as told:
+            read_configuration(tmp_path / name)
+        assert str(told.value).startswith(f"{tmp_path / name} {sentence}"), told.value
+
+
+@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.name)
+def test_shipped_configurations_are_read_as_snakemake_reads_them(path):
+    """Their anchors, aliases and merges included."""
+    assert read_configuration(path) == load_configfile(path)
+
+
+@pytest.mark.parametrize("words", [("-n",), (), ("--report", "report.html"), ("--unlock",)], ids=" ".join)
+def test_a_program_in_a_configuration_is_refused_and_not_run(finished, tmp_path, words):
+    """Also in a second file, and in the default one of another folder; nothing is written, before or after."""
+    program = f"__use_yte__: true\n? __import__('pathlib').Path({str(tmp_path / 'made')!r}).touch()\n: 1\n"
+    (tmp_path / "config.yaml").write_text(program + HEAD)
+    given = str(tmp_path / "config.yaml")
+    for place in (("--configfile", "config/tiny.yaml", given), (f"--configfile={given}",), ("-d", str(tmp_path))):
+        done = launch(finished, *place, *words)
+        assert done.returncode == 2, place
+        assert done.stderr.startswith("Configuration error: ") and done.stderr.count("\n") == 1
+        assert "has the key __use_yte__" in done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["config.yaml"]
+
+
+def test_a_word_that_is_cut_short_does_not_pass_a_configuration_by(finished):
+    done = launch(finished, "--configfi", "config/tiny.yaml", "-n")
+    assert done.returncode == 2
+    assert done.stderr == "--configfi is short for a word that is checked: say --configfile.\n"

@@ -5,24 +5,29 @@ Nothing finished is lost, and the next run heals what was broken.
 
 from __future__ import annotations
 
+import errno
 import json
+import multiprocessing
 import os
 import random
+import shutil
 import signal
 import socket
 import subprocess
 import sys
 import threading
 import time
+from collections import Counter
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
 
-from guard import Occupied, Record, release, take
-from launch import locked, supervise, unwritable
-from pipeline import STUDY, TINY, copy_project, copy_run, edit, environment, launch, planned, results
+from guard import Holder, Occupied, holder, path_of, take
+from launch import account, check_writable, locked, supervise
+from pipeline import ROOT, STUDY, TINY, copy_project, copy_run, edit, environment, launch, planned, results
 
 KILLS = 5
 K2 = "simulated/moments/k2_r0000-0001_f00-01"
@@ -37,19 +42,21 @@ def start(folder: Path) -> subprocess.Popen[bytes]:
 
 
 def runner(folder: Path, launcher: subprocess.Popen[bytes]) -> psutil.Process | None:
-    """The Snakemake that the launcher started, once it is recorded."""
-    deadline = time.monotonic() + 20
+    """The Snakemake that the launcher started, once it is named; what a killed run left there is not its child."""
+    deadline = time.monotonic() + 60
     while time.monotonic() < deadline and launcher.poll() is None:
-        record = Record.read(folder)
-        pids = [pid for pid, _ in record.processes] if record else []
-        others = [pid for pid in pids if pid != launcher.pid]
-        if others and launcher.pid in pids:
-            try:
-                return psutil.Process(others[0])
-            except psutil.NoSuchProcess:
-                return None
+        found = holder(folder)
+        with suppress(psutil.NoSuchProcess):
+            if found is not None and found.process and psutil.Process(found.process).ppid() == launcher.pid:
+                return psutil.Process(found.process)
         time.sleep(0.02)
     return None
+
+
+def killed(folder: Path, process: int = 1, host: str | None = None) -> None:
+    """What a run that was killed leaves: its name in the file of the lock, and nobody who holds that."""
+    path_of(folder).parent.mkdir(exist_ok=True)
+    path_of(folder).write_text(json.dumps({"process": process, "host": host or socket.gethostname()}))
 
 
 def end(process: psutil.Process, number: int) -> None:
@@ -117,7 +124,7 @@ def test_sigterm_ends_cleanly_and_the_next_run_goes_on(finished, tmp_path):
     launcher.send_signal(signal.SIGTERM)
     assert launcher.wait(timeout=60) != 0
     assert not list((folder / "results").rglob(".*.part*"))
-    assert Record.read(folder) is None
+    assert holder(folder) is None
     done = launch(folder, *TINY)
     assert done.returncode == 0, done.stderr
     assert results(folder) == results(finished)
@@ -125,56 +132,118 @@ def test_sigterm_ends_cleanly_and_the_next_run_goes_on(finished, tmp_path):
 
 def test_a_snakemake_that_hangs_after_a_signal_is_ended(tmp_path, monkeypatch):
     """It does when the signal comes while it holds its own lock; here a process that only ignores the signal."""
-    (tmp_path / ".snakemake").mkdir()
+    claim = take(tmp_path)
     monkeypatch.setattr("launch.PATIENCE", 0.5)
     stubborn = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('ready', flush=True)"
     stubborn += "; time.sleep(60)"
     threading.Timer(1.5, os.kill, (os.getpid(), signal.SIGTERM)).start()
     begun = time.monotonic()
-    assert supervise([sys.executable, "-c", stubborn], tmp_path) == (128 + signal.SIGTERM, True)
+    assert supervise([sys.executable, "-c", stubborn], claim) == (128 + signal.SIGTERM, True)
     assert 2.0 <= time.monotonic() - begun < 20
     # With a job at work it is left alone for as long as that takes.
     working = "import signal, subprocess; signal.signal(signal.SIGTERM, signal.SIG_IGN); subprocess.run(['sleep', '4'])"
     threading.Timer(1.5, os.kill, (os.getpid(), signal.SIGTERM)).start()
-    assert supervise([sys.executable, "-c", working], tmp_path) == (0, False)
+    assert supervise([sys.executable, "-c", working], claim) == (0, False)
 
 
 def test_a_second_run_is_refused_in_one_sentence(finished, tmp_path):
     folder = copy_run(finished, tmp_path / "busy")
-    (folder / ".snakemake").mkdir(exist_ok=True)
-    Record.of(os.getpid()).write(folder)
-    done = launch(folder, *TINY)
-    assert done.returncode == 2
-    assert done.stderr == f"A run is alive in this folder (process {os.getpid()}): wait for it or end it first.\n"
-    assert Record.read(folder) is not None, "the record of the living run was taken away"
+    claim = take(folder)
+    for words in (TINY, ("--unlock", *TINY), ("--touch", *TINY)):
+        done = launch(folder, *words)
+        assert done.returncode == 2
+        assert done.stderr == f"A run is alive in this folder (process {os.getpid()}): wait for it or end it first.\n"
+    assert holder(folder) == Holder(os.getpid(), socket.gethostname()), "the name of the living run was taken away"
+    claim.release()
+    assert launch(folder, "--touch", *TINY).returncode == 0
+    assert holder(folder) is None
+
+
+def claimant(number: int, folders: list[Path], barrier: Any, told: Any) -> None:
+    """Claim every folder at the same time as its rival, and keep it until both have tried."""
+    for folder in folders:
+        barrier.wait()
+        claim = None
+        with suppress(Occupied):
+            claim = take(folder)
+        told.put((folder.name, number if claim else None))
+        barrier.wait()
+        if claim:
+            claim.release()
+
+
+def test_of_two_runs_that_start_together_one_has_the_folder(tmp_path):
+    """300 pairs, a third of them where a run was killed before: never none, never both, and either may be first."""
+    folders = [tmp_path / f"{i}" for i in range(300)]
+    for folder in folders[::3]:
+        folder.mkdir()
+        killed(folder)
+    context = multiprocessing.get_context("fork")
+    barrier, told = context.Barrier(2, timeout=60), context.Queue()
+    rivals = [context.Process(target=claimant, args=(i, folders, barrier, told)) for i in range(2)]
+    for rival in rivals:
+        rival.start()
+    answers = [told.get(timeout=60) for _ in range(2 * len(folders))]
+    for rival in rivals:
+        rival.join(timeout=60)
+        assert rival.exitcode == 0
+    winners = Counter(name for name, number in answers if number is not None)
+    assert winners == Counter(folder.name for folder in folders)
+
+
+def test_a_folder_is_held_until_its_last_process_ends(tmp_path):
+    """The Snakemake of a launcher that was killed goes on alone: the folder is its own, and free when it has ended."""
+    code = "import subprocess, sys; sys.path.insert(0, sys.argv[1]); from guard import take; from pathlib import Path"
+    code += "; claim = take(Path(sys.argv[2])); c = 'import sys; sys.stdin.read()'"
+    code += "; child = subprocess.Popen([sys.executable, '-c', c], pass_fds=[claim.descriptor])"
+    code += "; claim.name(child.pid); print(child.pid, flush=True); child.wait()"
+    command = [sys.executable, "-c", code, str(ROOT / "workflow"), str(tmp_path)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as launcher:
+        child = psutil.Process(int(launcher.stdout.readline()))
+        launcher.kill()
+        launcher.wait()
+        with pytest.raises(Occupied, match=rf"^A run is alive in this folder \(process {child.pid}\): wait for it"):
+            take(tmp_path)
+        launcher.stdin.close()
+        child.wait(timeout=30)
+    claim = take(tmp_path)
+    assert claim.killed == Holder(child.pid, socket.gethostname())
+    claim.release()
+    claim = take(tmp_path)
+    assert claim.killed is None
+    claim.release()
 
 
 def test_a_run_of_another_host_is_left_alone(tmp_path):
-    (tmp_path / ".snakemake").mkdir()
-    Record(((1, 0.0),), "elsewhere").write(tmp_path)
-    with pytest.raises(Occupied, match=r"^A run on host elsewhere holds this folder: wait for it, or if it is dead"):
+    killed(tmp_path, host="elsewhere")
+    with pytest.raises(Occupied, match=r"^A run on host elsewhere holds this folder, and on a network file system"):
+        take(tmp_path)
+    assert holder(tmp_path) == Holder(1, "elsewhere")
+
+
+def test_a_file_system_without_locks_is_told(tmp_path, monkeypatch):
+    def refuse(descriptor: int, operation: int) -> None:
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr("guard.fcntl.flock", refuse)
+    with pytest.raises(Occupied, match=r"^The file system of .* gives no locks \(No locks available\), .*network"):
         take(tmp_path)
 
 
-def test_dead_owners_and_reused_process_numbers_are_recognised(tmp_path):
-    child = subprocess.Popen([sys.executable, "-c", "pass"])
-    child.wait()
+def test_the_file_of_the_lock_is_no_way_into_other_files(tmp_path):
+    """A link in its place is refused, and what it points to stays as it is."""
+    (tmp_path / "precious").write_text("numbers")
     (tmp_path / ".snakemake").mkdir()
-    Record(((child.pid, 0.0),), socket.gethostname()).write(tmp_path)
-    assert take(tmp_path) == child.pid
-    release(tmp_path)
-    # This process lives, but did not start when the record says: its number was used again.
-    Record(((os.getpid(), 1.0),), socket.gethostname()).write(tmp_path)
-    assert take(tmp_path) == os.getpid()
-    assert Record.read(tmp_path).living == os.getpid()
-    release(tmp_path)
-    assert take(tmp_path) is None
+    path_of(tmp_path).symlink_to(tmp_path / "precious")
+    with pytest.raises(Occupied, match=r"partywise.lock cannot be written \("):
+        take(tmp_path)
+    assert (tmp_path / "precious").read_text() == "numbers"
 
 
-def test_a_record_that_was_cut_off_counts_as_dead(tmp_path):
+def test_a_name_that_was_cut_off_counts_as_killed(tmp_path):
     (tmp_path / ".snakemake").mkdir()
-    (tmp_path / ".snakemake" / "partywise.pid").write_text('{"proc')
-    assert take(tmp_path) == 0
+    path_of(tmp_path).write_text('{"proc')
+    assert take(tmp_path).killed == Holder(0, socket.gethostname())
 
 
 def test_a_lock_of_a_foreign_snakemake_is_not_broken(finished, tmp_path):
@@ -189,13 +258,16 @@ def test_a_lock_of_a_foreign_snakemake_is_not_broken(finished, tmp_path):
     again = launch(folder, *TINY)
     assert again.returncode == 2, "a refused run leaves nothing that looks like the owner of the lock"
     # Nor is it broken after a run of ours was killed, while somebody's Snakemake works here.
-    Record(((os.getpid(), 1.0),), socket.gethostname()).write(folder)
+    killed(folder)
     command = [sys.executable, "-c", "import time; time.sleep(60)", "snakemake"]
     with subprocess.Popen(command, cwd=folder) as other:
         third = launch(folder, *TINY)
+        fourth = launch(folder, "--unlock", *TINY)
         other.kill()
-    assert third.returncode == 2
+    assert third.returncode == fourth.returncode == 2
     assert f"did not start (process {other.pid})" in third.stderr
+    assert fourth.stderr == f"A Snakemake that ./run did not start works here (process {other.pid}): wait for it.\n"
+    assert holder(folder) == Holder(1, socket.gethostname()), "what was found before was forgotten"
     assert (locks / "0.output.lock").exists()
 
 
@@ -204,7 +276,7 @@ def test_a_broken_configuration_after_a_kill_is_told(finished, tmp_path):
     locks = folder / ".snakemake" / "locks"
     locks.mkdir(exist_ok=True)
     (locks / "0.output.lock").write_text("results/x\n")
-    Record(((os.getpid(), 1.0),), socket.gethostname()).write(folder)
+    killed(folder)
     edit(folder / "config/tiny.yaml", "folds: 2\n", "folds: 0\n")
     done = launch(folder, *TINY)
     assert done.returncode == 1
@@ -221,7 +293,57 @@ def test_results_that_cannot_be_written_are_told_before_any_job(tmp_path):
     assert done.stderr.count("\n") == 1 and "results cannot be written (" in done.stderr
     assert (folder / "results").read_text() == "in the way" and not (folder / ".snakemake" / "log").exists()
     (folder / "results").unlink()
-    assert unwritable(folder) is None and list((folder / "results").iterdir()) == []
+    check_writable(folder)
+    assert list((folder / "results").iterdir()) == []
+
+
+def test_the_probe_writes_into_no_other_file(tmp_path):
+    """A link that waits where the probe once was, named by the process, is not followed."""
+    (tmp_path / "results").mkdir()
+    (tmp_path / "precious").write_text("numbers")
+    link = tmp_path / "results" / f".probe.{os.getpid()}"
+    link.symlink_to(tmp_path / "precious")
+    check_writable(tmp_path)
+    assert (tmp_path / "precious").read_text() == "numbers"
+    assert [path.name for path in (tmp_path / "results").iterdir()] == [link.name]
+
+
+@pytest.mark.parametrize("home", ["/dev/null", None])
+def test_a_run_needs_no_home(finished, tmp_path, home):
+    """Caches lie below .snakemake; a figure that is drawn again is the same, byte for byte."""
+    folder = copy_run(finished, tmp_path / "homeless")
+    (folder / "results/figures" / STUDY / "error_by_parties.svg").unlink()
+    shutil.rmtree(folder / ".snakemake" / "cache")
+    unset = {"HOME", "XDG_CACHE_HOME", "MPLCONFIGDIR"}
+    environ = {key: value for key, value in environment().items() if key not in unset}
+    command = [sys.executable, "workflow/launch.py", *TINY]
+    environ |= {"HOME": home} if home else {}
+    done = subprocess.run(command, cwd=folder, env=environ, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert "Traceback" not in done.stderr
+    assert results(folder) == results(finished)
+    caches = {path.name for path in (folder / ".snakemake" / "cache").iterdir()}
+    assert {"matplotlib", "snakemake"} <= caches
+
+
+def test_a_user_without_an_account_gets_a_home_and_a_name(tmp_path, monkeypatch):
+    def unknown() -> str:
+        raise KeyError("uid not found")
+
+    monkeypatch.setattr("launch.getpass.getuser", unknown)
+    monkeypatch.setenv("HOME", str(tmp_path / "absent"))
+    monkeypatch.setenv("XDG_CACHE_HOME", "/their/own")
+    monkeypatch.delenv("MPLCONFIGDIR", raising=False)
+    place = str(tmp_path / ".snakemake" / "cache")
+    found = account(tmp_path)
+    assert found == {
+        "HOME": place,
+        "USER": str(os.getuid()),
+        "XDG_CACHE_HOME": "/their/own",
+        "MPLCONFIGDIR": f"{place}/matplotlib",
+    }
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert "HOME" not in account(tmp_path), "the home of a user is left alone"
 
 
 def test_a_missing_profile_is_an_error(finished):
@@ -283,10 +405,3 @@ def test_a_truncated_file_is_named_with_its_remedy(finished, tmp_path, broken, l
     healed = launch(folder, *TINY)
     assert healed.returncode == 0, healed.stderr
     assert results(folder) == results(finished)
-
-
-def test_a_record_of_a_run_is_plain(tmp_path):
-    (tmp_path / ".snakemake").mkdir()
-    Record.of(os.getpid()).write(tmp_path)
-    stored = json.loads((tmp_path / ".snakemake" / "partywise.pid").read_text())
-    assert set(stored) == {"processes", "host"}

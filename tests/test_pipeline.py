@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -113,3 +115,62 @@ def test_every_fit_imports_numpy_and_little_else():
     tops = {name.partition(".")[0] for name in loaded}
     assert not tops & {"xarray", "netCDF4", "matplotlib", "pandas", "snakemake", "yaml", "pytest"}
     assert not {"scipy.stats", "scipy.optimize", "scipy.sparse.linalg"} & set(loaded)
+
+
+def as_cloned(folder: Path, clone: Path) -> Path:
+    """A copy of the project with ``run`` and an environment of its own, and a link to ``run`` from another folder."""
+    copy_project(clone, folder)
+    shutil.copy2(ROOT / "run", clone / "run")
+    (clone / ".venv").mkdir()
+    for part in ("bin", "lib", "pyvenv.cfg"):
+        (clone / ".venv" / part).symlink_to(Path(sys.prefix) / part)
+    (clone / ".venv" / ".ready").touch()
+    link = clone.parent / "bin" / "partywise"
+    link.parent.mkdir()
+    # Through a second link, and relative, as package managers make them.
+    (link.parent / "real").symlink_to(clone / "run")
+    link.symlink_to("real")
+    return link
+
+
+def call(link: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    """``./run`` by a link, from its folder, with an empty folder for temporary files."""
+    scratch = link.parent / "scratch"
+    scratch.mkdir(exist_ok=True)
+    environ = {**environment(), "TMPDIR": str(scratch)}
+    done = subprocess.run([f"./{link.name}", *words], cwd=link.parent, env=environ, capture_output=True, text=True)
+    assert list(scratch.glob("partywise-*")) == [], "names for the run outlived it"
+    return done
+
+
+def test_a_clone_at_a_path_with_spaces_and_signs_runs(finished, tmp_path):
+    """Through a link to ``./run`` from another folder: same bytes, and nothing to do the second time."""
+    clone = tmp_path / 'it\'s {my} & 100 % "clone"; $HOME'
+    link = as_cloned(finished, clone)
+    done = call(link, *TINY)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert results(clone) == results(finished)
+    again = call(link, *TINY, "-n")
+    assert again.returncode == 0 and "Nothing to be done" in again.stdout + again.stderr
+    assert {path.name for path in link.parent.iterdir()} == {"partywise", "real", "scratch"}
+
+
+def test_what_cannot_run_at_a_path_is_told_before_anything_starts(finished, tmp_path):
+    link = as_cloned(finished, tmp_path / "two words")
+    done = call(link, *TINY, "--workflow-profile", "profiles/slurm")
+    assert done.returncode == 2
+    assert done.stderr.startswith(
+        f"The path '{tmp_path}/two words/.venv/bin/python' holds spaces or signs, with which no"
+    )
+    assert done.stderr.count("\n") == 1
+    for sign in (":", "\\"):
+        (tmp_path / f"a{sign}b").mkdir()
+        link = as_cloned(finished, tmp_path / f"a{sign}b" / "project")
+        done = call(link, *TINY)
+        assert done.returncode == 2
+        assert done.stderr.startswith(
+            f"The path '{tmp_path}/a{sign}b/project' holds a colon or a backslash, with which"
+        )
+        assert done.stderr.count("\n") == 1
+    assert not list(tmp_path.rglob("results"))
+    assert not list(tmp_path.rglob(".snakemake"))

@@ -1,7 +1,14 @@
-"""Who runs in a folder: a record of process, start and host, so that a lock is broken only when its owner is dead."""
+"""Who runs in a folder: a lock of the kernel, which ends with the last process that holds it.
+
+The launcher holds it, and the Snakemake that it starts inherits it, so that a folder is busy as long as one of them is
+alive, whatever kills the other.  The locked file says who holds it, and is emptied when the folder is given back: what
+it still says in a file that nobody holds is the name of a run that was killed.
+"""
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import json
 import os
 import socket
@@ -11,64 +18,105 @@ from pathlib import Path
 
 import psutil
 
+UNKNOWN = 0
+
 
 class Occupied(RuntimeError):
     """Another run holds the folder, or may hold it."""
 
 
 @dataclass(frozen=True)
-class Record:
-    """Processes of a run, as (pid, start time since the epoch), and their host."""
+class Holder:
+    """The process that runs in a folder, 0 when its number was lost, and its host."""
 
-    processes: tuple[tuple[int, float], ...]
+    process: int
     host: str
 
-    @classmethod
-    def of(cls, *pids: int) -> Record:
-        """Record of processes of this host; those that have ended already are left out."""
-        alive = [(pid, started(pid)) for pid in pids]
-        return cls(tuple((pid, when) for pid, when in alive if when is not None), socket.gethostname())
 
-    @classmethod
-    def read(cls, folder: Path) -> Record | None:
-        """The record of a folder; None when there is none, an empty one when it was cut off."""
-        try:
-            stored = json.loads(path_of(folder).read_text(encoding="utf-8"))
-            return cls(tuple((int(pid), float(when)) for pid, when in stored["processes"]), str(stored["host"]))
-        except FileNotFoundError:
-            return None
-        except (ValueError, KeyError, TypeError):
-            return cls((), socket.gethostname())
+@dataclass(frozen=True)
+class Claim:
+    """A folder that this process holds: the descriptor of its lock, and the run that was killed here before, if any."""
 
-    def write(self, folder: Path) -> None:
-        """Replace the record of a folder in one step."""
-        path = path_of(folder)
-        temporary = path.with_name(f"{path.name}.{os.getpid()}")
-        temporary.write_text(json.dumps(asdict(self)), encoding="utf-8")
-        temporary.replace(path)
+    descriptor: int
+    killed: Holder | None
 
-    @property
-    def living(self) -> int | None:
-        """A process of the record that is still running, told by its start time from a new one with its number."""
-        for pid, when in self.processes:
-            now = started(pid)
-            if now is not None and abs(now - when) < 1:
-                return pid
-        return None
+    def name(self, process: int) -> None:
+        """Write down which process runs in the folder."""
+        text = json.dumps(asdict(Holder(process, socket.gethostname()))).encode()
+        os.ftruncate(self.descriptor, 0)
+        os.pwrite(self.descriptor, text, 0)
+
+    def release(self, finished: bool = True) -> None:
+        """Give the folder back; a run that is not ``finished`` leaves its name, so that the next one can tell."""
+        if finished:
+            os.ftruncate(self.descriptor, 0)
+        os.close(self.descriptor)
+
+    def restore(self) -> None:
+        """Give the folder back as it was found."""
+        if self.killed is not None:
+            self.name(self.killed.process)
+        self.release(finished=self.killed is None)
 
 
 def path_of(folder: Path) -> Path:
-    """Where the record of a folder lies."""
-    return folder / ".snakemake" / "partywise.pid"
+    """The file of the lock; it stays, since a lock on a file that was removed keeps nobody out."""
+    return folder / ".snakemake" / "partywise.lock"
 
 
-def started(pid: int) -> float | None:
-    """Start time of a running process; None when there is none."""
+def holder(folder: Path) -> Holder | None:
+    """Whom the file of a folder names; None when the folder was given back."""
     try:
-        process = psutil.Process(pid)
-        return None if process.status() == psutil.STATUS_ZOMBIE else process.create_time()
-    except psutil.NoSuchProcess:
+        text = path_of(folder).read_text(encoding="utf-8")
+        stored = json.loads(text) if text else None
+        return None if stored is None else Holder(int(stored["process"]), str(stored["host"]))
+    except FileNotFoundError:
         return None
+    except (ValueError, KeyError, TypeError):
+        return Holder(UNKNOWN, socket.gethostname())
+
+
+def take(folder: Path) -> Claim:
+    """Claim a folder for this process and those that inherit the descriptor.
+
+    Raises
+    ------
+    Occupied
+        When a run is alive in this folder, was last alive on another host, or the folder cannot be locked.
+    """
+    path = path_of(folder)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
+    except OSError as error:
+        raise Occupied(f"{path} cannot be written ({error.strerror}): make it a file that you may write.") from None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        os.close(descriptor)
+        raise Occupied(_refusal(folder, error)) from None
+    killed = holder(folder)
+    if killed is not None and killed.host != socket.gethostname():
+        os.close(descriptor)
+        raise Occupied(
+            f"A run on host {killed.host} holds this folder, and on a network file system its lock may not be seen "
+            f"from here: wait for it, or if it is dead remove {path} and say `./run --unlock`."
+        )
+    claim = Claim(descriptor, killed)
+    claim.name(os.getpid())
+    return claim
+
+
+def _refusal(folder: Path, error: OSError) -> str:
+    """Why a lock was not given."""
+    if error.errno not in (errno.EWOULDBLOCK, errno.EACCES):
+        return (
+            f"The file system of {folder.resolve()} gives no locks ({error.strerror}), so that two runs can meet: "
+            "run in a folder on a local disk, or mount the network file system with locks."
+        )
+    alive = holder(folder)
+    number = f" (process {alive.process})" if alive is not None and alive.process else ""
+    return f"A run is alive in this folder{number}: wait for it or end it first."
 
 
 def foreign(folder: Path) -> int | None:
@@ -80,44 +128,3 @@ def foreign(folder: Path) -> int | None:
         if snakemake and not job and process.info["cwd"] == str(folder.resolve()):
             return process.pid
     return None
-
-
-def take(folder: Path) -> int | None:
-    """Claim a folder for this process.
-
-    Returns
-    -------
-    int or None
-        The process of an earlier run that ended without giving the folder back; 0 when its number is unknown.
-
-    Raises
-    ------
-    Occupied
-        When a run is alive in this folder, or on another host, where nobody can tell from here.
-    """
-    path = path_of(folder)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    found = Record.read(folder)
-    if found is not None:
-        if found.host != socket.gethostname():
-            raise Occupied(
-                f"A run on host {found.host} holds this folder: wait for it, or if it is dead remove {path} and say "
-                "`./run --unlock`."
-            )
-        if found.living is not None:
-            raise Occupied(f"A run is alive in this folder (process {found.living}): wait for it or end it first.")
-        path.unlink(missing_ok=True)
-    try:
-        # Of two runs that start together, only one can create the record.
-        path.open("x").close()
-    except FileExistsError:
-        raise Occupied("Another run has just started in this folder: wait for it or end it first.") from None
-    Record.of(os.getpid()).write(folder)
-    if found is None:
-        return None
-    return found.processes[-1][0] if found.processes else 0
-
-
-def release(folder: Path) -> None:
-    """Give the folder back."""
-    path_of(folder).unlink(missing_ok=True)

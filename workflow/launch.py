@@ -8,19 +8,27 @@ Running the same command again resumes: what is finished and unchanged stays.
 from __future__ import annotations
 
 import argparse
+import getpass
 import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
 import psutil
-import yaml
 
-from guard import Occupied, Record, foreign, release, take
+from library import share_library
+
+share_library()
+
+from config_text import read_configuration
+from guard import Claim, Holder, Occupied, foreign, holder, take
+from partywise.errors import ConfigError
+from plain_names import NoPlainName, plain_names
 
 HERE = Path(__file__).resolve().parent
 PROGRESS = HERE / "progress"
@@ -32,7 +40,18 @@ THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 # Words that ask Snakemake for something else than a run, or for another display.
 NO_RUN = {"-n", "--dry-run", "--dryrun", "--unlock", "--lint", "--report", "--dag", "--rulegraph", "--filegraph"}
 NO_RUN |= {"-l", "--list", "--list-rules", "--summary", "-D", "--detailed-summary", "-h", "--help", "-v", "--version"}
-NO_RUN |= {"--list-untracked", "--lu", "--archive", "--touch", "-t", "--delete-all-output", "--cleanup-metadata"}
+NO_RUN |= {"--list-untracked", "--lu", "--archive"}
+CONFIGURATION = ("--configfile", "--configfiles")
+NO_CONFIGURATION = {"-h", "--help", "-v", "--version"}
+# Those of them that change what lies in the folder.
+CHANGES = {"--unlock", "--touch", "-t", "--delete-all-output", "--delete-temp-output", "--cleanup-metadata", "--cm"}
+NO_RUN |= CHANGES
+# Exit codes from here on stand for a signal.
+SIGNALLED = 128
+
+
+class Refused(RuntimeError):
+    """Nothing was started; says why, in one sentence."""
 
 
 def main(words: Sequence[str]) -> int:
@@ -43,54 +62,98 @@ def main(words: Sequence[str]) -> int:
     int
         Snakemake's exit code; 2 when another run holds the folder or it cannot be written; 128 + number after a signal.
     """
-    begun = time.monotonic()
     given = options(words)
     folder = Path(given.directory or ".")
-    rest = ["-m", "snakemake", "--snakefile", str(HERE.parent / "Snakefile"), *words]
-    command = [sys.executable, *rest]
+    os.environ.update(account(folder))
     profile = given.workflow_profile
-    if profile and profile != "none" and not Path(profile).is_dir():
-        print(f"--workflow-profile is {profile!r}: there is no such folder; name one in profiles/.", file=sys.stderr)
-        return 2
-    if NO_RUN & set(words):
-        return subprocess.call(command, env=environment())
-    if (reason := unwritable(folder)) is not None:
-        print(reason, file=sys.stderr)
-        return 2
     try:
-        found_dead = take(folder)
-    except Occupied as reason:
+        if profile and profile != "none" and not Path(profile).is_dir():
+            raise Refused(f"--workflow-profile is {profile!r}: there is no such folder; name one in profiles/.")
+        names = [] if NO_CONFIGURATION & set(words) else studies(words, given.configfile, folder)
+        elsewhere = any(name not in (None, "none", "local") for name in (profile, given.profile, given.executor))
+        with plain_names(HERE.parent / "Snakefile", elsewhere) as (python, snakefile):
+            rest = ["-m", "snakemake", "--snakefile", snakefile, *words]
+            if NO_RUN & set(words):
+                return ask(words, [python, *rest], folder)
+            return run([python, *rest], given, folder, names)
+    except (Refused, Occupied, NoPlainName) as reason:
         print(reason, file=sys.stderr)
-        return 2
+    except ConfigError as reason:
+        print(f"Configuration error: {reason}", file=sys.stderr)
+    return 2
+
+
+def run(command: Sequence[str], given: argparse.Namespace, folder: Path, names: Sequence[str]) -> int:
+    """Hold the folder for one run of Snakemake, and tell how it went."""
+    begun, ran = time.monotonic(), False
+    check_writable(folder)
+    claim = take(folder)
     try:
-        code = unlock(found_dead, folder, command) if locked(folder) else 0
+        code = unlock(claim.killed, folder, command) if locked(folder) else 0
         if code == 0:
             # Whichever profile chooses the executor: Slurm's is patient with its controller, others are not affected.
             patient = [str(HERE / "slurm_patience.py")] if find_spec("snakemake_executor_plugin_slurm") else []
-            code, hung = supervise([sys.executable, *patient, *rest, *display(given)], folder)
+            ran = True
+            code, hung = supervise([command[0], *patient, *command[1:], *display(given)], claim)
             if hung and locked(folder):
-                unlock(0, folder, command)
-    except Occupied as reason:
-        print(reason, file=sys.stderr)
-        release(folder)
-        return 2
-    # A Snakemake that was killed leaves its lock: the record stays too, so that the next run can tell and unlock.
-    if not locked(folder):
-        release(folder)
-    report(code, begun, folder, given.configfile)
+                unlock(holder(folder), folder, command)
+    except Occupied:
+        claim.restore()
+        raise
+    # A Snakemake that was killed leaves its lock: then the name stays too, so that the next run can tell and unlock.
+    # One that ended by itself gave its lock back: what is there belongs to a Snakemake that came between.
+    claim.release(finished=not locked(folder) or (ran and code < SIGNALLED))
+    report(code, begun, folder, names)
+    return code
+
+
+def ask(words: Sequence[str], command: Sequence[str], folder: Path) -> int:
+    """Something else than a run; what changes the folder waits for no run, it is refused while one is alive."""
+    if not CHANGES & set(words):
+        return subprocess.call(command, env=environment())
+    claim = take(folder)
+    if (other := foreign(folder)) is not None:
+        claim.restore()
+        raise Occupied(f"A Snakemake that ./run did not start works here (process {other}): wait for it.")
+    code = subprocess.call(command, env=environment(), pass_fds=[claim.descriptor])
+    if locked(folder):
+        claim.restore()
+    else:
+        claim.release()
     return code
 
 
 def options(words: Sequence[str]) -> argparse.Namespace:
     """The few options of Snakemake that matter here."""
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
-    parser.add_argument("--configfile", "--configfiles", nargs="+", default=[])
+    parser.add_argument(*CONFIGURATION, nargs="+", default=[])
     parser.add_argument("--directory", "-d")
     parser.add_argument("--workflow-profile")
+    parser.add_argument("--profile")
+    parser.add_argument("--executor", "-e")
     parser.add_argument("--logger", nargs="+")
     parser.add_argument("--quiet", "-q", nargs="*")
     parser.add_argument("--verbose", action="store_true")
     return parser.parse_known_args(list(words))[0]
+
+
+def account(folder: Path) -> dict[str, str]:
+    """What programs ask of their user's account: a place for caches, below .snakemake, a home and a name.
+
+    Snakemake, matplotlib and pip keep there what they need again; the user's choice wins.  Matplotlib would also read
+    its user's settings, which change figures.
+    """
+    place = folder.resolve() / ".snakemake" / "cache"
+    chosen = {"XDG_CACHE_HOME": str(place), "MPLCONFIGDIR": str(place / "matplotlib")}
+    chosen = {name: os.environ.get(name) or value for name, value in chosen.items()}
+    if not os.path.isdir(os.path.expanduser("~")):
+        chosen["HOME"] = str(place)
+    try:
+        getpass.getuser()
+    except (KeyError, OSError):
+        # In a container a number can run without an account.
+        chosen["USER"] = str(os.getuid())
+    return chosen
 
 
 def environment() -> dict[str, str]:
@@ -113,21 +176,19 @@ def display(given: argparse.Namespace) -> list[str]:
     return ["--logger", "partywise"]
 
 
-def unwritable(folder: Path) -> str | None:
-    """Why no result can be written in a folder, in one sentence; None when a small file can."""
-    probe = folder / "results" / f".probe.{os.getpid()}"
+def check_writable(folder: Path) -> None:
+    """Raise :class:`Refused` with the reason when a small file cannot be written where results go."""
+    place = folder / "results"
     try:
-        probe.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            probe.write_bytes(bytes(2**16))
-        finally:
-            probe.unlink(missing_ok=True)
+        place.mkdir(parents=True, exist_ok=True)
+        # A file of its own, which no name that lies there already can turn into another one.
+        with tempfile.NamedTemporaryFile(dir=place, prefix=".probe.") as probe:
+            probe.write(bytes(2**16))
     except OSError as error:
-        return (
-            f"{folder / 'results'} cannot be written ({error.strerror}): free space, make the folder writable or run "
-            "in another one.  What is finished stays."
-        )
-    return None
+        raise Refused(
+            f"{place} cannot be written ({error.strerror}): free space, make the folder writable or run in another "
+            "one.  What is finished stays."
+        ) from None
 
 
 def locked(folder: Path) -> bool:
@@ -136,7 +197,7 @@ def locked(folder: Path) -> bool:
     return locks.is_dir() and any(locks.iterdir())
 
 
-def unlock(dead: int | None, folder: Path, command: Sequence[str]) -> int:
+def unlock(killed: Holder | None, folder: Path, command: Sequence[str]) -> int:
     """Break the lock of a run whose process is dead on this host; Snakemake's exit code.
 
     Raises
@@ -144,21 +205,21 @@ def unlock(dead: int | None, folder: Path, command: Sequence[str]) -> int:
     Occupied
         When a Snakemake that ``./run`` did not start holds the lock, or may hold it.
     """
-    if dead is None or (other := foreign(folder)) is not None:
-        alive = "" if dead is None else f" (process {other})"
+    if killed is None or (other := foreign(folder)) is not None:
+        alive = "" if killed is None else f" (process {other})"
         raise Occupied(
             f"This folder is locked by a Snakemake that ./run did not start{alive}: wait for it, or if none is running "
             "say `./run --unlock` once."
         )
-    print(f"The run of process {dead} ended without unlocking this folder: unlocking it.", file=sys.stderr)
+    print(f"The run of process {killed.process} ended without unlocking this folder: unlocking it.", file=sys.stderr)
     done = subprocess.run([*command, "--unlock"], env=environment(), capture_output=True, text=True, check=False)
     if done.returncode:
         print(done.stderr, file=sys.stderr)
     return done.returncode
 
 
-def supervise(command: Sequence[str], folder: Path) -> tuple[int, bool]:
-    """Run a command in its own process group and hand signals on.
+def supervise(command: Sequence[str], claim: Claim) -> tuple[int, bool]:
+    """Run a command in its own process group, as a holder of the folder, and hand signals on.
 
     Returns
     -------
@@ -171,22 +232,22 @@ def supervise(command: Sequence[str], folder: Path) -> tuple[int, bool]:
     before = {number: signal.signal(number, lambda got, _: waiting.append(got)) for number in signals}
     sent, busy = 0, time.monotonic()
     try:
-        child = subprocess.Popen(command, env=environment(), process_group=0)
-        Record.of(os.getpid(), child.pid).write(folder)
+        child = subprocess.Popen(command, env=environment(), process_group=0, pass_fds=[claim.descriptor])
+        claim.name(child.pid)
         while True:
             while waiting:
                 sent = waiting.pop()
                 child.send_signal(sent)
             try:
                 code = child.wait(timeout=0.1)
-                return (code if code >= 0 else 128 - code), False
+                return (code if code >= 0 else SIGNALLED - code), False
             except subprocess.TimeoutExpired:
                 if not sent or has_jobs(child.pid):
                     busy = time.monotonic()
                 elif time.monotonic() - busy > PATIENCE:
                     child.kill()
                     child.wait()
-                    return 128 + sent, True
+                    return SIGNALLED + sent, True
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
@@ -200,12 +261,12 @@ def has_jobs(pid: int) -> bool:
         return False
 
 
-def report(code: int, begun: float, folder: Path, configfiles: Sequence[str]) -> None:
+def report(code: int, begun: float, folder: Path, names: Sequence[str]) -> None:
     """The summary of every study, where the results lie, and how long it took."""
     from snakemake_logger_plugin_partywise import clock
 
     if code == 0:
-        for study in studies(configfiles):
+        for study in names:
             text = folder / "results" / study / "summary.txt"
             if text.exists():
                 print(text.read_text(encoding="utf-8"))
@@ -219,12 +280,24 @@ def report(code: int, begun: float, folder: Path, configfiles: Sequence[str]) ->
         )
 
 
-def studies(configfiles: Sequence[str]) -> list[str]:
-    """Names of the studies of the configuration in force, in order."""
-    names: dict[str, None] = {}
-    for path in configfiles or [HERE.parent / "config.yaml"]:
-        names |= dict.fromkeys(yaml.safe_load(Path(path).read_text(encoding="utf-8"))["studies"])
-    return list(names)
+def studies(words: Sequence[str], configfiles: Sequence[str], folder: Path) -> list[str]:
+    """Names of the studies of the configuration in force, in order, after a look at its text.
+
+    Raises
+    ------
+    ConfigError
+        Before Snakemake reads the files: it can execute what is no plain data.
+    Refused
+        When a word may name a file that is not looked at.
+    """
+    for word in words:
+        if word.startswith("--configf") and word.partition("=")[0] not in CONFIGURATION:
+            raise Refused(f"{word} is short for a word that is checked: say --configfile.")
+    found = [read_configuration(Path(path)) for path in configfiles]
+    if not any("studies" in content for content in found):
+        found.append(read_configuration(folder / "config.yaml"))
+    blocks = [content.get("studies") for content in found]
+    return list(dict.fromkeys(name for block in blocks if isinstance(block, dict) for name in block))
 
 
 if __name__ == "__main__":
