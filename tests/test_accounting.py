@@ -11,6 +11,7 @@ from dp_accounting.pld import PLDAccountant
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fixed import fixed
 from loss_oracle import merged_losses, oracle_epsilon, random_laws, true_delta
 from partywise.privacy import accounting
 from partywise.privacy.accounting import compose
@@ -219,7 +220,7 @@ def test_delta_is_the_inverse_of_epsilon():
 
 
 def test_releases_and_events_are_taken_alike():
-    bounded = clipped_coefficients(stream(1, "x").standard_normal((5, 2)), None, 1.0)
+    bounded = clipped_coefficients(stream(1, "x").standard_normal((5, 2)), None, fixed(1.0))
     release = Gaussian(sigma=2.0)(bounded, stream(1, "noise"), owner="p1")
     assert accounting.epsilon([release], DELTA) == accounting.epsilon([release.event], DELTA)
     assert accounting.epsilon([release], DELTA) == gaussian_epsilon(1.0, DELTA)

@@ -10,6 +10,7 @@ from numpy.polynomial.legendre import leggauss
 from scipy.interpolate import BSpline
 
 from error_rates import ALPHA
+from fixed import fixed
 from partywise.privacy.audit import AuditResult, audit_exact, audit_one_run, audit_pair, clopper_pearson
 from partywise.privacy.calibration import analytic_gaussian_sigma, classic_gaussian_sigma, gaussian_epsilon, gdp_mu
 from partywise.privacy.mechanisms import Gaussian
@@ -42,7 +43,7 @@ def worst_pair_scores(covariance, n, seed):
     mechanism, scores = Gaussian(covariance=covariance), ([], [])
     for k in range(-(-n // 50_000)):
         for world, sign in enumerate((1, -1)):
-            bounded = clipped_coefficients(np.tile(sign * worst, (50_000, 1)), GRAM, 1.0)
+            bounded = clipped_coefficients(np.tile(sign * worst, (50_000, 1)), fixed(GRAM), fixed(1.0))
             release = mechanism(bounded, stream(seed, "world", world, k), owner="p1")
             scores[world].append(release.value @ direction)
     return (*(np.concatenate(world)[:n] for world in scores), release.event.mu)

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 
+from fixed import fixed
 from partywise.functional.bases import BSplineBasis, FourierBasis
 from partywise.functional.boosting import predict_curves
 from partywise.functional.data import BasisSpec
@@ -15,10 +16,6 @@ from partywise.privacy.calibration import gaussian_epsilon
 from partywise.privacy.ledger import Ledger
 from partywise.privacy.mechanisms import Gaussian, Release
 from partywise.randomness import stream
-
-
-def fixed(radius: float) -> Public:
-    return Public(radius, because="fixed for the test")
 
 
 def test_worst_case_mu_of_a_release_is_2S_over_s_for_every_basis_and_domain():

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 from error_rates import ALPHA, accepts_covariance, accepts_mean, accepts_sigma
+from fixed import fixed
 from partywise.errors import BudgetExceeded, CertificationError
 from partywise.functional.bases import BSplineBasis
 from partywise.privacy.audit import audit_pair
@@ -96,7 +97,7 @@ def test_a_false_claim_to_lie_on_a_grid_is_noticed():
 def test_a_covariance_whitens_rounds_and_turns_back():
     radius = 1.5
     covariance = 7.0 * np.linalg.inv(GRAM)
-    bounded = clipped_coefficients(stream(1, "c").standard_normal((60_000, 15)), GRAM, radius)
+    bounded = clipped_coefficients(stream(1, "c").standard_normal((60_000, 15)), fixed(GRAM), fixed(radius))
     d = bounded.value.size
     g = 2.0**-10
     release = DiscreteGaussian(covariance=covariance, grid=g)(bounded, stream(1, "b"))
@@ -111,7 +112,7 @@ def test_a_covariance_whitens_rounds_and_turns_back():
 
 
 def test_noise_of_a_shape_can_be_scaled_to_a_wanted_mu():
-    bounded = clipped_coefficients(np.zeros((20_000, 15)), GRAM, 1.0)
+    bounded = clipped_coefficients(np.zeros((20_000, 15)), fixed(GRAM), fixed(1.0))
     release = DiscreteGaussian(mu=2.0, grid=2.0**-12, covariance=np.linalg.inv(GRAM))(bounded, stream(1, "b"))
     scale = (2.0 + math.sqrt(bounded.value.size) * 2.0**-12 * (1 + 16 / 256)) / 2.0
     assert release.event.mu == 2.0
@@ -120,7 +121,7 @@ def test_noise_of_a_shape_can_be_scaled_to_a_wanted_mu():
 
 
 def test_plain_noise_on_a_mahalanobis_certificate_pays_for_the_flattest_direction():
-    bounded = clipped_coefficients(np.zeros((1, 15)), GRAM, 1.0)
+    bounded = clipped_coefficients(np.zeros((1, 15)), fixed(GRAM), fixed(1.0))
     lowest = np.linalg.eigvalsh(GRAM)[0]
     event = DiscreteGaussian(sigma=2.0, grid=2.0**-9)(bounded, stream(1, "b")).event
     assert event.mu == pytest.approx((2 / math.sqrt(lowest) + math.sqrt(15) * 2.0**-9) / 2, rel=1e-8)
@@ -160,7 +161,7 @@ def test_both_sources_give_one_law_and_one_release_never_mixes_them(monkeypatch)
 @pytest.mark.parametrize("mechanism", [Gaussian(sigma=1.0), Gaussian(mu=1.0), SymmetricGaussian(1.0)])
 def test_floating_point_noise_refuses_the_secure_source(mechanism):
     with pytest.raises(TypeError, match="DiscreteGaussian"):
-        mechanism(second_moment(np.eye(3), 1.0), SecureRandom())
+        mechanism(second_moment(np.eye(3), fixed(1.0)), SecureRandom())
 
 
 def test_a_budget_is_charged_before_noise_is_drawn():
@@ -247,7 +248,7 @@ finite = st.floats(-1e6, 1e6, allow_nan=False, width=64)
 def test_a_replaced_record_moves_a_fixed_point_sum_by_at_most_two_radii(records, other):
     for radius, g in ((1.0, 2.0**-4), (0.3, 0.25), (1e3, 2.0**-20)):
         first, second = np.array(records), np.array([*records[:-1], other])
-        one, two = (fixed_point_sum(x, radius, g) for x in (first, second))
+        one, two = (fixed_point_sum(x, fixed(radius), fixed(g)) for x in (first, second))
         steps = [int(x) for x in (one.value - two.value) / g]
         # In integers, so that the comparison itself is exact.
         top, bottom = radius.as_integer_ratio()
@@ -259,7 +260,7 @@ def test_a_replaced_record_moves_a_fixed_point_sum_by_at_most_two_radii(records,
 
 def test_opposite_records_reach_the_bound():
     x = np.array([[3.0, 4.0]])
-    one, two = (fixed_point_sum(sign * 10 * x, 5.0, 2.0**-20).value for sign in (1, -1))
+    one, two = (fixed_point_sum(sign * 10 * x, fixed(5.0), fixed(2.0**-20)).value for sign in (1, -1))
     assert 1 - 1e-6 < np.linalg.norm(one - two) / 10.0 <= 1
 
 
@@ -267,30 +268,38 @@ def test_the_order_of_records_moves_a_float_sum_and_no_fixed_point_sum():
     rng = stream(5, "order")
     records = rng.standard_normal((5000, 4)) * 10.0 ** rng.integers(-6, 6, (5000, 1))
     permuted = records[rng.permutation(5000)]
-    assert np.array_equal(fixed_point_sum(records, 1e5, 2.0**-16).value, fixed_point_sum(permuted, 1e5, 2.0**-16).value)
-    assert not np.array_equal(record_sum(records, 1e5).value, record_sum(permuted, 1e5).value)
+    assert np.array_equal(
+        fixed_point_sum(records, fixed(1e5), fixed(2.0**-16)).value,
+        fixed_point_sum(permuted, fixed(1e5), fixed(2.0**-16)).value,
+    )
+    assert not np.array_equal(record_sum(records, fixed(1e5)).value, record_sum(permuted, fixed(1e5)).value)
 
 
 def test_fixed_point_sums_are_the_sums_and_know_their_grid():
     records = stream(5, "sum").standard_normal((400, 3))
-    exact, fixed = record_sum(records, 2.0), fixed_point_sum(records, 2.0, 2.0**-20, unit="row", stratum="p1")
-    assert np.max(np.abs(exact.value - fixed.value)) < 400 * 2.0**-20
-    assert fixed.clip_share == exact.clip_share > 0 and fixed.stratum == "p1" and fixed.certificate.unit == "row"
-    assert DiscreteGaussian(mu=1.0)(fixed, SecureRandom()).event.mu == 1.0
+    exact = record_sum(records, fixed(2.0))
+    whole = fixed_point_sum(records, fixed(2.0), fixed(2.0**-20), unit="row", stratum="p1")
+    assert np.max(np.abs(exact.value - whole.value)) < 400 * 2.0**-20
+    assert whole.clip_share == exact.clip_share > 0 and whole.stratum == "p1" and whole.certificate.unit == "row"
+    assert DiscreteGaussian(mu=1.0)(whole, SecureRandom()).event.mu == 1.0
     same = DiscreteGaussian(sigma=8.0, grid=2.0**-6)
-    assert same(fixed_point_sum(records, 2.0, 2.0**-6), SecureRandom()).event.mu == 0.5
-    assert same(fixed, SecureRandom()).event.mu == pytest.approx((4 + math.sqrt(3) * 2.0**-6) / 8)
+    assert same(fixed_point_sum(records, fixed(2.0), fixed(2.0**-6)), SecureRandom()).event.mu == 0.5
+    assert same(whole, SecureRandom()).event.mu == pytest.approx((4 + math.sqrt(3) * 2.0**-6) / 8)
 
 
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
-        ((np.ones((4, 2)), 1.0, 0.3), ValueError, r"grid=0\.3"),
-        ((np.ones((4, 2)), math.inf, 0.5), ValueError, "radius=inf"),
-        ((np.ones((4, 2)), 0.0, 0.5), ValueError, r"radius=0\.0"),
-        ((np.full((4, 2), np.nan), 1.0, 0.5), ValueError, "not finite"),
-        ((np.ones(4), 1.0, 0.5), ValueError, "one record a row"),
-        ((np.ones((1024, 2)), 1.0, 2.0**-42), OverflowError, r"1024 records of radius=1\.0.*coarser grid"),
+        ((np.ones((4, 2)), fixed(1.0), fixed(0.3)), ValueError, r"grid=0\.3"),
+        ((np.ones((4, 2)), fixed(math.inf), fixed(0.5)), ValueError, "radius=inf"),
+        ((np.ones((4, 2)), fixed(0.0), fixed(0.5)), ValueError, r"radius=0\.0"),
+        ((np.full((4, 2), np.nan), fixed(1.0), fixed(0.5)), ValueError, "not finite"),
+        ((np.ones(4), fixed(1.0), fixed(0.5)), ValueError, "one record a row"),
+        (
+            (np.ones((1024, 2)), fixed(1.0), fixed(2.0**-42)),
+            OverflowError,
+            r"1024 records of radius=1\.0.*coarser grid",
+        ),
     ],
 )
 def test_impossible_fixed_point_sums_are_refused(arguments, error, message):

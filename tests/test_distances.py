@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from error_rates import ALPHA, accepts_law
+from fixed import fixed
 from partywise.privacy.mechanisms import AdjustedDistanceExponential, DistanceExponential
 from partywise.privacy.sampling import SecureRandom
 from partywise.privacy.sensitivity import Bounded, SensitivityCertificate, entries
@@ -30,12 +31,14 @@ def by_distance(table, t):
 @st.composite
 def adjusted(draw):
     lo, size = draw(st.integers(-20, 20)), draw(st.integers(2, 40))
-    return AdjustedDistanceExponential(draw(POSITIVE), draw(POSITIVE), draw(st.integers(1, size)), lo, lo + size - 1)
+    return AdjustedDistanceExponential(
+        draw(POSITIVE), draw(POSITIVE), draw(st.integers(1, size)), fixed((lo, lo + size - 1))
+    )
 
 
 @given(POSITIVE, st.integers(-20, 20), st.integers(1, 60))
 def test_the_global_law_and_its_losses_are_exact(epsilon, lo, length):
-    mechanism = DistanceExponential(epsilon, lo, lo + length)
+    mechanism = DistanceExponential(epsilon, fixed((lo, lo + length)))
     matrix = mechanism.matrix()
     table = losses(matrix)
     assert all(abs(math.fsum(row) - 1) <= 1e-15 for row in matrix)
@@ -60,10 +63,10 @@ def test_the_adjusted_law_and_its_losses_are_exact(mechanism):
 
 
 def test_losses_of_the_specification_on_one_to_a_hundred():
-    two = DistanceExponential(2.0, 1, 100)
+    two = DistanceExponential(2.0, fixed((1, 100)))
     assert round(two.worst_loss(1), 2) == 1.21 and two.worst_loss(99) == 99.0 == two.epsilon_pure
-    assert [DistanceExponential(e, 1, 100).epsilon_pure for e in (0.1, 0.5, 1.0)] == [4.95, 24.75, 49.5]
-    adjusting = AdjustedDistanceExponential(2.0, 2.0, 10, 1, 100)
+    assert [DistanceExponential(e, fixed((1, 100))).epsilon_pure for e in (0.1, 0.5, 1.0)] == [4.95, 24.75, 49.5]
+    adjusting = AdjustedDistanceExponential(2.0, 2.0, 10, fixed((1, 100)))
     assert round(adjusting.worst_loss(1), 2) == 1.21 and round(adjusting.worst_loss(99), 12) == 18.0
     assert adjusting.epsilon_pure == pytest.approx(18.0, rel=1e-12)
     for mechanism in (two, adjusting):
@@ -73,7 +76,7 @@ def test_losses_of_the_specification_on_one_to_a_hundred():
 
 
 def test_ceil_is_never_below_the_exact_loss_and_floor_is():
-    mechanism = AdjustedDistanceExponential(2.0, 0.01, 10, 1, 100)
+    mechanism = AdjustedDistanceExponential(2.0, 0.01, 10, fixed((1, 100)))
     table = losses(mechanism.matrix())
     pairs = list(itertools.combinations(range(100), 2))
     assert len(pairs) == 4950
@@ -85,9 +88,9 @@ def test_ceil_is_never_below_the_exact_loss_and_floor_is():
 
 
 def test_the_printed_formula_is_no_law():
-    buckets, _ = AdjustedDistanceExponential(0.1, 2.0, 10, 1, 100).printed_matrix()
+    buckets, _ = AdjustedDistanceExponential(0.1, 2.0, 10, fixed((1, 100))).printed_matrix()
     assert round(buckets.sum(axis=1)[4], 2) == 0.37 and np.all(buckets.sum(axis=1) < 0.4)
-    _, values = AdjustedDistanceExponential(2.0, 2.0, 10, 1, 100).printed_matrix()
+    _, values = AdjustedDistanceExponential(2.0, 2.0, 10, fixed((1, 100))).printed_matrix()
     totals = values[44].reshape(10, 10).sum(axis=1)
     # x = 45: its own bucket, the next, the third and the fifth.
     for place, printed in ((4, 0.99), (5, 0.0018), (7, 4e-12), (9, 8e-21)):
@@ -96,29 +99,35 @@ def test_the_printed_formula_is_no_law():
 
 
 def test_a_last_bucket_may_be_shorter():
-    mechanism = AdjustedDistanceExponential(1.0, 0.5, 4, 0, 9)
+    mechanism = AdjustedDistanceExponential(1.0, 0.5, 4, fixed((0, 9)))
     near, own = np.exp(-0.25 * np.arange(4)), np.exp(-0.25 * np.abs(1 - np.arange(4)))
     expected = [own / own.sum(), np.exp(-0.5) * near / near.sum(), np.exp(-1.0) * near[:2] / near[:2].sum()]
     weights = np.concatenate(expected) / (1 + np.exp(-0.5) + np.exp(-1.0))
     np.testing.assert_allclose(mechanism.matrix()[1], weights, rtol=1e-14)
-    one = AdjustedDistanceExponential(1.0, 0.7, 10, 0, 9)
-    np.testing.assert_allclose(one.matrix(), DistanceExponential(0.7, 0, 9).matrix(), rtol=1e-14)
-    ones = AdjustedDistanceExponential(0.7, 1.0, 1, 0, 9)
-    np.testing.assert_allclose(ones.matrix(), DistanceExponential(0.7, 0, 9).matrix(), rtol=1e-14)
+    one = AdjustedDistanceExponential(1.0, 0.7, 10, fixed((0, 9)))
+    np.testing.assert_allclose(one.matrix(), DistanceExponential(0.7, fixed((0, 9))).matrix(), rtol=1e-14)
+    ones = AdjustedDistanceExponential(0.7, 1.0, 1, fixed((0, 9)))
+    np.testing.assert_allclose(ones.matrix(), DistanceExponential(0.7, fixed((0, 9))).matrix(), rtol=1e-14)
 
 
 def test_extreme_parameters_do_not_underflow_to_no_law():
-    mechanism = AdjustedDistanceExponential(900.0, 900.0, 10, 1, 100)
+    mechanism = AdjustedDistanceExponential(900.0, 900.0, 10, fixed((1, 100)))
     assert np.all(np.isfinite(mechanism.matrix())) and mechanism.epsilon_pure == pytest.approx(9 * 900, rel=0.2)
-    assert DistanceExponential(1e4, 0, 50).worst_loss(50) == 250_000
+    assert DistanceExponential(1e4, fixed((0, 50))).worst_loss(50) == 250_000
 
 
 @pytest.mark.parametrize(
     ("mechanism", "wrong"),
     [
-        (DistanceExponential(0.4, -3, 6), DistanceExponential(0.42, -3, 6)),
-        (AdjustedDistanceExponential(0.4, 0.8, 4, -3, 6), AdjustedDistanceExponential(0.5, 0.8, 4, -3, 6)),
-        (AdjustedDistanceExponential(0.4, 0.8, 4, -3, 6), AdjustedDistanceExponential(0.4, 0.9, 4, -3, 6)),
+        (DistanceExponential(0.4, fixed((-3, 6))), DistanceExponential(0.42, fixed((-3, 6)))),
+        (
+            AdjustedDistanceExponential(0.4, 0.8, 4, fixed((-3, 6))),
+            AdjustedDistanceExponential(0.5, 0.8, 4, fixed((-3, 6))),
+        ),
+        (
+            AdjustedDistanceExponential(0.4, 0.8, 4, fixed((-3, 6))),
+            AdjustedDistanceExponential(0.4, 0.9, 4, fixed((-3, 6))),
+        ),
     ],
 )
 def test_draws_follow_the_matrix_and_a_neighbouring_law_is_noticed(mechanism, wrong):
@@ -130,17 +139,20 @@ def test_draws_follow_the_matrix_and_a_neighbouring_law_is_noticed(mechanism, wr
 
 
 def test_what_is_charged_is_the_exact_loss_not_the_advertised_parameter():
-    bounded = entries([1, 50, 100], unit="features", moved=2)
-    event = DistanceExponential(2.0, 1, 100)(bounded, stream(1, "a"), owner="p1").event
+    bounded = entries([1, 50, 100], unit="features", moved=fixed(2))
+    event = DistanceExponential(2.0, fixed((1, 100)))(bounded, stream(1, "a"), owner="p1").event
     assert (event.epsilon, event.epsilon_distance, event.count, event.k) == (99.0, 2.0, 2, None)
-    event = AdjustedDistanceExponential(2.0, 2.0, 10, 1, 100)(bounded, stream(1, "a")).event
+    event = AdjustedDistanceExponential(2.0, 2.0, 10, fixed((1, 100)))(bounded, stream(1, "a")).event
     assert (event.epsilon, event.epsilon_distance, event.count) == (pytest.approx(18.0, rel=1e-12), None, 2)
 
 
 def test_a_distance_certificate_is_charged_the_loss_at_its_distance():
     for value, distance in ((3.0, 3), (2.5, 3), (500.0, 99), (math.inf, 99), (0.0, 0)):
         certificate = SensitivityCertificate(value, "distance", "features", "replace_one", {"features"})
-        for mechanism in (DistanceExponential(0.5, 1, 100), AdjustedDistanceExponential(1.0, 0.1, 7, 1, 100)):
+        for mechanism in (
+            DistanceExponential(0.5, fixed((1, 100))),
+            AdjustedDistanceExponential(1.0, 0.1, 7, fixed((1, 100))),
+        ):
             event = mechanism(Bounded([5, 9], certificate), stream(1, "a")).event
             assert event.epsilon == mechanism.worst_loss(distance) and event.count == 1
 
@@ -151,19 +163,19 @@ DOMAIN = (0, 9)
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: DistanceExponential(0.0, 0, 9), "epsilon=0.0"),
-        (lambda: DistanceExponential(math.inf, 0, 9), "epsilon=inf"),
-        (lambda: DistanceExponential(1.0, 9, 9), "lo=9"),
-        (lambda: DistanceExponential(1.0, 0.5, 9), "lo=0.5"),
-        (lambda: AdjustedDistanceExponential(0.0, 1.0, 2, 0, 9), "epsilon_prt=0.0"),
-        (lambda: AdjustedDistanceExponential(1.0, math.nan, 2, 0, 9), "epsilon_ner=nan"),
-        (lambda: AdjustedDistanceExponential(1.0, 1.0, 0, 0, 9), "theta=0"),
-        (lambda: AdjustedDistanceExponential(1.0, 1.0, 11, 0, 9), "theta=11"),
-        (lambda: DistanceExponential(1.0, 0, 9)(entries([10]), stream(1, "a")), "integers of 0..9"),
-        (lambda: DistanceExponential(1.0, 0, 9)(entries([0.5]), stream(1, "a")), "integers of 0..9"),
-        (lambda: DistanceExponential(1.0, 0, 9).pair_loss(0, 10), "x=10"),
-        (lambda: DistanceExponential(1.0, 0, 9).worst_loss(10), "distance=10"),
-        (lambda: AdjustedDistanceExponential(1.0, 1.0, 2, 0, 9).policy(-1), "distance=-1"),
+        (lambda: DistanceExponential(0.0, fixed((0, 9))), "epsilon=0.0"),
+        (lambda: DistanceExponential(math.inf, fixed((0, 9))), "epsilon=inf"),
+        (lambda: DistanceExponential(1.0, fixed((9, 9))), "lo=9"),
+        (lambda: DistanceExponential(1.0, fixed((0.5, 9))), "lo=0.5"),
+        (lambda: AdjustedDistanceExponential(0.0, 1.0, 2, fixed((0, 9))), "epsilon_prt=0.0"),
+        (lambda: AdjustedDistanceExponential(1.0, math.nan, 2, fixed((0, 9))), "epsilon_ner=nan"),
+        (lambda: AdjustedDistanceExponential(1.0, 1.0, 0, fixed((0, 9))), "theta=0"),
+        (lambda: AdjustedDistanceExponential(1.0, 1.0, 11, fixed((0, 9))), "theta=11"),
+        (lambda: DistanceExponential(1.0, fixed((0, 9)))(entries([10]), stream(1, "a")), "integers of 0..9"),
+        (lambda: DistanceExponential(1.0, fixed((0, 9)))(entries([0.5]), stream(1, "a")), "integers of 0..9"),
+        (lambda: DistanceExponential(1.0, fixed((0, 9))).pair_loss(0, 10), "x=10"),
+        (lambda: DistanceExponential(1.0, fixed((0, 9))).worst_loss(10), "distance=10"),
+        (lambda: AdjustedDistanceExponential(1.0, 1.0, 2, fixed((0, 9))).policy(-1), "distance=-1"),
     ],
 )
 def test_bad_domains_and_inputs_are_refused(call, message):
@@ -172,6 +184,6 @@ def test_bad_domains_and_inputs_are_refused(call, message):
 
 
 def test_there_is_no_secure_sampler_and_the_message_says_what_to_use():
-    for mechanism in (DistanceExponential(1.0, *DOMAIN), AdjustedDistanceExponential(1.0, 1.0, 2, *DOMAIN)):
+    for mechanism in (DistanceExponential(1.0, fixed(DOMAIN)), AdjustedDistanceExponential(1.0, 1.0, 2, fixed(DOMAIN))):
         with pytest.raises(TypeError, match="DiscreteGaussian or RandomizedResponse"):
             mechanism(entries([1]), SecureRandom())

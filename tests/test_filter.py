@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import ndtr
 
+from fixed import fixed
 from partywise.errors import BudgetExceeded, CertificationError
 from partywise.privacy import accounting
 from partywise.privacy.accounting import PrivacyFilter
@@ -81,7 +82,7 @@ def test_a_refused_event_leaves_the_filter_as_it_was():
 
 
 def test_no_noise_is_drawn_for_what_does_not_fit():
-    bounded = clipped_coefficients(np.ones((4, 2)), None, 1.0)
+    bounded = clipped_coefficients(np.ones((4, 2)), None, fixed(1.0))
     rng, budget = stream(1, "noise"), PrivacyFilter(1.0, DELTA)
     mechanism = Gaussian(mu=0.2)
     with pytest.raises(BudgetExceeded):

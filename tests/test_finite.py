@@ -8,11 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from error_rates import ALPHA, accepts_law, accepts_mean
+from fixed import fixed
 from partywise.errors import CertificationError
 from partywise.privacy.calibration import randomized_response_probability
 from partywise.privacy.mechanisms import RandomizedResponse
 from partywise.privacy.sampling import SecureRandom
-from partywise.privacy.sensitivity import bucket_index, entries, record_sum
+from partywise.privacy.sensitivity import Quantiles, bucket_index, entries, record_sum
 from partywise.randomness import stream
 
 EPSILONS = st.floats(0, 30)
@@ -64,25 +65,25 @@ def test_draws_follow_the_matrix_and_a_neighbouring_epsilon_is_noticed(source, e
 def test_an_event_charges_one_application_for_every_index_a_unit_moves():
     values = stream(1, "v").random((400, 3))
     cuts = np.linspace(0, 1, 51)[1:-1]
-    public = RandomizedResponse(3.0, 50)(bucket_index(values, cuts), stream(1, "a")).event
+    public = RandomizedResponse(3.0, 50)(bucket_index(values, fixed(cuts)), stream(1, "a")).event
     assert (public.epsilon, public.k, public.count, public.mu) == (3.0, 50, 3, None)
-    quantile = bucket_index(values[:, 0], 50, edges_are="quantile")
+    quantile = bucket_index(values[:, 0], Quantiles(50))
     event = RandomizedResponse(3.0, 50)(quantile, stream(1, "a")).event
     # 50 indices at epsilon = 3: 150 pure, where 3 is claimed.
     assert event.count * event.epsilon == 150 and event.unit == "features"
     label = RandomizedResponse(1.0, 2)(entries([0, 1, 1]), stream(1, "a")).event
     assert (label.unit, label.relation, label.count, label.depends_on) == ("label", "label_flip", 1, {"label"})
     assert (label.owner, label.mechanism, label.norm) == ("unnamed", "randomized_response", "hamming")
-    assert RandomizedResponse(1.0, 2)(entries([0, 1], moved=0), stream(1, "a")).event.epsilon == 0
-    assert RandomizedResponse(1.0, 2)(entries([0, 1], moved=math.inf), stream(1, "a")).event.epsilon == math.inf
+    assert RandomizedResponse(1.0, 2)(entries([0, 1], moved=fixed(0)), stream(1, "a")).event.epsilon == 0
+    assert RandomizedResponse(1.0, 2)(entries([0, 1], moved=fixed(math.inf)), stream(1, "a")).event.epsilon == math.inf
 
 
 def test_public_edges_belong_to_the_mechanism():
     values, cuts = stream(1, "v").random(300), np.array([0.2, 0.5])
-    inside = RandomizedResponse(2.0, 3, cuts)(entries(values, unit="features"), stream(1, "a"))
-    outside = RandomizedResponse(2.0, 3)(bucket_index(values, cuts), stream(1, "a"))
+    inside = RandomizedResponse(2.0, 3, fixed(cuts))(entries(values, unit="features"), stream(1, "a"))
+    outside = RandomizedResponse(2.0, 3)(bucket_index(values, fixed(cuts)), stream(1, "a"))
     assert np.array_equal(inside.value, outside.value) and inside.event.count == outside.event.count == 1
-    kept = RandomizedResponse(math.inf, 3, cuts)(entries([0.2, 0.21, 0.5, 9.0, -9.0]), stream(1, "a"))
+    kept = RandomizedResponse(math.inf, 3, fixed(cuts))(entries([0.2, 0.21, 0.5, 9.0, -9.0]), stream(1, "a"))
     assert kept.value.tolist() == [0, 1, 1, 2, 0]
 
 
@@ -156,8 +157,8 @@ def test_the_secure_threshold_at_its_ends():
     [
         (lambda: RandomizedResponse(-1.0, 2), "epsilon=-1.0"),
         (lambda: RandomizedResponse(1.0, 1), "k=1"),
-        (lambda: RandomizedResponse(1.0, 3, [0.5]), "k - 1 = 2"),
-        (lambda: RandomizedResponse(1.0, 3, [0.5, 0.5]), "k - 1 = 2"),
+        (lambda: RandomizedResponse(1.0, 3, fixed([0.5])), "k - 1 = 2"),
+        (lambda: RandomizedResponse(1.0, 3, fixed([0.5, 0.5])), "k - 1 = 2"),
         (lambda: RandomizedResponse(1.0, 2)(entries([0, 2]), stream(1, "a")), "outside the indices 0..1"),
         (lambda: RandomizedResponse(1.0, 2)(entries([0.5]), stream(1, "a")), "outside the indices 0..1"),
         (lambda: RandomizedResponse(1.0, 3).debias([0]), "k=3"),
@@ -174,7 +175,7 @@ def test_what_is_no_randomised_response_is_refused(call, message):
 
 def test_another_norm_or_source_is_refused():
     with pytest.raises(CertificationError, match="'l2'"):
-        RandomizedResponse(1.0, 2)(record_sum(np.ones((2, 2)), 1.0), stream(1, "a"))
+        RandomizedResponse(1.0, 2)(record_sum(np.ones((2, 2)), fixed(1.0)), stream(1, "a"))
     with pytest.raises(CertificationError, match="Bounded"):
         RandomizedResponse(1.0, 2)(np.array([0, 1]), stream(1, "a"))
     with pytest.raises(TypeError, match="RandomState"):

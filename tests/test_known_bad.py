@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from audit_driver import cell, scalars
+from fixed import fixed
 from partywise.attacks.exchange import dictionary_attack, hash_identifiers, recover_rows, scores_of_block
 from partywise.auditing.slicing import floor_variance, vectorised
 from partywise.auditing.trees import abstract_encrypt, mask
@@ -175,7 +176,7 @@ def test_003_distance_privacy_is_no_local_privacy():
 
 
 def test_003_the_adjusting_law_as_printed():
-    mechanism = AdjustedDistanceExponential(0.1, 0.1, 10, 1, 100)
+    mechanism = AdjustedDistanceExponential(0.1, 0.1, 10, fixed((1, 100)))
     buckets, _ = mechanism.printed_matrix()
     with pytest.raises(ValueError, match="matrix is no law"):
         audit_exact(buckets)
@@ -186,7 +187,7 @@ def test_003_the_adjusting_law_as_printed():
 
 
 def test_003_the_floor_policy():
-    mechanism = AdjustedDistanceExponential(2.0, 0.01, 10, 1, 100)
+    mechanism = AdjustedDistanceExponential(2.0, 0.01, 10, fixed((1, 100)))
     assert mechanism.policy_floor(1) == pytest.approx(0.1)
     assert mechanism.worst_loss(1) == pytest.approx(1.209, abs=0.0005)
     assert all(mechanism.policy(t) >= mechanism.worst_loss(t) for t in range(1, 100))

@@ -11,6 +11,7 @@ from dp_accounting.pld import PLDAccountant
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fixed import fixed
 from ledger_driver import DELTA, epsilon_of, event
 from partywise.errors import CertificationError
 from partywise.privacy.accounting import compose
@@ -66,7 +67,7 @@ def test_a_release_sent_again_is_one_row_and_a_new_draw_is_another():
 
 
 def test_a_redrawn_release_under_its_old_name_is_refused():
-    bounded = clipped_coefficients(np.ones((4, 2)), None, 1.0)
+    bounded = clipped_coefficients(np.ones((4, 2)), None, fixed(1.0))
     ledger = Ledger()
     for seed in (1, 1):
         ledger.append(Gaussian(sigma=1.0)(bounded, stream(seed, "a"), owner="p1", release_id="curves").event)

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 
+from fixed import fixed
 from ledger_driver import DELTA, epsilon_of, event
 from partywise.errors import CertificationError
 from partywise.privacy.calibration import gaussian_epsilon
@@ -107,7 +108,7 @@ def test_a_law_that_cannot_be_composed_is_refused_and_not_dropped():
 
 
 def curves(radius, rng, **terms):
-    bounded = clipped_coefficients(stream(1, "c").standard_normal((50, 3)), None, radius)
+    bounded = clipped_coefficients(stream(1, "c").standard_normal((50, 3)), None, fixed(radius))
     return Gaussian(sigma=radius)(bounded, rng, owner="p1", audience=("active",), **terms)
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from error_rates import accepts_covariance, accepts_mean, accepts_sigma
+from fixed import fixed
 from partywise.errors import CertificationError
 from partywise.functional.bases import BSplineBasis
 from partywise.privacy.calibration import classic_gaussian_sigma, gaussian_epsilon
@@ -38,7 +39,7 @@ def test_noise_has_the_stated_deviation_and_one_percent_off_is_noticed(sigma):
 
 def test_noise_has_the_stated_covariance_and_the_published_one_is_noticed():
     right, published = np.linalg.inv(GRAM), GRAM
-    bounded = clipped_coefficients(np.zeros((100_000, 15)), GRAM, 1.0)
+    bounded = clipped_coefficients(np.zeros((100_000, 15)), fixed(GRAM), fixed(1.0))
     noise = Gaussian(covariance=right)(bounded, stream(1, "covariance"), owner="a").value
     assert accepts_covariance(noise, right)
     assert not accepts_covariance(noise, 1.02 * right)
@@ -64,7 +65,7 @@ def test_the_cost_of_independent_noise():
 
 def test_the_right_geometry_costs_two_radii_and_the_published_one_three_hundred_times_more():
     s, radius = 0.5, 3.0
-    bounded = clipped_coefficients(stream(1, "c").standard_normal((20, 15)), GRAM, radius)
+    bounded = clipped_coefficients(stream(1, "c").standard_normal((20, 15)), fixed(GRAM), fixed(radius))
     right = Gaussian(covariance=s**2 * np.linalg.inv(GRAM))(bounded, stream(1, "a"), owner="p1").event
     published = Gaussian(covariance=s**2 * GRAM)(bounded, stream(1, "a"), owner="p1").event
     plain = Gaussian(sigma=s)(bounded, stream(1, "a"), owner="p1").event
@@ -81,7 +82,7 @@ def test_the_right_geometry_costs_two_radii_and_the_published_one_three_hundred_
 )
 def test_the_published_noise_at_a_claimed_epsilon_of_one(q, length, real):
     gram = BSplineBasis((0, length), q).gram
-    bounded = clipped_coefficients(np.zeros((1, q)), gram, 1.0)
+    bounded = clipped_coefficients(np.zeros((1, q)), fixed(gram), fixed(1.0))
     s = classic_gaussian_sigma(1, 1e-5, 2.0, allow_uncertified=True)
     event = Gaussian(covariance=s**2 * gram)(bounded, stream(1, "a"), owner="p1", epsilon_claimed=1.0).event
     assert event.epsilon_claimed == 1.0 and event.certified
@@ -90,7 +91,7 @@ def test_the_published_noise_at_a_claimed_epsilon_of_one(q, length, real):
 
 @pytest.mark.parametrize("mu", [0.25, 1.0, 90.0])
 def test_noise_can_be_scaled_to_a_wanted_mu(mu):
-    bounded = clipped_coefficients(np.zeros((30_000, 15)), GRAM, 1.5)
+    bounded = clipped_coefficients(np.zeros((30_000, 15)), fixed(GRAM), fixed(1.5))
     plain = Gaussian(mu=mu)(constant(400_000), stream(1, "a"), owner="p1")
     assert plain.event.mu == mu and accepts_sigma(plain.value, 2.0 / mu)
     shaped = Gaussian(mu=mu, covariance=7.0 * np.linalg.inv(GRAM))(bounded, stream(1, "b"), owner="p1")
@@ -102,7 +103,7 @@ def test_noise_can_be_scaled_to_a_wanted_mu(mu):
 
 
 def test_one_generator_at_two_noise_levels_gives_one_draw_rescaled():
-    bounded = clipped_coefficients(stream(1, "c").standard_normal((50, 15)), GRAM, 1.0)
+    bounded = clipped_coefficients(stream(1, "c").standard_normal((50, 15)), fixed(GRAM), fixed(1.0))
     base = np.linalg.inv(GRAM)
     one, ten = (
         Gaussian(covariance=s**2 * base)(bounded, stream(3, "e"), owner="a").value - bounded.value for s in (1, 10)
@@ -117,13 +118,13 @@ def test_one_generator_at_two_noise_levels_gives_one_draw_rescaled():
 
 
 def test_no_noise_returns_the_value_and_costs_infinity():
-    bounded = record_sum(np.ones((5, 2)), 3.0)
+    bounded = record_sum(np.ones((5, 2)), fixed(3.0))
     for mechanism in (Gaussian(sigma=0.0), Gaussian(mu=math.inf), Gaussian(covariance=np.zeros((2, 2)))):
         release = mechanism(bounded, stream(1, "a"), owner="a")
         assert np.array_equal(release.value, bounded.value) and release.event.mu == math.inf
-    moment = second_moment(np.ones((5, 2)), 3.0)
+    moment = second_moment(np.ones((5, 2)), fixed(3.0))
     assert SymmetricGaussian(0.0)(moment, stream(1, "a"), owner="a").event.mu == math.inf
-    unclipped = clipped_coefficients(np.ones((2, 15)), GRAM, math.inf)
+    unclipped = clipped_coefficients(np.ones((2, 15)), fixed(GRAM), fixed(math.inf))
     assert Gaussian(sigma=1.0)(unclipped, stream(1, "a"), owner="a").event.mu == math.inf
 
 
@@ -191,7 +192,7 @@ def test_mechanisms_refuse_what_has_no_fitting_certificate():
         with pytest.raises(CertificationError, match=f"'{norm}'"):
             Gaussian(sigma=1.0)(constant(3, norm=norm), stream(1, "a"), owner="a")
     with pytest.raises(CertificationError, match="'mahalanobis'"):
-        SymmetricGaussian(1.0)(clipped_coefficients(np.eye(15), GRAM, 1.0), stream(1, "a"), owner="a")
+        SymmetricGaussian(1.0)(clipped_coefficients(np.eye(15), fixed(GRAM), fixed(1.0)), stream(1, "a"), owner="a")
     with pytest.raises(TypeError, match="must be an Event"):
         Release(np.zeros(3), None)
 
@@ -208,7 +209,7 @@ def test_mechanisms_refuse_what_has_no_fitting_certificate():
         (lambda: SymmetricGaussian(math.nan), "sigma=nan"),
         (lambda: QuantileRadius(0.0), "rho=0.0"),
         (lambda: QuantileRadius(0.1, share=1.0), "share=1.0"),
-        (lambda: QuantileRadius(0.1, smallest=0.0), "smallest=0.0"),
+        (lambda: QuantileRadius(0.1, smallest=fixed(0.0)), "smallest=0.0"),
         (lambda: Gaussian(covariance=np.eye(3))(constant((5, 2)), stream(1, "a"), owner="a"), "last axis"),
         (lambda: Gaussian(covariance=np.diag([1.0, -1.0]))(constant(2), stream(1, "a"), owner="a"), "lambda_min = -1"),
         (lambda: SymmetricGaussian(1.0)(constant((2, 3)), stream(1, "a"), owner="a"), "not a symmetric matrix"),

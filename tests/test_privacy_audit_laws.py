@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from audit_driver import SURE
+from fixed import fixed
 from partywise.auditing.exposure import Verdict
 from partywise.auditing.laws import finite_epsilon, response_epsilon
 from partywise.auditing.pairs import ClearPair, GaussianPair, NoLaw, ResponsePair, canaries
@@ -30,7 +31,7 @@ def test_response_epsilon_agrees_with_enumeration_of_all_outputs():
 
 
 def test_finite_epsilon_of_known_laws():
-    matrix = DistanceExponential(2.0, 1, 100).matrix()
+    matrix = DistanceExponential(2.0, fixed((1, 100))).matrix()
     assert finite_epsilon(matrix[0], matrix[-1], 0.0) == pytest.approx(99.0)
     assert finite_epsilon(matrix[0], matrix[0], 0.0) == 0.0
     one, other = np.array([0.5, 0.5, 0.0]), np.array([0.0, 0.5, 0.5])

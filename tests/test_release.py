@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from fixed import fixed
 from partywise.errors import BudgetExceeded
 from partywise.privacy.accounting import PrivacyFilter
 from partywise.privacy.ledger import Ledger
@@ -57,12 +58,14 @@ class Book:
 
 
 CALLS = {
-    "gaussian": lambda rng, **terms: Gaussian(sigma=2.0)(record_sum(np.ones((3, 2)), 1.0), rng, **terms),
-    "symmetric_gaussian": lambda rng, **t: SymmetricGaussian(2.0)(second_moment(np.ones((3, 2)), 1.0), rng, **t),
+    "gaussian": lambda rng, **terms: Gaussian(sigma=2.0)(record_sum(np.ones((3, 2)), fixed(1.0)), rng, **terms),
+    "symmetric_gaussian": lambda rng, **t: SymmetricGaussian(2.0)(second_moment(np.ones((3, 2)), fixed(1.0)), rng, **t),
     "randomized_response": lambda rng, **terms: RandomizedResponse(1.0, 2)(entries([0, 1]), rng, **terms),
     "report_noisy_max": lambda rng, **terms: ReportNoisyMax(1.0, winners=2)(SCORES, rng, **terms),
-    "noisy_votes": lambda rng, **terms: NoisyVotes(1.0, 2)(membership([1], 4, 2), rng, **terms),
-    "private_quantile": lambda rng, **terms: PrivateQuantile(1.0, 0.5, 0, 1)(entries([0.1, 0.2]), rng, **terms),
+    "noisy_votes": lambda rng, **terms: NoisyVotes(1.0, 2)(membership([1], 4, fixed(2)), rng, **terms),
+    "private_quantile": lambda rng, **terms: PrivateQuantile(1.0, 0.5, fixed((0, 1)))(
+        entries([0.1, 0.2]), rng, **terms
+    ),
     "quantile_radius": lambda rng, **terms: QuantileRadius(0.5)(np.ones(5), rng, **terms),
 }
 
@@ -95,7 +98,7 @@ def test_gaussian_noise_has_no_secure_sampler_and_the_message_says_what_to_use()
 
 
 def test_the_helper_states_any_law_and_keeps_the_type_of_its_value():
-    bounded = record_sum(np.ones((3, 2)), 1.0)
+    bounded = record_sum(np.ones((3, 2)), fixed(1.0))
     law = {"rho": 0.5, "delta_numeric": 1e-30, "count": 2}
     release = released(bounded, law, "discrete", lambda: np.array(3, dtype=np.int64), "p1", {}, "secure")
     assert (release.event.rho, release.event.delta_numeric, release.event.count) == (0.5, 1e-30, 2)
@@ -115,7 +118,7 @@ def merged_of(parts, certified=True):
 
 
 def moments_of(client: str):
-    statistic = second_moment(np.eye(3), 1.0)
+    statistic = second_moment(np.eye(3), fixed(1.0))
     return Gaussian(mu=0.5)(statistic, stream(1, client), owner=client, release_id=f"moments of {client}")
 
 
@@ -124,7 +127,11 @@ def test_what_is_computed_from_releases_is_free_and_leads_back_to_them():
     ledger, merged = merged_of(parts)
     assert ledger.total("c", "row", 1e-5).mu_total == pytest.approx(np.hypot(0.5, 0.5))
     later = Gaussian(mu=0.5)(
-        second_moment(np.eye(3), 1.0), stream(2, "a"), owner="a", data_dependent_parameters=(merged,), audience=("c",)
+        second_moment(np.eye(3), fixed(1.0)),
+        stream(2, "a"),
+        owner="a",
+        data_dependent_parameters=(merged,),
+        audience=("c",),
     )
     assert later.event.data_dependent_parameters == ("merged",)
     ledger.append(later.event)
@@ -134,7 +141,7 @@ def test_what_is_computed_from_releases_is_free_and_leads_back_to_them():
 
 def test_a_release_for_few_leads_back_through_what_was_computed_to_releases_they_never_got():
     hidden = Gaussian(mu=0.5)(
-        second_moment(np.eye(3), 1.0), stream(1, "a"), owner="a", release_id="hidden", audience=("server",)
+        second_moment(np.eye(3), fixed(1.0)), stream(1, "a"), owner="a", release_id="hidden", audience=("server",)
     )
     merged = derived(hidden.value, [hidden], name="merged", owner="server")
     ledger = Ledger([hidden.event, merged.event])

@@ -15,6 +15,7 @@ import pytest
 from scipy.stats import chi2, chisquare, norm
 
 from error_rates import ALPHA, accepts_mean, accepts_sigma
+from fixed import fixed
 from partywise.errors import CertificationError
 from partywise.privacy import discrete_table, sampling
 from partywise.privacy.discrete_table import cumulative_bounds, draw_integers
@@ -348,7 +349,7 @@ def test_sources_have_names_and_anything_else_is_refused():
 
 
 def test_publishing_simulation_output_as_a_release_fails():
-    simulated = Gaussian(sigma=1.0)(record_sum(np.ones((5, 2)), 3.0), stream(1, "a"), release_id="sum/1")
+    simulated = Gaussian(sigma=1.0)(record_sum(np.ones((5, 2)), fixed(3.0)), stream(1, "a"), release_id="sum/1")
     with pytest.raises(CertificationError, match=r"'sum/1' has sampler='simulation'.*DiscreteGaussian"):
         require_secure(simulated)
     require_secure(SimpleNamespace(event=SimpleNamespace(sampler="secure", release_id="sum/2")))

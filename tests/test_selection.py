@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from error_rates import accepts_law, accepts_sigma
+from fixed import fixed
 from partywise.errors import CertificationError
 from partywise.privacy.mechanisms import NoisyVotes, PrivateQuantile, QuantileRadius, ReportNoisyMax
 from partywise.privacy.sampling import SecureRandom
@@ -79,7 +80,7 @@ def test_the_charge_of_winners():
 
 
 def test_votes_are_noised_to_their_mu_and_summed_afterwards():
-    vote = membership([1, 4], 400_000, 3, stratum="client 1")
+    vote = membership([1, 4], 400_000, fixed(3), stratum="client 1")
     release = NoisyVotes(0.5, 3)(vote, stream(1, "votes"), owner="client 1")
     sigma = math.sqrt(6) / 0.5
     assert accepts_sigma(release.value - vote.value, sigma)
@@ -90,9 +91,9 @@ def test_votes_are_noised_to_their_mu_and_summed_afterwards():
 
 
 def test_the_top_of_votes_is_post_processing_with_ties_to_the_lower_index():
-    votes = [membership(chosen, 6, 3).value for chosen in ([0, 1], [1, 2], [5, 1, 2], [5])]
+    votes = [membership(chosen, 6, fixed(3)).value for chosen in ([0, 1], [1, 2], [5, 1, 2], [5])]
     assert NoisyVotes.top(votes, 3).tolist() == [1, 2, 5]
-    releases = [NoisyVotes(1e9, 3)(membership(c, 6, 3), stream(1, "a")) for c in ([3], [3, 4])]
+    releases = [NoisyVotes(1e9, 3)(membership(c, 6, fixed(3)), stream(1, "a")) for c in ([3], [3, 4])]
     assert NoisyVotes.top(releases, 2).tolist() == [3, 4]
 
 
@@ -110,7 +111,7 @@ def neighbouring_pieces(mechanism, one, other):
 
 @given(arrays(float, 6, elements=st.integers(-12, 12)), st.integers(-12, 12), st.floats(0, 1), st.floats(0.1, 5))
 def test_neighbouring_quantiles_cost_at_most_epsilon(values, replacement, q, epsilon):
-    mechanism = PrivateQuantile(epsilon, q, -10.0, 10.0)
+    mechanism = PrivateQuantile(epsilon, q, fixed((-10.0, 10.0)))
     other = values.copy()
     other[0] = replacement
     assert np.max(np.abs(neighbouring_pieces(mechanism, values, other))) <= epsilon * (1 + 1e-9)
@@ -121,12 +122,12 @@ def test_adversarial_neighbours_reach_epsilon_of_a_quantile():
     # the short one with too few loses one.
     values = np.r_[0.0, np.full(5, 1e-9), np.ones(4)]
     other = np.r_[1.0, values[1:]]
-    found = np.max(np.abs(neighbouring_pieces(PrivateQuantile(1.0, 0.3, 0.0, 1.0), values, other)))
+    found = np.max(np.abs(neighbouring_pieces(PrivateQuantile(1.0, 0.3, fixed((0.0, 1.0))), values, other)))
     assert 0.999 <= found <= 1 + 1e-12
 
 
 def test_quantiles_follow_their_law():
-    values, mechanism = np.array([-30.0, 1.0, 2.0, 2.0, 4.5, 7.0, 90.0]), PrivateQuantile(1.2, 0.5, 0.0, 10.0)
+    values, mechanism = np.array([-30.0, 1.0, 2.0, 2.0, 4.5, 7.0, 90.0]), PrivateQuantile(1.2, 0.5, fixed((0.0, 10.0)))
     bounded, rng = entries(values, unit="features"), stream(1, "quantile")
     points, shares = mechanism.law(values)
     assert shares.sum() == pytest.approx(1, abs=1e-15) and points[0] == 0 and points[-1] == 10
@@ -143,29 +144,31 @@ def test_quantiles_follow_their_law():
 
     counts = np.histogram(drawn, cells)[0]
     assert accepts_law(counts, law(mechanism))
-    assert not accepts_law(counts, law(PrivateQuantile(2.2, 0.5, 0.0, 10.0)))
-    assert not accepts_law(counts, law(PrivateQuantile(1.2, 0.7, 0.0, 10.0)))
+    assert not accepts_law(counts, law(PrivateQuantile(2.2, 0.5, fixed((0.0, 10.0)))))
+    assert not accepts_law(counts, law(PrivateQuantile(1.2, 0.7, fixed((0.0, 10.0)))))
 
 
 def test_quantiles_of_ties_extremes_and_many_records():
-    tied = PrivateQuantile(50.0, 0.5, 0.0, 1.0)(entries(np.full(9, 0.25), unit="features"), stream(1, "a")).value
+    tied = PrivateQuantile(50.0, 0.5, fixed((0.0, 1.0)))(
+        entries(np.full(9, 0.25), unit="features"), stream(1, "a")
+    ).value
     assert 0 <= tied <= 1
-    points, shares = PrivateQuantile(1.0, 0.5, 0.0, 1.0).law(np.r_[np.full(5, -1e6), np.full(5, 1e6)])
+    points, shares = PrivateQuantile(1.0, 0.5, fixed((0.0, 1.0))).law(np.r_[np.full(5, -1e6), np.full(5, 1e6)])
     assert shares[5] == 1 and np.diff(points)[5] == 1
     values = stream(1, "v").random(100_000)
     for q in (0.0, 0.25, 0.95, 1.0):
-        found = PrivateQuantile(5.0, q, -100.0, 100.0)(entries(values, unit="features"), stream(1, "q")).value
+        found = PrivateQuantile(5.0, q, fixed((-100.0, 100.0)))(entries(values, unit="features"), stream(1, "q")).value
         # At q = 0 and 1 everything outside the data is as good as the end itself.
         assert q in (0.0, 1.0) or abs(found - np.quantile(values, q)) < 1e-3
-    nothing = PrivateQuantile(1.0, 0.5, 2.0, 3.0)(entries([], unit="features"), stream(1, "a")).value
+    nothing = PrivateQuantile(1.0, 0.5, fixed((2.0, 3.0)))(entries([], unit="features"), stream(1, "a")).value
     assert 2 <= nothing <= 3
 
 
 def test_the_charge_of_quantiles():
-    one = PrivateQuantile(0.3, 0.9, 0.0, 1.0)
+    one = PrivateQuantile(0.3, 0.9, fixed((0.0, 1.0)))
     event = one(entries([0.5, 0.6], unit="features"), stream(1, "a"), owner="p1", release_id="radius/1").event
     assert (event.epsilon, event.count, event.unit, event.release_id) == (0.3, 1, "features", "radius/1")
-    assert one(entries([0.5, 0.6], unit="user", moved=4), stream(1, "a")).event.count == 4
+    assert one(entries([0.5, 0.6], unit="user", moved=fixed(4)), stream(1, "a")).event.count == 4
 
 
 @pytest.mark.parametrize(
@@ -180,16 +183,19 @@ def test_the_charge_of_quantiles():
         (lambda: ReportNoisyMax(1.0).probabilities(scores(SCORES, 0.0)), "certain"),
         (lambda: NoisyVotes(0.0, 2), "mu=0.0"),
         (lambda: NoisyVotes(1.0, 0), "max_size=0"),
-        (lambda: NoisyVotes(1.0, 1)(membership([0, 1], 4, 2), stream(1, "a")), "max_size=1"),
+        (lambda: NoisyVotes(1.0, 1)(membership([0, 1], 4, fixed(2)), stream(1, "a")), "max_size=1"),
         (lambda: NoisyVotes(1.0, 2)(scores(SCORES, norm="l2"), stream(1, "a")), "ones among zeros"),
         (lambda: NoisyVotes(1.0, 2)(scores(np.ones(2), math.inf, "l2"), stream(1, "a")), "membership"),
-        (lambda: PrivateQuantile(0.0, 0.5, 0.0, 1.0), "epsilon=0.0"),
-        (lambda: PrivateQuantile(math.inf, 0.5, 0.0, 1.0), "epsilon=inf"),
-        (lambda: PrivateQuantile(1.0, 1.5, 0.0, 1.0), "q=1.5"),
-        (lambda: PrivateQuantile(1.0, 0.5, 1.0, 1.0), "lo=1.0"),
-        (lambda: PrivateQuantile(1.0, 0.5, 0.0, math.inf), "hi=inf"),
-        (lambda: PrivateQuantile(1.0, 0.5, 0.0, 1.0)(np.ones(3), stream(1, "a")), "takes a Bounded statistic"),
-        (lambda: PrivateQuantile(1.0, 0.5, 0, 1)(entries([1.0], relation="add_remove", unit="row"), None), "records"),
+        (lambda: PrivateQuantile(0.0, 0.5, fixed((0.0, 1.0))), "epsilon=0.0"),
+        (lambda: PrivateQuantile(math.inf, 0.5, fixed((0.0, 1.0))), "epsilon=inf"),
+        (lambda: PrivateQuantile(1.0, 1.5, fixed((0.0, 1.0))), "q=1.5"),
+        (lambda: PrivateQuantile(1.0, 0.5, fixed((1.0, 1.0))), r"domain=\(1.0, 1.0\)"),
+        (lambda: PrivateQuantile(1.0, 0.5, fixed((0.0, math.inf))), r"domain=\(0.0, inf\)"),
+        (lambda: PrivateQuantile(1.0, 0.5, fixed((0.0, 1.0)))(np.ones(3), stream(1, "a")), "takes a Bounded statistic"),
+        (
+            lambda: PrivateQuantile(1.0, 0.5, fixed((0, 1)))(entries([1.0], relation="add_remove", unit="row"), None),
+            "records",
+        ),
     ],
 )
 def test_bad_selections_are_refused(call, message):
@@ -201,8 +207,8 @@ def test_no_selection_has_a_secure_sampler():
     values = entries([0.1, 0.2], unit="features")
     calls = [
         lambda: ReportNoisyMax(1.0)(scores(SCORES), SecureRandom()),
-        lambda: NoisyVotes(1.0, 2)(membership([0], 4, 2), SecureRandom()),
-        lambda: PrivateQuantile(1.0, 0.5, 0.0, 1.0)(values, SecureRandom()),
+        lambda: NoisyVotes(1.0, 2)(membership([0], 4, fixed(2)), SecureRandom()),
+        lambda: PrivateQuantile(1.0, 0.5, fixed((0.0, 1.0)))(values, SecureRandom()),
         lambda: QuantileRadius(1.0)(np.ones(4), SecureRandom()),
     ]
     for call in calls:

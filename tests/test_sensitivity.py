@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from fixed import fixed
 from partywise.functional.bases import BSplineBasis
 from partywise.privacy.sensitivity import (
     Ball,
@@ -55,14 +56,14 @@ def metric_length(difference, gram):
 def test_clipped_coefficients_move_by_at_most_the_bound(data, radius, seed):
     gram = gram_matrix(seed, 3)
     first, second = neighbours(data.draw, 4, 3)
-    one, other = (clipped_coefficients(c, gram, radius) for c in (first, second))
+    one, other = (clipped_coefficients(c, fixed(gram), fixed(radius)) for c in (first, second))
     assert metric_length(one.value - other.value, gram) <= one.certificate.value * ROUNDING
     assert one.certificate.value == 2 * radius
 
 
 @given(st.data(), RADII)
 def test_second_moments_move_by_at_most_the_bound(data, radius):
-    one, other = (second_moment(z, radius) for z in neighbours(data.draw, 4, 3))
+    one, other = (second_moment(z, fixed(radius)) for z in neighbours(data.draw, 4, 3))
     difference = one.value - other.value
     assert np.linalg.norm(difference[np.triu_indices(3)]) <= one.certificate.value * ROUNDING
     assert np.linalg.norm(difference) <= one.certificate.value * ROUNDING
@@ -74,25 +75,28 @@ def test_cross_moments_move_by_at_most_the_bound(data, radius_x, radius_y, chang
     first, second = neighbours(data.draw, 4, 5)
     x, y = first[:, :3], first[:, 3:]
     other_x, other_y = second[:, :3] if changed != "y" else x, second[:, 3:] if changed != "x" else y
-    one, other = cross_moment(x, y, radius_x, radius_y), cross_moment(other_x, other_y, radius_x, radius_y)
+    one, other = (
+        cross_moment(x, y, fixed(radius_x), fixed(radius_y)),
+        cross_moment(other_x, other_y, fixed(radius_x), fixed(radius_y)),
+    )
     assert np.linalg.norm(one.value - other.value) <= one.certificate.value * ROUNDING
 
 
 @given(st.data(), RADII)
 def test_record_sums_move_by_at_most_the_bound(data, radius):
-    one, other = (record_sum(z, radius) for z in neighbours(data.draw, 4, 3))
+    one, other = (record_sum(z, fixed(radius)) for z in neighbours(data.draw, 4, 3))
     assert np.linalg.norm(one.value - other.value) <= one.certificate.value * ROUNDING
 
 
 @given(st.data(), ENTRIES)
 def test_counts_move_by_at_most_one(data, threshold):
-    one, other = (count_at_most(z[:, 0], threshold) for z in neighbours(data.draw, 5, 1))
+    one, other = (count_at_most(z[:, 0], fixed(threshold)) for z in neighbours(data.draw, 5, 1))
     assert abs(float(one.value) - float(other.value)) <= 1 == one.certificate.value
 
 
 @given(st.data(), RADII, st.booleans())
 def test_covariances_move_by_at_most_the_bound(data, radius, centered):
-    one, other = (covariance(z, radius, centered=centered) for z in neighbours(data.draw, 4, 3))
+    one, other = (covariance(z, fixed(radius), centered=centered) for z in neighbours(data.draw, 4, 3))
     assert np.linalg.norm(one.value - other.value) <= one.certificate.value * ROUNDING
     assert np.array_equal(one.value, one.value.T)
 
@@ -123,14 +127,14 @@ def test_the_longest_record_reaches_the_bound_of_a_label_dot_product():
 
 def test_covariances_are_covariances_of_clipped_records():
     x = stream(1, "x").standard_normal((30, 3))
-    np.testing.assert_allclose(covariance(x, 100.0).value, np.cov(x.T, bias=True), rtol=1e-12)
-    np.testing.assert_allclose(covariance(x, 100.0, centered=False).value, x.T @ x / 30, rtol=1e-12)
+    np.testing.assert_allclose(covariance(x, fixed(100.0)).value, np.cov(x.T, bias=True), rtol=1e-12)
+    np.testing.assert_allclose(covariance(x, fixed(100.0), centered=False).value, x.T @ x / 30, rtol=1e-12)
     clipped, share = clip_curves(x, None, 1.0)
-    bounded = covariance(x, 1.0)
+    bounded = covariance(x, fixed(1.0))
     np.testing.assert_allclose(bounded.value, np.cov(clipped.T, bias=True), rtol=1e-12)
     assert bounded.clip_share == share and bounded.certificate.unit == "features"
     assert bounded.certificate.value == pytest.approx((np.sqrt(2) + 4) / 30, rel=1e-15)
-    assert covariance(x, 2.0, centered=False).certificate.value == pytest.approx(4 * np.sqrt(2) / 30, rel=1e-15)
+    assert covariance(x, fixed(2.0), centered=False).certificate.value == pytest.approx(4 * np.sqrt(2) / 30, rel=1e-15)
 
 
 @pytest.mark.parametrize("n", [20, 200, 2000])
@@ -143,7 +147,7 @@ def test_adversarial_neighbours_of_a_centred_covariance(n):
     rest = np.tile([-1.0, 0.0], (n, 1))
     other = rest.copy()
     other[0] = [1.0, 0.0]
-    one, two = covariance(rest, 1.0), covariance(other, 1.0)
+    one, two = covariance(rest, fixed(1.0)), covariance(other, fixed(1.0))
     found = np.linalg.norm(one.value - two.value)
     assert found * n == pytest.approx(4 * (1 - 1 / n), rel=1e-10)
     assert 0.7 <= found / one.certificate.value <= ROUNDING
@@ -155,7 +159,7 @@ def test_random_search_of_a_centred_covariance_stays_below_the_adversary():
         first = rng.standard_normal(2)
         rest = -first * rng.choice([0.5, 1.0, 2.0]) + rng.choice([0.0, 0.3, 1.0]) * rng.standard_normal((n - 1, 2))
         second = rng.choice([-1, 0.3, 1.0]) * first + rng.choice([0.0, 0.3, 1.0]) * rng.standard_normal(2)
-        one, two = (covariance(np.vstack([rest, record]), 1.0) for record in (first, second))
+        one, two = (covariance(np.vstack([rest, record]), fixed(1.0)) for record in (first, second))
         best = max(best, n * np.linalg.norm(one.value - two.value))
     # 3.80 = 4 (1 - 1/20); the certificate says 5.41.
     assert 0.95 * 3.8 <= best <= 3.8 * ROUNDING
@@ -164,11 +168,11 @@ def test_random_search_of_a_centred_covariance_stays_below_the_adversary():
 @pytest.mark.parametrize("statistic", ["clipped", "second", "sum", "cross", "uncentred"])
 def test_random_search_finds_seven_tenths_of_every_other_bound(statistic):
     call = {
-        "clipped": lambda z: clipped_coefficients(z, None, 1.0),
-        "second": lambda z: second_moment(z, 1.0),
-        "sum": lambda z: record_sum(z, 1.0),
-        "cross": lambda z: cross_moment(z, np.ones((3, 1)), 1.0, 1.0),
-        "uncentred": lambda z: covariance(z, 1.0, centered=False),
+        "clipped": lambda z: clipped_coefficients(z, None, fixed(1.0)),
+        "second": lambda z: second_moment(z, fixed(1.0)),
+        "sum": lambda z: record_sum(z, fixed(1.0)),
+        "cross": lambda z: cross_moment(z, np.ones((3, 1)), fixed(1.0), fixed(1.0)),
+        "uncentred": lambda z: covariance(z, fixed(1.0), centered=False),
     }[statistic]
     rng, best = stream(1, "search", statistic), 0.0
     for _ in range(1000):
@@ -189,13 +193,31 @@ def adversarial_pairs():
     def with_record(record):
         return np.vstack([rest, record])
 
-    yield "clipped", lambda z: clipped_coefficients(z, gram, 2.0), with_record(far[0]), with_record(-far[0]), gram
-    yield "second moment", lambda z: second_moment(z, 2.0), with_record(far[0]), with_record(far[1]), None
-    yield "record sum", lambda z: record_sum(z, 2.0), with_record(far[0]), with_record(-far[0]), None
+    yield (
+        "clipped",
+        lambda z: clipped_coefficients(z, fixed(gram), fixed(2.0)),
+        with_record(far[0]),
+        with_record(-far[0]),
+        gram,
+    )
+    yield "second moment", lambda z: second_moment(z, fixed(2.0)), with_record(far[0]), with_record(far[1]), None
+    yield "record sum", lambda z: record_sum(z, fixed(2.0)), with_record(far[0]), with_record(-far[0]), None
     ones = np.ones((7, 1))
-    yield "cross", lambda z: cross_moment(z, ones, 2.0, 1.0), with_record(far[0]), with_record(-far[0]), None
-    yield "uncentred", lambda z: covariance(z, 2.0, centered=False), with_record(far[0]), with_record(far[1]), None
-    yield "count", lambda z: count_at_most(z[:, 0], 5.0), with_record(far[0]), with_record(-far[0]), None
+    yield (
+        "cross",
+        lambda z: cross_moment(z, ones, fixed(2.0), fixed(1.0)),
+        with_record(far[0]),
+        with_record(-far[0]),
+        None,
+    )
+    yield (
+        "uncentred",
+        lambda z: covariance(z, fixed(2.0), centered=False),
+        with_record(far[0]),
+        with_record(far[1]),
+        None,
+    )
+    yield "count", lambda z: count_at_most(z[:, 0], fixed(5.0)), with_record(far[0]), with_record(-far[0]), None
 
 
 @pytest.mark.parametrize(("statistic", "first", "second", "gram"), [p[1:] for p in adversarial_pairs()])
@@ -207,7 +229,7 @@ def test_adversarial_neighbours_reach_the_bound(statistic, first, second, gram):
 
 
 def test_unit_vectors_reach_the_second_moment_bound_in_the_upper_triangle():
-    one, other = second_moment([[1.0, 0.0]], 1.0), second_moment([[0.0, 1.0]], 1.0)
+    one, other = second_moment([[1.0, 0.0]], fixed(1.0)), second_moment([[0.0, 1.0]], fixed(1.0))
     found = np.linalg.norm((one.value - other.value)[np.triu_indices(2)])
     assert found == pytest.approx(one.certificate.value, rel=1e-15) == pytest.approx(np.sqrt(2))
 
@@ -237,8 +259,8 @@ def test_clipping_extremes():
 
 def test_several_curves_of_one_record_move_together():
     c = np.ones((3, 2, 4)) * 100
-    bounded = clipped_coefficients(c, np.eye(4), np.array([3.0, 4.0]))
-    other = clipped_coefficients(-c, np.eye(4), np.array([3.0, 4.0]))
+    bounded = clipped_coefficients(c, fixed(np.eye(4)), fixed(np.array([3.0, 4.0])))
+    other = clipped_coefficients(-c, fixed(np.eye(4)), fixed(np.array([3.0, 4.0])))
     assert bounded.certificate.value == 10.0
     assert np.linalg.norm(bounded.value[0] - other.value[0]) == pytest.approx(10.0)
     assert bounded.clip_share == 1.0
@@ -315,7 +337,7 @@ def test_the_published_geometry_multiplies_rho(q, length, lowest, ratio):
 
 def test_values_are_copied_and_read_only():
     source = np.ones((2, 2))
-    bounded = record_sum(source, 10.0)
+    bounded = record_sum(source, fixed(10.0))
     kept = Bounded(source, bounded.certificate)
     source[:] = 7
     assert np.array_equal(kept.value, np.ones((2, 2)))
@@ -354,11 +376,11 @@ def test_bad_certificates_are_refused(changed, message):
         (lambda: clip_curves([[1.0, 2.0]], np.eye(3), 1.0), r"gram has shape \(3, 3\)"),
         (lambda: clip_curves([[1.0, 2.0]], np.diag([1.0, 0.0]), 1.0), "not positive definite"),
         (lambda: clip_curves([[1.0, 2.0]], np.array([[1.0, 0.5], [0.0, 1.0]]), 1.0), "not symmetric"),
-        (lambda: second_moment([1.0], 1.0), r"z has shape \(1,\)"),
-        (lambda: cross_moment(np.ones((2, 1)), np.ones((3, 1)), 1.0, 1.0), "2 records and y has 3"),
-        (lambda: count_at_most([[1.0]], 1.0), "values of shape"),
-        (lambda: covariance(np.ones((0, 2)), 1.0), "no records"),
-        (lambda: covariance([1.0], 1.0), r"x has shape \(1,\)"),
+        (lambda: second_moment([1.0], fixed(1.0)), r"z has shape \(1,\)"),
+        (lambda: cross_moment(np.ones((2, 1)), np.ones((3, 1)), fixed(1.0), fixed(1.0)), "2 records and y has 3"),
+        (lambda: count_at_most([[1.0]], fixed(1.0)), "values of shape"),
+        (lambda: covariance(np.ones((0, 2)), fixed(1.0)), "no records"),
+        (lambda: covariance([1.0], fixed(1.0)), r"x has shape \(1,\)"),
         (lambda: label_dot_product(np.ones((2, 1)), [0.0, 2.0]), "other than 0 and 1"),
         (lambda: label_dot_product(np.ones((2, 1)), [0.0]), "one label a record"),
         (lambda: label_dot_product(np.ones((0, 1)), []), "one label a record"),

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from error_rates import accepts_sigma
+from fixed import fixed
 from partywise.errors import CertificationError
 from partywise.privacy.calibration import analytic_gaussian_sigma, compose_mu, gaussian_epsilon, gdp_mu
 from partywise.privacy.isometry import to_matrix, to_vector
@@ -152,7 +153,7 @@ def test_no_neighbour_exceeds_a_certificate(responses, response, seed, kind):
 
 def test_certificates_equal_those_of_the_privacy_core():
     X, y = data()
-    core = slice_means(X, y, EDGES, box=R)
+    core = slice_means(X, y, fixed(EDGES), box=fixed(R))
     mine = bounded_means(clipped(X, y), stratum="client 1")
     np.testing.assert_allclose(mine.value, core.value, atol=1e-15)
     assert mine.certificate.value == pytest.approx(core.certificate.value, rel=1e-12)

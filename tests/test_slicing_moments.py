@@ -7,6 +7,7 @@ import tracemalloc
 import numpy as np
 import pytest
 
+from fixed import fixed
 from partywise.privacy.sensitivity import slice_means
 from partywise.randomness import stream
 from partywise.slicing import models, moments
@@ -53,7 +54,7 @@ def test_moments_follow_their_definition(monkeypatch, layout, n_edges):
 
 def test_they_agree_with_the_privacy_core():
     X, y = data()
-    core = slice_means(X, y, EDGES, box=1.0)
+    core = slice_means(X, y, fixed(EDGES), box=fixed(1.0))
     np.testing.assert_allclose(client_moments(X, y, public_slices(EDGES), radius=1.0).means.T, core.value, atol=1e-15)
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from fixed import fixed
 from partywise.errors import CertificationError
 from partywise.parties import Party
 from partywise.privacy.event import Event
@@ -29,7 +30,7 @@ def channel():
 
 
 def released(release_id="curves", **terms):
-    bounded = clipped_coefficients(np.ones((10, 3)), None, 1.0)
+    bounded = clipped_coefficients(np.ones((10, 3)), None, fixed(1.0))
     return Gaussian(sigma=2.0)(bounded, stream(1, release_id), owner="p1", release_id=release_id, **terms)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from fixed import fixed
 from partywise.parties import Party
 from partywise.plan import Batch, CasePlan, Grid, MethodPlan, Plan
 from partywise.privacy.mechanisms import Gaussian
@@ -77,7 +78,7 @@ def fit_clear(parties, channel, *, epsilon, fold, rng_for, spec) -> Estimate:
 
 def fit_noisy(parties, channel, *, epsilon, fold, rng_for, spec) -> Estimate:
     """One release for all folds, at a noise that falls with epsilon."""
-    bounded = record_sum(parties[1].block["x"], 1.0)
+    bounded = record_sum(parties[1].block["x"], fixed(1.0))
     release = Gaussian(sigma=spec.options.sigma / min(epsilon, 100.0))(
         bounded, rng_for("sum"), owner="owner", release_id="sum"
     )
@@ -88,7 +89,7 @@ def fit_noisy(parties, channel, *, epsilon, fold, rng_for, spec) -> Estimate:
 def fit_anew(parties, channel, *, epsilon, fold, rng_for, spec) -> Estimate:
     """A release of its own for every fit, mu = epsilon / sigma each."""
     name = f"sum for fold {fold.held_out}"
-    bounded = record_sum(parties[1].block["x"], 0.5)
+    bounded = record_sum(parties[1].block["x"], fixed(0.5))
     release = Gaussian(sigma=spec.options.sigma / epsilon)(bounded, rng_for(name), owner="owner", release_id=name)
     total = channel.send("owner", "active", "sum", release)
     return Estimate(float(np.sum(total)) / len(fold.of), float(epsilon))

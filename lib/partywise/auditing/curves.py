@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from ..functional.bases import BSplineBasis
+from ..privacy.accounted import Public
 from ..privacy.mechanisms import Gaussian, PrivateQuantile
 from ..privacy.sensitivity import clip_curves, clipped_coefficients, entries
 from ..wire import Clear
 from .data import World
-from .exposure import Exposure, Task
+from .exposure import Exposure, Task, fixed
 from .pairs import ClearPair, GaussianPair, LawPair, canaries
 
 SHARE = 0.95
@@ -29,7 +30,8 @@ def covariance(task: Task) -> Exposure:
     def attacked(first: World, second: World) -> GaussianPair:
         return GaussianPair(_record(first, gram, settings.radius), _record(second, gram, settings.radius), noise)
 
-    bounded = clipped_coefficients(task.worst[0].x, gram, settings.radius)
+    metric = Public(gram, because="Gram matrix of the basis of the case, a setting")
+    bounded = clipped_coefficients(task.worst[0].x, metric, fixed(settings, "radius"))
     release = Gaussian(covariance=noise)(bounded, task.noise(), owner=task.owners[0], epsilon_claimed=task.epsilon)
     worst = attacked(*task.worst)
     return Exposure(
@@ -42,7 +44,7 @@ def covariance(task: Task) -> Exposure:
 def orthonormal(task: Task) -> Exposure:
     """White noise on orthonormal coordinates: the classic level of the source, or the analytic one."""
     settings, noise = task.settings, 2 * task.settings.radius * task.multiplier
-    bounded = clipped_coefficients(task.worst[0].x, None, settings.radius)
+    bounded = clipped_coefficients(task.worst[0].x, None, fixed(settings, "radius"))
     release = Gaussian(sigma=noise)(bounded, task.noise(), owner=task.owners[0], epsilon_claimed=task.epsilon)
     return Exposure(task.sent("curves", release), _white(task, noise))
 
@@ -56,7 +58,8 @@ def radius(task: Task) -> Exposure:
             lambda one, other: ClearPair(np.quantile(_norms(one), SHARE), np.quantile(_norms(other), SHARE))
         )
         return Exposure(task.sent("radius", payload), pairs)
-    quantile = PrivateQuantile(task.epsilon, SHARE, 0.0, 4 * task.settings.radius)
+    domain = Public((0.0, 4 * task.settings.radius), because="four times the radius of the case, a setting")
+    quantile = PrivateQuantile(task.epsilon, SHARE, domain)
     release = quantile(entries(first, unit="features"), task.noise(), owner=task.owners[0])
     pairs = task.pairs(lambda one, other: LawPair(*_quantile_laws(quantile, _norms(one), _norms(other))))
     return Exposure(task.sent("radius", release), pairs)
@@ -73,7 +76,7 @@ def budget(task: Task) -> Exposure:
     for j in range(count):
         owner = task.owners[j % len(task.owners)]
         columns = slice(j * settings.n_basis, (j + 1) * settings.n_basis)
-        bounded = clipped_coefficients(task.worst[0].x[:, columns], None, settings.radius)
+        bounded = clipped_coefficients(task.worst[0].x[:, columns], None, fixed(settings, "radius"))
         release = Gaussian(sigma=noise)(bounded, task.rng_for("release", j), owner=owner, release_id=f"curves {j}")
         payloads.append((owner, f"curves {j}", release))
 
@@ -91,7 +94,8 @@ def messages(task: Task) -> Exposure:
         payload = Clear(_residuals(task.worst[0]), units=("label",), owner=task.owners[0])
         pairs = task.pairs(lambda one, other: ClearPair(_residuals(one), _residuals(other)))
         return Exposure(task.sent("residuals", payload), pairs)
-    bounded = clipped_coefficients(task.worst[0].x, None, settings.radius, unit="label", depends_on=("label",))
+    radius = fixed(settings, "radius")
+    bounded = clipped_coefficients(task.worst[0].x, None, radius, unit="label", depends_on=("label",))
     release = Gaussian(sigma=noise)(bounded, task.noise(), owner=task.owners[0])
     return Exposure(task.sent("response", release), _white(task, noise))
 

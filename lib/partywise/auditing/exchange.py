@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..attacks.exchange import column_space, dictionary_attack, hash_identifiers, recover_rows, scores_of_block
+from ..privacy.accounted import Public
 from ..privacy.mechanisms import SymmetricGaussian
 from ..privacy.sensitivity import Bounded, second_moment
 from ..wire import Clear
@@ -85,4 +86,5 @@ def _gram(task: Task) -> Exposure:
 
 
 def _moment(world: World) -> Bounded:
-    return second_moment(world.x, float(2 * np.sqrt(world.x.shape[1])))
+    radius = float(2 * np.sqrt(world.x.shape[1]))
+    return second_moment(world.x, Public(radius, because="twice the root of the number of columns, which is public"))

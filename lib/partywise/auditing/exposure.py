@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from ..privacy.accounted import Public
 from ..privacy.calibration import classic_gaussian_sigma, gdp_mu
 from ..privacy.event import Event
 from ..privacy.release import Release, digest_of
@@ -116,6 +117,12 @@ def claimed(task: Task, exposure: Exposure) -> float:
         return exposure.claim
     kind = task.settings.entry.claim if task.published else "epsilon"
     return {"epsilon": task.epsilon, "free": 0.0, "none": float("nan")}[kind]
+
+
+def fixed(settings: Any, *names: str) -> Public:
+    """Settings of a case as a certificate takes them: fixed before any data are seen."""
+    values = tuple(getattr(settings, name) for name in names)
+    return Public(values[0] if len(values) == 1 else values, because=f"{' and '.join(names)} of the case, a setting")
 
 
 def unproved(value: np.ndarray, owner: str, unit: str, mechanism: str) -> Release:

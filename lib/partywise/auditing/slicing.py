@@ -6,14 +6,16 @@ from collections.abc import Callable
 
 import numpy as np
 
+from ..privacy.accounted import Accounted, Public
 from ..privacy.calibration import analytic_gaussian_sigma
 from ..privacy.mechanisms import Gaussian, NoisyVotes, SymmetricGaussian
-from ..privacy.sensitivity import Bounded, covariance, membership, slice_means
+from ..privacy.release import resting_on
+from ..privacy.sensitivity import Bounded, Quantiles, covariance, membership, slice_means
 from ..slicing.dimension import eigengap_dimension
 from ..slicing.mechanisms_published import lemma1_sigma, vgm_covariance, vgm_floor
 from ..wire import Clear
 from .data import World
-from .exposure import Exposure, Task, unproved
+from .exposure import Exposure, Task, fixed, unproved
 from .pairs import ClearPair, GaussianPair, NoLaw
 from .settings import SliceSettings
 
@@ -21,43 +23,46 @@ from .settings import SliceSettings
 SHAPE = "singular vectors of the slice means"
 
 
-def public_edges(settings: SliceSettings) -> np.ndarray:
+def public_edges(settings: SliceSettings) -> Public:
     """Cuts that the case fixes: between the classes 0..H-1, or equally spaced over a range.  No data enter."""
     if settings.edges == "classes":
-        return np.arange(settings.n_slices - 1) + 0.5
-    return np.linspace(settings.lowest, settings.highest, settings.n_slices + 1)[1:-1]
+        return Public(np.arange(settings.n_slices - 1) + 0.5, because="between the classes 0..H-1; H is a setting")
+    cuts = np.linspace(settings.lowest, settings.highest, settings.n_slices + 1)[1:-1]
+    return Public(cuts, because="equal parts of lowest..highest, settings of the case")
 
 
-def means(settings: SliceSettings, world: World, edges_are: str) -> Bounded:
+def means(settings: SliceSettings, world: World, edges: Accounted | Quantiles) -> Bounded:
     """Slice mean matrix (H, p) of truncated features, with the sensitivity that its edges allow."""
-    edges = settings.n_slices if edges_are == "quantile" else public_edges(settings)
-    return slice_means(world.x, world.y, edges, box=settings.truncation, edges_are=edges_are)
+    return slice_means(world.x, world.y, edges, box=fixed(settings, "truncation"))
 
 
 def slices(task: Task) -> Exposure:
     """Proposition 2: iid noise for the sensitivity 2 R sqrt(p) / n, with public or with quantile slices."""
     settings = task.settings
-    edges_are = "quantile" if settings.row == "quantile_slices" and task.published else "public"
+    own = settings.row == "quantile_slices" and task.published
+    edges = Quantiles(settings.n_slices) if own else public_edges(settings)
     noise = 2 * settings.truncation * np.sqrt(settings.p) / settings.n * task.multiplier
-    return _released(task, edges_are, float(noise))
+    return _released(task, edges, float(noise))
 
 
 def fixed_covariance(task: Task) -> Exposure:
     """Theorem 3 with a fixed covariance I / sigma_vgm^2, equation (4); repaired: independent noise, analytic level."""
-    return _released(task, "public", float(np.sqrt(floor_variance(task))) if task.published else _analytic(task))
+    noise = float(np.sqrt(floor_variance(task))) if task.published else _analytic(task)
+    return _released(task, public_edges(task.settings), noise)
 
 
 def near_tie(task: Task) -> Exposure:
     """Algorithm 2, charitable: variances 1/sigma_vgm^2 + |s_j - s_j+1| along the singular vectors of the data."""
     if not task.published:
-        return _released(task, "public", _analytic(task))
+        return _released(task, public_edges(task.settings), _analytic(task))
     settings, floor = task.settings, floor_variance(task)
+    edges = public_edges(settings)
 
     def attacked(one: World, other: World) -> GaussianPair:
-        first, second = (np.asarray(means(settings, world, "public").value) for world in (one, other))
+        first, second = (np.asarray(means(settings, world, edges).value) for world in (one, other))
         return GaussianPair(first, second, vectorised(first, floor), vectorised(second, floor))
 
-    bounded = means(settings, task.worst[0], "public")
+    bounded = means(settings, task.worst[0], edges)
     release = Gaussian(covariance=vectorised(np.asarray(bounded.value), floor))(
         bounded,
         task.noise(),
@@ -71,8 +76,8 @@ def near_tie(task: Task) -> Exposure:
 def printed_covariance(task: Task) -> Exposure:
     """Algorithm 2 with the sign of its eigengaps, r_j = s_j+1 - s_j: a negative variance, so no law has it."""
     if not task.published:
-        return _released(task, "public", _analytic(task))
-    bounded = means(task.settings, task.ordinary[0], "public")
+        return _released(task, public_edges(task.settings), _analytic(task))
+    bounded = means(task.settings, task.ordinary[0], public_edges(task.settings))
     # The sign turned: floor - gap where the charitable reading has floor + gap.
     floor = floor_variance(task)
     shape = 2 * floor * np.eye(task.settings.p) - vectorised(np.asarray(bounded.value), floor)
@@ -106,18 +111,18 @@ def vectorised(slice_mean: np.ndarray, floor: float) -> np.ndarray:
 
 def symmetric(task: Task) -> Exposure:
     """Lemma 1: symmetric noise on X X' / n of records of norm at most 1; repaired: the analytic level."""
-    return _moments(task, lambda world: 1.0)
+    return _moments(task, lambda world: Public(1.0, because="Lemma 1 states it for records of norm at most 1"))
 
 
 def scale(task: Task) -> Exposure:
     """Lemma 1 on X / c_R, c_R = max ||X_i|| of the data: one record rescales all; repaired: the public bound."""
     if task.published:
-        return _moments(task, _longest, ("largest norm of the data",))
-    # A public bound that no record exceeds, as the truncation box gives it.
-    return _moments(task, lambda world: task.settings.ratio)
+        return _moments(task, lambda world: Clear(_longest(world), units=("row",), owner=task.owners[0]))
+    # A public bound, as the truncation box gives one; longer records are clipped.
+    return _moments(task, lambda world: fixed(task.settings, "ratio"))
 
 
-def _moments(task: Task, scale_of: Callable[[World], float], parents: tuple[str, ...] = ()) -> Exposure:
+def _moments(task: Task, scale_of: Callable[[World], Accounted]) -> Exposure:
     """X X' / n of records divided by a scale, with the symmetric noise of Lemma 1 or of the analytic level."""
     settings, first = task.settings, _moment(task.worst[0], scale_of)
     noise = lemma1_sigma(settings.n, settings.p, task.epsilon, task.delta)
@@ -128,7 +133,6 @@ def _moments(task: Task, scale_of: Callable[[World], float], parents: tuple[str,
         task.noise(),
         owner=task.owners[0],
         epsilon_claimed=task.epsilon,
-        data_dependent_parameters=parents,
     )
     # The upper triangle holds the entries with independent noise.
     upper = np.triu_indices(settings.p)
@@ -150,7 +154,8 @@ def screening(task: Task) -> Exposure:
     size = max(1, settings.p // 2)
 
     def vote(world: World) -> Bounded:
-        return membership(np.flatnonzero(screened(settings, world).sum(axis=0))[:size], settings.p, size)
+        chosen = np.flatnonzero(screened(settings, world).sum(axis=0))[:size]
+        return membership(chosen, settings.p, Public(size, because="half of the columns, whose number is public"))
 
     first = vote(task.worst[0])
     release = NoisyVotes(task.mu, size)(first, task.noise(), owner=task.owners[0])
@@ -161,20 +166,20 @@ def screening(task: Task) -> Exposure:
 
 def screened(settings: SliceSettings, world: World) -> np.ndarray:
     """0/1 matrix (H, p) of the features whose mean in a slice differs from their mean by more than the threshold."""
-    classes = np.searchsorted(public_edges(settings), world.y, side="left")
+    classes = np.searchsorted(public_edges(settings).value, world.y, side="left")
     found = np.zeros((settings.n_slices, settings.p))
     for h in np.unique(classes):
         found[h] = np.abs(world.x[classes == h].mean(axis=0) - world.x.mean(axis=0)) > settings.threshold
     return found
 
 
-def _released(task: Task, edges_are: str, noise: float) -> Exposure:
+def _released(task: Task, edges: Accounted | Quantiles, noise: float) -> Exposure:
     """Slice means with independent noise."""
-    bounded = means(task.settings, task.worst[0], edges_are)
+    bounded = means(task.settings, task.worst[0], edges)
     release = Gaussian(sigma=noise)(bounded, task.noise(), owner=task.owners[0], epsilon_claimed=task.epsilon)
 
     def attacked(one: World, other: World) -> GaussianPair:
-        first, second = (means(task.settings, world, edges_are).value for world in (one, other))
+        first, second = (means(task.settings, world, edges).value for world in (one, other))
         return GaussianPair(first, second, noise)
 
     return Exposure(task.sent("slice means", release), task.pairs(attacked), {"noise_sd": noise})
@@ -189,6 +194,9 @@ def _longest(world: World) -> float:
     return float(np.max(np.linalg.norm(world.x, axis=1)))
 
 
-def _moment(world: World, scale_of: Callable[[World], float]) -> Bounded:
-    """X X' / n, not centred, as in Lemma 1."""
-    return covariance(world.x / scale_of(world), 1.0, unit="row", depends_on=("features",), centered=False)
+def _moment(world: World, scale_of: Callable[[World], Accounted]) -> Bounded:
+    """X X' / n of X divided by a scale, not centred, as in Lemma 1."""
+    scale = scale_of(world)
+    one = Public(1.0, because="longest record of Lemma 1, in units of the scale")
+    bounded = covariance(world.x / scale.value, one, unit="row", depends_on=("features",), centered=False)
+    return resting_on(bounded, scale)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..attacks.tracing import roc_curve, signed_records, trace_split, tracing_auc
+from ..privacy.accounted import Public
 from ..privacy.mechanisms import Gaussian, Release
 from ..privacy.sensitivity import record_sum
 from ..wire import Clear
@@ -23,6 +24,7 @@ def tracing(task: Task) -> Exposure:
     """
     settings, world = task.settings, task.worst[0]
     radius = float(settings.truncation * np.sqrt(settings.p))
+    length = Public(radius, because="length of the corner of the truncation box, a setting of the case")
     size = (len(world.x) - 1) // 2
     clipped = np.clip(world.x, -settings.truncation, settings.truncation)
     noise = 0.0 if task.published else 2 * radius * task.multiplier
@@ -31,7 +33,7 @@ def tracing(task: Task) -> Exposure:
         return release(x, y, rng).value
 
     def release(x: np.ndarray, y: np.ndarray, source: np.random.Generator) -> Release:
-        bounded = record_sum(signed_records(x, y), radius, unit="row", depends_on=("label", "features"))
+        bounded = record_sum(signed_records(x, y), length, unit="row", depends_on=("label", "features"))
         made = Gaussian(sigma=noise)(
             bounded, source, owner=task.owners[0], data_dependent_parameters=settings.whitening
         )

@@ -6,12 +6,13 @@ from math import nan
 
 import numpy as np
 
+from ..privacy.accounted import Accounted, Public
 from ..privacy.audit_exact import audit_exact
 from ..privacy.mechanisms import AdjustedDistanceExponential, DistanceExponential, RandomizedResponse
-from ..privacy.sensitivity import Bounded, bucket_index, entries
+from ..privacy.sensitivity import Bounded, Quantiles, bucket_index, entries
 from ..wire import Cipher, Clear
 from .data import World
-from .exposure import Exposure, Task, unproved
+from .exposure import Exposure, Task, fixed, unproved
 from .pairs import ClearPair, LawPair, NoLaw, ResponseLawPair, ResponsePair
 from .settings import TreeSettings
 
@@ -21,29 +22,38 @@ FRACTION_BITS = 32
 
 def public_buckets(task: Task) -> Exposure:
     """One index in buckets with public edges: the loss of randomised response itself."""
-    return _buckets(task, "public", task.epsilon)
+    return _buckets(task, public_edges(task.settings), task.epsilon)
 
 
 def quantile_buckets(task: Task) -> Exposure:
     """As published: buckets of equal size, so that one record moves an index across every edge; repaired: public."""
-    return _buckets(task, "quantile" if task.published else "public", task.epsilon)
+    settings = task.settings
+    edges = Quantiles(settings.n_buckets) if task.published else public_edges(settings)
+    return _buckets(task, edges, task.epsilon)
 
 
 def many_features(task: Task) -> Exposure:
     """epsilon for each feature of a record; repaired: epsilon / d for each (public edges in both)."""
-    return _buckets(task, "public", task.epsilon if task.published else task.epsilon / task.settings.n_features)
+    epsilon = task.epsilon if task.published else task.epsilon / task.settings.n_features
+    return _buckets(task, public_edges(task.settings), epsilon)
 
 
-def _buckets(task: Task, edges_are: str, epsilon: float) -> Exposure:
+def public_edges(settings: TreeSettings) -> Public:
+    """Cuts of [0, 1] into equal parts."""
+    cuts = np.arange(1, settings.n_buckets) / settings.n_buckets
+    return Public(cuts, because="equal parts of [0, 1], to which the source maps every feature; n_buckets is a setting")
+
+
+def _buckets(task: Task, edges: Accounted | Quantiles, epsilon: float) -> Exposure:
     settings = task.settings
     mechanism = RandomizedResponse(epsilon, settings.n_buckets)
-    bounded = _indices(settings, task.worst[0], edges_are)
+    bounded = _indices(task.worst[0], edges)
     release = mechanism(bounded, task.noise(), owner=task.owners[0], epsilon_claimed=task.epsilon)
     # Public edges move one index a feature, which is enumerated; an attack on many is drawn.
-    kind = ResponseLawPair if edges_are == "public" else ResponsePair
+    kind = ResponsePair if isinstance(edges, Quantiles) else ResponseLawPair
 
     def attacked(one: World, other: World) -> ResponsePair:
-        first, second = (np.ravel(_indices(settings, world, edges_are).value).astype(int) for world in (one, other))
+        first, second = (np.ravel(_indices(world, edges).value).astype(int) for world in (one, other))
         return kind(first, second, epsilon, settings.n_buckets)
 
     worst = attacked(*task.worst)
@@ -51,23 +61,23 @@ def _buckets(task: Task, edges_are: str, epsilon: float) -> Exposure:
     return Exposure(task.sent("bucket indices", release), (worst, attacked(*task.ordinary)), numbers)
 
 
-def _indices(settings: TreeSettings, world: World, edges_are: str) -> Bounded:
-    edges = settings.n_buckets if edges_are == "quantile" else np.arange(1, settings.n_buckets) / settings.n_buckets
-    return bucket_index(world.x if world.x.shape[1] > 1 else world.x[:, 0], edges, edges_are=edges_are)
+def _indices(world: World, edges: Accounted | Quantiles) -> Bounded:
+    return bucket_index(world.x if world.x.shape[1] > 1 else world.x[:, 0], edges)
 
 
 def distance(task: Task) -> Exposure:
     """OpBoost, global: the claim is about distance 1, the value may be any of the domain; repaired: spread over it."""
     settings = task.settings
     per_step = task.epsilon if task.published else 2 * task.epsilon / (settings.high - settings.low)
-    mechanism = DistanceExponential(per_step, settings.low, settings.high)
+    mechanism = DistanceExponential(per_step, fixed(settings, "low", "high"))
     return _distances(task, mechanism)
 
 
 def adjusting(task: Task) -> Exposure:
     """OpBoost, adjusting: as printed both sums run over lb..ub and no law results; repaired: sums over the buckets."""
     settings = task.settings
-    mechanism = AdjustedDistanceExponential(task.epsilon, task.epsilon, settings.theta, settings.low, settings.high)
+    domain = fixed(settings, "low", "high")
+    mechanism = AdjustedDistanceExponential(task.epsilon, task.epsilon, settings.theta, domain)
     if not task.published:
         # The right sums make a law, and a claim about distances; about the whole domain nothing is claimed any more.
         return _distances(task, mechanism, claim=nan)

@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from ..privacy.accounted import Accounted
+from ..privacy.accounted import Public as Fixed
 from .bases import roughness_directions
 from .data import BasisSpec, Public
 from .paths import Penalties
@@ -38,6 +40,11 @@ class Coordinates:
     white_noise: np.ndarray
     penalties: Penalties
     basis_x: BasisSpec | None = None
+
+    @property
+    def metric(self) -> Accounted | None:
+        """The Gram matrix as a certificate takes it; None in orthonormal coordinates."""
+        return None if self.orthonormal else Fixed(self.gram, because="Gram matrix of the basis, a setting of the case")
 
     @property
     def orthonormal(self) -> bool:

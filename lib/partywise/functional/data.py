@@ -8,7 +8,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..privacy.accounted import Accounted
+from ..privacy.accounted import Public as Fixed
 from .bases import BSplineBasis, FourierBasis, make_basis
+
+# `cases` and `own_cases` make radii of settings, generator constants and the length of the domain; no curve is read.
+RADIUS = "clipping radius of the case: a setting, or a constant of its generator"
 
 
 class BasisSpec(NamedTuple):
@@ -25,12 +30,15 @@ class BasisSpec(NamedTuple):
 
 @dataclass(frozen=True)
 class Public:
-    """What everyone may know before any data are seen: bases, clipping radii, names."""
+    """What everyone may know before any data are seen: bases, clipping radii, names.
+
+    radius : one of each predictor, with the argument where it comes from; response_radius : that of the response
+    """
 
     basis_x: BasisSpec
     basis_y: BasisSpec
-    radius: np.ndarray
-    response_radius: float
+    radius: tuple[Accounted, ...]
+    response_radius: Accounted
     predictor_names: tuple[str, ...]
 
 
@@ -88,9 +96,8 @@ class FunctionalData:
     def public(self) -> Public:
         """The part of the data set that is public."""
         names = tuple(str(name) for name in self.predictor_names)
-        return Public(
-            self.basis_x, self.basis_y, np.asarray(self.radius, dtype=float), float(self.response_radius), names
-        )
+        radius = tuple(Fixed(float(value), because=RADIUS) for value in self.radius)
+        return Public(self.basis_x, self.basis_y, radius, Fixed(float(self.response_radius), because=RADIUS), names)
 
 
 @dataclass(frozen=True)

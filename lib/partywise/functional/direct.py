@@ -15,8 +15,7 @@ Coefficients are those of a basis; everything inside works in orthonormal coordi
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -24,7 +23,7 @@ from ..checks import at_least, one_of, positive
 from ..privacy.accounted import Accounted, Clear, Public, parameter
 from ..privacy.ledger import Event
 from ..privacy.mechanisms import Gaussian, QuantileRadius, Release
-from ..privacy.sensitivity import Bounded, clipped_coefficients
+from ..privacy.sensitivity import clipped_coefficients
 from .bases import BSplineBasis, FourierBasis
 from .boosting import BoostingFit, fit_joint
 from .coordinates import make_coordinates
@@ -32,6 +31,7 @@ from .data import BasisSpec
 from .data import Public as PublicFacts
 from .moments import Moments, Sums, block_noise, corrected_moments
 from .options import BoostingOptions
+from .releases import UNCLIPPED
 
 QUANTILE = 0.95
 
@@ -80,13 +80,9 @@ def release_curves(
     if coefficients.ndim != 2 or coefficients.shape[1] != basis.n_basis:
         raise ValueError(f"coefficients has shape {coefficients.shape}: give (N, {basis.n_basis}) for this basis.")
     positive(radius=parameter("radius", radius))
-    bounded = clipped(coefficients, basis.gram, radius)
+    metric = Public(basis.gram, because="Gram matrix of the basis that goes with the coefficients")
+    bounded = clipped_coefficients(coefficients, metric, radius)
     return CurveRelease(mechanism(bounded, rng, owner=owner), radius, bounded.clip_share)
-
-
-def clipped(c: np.ndarray, gram: np.ndarray | None, radius: Accounted, **of: Any) -> Bounded:
-    """Curves clipped to a radius that says where it comes from, and that the statistic names from here on."""
-    return replace(clipped_coefficients(c, gram, radius.value, **of), parents=radius.parents)
 
 
 def clipping_radius(
@@ -182,17 +178,16 @@ def fit_central(
         positive(y_radius=parameter("y_radius", y_radius))
     n, p, q = X.shape
     # Coordinates follow from the bases: no radius enters them.
-    unbounded, names = np.full(p, np.inf), tuple(f"x{j}" for j in range(p))
-    public = PublicFacts(basis_x, basis_y, unbounded, float("inf"), names)
+    public = PublicFacts(basis_x, basis_y, (UNCLIPPED,) * p, UNCLIPPED, tuple(f"x{j}" for j in range(p)))
     coordinates = make_coordinates(public, p, omega_x=omega_x, omega_y=omega_y)
     events, Z = [], np.array(X, dtype=float)
     for j in range(p if s > 0 else 0):
-        bounded = clipped(X[:, j], None, radius)
+        bounded = clipped_coefficients(X[:, j], None, radius)
         release = Gaussian(sigma=s)(bounded, rng, owner="owner", release_id=f"curves of x{j}")
         Z[:, j] = release.value
         events.append(release.event)
     if y_radius is not None and sy > 0:
-        bounded = clipped(Y, None, y_radius, unit="label", depends_on=("label",))
+        bounded = clipped_coefficients(Y, None, y_radius, unit="label", depends_on=("label",))
         release = Gaussian(sigma=sy)(bounded, rng, owner="active", release_id="response")
         Y = release.value
         events.append(release.event)

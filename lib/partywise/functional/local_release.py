@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..parties import Party
+from ..privacy.accounted import Public
 from ..privacy.mechanisms import Gaussian, QuantileRadius, Release
 from ..wire import Channel, Clear
 from .boosting import BoostingFit, fit_boosting, fit_joint
@@ -25,6 +26,7 @@ from .moments import Sums, block_noise, corrected_moments
 from .noise import claimed_epsilon, noise_levels
 from .protocol_options import LocalOptions
 from .releases import (
+    UNCLIPPED,
     Received,
     active_estimate,
     active_groups,
@@ -32,6 +34,8 @@ from .releases import (
     local_norms,
     local_quantile,
     local_response,
+    radii,
+    sizes_of,
 )
 
 
@@ -83,13 +87,12 @@ def fit(
         ``options`` (LocalOptions), ``study`` (delta), ``public`` (bases, radii).
     """
     options, public, active, owners = spec.options, spec.public, parties[0], parties[1:]
-    names, p = public.predictor_names, len(public.radius)
+    names, p = public.predictor_names, len(public.predictor_names)
     coordinates = coordinates_of(public, options)
     world = (f"fit J={len(owners)} fold={fold.held_out}",) if options.release == "per_fit" else ()
 
     # 1. radii: public, or announced by their party
-    radius = np.full(p, options.radius_value) if options.radius_value else public.radius.copy()
-    sources: dict[int, tuple[str, ...]] = {}
+    radii_used = radii(public, options.radius_value)
     for party in owners:
         for j in party.columns if options.noise == "local" and options.radius != "public" else ():
             name = " ".join(("radius of", names[j], *world))
@@ -100,10 +103,11 @@ def fit(
                 payload = quantile(norms, rng_for("radius", j, *world), owner=party.name, release_id=name)
             else:
                 payload = Clear(local_quantile(party, j), units=("features",), owner=party.name)
-            radius[j] = channel.send(party.name, active.name, name, payload)
-            sources[j] = (name,)
+            channel.send(party.name, active.name, name, payload)
+            radii_used[j] = payload
 
     # 2. releases: one a predictor, seen by the active party
+    radius = sizes_of(radii_used)
     s = noise_levels(options, radius, len(owners), epsilon, spec.study.delta)
     shape = coordinates.gram_noise if options.geometry == "gram" else coordinates.white_noise
     Z, clipped = np.empty((len(active.block["Y"]), p, len(shape))), np.zeros(p)
@@ -111,18 +115,12 @@ def fit(
         for j in party.columns:
             name = " ".join(("curves of", names[j], *world))
             if s[j] > 0:
-                bounded = local_clip(party, j, coordinates, radius[j])
+                bounded = local_clip(party, j, coordinates, radii_used[j])
                 mechanism = Gaussian(covariance=s[j] ** 2 * shape)
-                payload = mechanism(
-                    bounded,
-                    rng_for("curves", j, *world),
-                    owner=party.name,
-                    release_id=name,
-                    data_dependent_parameters=sources.get(j, ()),
-                )
+                payload = mechanism(bounded, rng_for("curves", j, *world), owner=party.name, release_id=name)
                 clipped[j] = bounded.clip_share
             else:
-                bounded = local_clip(party, j, coordinates, np.inf)
+                bounded = local_clip(party, j, coordinates, UNCLIPPED)
                 payload = Clear(bounded.value, units=("features",), owner=party.name)
             Z[:, j] = channel.send(party.name, active.name, name, payload)
     received = Received(Z, s[:, None, None] ** 2 * shape, s, radius, float(clipped.mean()), coordinates)
@@ -131,7 +129,7 @@ def fit(
     Y, response = active.block["Y"], None
     if options.sy > 0:
         mechanism = Gaussian(sigma=options.sy)
-        bounded = local_response(active, options.y_radius)
+        bounded = local_response(active, Public(options.y_radius, because="y_radius of the method, an option"))
         name = " ".join(("response", *world))
         response = mechanism(bounded, rng_for("response", *world), owner=active.name, release_id=name)
         Y = response.value

@@ -13,12 +13,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from ..parties import Party
+from ..privacy.accounted import Accounted, Public
 from ..privacy.geometry import lengths
 from ..privacy.isometry import to_matrix, to_vector
 from ..privacy.mechanisms import Gaussian
@@ -31,7 +32,7 @@ from .data import Estimate
 from .moments import Moments, Sums, corrected_moments
 from .noise import rho_of
 from .protocol_options import MomentsOptions
-from .releases import active_estimate, active_groups
+from .releases import active_estimate, active_groups, radii, sizes_of
 
 AGGREGATOR = "aggregator"
 NOBODY = "no single party"
@@ -46,7 +47,7 @@ def local_clip(party: Party, coordinates: Coordinates, radius: np.ndarray) -> np
 
 
 def server_sums(
-    z: np.ndarray, y: np.ndarray, radius: float, response_radius: float, stratum: str
+    z: np.ndarray, y: np.ndarray, radius: Accounted, response_radius: Accounted, stratum: str
 ) -> dict[str, Bounded]:
     """Sums over the records of a chunk inside the secure aggregation, with their sensitivities under replace-one.
 
@@ -54,7 +55,7 @@ def server_sums(
     """
     whole = second_moment(z, radius, stratum=stratum)
     return {
-        "zz": Bounded(to_vector(np.asarray(whole.value)), whole.certificate, stratum),
+        "zz": replace(whole, value=to_vector(np.asarray(whole.value))),
         "zy": cross_moment(z, y, radius, response_radius, stratum=stratum),
         "mean": record_sum(z, radius, stratum=stratum),
     }
@@ -117,10 +118,12 @@ def fit(
     active, owners = parties[0], parties[1:]
     coordinates = coordinates_of(public, options)
     q, p = len(coordinates.gram), len(public.radius)
-    radius = np.full(p, options.radius_value) if options.radius_value is not None else public.radius
-    total = float(lengths(radius))
-    response_radius = options.response_radius or public.response_radius
-    Y = clip_curves(active.block["Y"], np.eye(active.block["Y"].shape[1]), response_radius)[0]
+    used = radii(public, options.radius_value)
+    radius, response_radius = sizes_of(used), public.response_radius
+    total = Public(float(lengths(radius)), because="root of the sum of squares of the radii", made_of=used)
+    if options.response_radius is not None:
+        response_radius = Public(options.response_radius, because="response_radius of the method, an option")
+    Y = clip_curves(active.block["Y"], np.eye(active.block["Y"].shape[1]), response_radius.value)[0]
     Z = np.empty((len(Y), p, q))
     for party in owners:
         share = Cipher(local_clip(party, coordinates, radius), key_holder=NOBODY)

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ..parties import Party
+from ..privacy.accounted import Accounted, Public
 from ..privacy.sensitivity import Bounded, clipped_coefficients
 from .boosting import BoostingFit
 from .coordinates import Coordinates
 from .data import Estimate
+
+UNCLIPPED = Public(float("inf"), because="nothing is clipped, and nothing is certified")
 
 
 @dataclass(frozen=True)
@@ -47,15 +51,26 @@ def local_quantile(party: Party, column: int) -> float:
     return float(np.quantile(local_norms(party, column), 0.95))
 
 
-def local_clip(party: Party, column: int, coordinates: Coordinates, radius: float) -> Bounded:
+def radii(public: Any, value: float | None) -> list[Accounted]:
+    """Clipping radii of all predictors: those of the case, or one that the method's option gives to all."""
+    if value is None:
+        return list(public.radius)
+    return [Public(value, because="radius_value of the method, an option")] * len(public.radius)
+
+
+def sizes_of(given: Sequence[Accounted]) -> np.ndarray:
+    """Radii (p,) as numbers."""
+    return np.array([one.value for one in given], dtype=float)
+
+
+def local_clip(party: Party, column: int, coordinates: Coordinates, radius: Accounted) -> Bounded:
     """Curves of one predictor in working coordinates, clipped to the radius: (N, q) with sensitivity 2 S."""
     curves = coordinates.predictors(party.block["X"][:, party.columns.index(column)])
-    gram = None if coordinates.orthonormal else coordinates.gram
-    return clipped_coefficients(curves, gram, radius)
+    return clipped_coefficients(curves, coordinates.metric, radius)
 
 
-def local_response(party: Party, radius: float) -> Bounded:
-    """The response curves clipped to the public radius: (N, Qy), sensitivity 2 S_y for the unit ``label``."""
+def local_response(party: Party, radius: Accounted) -> Bounded:
+    """The response curves clipped to the radius: (N, Qy), sensitivity 2 S_y for the unit ``label``."""
     return clipped_coefficients(party.block["Y"], None, radius, unit="label", depends_on=("label",))
 
 

@@ -26,7 +26,7 @@ from .noise import claimed_epsilon, noise_levels
 from .options import BoostingOptions
 from .paths import PathState, Rotation, noise_floor, path_covariances
 from .protocol_options import RoundwiseOptions
-from .releases import active_groups, local_clip, local_quantile
+from .releases import UNCLIPPED, active_groups, local_clip, local_quantile, radii, sizes_of
 
 
 class ActiveBooster:
@@ -127,16 +127,13 @@ def fit(
     options, public, delta = spec.options, spec.public, spec.study.delta
     active, owners = parties[0], parties[1:]
     coordinates = coordinates_of(public, options)
-    radius = public.radius.copy()
-    sources: tuple[str, ...] = ()
-    if options.radius_value is not None:
-        radius[:] = options.radius_value
+    radii_used = radii(public, options.radius_value)
     for party in owners if options.radius == "quantile" else ():
         for j in party.columns:
             announced = Clear(local_quantile(party, j), units=("features",), owner=party.name)
-            radius[j] = channel.send(party.name, active.name, f"radius of {public.predictor_names[j]}", announced)
-            sources = tuple(f"radius of {name}" for name in public.predictor_names)
-    rounds = options.max_steps
+            channel.send(party.name, active.name, f"radius of {public.predictor_names[j]}", announced)
+            radii_used[j] = announced
+    rounds, radius = options.max_steps, sizes_of(radii_used)
     s = noise_levels(options, radius, len(owners), epsilon, delta)
     response = coordinates.response(active.block["Y"])
     groups = active_groups([party.columns for party in owners], options.learner)
@@ -150,14 +147,11 @@ def fit(
                 name = f"curves of {public.predictor_names[j]} round {t} of {rounds}"
                 payload: Release | Clear
                 if s[j] > 0:
-                    bounded = local_clip(party, j, coordinates, radius[j])
+                    bounded = local_clip(party, j, coordinates, radii_used[j])
                     mechanism = Gaussian(covariance=rounds * s[j] ** 2 * unit)
-                    rng = rng_for("round", t, j)
-                    payload = mechanism(
-                        bounded, rng, owner=party.name, release_id=name, data_dependent_parameters=sources
-                    )
+                    payload = mechanism(bounded, rng_for("round", t, j), owner=party.name, release_id=name)
                 else:
-                    bounded = local_clip(party, j, coordinates, np.inf)
+                    bounded = local_clip(party, j, coordinates, UNCLIPPED)
                     payload = Clear(bounded.value, units=("features",), owner=party.name)
                 latest[:, j] = channel.send(party.name, active.name, name, payload)
         total = total + latest

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["UNPROVED", "Accounted", "Clear", "Public", "parameter"]
+__all__ = ["UNPROVED", "Accounted", "Clear", "Public", "parameter", "parents_of"]
 
 UNITS = ("row", "label", "features", "user")
 # Name of a parameter that no ledger row pays for, so that whatever depends on it is unproved.
@@ -149,3 +149,8 @@ def parameter(name: str, given: Accounted) -> Any:
             "before the data were seen, the Release it was drawn by, or Clear(value, units=...)."
         )
     return given.value
+
+
+def parents_of(*given: Accounted | None) -> tuple[str, ...]:
+    """Ids of the releases that some parameters came from, each once; None, for a parameter not given, has none."""
+    return tuple(dict.fromkeys(name for one in given if one is not None for name in one.parents))

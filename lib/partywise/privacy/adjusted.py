@@ -6,9 +6,10 @@ from typing import Unpack
 
 import numpy as np
 
+from partywise.privacy.accounted import Accounted, parameter
 from partywise.privacy.certificates import Bounded
 from partywise.privacy.distances import charge, check_domain, check_positive, distance_of, drawing, position_of
-from partywise.privacy.release import UNNAMED, Release, Terms, certificate_of, generator, released
+from partywise.privacy.release import UNNAMED, Release, Terms, certificate_of, generator, released, resting_on
 
 __all__ = ["AdjustedDistanceExponential"]
 
@@ -24,9 +25,10 @@ class AdjustedDistanceExponential:
     epsilon_ner : float
         Positive; within a bucket.
     theta : int
-        Width of the buckets, from 1 to the size of the domain; the last one is shorter if theta does not divide it.
-    lo, hi : int
-        Public ends of the domain, ``lo < hi``.
+        Width of the buckets, from 1 to the size of the domain; the last one is shorter if theta does not divide it. A
+        plain number, as epsilon is: the exact loss of the law that it makes is what is charged.
+    domain : Accounted
+        Ends ``(lo, hi)`` of the domain, ``lo < hi``, whole numbers.
 
     Notes
     -----
@@ -39,15 +41,24 @@ class AdjustedDistanceExponential:
     epsilon_prt: float
     epsilon_ner: float
     theta: int
-    lo: int
-    hi: int
+    domain: Accounted
 
     def __post_init__(self) -> None:
         check_positive("epsilon_prt", self.epsilon_prt)
         check_positive("epsilon_ner", self.epsilon_ner)
-        check_domain(self.lo, self.hi)
+        check_domain(*parameter("domain", self.domain))
         if self.theta != int(self.theta) or not 1 <= self.theta <= self.hi - self.lo + 1:
             raise ValueError(f"theta={self.theta!r} must be a whole number from 1 to {self.hi - self.lo + 1}.")
+
+    @property
+    def lo(self) -> int:
+        """Lower end of the domain."""
+        return self.domain.value[0]
+
+    @property
+    def hi(self) -> int:
+        """Upper end of the domain."""
+        return self.domain.value[1]
 
     def __call__(
         self, bounded: Bounded, rng: np.random.Generator, *, owner: str = UNNAMED, **terms: Unpack[Terms]
@@ -56,7 +67,7 @@ class AdjustedDistanceExponential:
         certificate = certificate_of(bounded, ("hamming", "distance"))
         law = charge(certificate, self.epsilon_pure, self.worst_loss, self.hi - self.lo)
         draw = drawing(bounded, generator(rng, "AdjustedDistanceExponential"), self.lo, self.hi, self._row)
-        return released(bounded, law, "adjusted_distance_exponential", draw, owner, terms)
+        return released(resting_on(bounded, self.domain), law, "adjusted_distance_exponential", draw, owner, terms)
 
     def matrix(self) -> np.ndarray:
         """The law, shape (N, N) with N = hi - lo + 1: row x - lo holds the probabilities of all outputs."""

@@ -13,8 +13,9 @@ from typing import Unpack
 
 import numpy as np
 
+from partywise.privacy.accounted import Accounted, parameter
 from partywise.privacy.certificates import Bounded, SensitivityCertificate
-from partywise.privacy.release import UNNAMED, Release, Terms, certificate_of, generator, pure_law, released
+from partywise.privacy.release import UNNAMED, Release, Terms, certificate_of, generator, pure_law, released, resting_on
 
 __all__ = ["DistanceExponential", "charge", "check_domain", "check_positive", "distance_of", "drawing", "position_of"]
 
@@ -27,8 +28,8 @@ class DistanceExponential:
     ----------
     epsilon : float
         Distance-LDP parameter, positive: two inputs at distance t have a loss of at most ``epsilon t``.
-    lo, hi : int
-        Public ends of the domain, ``lo < hi``.
+    domain : Accounted
+        Ends ``(lo, hi)`` of the domain, ``lo < hi``, whole numbers.
 
     Notes
     -----
@@ -37,12 +38,21 @@ class DistanceExponential:
     """
 
     epsilon: float
-    lo: int
-    hi: int
+    domain: Accounted
 
     def __post_init__(self) -> None:
         check_positive("epsilon", self.epsilon)
-        check_domain(self.lo, self.hi)
+        check_domain(*parameter("domain", self.domain))
+
+    @property
+    def lo(self) -> int:
+        """Lower end of the domain."""
+        return self.domain.value[0]
+
+    @property
+    def hi(self) -> int:
+        """Upper end of the domain."""
+        return self.domain.value[1]
 
     def __call__(
         self, bounded: Bounded, rng: np.random.Generator, *, owner: str = UNNAMED, **terms: Unpack[Terms]
@@ -71,7 +81,7 @@ class DistanceExponential:
             "epsilon_distance": float(self.epsilon)
         }
         draw = drawing(bounded, generator(rng, "DistanceExponential"), self.lo, self.hi, self._row)
-        return released(bounded, law, "distance_exponential", draw, owner, terms)
+        return released(resting_on(bounded, self.domain), law, "distance_exponential", draw, owner, terms)
 
     def matrix(self) -> np.ndarray:
         """The law, shape (N, N) with N = hi - lo + 1: row x - lo holds the probabilities of all outputs."""

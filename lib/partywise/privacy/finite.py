@@ -4,16 +4,17 @@ Every law is a row-stochastic matrix (`matrix`), and `pair_loss` is the largest 
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Unpack
 
 import numpy as np
 
+from partywise.privacy.accounted import Accounted, parameter
 from partywise.privacy.adjusted import AdjustedDistanceExponential
 from partywise.privacy.calibration import randomized_response_probability
 from partywise.privacy.certificates import Bounded
 from partywise.privacy.distances import DistanceExponential
-from partywise.privacy.release import UNNAMED, Release, Terms, certificate_of, generator, pure_law, released
+from partywise.privacy.release import UNNAMED, Release, Terms, certificate_of, generator, pure_law, released, resting_on
 from partywise.privacy.sampling import SecureRandom
 
 __all__ = ["AdjustedDistanceExponential", "DistanceExponential", "RandomizedResponse"]
@@ -31,10 +32,11 @@ class RandomizedResponse:
     epsilon : float
         Pure-DP parameter of one index; 0 gives uniform draws, infinity keeps every index.
     k : int
-        Number of indices, at least 2: the values are 0..k-1.
-    edges : ndarray of shape (k-1,), optional
-        Increasing bucket edges, public: the mechanism then takes raw values and cuts them itself, bucket h being
-        ``(edges[h-1], edges[h]]``. Edges taken from the data belong to `bucket_index`, which counts what they move.
+        Number of indices, at least 2: the values are 0..k-1. A plain number, as epsilon is: it is the alphabet of what
+        is released, and an index outside it is refused.
+    edges : Accounted, optional
+        Increasing bucket edges of shape (k-1,): the mechanism then takes raw values and cuts them itself, bucket h
+        being ``(edges[h-1], edges[h]]``. Quantiles of the data belong to `bucket_index`, which counts what they move.
 
     Raises
     ------
@@ -50,17 +52,18 @@ class RandomizedResponse:
 
     epsilon: float
     k: int
-    edges: np.ndarray | None = None
+    edges: Accounted | None = None
+    _cuts: np.ndarray | None = field(init=False, repr=False, default=None)
 
     def __post_init__(self) -> None:
         randomized_response_probability(self.epsilon, self.k)
         if self.edges is None:
             return
-        edges = np.array(self.edges, dtype=float)
-        if edges.shape != (self.k - 1,) or not np.all(np.diff(edges) > 0) or not np.all(np.isfinite(edges)):
-            raise ValueError(f"edges={self.edges!r} must be k - 1 = {self.k - 1} finite, increasing cuts.")
-        edges.flags.writeable = False
-        object.__setattr__(self, "edges", edges)
+        cuts = np.array(parameter("edges", self.edges), dtype=float)
+        if cuts.shape != (self.k - 1,) or not np.all(np.diff(cuts) > 0) or not np.all(np.isfinite(cuts)):
+            raise ValueError(f"edges={cuts!r} must be k - 1 = {self.k - 1} finite, increasing cuts.")
+        cuts.flags.writeable = False
+        object.__setattr__(self, "_cuts", cuts)
 
     def __call__(
         self, bounded: Bounded, rng: np.random.Generator | SecureRandom, *, owner: str = UNNAMED, **terms: Unpack[Terms]
@@ -90,7 +93,7 @@ class RandomizedResponse:
             If an entry is not one of 0..k-1.
         """
         certificate = certificate_of(bounded, ("hamming",))
-        indices = self._indices(np.asarray(bounded.value))
+        bounded, indices = resting_on(bounded, self.edges), self._indices(np.asarray(bounded.value))
         if isinstance(rng, SecureRandom):
             flips = self._flip_threshold()
             law = pure_law(self._threshold_epsilon(flips), certificate, k=self.k)
@@ -150,8 +153,8 @@ class RandomizedResponse:
             )
 
     def _indices(self, value: np.ndarray) -> np.ndarray:
-        if self.edges is not None:
-            return np.searchsorted(self.edges, value, side="left")
+        if self._cuts is not None:
+            return np.searchsorted(self._cuts, value, side="left")
         indices = value.astype(np.int64)
         if np.any(indices != value) or np.any((indices < 0) | (indices >= self.k)):
             raise ValueError(f"value has entries outside the indices 0..{self.k - 1}; cut it with bucket_index first.")

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from partywise.privacy.accounted import Accounted, parameter, parents_of
 from partywise.privacy.certificates import Bounded, clip_curves, record_matrix, summed
 
 __all__ = ["LIMIT", "default_grid", "fixed_point_sum", "require_power_of_two"]
@@ -32,7 +33,7 @@ def default_grid(sigma: float) -> float:
 
 
 def fixed_point_sum(
-    records, radius: float, grid: float, *, unit: str = "features", depends_on=("features",), stratum: str = "*"
+    records, radius: Accounted, grid: Accounted, *, unit: str = "features", depends_on=("features",), stratum: str = "*"
 ) -> Bounded:
     """Sum of records that are clipped to ``||x_i|| <= radius``, rounded to a grid and added as integers.
 
@@ -40,10 +41,10 @@ def fixed_point_sum(
     ----------
     records : ndarray of shape (n, P)
         Records in orthonormal coordinates.
-    radius : float
+    radius : Accounted
         Clipping radius, positive and finite.
-    grid : float
-        A power of two, public. If it is a multiple of the grid of a `DiscreteGaussian` mechanism, that mechanism
+    grid : Accounted
+        A power of two. If it is a multiple of the grid of a `DiscreteGaussian` mechanism, that mechanism
         charges no rounding.
     unit, depends_on, stratum
         Of the certificate.
@@ -68,20 +69,22 @@ def fixed_point_sum(
     the clip are rounded towards zero instead. Lengths are compared in floating point: their relative errors, at most
     (P + 8) 2^-52, are what the radius is reduced by beforehand.
     """
-    records, grid, radius = record_matrix("records", records), require_power_of_two(grid), float(radius)
-    if not 0 < radius < math.inf:
-        raise ValueError(f"radius={radius!r} of a fixed-point sum must be positive and finite.")
-    if len(records) * (radius / grid + 1) > LIMIT:
+    records, length = record_matrix("records", records), float(parameter("radius", radius))
+    step = require_power_of_two(parameter("grid", grid))
+    if not 0 < length < math.inf:
+        raise ValueError(f"radius={length!r} of a fixed-point sum must be positive and finite.")
+    if len(records) * (length / step + 1) > LIMIT:
         raise OverflowError(
-            f"{len(records)} records of radius={radius!r} exceed 2^51 steps of grid={grid!r}; choose a coarser grid "
+            f"{len(records)} records of radius={length!r} exceed 2^51 steps of grid={step!r}; choose a coarser grid "
             "(a larger power of two), or a smaller radius."
         )
-    cap = radius * (1 - max(2.0**-38, (records.shape[1] + 8) * 2.0**-51))
+    cap = length * (1 - max(2.0**-38, (records.shape[1] + 8) * 2.0**-51))
     clipped, share = clip_curves(records, None, cap)
-    steps = clipped / grid
+    steps = clipped / step
     nearest = np.rint(steps)
-    inside = np.linalg.norm(nearest, axis=1) * grid <= cap
+    inside = np.linalg.norm(nearest, axis=1) * step <= cap
     whole = np.where(inside[:, None], nearest, np.trunc(steps)).astype(np.int64)
     source = "every rounded record has length at most S, integers are added exactly: 2 S"
-    certificate = replace(summed(2 * radius, source, unit, depends_on), grid=grid)
-    return Bounded(whole.sum(axis=0).astype(float) * grid, certificate, stratum, share)
+    certificate = replace(summed(2 * length, source, unit, depends_on), grid=step)
+    parents = parents_of(radius, grid)
+    return Bounded(whole.sum(axis=0).astype(float) * step, certificate, stratum, share, parents)

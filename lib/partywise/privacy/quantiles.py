@@ -6,6 +6,7 @@ from typing import Unpack
 
 import numpy as np
 
+from partywise.privacy.accounted import Accounted, Public, parameter
 from partywise.privacy.calibration import mu_from_rho
 from partywise.privacy.certificates import Bounded
 from partywise.privacy.gaussian import Gaussian
@@ -18,10 +19,13 @@ from partywise.privacy.release import (
     generator,
     pure_law,
     released,
+    resting_on,
 )
 from partywise.privacy.sensitivity import count_at_most
 
 __all__ = ["PrivateQuantile", "QuantileRadius"]
+
+ONE = Public(1.0, because="the default of the mechanism")
 
 
 @dataclass(frozen=True)
@@ -37,8 +41,8 @@ class PrivateQuantile:
         Pure-DP parameter, positive and finite.
     q : float
         Wanted share of entries up to the quantile, in [0, 1].
-    lo, hi : float
-        Public, ``lo < hi``, both finite.
+    domain : Accounted
+        The interval ``(lo, hi)``, ``lo < hi``, both finite.
 
     Notes
     -----
@@ -49,16 +53,16 @@ class PrivateQuantile:
 
     epsilon: float
     q: float
-    lo: float
-    hi: float
+    domain: Accounted
 
     def __post_init__(self) -> None:
         if not 0 < self.epsilon < math.inf:
             raise ValueError(f"epsilon={self.epsilon!r} of a private quantile must be positive and finite.")
         if not 0 <= self.q <= 1:
             raise ValueError(f"q={self.q!r} of a private quantile must lie in [0, 1].")
-        if not -math.inf < self.lo < self.hi < math.inf:
-            raise ValueError(f"lo={self.lo!r}, hi={self.hi!r} of a private quantile must be finite with lo < hi.")
+        lo, hi = parameter("domain", self.domain)
+        if not -math.inf < lo < hi < math.inf:
+            raise ValueError(f"domain=({lo!r}, {hi!r}) of a private quantile must be finite with lo < hi.")
 
     def __call__(
         self, bounded: Bounded, rng: np.random.Generator, *, owner: str = UNNAMED, **terms: Unpack[Terms]
@@ -88,7 +92,7 @@ class PrivateQuantile:
             i = int(np.searchsorted(total[:-1], which * total[-1], side="right"))
             return float(min(points[i] + where * (points[i + 1] - points[i]), points[i + 1]))
 
-        return released(bounded, law, "private_quantile", draw, owner, terms)
+        return released(resting_on(bounded, self.domain), law, "private_quantile", draw, owner, terms)
 
     def law(self, values) -> tuple[np.ndarray, np.ndarray]:
         """The exact law for given values: uniform pieces between points.
@@ -100,8 +104,9 @@ class PrivateQuantile:
         shares : ndarray of shape (n + 1,)
             Probability of each piece; 0 for a piece of no length.
         """
-        values = np.sort(np.clip(np.ravel(np.asarray(values, dtype=float)), self.lo, self.hi))
-        points = np.concatenate(([self.lo], values, [self.hi]))
+        lo, hi = self.domain.value
+        values = np.sort(np.clip(np.ravel(np.asarray(values, dtype=float)), lo, hi))
+        points = np.concatenate(([lo], values, [hi]))
         # Between points i and i + 1 exactly i values are at most t.
         score = -np.abs(np.arange(len(points) - 1) - self.q * len(values))
         with np.errstate(divide="ignore"):
@@ -123,8 +128,8 @@ class QuantileRadius:
         Total charge; each count has noise sd ``sqrt(6 / (2 rho))``.
     share : float
         Wanted share of records up to the radius, in (0, 1).
-    smallest : float
-        Smallest radius of the grid, positive and public.
+    smallest : Accounted
+        Smallest radius of the grid, positive; 1 by default.
 
     Notes
     -----
@@ -134,20 +139,21 @@ class QuantileRadius:
 
     rho: float
     share: float = 0.95
-    smallest: float = 1.0
+    smallest: Accounted = ONE
 
     def __post_init__(self) -> None:
         if not 0 < self.rho < math.inf:
             raise ValueError(f"rho={self.rho!r} of a private radius must be positive and finite.")
         if not 0 < self.share < 1:
             raise ValueError(f"share={self.share!r} of a private radius must lie strictly between 0 and 1.")
-        if not 0 < self.smallest < math.inf:
-            raise ValueError(f"smallest={self.smallest!r} radius of the grid must be positive and finite.")
+        smallest = parameter("smallest", self.smallest)
+        if not 0 < smallest < math.inf:
+            raise ValueError(f"smallest={smallest!r} radius of the grid must be positive and finite.")
 
     @property
     def grid(self) -> np.ndarray:
         """The 64 public radii."""
-        return self.smallest * 2.0 ** (np.arange(64) / 8)
+        return self.smallest.value * 2.0 ** (np.arange(64) / 8)
 
     def __call__(self, norms, rng: np.random.Generator, *, owner: str = UNNAMED, **terms: Unpack[Terms]) -> Release:
         """Release a radius (float, one of `grid`) for norms of shape (n,); unit ``features``, ``replace_one``."""
@@ -159,7 +165,7 @@ class QuantileRadius:
             low, high = 0, len(grid) - 1
             for _ in range(steps):
                 middle = (low + high) // 2
-                noisy = count(count_at_most(norms, grid[middle]), rng, owner=owner)
+                noisy = count(count_at_most(norms, _limit(grid[middle])), rng, owner=owner)
                 digests.append(noisy.event.noise_digest)
                 if noisy.value >= self.share * len(norms):
                     high = middle
@@ -168,8 +174,13 @@ class QuantileRadius:
             return float(grid[high])
 
         # Every count has the same certificate, so any of them stands for the six.
-        law, first = {"mu": mu_from_rho(self.rho)}, count_at_most(norms, grid[0])
+        law, first = {"mu": mu_from_rho(self.rho)}, resting_on(count_at_most(norms, _limit(grid[0])), self.smallest)
         release = released(first, law, "quantile_radius", search, owner, terms)
         digest = digest_of(np.array(digests))
         given = terms.get("release_id", f"quantile_radius-{digest}")
         return Release(release.value, replace(release.event, noise_digest=digest, release_id=given))
+
+
+def _limit(radius: float) -> Public:
+    """A radius of the grid as the threshold of a count."""
+    return Public(radius, because="a point of the grid, found by noisy counts that the same charge pays for")

@@ -3,13 +3,13 @@
 import hashlib
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
 
 from partywise.errors import CertificationError
-from partywise.privacy.accounted import Accounted, Clear, Public
+from partywise.privacy.accounted import Accounted, Clear, Public, parents_of
 from partywise.privacy.certificates import Bounded, SensitivityCertificate
 from partywise.privacy.event import POST_PROCESSING, Event
 from partywise.privacy.rounding import raised
@@ -31,6 +31,7 @@ __all__ = [
     "ratio",
     "released",
     "released_parts",
+    "resting_on",
 ]
 
 # No view owns a release of this owner, so every view is charged for it.
@@ -286,6 +287,12 @@ def pure_law(epsilon: float, certificate: SensitivityCertificate, **fields: Any)
     if math.isinf(certificate.value):
         return {"epsilon": math.inf}
     return {"epsilon": float(epsilon), "count": math.ceil(certificate.value), **fields}
+
+
+def resting_on(bounded: Bounded, *given: Accounted | None) -> Bounded:
+    """The same statistic, with what the domain or the edges of its mechanism came from among its parents."""
+    parents = parents_of(*given)
+    return replace(bounded, parents=(*bounded.parents, *parents)) if parents else bounded
 
 
 def generator(rng: np.random.Generator, mechanism: str) -> np.random.Generator:

@@ -2,21 +2,25 @@
 
 A neighbour replaces one record (``replace_one``; the number of records is public) unless a constructor says
 otherwise. Every constructor clips inside, so its certificate assumes nothing about the data except that all entries
-are finite.
+are finite. Whatever else a certificate rests on (radii, boxes, edges, thresholds, bins, Gram matrices) is given as
+`Accounted`: `Public` with the argument where it comes from, the `Release` that drew it, or `Clear`; a bare number is
+refused. Shapes are plain: they show in what is released.
 """
 
 import numpy as np
 
+from partywise.privacy.accounted import Accounted, Public, parameter, parents_of
 from partywise.privacy.certificates import Bounded, SensitivityCertificate, clip_curves, record_matrix, summed
 from partywise.privacy.geometry import Ball, lengths, mahalanobis
 from partywise.privacy.moments import covariance, cross_moment, record_sum, second_moment
 from partywise.privacy.rounding import raised
-from partywise.privacy.slices import bucket_index, slice_means
+from partywise.privacy.slices import Quantiles, bucket_index, slice_means
 from partywise.privacy.tallies import counts, membership
 
 __all__ = [
     "Ball",
     "Bounded",
+    "Quantiles",
     "SensitivityCertificate",
     "bucket_index",
     "clip_curves",
@@ -34,17 +38,28 @@ __all__ = [
     "slice_means",
 ]
 
+ONE_ENTRY = Public(1, because="a record holds one entry")
+
 
 def clipped_coefficients(
-    c, gram, radius, *, unit: str = "features", depends_on=("features",), stratum: str = "*"
+    c,
+    gram: Accounted | None,
+    radius: Accounted,
+    *,
+    unit: str = "features",
+    depends_on=("features",),
+    stratum: str = "*",
 ) -> Bounded:
     """Coefficients of curves, clipped in the norm of their Gram matrix.
 
     Parameters
     ----------
-    c, gram, radius
-        As in `clip_curves`; the first axis of ``c`` runs over records, any axes between over the curves of one
-        record.
+    c : ndarray of shape (n, ..., q)
+        As in `clip_curves`; the first axis runs over records, any axes between over the curves of one record.
+    gram : Accounted or None
+        Gram matrix M of shape (q, q); None for orthonormal coordinates.
+    radius : Accounted
+        Positive; broadcasts against the leading axes of ``c``.
     unit, depends_on, stratum
         Of the certificate.
 
@@ -60,41 +75,42 @@ def clipped_coefficients(
     ``radius`` reach it. The matrix M belongs to the norm: the plain length of the coefficients can be
     1/sqrt(lambda_min(M)) times larger.
     """
-    c = np.asarray(c, dtype=float)
-    clipped, share = clip_curves(c, gram, radius)
-    per_curve = np.broadcast_to(np.asarray(radius, dtype=float), c.shape[:-1])
+    c, length = np.asarray(c, dtype=float), parameter("radius", radius)
+    metric = None if gram is None else parameter("gram", gram)
+    clipped, share = clip_curves(c, metric, length)
+    per_curve = np.broadcast_to(np.asarray(length, dtype=float), c.shape[:-1])
     record = per_curve.reshape(per_curve.shape[0], -1) if per_curve.ndim > 1 else per_curve[..., None]
     bound = 2 * float(np.max(lengths(record), initial=0.0))
     certificate = SensitivityCertificate(
         value=bound,
-        norm="l2" if gram is None else "mahalanobis",
+        norm="l2" if metric is None else "mahalanobis",
         unit=unit,
         relation="replace_one",
         depends_on=frozenset(depends_on),
         assumptions=("number of records public", "Gram matrix public", "radius public or charged"),
         source="triangle inequality after clipping: 2 S",
-        metric=None if gram is None else np.array(gram, dtype=float),
+        metric=None if metric is None else np.array(metric, dtype=float),
     )
-    return Bounded(clipped, certificate, stratum, share)
+    return Bounded(clipped, certificate, stratum, share, parents_of(gram, radius))
 
 
-def count_at_most(values, threshold: float, *, unit: str = "features", depends_on=("features",)) -> Bounded:
+def count_at_most(values, threshold: Accounted, *, unit: str = "features", depends_on=("features",)) -> Bounded:
     """Number of records with ``value <= threshold``: replacing one record moves it by at most 1.
 
     Parameters
     ----------
     values : ndarray of shape (n,)
         One finite number a record.
-    threshold : float
-        Public.
+    threshold : Accounted
+        A number. One that moved with the data could move every record across it.
     unit, depends_on
         Of the certificate.
     """
-    values = np.asarray(values, dtype=float)
+    values, limit = np.asarray(values, dtype=float), parameter("threshold", threshold)
     if values.ndim != 1 or not np.all(np.isfinite(values)):
         raise ValueError(f"values of shape {values.shape} must be one finite number a record.")
     certificate = summed(1.0, "one record changes one indicator", unit, depends_on, grid=1.0)
-    return Bounded(float(np.count_nonzero(values <= threshold)), certificate)
+    return Bounded(float(np.count_nonzero(values <= limit)), certificate, parents=threshold.parents)
 
 
 def label_dot_product(x, y, *, stratum: str = "*") -> Bounded:
@@ -103,7 +119,8 @@ def label_dot_product(x, y, *, stratum: str = "*") -> Bounded:
     Parameters
     ----------
     x : ndarray of shape (N, k)
-        Features, public to whoever sees the release: the bound is computed from them.
+        Features. The bound is their largest length: no label is read for it, so it is the same for all neighbours in
+        the unit ``label``, and nothing is promised about any other unit.
     y : ndarray of shape (N,)
         Labels, 0 or 1.
     stratum : str
@@ -145,7 +162,13 @@ def label_dot_product(x, y, *, stratum: str = "*") -> Bounded:
 
 
 def entries(
-    values, *, unit: str = "label", relation: str | None = None, depends_on=None, moved: float = 1, stratum: str = "*"
+    values,
+    *,
+    unit: str = "label",
+    relation: str | None = None,
+    depends_on=None,
+    moved: Accounted = ONE_ENTRY,
+    stratum: str = "*",
 ) -> Bounded:
     """Raw values or indices, one entry a record: what local and selection mechanisms take.
 
@@ -159,8 +182,9 @@ def entries(
         ``label_flip`` for labels, ``replace_one`` otherwise.
     depends_on : iterable of str, optional
         ``{"label"}`` for labels, ``{"features"}`` for features, both otherwise.
-    moved : int
-        Number of entries that one unit holds: d if a record has d entries, m if a user has at most m rows.
+    moved : Accounted
+        Number of entries that one unit holds: d if a record has d entries, m if a user has at most m rows; 1 by
+        default.
     stratum : str
         Of the statistic.
 
@@ -171,7 +195,7 @@ def entries(
     """
     fields = {"label": ("label",), "features": ("features",)}.get(unit, ("label", "features"))
     certificate = SensitivityCertificate(
-        value=float(moved),
+        value=float(parameter("moved", moved)),
         norm="hamming",
         unit=unit,
         relation=("label_flip" if unit == "label" else "replace_one") if relation is None else relation,
@@ -179,4 +203,4 @@ def entries(
         assumptions=("number of records public", "entries of one unit at most as many as stated"),
         source="one unit holds this many entries",
     )
-    return Bounded(values, certificate, stratum)
+    return Bounded(values, certificate, stratum, parents=moved.parents)

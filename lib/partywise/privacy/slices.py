@@ -5,22 +5,41 @@ record moves one neighbour across every edge between its old and its new place. 
 the record, which no value can change; without that, one record could move all that are tied at an edge.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 
+from partywise.privacy.accounted import Accounted, parameter, parents_of
 from partywise.privacy.certificates import Bounded, clip_curves, record_matrix, summed
 from partywise.privacy.rounding import NORMAL
 
-__all__ = ["bucket_index", "slice_means"]
+__all__ = ["Quantiles", "bucket_index", "slice_means"]
+
+
+@dataclass(frozen=True)
+class Quantiles:
+    """Edges at the empirical quantiles of the data themselves: the certificate counts what they move.
+
+    Parameters
+    ----------
+    n_slices : int
+        Number of slices, from 1. A plain number: it is the shape of what is released.
+    """
+
+    n_slices: int
+
+    def __post_init__(self) -> None:
+        if self.n_slices != int(self.n_slices) or self.n_slices < 1:
+            raise ValueError(f"n_slices={self.n_slices!r} of quantiles must be a whole number of slices from 1.")
 
 
 def slice_means(
     x,
     y,
-    edges,
+    edges: Accounted | Quantiles,
     *,
-    radius: float | None = None,
-    box: float | None = None,
-    edges_are: str = "public",
+    radius: Accounted | None = None,
+    box: Accounted | None = None,
     unit: str = "row",
     depends_on=("label", "features"),
     stratum: str = "*",
@@ -33,15 +52,12 @@ def slice_means(
         Records.
     y : ndarray of shape (n,)
         Responses.
-    edges : ndarray of shape (H-1,) or int
-        Increasing cuts, slice h being ``(edges[h-1], edges[h]]``. With ``edges_are="quantile"`` the number of
-        slices H, or cuts that are checked to give those slices.
-    radius : float, optional
-        Clips every record to this length; public.
-    box : float, optional
-        Clips every entry to [-box, box]; public. Exactly one of ``radius`` and ``box``.
-    edges_are : {"public", "quantile"}
-        Whether the cuts were fixed before seeing ``y`` or are its empirical quantiles.
+    edges : Accounted or Quantiles
+        Increasing cuts of shape (H-1,), slice h being ``(edges[h-1], edges[h]]``; or the quantiles of ``y``.
+    radius : Accounted, optional
+        Clips every record to this length.
+    box : Accounted, optional
+        Clips every entry to [-box, box]. Exactly one of ``radius`` and ``box``.
     unit, depends_on, stratum
         Of the certificate.
 
@@ -53,7 +69,9 @@ def slice_means(
     Raises
     ------
     ValueError
-        If shapes, edges or clipping do not fit, or given cuts are not the quantiles.
+        If shapes, edges or clipping do not fit.
+    TypeError
+        If edges, radius or box do not say where they come from.
 
     Notes
     -----
@@ -63,19 +81,22 @@ def slice_means(
     """
     x = record_matrix("x", x)
     n, p = x.shape
-    slices, n_slices = _cut("y", y, edges, edges_are)
+    slices, n_slices = _cut("y", y, edges)
     if slices.shape != (n,) or n < 1:
         raise ValueError(f"x has {n} records and y has shape {slices.shape}; give one response a record.")
     clipped, length, share = _clipped(x, radius, box)
     means = np.zeros((n_slices, p))
     np.add.at(means, slices, clipped / n)
-    bound = 2 * length / n * (np.sqrt(n_slices) if edges_are == "quantile" else 1.0)
-    source = f"{edges_are} edges: 2 S / n" + (" sqrt(H)" if edges_are == "quantile" else "")
-    return Bounded(means, summed(bound, source, unit, depends_on), stratum, share)
+    if isinstance(edges, Quantiles):
+        bound, source = 2 * length / n * np.sqrt(n_slices), "quantile edges: 2 S / n sqrt(H)"
+    else:
+        bound, source = 2 * length / n, "public edges: 2 S / n"
+    parents = parents_of(_cuts(edges), radius, box)
+    return Bounded(means, summed(bound, source, unit, depends_on), stratum, share, parents)
 
 
 def bucket_index(
-    values, edges, *, edges_are: str = "public", unit: str = "features", depends_on=None, stratum: str = "*"
+    values, edges: Accounted | Quantiles, *, unit: str = "features", depends_on=None, stratum: str = "*"
 ) -> Bounded:
     """Indices of the buckets into which every feature is cut.
 
@@ -83,10 +104,8 @@ def bucket_index(
     ----------
     values : ndarray of shape (n,) or (n, d)
         One record a row.
-    edges : ndarray of shape (b-1,) or int
-        As in `slice_means`; public cuts are shared by all d features, the quantiles are each feature's own.
-    edges_are : {"public", "quantile"}
-        Whether the cuts were fixed before seeing the data or are its quantiles.
+    edges : Accounted or Quantiles
+        As in `slice_means`; cuts are shared by all d features, the quantiles are each feature's own.
     unit : str
         Of the certificate.
     depends_on : iterable of str, optional
@@ -103,7 +122,9 @@ def bucket_index(
     Raises
     ------
     ValueError
-        If shapes or edges do not fit, or given cuts are not the quantiles.
+        If shapes or edges do not fit.
+    TypeError
+        If the edges do not say where they come from.
 
     Notes
     -----
@@ -114,21 +135,33 @@ def bucket_index(
     if array.ndim not in (1, 2) or not array.size:
         raise ValueError(f"values of shape {array.shape} must be (n,) or (n, d) with at least one entry.")
     columns = array.reshape(len(array), -1).T
-    cut = [_cut("values", column, edges, edges_are) for column in columns]
+    cut = [_cut("values", column, edges) for column in columns]
     indices = np.array([column for column, _ in cut]).T.reshape(array.shape)
-    each = min(cut[0][1], len(array)) if edges_are == "quantile" else 1
+    quantiles = isinstance(edges, Quantiles)
+    each = min(cut[0][1], len(array)) if quantiles else 1
     fields = depends_on or (("label", "features") if unit == "row" else ("features",))
-    source = f"{edges_are} edges: {'min(b, n) indices' if edges_are == 'quantile' else 'one index'} a feature"
-    return Bounded(indices, summed(each * len(columns), source, unit, fields, norm="hamming"), stratum)
+    source = "quantile edges: min(b, n) indices a feature" if quantiles else "public edges: one index a feature"
+    certificate = summed(each * len(columns), source, unit, fields, norm="hamming")
+    return Bounded(indices, certificate, stratum, parents=parents_of(_cuts(edges)))
 
 
-def _clipped(x: np.ndarray, radius: float | None, box: float | None) -> tuple[np.ndarray, float, float]:
+def _cuts(edges: Accounted | Quantiles) -> Accounted | None:
+    """What edges come from; quantiles come from nothing that was released, and their certificate pays for them."""
+    return None if isinstance(edges, Quantiles) else edges
+
+
+def _clipped(x: np.ndarray, radius: Accounted | None, box: Accounted | None) -> tuple[np.ndarray, float, float]:
     """Clipped records, the length none of them exceeds, and the share that was clipped."""
     if radius is not None and box is None:
-        clipped, share = clip_curves(x, None, radius)
-        return clipped, float(radius), share
+        length = parameter("radius", radius)
+        clipped, share = clip_curves(x, None, length)
+        return clipped, float(length), share
     if box is None or radius is not None:
         raise ValueError(f"radius={radius!r} and box={box!r}: give exactly one way to clip.")
+    return _boxed(x, parameter("box", box))
+
+
+def _boxed(x: np.ndarray, box: float) -> tuple[np.ndarray, float, float]:
     if not NORMAL <= box < np.inf or not np.all(np.isfinite(x)):
         raise ValueError(
             f"box={box!r} must be finite, at least {NORMAL:g}, and all records finite; drop or impute the others."
@@ -137,30 +170,17 @@ def _clipped(x: np.ndarray, radius: float | None, box: float | None) -> tuple[np
     return np.clip(x, -box, box), float(box * np.sqrt(x.shape[1])), float(np.mean(outside)) if len(x) else 0.0
 
 
-def _cut(name: str, values, edges, edges_are: str) -> tuple[np.ndarray, int]:
+def _cut(name: str, values, edges: Accounted | Quantiles) -> tuple[np.ndarray, int]:
     """Slice of each value and number of slices."""
     array = np.asarray(values, dtype=float)
     if array.ndim != 1 or not np.all(np.isfinite(array)):
         raise ValueError(f"{name} of shape {array.shape} must be one finite number a record.")
-    if edges_are not in ("public", "quantile"):
-        raise ValueError(f"edges_are={edges_are!r} must be 'public' or 'quantile'.")
-    by_number = np.ndim(edges) == 0
-    if by_number and edges_are == "public":
-        raise ValueError(f"edges={edges!r}: public edges are cuts fixed before seeing the data; give them.")
-    if by_number:
-        if edges != int(edges) or edges < 1:
-            raise ValueError(f"edges={edges!r} must be a whole number of slices from 1.")
-        return _ranked(array, int(edges)), int(edges)
-    cuts = np.asarray(edges, dtype=float)
+    if isinstance(edges, Quantiles):
+        return _ranked(array, int(edges.n_slices)), int(edges.n_slices)
+    cuts = np.asarray(parameter("edges", edges), dtype=float)
     if cuts.ndim != 1 or not np.all(np.isfinite(cuts)) or not np.all(np.diff(cuts) > 0):
-        raise ValueError(f"edges={edges!r} must be finite, increasing cuts.")
-    slices, n_slices = np.searchsorted(cuts, array, side="left"), len(cuts) + 1
-    if edges_are == "quantile" and not np.array_equal(slices, _ranked(array, n_slices)):
-        raise ValueError(
-            f"edges of {name} are not its {n_slices - 1} quantiles (or {name} has ties at them), so nothing bounds "
-            f"what they move; give the number of slices, edges={n_slices}."
-        )
-    return slices, n_slices
+        raise ValueError(f"edges={cuts!r} must be finite, increasing cuts.")
+    return np.searchsorted(cuts, array, side="left"), len(cuts) + 1
 
 
 def _ranked(values: np.ndarray, n_slices: int) -> np.ndarray:

@@ -10,6 +10,7 @@ from typing import Unpack
 
 import numpy as np
 
+from ..privacy.accounted import Public
 from ..privacy.mechanisms import NoisyVotes, Release, Terms
 from ..privacy.sensitivity import membership
 from .moments import check_records, slice_sums
@@ -108,7 +109,8 @@ def vote_release(
     Certified for any slices: whatever one record changes, the set has at most T elements before and after.
     """
     chosen = np.flatnonzero(top_votes(omega, max_size))
-    ballot = membership(chosen, len(omega), max_size, stratum=stratum)
+    most = Public(max_size, because="number of columns that screening keeps, an option of the method")
+    ballot = membership(chosen, len(omega), most, stratum=stratum)
     return NoisyVotes(mu=mu, max_size=max_size)(ballot, rng, owner=owner, **terms)
 
 

@@ -1,0 +1,148 @@
+"""Every argument that a certificate takes for public says where it comes from, and what it cost is charged."""
+
+from __future__ import annotations
+
+import inspect
+import math
+
+import numpy as np
+import pytest
+
+from fixed import fixed
+from partywise.functional.bases import BSplineBasis
+from partywise.functional.data import BasisSpec
+from partywise.functional.direct import fit_central, release_curves
+from partywise.privacy import moments, sensitivity, slices, tallies
+from partywise.privacy.accounted import UNPROVED, Accounted, Clear
+from partywise.privacy.fixed_point import fixed_point_sum
+from partywise.privacy.ledger import Ledger
+from partywise.privacy.mechanisms import (
+    AdjustedDistanceExponential,
+    DistanceExponential,
+    Gaussian,
+    NoisyVotes,
+    PrivateQuantile,
+    QuantileRadius,
+    RandomizedResponse,
+    Release,
+)
+from partywise.privacy.sensitivity import (
+    bucket_index,
+    clipped_coefficients,
+    count_at_most,
+    counts,
+    covariance,
+    cross_moment,
+    entries,
+    membership,
+    record_sum,
+    second_moment,
+    slice_means,
+)
+from partywise.randomness import stream
+
+X, Y = stream(1, "x").standard_normal((6, 2)), np.array([0.0, 1.0, 1.0, 0.0, 1.0, 0.0])
+BINS = Y.astype(int)
+ONE, WHOLE = Gaussian(sigma=1.0), RandomizedResponse(1.0, 2)
+
+
+def by(mechanism, statistic):
+    """A release of a statistic made with some argument."""
+    return lambda given: mechanism(statistic(given), stream(1, "noise"), owner="p1")
+
+
+def of(made, statistic):
+    """A release of a statistic by a mechanism made with some argument."""
+    return lambda given: made(given)(statistic, stream(1, "noise"), owner="p1")
+
+
+VALUES, WHOLES = entries(Y, unit="features"), entries(BINS, unit="features")
+# Constructor, its argument, a right value, and a release made with it.
+ARGUMENTS = {
+    "clipped_coefficients radius": (1.0, by(ONE, lambda v: clipped_coefficients(X, None, v))),
+    "clipped_coefficients gram": (np.eye(2), by(ONE, lambda v: clipped_coefficients(X, v, fixed(1.0)))),
+    "second_moment radius": (1.0, by(ONE, lambda v: second_moment(X, v))),
+    "record_sum radius": (1.0, by(ONE, lambda v: record_sum(X, v))),
+    "covariance radius": (1.0, by(ONE, lambda v: covariance(X, v))),
+    "cross_moment radius_x": (1.0, by(ONE, lambda v: cross_moment(X, X, v, fixed(1.0)))),
+    "cross_moment radius_y": (1.0, by(ONE, lambda v: cross_moment(X, X, fixed(1.0), v))),
+    "count_at_most threshold": (0.5, by(ONE, lambda v: count_at_most(Y, v))),
+    "slice_means edges": ((0.5,), by(ONE, lambda v: slice_means(X, Y, v, radius=fixed(1.0)))),
+    "slice_means radius": (1.0, by(ONE, lambda v: slice_means(X, Y, fixed((0.5,)), radius=v))),
+    "slice_means box": (1.0, by(ONE, lambda v: slice_means(X, Y, fixed((0.5,)), box=v))),
+    "bucket_index edges": ((0.5,), by(WHOLE, lambda v: bucket_index(Y, v))),
+    "counts n_bins": (2, by(ONE, lambda v: counts(BINS, v))),
+    "membership max_size": (2, by(NoisyVotes(1.0, 2), lambda v: membership([1], 4, v))),
+    "entries moved": (1, by(WHOLE, lambda v: entries(BINS, moved=v))),
+    "fixed_point_sum radius": (1.0, by(ONE, lambda v: fixed_point_sum(X, v, fixed(0.5)))),
+    "fixed_point_sum grid": (0.5, by(ONE, lambda v: fixed_point_sum(X, fixed(1.0), v))),
+    "RandomizedResponse edges": ((0.5,), of(lambda v: RandomizedResponse(1.0, 2, v), VALUES)),
+    "PrivateQuantile domain": ((0.0, 1.0), of(lambda v: PrivateQuantile(1.0, 0.5, v), VALUES)),
+    "QuantileRadius smallest": (1.0, of(lambda v: QuantileRadius(0.1, 0.5, v), Y)),
+    "DistanceExponential domain": ((0, 1), of(lambda v: DistanceExponential(1.0, v), WHOLES)),
+    "AdjustedDistanceExponential domain": ((0, 1), of(lambda v: AdjustedDistanceExponential(1.0, 1.0, 1, v), WHOLES)),
+    "release_curves radius": (
+        1.0,
+        lambda v: release_curves(np.ones((6, 5)), BSplineBasis((0.0, 1.0), 5), ONE, stream(1, "n"), radius=v).release,
+    ),
+}
+
+
+def test_no_argument_is_missing_from_this_file():
+    """Every parameter of a constructor that is typed `Accounted` is tried here; so is every domain of a mechanism."""
+    callables = [getattr(module, name) for module in (sensitivity, moments, slices, tallies) for name in module.__all__]
+    callables += [fixed_point_sum, RandomizedResponse, PrivateQuantile, QuantileRadius, DistanceExponential]
+    callables += [AdjustedDistanceExponential, release_curves]
+    typed = {
+        f"{call.__name__} {name}"
+        for call in callables
+        if callable(call)
+        for name, parameter in inspect.signature(call).parameters.items()
+        if "Accounted" in str(parameter.annotation)
+    }
+    assert typed == set(ARGUMENTS)
+
+
+@pytest.mark.parametrize("name", ARGUMENTS)
+def test_a_bare_value_is_refused_by_name(name):
+    value, release = ARGUMENTS[name]
+    with pytest.raises(
+        TypeError, match=rf"(?s){name.split()[1]}=.* must say where it comes from: Public\(value, because="
+    ):
+        release(value)
+
+
+@pytest.mark.parametrize("name", ARGUMENTS)
+def test_a_public_value_costs_nothing(name):
+    value, release = ARGUMENTS[name]
+    assert release(fixed(value)).event.data_dependent_parameters == ()
+
+
+@pytest.mark.parametrize("name", ARGUMENTS)
+def test_a_value_in_the_clear_leaves_nothing_certified(name):
+    value, release = ARGUMENTS[name]
+    event = release(Clear(value, units=("features",))).event
+    assert UNPROVED in event.data_dependent_parameters
+    assert math.isinf(Ledger([event]).total("server", event.unit, 1e-5).epsilon_certified)
+
+
+@pytest.mark.parametrize("name", ARGUMENTS)
+def test_a_released_value_is_charged(name):
+    value, release = ARGUMENTS[name]
+    paid = by(Gaussian(sigma=9.0), lambda radius: record_sum(X, radius))(fixed(1.0))
+    parent = Release(value, paid.event)
+    event = release(parent).event
+    assert event.data_dependent_parameters == (paid.event.release_id,)
+    alone = Ledger([event]).total("server", event.unit, 1e-5).epsilon_certified
+    both = Ledger([paid.event, event]).total("server", event.unit, 1e-5).epsilon_certified
+    assert math.isinf(alone) and math.isfinite(both)
+
+
+def test_radii_of_the_central_fit_say_where_they_come_from():
+    basis, curves = BasisSpec("bspline", (0.0, 1.0), 6), stream(1, "c").standard_normal((30, 1, 6))
+    for wrong in ({"radius": 1.0}, {"radius": fixed(1.0), "sy": 1.0, "y_radius": 1.0}):
+        with pytest.raises(TypeError, match=r"radius=1\.0 of a certificate must say where it comes from"):
+            fit_central(curves, curves[:, 0], basis, basis, stream(1, "n"), s=1.0, **wrong)
+    clear = Clear(1.0, units=("features",))
+    _, _, (event,) = fit_central(curves, curves[:, 0], basis, basis, stream(1, "n"), s=1.0, radius=clear)
+    assert isinstance(clear, Accounted) and event.data_dependent_parameters == (UNPROVED,)
