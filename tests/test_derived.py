@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from fixed import fixed
 from partywise.errors import CertificationError
 from partywise.parties import Party
 from partywise.privacy.event import Event, clear_event
@@ -31,7 +32,7 @@ def channel() -> Channel:
 
 
 def total_of(owner: str, audience: str | tuple[str, ...] = "*") -> Release:
-    bounded = record_sum(np.ones((4, 2)), 1.0)
+    bounded = record_sum(np.ones((4, 2)), fixed(1.0))
     terms = {"owner": owner, "audience": audience, "release_id": f"total of {owner}"}
     return Gaussian(mu=0.5)(bounded, stream(1, owner), **terms)
 
