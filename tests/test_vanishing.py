@@ -6,6 +6,7 @@ import sys
 import numpy as np
 import pytest
 
+from fixed import fixed
 from partywise.errors import CertificationError
 from partywise.privacy import accounting
 from partywise.privacy.audit import audit_pair
@@ -55,20 +56,20 @@ X = np.array([[1.0, 0.5], [-1.0, 0.25], [0.5, -1.0], [0.0, 1.0]])
 Y = np.array([0, 1, 1, 0])
 METRIC = np.array([[2.0, 0.5], [0.5, 1.0]])
 STATISTICS = {
-    "second_moment": lambda s: second_moment(s * X, s),
-    "covariance": lambda s: covariance(s * X, s),
-    "covariance about 0": lambda s: covariance(s * X, s, centered=False),
-    "cross_moment": lambda s: cross_moment(s * X, X, s, 1.0),
-    "cross_moment of both": lambda s: cross_moment(s * X, s * X, s, s),
-    "record_sum": lambda s: record_sum(s * X, s),
-    "fixed_point_sum": lambda s: fixed_point_sum(s * X, s, 2.0 ** (math.frexp(s)[1] - 20)),
-    "coefficients": lambda s: clipped_coefficients(s * X, None, s),
-    "coefficients of curves": lambda s: clipped_coefficients(s * X[:, None], None, np.array([s])),
-    "coefficients in a metric": lambda s: clipped_coefficients(s * X, METRIC, s),
-    "coefficients in a small metric": lambda s: clipped_coefficients(X, s * METRIC, 1.0),
+    "second_moment": lambda s: second_moment(s * X, fixed(s)),
+    "covariance": lambda s: covariance(s * X, fixed(s)),
+    "covariance about 0": lambda s: covariance(s * X, fixed(s), centered=False),
+    "cross_moment": lambda s: cross_moment(s * X, X, fixed(s), fixed(1.0)),
+    "cross_moment of both": lambda s: cross_moment(s * X, s * X, fixed(s), fixed(s)),
+    "record_sum": lambda s: record_sum(s * X, fixed(s)),
+    "fixed_point_sum": lambda s: fixed_point_sum(s * X, fixed(s), fixed(2.0 ** (math.frexp(s)[1] - 20))),
+    "coefficients": lambda s: clipped_coefficients(s * X, None, fixed(s)),
+    "coefficients of curves": lambda s: clipped_coefficients(s * X[:, None], None, fixed(np.array([s]))),
+    "coefficients in a metric": lambda s: clipped_coefficients(s * X, fixed(METRIC), fixed(s)),
+    "coefficients in a small metric": lambda s: clipped_coefficients(X, fixed(s * METRIC), fixed(1.0)),
     "label_dot_product": lambda s: label_dot_product(s * X, Y),
-    "slice_means": lambda s: slice_means(s * X, Y, [0.5], radius=s),
-    "slice_means in a box": lambda s: slice_means(s * X, Y, [0.5], box=s),
+    "slice_means": lambda s: slice_means(s * X, Y, fixed([0.5]), radius=fixed(s)),
+    "slice_means in a box": lambda s: slice_means(s * X, Y, fixed([0.5]), box=fixed(s)),
 }
 MECHANISMS = {
     "gaussian": lambda bounded: Gaussian(mu=1.0)(bounded, stream(1, "a")),
@@ -115,9 +116,9 @@ def test_a_sensitivity_has_a_full_float_or_is_zero():
             clip_curves(X, None, radius)
     for call in (second_moment, covariance, lambda x, radius: cross_moment(x, x, radius, radius)):
         with pytest.raises(ValueError, match="so small that the product 1e-165 x 1e-165 has no float; rescale"):
-            call(1e-165 * X, 1e-165)
-        assert call(1e-139 * X, 1e-139).certificate.value > 0
-        assert call(X, 1e160).certificate.value == math.inf
+            call(1e-165 * X, fixed(1e-165))
+        assert call(1e-139 * X, fixed(1e-139)).certificate.value > 0
+        assert call(X, fixed(1e160)).certificate.value == math.inf
 
 
 def test_lengths_at_every_scale():
