@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import machine  # noqa: F401 - unmounts also when the tests are ended
+from partywise.cube import open_cube, write_cube
 from pipeline import STUDY, TINY, copy_project, launch, results
 
 pytestmark = pytest.mark.system
@@ -40,3 +41,16 @@ def test_a_full_disk_is_told_and_the_next_run_heals(finished, small_disk):
     again = launch(small_disk, *TINY)
     assert again.returncode == 0, again.stdout + again.stderr
     assert results(small_disk) == results(finished)
+
+
+def test_a_disk_that_is_full_when_the_cube_is_written_is_told(finished, tmp_path):
+    """The file format's library says "HDF error"; the sentence says that the disk is full."""
+    cube, place = open_cube(finished / "results" / STUDY / "cube.nc"), tmp_path / "small"
+    place.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=32k", "tmpfs", place], check=True)
+    try:
+        with pytest.raises(OSError, match=r"cube.nc cannot be written \(No space left on device\): free space"):
+            write_cube(place / "cube.nc", cube)
+        assert list(place.iterdir()) == []
+    finally:
+        subprocess.run(["umount", "--lazy", place], check=True)

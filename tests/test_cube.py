@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import json
+import os
+import signal
 from dataclasses import replace
 from math import inf, nan
 from pathlib import Path
@@ -237,6 +239,60 @@ def test_a_broken_cube_is_named(gathered, tmp_path, content):
     path.write_bytes(whole[: len(whole) // 2] if content == "half" else content)
     with pytest.raises(CubeError, match=r"cube .*cube.nc cannot be read .*: delete it and run again."):
         open_cube(path)
+
+
+@pytest.mark.parametrize("load", [True, False])
+def test_a_cube_whose_reading_does_not_end_is_named_in_bounded_time(tmp_path, monkeypatch, load):
+    """A pipe that nobody writes to stands for a file in which the reading library goes round in circles."""
+    monkeypatch.setattr("partywise.cube.PATIENCE", 0.3)
+    os.mkfifo(tmp_path / "cube.nc")
+    with pytest.raises(
+        CubeError, match=r"cube.nc cannot be read \(reading it did not end within 0.3 seconds\): delete"
+    ):
+        open_cube(tmp_path / "cube.nc", load=load)
+
+
+def test_a_cube_that_crashes_its_reader_is_named(gathered, monkeypatch):
+    monkeypatch.setattr("partywise.cube._read_all", lambda path, telling: os.kill(os.getpid(), signal.SIGKILL))
+    with pytest.raises(CubeError, match=r"cannot be read \(reading it crashed, SIGKILL\): delete"):
+        open_cube(gathered / "cube.nc")
+
+
+def test_damaged_values_are_named_before_the_cube_is_used(gathered, tmp_path):
+    """Bytes of compressed values: also where a figure reads few variables, the damage is told, not drawn."""
+    whole = bytearray((gathered / "cube.nc").read_bytes())
+    found = 0
+    for start in range(len(whole) // 4, len(whole) - 64, len(whole) // 12):
+        damaged = whole.copy()
+        damaged[start : start + 64] = bytes(64)
+        (tmp_path / "cube.nc").write_bytes(damaged)
+        try:
+            with open_cube(tmp_path / "cube.nc", load=False) as cube:
+                cube.load()
+        except CubeError as error:
+            assert "cannot be read" in str(error) or "it is not a cube of this project" in str(error)
+            found += 1
+    assert found > 0
+
+
+@pytest.mark.parametrize("error", [RuntimeError("NetCDF: HDF error"), OSError("no number"), OSError(-101, "HDF error")])
+def test_a_disk_that_is_full_is_told_also_where_a_library_hides_it(gathered, tmp_path, monkeypatch, error):
+    cube = open_cube(gathered / "cube.nc")
+
+    def hidden(self, path, **options):
+        Path(path).write_bytes(b"half")
+        raise error
+
+    def full(self):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(type(cube), "to_netcdf", hidden)
+    with pytest.raises(type(error), match=str(error.args[-1])):
+        write_cube(tmp_path / "cube.nc", cube)
+    monkeypatch.setattr("partywise.files.os.fsync", lambda number: full(number))
+    with pytest.raises(OSError, match=r"cube.nc cannot be written \(No space left on device\): free space"):
+        write_cube(tmp_path / "cube.nc", cube)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_other_netcdf_files_are_no_cubes(tmp_path):

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+TRIAL_BYTES = 2**20
 
 
 @contextmanager
@@ -29,6 +32,11 @@ def replacing(path: Path | str) -> Iterator[Path]:
         try:
             yield temporary
             temporary.replace(path)
+        except Exception as error:
+            # Libraries of file formats hide the reason; the half file is still there, so that the disk tells it again.
+            if not isinstance(error, OSError) or error.errno is None or error.errno < 0:
+                _try_folder(path.parent)
+            raise
         finally:
             temporary.unlink(missing_ok=True)
     except OSError as error:
@@ -36,3 +44,11 @@ def replacing(path: Path | str) -> Iterator[Path]:
         raise OSError(
             error.errno, f"{path} cannot be written ({reason}): free space or make the folder writable, and run again."
         ) from error
+
+
+def _try_folder(folder: Path) -> None:
+    """Raise the OSError of a folder where nothing more can be written, for want of space or for another reason."""
+    with tempfile.TemporaryFile(dir=folder) as trial:
+        trial.write(bytes(TRIAL_BYTES))
+        trial.flush()
+        os.fsync(trial.fileno())
