@@ -49,6 +49,37 @@ def test_gaussian_releases_cost_their_target_for_a_label_and_everything_for_a_ro
     assert found.total("row").epsilon_certified == inf and found.total("features").epsilon_certified == inf
 
 
+CERTIFIED = {
+    "iid": ("walr", {"noise": "iid", "ridge": "fixed", "noise_draws": 2}),
+    "shaped": ("walr", {"noise": "shaped", "noise_draws": 2}),
+    "rr": ("walr", {"noise": "rr", "ridge": "fixed", "noise_draws": 2}),
+    "rr planned": ("walr", {"noise": "rr", "noise_draws": 2}),
+    "auto": ("walr", {"noise": "auto"}),
+    "rounds": ("noisy_gradient", {"rounds": 3}),
+    "sampled": ("label_sgd", {"rounds": 2, "rate": 0.5}),
+    "rows": ("objective_perturbation", {}),
+}
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("epsilon", [1e-9, 700.0, 711.0, 1500.0, 1e5, 1e155, 1.7e308, inf])
+@pytest.mark.parametrize("label", CERTIFIED)
+def test_no_epsilon_up_to_infinity_overflows(label, epsilon):
+    protocol, options = CERTIFIED[label]
+    found = run(protocol, epsilon, **options)
+    assert found.total().epsilon_certified <= epsilon and found.estimate.epsilon_claimed == epsilon
+    assert np.all(np.isfinite(found.estimate.theta)) and np.isfinite(found.scalars["log_loss"])
+    if epsilon >= 700 and protocol == "walr":
+        free = run(protocol, inf, **options)
+        assert found.scalars["log_loss"] == pytest.approx(free.scalars["log_loss"], abs=1e-3)
+
+
+def test_an_epsilon_without_a_noise_that_floats_hold_is_refused():
+    for protocol in ("walr", "noisy_gradient", "objective_perturbation"):
+        with pytest.raises(ValueError, match=r"^epsilon=1e-10 must be at least 1e-09"):
+            run(protocol, 1e-10)
+
+
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
 def test_randomised_response_is_pure_and_local(epsilon):
     found = run("walr", epsilon, noise="rr")
@@ -219,6 +250,7 @@ BLOCK = {
         ({"parties": [3]}, r"cases\.generated\.grid\.parties is \[3\]: it must be \[2\], the trainer"),
         ({"parties": [2, 4]}, r"grid\.parties is \[2, 4\]: it must be \[2\]"),
         ({"folds": 5}, r"grid\.folds is 5: every replicate has its own test rows, so it must be 1"),
+        ({"epsilon": [1.0, 1e-10]}, r"grid\.epsilon is 1e-10: it must be at least 1e-09"),
     ],
 )
 def test_the_study_refuses_contradictions(change, message):

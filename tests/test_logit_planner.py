@@ -20,6 +20,7 @@ from partywise.label_private.release import redraw_dot_products, release_dot_pro
 from partywise.label_private.trainers import penalised_optimum
 from partywise.privacy import accounting
 from partywise.privacy.calibration import gaussian_delta, gaussian_epsilon
+from partywise.privacy.finite import RandomizedResponse
 from partywise.randomness import stream
 
 EPSILONS = (0.03, 0.1, 0.3, 1.0, 4.0, 8.0)
@@ -84,6 +85,13 @@ def test_the_prediction_is_the_formula():
     weights = inverse @ (0.15 * gram) @ inverse
     expected = 0.5 * np.trace(weights @ sigma) + 0.5 * tau**2 * np.trace(np.diag(ridge) @ weights @ np.diag(ridge))
     assert predicted_excess(gram, [sigma], ridge, tau)[0] == pytest.approx(expected, rel=1e-12)
+
+
+def test_the_variance_of_randomised_labels_has_no_largest_epsilon():
+    gram = np.eye(2)
+    for epsilon in (1.0, 30.0, 700.0):
+        assert rr_covariance(gram, 10, epsilon)[0, 0] * 10 == pytest.approx(RandomizedResponse(epsilon, 2).variance)
+    assert all(0 <= rr_covariance(gram, 10, epsilon)[0, 0] < 1e-300 for epsilon in (711.0, 1500.0, 1e308))
 
 
 def test_the_ridge_never_falls_below_its_floor():

@@ -180,7 +180,11 @@ def predicted_crossing(cube: xr.Dataset, cases: list[tuple[str, float]], axis: s
     place = np.flatnonzero(line.x == epsilon)
     if not len(place):
         return None
-    factor = (2 * np.sinh(epsilon / 2) / line.mean[place[0]]) ** 2
+    with np.errstate(over="ignore", invalid="ignore"):
+        factor = (2 * np.sinh(epsilon / 2) / line.mean[place[0]]) ** 2
+    # From epsilon 710 on, where the labels are kept as they are, no size is large enough for the Gaussian.
+    if not np.isfinite(factor):
+        return None
     if axis == "n":
         return float(cube["n_features"].sel({"case": case}).max()) * factor
     return float(cube["n_train"].sel({"case": case}).max()) / factor

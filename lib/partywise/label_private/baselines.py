@@ -13,7 +13,7 @@ import numpy as np
 from partywise.label_private.noise import certified_mu, max_norm
 from partywise.label_private.objective import check_features, sigmoid
 from partywise.label_private.perturbation import objective_perturbation
-from partywise.label_private.planner import check_privacy, public_features
+from partywise.label_private.planner import noise_epsilon, public_features
 from partywise.label_private.plans import Plan
 from partywise.privacy.calibration import gaussian_epsilon
 
@@ -43,7 +43,7 @@ def label_noise_plan(
         Without ridge; ``covariance`` and ``mu`` are those of one round.
     """
     X = public_features(X, features_public)
-    check_privacy(epsilon, delta, "gaussian")
+    target = noise_epsilon(epsilon, delta, "gaussian")
     if rounds < 1 or rounds != int(rounds):
         raise ValueError(f"rounds={rounds!r} must be a whole number from 1.")
     if not 0 < rate <= 1:
@@ -51,15 +51,15 @@ def label_noise_plan(
     n, k = X.shape
     sensitivity = max_norm(X) / (rate * n)
     if math.isinf(epsilon):
-        mu, certified = math.inf, epsilon
+        mu, certified = math.inf, target
     elif rate == 1:
-        total = certified_mu(epsilon, delta)
+        total = certified_mu(target, delta)
         mu, certified = total / math.sqrt(rounds), float(gaussian_epsilon(total, delta))
     else:
         # Imported here: the accountant of sampled releases is needed by this baseline alone.
         from partywise.privacy.accounting import subsampled_sigma
 
-        mu, certified = 1.0 / subsampled_sigma(epsilon, delta, rate, rounds), epsilon
+        mu, certified = 1.0 / subsampled_sigma(target, delta, rate, rounds), target
     deviation = sensitivity / mu
     covariance = deviation**2 * np.eye(k) if deviation > 0 else None
     return Plan(

@@ -14,6 +14,8 @@ POWERS = (0.0, 0.25, 0.5, 0.75, 1.0)
 SHAPE_RIDGES = (1e-3, 1e-2, 1e-1)
 # Both roundings of calibration (mu down, epsilon up) stay inside this relative margin.
 MARGIN = 1e-12
+# From this epsilon on a label is kept for certain as far as floats go; soon after, the square of sinh overflows.
+KEPT = 700.0
 
 
 def gaussian_deviation(epsilon: float, delta: float, sensitivity: float, sigma: str) -> float:
@@ -54,7 +56,7 @@ def gaussian_shapes(X: np.ndarray, gram: np.ndarray, mu: float) -> list[tuple[fl
 
 def rr_covariance(gram: np.ndarray, n: int, epsilon: float) -> np.ndarray:
     """Covariance e^eps / (e^eps - 1)^2 X'X / N^2 of the dot-product of debiased randomised labels."""
-    return gram / (n * 4 * math.sinh(epsilon / 2) ** 2)
+    return gram / (n * 4 * math.sinh(min(epsilon, KEPT) / 2) ** 2)
 
 
 def reach(X: np.ndarray, covariance: np.ndarray) -> float:

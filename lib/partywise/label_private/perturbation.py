@@ -10,7 +10,7 @@ from scipy.special import log_ndtr
 
 from partywise.label_private.newton import newton
 from partywise.label_private.objective import Objective, check_features, check_labels
-from partywise.label_private.planner import check_privacy
+from partywise.label_private.planner import noise_epsilon
 from partywise.privacy.release import Release, Terms, released
 from partywise.privacy.sensitivity import Bounded, SensitivityCertificate
 
@@ -72,7 +72,7 @@ def objective_perturbation(
     """
     X = check_features(X, unit_box=True)
     y = check_labels(y, len(X))
-    check_privacy(epsilon, delta, "gaussian")
+    epsilon = noise_epsilon(epsilon, delta, "gaussian")
     n, k = X.shape
     if not (np.isfinite(ridge) and ridge >= 0):
         raise ValueError(f"ridge={ridge!r} must be finite and at least 0.")

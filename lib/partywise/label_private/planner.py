@@ -11,6 +11,7 @@ from partywise.errors import CertificationError
 from partywise.label_private.noise import certified_mu, gaussian_deviation, gaussian_shapes, max_norm, rr_covariance
 from partywise.label_private.objective import check_features, check_ridge, ridge_vector
 from partywise.label_private.plans import Plan
+from partywise.label_private.settings import LARGEST_EPSILON, SMALLEST_EPSILON
 from partywise.privacy.calibration import gaussian_epsilon
 
 __all__ = ["Plan", "fixed_plan", "plan_label_dp"]
@@ -69,7 +70,7 @@ def plan_label_dp(
     X = public_features(X, features_public)
     n = len(X)
     _one_of("law", law, ("auto", "gaussian", "rr"))
-    check_privacy(epsilon, delta, law)
+    target = noise_epsilon(epsilon, delta, law)
     if not (np.isfinite(tau) and tau > 0):
         raise ValueError(f"tau={tau!r} must be positive and finite: it is the expected size of a coefficient.")
     gram = X.T @ X / n
@@ -80,11 +81,11 @@ def plan_label_dp(
         candidates.append((np.zeros_like(gram), {"epsilon": epsilon, **silent}))
         strengths = strengths[:1]
     elif law != "rr":
-        mu = certified_mu(epsilon, delta)
+        mu = certified_mu(target, delta)
         gaussian = {"law": "gaussian", "epsilon": float(gaussian_epsilon(mu, delta)), "mu": mu}
         candidates += [(shape, {"power": a, **gaussian}) for a, shape in gaussian_shapes(X, gram, mu)]
     if law != "gaussian" and math.isfinite(epsilon):
-        candidates.append((rr_covariance(gram, n, epsilon), {"law": "rr", "epsilon": epsilon, "mu": None}))
+        candidates.append((rr_covariance(gram, n, target), {"law": "rr", "epsilon": target, "mu": None}))
     return _best(gram, candidates, strengths, tau, delta=delta, epsilon_claimed=epsilon)
 
 
@@ -127,17 +128,17 @@ def fixed_plan(
     X = public_features(X, features_public, unit_box=bound == "sqrt_k")
     n, k = X.shape
     _one_of("law", law, ("gaussian", "rr"))
-    check_privacy(epsilon, delta, law)
+    target = noise_epsilon(epsilon, delta, law)
     _one_of("sigma", sigma, ("analytic", "classic"))
     _one_of("bound", bound, ("max_norm", "sqrt_k"))
-    mu, deviation, covariance, certified = None, 0.0, None, epsilon
+    mu, deviation, covariance, certified = None, 0.0, None, target
     if law == "rr":
         if math.isfinite(epsilon):
-            deviation = math.sqrt(np.trace(rr_covariance(X.T @ X / n, n, epsilon)) / k)
+            deviation = math.sqrt(np.trace(rr_covariance(X.T @ X / n, n, target)) / k)
     else:
         longest = max_norm(X)
         sensitivity = (longest if bound == "max_norm" else math.sqrt(k)) / n
-        deviation = gaussian_deviation(epsilon, delta, sensitivity, sigma)
+        deviation = gaussian_deviation(target, delta, sensitivity, sigma)
         covariance = deviation**2 * np.eye(k) if deviation > 0 else None
         mu = longest / n / deviation if deviation > 0 else (math.inf if longest > 0 else 0.0)
         certified = float(gaussian_epsilon(mu, delta))
@@ -170,12 +171,19 @@ def predicted_excess(gram: np.ndarray, covariances, ridge: np.ndarray, tau: floa
     return np.array([(np.sum(weights * covariance) + bias) / 2 for covariance in covariances])
 
 
-def check_privacy(epsilon: float, delta: float, law: str) -> None:
-    """Raise a named `ValueError` for an epsilon that is not positive, or a delta outside (0, 1) for Gaussian noise."""
+def noise_epsilon(epsilon: float, delta: float, law: str) -> float:
+    """The epsilon that noise is computed for: the given one, or below infinity at most `LARGEST_EPSILON`.
+
+    Raises a named `ValueError` for an epsilon that is not positive or too small for its noise to be a float, or a
+    delta outside (0, 1) for Gaussian noise.
+    """
     if not epsilon > 0:
         raise ValueError(f"epsilon={epsilon!r} must be positive; infinity means no noise.")
+    if epsilon < SMALLEST_EPSILON:
+        raise ValueError(f"epsilon={epsilon!r} must be at least {SMALLEST_EPSILON:g}: less leaves nothing but noise.")
     if law != "rr" and not 0 < delta < 1:
         raise ValueError(f"delta={delta!r} must lie in (0, 1) for Gaussian noise; law='rr' needs no delta.")
+    return epsilon if math.isinf(epsilon) else min(epsilon, LARGEST_EPSILON)
 
 
 def public_features(X, features_public: bool, *, unit_box: bool = False) -> np.ndarray:

@@ -5,6 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import isfinite
 
+# Epsilons whose noise is computed as asked. Below, a variance has no float and the accountant of sampled rounds cannot
+# tell epsilon from zero: refused. Above, up to infinity, the noise of the largest is taken: it costs less than asked.
+SMALLEST_EPSILON, LARGEST_EPSILON = 1e-9, 1e6
+
 
 def number(name: str, value: float, low: float, high: float = float("inf")) -> None:
     """Raise a named error unless low <= value <= high and it is finite."""

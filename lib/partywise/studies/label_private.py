@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from ..checks import valid_delta, valid_unit
 from ..errors import ConfigError
 from ..label_private.options import LabelSgdOptions, ObjectiveOptions, ReferenceOptions, RoundsOptions, WalrOptions
-from ..label_private.settings import FlightsSettings, GeneratedSettings, TableSettings
+from ..label_private.settings import SMALLEST_EPSILON, FlightsSettings, GeneratedSettings, TableSettings
 from ..label_private.variables import VARIABLES
 from ..study import Lazy, Protocol, Source, Study
 
@@ -43,6 +43,11 @@ def check(plan: Plan) -> None:
             )
         if case.folds != 1:
             raise ConfigError(f"{where}.folds is {case.folds}: every replicate has its own test rows, so it must be 1.")
+        if min(case.epsilon) < SMALLEST_EPSILON:
+            raise ConfigError(
+                f"{where}.epsilon is {min(case.epsilon)}: it must be at least {SMALLEST_EPSILON:g}; less leaves "
+                "nothing but noise."
+            )
 
 
 _CASES = "partywise.label_private.cases:"
