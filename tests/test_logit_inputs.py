@@ -129,9 +129,9 @@ def test_ridges():
 
 
 def test_dot_products():
-    with pytest.raises(ValueError, match=r"v has shape \(2,\) for k=3"):
+    with pytest.raises(ValueError, match=r"noisy_dot has shape \(2,\) for k=3"):
         fit_walr(X, np.zeros(2), PLAN)
-    with pytest.raises(ValueError, match=r"v=.*nan.* not finite"):
+    with pytest.raises(ValueError, match=r"noisy_dot=.*nan.* not finite"):
         fit_walr(X, np.array([0.0, np.nan, 0.0]), PLAN)
     with pytest.raises(ValueError, match=r"noisy_dots has shape \(3,\)"):
         fit_many(X, np.zeros(3), PLAN)

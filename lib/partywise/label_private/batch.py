@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
+from partywise.label_private.attainable import attainable
 from partywise.label_private.newton import newton
 from partywise.label_private.objective import Objective, check_features, check_ridge, check_vector
 from partywise.label_private.plans import Plan
@@ -30,7 +31,7 @@ def fit_many(X, noisy_dots, plan: Plan, *, start: np.ndarray | None = None) -> n
     noisy_dots : ndarray of shape (R, k)
         For example of `redraw_dot_products`.
     plan : Plan
-        Only its ridge is used.
+        Its ridge; and its noise, which says how far a release may be off (see `attainable`).
     start : ndarray of shape (k,), optional
         Where the Hessian is factored; by default the optimum of the mean dot-product.
 
@@ -57,7 +58,7 @@ def fit_many(X, noisy_dots, plan: Plan, *, start: np.ndarray | None = None) -> n
         raise ValueError(f"noisy_dots has shape {dots.shape}: give one dot-product a row, shape (R, {X.shape[1]}).")
     for number, dot in enumerate(dots):
         check_vector(f"noisy_dots[{number}]", dot, X.shape[1])
-    ridge = check_ridge(plan.ridge, X.shape[1])
+    dots, ridge = attainable(X, dots, plan), check_ridge(plan.ridge, X.shape[1])
     objective = Objective(X, dots.mean(axis=0), ridge)
     centre = newton(objective).theta if start is None else check_vector("start", start, X.shape[1])
     factor = cho_factor(objective.hessian(objective.at(centre)), lower=True, check_finite=False)

@@ -8,10 +8,10 @@ import numpy as np
 
 from .data import Estimate, LabelData
 from .evaluate import BINS, log_loss, predict
-from .objective import Objective, dot_product
+from .objective import dot_product
 from .planner import fixed_plan
 from .plans import Plan
-from .trainers import fit_walr, ordinary_mini_batch
+from .trainers import fit_walr, ordinary_mini_batch, planned_objective
 from .what_if import evaluator
 
 Exhibits = dict[str, tuple[tuple[str, ...], np.ndarray]]
@@ -56,7 +56,7 @@ def walk(estimate: Estimate, data: LabelData, options: Any) -> np.ndarray:
     X, y = data.training
     plan = estimate.plan if estimate.plan is not None else fixed_plan(X, np.inf, 0.5, ridge=options.ridge)
     dot = estimate.noisy_dot if estimate.noisy_dot is not None else dot_product(X, y)
-    objective = Objective(X, dot, plan.ridge)
+    objective = planned_objective(X, dot, plan)
     best = objective.at(fit_walr(X, dot, plan).theta).value if np.any(plan.ridge) else np.nan
     batch = len(X) if options.trainer == "full_batch" else min(options.batch_size, len(X))
     path = np.full((len(PATH), len(STEPS)), np.nan)

@@ -6,6 +6,7 @@ draws is charged: the ledger holds the one release behind the estimate.
 
 from __future__ import annotations
 
+from math import log
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from .data import Estimate, LabelData
 from .evaluate import auc, calibration, log_loss, predict
 from .objective import Objective, ridge_vector
 from .plans import Plan
-from .trainers import fit_walr, penalised_optimum
+from .trainers import fit_walr, penalised_optimum, planned_objective
 from .what_if import audited, classic_limit, expected, share_unbounded
 
 # Small enough to change nothing, large enough that separable labels have an optimum.
@@ -27,11 +28,12 @@ def metrics(estimate: Estimate, data: LabelData, train: np.ndarray, spec: Any) -
     theta = estimate.theta
     if not np.all(np.isfinite(theta)):
         return {"diverged": True, "n_protected": int(train.sum())} | estimate.numbers
-    p = predict(X, theta)
+    p, loss = predict(X, theta), log_loss(X, y, theta)
     slope, intercept, error = calibration(p, y)
     scalars: dict[str, Any] = {
         "auc": defined(auc(X @ theta, y)),
-        "log_loss": log_loss(X, y, theta),
+        "log_loss": loss,
+        "uninformative": loss > log(2),
         "calibration_slope": defined(slope),
         "calibration_intercept": defined(intercept),
         "calibration_error": error,
@@ -80,7 +82,7 @@ def released(theta: np.ndarray, noisy_dot: np.ndarray, plan: Plan, data: LabelDa
     X = data.training[0]
     found: dict[str, Any] = {}
     if options.trainer != "newton" and np.any(plan.ridge):
-        objective = Objective(X, noisy_dot, plan.ridge)
+        objective = planned_objective(X, noisy_dot, plan)
         found["objective_gap"] = objective.at(theta).value - fit_walr(X, noisy_dot, plan).objective
     if options.sigma == "classic":
         found["classic_limit"] = classic_limit(plan.delta)

@@ -8,6 +8,7 @@ from typing import Unpack
 import numpy as np
 from scipy.special import log_ndtr
 
+from partywise.errors import CertificationError
 from partywise.label_private.newton import newton
 from partywise.label_private.objective import Objective, check_features, check_labels
 from partywise.label_private.planner import noise_epsilon
@@ -61,6 +62,8 @@ def objective_perturbation(
     ------
     ValueError
         If a feature lies outside [0, 1] (nothing is clipped silently) or a parameter is out of range.
+    CertificationError
+        If the solver stops before the minimiser.
 
     Notes
     -----
@@ -92,7 +95,13 @@ def objective_perturbation(
 
     def draw() -> np.ndarray:
         tilt = deviation * rng.standard_normal(k)
-        return newton(Objective(X, (y @ X - tilt) / n, np.full(k, strength / n))).theta
+        fit = newton(Objective(X, (y @ X - tilt) / n, np.full(k, strength / n)))
+        if not fit.converged:
+            raise CertificationError(
+                f"ridge={strength / n:.3g}: Newton did not reach the minimiser, of which the guarantee speaks; ask "
+                "for a smaller epsilon or a larger ridge."
+            )
+        return fit.theta
 
     terms.setdefault("trust_model", "central")
     law = {"epsilon": float(epsilon), "delta_numeric": 0.0 if math.isinf(epsilon) else COVERED * delta}

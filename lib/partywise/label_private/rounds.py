@@ -24,6 +24,7 @@ from .options import RoundsOptions
 from .plans import Plan
 from .release import release_dot_product
 from .sides import local_features, local_labels
+from .trainers import has_minimiser
 
 
 def local_rounds(measurer: Party, train: np.ndarray, X: np.ndarray, plan: Plan, rng_for: Callable) -> Release:
@@ -34,8 +35,10 @@ def local_rounds(measurer: Party, train: np.ndarray, X: np.ndarray, plan: Plan, 
 
 def server_descent(
     X: np.ndarray, noisy_dots: np.ndarray, options: RoundsOptions, rng_for: Callable
-) -> tuple[np.ndarray, float]:
+) -> tuple[np.ndarray, float, bool | None]:
     """Gradient descent at every learning rate; the path with the least objective under the mean release.
+
+    The last value says whether that objective has a minimiser at all: the steps end whether or not it has.
 
     The choice reads releases only, so it costs nothing.  With sampled labels the trainer's predictions are of batches
     of the same size, its own and public.
@@ -47,9 +50,9 @@ def server_descent(
     for rate in options.learning_rates:
         learning_rate = rate or 1 / smooth
         theta = gradient_descent(X, noisy_dots, learning_rate, rng_for("mini-batches"), batch_size=batch)
-        paths.append((objective.at(theta).value, learning_rate, theta))
-    _, learning_rate, theta = min(paths, key=lambda path: path[0])
-    return theta, learning_rate
+        paths.append((objective.at(theta), learning_rate))
+    point, learning_rate = min(paths, key=lambda path: path[0].value)
+    return point.theta, learning_rate, has_minimiser(objective, point)
 
 
 def fit(
@@ -68,6 +71,6 @@ def fit(
     plan = label_noise_plan(X, epsilon, delta_of(spec), options.rounds, options.rate)
     release = local_rounds(measurer, fold.train, X, plan, rng_for)
     noisy_dots = channel.send(measurer.name, trainer.name, "noisy dot-products", release)
-    theta, learning_rate = server_descent(X, np.asarray(noisy_dots), options, rng_for)
-    numbers = {"steps": options.rounds, "learning_rate": learning_rate, "chosen_law": "gaussian"}
-    return Estimate(theta, plan.epsilon_claimed, numbers=numbers)
+    theta, learning_rate, bounded = server_descent(X, np.asarray(noisy_dots), options, rng_for)
+    numbers: dict[str, Any] = {"steps": options.rounds, "learning_rate": learning_rate, "chosen_law": "gaussian"}
+    return Estimate(theta, plan.epsilon_claimed, numbers=numbers | {"bounded": bounded})

@@ -11,8 +11,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from partywise.label_private.attainable import attainable
 from partywise.label_private.newton import TOLERANCE, newton, unbounded
-from partywise.label_private.objective import Objective, check_features, check_labels, check_ridge, sigmoid
+from partywise.label_private.objective import (
+    Objective,
+    Point,
+    check_features,
+    check_labels,
+    check_ridge,
+    check_vector,
+    sigmoid,
+)
 from partywise.label_private.plans import Plan
 from partywise.label_private.zonotope import LP_ROWS, boundedness, coordinate_test
 
@@ -65,7 +74,7 @@ def fit_walr(
     noisy_dot : ndarray of shape (k,)
         Value of `release_dot_product`.
     plan : Plan
-        Only its ridge is used.
+        Its ridge; and its noise, which says how far the release may be off (see `attainable`).
     solver : {"newton", "hybrid", "full_batch"}
         The exact optimum, or the published gradient descents.
     rng : numpy.random.Generator
@@ -88,7 +97,7 @@ def fit_walr(
     ValueError
         If an argument is out of its range, for example ``batch_size > N``.
     """
-    objective = Objective(X, noisy_dot, plan.ridge)
+    objective = planned_objective(X, noisy_dot, plan)
     if solver not in SOLVERS:
         raise ValueError(f"solver={solver!r} is unknown; use one of {SOLVERS}.")
     if solver == "newton":
@@ -102,6 +111,12 @@ def fit_walr(
     else:
         theta = full_batch(objective, theta, steps, learning_rate)
     return _first_order_fit(objective, theta, steps, tolerance)
+
+
+def planned_objective(X, noisy_dot, plan: Plan) -> Objective:
+    """What a plan minimises; with a ridge, the release is moved to where labels can have put it (see `attainable`)."""
+    X = check_features(X)
+    return Objective(X, attainable(X, check_vector("noisy_dot", noisy_dot, X.shape[1]), plan), plan.ridge)
 
 
 def full_batch(objective: Objective, theta: np.ndarray, steps: int, learning_rate: float) -> np.ndarray:
@@ -193,12 +208,17 @@ def _refuse(objective: Objective) -> None:
 def _first_order_fit(objective: Objective, theta: np.ndarray, steps: int, tolerance: float) -> WalrFit:
     point = objective.at(theta)
     norm = float(np.linalg.norm(objective.gradient(point)))
-    known: bool | None = True
-    if not np.any(objective.ridge):
-        # The axes cost next to nothing and settle most cases; the linear program is only asked when they do not.
-        axes = coordinate_test(objective.X, objective.v).status
-        status = axes if axes == "unbounded" else boundedness(objective.X, objective.v).status
-        known = {"bounded": True, "unknown": None}.get(status, False)
-        if known is None and objective.recession(point) < -1e-12 * float(np.abs(point.margins).max(initial=1.0)):
-            known = False
-    return WalrFit(theta, steps, norm <= tolerance, known, point.value, norm)
+    return WalrFit(theta, steps, norm <= tolerance, has_minimiser(objective, point), point.value, norm)
+
+
+def has_minimiser(objective: Objective, point: Point) -> bool | None:
+    """Whether an objective has a minimiser, None if no test can tell; ``point`` is where a trainer left it."""
+    if np.any(objective.ridge):
+        return True
+    # The axes cost next to nothing and settle most cases; the linear program is only asked when they do not.
+    axes = coordinate_test(objective.X, objective.v).status
+    status = axes if axes == "unbounded" else boundedness(objective.X, objective.v).status
+    if status != "unknown":
+        return status == "bounded"
+    falls = objective.recession(point) < -1e-12 * float(np.abs(point.margins).max(initial=1.0))
+    return False if falls else None

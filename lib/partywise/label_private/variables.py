@@ -4,6 +4,7 @@ from __future__ import annotations
 
 VARIABLES: dict[str, tuple[str, str]] = {
     "log_loss": ("logarithmic loss on the test rows, nats", "1"),
+    "uninformative": ("1 if the test log-loss is above log 2, that of one half for everybody", "1"),
     "auc": ("area under the ROC curve on the test rows", "1"),
     "calibration_slope": ("slope of the labels on the logit of the prediction, test rows", "1"),
     "calibration_intercept": ("intercept of the labels on the logit of the prediction, test rows", "1"),
