@@ -11,14 +11,14 @@ from partywise.errors import CertificationError
 from partywise.label_private.noise import certified_mu, gaussian_deviation, gaussian_shapes, max_norm, rr_covariance
 from partywise.label_private.objective import check_features, check_ridge, ridge_vector
 from partywise.label_private.plans import Plan
+from partywise.label_private.prediction import Expectation, expectation, predicted_excess
 from partywise.label_private.settings import LARGEST_EPSILON, SMALLEST_EPSILON
 from partywise.privacy.calibration import gaussian_epsilon
 
 __all__ = ["Plan", "fixed_plan", "plan_label_dp"]
 
-# Average of p (1-p) that the planner assumes: it stands for labels that it must not see.
-CURVATURE = 0.15
-RIDGE_STEPS = 10.0 ** np.arange(0.0, 6.01, 0.125)
+# Ridges that are tried, as multiples of the one that the prior asks for without noise.
+RIDGE_STEPS = 10.0 ** np.arange(-0.5, 6.01, 0.125)
 PUBLISHED_RADIUS = 10.0
 # Largest entries of X whose squares and sums of squares neither vanish nor overflow.
 SCALES = (1e-100, 1e100)
@@ -34,11 +34,11 @@ def plan_label_dp(
     X : ndarray of shape (N, k)
         Public features; column 0 is the intercept.
     epsilon : float
-        Positive; infinity gives a plan without noise and with the smallest ridge.
+        Positive; infinity gives a plan without noise.
     delta : float
         In (0, 1); ignored for ``law="rr"``, which is pure.
     tau : float
-        Expected size of one coefficient.
+        Expected standard deviation of the logits over the rows.
     law : {"auto", "gaussian", "rr"}
         ``"auto"`` takes the law with the smaller prediction.
     features_public : bool
@@ -58,11 +58,9 @@ def plan_label_dp(
 
     Notes
     -----
-    With H = 0.15 X'X/N and M = (H + Lambda)^-1 the prediction is tr[M H M (Sigma + tau^2 Lambda^2)] / 2, minimised
-    over Lambda >= 1/(N tau^2) on a grid and over Sigma = c (X'X/N + r)^a, a in {0, 1/4, 1/2, 3/4, 1}, r in
-    {1e-3, 1e-2, 1e-1} times the mean diagonal of X'X/N, c from the privacy parameter. Without the lower end of the
-    grid, randomised response looks better than it is on few examples. H and tau are guesses: they can cost utility
-    and never privacy.
+    `predicted_excess` is minimised over the ridge on a grid and over Sigma = c (X'X/N + r)^a, a in {0, 1/4, 1/2, 3/4,
+    1}, r in {1e-3, 1e-2, 1e-1} times the mean diagonal of X'X/N, c from the privacy parameter. What is expected of the
+    coefficients is a guess: it can cost utility and never privacy.
 
     Formal guarantee: c makes max_i x_i' Sigma^-1 x_i equal to N^2 mu^2, so flipping one label moves v by at most mu
     in the geometry of the noise, and some label moves it that far.
@@ -72,21 +70,19 @@ def plan_label_dp(
     _one_of("law", law, ("auto", "gaussian", "rr"))
     target = noise_epsilon(epsilon, delta, law)
     if not (np.isfinite(tau) and tau > 0):
-        raise ValueError(f"tau={tau!r} must be positive and finite: it is the expected size of a coefficient.")
+        raise ValueError(f"tau={tau!r} must be positive and finite: it is the expected spread of the logits.")
     gram = X.T @ X / n
-    strengths = RIDGE_STEPS / (n * tau**2)
     candidates: list[tuple[np.ndarray, dict[str, Any]]] = []
     if math.isinf(epsilon):
         silent = {"law": "rr", "mu": None} if law == "rr" else {"law": "gaussian", "mu": math.inf}
         candidates.append((np.zeros_like(gram), {"epsilon": epsilon, **silent}))
-        strengths = strengths[:1]
     elif law != "rr":
         mu = certified_mu(target, delta)
         gaussian = {"law": "gaussian", "epsilon": float(gaussian_epsilon(mu, delta)), "mu": mu}
         candidates += [(shape, {"power": a, **gaussian}) for a, shape in gaussian_shapes(X, gram, mu)]
     if law != "gaussian" and math.isfinite(epsilon):
         candidates.append((rr_covariance(gram, n, target), {"law": "rr", "epsilon": target, "mu": None}))
-    return _best(gram, candidates, strengths, tau, delta=delta, epsilon_claimed=epsilon)
+    return _best(expectation(gram, n, tau), candidates, delta=delta, epsilon_claimed=epsilon)
 
 
 def fixed_plan(
@@ -159,18 +155,6 @@ def fixed_plan(
     )
 
 
-def predicted_excess(gram: np.ndarray, covariances, ridge: np.ndarray, tau: float) -> np.ndarray:
-    """tr[M H M (Sigma + tau^2 Lambda^2)] / 2 for every covariance: variance and bias of the risk.
-
-    H = 0.15 gram, M = (H + Lambda)^-1.
-    """
-    curvature = CURVATURE * gram
-    middle = np.linalg.inv(curvature + np.diag(ridge))
-    weights = middle @ curvature @ middle
-    bias = tau**2 * np.sum(np.diag(weights) * ridge**2)
-    return np.array([(np.sum(weights * covariance) + bias) / 2 for covariance in covariances])
-
-
 def noise_epsilon(epsilon: float, delta: float, law: str) -> float:
     """The epsilon that noise is computed for: the given one, or below infinity at most `LARGEST_EPSILON`.
 
@@ -203,16 +187,15 @@ def public_features(X, features_public: bool, *, unit_box: bool = False) -> np.n
     return X
 
 
-def _best(gram, candidates, strengths, tau: float, **fields) -> Plan:
+def _best(expected: Expectation, candidates, **fields) -> Plan:
     """The best pair of a candidate (covariance and the fields that go with it) and a ridge of the grid."""
-    ridges = [ridge_vector(float(strength), len(gram)) for strength in strengths]
-    covariances = [covariance for covariance, _ in candidates]
-    table = np.array([predicted_excess(gram, covariances, ridge, tau) for ridge in ridges])
+    strengths = RIDGE_STEPS * expected.ridge
+    table = predicted_excess(expected, [covariance for covariance, _ in candidates], strengths)
     row, column = np.unravel_index(int(np.argmin(table)), table.shape)
-    covariance, own = candidates[column]
+    covariance, own = candidates[row]
     kept = covariance if own["law"] == "gaussian" and np.any(covariance) else None
-    excess = float(table[row, column])
-    return Plan(covariance=kept, ridge=ridges[row], predicted_excess=excess, certified=True, **own, **fields)
+    ridge, excess = ridge_vector(float(strengths[column]), len(covariance)), float(table[row, column])
+    return Plan(covariance=kept, ridge=ridge, predicted_excess=excess, certified=True, **own, **fields)
 
 
 def _one_of(name: str, value: str, allowed: tuple[str, ...]) -> None:

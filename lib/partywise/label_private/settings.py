@@ -22,7 +22,7 @@ class CaseSettings:
 
     test_share : share of the rows that are held out
     delta : delta of this case instead of the study's, for data so small that 1e-5 is below any use
-    tau : scale of the coefficients that the planner assumes
+    tau : standard deviation of the logits over the rows that the planner assumes
     """
 
     test_share: float = 0.3
