@@ -66,7 +66,7 @@ class AdjustedDistanceExponential:
         """Release every entry of an array of integers lo..hi; parameters and errors as in `DistanceExponential`."""
         certificate = certificate_of(bounded, ("hamming", "distance"))
         law = charge(certificate, self.epsilon_pure, self.worst_loss, self.hi - self.lo)
-        draw = drawing(bounded, generator(rng, "AdjustedDistanceExponential"), self.lo, self.hi, self._row)
+        draw = drawing(bounded, generator(rng, "AdjustedDistanceExponential"), self.lo, self.hi, self._row, self._logs)
         return released(resting_on(bounded, self.domain), law, "adjusted_distance_exponential", draw, owner, terms)
 
     def matrix(self) -> np.ndarray:
@@ -142,9 +142,16 @@ class AdjustedDistanceExponential:
         share = bucket[0] / bucket.sum() / np.add.reduceat(inner[0], self._starts)
         return inner[0] * np.repeat(share, self._widths)
 
+    def _logs(self, x: int) -> np.ndarray:
+        return self._log_rows(np.array([[x - self.lo]]))[0]
+
     @cached_property
     def _log_matrix(self) -> np.ndarray:
-        bucket, inner = self._exponents(np.arange(self.hi - self.lo + 1)[:, None])
+        return self._log_rows(np.arange(self.hi - self.lo + 1)[:, None])
+
+    def _log_rows(self, x) -> np.ndarray:
+        """Logarithms of the law for positions x of shape (n, 1)."""
+        bucket, inner = self._exponents(x)
         stage = -bucket - np.log(np.exp(-bucket).sum(axis=1, keepdims=True))
         stage = stage - np.log(np.add.reduceat(np.exp(-inner), self._starts, axis=1))
         return np.repeat(stage, self._widths, axis=1) - inner

@@ -5,6 +5,7 @@ distance that the source advertises, is what a record is charged. Source: the Op
 described in seed 003: its global variant here, its adjusting variant in `adjusted`.
 """
 
+import functools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ import numpy as np
 
 from partywise.privacy.accounted import Accounted, parameter
 from partywise.privacy.certificates import Bounded, SensitivityCertificate
+from partywise.privacy.finite_draws import draw_index
 from partywise.privacy.release import UNNAMED, Release, Terms, certificate_of, generator, pure_law, released, resting_on
 
 __all__ = ["DistanceExponential", "charge", "check_domain", "check_positive", "distance_of", "drawing", "position_of"]
@@ -65,7 +67,7 @@ class DistanceExponential:
             Norm ``"hamming"`` (any change of the entries that move is covered, at `epsilon_pure` each) or
             ``"distance"`` (one entry moves by at most the value of the certificate, at `worst_loss` of it).
         rng : numpy.random.Generator
-            Consumed by one uniform draw an entry.
+            Consumed by one uniform draw an entry, and by more where 53 bits do not decide (see `finite_draws`).
         owner, **terms
             As in `Gaussian.__call__`.
 
@@ -80,7 +82,7 @@ class DistanceExponential:
         law = charge(certificate, self.epsilon_pure, self.worst_loss, self.hi - self.lo) | {
             "epsilon_distance": float(self.epsilon)
         }
-        draw = drawing(bounded, generator(rng, "DistanceExponential"), self.lo, self.hi, self._row)
+        draw = drawing(bounded, generator(rng, "DistanceExponential"), self.lo, self.hi, self._row, self._logs)
         return released(resting_on(bounded, self.domain), law, "distance_exponential", draw, owner, terms)
 
     def matrix(self) -> np.ndarray:
@@ -116,8 +118,13 @@ class DistanceExponential:
         one_sided = np.cumsum(np.exp(-self.epsilon / 2 * np.arange(self.hi - self.lo + 1)))
         return np.log(one_sided + one_sided[::-1] - 1)
 
+    def _logs(self, x: int) -> np.ndarray:
+        """Logarithms of the unnormalised weights of all outputs."""
+        with np.errstate(over="ignore"):
+            return -self.epsilon / 2 * np.abs(np.arange(self.lo, self.hi + 1) - x)
+
     def _row(self, x: int) -> np.ndarray:
-        weights = np.exp(-self.epsilon / 2 * np.abs(np.arange(self.lo, self.hi + 1) - x))
+        weights = np.exp(self._logs(x))
         return weights / weights.sum()
 
 
@@ -130,7 +137,12 @@ def charge(certificate: SensitivityCertificate, pure: float, worst: Callable[[in
 
 
 def drawing(
-    bounded: Bounded, rng: np.random.Generator, lo: int, hi: int, row: Callable[[int], np.ndarray]
+    bounded: Bounded,
+    rng: np.random.Generator,
+    lo: int,
+    hi: int,
+    row: Callable[[int], np.ndarray],
+    logs: Callable[[int], np.ndarray],
 ) -> Callable[[], np.ndarray]:
     """Check the entries now, draw them when called: inverse distribution functions, one for each distinct entry."""
     values = np.asarray(bounded.value)
@@ -141,8 +153,8 @@ def drawing(
     def draw() -> np.ndarray:
         uniform, drawn = rng.random(integers.shape), np.empty(integers.shape, dtype=np.int64)
         for x in np.unique(integers):
-            here, total = integers == x, np.cumsum(row(int(x)))
-            drawn[here] = lo + np.searchsorted(total[:-1], uniform[here] * total[-1], side="right")
+            here, x = integers == x, int(x)
+            drawn[here] = lo + draw_index(rng, uniform[here], row(x), functools.partial(logs, x))
         return drawn
 
     return draw

@@ -14,6 +14,7 @@ from partywise.privacy.adjusted import AdjustedDistanceExponential
 from partywise.privacy.calibration import randomized_response_probability
 from partywise.privacy.certificates import Bounded
 from partywise.privacy.distances import DistanceExponential
+from partywise.privacy.finite_draws import rare
 from partywise.privacy.release import UNNAMED, Release, Terms, certificate_of, generator, pure_law, released, resting_on
 from partywise.privacy.sampling import SecureRandom
 
@@ -76,7 +77,8 @@ class RandomizedResponse:
             Indices of any shape (raw values if the mechanism has ``edges``), norm ``"hamming"``.
         rng : numpy.random.Generator or SecureRandom
             The secure source compares 64-bit integers with a threshold; the event then charges the epsilon of that
-            threshold, which differs from ``epsilon`` by rounding only.
+            threshold, which differs from ``epsilon`` by rounding up to about 40 and is less above. The other one
+            draws ``epsilon`` itself, with more than 53 bits where they do not decide.
         owner, **terms
             As in `Gaussian.__call__`.
 
@@ -107,8 +109,9 @@ class RandomizedResponse:
 
         def simulate():
             # Both draws are always made, so that one generator at two levels of epsilon flips nested sets.
-            flip = numbers.random(indices.shape) >= randomized_response_probability(self.epsilon, self.k)
-            return self._moved(indices, flip, numbers.integers(0, self.k - 1, indices.size))
+            uniform = numbers.random(indices.shape)
+            offsets = numbers.integers(0, self.k - 1, indices.size)
+            return self._moved(indices, rare(numbers, uniform, *self._flip()), offsets)
 
         law = pure_law(self.epsilon, certificate, k=self.k)
         return released(bounded, law, "randomized_response", simulate, owner, terms)
@@ -163,6 +166,16 @@ class RandomizedResponse:
     def _moved(self, indices: np.ndarray, flip: np.ndarray, offsets: np.ndarray) -> np.ndarray:
         other = (indices + 1 + np.asarray(offsets, dtype=np.int64).reshape(indices.shape)) % self.k
         return np.where(flip, other, indices)
+
+    def _flip(self) -> tuple[float, int]:
+        """Probability with which an index is moved, as a number and a power of two: it may be too small for a float."""
+        if self.epsilon < 600:
+            weight = (self.k - 1) * math.exp(-self.epsilon)
+            return math.frexp(weight / (1 + weight))
+        if math.isinf(self.epsilon):
+            return 0.0, 0
+        binary = (math.log(self.k - 1) - self.epsilon) / math.log(2)
+        return 2.0 ** (binary - math.floor(binary)), math.floor(binary)
 
     def _flip_threshold(self) -> int:
         """Number of the 2^64 integers that move an index; rounded up, and at least one for a finite epsilon."""

@@ -9,6 +9,7 @@ import numpy as np
 from partywise.privacy.accounted import Accounted, Public, parameter
 from partywise.privacy.calibration import mu_from_rho
 from partywise.privacy.certificates import Bounded
+from partywise.privacy.finite_draws import draw_index
 from partywise.privacy.gaussian import Gaussian
 from partywise.privacy.release import (
     UNNAMED,
@@ -61,7 +62,7 @@ class PrivateQuantile:
         if not 0 <= self.q <= 1:
             raise ValueError(f"q={self.q!r} of a private quantile must lie in [0, 1].")
         lo, hi = parameter("domain", self.domain)
-        if not -math.inf < lo < hi < math.inf:
+        if not (-math.inf < lo < hi < math.inf and math.isfinite(hi - lo)):
             raise ValueError(f"domain=({lo!r}, {hi!r}) of a private quantile must be finite with lo < hi.")
 
     def __call__(
@@ -74,7 +75,7 @@ class PrivateQuantile:
         bounded : Bounded
             Values of any shape, norm ``"hamming"`` (see `entries`).
         rng : numpy.random.Generator
-            Consumed by two uniform draws.
+            Consumed by two uniform draws, and by more where 53 bits do not decide (see `finite_draws`).
         owner, **terms
             As in `Gaussian.__call__`.
 
@@ -88,8 +89,7 @@ class PrivateQuantile:
 
         def draw() -> float:
             which, where = numbers.random(2)
-            total = np.cumsum(shares)
-            i = int(np.searchsorted(total[:-1], which * total[-1], side="right"))
+            i = int(draw_index(numbers, np.array([which]), shares, lambda: self._logs(points))[0])
             return float(min(points[i] + where * (points[i + 1] - points[i]), points[i + 1]))
 
         return released(resting_on(bounded, self.domain), law, "private_quantile", draw, owner, terms)
@@ -107,12 +107,21 @@ class PrivateQuantile:
         lo, hi = self.domain.value
         values = np.sort(np.clip(np.ravel(np.asarray(values, dtype=float)), lo, hi))
         points = np.concatenate(([lo], values, [hi]))
-        # Between points i and i + 1 exactly i values are at most t.
-        score = -np.abs(np.arange(len(points) - 1) - self.q * len(values))
-        with np.errstate(divide="ignore"):
-            logs = np.log(np.diff(points)) + self.epsilon / 2 * score
+        logs = self._logs(points)
         shares = np.exp(logs - logs.max())
         return points, shares / shares.sum()
+
+    def _logs(self, points: np.ndarray) -> np.ndarray:
+        """Logarithms of the unnormalised weights of the pieces; -inf for a piece of no length."""
+        # Between points i and i + 1 exactly i values are at most t.
+        score = -np.abs(np.arange(len(points) - 1) - self.q * (len(points) - 2))
+        with np.errstate(divide="ignore", over="ignore"):
+            lengths = np.log(np.diff(points))
+            logs = lengths + self.epsilon / 2 * score
+            if np.any(np.isfinite(logs)):
+                return logs
+            # Against the best piece of positive length: scores times an extreme epsilon have no float.
+            return lengths + self.epsilon / 2 * (score - score[np.isfinite(lengths)].max())
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ import numpy as np
 
 from partywise.errors import CertificationError
 from partywise.privacy.certificates import Bounded
+from partywise.privacy.finite_draws import largest
 from partywise.privacy.quantiles import PrivateQuantile, QuantileRadius
 from partywise.privacy.release import UNNAMED, Release, Terms, certificate_of, generator, noise_scale, released
 
@@ -54,7 +55,7 @@ class ReportNoisyMax:
         bounded : Bounded
             Scores of shape (m,), norm ``"linf"``, ``"l2"`` or ``"l1"`` (each bounds every single score).
         rng : numpy.random.Generator
-            Consumed by m Gumbel draws, whatever ``epsilon`` and ``winners``.
+            Consumed by m Gumbel draws, whatever ``epsilon`` and ``winners``, and by more where these do not decide.
         owner, **terms
             As in `Gaussian.__call__`.
 
@@ -74,8 +75,7 @@ class ReportNoisyMax:
         numbers = generator(rng, "ReportNoisyMax")
 
         def draw():
-            noisy = scores + scale * numbers.gumbel(size=len(scores))
-            best = np.argsort(-noisy, kind="stable")[: self.winners]
+            best = largest(numbers, scores, scale, self.winners)
             return int(best[0]) if self.winners == 1 else best
 
         law = {"epsilon": 0.0 if scale == 0 and bounded.certificate.value == 0 else float(self.epsilon)}
