@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -11,13 +12,22 @@ import numpy as np
 import pytest
 import yaml
 
+import every_protocol
 from partywise.auditing.data import World
 from partywise.auditing.exposure import Task
 from partywise.auditing.protocol import MECHANISMS, SERVER
 from partywise.auditing.settings import SliceSettings
+from partywise.cells import generate
+from partywise.folds import Fold
+from partywise.functional.data import FunctionalData
+from partywise.label_private.data import LabelData
 from partywise.parties import Party
 from partywise.plan import Plan, plan
-from partywise.randomness import stream
+from partywise.randomness import Streams, stream
+from partywise.slicing.cases import reduced
+from partywise.slicing.clients import client_at
+from partywise.slicing.data import SlicingData
+from partywise.study import MethodSpec
 from partywise.wire import Channel
 from replay import compare, record, replay
 
@@ -135,3 +145,175 @@ def test_certificates_of_the_audit_hold_for_every_neighbour(case, method, partie
                 compare(first, second, unit)
             except AssertionError as error:
                 raise AssertionError(f"{name}: {error}") from error
+
+
+# Certified protocols that the default configuration has no method of, besides those of `every_protocol`.
+MORE: dict[str, dict[str, Any]] = {
+    "functional_boosting": {
+        "public_rounds": {"protocol": "roundwise", "radius": "public", "max_steps": 6},
+        "private_radius": {"protocol": "boosting", "radius": "dp_quantile", "s_mode": "calibrated"},
+        "noisy_response": {"protocol": "boosting", "s_mode": "calibrated", "sy": 0.5, "y_radius": 2.0},
+        "raw": {"protocol": "boosting", "s_mode": "calibrated", "coordinates": "raw"},
+    },
+    "sliced_inverse_regression": {
+        "votes": {"protocol": "certified", "screening": "votes"},
+        "whitened_votes": {"protocol": "whitened", "screening": "votes"},
+        "mirrored": {"protocol": "certified", "second": "mirrored"},
+    },
+}
+
+
+# What is certified of these cases, by unit, of which methods; an infinite epsilon is kept by every neighbour.
+CERTIFIED = {
+    "functional_boosting": {
+        "features": {
+            *(
+                "predictor_fixed",
+                "predictor_sqrt_j",
+                "predictor_rho",
+                "party_fixed",
+                "party_sqrt_j",
+                "party_rho",
+                "local",
+            ),
+            *("moments", "published_noise", "corrected_noise", "roundwise", "central", "mean_curve"),
+            *("public_rounds", "private_radius", "noisy_response", "raw"),
+        },
+        "label": {"noisy_response", "mean_curve", "least_squares", "oracle"},
+        "row": {"noisy_response", "mean_curve"},
+    },
+    "label_private": {
+        "label": {
+            *("published_hybrid", "published_newton", "analytic", "planned", "rr", "rr_planned", "auto", "noisy_gd"),
+            *("label_sgd", "objective_perturbation", "classic", "no_ridge"),
+        },
+    },
+    "sliced_inverse_regression": {
+        "row": {
+            *("cert", "cert_whiten", "iid_equal", "cert_equal", "whiten_equal", "mirrored", "votes", "whitened_votes"),
+        },
+    },
+}
+
+
+def study_plan(study: str) -> Plan:
+    """The small cases of `every_protocol` with all its methods and those above."""
+    block = every_protocol.block(study)
+    block["methods"] |= MORE.get(study, {})
+    for name, case in block["cases"].items():
+        # Votes are for many columns.
+        case["grid"]["methods"] = [m for m in block["methods"] if name == "many_columns" or not m.endswith("votes")]
+    return plan(study, block, every_protocol.ROOT_SEED)
+
+
+PLANS = {study: study_plan(study) for study in ("functional_boosting", "label_private", "sliced_inverse_regression")}
+FITS = [(s, name, m) for s, made in PLANS.items() for name, case in made.cases.items() for m in case.grid.methods]
+
+
+def with_rows(data: SlicingData, settings: Any) -> SlicingData:
+    """Simulated clients as if their records were a table, which a neighbour can then change."""
+    clients = [client_at(data.key, k, data.beta, data.edges, settings) for k in range(len(data.sizes))]
+    columns = np.arange(len(data.beta))
+    X = [one.signed_records(columns) if settings.screened else one.drawn[0] for one in clients]
+    return kept(replace(data, X=np.concatenate(X), y=np.concatenate([one.drawn[1] for one in clients])), settings)
+
+
+def kept(data: SlicingData, settings: Any) -> SlicingData:
+    """The same table with the moments that its clients keep of it."""
+    ends = np.cumsum(data.sizes)[:-1]
+    blocks = [] if settings.screened else zip(np.split(data.X, ends), np.split(data.y, ends), strict=True)
+    moments = reduced(blocks, data.fixed, data.X.shape[1], settings.radius)
+    return replace(data, **moments)
+
+
+def slicing_neighbours(data: SlicingData, settings: Any, unit: str) -> Iterator[tuple[str, SlicingData]]:
+    """One record of a client is replaced; besides the ways of the audit, a response at a public edge and far away."""
+    for name, x, y in neighbours(data.X, data.y, unit):
+        yield name, kept(replace(data, X=x, y=y), settings)
+    for name, response in (("response at an edge", data.edges[0]), ("response far away", 1e300)):
+        y = data.y.copy()
+        y[len(y) // 2] = response
+        yield name, kept(replace(data, y=y), settings)
+
+
+def curve_neighbours(data: FunctionalData, settings: Any, unit: str) -> Iterator[tuple[str, FunctionalData]]:
+    """All curves of one record, or its response, are others: each at its clipping radius, far beyond, tied, turned."""
+    n, far = len(data.X), np.ones(data.X.shape[1:])
+    at_radius = far / np.sqrt(data.X.shape[2]) * data.radius[:, None]
+    ways = (
+        ("half a unit further", n - 1, data.X[-1] + 0.5, data.Y[-1] + 0.5),
+        ("tied with another", 0, data.X[1], data.Y[1]),
+        ("huge", n // 2, 1e9 * far, np.full(data.Y.shape[1], 1e9)),
+        ("at the radius", 1, at_radius, np.full(data.Y.shape[1], data.response_radius / np.sqrt(data.Y.shape[1]))),
+        ("zero", n - 2, 0 * far, np.zeros(data.Y.shape[1])),
+        ("all signs turned", 2, -data.X[2], -data.Y[2]),
+    )
+    for name, i, curves, response in ways:
+        X, Y = data.X.copy(), data.Y.copy()
+        if unit != "label":
+            X[i] = curves
+        if unit != "features":
+            Y[i] = response
+        yield name, replace(data, X=X, Y=Y)
+
+
+def label_neighbours(data: LabelData, settings: Any, unit: str) -> Iterator[tuple[str, LabelData]]:
+    """One label flips, that of the longest, the shortest or another record; with the row, its features too."""
+    rows = np.flatnonzero(data.train)
+    order = rows[np.argsort(np.linalg.norm(data.X[rows], axis=1))]
+    for name, i in (("first", rows[0]), ("last", rows[-1]), ("shortest", order[0]), ("longest", order[-1])):
+        for corner in (0.0, 1.0) if unit == "row" else (None,):
+            y, numeric = data.y.copy(), data.numeric.copy()
+            y[i] = 1 - y[i]
+            if corner is not None:
+                # Column 0 is the intercept.
+                numeric[i, 1:] = corner
+            yield f"{name} record", replace(data, y=y, numeric=numeric)
+    y = data.y.copy()
+    y[order[len(order) // 2]] ^= 1
+    yield "a record of average length", replace(data, y=y)
+
+
+NEIGHBOURS: dict[str, Callable[..., Iterator[tuple[str, Any]]]] = {
+    "functional_boosting": curve_neighbours,
+    "label_private": label_neighbours,
+    "sliced_inverse_regression": slicing_neighbours,
+}
+
+
+def fitted(made: Plan, case: str, method: str, data: Any) -> Callable[[], Channel]:
+    """A fit of a method of a case to some data."""
+    chosen, settings, study = made.methods[method], made.cases[case].settings, made.study
+    (count,), (epsilon,) = made.cases[case].parties, made.epsilons(case, method)
+
+    def run() -> Channel:
+        parties = study.split(data, count, made.spec, settings)
+        channel = Channel(parties, chosen.protocol.extra)
+        fold = Fold(study.folds(data, 1, settings), 0, 1)
+        spec = MethodSpec(chosen.options, made.spec, settings, data.public())
+        noise = Streams(made.root_seed, study.name, case, "noise", 0)
+        chosen.protocol.fit(parties, channel, epsilon=epsilon, fold=fold, rng_for=noise, spec=spec)
+        return channel
+
+    return run
+
+
+@pytest.mark.parametrize(("study", "case", "method"), FITS)
+def test_what_a_protocol_certifies_holds_for_every_neighbour(study, case, method):
+    made = PLANS[study]
+    settings = made.cases[case].settings
+    data = generate(made, case, [0], ROOT)[0]
+    if study == "sliced_inverse_regression":
+        data = with_rows(data, settings)
+    first = record(fitted(made, case, method, data))
+    channel, delta = first.result, getattr(settings, "delta", None) or made.spec.delta
+    for unit, methods in CERTIFIED[study].items():
+        certified = isfinite(channel.ledger.worst_total(channel.names, unit, delta).epsilon_certified)
+        assert certified == (method in methods), unit
+        if not certified:
+            continue
+        for name, other in NEIGHBOURS[study](data, settings, unit):
+            try:
+                compare(first, replay(fitted(made, case, method, other), first), unit)
+            except AssertionError as error:
+                raise AssertionError(f"{unit}, {name}: {error}") from error
