@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from math import inf
+from pathlib import Path
 
 import mpmath as mp
 import numpy as np
 import pytest
 
 import toy
+from partywise import files
 from partywise.build import build
 from partywise.cells import generate, load_data, run, save_data
 from partywise.errors import ConfigError, DataMissing
@@ -283,9 +289,12 @@ def test_one_fold_trains_on_all(data_file):
 def test_a_file_is_replaced_as_a_whole_or_not_at_all(tmp_path):
     target = tmp_path / "kept.txt"
     target.write_text("before")
-    (tmp_path / ".kept.99999999.part.txt").write_text("of a killed process")
     with pytest.raises(KeyError), replacing(target) as temporary:
         temporary.write_text("half")
+        temporary.with_name(temporary.name.replace(str(os.getpid()), "99999999")).write_text("of a killed process")
+        raise KeyError
+    assert target.read_text() == "before"
+    with suppress(KeyError), replacing(target):
         raise KeyError
     assert target.read_text() == "before"
     assert [path.name for path in tmp_path.iterdir()] == ["kept.txt"]
@@ -296,3 +305,25 @@ def test_a_file_is_replaced_as_a_whole_or_not_at_all(tmp_path):
     with pytest.raises(OSError, match=told), replacing(target):
         raise OSError(28, "No space left on device")
     assert target.read_text() == "after"
+
+
+def test_a_writer_leaves_the_temporary_file_of_a_living_one_alone(tmp_path):
+    """An orphan of a killed run and the job that repeats it write the same file at the same time: both end well."""
+    target = tmp_path / "kept.txt"
+    code = "import sys; from partywise.files import replacing\n"
+    code += "with replacing(sys.argv[1]) as temporary:\n"
+    code += "    temporary.write_text('of the orphan'); print(temporary.name, flush=True); sys.stdin.read()"
+    command = [sys.executable, "-c", code, str(target)]
+    environ = {**os.environ, "PYTHONPATH": str(Path(files.__file__).parents[1])}
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environ) as orphan:
+        name = orphan.stdout.readline().strip()
+        elsewhere = tmp_path / f".kept.00000000-{orphan.pid + 1}.part.txt"
+        elsewhere.write_text("of a machine that nobody can ask from here")
+        with replacing(target) as temporary:
+            temporary.write_text("of the repeated job")
+            assert {path.name for path in tmp_path.iterdir()} == {name, temporary.name, elsewhere.name}
+        assert target.read_text() == "of the repeated job"
+        orphan.stdin.close()
+        assert orphan.wait(timeout=60) == 0
+    assert target.read_text() == "of the orphan"
+    assert {path.name for path in tmp_path.iterdir()} == {"kept.txt", elsewhere.name}

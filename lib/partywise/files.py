@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import glob
 import os
+import re
 import tempfile
+import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 
 TRIAL_BYTES = 2**20
+MARK = re.compile(r"([0-9a-f]{8})-(\d+)")
 
 
 @contextmanager
 def replacing(path: Path | str) -> Iterator[Path]:
     """A temporary path in the same folder that takes the name of ``path`` when the block ends without an error.
 
-    The name carries the process, so that a job that outlived its killed pipeline never writes into the file of the
-    job that repeats it; leftovers of processes that were killed are removed.
+    The name carries the process, so that a job that outlived its killed pipeline and the job that repeats it each
+    write into a file of their own.  What processes of this machine left that have ended is removed; the file of a
+    living one is not, nor one of another machine, where nobody can tell from here.
 
     Raises
     ------
@@ -24,10 +30,10 @@ def replacing(path: Path | str) -> Iterator[Path]:
         Naming the file and the remedy, when it cannot be written; what was there before stays.
     """
     path = Path(path)
-    temporary = path.with_name(f".{path.stem}.{os.getpid()}.part{path.suffix}")
+    temporary = path.with_name(f".{path.stem}.{_machine()}-{os.getpid()}.part{path.suffix}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        for old in path.parent.glob(f".{path.stem}.*.part{path.suffix}"):
+        for old in _left(path):
             old.unlink(missing_ok=True)
         try:
             yield temporary
@@ -52,3 +58,34 @@ def _try_folder(folder: Path) -> None:
         trial.write(bytes(TRIAL_BYTES))
         trial.flush()
         os.fsync(trial.fileno())
+
+
+def _left(path: Path) -> list[Path]:
+    """Temporary files for a path whose processes have ended on this machine."""
+    head, tail = f".{path.stem}.", f".part{path.suffix}"
+    found = []
+    for old in path.parent.glob(f"{glob.escape(head)}*{glob.escape(tail)}"):
+        mark = MARK.fullmatch(old.name.removeprefix(head).removesuffix(tail))
+        if mark and mark[1] == _machine() and not _alive(int(mark[2])):
+            found.append(old)
+    return found
+
+
+def _alive(process: int) -> bool:
+    """Whether a process of this machine runs; one of another user counts."""
+    try:
+        os.kill(process, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+@cache
+def _machine() -> str:
+    """Eight digits for what numbers processes: this host, or one container on it."""
+    numbering = ""
+    with suppress(OSError):
+        numbering = os.readlink("/proc/self/ns/pid")
+    return f"{zlib.crc32(f'{os.uname().nodename} {numbering}'.encode()):08x}"
