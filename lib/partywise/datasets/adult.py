@@ -7,7 +7,6 @@ the columns of each category add up to the intercept and the moment matrix is il
 from __future__ import annotations
 
 import io
-import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +17,7 @@ from .catalogue import RESOURCES
 from .curves import fail, require
 from .labelled import LabelledTable, Range, scale
 from .resources import read_files
+from .unpack import zip_member
 
 RESOURCE = "adult"
 LABEL, OTHER_LABEL = "salary_>50K", "salary_<=50K"
@@ -71,9 +71,8 @@ def load(folder: str | Path) -> LabelledTable:
 def _table(content: bytes, file: str) -> tuple[list[str], np.ndarray]:
     """Header and values of the one CSV file in the archive."""
     try:
-        with zipfile.ZipFile(io.BytesIO(content)) as packed:
-            text = packed.read("adult.csv").decode()
-    except (zipfile.BadZipFile, KeyError, UnicodeDecodeError):
+        text = zip_member(content, "adult.csv", file).decode()
+    except UnicodeDecodeError:
         raise DataMissing(f"{file} holds no adult.csv: delete the file and run again to fetch it.") from None
     header, _, body = text.partition("\n")
     try:

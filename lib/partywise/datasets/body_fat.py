@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import bz2
 from pathlib import Path
 
 import numpy as np
-
-from partywise.errors import DataMissing
 
 from .catalogue import RESOURCES
 from .curves import read_columns, require, to_numbers
 from .labelled import LabelledTable, scale
 from .resources import read_files
+from .unpack import bzip2
 
 RESOURCE = "body_fat"
 RESPONSE, THRESHOLD = "siri", 18.0
@@ -50,10 +48,7 @@ def load(folder: str | Path) -> LabelledTable:
     """
     contents, sha256, notes = read_files(RESOURCE, folder)
     member = RESOURCES[RESOURCE].members[0]
-    try:
-        text = bz2.decompress(contents[member.file])
-    except (OSError, ValueError):
-        raise DataMissing(f"{member.file} is no bzip2 file: delete it and run again to fetch it.") from None
+    text = bzip2(contents[member.file], member.file)
     columns = {
         name: to_numbers(values, name)
         for name, values in read_columns(text, (RESPONSE, *FEATURES), member.file).items()

@@ -6,18 +6,15 @@ day (1830 is 18.5), and each variable has a public scale on which most of its va
 
 from __future__ import annotations
 
-import io
-import zipfile
 from pathlib import Path
 
 import numpy as np
-
-from partywise.errors import DataMissing
 
 from .by_client import ClientTable
 from .catalogue import RESOURCES
 from .curves import Scale, read_columns, require, to_numbers
 from .resources import read_files
+from .unpack import zip_member
 
 RESOURCE = "nyc_flights"
 RESPONSE = "arr_delay"
@@ -56,11 +53,7 @@ def load(folder: str | Path) -> ClientTable:
         When a file is absent or changed, or one of the named checks fails.
     """
     contents, sha256, notes = read_files(RESOURCE, folder)
-    try:
-        with zipfile.ZipFile(io.BytesIO(contents["flights.csv.zip"])) as packed:
-            table = packed.read("flights.csv")
-    except (zipfile.BadZipFile, KeyError):
-        raise DataMissing("flights.csv.zip holds no flights.csv: delete the file and run again to fetch it.") from None
+    table = zip_member(contents["flights.csv.zip"], "flights.csv", "flights.csv.zip")
     columns = read_columns(table, (*SCALES, RESPONSE, "carrier"), "flights.csv")
     values = {name: to_numbers(columns[name], name) for name in (*SCALES, RESPONSE)}
     for name in CLOCKS:

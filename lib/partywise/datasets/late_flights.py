@@ -5,18 +5,15 @@ One record is one flight.  The weather is that of the airport in the hour of the
 
 from __future__ import annotations
 
-import io
-import zipfile
 from pathlib import Path
 
 import numpy as np
-
-from partywise.errors import DataMissing
 
 from .catalogue import RESOURCES
 from .curves import read_columns, require, to_numbers
 from .labelled import LabelledTable, Range, indicators, scale
 from .resources import read_files
+from .unpack import zip_member
 
 RESOURCE = "nyc_flights"
 LATE_MINUTES = 15
@@ -76,11 +73,7 @@ def load(folder: str | Path) -> LabelledTable:
 
 
 def _flights(content: bytes) -> dict[str, list[str]]:
-    try:
-        with zipfile.ZipFile(io.BytesIO(content)) as packed:
-            table = packed.read("flights.csv")
-    except (zipfile.BadZipFile, KeyError):
-        raise DataMissing("flights.csv.zip holds no flights.csv: delete the file and run again to fetch it.") from None
+    table = zip_member(content, "flights.csv", "flights.csv.zip")
     names = ("month", "day", "hour", "arr_delay", "carrier", "origin")
     flights = read_columns(table, names, "flights.csv")
     require(set(flights["origin"]) <= set(AIRPORTS), f"flights.csv has an origin outside {', '.join(AIRPORTS)}")

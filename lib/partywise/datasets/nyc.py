@@ -22,20 +22,17 @@ seats            seats                 130     50     a narrow-body aircraft
 
 from __future__ import annotations
 
-import io
 import math
-import zipfile
 from collections.abc import Iterator
 from datetime import date, timedelta
 from pathlib import Path
 
 import numpy as np
 
-from partywise.errors import DataMissing
-
 from .catalogue import RESOURCES
 from .curves import CurveTable, Scale, fail, fill_gaps, read_columns, require, to_numbers
 from .resources import read_files
+from .unpack import zip_member
 
 RESOURCE = "nyc_flights"
 AIRPORTS = ("EWR", "JFK", "LGA")
@@ -147,11 +144,7 @@ def _predictors(
 
 def _flights(contents: dict[str, bytes]) -> tuple[np.ndarray, dict[str, np.ndarray]]:
     """Share of late departures (3, 365, 16), and the timetable curves, each (3, 365, 24)."""
-    try:
-        with zipfile.ZipFile(io.BytesIO(contents["flights.csv.zip"])) as packed:
-            table = packed.read("flights.csv")
-    except (zipfile.BadZipFile, KeyError):
-        raise DataMissing("flights.csv.zip holds no flights.csv: delete the file and run again to fetch it.") from None
+    table = zip_member(contents["flights.csv.zip"], "flights.csv", "flights.csv.zip")
     names = ("origin", "year", "month", "day", "hour", "dep_delay", "distance", "tailnum")
     flights = read_columns(table, names, "flights.csv")
     planes = read_columns(contents["planes.csv"], ("tailnum", "seats"), "planes.csv")

@@ -15,6 +15,9 @@ from partywise.errors import DataMissing
 
 from .own_csv import nearest
 
+# A few kB of compressed fill values can stand for any number of values.
+MOST_VALUES = 100_000_000
+
 
 def read_variable(
     content: bytes, file: str, variable: str, dims: tuple[str, str]
@@ -47,7 +50,7 @@ def read_variable(
         for name in dims:
             if name not in data.variables or data.variables[name].dimensions[:1] != (name,):
                 raise DataMissing(f"{file}: dimension {name!r} has no coordinate: add a variable {name}({name}).")
-        return _texts(data.variables[dims[0]]), _floats(data.variables[dims[1]], file), values
+        return _texts(data.variables[dims[0]], file), _floats(data.variables[dims[1]], file), values
 
 
 def read_groups(content: bytes, file: str, variable: str, record: str) -> list[str]:
@@ -59,7 +62,7 @@ def read_groups(content: bytes, file: str, variable: str, record: str) -> list[s
                 f"{file}: variable {variable!r} has the dimensions {_listed(found.dimensions)}: the groups of records "
                 f"need {record!r} alone."
             )
-        return _texts(found)
+        return _texts(found, file)
 
 
 @contextmanager
@@ -88,13 +91,24 @@ def _floats(variable: Any, file: str) -> np.ndarray:
     """All values as float, NaN where masked; text raises ``DataMissing``."""
     if getattr(variable.dtype, "kind", "O") not in "iuf":
         raise DataMissing(f"{file}: variable {variable.name!r} holds text: it must hold numbers.")
+    _check_size(variable, file)
     return np.ma.filled(np.ma.asarray(variable[:]).astype(float), np.nan)
 
 
-def _texts(variable: Any) -> list[str]:
+def _check_size(variable: Any, file: str) -> None:
+    """Raise before values are read that no memory holds."""
+    if variable.size > MOST_VALUES:
+        raise DataMissing(
+            f"{file}: variable {variable.name!r} has {variable.size} values: give at most {MOST_VALUES}, records or "
+            "times that the study needs."
+        )
+
+
+def _texts(variable: Any, file: str) -> list[str]:
     """Ids as text: strings and characters as they are, whole numbers without a point, dates in ISO form."""
     import netCDF4
 
+    _check_size(variable, file)
     if " since " in getattr(variable, "units", ""):
         dates: Any = netCDF4.num2date(variable[:], variable.units, getattr(variable, "calendar", "standard"))
         whole = all((d.hour, d.minute, d.second) == (0, 0, 0) for d in dates)

