@@ -8,6 +8,7 @@ import platform
 import subprocess
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from warnings import warn
 
 from . import __version__
 from .plan import Plan
@@ -75,21 +76,33 @@ def software_versions() -> dict[str, str]:
 def git_commit(root: Path) -> str:
     """Revision of the project, ``-dirty`` when tracked files differ from it, ``unknown`` without a repository."""
     head = _git(root, "rev-parse", "HEAD")
-    if head is None:
+    changed = None if head is None else _git(root, "status", "--porcelain", "--untracked-files=no")
+    if head is None or changed is None:
         return "unknown"
-    return head + ("-dirty" if _git(root, "status", "--porcelain", "--untracked-files=no") else "")
+    return head + ("-dirty" if changed else "")
 
 
 def _git(root: Path, *arguments: str) -> str | None:
-    """Output of a git command about this very folder, None where it is no repository of its own."""
+    """Output of a git command about this very folder, None where it is no repository of its own.
+
+    A repository that another user owns is read as well: git refuses it since its settings can name programs, and who
+    gets here has run the programs of this folder already.  Where git cannot answer, a warning says why.
+    """
     if not (root / ".git").exists():
         return None
-    command = ["git", "-C", str(root), *arguments]
+    command = ["git", "-c", f"safe.directory={root.resolve()}", "-C", str(root), *arguments]
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False)
-    except OSError:
+    except OSError as error:
+        warn(
+            f"git cannot be asked for the revision ({error.strerror}): the cube says git_commit unknown.", stacklevel=2
+        )
         return None
-    return done.stdout.strip() if done.returncode == 0 else None
+    if done.returncode == 0:
+        return done.stdout.strip()
+    said = done.stderr.strip().partition("\n")[0]
+    warn(f"git does not tell the revision ({said}): the cube says git_commit unknown.", stacklevel=2)
+    return None
 
 
 def _file_digest(path: Path) -> str:
