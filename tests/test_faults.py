@@ -15,6 +15,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections import Counter
@@ -26,7 +27,7 @@ import psutil
 import pytest
 
 from guard import Holder, Occupied, holder, path_of, take
-from launch import account, check_writable, locked, supervise
+from launch import Refused, account, check_writable, locked, supervise
 from pipeline import ROOT, STUDY, TINY, copy_project, copy_run, edit, environment, launch, planned, results
 
 KILLS = 5
@@ -293,8 +294,57 @@ def test_results_that_cannot_be_written_are_told_before_any_job(tmp_path):
     assert done.stderr.count("\n") == 1 and "results cannot be written (" in done.stderr
     assert (folder / "results").read_text() == "in the way" and not (folder / ".snakemake" / "log").exists()
     (folder / "results").unlink()
-    check_writable(folder)
+    check_writable(folder, [STUDY])
     assert list((folder / "results").iterdir()) == []
+
+
+def told_as(user: int | None, folder: Path, told: Any) -> None:
+    """What the check of a folder says, to another user where this one may write everywhere."""
+    if user is not None:
+        os.seteuid(user)
+    try:
+        check_writable(folder, [STUDY])
+        told.put("")
+    except Refused as reason:
+        told.put(str(reason))
+
+
+@pytest.mark.parametrize(
+    "name", [f"results/{STUDY}/corners/simulated/moments", "results/logs", "results/figures", ".snakemake/metadata"]
+)
+def test_a_folder_that_cannot_be_written_is_told_before_any_job(name):
+    """It is far below the folder where a probe was written; for root, who may write everywhere, ``nobody`` looks."""
+    place = Path(tempfile.mkdtemp(prefix="read-only-"))
+    try:
+        (place / name).mkdir(parents=True)
+        for path in [place, *(path for path in place.rglob("*"))]:
+            path.chmod(0o777)
+        context, user = multiprocessing.get_context("fork"), 65534 if os.geteuid() == 0 else None
+        answers = []
+        for mode in (0o777, 0o555):
+            (place / name).chmod(mode)
+            told = context.Queue()
+            process = context.Process(target=told_as, args=(user, place, told))
+            process.start()
+            answers.append(told.get(timeout=60))
+            process.join(timeout=60)
+        sentence = "cannot be written (Permission denied): make it a folder that you may write, or remove it."
+        assert answers == ["", f"{place / name} {sentence}"]
+    finally:
+        (place / name).chmod(0o777)
+        shutil.rmtree(place)
+
+
+@pytest.mark.parametrize("name", [f"results/{STUDY}", "results/logs", "results/figures", ".snakemake"])
+def test_a_file_where_a_folder_should_be_is_told_before_any_job(finished, tmp_path, name):
+    (tmp_path / name).parent.mkdir(exist_ok=True)
+    (tmp_path / name).write_text("in the way")
+    done = launch(finished, *TINY, "--directory", str(tmp_path))
+    assert done.returncode == 2
+    assert done.stderr == (
+        f"{tmp_path / name} cannot be written (it is no folder): make it a folder that you may write, or remove it.\n"
+    )
+    assert (tmp_path / name).read_text() == "in the way"
 
 
 def test_the_probe_writes_into_no_other_file(tmp_path):
@@ -303,7 +353,7 @@ def test_the_probe_writes_into_no_other_file(tmp_path):
     (tmp_path / "precious").write_text("numbers")
     link = tmp_path / "results" / f".probe.{os.getpid()}"
     link.symlink_to(tmp_path / "precious")
-    check_writable(tmp_path)
+    check_writable(tmp_path, [STUDY])
     assert (tmp_path / "precious").read_text() == "numbers"
     assert [path.name for path in (tmp_path / "results").iterdir()] == [link.name]
 

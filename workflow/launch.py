@@ -86,7 +86,7 @@ def main(words: Sequence[str]) -> int:
 def run(command: Sequence[str], given: argparse.Namespace, folder: Path, names: Sequence[str]) -> int:
     """Hold the folder for one run of Snakemake, and tell how it went."""
     begun, ran = time.monotonic(), False
-    check_writable(folder)
+    check_writable(folder, names)
     claim = take(folder)
     try:
         code = unlock(claim.killed, folder, command) if locked(folder) else 0
@@ -176,9 +176,20 @@ def display(given: argparse.Namespace) -> list[str]:
     return ["--logger", "partywise"]
 
 
-def check_writable(folder: Path) -> None:
-    """Raise :class:`Refused` with the reason when a small file cannot be written where results go."""
-    place = folder / "results"
+def check_writable(folder: Path, names: Sequence[str]) -> None:
+    """Raise :class:`Refused` when a small file cannot be written where results go, or a folder below cannot be."""
+    place, own = folder / "results", folder / ".snakemake"
+    wanted = [own, *(place / name for name in ("logs", "benchmarks", "figures", *names))]
+    if own.is_dir():
+        wanted += [path for path in own.iterdir() if path.is_dir()]
+    for name in ("logs", "benchmarks", "figures", *names):
+        wanted += [Path(path) for path, _, _ in os.walk(place / name)]
+    for path in wanted:
+        reason = "" if path.is_dir() else "it is no folder"
+        if path.is_dir() and not os.access(path, os.W_OK | os.X_OK, effective_ids=True):
+            reason = "Permission denied"
+        if reason and os.path.lexists(path):
+            raise Refused(f"{path} cannot be written ({reason}): make it a folder that you may write, or remove it.")
     try:
         place.mkdir(parents=True, exist_ok=True)
         # A file of its own, which no name that lies there already can turn into another one.
