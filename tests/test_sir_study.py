@@ -20,7 +20,7 @@ from partywise.slicing.inversion import inverse_root
 from partywise.slicing.mechanisms_certified import unwhiten
 from partywise.slicing.mechanisms_published import fitted_sigma, prop2_sigma
 from partywise.slicing.metrics import projection_loss
-from partywise.slicing.moments import client_moments, merge, whitened_means
+from partywise.slicing.moments import ball_moments, client_moments, merge, whitened_means
 from partywise.slicing.options import CertifiedOptions
 from partywise.slicing.paper_tables import printed
 from partywise.slicing.settings import SimulatedSettings
@@ -61,14 +61,20 @@ def test_without_noise_any_number_of_clients_is_the_pooled_estimate(data):
             assert found.scalars["loss"] == pytest.approx(projection_loss(wanted, data.beta), abs=1e-12)
 
 
-def test_two_rounds_without_noise_are_the_whitened_estimate(data):
-    drawn = records(data, SMALL, 4)
-    merged = merge(client_moments(X, y, data.fixed, radius=SMALL.radius) for X, y in drawn)
+@pytest.mark.parametrize("clip", ["ball", "box"])
+def test_two_rounds_without_noise_are_the_whitened_estimate(data, clip):
+    drawn, radius = records(data, SMALL, 4), 3 * SMALL.radius * math.sqrt(6)
+    parts = {
+        "ball": lambda X, y: ball_moments(X, y, data.fixed, radius),
+        "box": lambda X, y: client_moments(X, y, data.fixed, radius=SMALL.radius),
+    }
+    merged = merge(parts[clip](X, y) for X, y in drawn)
     root = inverse_root(merged.second)[0]
     means = np.stack([whitened_means(X, y, data.fixed, root, 1.5).means for X, y in drawn])
     wanted = unwhiten(means, [1] * 4, merged.second, 2).basis
-    found = fit("whitened", data, SMALL, 4)
+    found = fit("whitened", data, SMALL, 4, clip=clip)
     assert projection_loss(found.estimate.basis, wanted) < 1e-10
+    assert found.scalars["clip_radius"] == (radius if clip == "ball" else None)
     assert 0 < found.scalars["shrunk"] < 1
 
 
@@ -333,6 +339,14 @@ def test_what_has_no_proof_is_refused_before_any_job(protocol, option, reason):
         ),
         ({"protocol": "published", "threshold": 0.1}, CASE, {}, "screen 'threshold' needs it"),
         ({"protocol": "whitened", "ball": 0.0}, CASE, {}, "ball is 0.0: it must be a positive finite number"),
+        ({"protocol": "whitened", "reach": -1.0}, CASE, {}, "reach is -1.0: it must be a positive finite number"),
+        ({"protocol": "whitened", "clip": "cube"}, CASE, {}, "clip is 'cube': it must be"),
+        (
+            {"protocol": "whitened", "clip": "box", "reach": 1.0},
+            CASE,
+            {},
+            "reach is 1.0: it is read with clip",
+        ),
         ({"protocol": "whitened", "second": "mirrored"}, CASE, {}, "it is read with protocol 'certified' only"),
         ({"protocol": "published"}, CASE | {"settings": {"model": "VI"}}, {}, "model is 'VI'"),
         ({"protocol": "published"}, CASE | {"settings": {"radius": -1.0}}, {}, "radius is -1.0"),

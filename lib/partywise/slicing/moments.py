@@ -13,7 +13,16 @@ import numpy as np
 
 from .slices import Slices
 
-__all__ = ["Moments", "centred", "client_moments", "merge", "participants", "restrict", "whitened_means"]
+__all__ = [
+    "Moments",
+    "ball_moments",
+    "centred",
+    "client_moments",
+    "merge",
+    "participants",
+    "restrict",
+    "whitened_means",
+]
 
 # Entries of one block of records: two copies of it fit into the second-level cache.
 BLOCK_ENTRIES = 1 << 16
@@ -200,11 +209,27 @@ def whitened_means(X, y, slices: Slices, root: np.ndarray, radius: float) -> Mom
         raise ValueError(f"radius={radius!r} must be positive.")
     if np.shape(root) != (X.shape[1], X.shape[1]):
         raise ValueError(f"root has shape {np.shape(root)} for records of length {X.shape[1]}.")
-    white = np.asarray(root) @ X.T
-    norms = np.sqrt(np.einsum("ij,ij->j", white, white))
+    return _in_ball(np.asarray(root) @ X.T, y, slices, radius)
+
+
+def ball_moments(X, y, slices: Slices, radius: float) -> Moments:
+    """Moments of records that were shrunk to a ball: x min(1, C / ||x||), C = ``radius`` > 0.
+
+    Shrinking keeps the direction of a record, so that the second moment of an elliptical law keeps its axes; clipping
+    entry by entry does not. Arguments, result and errors as in `whitened_means`.
+    """
+    X, y = check_records(X, y)
+    if not radius > 0:
+        raise ValueError(f"radius={radius!r} must be positive.")
+    return _in_ball(np.array(X.T, dtype=float), y, slices, radius)
+
+
+def _in_ball(columns: np.ndarray, y: np.ndarray, slices: Slices, radius: float) -> Moments:
+    """Moments of the columns (p, n), which are overwritten, after shrinking each record to length ``radius``."""
+    norms = np.sqrt(np.einsum("ij,ij->j", columns, columns))
     long = norms > radius
-    white *= np.divide(radius, norms, out=np.ones_like(norms), where=long)
-    found = client_moments(white.T, y, slices)
+    columns *= np.divide(radius, norms, out=np.ones_like(norms), where=long)
+    found = client_moments(columns.T, y, slices)
     return replace(found, ball=float(radius), clip_share=float(np.mean(long)))
 
 

@@ -140,13 +140,21 @@ class WhitenedOptions(CertifiedOptions):
     """Two rounds: the released second moment whitens the records before their slice means are released.
 
     ball : C, whitened records are shrunk to this length
+    clip : of the records behind the second moment: to a ``ball`` whose radius public numbers choose, or, entry by
+        entry, to the ``box`` [-R, R]
+    reach : radius of that ball over R sqrt(p), where the rule should not choose it
     """
 
     ball: float = 1.5
+    clip: str = "ball"
+    reach: float | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        positive(ball=self.ball)
+        positive(ball=self.ball, reach=self.reach)
+        one_of("clip", self.clip, ("ball", "box"))
+        if self.clip == "box":
+            unread(self, ("reach",), "clip 'ball'")
         unread(self, ("second", "aggregation"), "protocol 'certified'")
 
 

@@ -21,6 +21,7 @@ VARIABLES: dict[str, tuple[str, str]] = {
     "sd_means": ("noise standard deviation of an entry of the slice means (the floor, for shaped noise)", "1"),
     "sd_second": ("noise standard deviation of a diagonal entry of the second moment", "1"),
     "epsilon_user": ("certified epsilon of all records of one person together", "1"),
+    "clip_radius": ("radius of the ball to which records are clipped before their second moment is released", "1"),
     "shrunk": ("share of whitened records that the ball shrank", "1"),
     "diverged": ("1 if no finite basis was found", "1"),
     "projected": ("coordinates of real records in the estimated subspace", "1"),

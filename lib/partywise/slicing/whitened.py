@@ -2,7 +2,8 @@
 
 Where there are many columns, they are screened first, as in ``certified``.  In round 2 the noise of the slice means is
 independent in the whitened space, so that in x-space its covariance is proportional to the released second moment:
-noise shaped by an already private output.
+noise shaped by an already private output.  The second moment is that of records clipped to a ball, which keeps
+their directions; public numbers choose its radius, the larger the less noise there is (`reach_of`).
 
 Formal guarantee: as in ``certified``; the adaptive choice of the whitening matrix is a function of releases that are
 charged.
@@ -10,6 +11,7 @@ charged.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -17,14 +19,15 @@ import numpy as np
 
 from ..parties import Party
 from ..privacy.accounted import Accounted
+from ..privacy.calibration import gdp_mu
 from ..privacy.release import Release, derived
 from ..wire import Channel
 from .budgets import allotted, claimed, screening_rounds, user_epsilon
 from .data import Estimate
 from .estimate import Subspace
 from .inversion import inverse_root
-from .mechanisms_certified import release_means, release_second, unwhiten
-from .moments import participants, whitened_means
+from .mechanisms_certified import reach_of, release_means, release_second, unwhiten
+from .moments import ball_moments, participants, whitened_means
 from .screened import (
     Heard,
     local_chosen_moments,
@@ -36,12 +39,24 @@ from .screened import (
 from .sides import failed, local_number, noise_sd, server_estimate
 
 
+def public_radius(spec: Any, p: int, weights: list[int], epsilon: float) -> float | None:
+    """Radius of the ball behind the second moment, from public numbers; None where entries are clipped instead."""
+    if spec.options.clip == "box":
+        return None
+    mu = float(gdp_mu(epsilon, spec.settings.release_delta))
+    reach = spec.options.reach or reach_of(p, sum(weights), len(weights), mu)
+    return reach * spec.settings.radius * math.sqrt(p)
+
+
 def local_second(
-    client: Party, spec: Any, columns: np.ndarray | None, epsilon: float, rng_for: Callable
+    client: Party, spec: Any, columns: np.ndarray | None, radius: float | None, epsilon: float, rng_for: Callable
 ) -> tuple[Release, float]:
-    """Round 1: noisy second moment (p, p), and the noise sd of its diagonal."""
+    """Round 1: noisy second moment (p, p) of clipped records, and the noise sd of its diagonal."""
     delta = spec.settings.release_delta
-    moments = local_chosen_moments(client, spec, columns)
+    if radius is None:
+        moments = local_chosen_moments(client, spec, columns)
+    else:
+        moments = ball_moments(*local_chosen_records(client, spec, columns), spec.public.fixed, radius)
     release = release_second(
         moments,
         epsilon,
@@ -129,7 +144,9 @@ def fit(
     facts["columns"] = columns
 
     # 1. second moments, merged; the server sends the merged matrix back
-    releases = [local_second(client, spec, columns, budget["second"], rng_for) for client in taking]
+    p = spec.public.n_columns if columns is None else len(columns)
+    radius = public_radius(spec, p, weights, budget["second"])
+    releases = [local_second(client, spec, columns, radius, budget["second"], rng_for) for client in taking]
     sd_second = releases[-1][1]
     seconds = [
         channel.send(client.name, "server", "second moment", release)
@@ -137,7 +154,7 @@ def fit(
     ]
     merged = server_merge(seconds, weights)
     if not np.linalg.eigvalsh(merged)[-1] > 0:
-        return server_estimate(failed(len(merged), d), spec, **facts, sd_second=sd_second)
+        return server_estimate(failed(len(merged), d), spec, **facts, sd_second=sd_second, clip_radius=radius)
     made_of = [release for release, _ in releases]
     answer = derived(merged, made_of, name="merged second moment", owner="server")
 
@@ -151,5 +168,6 @@ def fit(
 
     # 3. back to x-space
     found = server_subspace(means, weights, merged, d)
-    numbers: dict[str, Any] = {"sd_means": sd, "sd_second": sd_second, "shrunk": float(np.mean(shares))}
+    numbers: dict[str, Any] = {"sd_means": sd, "sd_second": sd_second, "clip_radius": radius}
+    numbers["shrunk"] = float(np.mean(shares))
     return server_estimate(found, spec, **facts, **numbers)

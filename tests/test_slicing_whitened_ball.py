@@ -1,0 +1,100 @@
+"""The ball behind the second moment of protocol ``whitened``: a public radius, a true sensitivity that is reached."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import settings as examples
+from hypothesis import strategies as st
+
+from partywise.privacy.calibration import gdp_mu
+from partywise.randomness import stream
+from partywise.slicing.bounded import bounded_second
+from partywise.slicing.mechanisms_certified import BALANCE, LARGEST_REACH, reach_of
+from partywise.slicing.moments import ball_moments, client_moments, whitened_means
+from partywise.slicing.settings import SimulatedSettings
+from partywise.slicing.slices import public_slices
+from slicing_driver import fit, simulated
+
+SMALL = SimulatedSettings(model="IV", n=300, clients=4, p=6)
+SLICES = public_slices([-0.5, 0.5])
+
+
+def test_the_rule_balances_noise_and_bias():
+    """C^(-4) and C^2 / t have their least sum where C is of order t^(1/6)."""
+    base = reach_of(10, 5000, 1, 0.3)
+    assert reach_of(10, 64 * 5000, 1, 0.3) == pytest.approx(2 * base)
+    assert reach_of(10, 5000, 1, 0.6) == pytest.approx(2 ** (1 / 6) * base)
+    # K clients of n records know as much as one of n sqrt(K).
+    assert reach_of(10, 100 * 5000, 100, 0.3) == pytest.approx(reach_of(10, 10 * 5000, 1, 0.3))
+    t = BALANCE * 7**1.5
+    assert reach_of(7, 1000, 1, t / 1000) == pytest.approx(1.0)
+    assert reach_of(10, 5000, 1, math.inf) == LARGEST_REACH
+
+
+def test_the_radius_is_known_before_the_data():
+    """Other records, the same radius; another number of clients or epsilon, another one, as the rule says."""
+    one, other = (simulated(SMALL, replicate) for replicate in (0, 1))
+    for clients, epsilon in ((1, 1.0), (4, 1.0), (4, 2.0)):
+        mu = float(gdp_mu(epsilon, SMALL.release_delta))
+        wanted = reach_of(6, 300 * clients, clients, mu) * SMALL.radius * math.sqrt(6)
+        for data in (one, other):
+            done = fit("whitened", data, SMALL, clients, epsilon)
+            assert done.scalars["clip_radius"] == wanted
+            rows = [row for row in done.channel.ledger.rows if row.release_id.startswith("second moment of")]
+            assert [row.sensitivity for row in rows] == pytest.approx([math.sqrt(2) * wanted**2 / 300] * clients)
+            assert done.total().certified
+    stated = fit("whitened", one, SMALL, 2, 1.0, reach=0.5)
+    assert stated.scalars["clip_radius"] == pytest.approx(0.5 * math.sqrt(6))
+    twice = replace(SMALL, radius=2.0)
+    data = simulated(twice)
+    assert fit("whitened", data, twice, 2, 1.0, reach=0.5).scalars["clip_radius"] == pytest.approx(math.sqrt(6))
+
+
+@examples(max_examples=200, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.sampled_from([0.1, 1.0, 2.5]))
+def test_no_neighbour_moves_the_second_moment_further_than_its_certificate(seed, radius):
+    numbers = np.random.default_rng(seed)
+    X, y = numbers.standard_normal((12, 3)) * numbers.choice([0.1, 1.0, 100.0], (12, 1)), numbers.standard_normal(12)
+    other = X.copy()
+    other[0] = 1e3 * numbers.standard_normal(3)
+    one, two = (bounded_second(ball_moments(part, y, SLICES, radius)) for part in (X, other))
+    assert one.certificate.value == two.certificate.value == math.sqrt(2) * radius**2 / 12
+    assert np.linalg.norm(one.value - two.value) <= one.certificate.value * (1 + 1e-12)
+
+
+def test_two_orthogonal_records_reach_the_certificate():
+    X, y = np.zeros((5, 3)), np.zeros(5)
+    one, two = X.copy(), X.copy()
+    one[0, 0], two[0, 1] = 9.0, -7.0
+    parts = [bounded_second(ball_moments(part, y, SLICES, 2.0)) for part in (one, two)]
+    assert np.linalg.norm(parts[0].value - parts[1].value) == pytest.approx(parts[0].certificate.value, rel=1e-12)
+
+
+def test_a_ball_keeps_axes_that_a_box_turns():
+    """Elliptical records: the ball's second moment has the eigenvectors of the covariance, the box's has not."""
+    root = np.linalg.cholesky(np.array([[4.0, 1.2, 0.0], [1.2, 1.0, 0.3], [0.0, 0.3, 0.5]]))
+    X = stream(7, "axes").standard_normal((400_000, 3)) @ root.T
+    y = np.zeros(len(X))
+    axes = np.linalg.eigh(root @ root.T)[1]
+
+    def turned(second):
+        rotated = axes.T @ second @ axes
+        return float(np.max(np.abs(rotated - np.diag(np.diagonal(rotated)))) / np.min(np.diagonal(rotated)))
+
+    ball, box = ball_moments(X, y, SLICES, math.sqrt(3)), client_moments(X, y, SLICES, radius=1.0)
+    assert turned(ball.second) < 0.01 < 0.03 < turned(box.second)
+
+
+def test_the_ball_is_the_whitening_by_the_unit_matrix():
+    X, y = stream(7, "ball").standard_normal((50, 4)), np.zeros(50)
+    kept = X.copy()
+    found, wanted = ball_moments(X, y, SLICES, 1.5), whitened_means(X, y, SLICES, np.eye(4), 1.5)
+    np.testing.assert_allclose(found.second, wanted.second, rtol=1e-14)
+    assert (found.ball, found.clip_share) == (1.5, wanted.clip_share) and np.array_equal(X, kept)
+    with pytest.raises(ValueError, match=r"radius=0\.0 must be positive"):
+        ball_moments(X, y, SLICES, 0.0)
