@@ -66,8 +66,9 @@ class Run:
 
     @property
     def releases(self) -> list[Any]:
-        """Certified or uncertified rows of the ledger that carry a mechanism."""
-        return [event for event in self.channel.ledger.rows if event.mechanism != "none"]
+        """Certified or uncertified rows of the ledger that carry a mechanism of their own."""
+        rows = self.channel.ledger.rows
+        return [event for event in rows if event.mechanism not in ("none", "post_processing", "budget")]
 
 
 def protocol_of(options: Any) -> Callable[..., Estimate]:

@@ -96,7 +96,7 @@ def _watched(tape: Tape, earlier: Tape | None) -> Iterator[None]:
     """Every ``released`` of the library and every channel report to the tape while this lasts."""
     real, send = release_module.released, Channel.send
 
-    def released(bounded, law, mechanism, draw, owner, terms, sampler="simulation"):
+    def released(bounded, law, mechanism, draw, owner, terms, sampler="simulation", **more):
         place, call = len(tape.calls), Call(bounded, mechanism)
         tape.calls.append(call)
         past = None if earlier is None else earlier.calls[place] if place < len(earlier.calls) else "none"
@@ -111,7 +111,7 @@ def _watched(tape: Tape, earlier: Tape | None) -> Iterator[None]:
                 call.drawn = past.drawn
             return call.drawn
 
-        release = real(bounded, law, mechanism, drawn, owner, terms, sampler)
+        release = real(bounded, law, mechanism, drawn, owner, terms, sampler, **more)
         call.event = release.event
         return release
 

@@ -109,7 +109,7 @@ def test_a_law_that_cannot_be_composed_is_refused_and_not_dropped():
 
 def curves(radius, rng, **terms):
     bounded = clipped_coefficients(stream(1, "c").standard_normal((50, 3)), None, fixed(radius))
-    return Gaussian(sigma=radius)(bounded, rng, owner="p1", audience=("active",), **terms)
+    return Gaussian(mu=2.0)(bounded, rng, owner="p1", audience=("active",), **terms)
 
 
 def test_an_uncharged_data_dependent_radius_makes_the_release_unproved():

@@ -10,7 +10,10 @@ from local_release_driver import CLEAN, NOISY
 from partywise.functional.protocol_options import CentralOptions, LocalOptions, PublishedOptions
 from partywise.privacy.calibration import gaussian_delta, gaussian_epsilon, mu_from_rho
 from partywise.privacy.ledger import Ledger
-from protocol_driver import DELTA, INF, SMALL, run
+from partywise.privacy.mechanisms import Gaussian, QuantileRadius
+from partywise.privacy.sensitivity import clipped_coefficients
+from partywise.randomness import stream
+from protocol_driver import DELTA, INF, SMALL, make_data, run
 
 
 @pytest.mark.parametrize("s", [0.5, 2.0, (0.3, 0.5, 1.0, 2.0)])
@@ -87,14 +90,75 @@ def test_a_radius_from_the_data_makes_everything_uncertified():
     assert all(not event.certified for event in done.releases)
 
 
+PRIVATE = LocalOptions(s_mode="calibrated", radius="dp_quantile", radius_rho=0.05, max_steps=5)
+
+
 @pytest.mark.parametrize("parties", [1, 4])
 def test_private_radii_are_charged_and_claimed(parties):
-    done = run(replace(NOISY, radius="dp_quantile", radius_rho=0.05), parties=parties)
-    curves = sum(2 * (event.sensitivity / 2) ** 2 / 0.4**2 for event in done.releases if event.mechanism == "gaussian")
-    assert done.total().rho_total == pytest.approx(curves + 4 * 0.05, rel=1e-12)
-    assert done.total().n_releases == 8
+    done = run(replace(PRIVATE, rho_total=40.0), parties=parties)
+    assert done.total().rho_total == pytest.approx(40.0, rel=1e-12)
+    assert done.total().n_releases == 4 + 1, "radii, and the budget that pays for all curves"
     assert done.estimate.epsilon_claimed == pytest.approx(done.total().epsilon_certified, rel=1e-12)
-    assert all(event.data_dependent_parameters for event in done.releases if event.mechanism == "gaussian")
+    curves = [event for event in done.releases if event.mechanism == "gaussian"]
+    assert len(curves) == 4 and all("budget of all curves" in event.data_dependent_parameters for event in curves)
+
+
+def scaled(data, factors):
+    return replace(data, X=data.X * np.array(factors)[:, None])
+
+
+@pytest.mark.parametrize("geometry", ["orthonormal", "gram"])
+def test_what_private_radii_turn_out_to_be_moves_no_certified_value_of_any_view(geometry):
+    """The share of one predictor is seen with the radii; only what all may cost together was fixed before."""
+    data, options = make_data(), replace(PRIVATE, rho_total=40.0, geometry=geometry)
+    found = {}
+    for factors in ((1.0, 1.0, 1.0, 1.0), (20.0, 1.0, 1.0, 1.0), (1.0, 1.0, 1.0, 20.0)):
+        done = run(options, data=scaled(data, factors), parties=2)
+        radii = {event.release_id: event.mu for event in done.releases if event.mechanism == "quantile_radius"}
+        assert len(radii) == 4 and all(
+            event.certified for event in done.channel.ledger.rows if event.unit == "features"
+        )
+        ledger = done.channel.ledger
+        found[done.estimate.numbers["radius"]] = [
+            ledger.total(view, "features", DELTA).mu_total for view in ("active", "party 1", "party 2", ())
+        ]
+    assert len(found) == 3, "three data sets with three means of the radii"
+    first, *others = found.values()
+    assert all(other == pytest.approx(first, rel=1e-12) for other in others)
+    # An owner knows its own radii, and gets the whole budget of the curves: its part of it is nobody's to know before.
+    assert first[1] ** 2 == pytest.approx(first[0] ** 2 - 2 * 2 * 0.05, rel=1e-9)
+
+
+def test_levels_in_proportion_to_private_radii_cost_the_same_whatever_they_are():
+    options = LocalOptions(
+        s_mode="calibrated", calibration="classic", radius="dp_quantile", radius_rho=2.0, max_steps=5
+    )
+    data = make_data()
+    runs = [run(options, data=scaled(data, factors), epsilon=2.0) for factors in ((1.0,) * 4, (20.0, 1.0, 1.0, 5.0))]
+    mus = [[event.mu for event in done.releases if event.mechanism == "gaussian"] for done in runs]
+    public = run(LocalOptions(s_mode="calibrated", calibration="classic", max_steps=5), epsilon=2.0)
+    assert mus[0] == mus[1] == pytest.approx([event.mu for event in public.releases], rel=1e-12)
+    assert runs[0].total().certified and runs[0].total() == runs[1].total()
+    levels = [np.std(done.estimate.released - data.X, axis=(0, 2)) for done in runs]
+    assert levels[1][0] > 10 * levels[0][0]
+
+
+def test_the_cost_of_curves_at_a_level_that_ignores_private_radii_is_not_certified():
+    """400 curves: each looks cheap beside a small radius, and the largest radius of the grid costs 847 and more."""
+    curves = stream(11, "curves").standard_normal((400, 6))
+    found = []
+    for length in (0.5, 40.0):
+        norms = length * np.linalg.norm(curves, axis=1)
+        radius = QuantileRadius(0.5)(norms, stream(11, "radius"), owner="p1")
+        bounded = clipped_coefficients(length * curves, None, radius)
+        release = Gaussian(sigma=2.0)(bounded, stream(11, "noise"), owner="p1")
+        found.append(float(gaussian_epsilon(release.event.mu, DELTA)))
+        ledger = Ledger([radius.event, release.event])
+        assert ledger.total("active", "features", DELTA).epsilon_certified == INF
+        preset = Gaussian(mu=1.0)(bounded, stream(11, "noise"), owner="p1")
+        ledger = Ledger([radius.event, preset.event])
+        assert ledger.total("active", "features", DELTA).mu_total == pytest.approx(math.sqrt(2.0))
+    assert found[0] < 136 and found[1] > 847
 
 
 def test_a_budget_that_the_radii_use_up_is_refused():
@@ -120,15 +184,21 @@ def test_labels_are_unprotected_unless_the_response_is_released(options):
     assert done.total().rho_total == clear.total().rho_total  # mu_y = 2 * 3 / .8 = 7.5 is a cost of the label alone
     assert done.total("row").rho_total == pytest.approx(clear.total().rho_total + 7.5**2 / 2, rel=1e-12)
     back = [message for message in done.channel.messages if message.name == "operators"]
-    assert [(message.kind, message.event) for message in back] == [("release", "response")] * 2
+    assert [(message.kind, message.receiver) for message in back] == [("release", "party 1"), ("release", "party 2")]
+    rows = {event.release_id: event for event in done.channel.ledger.rows}
+    made_of = (*(f"curves of x{j}" for j in (0, 2, 1, 3)), "response")
+    assert {rows[message.event].data_dependent_parameters for message in back} == {made_of}
     assert len([event for event in done.releases if event.unit == "label"]) == 1
 
 
 def test_a_noisy_response_protects_nothing_where_curves_are_clear():
     done = run(CentralOptions(noise="none", sy=0.8, y_radius=3.0))
     back = [message for message in done.channel.messages if message.name == "operators"]
-    assert [(message.kind, message.argument) for message in back] == [("clear", "features+label")] * 2
+    assert [(message.kind, message.argument) for message in back] == [("clear", "features")] * 2
     assert done.channel.ledger.total("party 1", "features", DELTA).epsilon_certified == INF
+    owners = {event.owner for event in done.channel.ledger.rows if "operators" in event.release_id.split("/")}
+    assert owners == {"party 1", "party 2", "active"}
+    assert done.channel.ledger.total("party 1", "label", DELTA).mu_total == pytest.approx(7.5)
 
 
 def union(cells):

@@ -124,5 +124,6 @@ def test_noise_is_drawn_from_these_addresses_and_no_others():
         asked.append(names)
         return noise_rng()(*names)
 
-    run(replace(NOISY, radius="dp_quantile", sy=0.5, y_radius=3.0), noise=recording)
+    private = LocalOptions(s_mode="calibrated", radius="dp_quantile", sy=0.5, y_radius=3.0, max_steps=30)
+    run(private, epsilon=8.0, noise=recording)
     assert sorted({names[0] for names in asked}) == ["curves", "probes", "radius", "response"]

@@ -31,9 +31,9 @@ LOCAL = {
     "s_mode": ({}, ["sqrt_j", "calibrated"]),
     "rho_total": (TARGET, [5.0, 500.0]),
     "calibration": (TARGET, ["classic"]),
-    "radius": ({}, ["dp_quantile", "quantile"]),
+    "radius": (TARGET, ["dp_quantile", "quantile"]),
     "radius_value": ({}, [2.0]),
-    "radius_rho": ({"radius": "dp_quantile"}, [0.5]),
+    "radius_rho": (TARGET | {"radius": "dp_quantile"}, [0.5]),
     "geometry": ({}, ["gram"]),
     "coordinates": ({}, ["raw"]),
     "penalty": ({}, ["none"]),
@@ -70,7 +70,7 @@ PUBLISHED = (
     LOCAL
     | WALK
     | {
-        "radius": ({}, ["public", "dp_quantile"]),
+        "radius": (TARGET, ["public", "dp_quantile"]),
         "radius_value": ({"radius": "public"}, [2.0]),
         "geometry": ({}, ["orthonormal"]),
         "coordinates": ({}, ["orthonormal"]),

@@ -70,6 +70,8 @@ NAMED_ERRORS = [
     (MomentsOptions, {"radius_value": -1.0}, "radius_value", "-1.0"),
     (MomentsOptions, {"response_radius": 0.0}, "response_radius", "0.0"),
     (LocalOptions, {"radius": "dp_quantile", "radius_rho": 0.0}, "radius_rho", "0.0"),
+    (LocalOptions, {"radius": "dp_quantile"}, "radius", "'dp_quantile'"),
+    (CentralOptions, {"radius": "dp_quantile", "s_mode": "sqrt_j"}, "radius", "'dp_quantile'"),
     (LocalOptions, {"y_radius": -1.0, "sy": 1.0}, "y_radius", "-1.0"),
     (LocalOptions, {"rho_total": 0.0, "s_mode": "calibrated"}, "rho_total", "0.0"),
     (LocalOptions, {"rho_total": 5.0}, "rho_total", "5.0"),

@@ -15,7 +15,7 @@ from partywise.parties import Party
 from partywise.privacy.accounted import Clear, Public
 from partywise.privacy.ledger import Ledger, clear_event
 from partywise.privacy.mechanisms import Release
-from partywise.privacy.release import derived_event, released_parts
+from partywise.privacy.release import derived_event, digest_of, released_parts
 
 __all__ = ["Channel", "Cipher", "Clear", "Message", "Public", "Release", "payload_bytes"]
 
@@ -184,7 +184,8 @@ class Channel:
                     row = f"clear/{owner}/{sender}>{to}/{name}/{'+'.join(sorted(units))}"
                     rows.append(clear_event(row, owner, units, audience))
         if parts:
-            row = f"derived/{len(self._messages)}/{sender}>{to}/{name}"
+            made_of = digest_of([part.event.release_id for part in parts])
+            row = f"derived/{made_of}/{sender}>{to}/{name}"
             rows.append(derived_event(row, sender, parts, audience))
         stored = [self.ledger.append(event).release_id for event in rows]
         argument = "+".join(sorted(payload.units)) if isinstance(payload, Clear) else payload.because

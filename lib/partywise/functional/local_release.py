@@ -16,14 +16,17 @@ import numpy as np
 
 from ..parties import Party
 from ..privacy.accounted import Public
-from ..privacy.mechanisms import Gaussian, QuantileRadius, Release
+from ..privacy.filter import PrivacyFilter
+from ..privacy.geometry import Ball, mahalanobis
+from ..privacy.mechanisms import Gaussian, QuantileRadius, Release, Terms
+from ..privacy.release import derived
 from ..wire import Channel, Clear
 from .boosting import BoostingFit, fit_boosting, fit_joint
 from .communication import formula_bytes
-from .coordinates import coordinates_of
+from .coordinates import Coordinates, coordinates_of
 from .data import Estimate
 from .moments import Sums, block_noise, corrected_moments
-from .noise import claimed_epsilon, noise_levels
+from .noise import chosen_rho, claimed_epsilon, levels_share_radii, noise_levels, radius_cost
 from .protocol_options import LocalOptions
 from .releases import (
     UNCLIPPED,
@@ -60,6 +63,48 @@ def active_fit(
     return fit_boosting(train, a, b, groups, penalties, options, response_noise=options.sy**2, rng=rng)
 
 
+def curves_mechanism(
+    options: LocalOptions, coordinates: Coordinates, shape: np.ndarray, level: float, epsilon: float, delta: float
+) -> Gaussian:
+    """Noise of covariance ``level^2 shape``.
+
+    The source's formula makes the level proportional to the radius, so that the cost is the same whatever a private
+    radius is: there the cost is given, and the level follows from it.
+    """
+    if options.radius == "dp_quantile" and options.calibration == "classic":
+        one = noise_levels(options, np.ones(1), 1, epsilon, delta)[0]
+        return Gaussian(mu=2 * unit_reach(coordinates, shape) / one, covariance=shape)
+    return Gaussian(covariance=level**2 * shape)
+
+
+def curves_budget(
+    options: LocalOptions, coordinates: Coordinates, n_predictors: int, epsilon: float, delta: float, world: tuple
+) -> PrivacyFilter | None:
+    """What all curves may cost together, where their levels are set by private radii; None elsewhere.
+
+    The cost of one predictor depends on all radii and is seen with them. The sum of mu^2 = (2 S_j / s)^2 over the
+    predictors is 2 (rho - p rho_q) whatever the radii are, so that a budget fixed in advance pays for it.
+    """
+    if options.noise == "none" or options.radius != "dp_quantile" or not levels_share_radii(options):
+        return None
+    rho = chosen_rho(options, epsilon, delta) - radius_cost(options, n_predictors)
+    if not 0 < rho < np.inf:
+        return None
+    shape = coordinates.gram_noise if options.geometry == "gram" else coordinates.white_noise
+    mu = unit_reach(coordinates, shape) * np.sqrt(2 * rho)
+    return PrivacyFilter.of_mu(mu, unit="features", name=" ".join(("budget of all curves", *world)))
+
+
+def unit_reach(coordinates: Coordinates, shape: np.ndarray) -> float:
+    """How far a curve of length 1 can be from zero, in standard deviations of noise of this covariance."""
+    return float(mahalanobis(Ball(1.0, None if coordinates.orthonormal else coordinates.gram), shape))
+
+
+def rests_on(options: LocalOptions, announced: dict[int, Release | Clear]) -> tuple[Release | Clear, ...]:
+    """The radii that the noise of a predictor depends on, besides its own, which its clipped curves name."""
+    return tuple(announced.values()) if levels_share_radii(options) else ()
+
+
 def fit(
     parties: list[Party],
     channel: Channel,
@@ -91,8 +136,12 @@ def fit(
     coordinates = coordinates_of(public, options)
     world = (f"fit J={len(owners)} fold={fold.held_out}",) if options.release == "per_fit" else ()
 
-    # 1. radii: public, or announced by their party
+    # 1. radii: public, or announced by their party; passed on to the owners whose noise depends on all of them
     radii_used = radii(public, options.radius_value)
+    budget = curves_budget(options, coordinates, p, epsilon, spec.study.delta, world)
+    if budget is not None:
+        channel.ledger.append(budget.row)
+    announced: dict[int, Release | Clear] = {}
     for party in owners:
         for j in party.columns if options.noise == "local" and options.radius != "public" else ():
             name = " ".join(("radius of", names[j], *world))
@@ -104,34 +153,47 @@ def fit(
             else:
                 payload = Clear(local_quantile(party, j), units=("features",), owner=party.name)
             channel.send(party.name, active.name, name, payload)
-            radii_used[j] = payload
+            radii_used[j] = announced[j] = payload
+    radius = sizes_of(radii_used)
+    known = dict.fromkeys((party.name for party in owners), radius)
+    if announced and levels_share_radii(options):
+        others = tuple(party.name for party in owners if len(party.columns) < p)
+        all_radii = " ".join(("radii", *world))
+        passed = derived(radius.copy(), [*announced.values()], name=all_radii, owner=active.name, audience=others)
+        known |= {name: channel.send(active.name, name, "radii", passed) for name in others}
 
     # 2. releases: one a predictor, seen by the active party
-    radius = sizes_of(radii_used)
     s = noise_levels(options, radius, len(owners), epsilon, spec.study.delta)
     shape = coordinates.gram_noise if options.geometry == "gram" else coordinates.white_noise
     Z, clipped = np.empty((len(active.block["Y"]), p, len(shape))), np.zeros(p)
+    curves: list[Release | Clear] = []
     for party in owners:
+        # A level that is not shared depends on the owner's own radius alone.
+        level = noise_levels(options, known[party.name], len(owners), epsilon, spec.study.delta)
         for j in party.columns:
             name = " ".join(("curves of", names[j], *world))
-            if s[j] > 0:
+            if level[j] > 0:
                 bounded = local_clip(party, j, coordinates, radii_used[j])
-                mechanism = Gaussian(covariance=s[j] ** 2 * shape)
-                payload = mechanism(bounded, rng_for("curves", j, *world), owner=party.name, release_id=name)
+                terms: Terms = {"release_id": name, "data_dependent_parameters": rests_on(options, announced)}
+                if budget is not None:
+                    terms["budget"] = budget
+                mechanism = curves_mechanism(options, coordinates, shape, level[j], epsilon, spec.study.delta)
+                payload = mechanism(bounded, rng_for("curves", j, *world), owner=party.name, **terms)
                 clipped[j] = bounded.clip_share
             else:
                 bounded = local_clip(party, j, coordinates, UNCLIPPED)
                 payload = Clear(bounded.value, units=("features",), owner=party.name)
             Z[:, j] = channel.send(party.name, active.name, name, payload)
+            curves.append(payload)
     received = Received(Z, s[:, None, None] ** 2 * shape, s, radius, float(clipped.mean()), coordinates)
 
     # 3. the active party fits, on its response or on a noisy copy of it
-    Y, response = active.block["Y"], None
+    Y = active.block["Y"]
+    response: Release | Clear = Clear(Y, units=("label",), owner=active.name)
     if options.sy > 0:
-        mechanism = Gaussian(sigma=options.sy)
         bounded = local_response(active, Public(options.y_radius, because="y_radius of the method, an option"))
         name = " ".join(("response", *world))
-        response = mechanism(bounded, rng_for("response", *world), owner=active.name, release_id=name)
+        response = Gaussian(sigma=options.sy)(bounded, rng_for("response", *world), owner=active.name, release_id=name)
         Y = response.value
     groups = active_groups([party.columns for party in owners], options.learner)
     fitted = active_fit(received, Y, fold, groups, options, rng_for("probes"))
@@ -141,12 +203,14 @@ def fit(
     numbers = received.numbers() | formulas
     estimate = active_estimate(fitted, coordinates, groups, claimed, released=Z, **numbers)
 
-    # 4. operators go back: post-processing of releases, or clear in the response (and in curves sent without noise)
-    units = ("label",) if s.all() else ("label", "features")
+    # 4. operators go back: they cost what the curves and the response cost
     for party in owners:
-        block = estimate.operators[list(party.columns)]
-        back: Release | Clear = Clear(block, units=units, owner=active.name)
-        if response is not None and s.all():
-            back = Release(block, response.event)
+        back = derived(
+            estimate.operators[list(party.columns)],
+            [*curves, response],
+            name=f"operators of {party.name} fit J={len(owners)} fold={fold.held_out}",
+            owner=active.name,
+            audience=(party.name,),
+        )
         channel.send(active.name, party.name, "operators", back)
     return estimate

@@ -22,7 +22,8 @@ from ..parties import Party
 from ..privacy.accounted import Accounted, Public
 from ..privacy.geometry import lengths
 from ..privacy.isometry import to_matrix, to_vector
-from ..privacy.mechanisms import Gaussian
+from ..privacy.mechanisms import Gaussian, Release
+from ..privacy.release import derived
 from ..privacy.sensitivity import Bounded, clip_curves, cross_moment, record_sum, second_moment
 from ..wire import Channel, Cipher, Clear
 from .boosting import BoostingFit, fit_boosting
@@ -133,6 +134,7 @@ def fit(
     rho = rho_of(epsilon, delta)
     plan = [[(fold.chunk(f, h), (f, h)) for f in fold.training_folds] for h in (0, 1)]
     chunks: list[list[NoisySums]] = []
+    sent: list[Release] = []
     for half in plan:
         noisy = []
         for rows, where in half:
@@ -150,6 +152,7 @@ def fit(
                     trust_model="central",
                 )
                 values[part] = channel.send(AGGREGATOR, active.name, name, release)
+                sent.append(release)
             y = Y[rows]
             sums = Sums(
                 float(rows.sum()), values["mean"], y.sum(0), to_matrix(values["zz"], p * q), values["zy"], y.T @ y
@@ -161,7 +164,14 @@ def fit(
     sizes = [len(party.columns) for party in owners]
     formulas = formula_bytes(sizes, int(fold.train.sum()), len(Y), q, Y.shape[1], 2 * fold.n_folds)
     estimate = active_estimate(boosted, coordinates, groups, epsilon, radius=float(radius.mean()), **formulas)
+    made_of = [*sent, Clear(active.block["Y"], units=("label",), owner=active.name)]
     for party in owners:
-        block = estimate.operators[list(party.columns)]
-        channel.send(active.name, party.name, "operators", Clear(block, units=("label",), owner=active.name))
+        back = derived(
+            estimate.operators[list(party.columns)],
+            made_of,
+            name=f"operators of {party.name} fit J={len(owners)} fold={fold.held_out}",
+            owner=active.name,
+            audience=(party.name,),
+        )
+        channel.send(active.name, party.name, "operators", back)
     return estimate

@@ -58,6 +58,11 @@ def noise_levels(options: LocalOptions, radius: np.ndarray, n_parties: int, epsi
     return np.full(p, np.sqrt(2 * np.sum(radius**2) / (rho - charged)))
 
 
+def levels_share_radii(options: LocalOptions) -> bool:
+    """Whether the noise of one predictor depends on the radii of all, and not on its own alone."""
+    return options.s_mode == "calibrated" and options.calibration == "exact"
+
+
 def radius_cost(options: LocalOptions, n_predictors: int) -> float:
     """rho of all private radii, p rho_q; 0 where the radii are not private releases."""
     return n_predictors * options.radius_rho if options.radius == "dp_quantile" else 0.0

@@ -35,8 +35,8 @@ class LocalOptions(BoostingOptions):
     s_mode : ``fixed``; ``sqrt_j`` (s times sqrt of the number of parties); ``calibrated`` (to the target epsilon of
         the grid, or to ``rho_total`` where that is given)
     calibration : ``exact`` (one Gaussian, mu) or ``classic`` (the source's formula, predictor by predictor)
-    radius : ``public``, ``dp_quantile`` (charged ``radius_rho`` a predictor), ``quantile`` (the source's 95 %
-        quantile of the data: not private)
+    radius : ``public``, ``dp_quantile`` (charged ``radius_rho`` a predictor; needs s_mode ``calibrated``),
+        ``quantile`` (the source's 95 % quantile of the data: not private)
     radius_value : public radius instead of that of the case
     geometry : noise on orthonormal coordinates, or N(0, s^2 M) on coefficients (``gram``, as published)
     coordinates, penalty_scale : ``raw`` coefficients and ``none`` are the source's
@@ -110,6 +110,11 @@ class LocalOptions(BoostingOptions):
             unread(self, ("radius_rho",), "radius 'dp_quantile'")
         if self.sy == 0:
             unread(self, ("y_radius",), "sy above 0")
+        if self.radius == "dp_quantile" and self.s_mode != "calibrated":
+            raise ValueError(
+                f"radius is 'dp_quantile' with s_mode {self.s_mode!r}: the cost of the curves would depend on the "
+                "radii, which are released first; use s_mode 'calibrated', or radius 'public'."
+            )
 
     @property
     def uses_epsilon(self) -> bool:

@@ -10,19 +10,21 @@ this one is ours.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from ..parties import Party
-from ..privacy.mechanisms import Gaussian, Release
+from ..privacy.mechanisms import Gaussian, Release, Terms
+from ..privacy.release import derived
 from ..wire import Channel, Clear
 from .boosting import first_lowest
 from .communication import formula_bytes
 from .coordinates import Coordinates, coordinates_of
 from .data import Estimate
 from .moments import Moments, Sums, block_noise, corrected_moments
-from .noise import claimed_epsilon, noise_levels
+from .noise import claimed_epsilon, levels_share_radii, noise_levels
 from .options import BoostingOptions
 from .paths import PathState, Rotation, noise_floor, path_covariances
 from .protocol_options import RoundwiseOptions
@@ -128,32 +130,45 @@ def fit(
     active, owners = parties[0], parties[1:]
     coordinates = coordinates_of(public, options)
     radii_used = radii(public, options.radius_value)
+    announced: list[Clear] = []
     for party in owners if options.radius == "quantile" else ():
         for j in party.columns:
-            announced = Clear(local_quantile(party, j), units=("features",), owner=party.name)
-            channel.send(party.name, active.name, f"radius of {public.predictor_names[j]}", announced)
-            radii_used[j] = announced
+            own = Clear(local_quantile(party, j), units=("features",), owner=party.name)
+            channel.send(party.name, active.name, f"radius of {public.predictor_names[j]}", own)
+            announced.append(own)
+            radii_used[j] = own
     rounds, radius = options.max_steps, sizes_of(radii_used)
+    known = dict.fromkeys((party.name for party in owners), radius)
+    if announced and levels_share_radii(options):
+        others = tuple(party.name for party in owners if len(party.columns) < len(radius))
+        passed = derived(radius.copy(), announced, name="radii", owner=active.name, audience=others)
+        known |= {name: channel.send(active.name, name, "radii", passed) for name in others}
     s = noise_levels(options, radius, len(owners), epsilon, delta)
+    # A level that is not shared depends on the owner's own radius alone.
+    levels = {name: noise_levels(options, heard, len(owners), epsilon, delta) for name, heard in known.items()}
     response = coordinates.response(active.block["Y"])
     groups = active_groups([party.columns for party in owners], options.learner)
     booster = ActiveBooster(response, fold, coordinates, groups, options)
     unit = coordinates.white_noise
     latest = total = np.zeros((len(response), len(radius), len(unit)))
+    said: list[Release | Clear] = []
     for t in range(1, rounds + 1):
         latest = np.empty_like(total)
         for party in owners:
+            level = levels[party.name]
             for j in party.columns:
                 name = f"curves of {public.predictor_names[j]} round {t} of {rounds}"
                 payload: Release | Clear
-                if s[j] > 0:
+                if level[j] > 0:
                     bounded = local_clip(party, j, coordinates, radii_used[j])
-                    mechanism = Gaussian(covariance=rounds * s[j] ** 2 * unit)
-                    payload = mechanism(bounded, rng_for("round", t, j), owner=party.name, release_id=name)
+                    mechanism = Gaussian(covariance=rounds * level[j] ** 2 * unit)
+                    rest: Terms = {"release_id": name, "data_dependent_parameters": tuple(announced)}
+                    payload = mechanism(bounded, rng_for("round", t, j), owner=party.name, **rest)
                 else:
                     bounded = local_clip(party, j, coordinates, UNCLIPPED)
                     payload = Clear(bounded.value, units=("features",), owner=party.name)
                 latest[:, j] = channel.send(party.name, active.name, name, payload)
+                said.append(replace(payload, value=None))  # what it cost; the values of all rounds are many
         total = total + latest
         used, factor = (total / t, rounds / t) if options.memory == "mean" else (latest, float(rounds))
         booster.round(used, factor * s[:, None, None] ** 2 * unit)
@@ -163,8 +178,14 @@ def fit(
     numbers |= {"radius": float(radius.mean()), "noise_sd": float(np.sqrt(np.mean(s**2)))}
     final = total / rounds if options.memory == "mean" else latest
     estimate = active_result(booster, final, claimed_epsilon(options, radius, s, len(owners), epsilon, delta), numbers)
-    units = ("label",) if s.all() else ("label", "features")
+    labels = Clear(active.block["Y"], units=("label",), owner=active.name)
     for party in owners:
-        block = estimate.operators[list(party.columns)]
-        channel.send(active.name, party.name, "operators", Clear(block, units=units, owner=active.name))
+        back = derived(
+            estimate.operators[list(party.columns)],
+            [*said, labels],
+            name=f"operators of {party.name} fit J={len(owners)} fold={fold.held_out}",
+            owner=active.name,
+            audience=(party.name,),
+        )
+        channel.send(active.name, party.name, "operators", back)
     return estimate

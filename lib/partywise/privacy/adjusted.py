@@ -67,7 +67,10 @@ class AdjustedDistanceExponential:
         certificate = certificate_of(bounded, ("hamming", "distance"))
         law = charge(certificate, self.epsilon_pure, self.worst_loss, self.hi - self.lo)
         draw = drawing(bounded, generator(rng, "AdjustedDistanceExponential"), self.lo, self.hi, self._row, self._logs)
-        return released(resting_on(bounded, self.domain), law, "adjusted_distance_exponential", draw, owner, terms)
+        preset = certificate.norm == "hamming" and not self.domain.parents
+        return released(
+            resting_on(bounded, self.domain), law, "adjusted_distance_exponential", draw, owner, terms, preset=preset
+        )
 
     def matrix(self) -> np.ndarray:
         """The law, shape (N, N) with N = hi - lo + 1: row x - lo holds the probabilities of all outputs."""

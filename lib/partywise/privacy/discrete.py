@@ -114,7 +114,9 @@ class DiscreteGaussian:
         sigma, grid, sensitivity = self._scale(lengths)
         if sigma == 0:
             # Nothing can change, so there is nothing to hide: mu was wanted of a constant.
-            return released(bounded, {"mu": 0.0}, f"{self.law}_gaussian", lambda: bounded.value, owner, terms, sampler)
+            return released(
+                bounded, {"mu": 0.0}, f"{self.law}_gaussian", lambda: bounded.value, owner, terms, sampler, preset=True
+            )
         steps = require_sigma(sigma / grid, self.law)
         rounded = lengths.rounded(np.asarray(bounded.value), grid)
 
@@ -123,7 +125,8 @@ class DiscreteGaussian:
             value = noisy.astype(float) * grid
             return value if lengths.root is None else value @ lengths.root.T
 
-        return released(bounded, self._law(sensitivity, sigma), f"{self.law}_gaussian", draw, owner, terms, sampler)
+        law, preset = self._law(sensitivity, sigma), self.mu is not None
+        return released(bounded, law, f"{self.law}_gaussian", draw, owner, terms, sampler, preset=preset)
 
     def _scale(self, lengths: "_Lengths") -> tuple[float, float, float]:
         """Deviation of the noise, grid and sensitivity after rounding, all in whitened units."""

@@ -83,7 +83,10 @@ class DistanceExponential:
             "epsilon_distance": float(self.epsilon)
         }
         draw = drawing(bounded, generator(rng, "DistanceExponential"), self.lo, self.hi, self._row, self._logs)
-        return released(resting_on(bounded, self.domain), law, "distance_exponential", draw, owner, terms)
+        preset = certificate.norm == "hamming" and not self.domain.parents
+        return released(
+            resting_on(bounded, self.domain), law, "distance_exponential", draw, owner, terms, preset=preset
+        )
 
     def matrix(self) -> np.ndarray:
         """The law, shape (N, N) with N = hi - lo + 1: row x - lo holds the probabilities of all outputs."""

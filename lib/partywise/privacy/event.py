@@ -19,6 +19,8 @@ FIELDS = ("label", "features")
 TRUST_MODELS = ("local", "central", "distributed", "label", "none")
 SAMPLERS = ("simulation", "secure")
 JOIN = ";"
+# No view owns a row of this owner, so every view is charged for it.
+UNNAMED = "unnamed"
 # Mechanism of a value computed from releases: it costs what the releases cost that its row names.
 POST_PROCESSING = "post_processing"
 

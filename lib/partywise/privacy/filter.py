@@ -3,12 +3,13 @@
 import math
 import sys
 from fractions import Fraction
+from typing import Any
 
 from scipy.special import erfinv, ndtri_exp
 
 from partywise.errors import BudgetExceeded, CertificationError
 from partywise.privacy.calibration import MARGIN, gdp_mu, zcdp_rho
-from partywise.privacy.event import QUESTIONS, Event
+from partywise.privacy.event import FIELDS, QUESTIONS, UNNAMED, Event
 from partywise.privacy.law import Law
 from partywise.privacy.rounding import raised
 
@@ -58,6 +59,8 @@ class PrivacyFilter:
         Part of ``delta`` that is kept for the ``delta_numeric`` of the events.
     rows_per_user : int, optional
         For unit ``user``.
+    name : str
+        Of the row that pays for releases whose laws depend on earlier ones (see `row`); without it there is none.
 
     Raises
     ------
@@ -79,6 +82,7 @@ class PrivacyFilter:
         rule: str = "gdp",
         numeric_reserve: float = 0.0,
         rows_per_user: int | None = None,
+        name: str = "",
     ) -> None:
         if rule not in RULES:
             raise ValueError(f"rule={rule!r} of a filter is unknown; use one of {RULES}.")
@@ -91,7 +95,7 @@ class PrivacyFilter:
         if not 0 <= numeric_reserve <= delta:
             raise ValueError(f"numeric_reserve={numeric_reserve!r} must lie in [0, delta={delta!r}].")
         self.epsilon, self.delta, self.unit, self.rule = float(epsilon), float(delta), unit, rule
-        self.numeric_reserve, self.rows_per_user = float(numeric_reserve), rows_per_user
+        self.numeric_reserve, self.rows_per_user, self.name = float(numeric_reserve), rows_per_user, name
         left = self.delta - self.numeric_reserve
         self.budget: float = {
             "gdp": lambda: _square_down(float(gdp_mu(epsilon, left))),
@@ -101,6 +105,46 @@ class PrivacyFilter:
         # Sums are exact: many small releases cannot slip through by rounding.
         self._spent, self._numeric = Fraction(0), Fraction(0)
         self._first: tuple[str, str] | None = None
+
+    @classmethod
+    def of_mu(cls, mu: float, *, unit: str, name: str = "") -> "PrivacyFilter":
+        """A budget of rule ``gdp`` that is stated as the Gaussian-DP parameter of everything charged to it."""
+        made = cls(math.inf, 0.0, unit=unit, name=name)
+        made.budget = float(mu) ** 2
+        return made
+
+    def pays_for(self, unit: str) -> bool:
+        """Whether the row of this budget covers releases about a unit."""
+        return bool(self.name) and self.unit == unit
+
+    @property
+    def row(self) -> Event:
+        """The whole budget as one row, to be entered into a ledger before anything is charged to it.
+
+        The sum of what was charged is known only afterwards and depends on what was released, while the budget was
+        fixed in advance: this is what is certified. Whoever sees somebody else's release that names it is charged all
+        of it.
+
+        Raises
+        ------
+        ValueError
+            If the budget has no name, or no unit.
+        """
+        if not self.name or self.unit is None:
+            raise ValueError(f"name={self.name!r}, unit={self.unit!r} of a filter: a budget with a row needs both.")
+        whole = math.sqrt(self.budget) if self.rule == "gdp" else self.budget
+        law: dict[str, Any] = {{"gdp": "mu", "zcdp": "rho", "pure": "epsilon"}[self.rule]: whole}
+        return Event(
+            release_id=self.name,
+            owner=UNNAMED,
+            mechanism="budget",
+            unit=self.unit,
+            depends_on=frozenset({self.unit} if self.unit in FIELDS else FIELDS),
+            audience=(),
+            certificate=f"adaptive composition within a budget, rule {self.rule}",
+            delta_numeric=self.numeric_reserve,
+            **law,
+        )
 
     @property
     def spent(self) -> float:

@@ -104,7 +104,7 @@ class RandomizedResponse:
                 flip = (rng.uint64(indices.size) < np.uint64(flips)).reshape(indices.shape)
                 return self._moved(indices, flip, rng.integers_below(self.k - 1, indices.size))
 
-            return released(bounded, law, "randomized_response", draw, owner, terms, sampler="secure")
+            return released(bounded, law, "randomized_response", draw, owner, terms, sampler="secure", preset=True)
         numbers = generator(rng, "RandomizedResponse")
 
         def simulate():
@@ -114,7 +114,7 @@ class RandomizedResponse:
             return self._moved(indices, rare(numbers, uniform, *self._flip()), offsets)
 
         law = pure_law(self.epsilon, certificate, k=self.k)
-        return released(bounded, law, "randomized_response", simulate, owner, terms)
+        return released(bounded, law, "randomized_response", simulate, owner, terms, preset=True)
 
     def matrix(self) -> np.ndarray:
         """The law, shape (k, k): row x holds the probabilities of all outputs for input x."""

@@ -106,7 +106,7 @@ class Gaussian:
             return bounded.value + scale * (noise if root is None else noise @ root)
 
         law = {"mu": 0.0 if unscaled == 0 else float(mu)}
-        return released(bounded, law, "gaussian", draw, owner, terms)
+        return released(bounded, law, "gaussian", draw, owner, terms, preset=self.mu is not None)
 
 
 @dataclass(frozen=True)

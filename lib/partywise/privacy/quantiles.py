@@ -92,7 +92,7 @@ class PrivateQuantile:
             i = int(draw_index(numbers, np.array([which]), shares, lambda: self._logs(points))[0])
             return float(min(points[i] + where * (points[i + 1] - points[i]), points[i + 1]))
 
-        return released(resting_on(bounded, self.domain), law, "private_quantile", draw, owner, terms)
+        return released(resting_on(bounded, self.domain), law, "private_quantile", draw, owner, terms, preset=True)
 
     def law(self, values) -> tuple[np.ndarray, np.ndarray]:
         """The exact law for given values: uniform pieces between points.
@@ -184,7 +184,7 @@ class QuantileRadius:
 
         # Every count has the same certificate, so any of them stands for the six.
         law, first = {"mu": mu_from_rho(self.rho)}, resting_on(count_at_most(norms, _limit(grid[0])), self.smallest)
-        release = released(first, law, "quantile_radius", search, owner, terms)
+        release = released(first, law, "quantile_radius", search, owner, terms, preset=True)
         digest = digest_of(np.array(digests))
         given = terms.get("release_id", f"quantile_radius-{digest}")
         return Release(release.value, replace(release.event, noise_digest=digest, release_id=given))

@@ -11,7 +11,7 @@ import numpy as np
 from partywise.errors import CertificationError
 from partywise.privacy.accounted import Accounted, Clear, Public, parents_of
 from partywise.privacy.certificates import Bounded, SensitivityCertificate
-from partywise.privacy.event import POST_PROCESSING, Event
+from partywise.privacy.event import POST_PROCESSING, UNNAMED, Event
 from partywise.privacy.rounding import raised
 
 if TYPE_CHECKING:
@@ -34,8 +34,8 @@ __all__ = [
     "resting_on",
 ]
 
-# No view owns a release of this owner, so every view is charged for it.
-UNNAMED = "unnamed"
+# What is left of a law where another row pays.
+UNCHARGED: dict[str, Any] = {"mu": 0.0, "rate": 1.0, "count": 1, "delta_numeric": 0.0}
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,7 +168,9 @@ class Terms(TypedDict, total=False):
     trust_model : str
         "local" by default.
     budget : PrivacyFilter
-        What the release is charged to. If it does not fit, `BudgetExceeded` is raised and no noise is drawn.
+        What the release is charged to. If it does not fit, `BudgetExceeded` is raised and no noise is drawn. A release
+        whose law depends on earlier ones is certified as part of a named budget for its unit: its row names that of the
+        budget, which pays for it.
     """
 
     release_id: str
@@ -187,6 +189,8 @@ def released(
     owner: str,
     terms: Terms,
     sampler: str = "simulation",
+    *,
+    preset: bool = False,
 ) -> Release:
     """Charge a release, draw it, and name it by its value: the last step of every mechanism.
 
@@ -206,6 +210,10 @@ def released(
         What else is stated about the release.
     sampler : {"simulation", "secure"}
         Random source of ``draw``.
+    preset : bool
+        Whether ``law`` was fixed before the statistic was made, so that it is the same whatever its parameters are. A
+        law that was computed from parameters which were released (sensitivity over a given noise level) is known only
+        after they are seen: what it states is not certified, unless a budget that was fixed in advance pays for it.
 
     Returns
     -------
@@ -249,6 +257,11 @@ def released(
     budget = terms.get("budget")
     if budget is not None:
         budget.spend(Event(release_id=terms.get("release_id", mechanism), **stated))
+    if parents and not preset:
+        if budget is not None and budget.pays_for(certificate.unit):
+            stated |= dict.fromkeys(law) | UNCHARGED | {"data_dependent_parameters": (*parents, budget.name)}
+        else:
+            stated["certified"] = False
     value = draw()
     digest = digest_of(value)
     event = Event(release_id=terms.get("release_id", f"{mechanism}-{digest}"), noise_digest=digest, **stated)

@@ -79,7 +79,7 @@ class ReportNoisyMax:
             return int(best[0]) if self.winners == 1 else best
 
         law = {"epsilon": 0.0 if scale == 0 and bounded.certificate.value == 0 else float(self.epsilon)}
-        return released(bounded, law | {"count": self.winners}, "report_noisy_max", draw, owner, terms)
+        return released(bounded, law | {"count": self.winners}, "report_noisy_max", draw, owner, terms, preset=True)
 
     def probabilities(self, bounded: Bounded) -> np.ndarray:
         """Exact probability of every ordered list of winners: shape (m,) for one, (m, m) for two, and so on."""
@@ -150,7 +150,13 @@ class NoisyVotes:
         scale = noise_scale(certificate.value, self.mu)
         law = {"mu": 0.0 if certificate.value == 0 else float(self.mu)}
         return released(
-            bounded, law, "noisy_votes", lambda: vote + scale * numbers.standard_normal(vote.shape), owner, terms
+            bounded,
+            law,
+            "noisy_votes",
+            lambda: vote + scale * numbers.standard_normal(vote.shape),
+            owner,
+            terms,
+            preset=True,
         )
 
     @staticmethod
