@@ -229,10 +229,14 @@ def flights_tables():
 
 def test_late_flights_values(tmp_path):
     data = late_flights.load(put(tmp_path, "nyc_flights", **flights_files(*flights_tables())))
-    names = ["hour_9", "hour_10", "month_1", "month_11", "carrier_DL", "carrier_UA", "origin_EWR", "origin_JFK"]
-    assert list(data.names) == [*late_flights.WEATHER, *names]
+    # Columns are those of the timetable: no flight makes one or takes one away.
+    levels = [f"{name}_{level}" for name, levels in late_flights.LEVELS.items() for level in levels]
+    assert list(data.names) == [*late_flights.WEATHER, *levels] and len(data.names) == late_flights.FEATURES
     np.testing.assert_array_equal(data.y, [1, 0] * 16)
-    np.testing.assert_allclose(data.X[0], [0.5, 0.5, 0.5, 0.1, 0, 1, 1, 0, 1, 0, 0, 1, 1, 0])
+    np.testing.assert_allclose(data.X[0, :6], [0.5, 0.5, 0.5, 0.1, 0, 1])
+    first = {name for name, value in zip(data.names, data.X[0], strict=True) if value == 1} - set(late_flights.WEATHER)
+    assert first == {"hour_9", "month_1", "carrier_UA", "origin_EWR"}
+    assert np.all(data.X[:, 6:].sum(axis=1) == 4)
     assert set(data.block) == {5, 25} and data.from_the_data == ()
 
 
@@ -252,6 +256,7 @@ def test_late_flights_leave_out_what_is_missing(tmp_path):
         ({"origin": "BOS"}, {}, "flights.csv has an origin outside EWR, JFK, LGA"),
         ({}, {"temp": 200}, "column temp leaves -15 to 106"),
         ({"arr_delay": "late"}, {}, "column arr_delay is not numeric"),
+        ({"carrier": "XX"}, {}, "flights.csv has the carrier XX, which is not in the timetable of 2013"),
     ],
 )
 def test_late_flights_rows_that_do_not_belong(tmp_path, flight, weather, message):
@@ -265,7 +270,7 @@ def test_late_flights_rows_that_do_not_belong(tmp_path, flight, weather, message
 def test_pinned_flights_must_have_the_known_shape(tmp_path, monkeypatch):
     content = flights_files(*flights_tables())
     pin(monkeypatch, "nyc_flights", **content)
-    with pytest.raises(DataMissing, match=r"\(32, 14\) rows and features where \(325724, 56\) are expected"):
+    with pytest.raises(DataMissing, match=r"\(32, 56\) rows and features where \(325724, 56\) are expected"):
         late_flights.load(put(tmp_path, "nyc_flights", **content))
     with pytest.raises(DataMissing, match=r"flights\.csv\.zip holds no flights\.csv"):
         (tmp_path / "second").mkdir()

@@ -18,6 +18,13 @@ from .unpack import zip_member
 RESOURCE = "nyc_flights"
 LATE_MINUTES = 15
 AIRPORTS = ("EWR", "JFK", "LGA")
+# Columns of indicators are levels that the published timetable of 2013 has, whether or not a flight of the table does.
+LEVELS: dict[str, tuple[str, ...]] = {
+    "hour": tuple(str(hour) for hour in range(5, 24)),
+    "month": tuple(str(month) for month in range(1, 13)),
+    "carrier": tuple("9E AA AS B6 DL EV F9 FL HA MQ OO UA US VX WN YV".split()),
+    "origin": AIRPORTS,
+}
 RECORD = "records of the climate of New York"
 WEATHER = {
     "temp": Range(-15, 106, RECORD + ", degrees F"),
@@ -55,12 +62,11 @@ def load(folder: str | Path) -> LabelledTable:
     keep = np.isfinite(delay) & np.isfinite(weather).all(axis=1)
     require(bool(keep.any()), "no flight has an arrival delay and weather")
     columns = {name: weather[keep, place] for place, name in enumerate(WEATHER)}
-    for name in ("hour", "month", "carrier", "origin"):
+    for name, levels in LEVELS.items():
         values = np.array(flights[name])[keep]
-        levels = np.unique(values)
-        if name in ("hour", "month"):
-            levels = levels[np.argsort(levels.astype(int))]
-        columns |= indicators(name, values, levels)
+        unknown = sorted(set(values.tolist()) - set(levels))
+        require(not unknown, f"flights.csv has the {name} {', '.join(unknown)}, which is not in the timetable of 2013")
+        columns |= indicators(name, values, np.array(levels))
     ranges = WEATHER | {name: Range(0, 1, "an indicator") for name in columns if name not in WEATHER}
     X, kept_ranges = scale(columns, ranges)
     y = (delay[keep] > LATE_MINUTES).astype(float)
