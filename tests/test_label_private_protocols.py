@@ -10,12 +10,17 @@ import pytest
 
 from label_driver import SMALL, make_data, rng_for, run
 from partywise.build import build
-from partywise.errors import ConfigError
+from partywise.datasets.labelled import Range, scale
+from partywise.errors import CertificationError, ConfigError
 from partywise.label_private import one_release
+from partywise.label_private.baselines import label_noise_plan
 from partywise.label_private.objective import dot_product
 from partywise.label_private.options import LabelSgdOptions, ReferenceOptions, RoundsOptions, WalrOptions
+from partywise.label_private.release import release_dot_product
 from partywise.label_private.trainers import penalised_optimum
 from partywise.plan import plan
+from partywise.privacy.ledger import Ledger
+from partywise.randomness import stream
 
 PUBLISHED = {"noise": "iid", "sigma": "classic", "bound": "sqrt_k"}
 EXACT = {
@@ -116,6 +121,38 @@ def test_objective_perturbation_pays_for_rows():
     assert found.total().epsilon_certified <= 1.0 + 1e-12
     event = next(event for event in found.channel.ledger.rows if event.mechanism == "objective_perturbation")
     assert event.unit == "row" and found.total("row").epsilon_certified == inf, "the features crossed in the clear"
+
+
+def test_rows_whose_ranges_are_data_are_promised_nothing():
+    """One row rescales all others where 0 and 1 stand for the least and the greatest value of the table."""
+    raw = stream(7, "raw").random((50, 2))
+    other = raw.copy()
+    other[0] = 9.0
+    names = ("a", "b")
+    one, two = (scale(dict(zip(names, values.T, strict=True)), {})[0] for values in (raw, other))
+    assert np.all(np.linalg.norm(one[1:] - two[1:], axis=1).max() > 0.5), "49 rows that nobody replaced"
+    public = {name: Range(0, 9, "a limit of the instrument") for name in names}
+    one, two = (scale(dict(zip(names, values.T, strict=True)), public)[0] for values in (raw, other))
+    assert np.array_equal(one[1:], two[1:])
+
+    data = make_data()
+    for count, unit, relation in ((0, "row", "replace_one"), (2, "label", "label_flip")):
+        found = run("objective_perturbation", 1.0, data=replace(data, from_the_data=count))
+        event = next(event for event in found.channel.ledger.rows if event.mechanism == "objective_perturbation")
+        assert (event.unit, event.relation) == (unit, relation)
+        assert found.total().epsilon_certified == pytest.approx(1.0, rel=1e-9)
+        rows = Ledger([event]).total("server", "row", 1e-5).epsilon_certified
+        assert (rows == inf) == (unit == "label")
+
+
+@pytest.mark.parametrize("rate", [1.0, 0.1])
+def test_a_plan_for_other_features_is_refused(rate):
+    """Sampled rounds stated the mu of their plan whatever the features were."""
+    X, y = stream(7, "x").random((200, 3)) / 2, stream(7, "y").integers(0, 2, 200)
+    made = label_noise_plan(X, 1.0, 1e-5, 5, rate)
+    assert release_dot_product(X, y, made, stream(7, "n")).value.shape == (5, 3)
+    with pytest.raises(CertificationError, match="make the plan from the features it is used with"):
+        release_dot_product(2 * X, y, made, stream(7, "n"))
 
 
 def test_no_privacy_costs_infinity():

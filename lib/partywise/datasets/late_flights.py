@@ -22,7 +22,7 @@ AIRPORTS = ("EWR", "JFK", "LGA")
 LEVELS: dict[str, tuple[str, ...]] = {
     "hour": tuple(str(hour) for hour in range(5, 24)),
     "month": tuple(str(month) for month in range(1, 13)),
-    "carrier": tuple("9E AA AS B6 DL EV F9 FL HA MQ OO UA US VX WN YV".split()),
+    "carrier": tuple(["9E", "AA", "AS", "B6", "DL", "EV", "F9", "FL", "HA", "MQ", "OO", "UA", "US", "VX", "WN", "YV"]),
     "origin": AIRPORTS,
 }
 RECORD = "records of the climate of New York"

@@ -13,11 +13,15 @@ from .plans import Plan
 
 @dataclass(frozen=True)
 class Public:
-    """What everyone knows before a label is read: the sizes, and which rows train."""
+    """What everyone knows before a label is read: the sizes, and which rows train.
+
+    from_the_data : number of features whose range was read from the table, so that one row can rescale all others
+    """
 
     n_train: int
     n_features: int
     feature_names: tuple[str, ...]
+    from_the_data: int = 0
 
 
 @dataclass(frozen=True)
@@ -73,7 +77,9 @@ class LabelData:
 
     def public(self) -> Public:
         """The part of the data set that is public besides the features themselves."""
-        return Public(int(self.train.sum()), len(self.order), tuple(str(name) for name in self.feature_names))
+        return Public(
+            int(self.train.sum()), len(self.order), tuple(map(str, self.feature_names)), int(self.from_the_data)
+        )
 
 
 def pack(X: np.ndarray) -> dict[str, np.ndarray]:

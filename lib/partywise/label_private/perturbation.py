@@ -31,14 +31,16 @@ def objective_perturbation(
     *,
     ridge: float = 0.0,
     relation: str = "replace_one",
+    unit: str = "row",
     **terms: Unpack[Terms],
 ) -> Release:
-    """Minimise a randomly tilted objective: (epsilon, delta)-DP for whole rows, labels and features.
+    """Minimise a randomly tilted objective: (epsilon, delta)-DP for whole rows, or for labels alone.
 
     Parameters
     ----------
     X : ndarray of shape (N, k)
-        Private features in [0, 1]; the bound sqrt(k) on the length of a row is public.
+        Private features in [0, 1]; the bound sqrt(k) on the length of a row is public. So must be what 0 and 1 stand
+        for, or ``unit`` is ``"label"``.
     y : ndarray of shape (N,)
         Labels in {0, 1}.
     epsilon, delta : float
@@ -49,6 +51,9 @@ def objective_perturbation(
         Smallest ridge on the scale of the mean objective; the method adds its own.
     relation : {"replace_one", "add_remove"}
         Neighbours of the guarantee; the original proof adds or removes a row, which needs half the noise.
+    unit : {"row", "label"}
+        What the event promises. ``"label"`` (by label flips, the same noise) where the features are scaled by their
+        own smallest and largest value: replacing one row would then rescale all others, and nothing holds for rows.
     **terms
         See `partywise.privacy.mechanisms.Terms`; trust model ``"central"`` by default.
 
@@ -81,12 +86,14 @@ def objective_perturbation(
         raise ValueError(f"ridge={ridge!r} must be finite and at least 0.")
     if relation not in RELATIONS:
         raise ValueError(f"relation={relation!r} is unknown; use one of {tuple(RELATIONS)}.")
+    if unit not in ("row", "label"):
+        raise ValueError(f"unit={unit!r} is unknown; use 'row', or 'label' where the ranges of features are data.")
     strength, deviation = max(k / (2 * epsilon), n * ridge), row_noise(epsilon, delta, k, n * ridge, relation)
     certificate = SensitivityCertificate(
         value=RELATIONS[relation] * math.sqrt(k),
         norm="l2",
-        unit="row",
-        relation=relation,
+        unit=unit,
+        relation=relation if unit == "row" else "label_flip",
         depends_on=frozenset({"label", "features"}),
         assumptions=("number of rows public", "features in [0, 1]", "exact minimiser"),
         source="sum of loss gradients, each of length at most sqrt(k)",

@@ -20,12 +20,21 @@ from .sides import local_features, local_labels
 
 
 def local_coefficients(
-    measurer: Party, train: np.ndarray, X: np.ndarray, epsilon: float, delta: float, rng_for: Callable
+    measurer: Party, train: np.ndarray, X: np.ndarray, epsilon: float, spec: Any, rng_for: Callable
 ) -> Release:
-    """Coefficients (k,) of the perturbed objective."""
+    """Coefficients (k,) of the perturbed objective; of ranges read from the table nothing is promised for rows."""
     y = local_labels(measurer, train)
-    rng = rng_for("objective")
-    return objective_perturbation(X, y, epsilon, delta, rng, owner=measurer.name, release_id="coefficients")
+    unit = "label" if spec.public.from_the_data else "row"
+    return objective_perturbation(
+        X,
+        y,
+        epsilon,
+        delta_of(spec),
+        rng_for("objective"),
+        owner=measurer.name,
+        unit=unit,
+        release_id="coefficients",
+    )
 
 
 def fit(
@@ -40,6 +49,6 @@ def fit(
     """Send the features to the measurer, get coefficients back.  Arguments as in ``one_release``."""
     trainer, measurer = parties
     X = channel.send(trainer.name, measurer.name, "features", local_features(trainer, fold.train))
-    release = local_coefficients(measurer, fold.train, X, epsilon, delta_of(spec), rng_for)
+    release = local_coefficients(measurer, fold.train, X, epsilon, spec, rng_for)
     theta = channel.send(measurer.name, trainer.name, "coefficients", release)
     return Estimate(np.asarray(theta), epsilon)

@@ -13,7 +13,7 @@ from partywise.label_private.noise import reach
 from partywise.label_private.objective import check_features, check_labels
 from partywise.label_private.plans import Plan
 from partywise.privacy.mechanisms import Gaussian, RandomizedResponse, Release, Terms
-from partywise.privacy.release import released
+from partywise.privacy.release import ratio, released
 from partywise.privacy.sensitivity import Bounded, entries, label_dot_product
 
 # A plan made for these very features agrees with them to rounding; anything further off was made for others.
@@ -139,15 +139,20 @@ def bounded_dot_products(X: np.ndarray, y: np.ndarray, plan: Plan) -> Bounded:
     if plan.covariance.shape != (X.shape[1],) * 2:
         raise ValueError(f"X has k={X.shape[1]} features, the plan was made for {len(plan.covariance)}.")
     found = reach(X, plan.covariance)
-    if not math.isclose(found, plan.mu, rel_tol=SAME_FEATURES):
-        raise CertificationError(
-            f"the noise of this plan gives mu={found:.12g} with these features and was planned for mu={plan.mu:.12g}: "
-            "make the plan from the features it is used with."
-        )
+    _require_same_features(found, plan.mu)
     inverse = np.linalg.inv(plan.covariance)
     metric = (inverse + inverse.T) / 2
     certificate = replace(bounded.certificate, value=root * found, norm="mahalanobis", metric=metric)
     return replace(bounded, value=value, certificate=certificate)
+
+
+def _require_same_features(found: float, planned: float) -> None:
+    """Refuse a plan whose mu is not the one that its noise has with these features."""
+    if not math.isclose(found, planned, rel_tol=SAME_FEATURES):
+        raise CertificationError(
+            f"the noise of this plan gives mu={found:.12g} with these features and was planned for mu={planned:.12g}: "
+            "make the plan from the features it is used with."
+        )
 
 
 def _sampled_rounds(X: np.ndarray, y: np.ndarray, plan: Plan, rng: np.random.Generator, owner: str, terms: Terms):
@@ -155,6 +160,7 @@ def _sampled_rounds(X: np.ndarray, y: np.ndarray, plan: Plan, rng: np.random.Gen
     bounded = label_dot_product(X, y)
     certificate = replace(bounded.certificate, value=bounded.certificate.value / plan.rate)
     bounded, positive = replace(bounded, certificate=certificate), np.flatnonzero(y)
+    _require_same_features(ratio(certificate.value, plan.deviation), math.inf if plan.mu is None else plan.mu)
 
     def draw() -> np.ndarray:
         value = np.empty((plan.rounds, X.shape[1]))
