@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 
 from fingerprint import closure, script_roots
+from guard import take
 from partywise.cube import DIMS, check_attributes, open_cube
 from pipeline import ROOT, STORED, STUDY, TINY, copy_project, edit, environment, results, snakemake, summary
 
@@ -174,3 +176,16 @@ def test_what_cannot_run_at_a_path_is_told_before_anything_starts(finished, tmp_
         assert done.stderr.count("\n") == 1
     assert not list(tmp_path.rglob("results"))
     assert not list(tmp_path.rglob(".snakemake"))
+
+
+def test_results_are_not_removed_under_the_feet_of_a_run(finished, tmp_path):
+    link = as_cloned(finished, tmp_path / "project")
+    kept = tmp_path / "project" / "results" / "kept"
+    kept.mkdir(parents=True)
+    claim = take(tmp_path / "project")
+    done = call(link, "clean")
+    assert done.returncode == 2 and kept.exists()
+    assert done.stderr == f"A run is alive in this folder (process {os.getpid()}): wait for it or end it first.\n"
+    claim.release()
+    done = call(link, "clean")
+    assert done.returncode == 0 and not kept.parent.exists(), done.stderr

@@ -1,5 +1,7 @@
 """Who runs in a folder: a lock of the kernel, which ends with the last process that holds it.
 
+    python workflow/guard.py COMMAND    (runs a command while the folder is held)
+
 The launcher holds it, and the Snakemake that it starts inherits it, so that a folder is busy as long as one of them is
 alive, whatever kills the other.  The locked file says who holds it, and is emptied when the folder is given back: what
 it still says in a file that nobody holds is the name of a run that was killed.
@@ -12,6 +14,9 @@ import fcntl
 import json
 import os
 import socket
+import subprocess
+import sys
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -128,3 +133,19 @@ def foreign(folder: Path) -> int | None:
         if snakemake and not job and process.info["cwd"] == str(folder.resolve()):
             return process.pid
     return None
+
+
+def main(command: Sequence[str]) -> int:
+    """Run a command in this folder while no run is alive in it; its exit code, or 2 when one is."""
+    try:
+        claim = take(Path())
+    except Occupied as reason:
+        print(reason, file=sys.stderr)
+        return 2
+    code = subprocess.call(command, pass_fds=[claim.descriptor])
+    claim.restore()
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
