@@ -76,7 +76,10 @@ def edges_of(model: str):
 
 
 def certified_losses(model: str, n: int, K: int, epsilon: float, replicate: int) -> tuple[float, float]:
-    """One data set, `cert` and `cert_whiten`: both from one release of the second moments."""
+    """One data set, `cert` and `cert_whiten` with ``clip: box``: both from one release of the second moments.
+
+    Each release has delta = n^(-1.1), as where the reference was measured.
+    """
     d, delta, beta = models.MODELS[model].n_directions, n**-1.1, basis_of(model, replicate)
     means, second = [], np.zeros((P, P))
     for k in range(K):
