@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fixed import fixed
 from partywise.slicing.mechanisms_published import vgm_covariance, vgm_floor
 from partywise.slicing.moments import client_moments
 from partywise.slicing.slices import equal_frequency, public_slices
@@ -50,8 +51,8 @@ def charitable_delta(X, y, n_slices, n_directions, epsilon, delta, radius, rng, 
     n, p = X.shape
     floor = vgm_floor(n, p, radius, epsilon, delta)
     edges = np.quantile(y, np.arange(1, n_slices) / n_slices)
-    slices = public_slices(edges) if public else equal_frequency(y, n_slices)
-    base = client_moments(X, y, slices, radius=radius).means
+    slices = public_slices(fixed(edges)) if public else equal_frequency(y, n_slices)
+    base = client_moments(X, y, slices, radius=fixed(radius)).means
 
     def law(means):
         return means.T, vgm_covariance(means, n_directions, floor)
@@ -61,7 +62,7 @@ def charitable_delta(X, y, n_slices, n_directions, epsilon, delta, radius, rng, 
         if not public:
             records, responses = X.copy(), y.copy()
             records[i], responses[i] = corner, y[rng.integers(n)] + 1e-9
-            return client_moments(records, responses, equal_frequency(responses, n_slices), radius=radius).means
+            return client_moments(records, responses, equal_frequency(responses, n_slices), radius=fixed(radius)).means
         moved = base.copy()
         moved[:, np.searchsorted(edges, y[i])] -= np.clip(X[i], -radius, radius) / n
         moved[:, h] += corner / n
@@ -80,5 +81,5 @@ def charitable_delta(X, y, n_slices, n_directions, epsilon, delta, radius, rng, 
     scores = [hockey_stick(*pair, epsilon, SEARCH_DRAWS, rng)[0] for pair in pairs]
     best = pairs[int(np.argmax(scores))]
     value, error = hockey_stick(*best, epsilon, FINAL_DRAWS, rng)
-    fixed, _ = hockey_stick(best[0], (best[1][0], best[0][1]), epsilon, FINAL_DRAWS, rng)
-    return Divergence(value, error, fixed)
+    still, _ = hockey_stick(best[0], (best[1][0], best[0][1]), epsilon, FINAL_DRAWS, rng)
+    return Divergence(value, error, still)

@@ -14,6 +14,7 @@ import math
 import numpy as np
 import pytest
 
+from fixed import fixed
 from partywise.randomness import stream
 from partywise.slicing import mechanisms_certified as certified
 from partywise.slicing import mechanisms_published as published
@@ -36,8 +37,8 @@ def client(model: str, n: int, replicate: int, k: int, beta, edges=None):
     """Moments of one client with its own quantile slices, or public ones."""
     X, y, _ = models.draw(model, n, P, stream(7, "slicing", model, "data", replicate, n, k), beta=beta)
     H = models.MODELS[model].n_slices
-    slices = equal_frequency(y, H) if edges is None else public_slices(edges, H)
-    return X, y, slices, client_moments(X, y, slices, radius=RADIUS)
+    slices = equal_frequency(y, H) if edges is None else public_slices(fixed(edges), H)
+    return X, y, slices, client_moments(X, y, slices, radius=fixed(RADIUS))
 
 
 def basis_of(model: str, replicate: int):
@@ -93,7 +94,7 @@ def certified_losses(model: str, n: int, K: int, epsilon: float, replicate: int)
     root, white = inverse_root(second)[0], []
     for k in range(K):
         X, y, slices, _ = client(model, n, replicate, k, beta, edges_of(model))
-        moments = whitened_means(X, y, slices, root, BALL)
+        moments = whitened_means(X, y, slices, fixed(root), fixed(BALL))
         rng = noise("cert_whiten", replicate, k, "mean")
         white.append(certified.release_means(moments, epsilon, delta, rng, owner=f"client {k}").value.T)
     shaped = certified.unwhiten(np.array(white), np.full(K, n), second, d)

@@ -8,6 +8,7 @@ from dataclasses import fields, replace
 import numpy as np
 import pytest
 
+from fixed import fixed
 from partywise.errors import ConfigError
 from partywise.plan import plan
 from partywise.privacy.calibration import analytic_gaussian_sigma, gaussian_epsilon, gdp_mu
@@ -53,7 +54,7 @@ def records(data, settings, clients):
 def test_without_noise_any_number_of_clients_is_the_pooled_estimate(data):
     for clients in (1, 3, 6):
         X, y = (np.concatenate(part) for part in zip(*records(data, SMALL, clients), strict=True))
-        pooled = client_moments(X, y, data.fixed, radius=SMALL.radius)
+        pooled = client_moments(X, y, data.fixed, radius=fixed(SMALL.radius))
         wanted = aggregate(pooled.means[None], [1], pooled.second, 2).basis
         for protocol, options in (("reference", {"slices": "public"}), ("certified", {})):
             found = fit(protocol, data, SMALL, clients, **options)
@@ -65,12 +66,12 @@ def test_without_noise_any_number_of_clients_is_the_pooled_estimate(data):
 def test_two_rounds_without_noise_are_the_whitened_estimate(data, clip):
     drawn, radius = records(data, SMALL, 4), 3 * SMALL.radius * math.sqrt(6)
     parts = {
-        "ball": lambda X, y: ball_moments(X, y, data.fixed, radius),
-        "box": lambda X, y: client_moments(X, y, data.fixed, radius=SMALL.radius),
+        "ball": lambda X, y: ball_moments(X, y, data.fixed, fixed(radius)),
+        "box": lambda X, y: client_moments(X, y, data.fixed, radius=fixed(SMALL.radius)),
     }
     merged = merge(parts[clip](X, y) for X, y in drawn)
     root = inverse_root(merged.second)[0]
-    means = np.stack([whitened_means(X, y, data.fixed, root, 1.5).means for X, y in drawn])
+    means = np.stack([whitened_means(X, y, data.fixed, fixed(root), fixed(1.5)).means for X, y in drawn])
     wanted = unwhiten(means, [1] * 4, merged.second, 2).basis
     found = fit("whitened", data, SMALL, 4, clip=clip)
     assert projection_loss(found.estimate.basis, wanted) < 1e-10
@@ -154,7 +155,7 @@ def test_a_certified_release_with_an_unproved_parameter_is_infinite(data):
     done = fit("published", data, SMALL, 1, 1.0, mechanism="iid", slices="public", centre=True)
     assert done.total().epsilon_certified == math.inf
     rows = {row.release_id: row for row in done.channel.ledger.rows}
-    assert rows["slice means of client 1"].data_dependent_parameters == ("mean of client 1",)
+    assert rows["slice means of client 1"].data_dependent_parameters == ("mean of the records",)
     assert not rows["slice means of client 1"].certified
 
 
@@ -166,7 +167,7 @@ def test_a_replicate_keeps_moments_and_no_records(data):
     }
     assert size[100] == size[3000] < 40_000
     X, y = records(data, SMALL, 2)[1]
-    kept = client_moments(X, y, data.fixed, radius=1.0)
+    kept = client_moments(X, y, data.fixed, radius=fixed(1.0))
     assert np.array_equal(kept.means, data.means_fixed[1])
     prefix = simulated(replace(SMALL, clients=2))
     assert np.array_equal(prefix.means_own, data.means_own[:2])

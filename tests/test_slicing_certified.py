@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from error_rates import accepts_sigma
 from fixed import fixed
 from partywise.errors import CertificationError
+from partywise.privacy.accounted import Clear
 from partywise.privacy.calibration import analytic_gaussian_sigma, compose_mu, gaussian_epsilon, gdp_mu
 from partywise.privacy.isometry import to_matrix, to_vector
 from partywise.privacy.ledger import Ledger
@@ -24,7 +26,7 @@ from partywise.slicing.bounded import bounded_means, bounded_second, check_budge
 from partywise.slicing.estimate import aggregate
 from partywise.slicing.inversion import inverse_root
 from partywise.slicing.metrics import projection_loss
-from partywise.slicing.moments import client_moments, merge, whitened_means
+from partywise.slicing.moments import ball_moments, centred, client_moments, merge, restrict, whitened_means
 from partywise.slicing.slices import class_slices, equal_frequency, public_slices
 
 N, P, H, R, C = 400, 6, 5, 1.0, 1.5
@@ -41,7 +43,7 @@ def data(n=N, p=P, model="III"):
 
 
 def clipped(X, y, radius=R):
-    return client_moments(X, y, public_slices(EDGES), radius=radius)
+    return client_moments(X, y, public_slices(fixed(EDGES)), radius=None if radius is None else fixed(radius))
 
 
 def moved(statistic, X, y, record, response):
@@ -86,15 +88,15 @@ def test_sensitivity_of_whitened_means_is_reached():
     X[0], y[0] = 100.0, 0.0
 
     def statistic(a, b):
-        return whitened_means(a, b, public_slices(EDGES), root, C).means
+        return whitened_means(a, b, public_slices(fixed(EDGES)), fixed(root), fixed(C)).means
 
-    bound = certified.means_sensitivity(whitened_means(X, y, public_slices(EDGES), root, C))
+    bound = certified.means_sensitivity(whitened_means(X, y, public_slices(fixed(EDGES)), fixed(root), fixed(C)))
     assert bound == pytest.approx(2 * C / N)
     assert 0.999 < worst_case(statistic, bound, X, y, [(np.full(P, -100.0), 0.0)]) <= 1 + 1e-12
 
 
 def quantile_means(X, y, n_slices=H):
-    return client_moments(X, y, equal_frequency(y, n_slices), radius=R)
+    return client_moments(X, y, equal_frequency(y, n_slices), radius=fixed(R))
 
 
 def test_quantile_slices_of_different_responses_reach_sqrt_h():
@@ -133,13 +135,13 @@ def test_no_neighbour_exceeds_a_certificate(responses, response, seed, kind):
     y, numbers = np.array(responses, dtype=float), np.random.default_rng(seed)
     X = numbers.choice([-2.0, -1.0, 0.3, 1.0], (9, 2))
     slices = {
-        "public": lambda b: public_slices([0.5, 2.5]),
+        "public": lambda b: public_slices(fixed([0.5, 2.5])),
         "quantile": lambda b: equal_frequency(b, 3),
-        "labels": lambda b: class_slices(np.arange(5.0)),
+        "labels": lambda b: class_slices(fixed(np.arange(5.0))),
     }[kind]
 
     def made(a, b):
-        return client_moments(a, b, slices(b), radius=R)
+        return client_moments(a, b, slices(b), radius=fixed(R))
 
     found, record = made(X, y), numbers.choice([-2.0, 2.0], 2)
     for bounded, part in ((bounded_means, "means"), (bounded_second, "second")):
@@ -206,8 +208,10 @@ def test_what_a_protocol_costs():
     for k in range(5):
         terms = {"owner": f"client {k}", "stratum": f"client {k}", "epsilon_claimed": 1.0}
         first = certified.release_second(found, 1.0, DELTA, rng("S", k), **terms)
-        white = whitened_means(*data(), public_slices(EDGES), inverse_root(first.value)[0], C)
-        second = certified.release_means(white, 1.0, DELTA, rng("z", k), data_dependent_parameters=(first,), **terms)
+        root = replace(first, value=inverse_root(first.value)[0])
+        white = whitened_means(*data(), public_slices(fixed(EDGES)), root, fixed(C))
+        second = certified.release_means(white, 1.0, DELTA, rng("z", k), **terms)
+        assert second.event.data_dependent_parameters == (first.event.release_id,)
         releases += [first, second]
     total = Ledger([release.event for release in releases]).total(["server"], "row", 2 * DELTA)
     mu = compose_mu([float(gdp_mu(1.0, DELTA))] * 2)
@@ -219,18 +223,18 @@ def test_what_a_protocol_costs():
 def test_without_noise_federation_is_pooling(model):
     """Both rounds, K clients with equal public edges, any split: the pooled result to 1e-10."""
     X, y = data(900, 10, model)
-    slices = public_slices(np.quantile(y, np.arange(1, 8) / 8))
+    slices = public_slices(fixed(np.quantile(y, np.arange(1, 8) / 8)))
     parts = np.split(rng("split").permutation(900), [100, 130, 600])
     noise = (math.inf, DELTA, rng("none"))
 
     def protocol(rows):
-        clients = [client_moments(X[r], y[r], slices, radius=R) for r in rows]
+        clients = [client_moments(X[r], y[r], slices, radius=fixed(R)) for r in rows]
         weights = [one.n for one in clients]
         means = np.array([certified.release_means(one, *noise, owner="c").value.T for one in clients])
         second = np.array([certified.release_second(one, *noise, owner="c").value for one in clients])
         merged = merge(clients).second
         root = inverse_root(merged)[0]
-        white = [whitened_means(X[r], y[r], slices, root, C) for r in rows]
+        white = [whitened_means(X[r], y[r], slices, fixed(root), fixed(C)) for r in rows]
         z = np.array([certified.release_means(one, *noise, owner="c").value.T for one in white])
         return aggregate(means, weights, second, 2).basis, certified.unwhiten(z, weights, merged, 2).basis
 
@@ -242,14 +246,14 @@ def test_without_noise_federation_is_pooling(model):
 
 def test_certified_releases_refuse_what_has_no_proof():
     X, y = data()
-    quantile = client_moments(X, y, equal_frequency(y, H), radius=R)
+    quantile = client_moments(X, y, equal_frequency(y, H), radius=fixed(R))
     with pytest.raises(CertificationError, match="edges='quantile'"):
         certified.release_means(quantile, 1.0, DELTA, rng("x"), owner="c")
     raw = clipped(X, y, radius=None)
     for release in (certified.release_means, certified.release_second):
         with pytest.raises(CertificationError, match="radius=None"):
             release(raw, 1.0, DELTA, rng("x"), owner="c")
-    classes = client_moments(X, np.where(y > 0, "up", "down"), class_slices(["up", "down"]), radius=R)
+    classes = client_moments(X, np.where(y > 0, "up", "down"), class_slices(fixed(["up", "down"])), radius=fixed(R))
     assert certified.release_means(classes, 1.0, DELTA, rng("x"), owner="c").event.certified
     # The second moment does not read the slices: quantile ones do not matter to it.
     assert certified.release_second(quantile, 1.0, DELTA, rng("x"), owner="c").event.certified
@@ -291,3 +295,43 @@ def test_a_client_of_one_record_and_an_empty_slice_are_legal():
     assert release.value.shape == (H, P) and one.empty == H - 1
     joined = merge([one, clipped(X[1:], y[1:])])
     np.testing.assert_allclose(joined.means, clipped(X, y).means, atol=1e-15)
+
+
+def test_what_moments_were_made_with_travels_to_their_release():
+    """A radius, edges, a root, a shift or columns of the data leave nothing certified, and bare ones are refused."""
+    X, y = data()
+    taken = Clear(R, units=("row",), owner="c")
+    own = Clear(np.quantile(y, [0.3, 0.6]), units=("row",), owner="c")
+    root = Clear(np.eye(X.shape[1]), units=("row",), owner="c")
+    shift = Clear(X.mean(axis=0), units=("row",), owner="c")
+    edges = public_slices(fixed(EDGES))
+    plain = client_moments(X, y, edges, radius=fixed(R))
+    made = {
+        "public": plain,
+        "radius": client_moments(X, y, edges, radius=taken),
+        "edges": client_moments(X, y, public_slices(own), radius=fixed(R)),
+        "root": whitened_means(X, y, edges, root, fixed(C)),
+        "ball": ball_moments(X, y, edges, taken),
+        "shift": client_moments(X, y, edges, radius=fixed(R), shift=shift),
+        "centre": centred(plain),
+        "columns": restrict(plain, Clear([0, 1], units=("row",), owner="c")),
+        "merged": merge([plain, client_moments(X, y, edges, radius=taken)]),
+    }
+    for name, moments in made.items():
+        for release in (certified.release_means, certified.release_second):
+            event = release(moments, 1.0, 1e-5, rng(name), owner="c").event
+            # The second moment has no slices.
+            certain = name == "public" or (name == "edges" and release is certified.release_second)
+            total = Ledger([event]).total("server", "row", DELTA)
+            assert math.isfinite(total.epsilon_certified) is certain, (name, release.__name__)
+    for call in (
+        lambda: client_moments(X, y, edges, radius=R),
+        lambda: client_moments(X, y, edges, radius=fixed(R), shift=X.mean(axis=0)),
+        lambda: public_slices(EDGES),
+        lambda: class_slices([0, 1]),
+        lambda: whitened_means(X, y, edges, np.eye(X.shape[1]), fixed(C)),
+        lambda: ball_moments(X, y, edges, C),
+        lambda: restrict(plain, [0, 1]),
+    ):
+        with pytest.raises(TypeError, match="must say where it comes from"):
+            call()

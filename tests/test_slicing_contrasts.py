@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from error_rates import accepts_sigma
+from fixed import fixed
 from partywise.privacy.ledger import Ledger
 from partywise.randomness import stream
 from partywise.slicing.budgets import Round
@@ -31,11 +32,11 @@ def rng(*names):
 
 
 def slices_of(H):
-    return public_slices(np.arange(H - 1.0))
+    return public_slices(fixed(np.arange(H - 1.0)))
 
 
 def statistic(X, y, code=None):
-    slices = public_slices(EDGES)
+    slices = public_slices(fixed(EDGES))
     sums = sign_sums(X, slices.codes(y), 8)
     return np.asarray(bounded_contrasts(sums, contrasts(slices) if code is None else code, len(X)).value)
 
@@ -43,7 +44,7 @@ def statistic(X, y, code=None):
 def test_signs_are_summed_over_their_slices():
     X, y = rng("sums").standard_normal((N, P)), rng("y").standard_normal(N)
     X[3, 4] = 0.0
-    codes = public_slices(EDGES).codes(y)
+    codes = public_slices(fixed(EDGES)).codes(y)
     wanted = np.stack([np.sign(X[codes == h]).sum(axis=0) for h in range(8)])
     for records in (X, X.astype(np.float32)):
         assert np.array_equal(sign_sums(records, codes, 8), wanted)
@@ -59,7 +60,7 @@ def test_contrasts_are_centred_bounded_and_orthogonal(H):
     if H > 2:
         assert code[0] @ code[1] == pytest.approx(0) and np.array_equal(code[1], code[1, ::-1])
     assert np.all(np.diff(code[0]) >= 0) and code[0, -1] == -code[0, 0] > 0
-    classes = contrasts(class_slices(np.arange(H)))
+    classes = contrasts(class_slices(fixed(np.arange(H))))
     assert classes.shape == (H - 1, H) and np.allclose(classes.sum(axis=1), 0)
     # No order: every class is as far from every other.
     assert np.allclose(classes.T @ classes, (np.eye(H) - 1 / H) / (1 - 1 / H))
@@ -78,7 +79,7 @@ def test_the_sensitivity_is_reached_and_never_passed(code):
     X, y = rng("data").standard_normal((N, P)), rng("data y").standard_normal(N)
     X[0], y[0] = 1.0, 2.0
     before = statistic(X, y, code)
-    bound = contrasts_sensitivity(contrasts(public_slices(EDGES)) if code is None else code, N, P)
+    bound = contrasts_sensitivity(contrasts(public_slices(fixed(EDGES))) if code is None else code, N, P)
     assert bound == pytest.approx(2 * math.sqrt(P) / N)
     numbers = rng("neighbours")
     moves = []
@@ -93,7 +94,7 @@ def test_the_sensitivity_is_reached_and_never_passed(code):
 
 def test_the_release_has_the_noise_of_its_budget():
     X, y, mu = rng("data").standard_normal((N, P)), rng("data y").standard_normal(N), 0.4
-    slices = public_slices(EDGES)
+    slices = public_slices(fixed(EDGES))
     sums, code = sign_sums(X, slices.codes(y), 8), contrasts(slices)
     exact = statistic(X, y)
     terms = {"owner": "client 1", "stratum": "client 1"}
@@ -110,7 +111,7 @@ def test_the_release_has_the_noise_of_its_budget():
 
 
 def test_clients_compose_in_parallel_and_rounds_in_sequence():
-    sums, code = np.zeros((8, P)), contrasts(public_slices(EDGES))
+    sums, code = np.zeros((8, P)), contrasts(public_slices(fixed(EDGES)))
     events = [
         contrasts_release(
             sums, code, N, mu, rng("parallel", k, place), owner=f"client {k}", stratum=f"client {k}"

@@ -12,6 +12,7 @@ import pytest
 import scipy.linalg
 
 import partywise.slicing
+from fixed import fixed
 from partywise.randomness import stream
 from partywise.slicing import models, projection_loss, sir
 from partywise.slicing.dimension import eigengap_dimension
@@ -105,7 +106,7 @@ def test_two_classes_are_discriminant_analysis():
     difference = X[y == 1].mean(axis=0) - X[y == 0].mean(axis=0)
     direction = np.linalg.solve(centred.T @ centred, difference)
     assert projection_loss(sir(X, y, 2, 1), direction) < 1e-9
-    moments = client_moments(centred, y, public_slices([0.5]))
+    moments = client_moments(centred, y, public_slices(fixed([0.5])))
     assert projection_loss(dp_lda(moments.means, moments.second), direction) < 1e-9
     with pytest.raises(ValueError, match="two classes"):
         dp_lda(np.ones((6, 3)), np.eye(6))

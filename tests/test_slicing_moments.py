@@ -26,6 +26,7 @@ def data(n=500, p=4, model="III"):
 
 
 EDGES = (-1.0, -0.2, 0.3, 1.1)
+SLICES = public_slices(fixed(EDGES))
 
 
 def by_definition(X, y, edges, radius):
@@ -42,7 +43,7 @@ def test_moments_follow_their_definition(monkeypatch, layout, n_edges):
     monkeypatch.setattr(moments, "BLOCK_ENTRIES", 1200)
     X, y = data(1000)
     edges = np.linspace(-2, 2, n_edges)
-    found = client_moments(layout(X), y, public_slices(edges), radius=0.8)
+    found = client_moments(layout(X), y, public_slices(fixed(edges)), radius=fixed(0.8))
     means, second, counts = by_definition(X, y, edges, 0.8)
     np.testing.assert_allclose(found.means, means, atol=1e-15)
     np.testing.assert_allclose(found.second, second, atol=1e-14)
@@ -55,14 +56,16 @@ def test_moments_follow_their_definition(monkeypatch, layout, n_edges):
 def test_they_agree_with_the_privacy_core():
     X, y = data()
     core = slice_means(X, y, fixed(EDGES), box=fixed(1.0))
-    np.testing.assert_allclose(client_moments(X, y, public_slices(EDGES), radius=1.0).means.T, core.value, atol=1e-15)
+    np.testing.assert_allclose(
+        client_moments(X, y, public_slices(fixed(EDGES)), radius=fixed(1.0)).means.T, core.value, atol=1e-15
+    )
 
 
 def test_single_precision_records_are_summed_in_double():
     X, y = data(4000)
     single = X.astype(np.float32)
-    found = client_moments(single, y, public_slices(EDGES), radius=1.0)
-    exact = client_moments(single.astype(float), y, public_slices(EDGES), radius=1.0)
+    found = client_moments(single, y, public_slices(fixed(EDGES)), radius=fixed(1.0))
+    exact = client_moments(single.astype(float), y, public_slices(fixed(EDGES)), radius=fixed(1.0))
     np.testing.assert_allclose(found.means, exact.means, atol=1e-15)
     np.testing.assert_allclose(found.second, exact.second, atol=1e-13)
 
@@ -70,16 +73,16 @@ def test_single_precision_records_are_summed_in_double():
 def test_unequal_edges_and_labels():
     X = np.arange(12.0).reshape(6, 2)
     names = np.array(["b", "a", "c", "a", "b", "b"])
-    found = client_moments(X, names, class_slices(["b", "a", "c", "d"]))
+    found = client_moments(X, names, class_slices(fixed(["b", "a", "c", "d"])))
     np.testing.assert_allclose(found.means[:, 0], X[[0, 4, 5]].sum(axis=0) / 6)
     assert found.counts.tolist() == [3, 2, 1, 0] and found.empty == 1
     assert np.array_equal(found.means[:, 3], [0, 0])
     with pytest.raises(ValueError, match="label 'c', which is not in the public set"):
-        client_moments(X, names, class_slices(["a", "b"]))
+        client_moments(X, names, class_slices(fixed(["a", "b"])))
 
 
 def test_an_edge_belongs_to_the_lower_slice():
-    assert public_slices([0.0, 1.0]).codes(np.array([-1.0, 0.0, 0.5, 1.0, 1.1])).tolist() == [0, 0, 1, 1, 2]
+    assert public_slices(fixed([0.0, 1.0])).codes(np.array([-1.0, 0.0, 0.5, 1.0, 1.1])).tolist() == [0, 0, 1, 1, 2]
 
 
 def test_slices_of_equal_frequency():
@@ -116,9 +119,9 @@ def test_federation_equals_pooling(sizes):
     X, y = data()
     order = rng("rows").permutation(500)
     parts = np.split(order, np.cumsum(sizes)[:-1])
-    slices = public_slices(EDGES)
-    clients = [client_moments(X[rows], y[rows], slices, radius=1.5) for rows in parts]
-    pooled = client_moments(X, y, slices, radius=1.5)
+    slices = public_slices(fixed(EDGES))
+    clients = [client_moments(X[rows], y[rows], slices, radius=fixed(1.5)) for rows in parts]
+    pooled = client_moments(X, y, slices, radius=fixed(1.5))
     for joined in (merge(clients), merge(reversed(clients))):
         np.testing.assert_allclose(joined.means, pooled.means, atol=1e-14)
         np.testing.assert_allclose(joined.second, pooled.second, atol=1e-14)
@@ -137,7 +140,7 @@ def test_federation_equals_pooling(sizes):
 
 def test_merging_leaves_the_parts_alone():
     X, y = data()
-    part = client_moments(X, y, public_slices(EDGES), radius=1.0)
+    part = client_moments(X, y, public_slices(fixed(EDGES)), radius=fixed(1.0))
     before = part.means.copy(), part.second.copy(), part.counts.copy()
     merge([part, part])
     assert all(np.array_equal(a, b) for a, b in zip(before, (part.means, part.second, part.counts), strict=True))
@@ -145,20 +148,20 @@ def test_merging_leaves_the_parts_alone():
 
 def test_centring_equals_centred_records():
     X, y = data()
-    shifted, slices = X + 3.0, public_slices(EDGES)
+    shifted, slices = X + 3.0, public_slices(fixed(EDGES))
     about = centred(client_moments(shifted, y, slices))
     direct = client_moments(X - X.mean(axis=0), y, slices)
     np.testing.assert_allclose(about.means, direct.means, atol=1e-13)
     np.testing.assert_allclose(about.second, direct.second, atol=1e-13)
-    moved = client_moments(shifted, y, slices, shift=shifted.mean(axis=0))
+    moved = client_moments(shifted, y, slices, shift=fixed(shifted.mean(axis=0)))
     np.testing.assert_allclose(moved.second, direct.second, atol=1e-13)
 
 
 def test_restricting_to_columns():
     X, y = data()
-    slices = public_slices(EDGES)
-    found = restrict(client_moments(X, y, slices, radius=1.0), [3, 1])
-    direct = client_moments(X[:, [3, 1]], y, slices, radius=1.0)
+    slices = public_slices(fixed(EDGES))
+    found = restrict(client_moments(X, y, slices, radius=fixed(1.0)), fixed([3, 1]))
+    direct = client_moments(X[:, [3, 1]], y, slices, radius=fixed(1.0))
     np.testing.assert_allclose(found.means, direct.means, atol=1e-15)
     np.testing.assert_allclose(found.second, direct.second, atol=1e-15)
 
@@ -166,7 +169,7 @@ def test_restricting_to_columns():
 def test_whitened_records_are_shrunk_to_a_ball():
     X, y = data()
     root = np.array([[2.0, 0.5, 0, 0], [0.5, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 0.7]])
-    found = whitened_means(X, y, public_slices(EDGES), root, 1.5)
+    found = whitened_means(X, y, public_slices(fixed(EDGES)), fixed(root), fixed(1.5))
     z = X @ root
     z *= np.minimum(1, 1.5 / np.linalg.norm(z, axis=1))[:, None]
     means, second, _ = by_definition(z, y, EDGES, np.inf)
@@ -179,12 +182,12 @@ def test_whitened_records_are_shrunk_to_a_ball():
 def test_memory_does_not_grow_with_the_number_of_clients():
     """Clients are drawn, reduced and merged one at a time: K n p numbers never exist together."""
     n, p = 2_000, 10
-    slices = public_slices(EDGES)
+    slices = public_slices(fixed(EDGES))
 
     def peak(K):
         tracemalloc.start()
         clients = (
-            client_moments(*models.draw("III", n, p, rng("memory", k))[:2], slices, radius=1.0) for k in range(K)
+            client_moments(*models.draw("III", n, p, rng("memory", k))[:2], slices, radius=fixed(1.0)) for k in range(K)
         )
         merge(clients)
         found = tracemalloc.get_traced_memory()[1]
@@ -198,21 +201,24 @@ def test_memory_does_not_grow_with_the_number_of_clients():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda X, y: client_moments(X, y[:-1], public_slices(EDGES)), "y has shape"),
-        (lambda X, y: client_moments(X[:, 0], y, public_slices(EDGES)), "X has shape"),
-        (lambda X, y: client_moments(X[:0], y[:0], public_slices(EDGES)), "no records"),
-        (lambda X, y: client_moments(np.where(X > 2, np.nan, X), y, public_slices(EDGES)), "X has entries"),
-        (lambda X, y: client_moments(np.where(X > 2, np.inf, X), y, public_slices(EDGES), radius=1.0), "X has entries"),
-        (lambda X, y: client_moments(X, np.where(y > 1, np.nan, y), public_slices(EDGES)), "y has entries"),
-        (lambda X, y: client_moments(X, y, public_slices(EDGES), radius=0.0), "radius=0.0"),
-        (lambda X, y: client_moments(X, y, public_slices(EDGES), radius=float("nan")), "radius=nan"),
-        (lambda X, y: whitened_means(X, y, public_slices(EDGES), np.eye(4), -1.0), "radius=-1.0"),
-        (lambda X, y: whitened_means(X, y, public_slices(EDGES), np.eye(3), 1.0), "root has shape"),
-        (lambda X, y: public_slices([0.0, 0.0]), "strictly increasing"),
-        (lambda X, y: public_slices([0.0, np.inf]), "finite"),
-        (lambda X, y: public_slices([0.0, 1.0], 8), "must be 7 finite"),
-        (lambda X, y: public_slices([]), "n_slices=1"),
-        (lambda X, y: class_slices(["a", "a"]), "different classes"),
+        (lambda X, y: client_moments(X, y[:-1], public_slices(fixed(EDGES))), "y has shape"),
+        (lambda X, y: client_moments(X[:, 0], y, public_slices(fixed(EDGES))), "X has shape"),
+        (lambda X, y: client_moments(X[:0], y[:0], public_slices(fixed(EDGES))), "no records"),
+        (lambda X, y: client_moments(np.where(X > 2, np.nan, X), y, public_slices(fixed(EDGES))), "X has entries"),
+        (lambda X, y: client_moments(np.where(X > 2, np.inf, X), y, SLICES, radius=fixed(1.0)), "X has entries"),
+        (lambda X, y: client_moments(X, np.where(y > 1, np.nan, y), public_slices(fixed(EDGES))), "y has entries"),
+        (lambda X, y: client_moments(X, y, public_slices(fixed(EDGES)), radius=fixed(0.0)), "radius=0.0"),
+        (lambda X, y: client_moments(X, y, public_slices(fixed(EDGES)), radius=fixed(float("nan"))), "radius=nan"),
+        (lambda X, y: whitened_means(X, y, SLICES, fixed(np.eye(4)), fixed(-1.0)), "radius=-1.0"),
+        (
+            lambda X, y: whitened_means(X, y, SLICES, fixed(np.eye(3)), fixed(1.0)),
+            "root has shape",
+        ),
+        (lambda X, y: public_slices(fixed([0.0, 0.0])), "strictly increasing"),
+        (lambda X, y: public_slices(fixed([0.0, np.inf])), "finite"),
+        (lambda X, y: public_slices(fixed([0.0, 1.0]), 8), "must be 7 finite"),
+        (lambda X, y: public_slices(fixed([])), "n_slices=1"),
+        (lambda X, y: class_slices(fixed(["a", "a"])), "different classes"),
         (lambda X, y: equal_frequency(y, 1), "n_slices=1"),
         (lambda X, y: equal_frequency(y, 2.5), "n_slices=2.5"),
         (lambda X, y: equal_frequency(y[:0], 2), "y is empty"),
@@ -234,9 +240,9 @@ def test_small_clients_are_skipped_and_none_left_is_an_error():
 
 def test_clients_that_do_not_fit_together_are_refused():
     X, y = data()
-    slices = public_slices(EDGES)
-    base = client_moments(X, y, slices, radius=1.0)
+    slices = public_slices(fixed(EDGES))
+    base = client_moments(X, y, slices, radius=fixed(1.0))
     with pytest.raises(ValueError, match="same columns and slices"):
-        merge([base, client_moments(X[:, :3], y, slices, radius=1.0)])
+        merge([base, client_moments(X[:, :3], y, slices, radius=fixed(1.0))])
     with pytest.raises(ValueError, match="same radius"):
-        merge([base, client_moments(X, y, slices, radius=2.0)])
+        merge([base, client_moments(X, y, slices, radius=fixed(2.0))])

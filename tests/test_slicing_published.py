@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from error_rates import accepts_covariance, accepts_sigma
+from fixed import fixed
 from partywise.errors import CertificationError
 from partywise.privacy.calibration import analytic_gaussian_sigma, gaussian_epsilon
 from partywise.privacy.ledger import Ledger
@@ -31,8 +32,8 @@ def rng(*names):
 
 def moments(model="III", slices="quantile", n=N, radius: float | None = R) -> Moments:
     X, y, _ = models.draw(model, n, P, rng("data", model, n))
-    edges = equal_frequency(y, H) if slices == "quantile" else public_slices(np.linspace(-1.5, 1.5, H - 1))
-    return client_moments(X, y, edges, radius=radius)
+    edges = equal_frequency(y, H) if slices == "quantile" else public_slices(fixed(np.linspace(-1.5, 1.5, H - 1)))
+    return client_moments(X, y, edges, radius=None if radius is None else fixed(radius))
 
 
 def certified_epsilon(release, view="server", delta=DELTA):

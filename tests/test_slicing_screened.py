@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from fixed import fixed
 from partywise.errors import ConfigError
 from partywise.parties import Party
 from partywise.plan import plan
@@ -121,7 +122,7 @@ def test_screening_moments_and_whitening_read_the_same_records(many, model):
         spec = spec_of(data, settings, **way)
         X, y = screened.local_chosen_records(client, spec, chosen)
         moments = screened.local_chosen_moments(client, spec, chosen)
-        again = client_moments(X, y, data.fixed, radius=settings.radius)
+        again = client_moments(X, y, data.fixed, radius=fixed(settings.radius))
         assert np.array_equal(moments.second, again.second) and np.array_equal(moments.means, again.means)
     spec = spec_of(data, settings)
     X, y = screened.local_chosen_records(client, spec, np.arange(60))
@@ -134,7 +135,7 @@ def test_real_records_are_screened_as_they_are():
     """Classes without order: all contrasts; columns are read, not drawn."""
     X, y = noise("X").standard_normal((90, 6)).astype(np.float32), noise("y").integers(0, 3, 90)
     client = Party("client 1", "client", {"address": np.array([7, 0]), "X": X, "y": y})
-    public = SimpleNamespace(fixed=class_slices(range(3)), n_slices=3, n_columns=6, n_directions=1, sizes=(90,))
+    public = SimpleNamespace(fixed=class_slices(fixed(range(3))), n_slices=3, n_columns=6, n_directions=1, sizes=(90,))
     settings = SimpleNamespace(screened=True, radius=1.0, release_delta=1e-4, active=1, delta=3e-4)
     spec = SimpleNamespace(public=public, settings=settings, options=CertifiedOptions(max_size=3))
     steps = screening_rounds(spec, {"screening": math.inf})

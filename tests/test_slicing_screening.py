@@ -9,6 +9,7 @@ import pytest
 from scipy.stats import ks_2samp
 
 from error_rates import ALPHA, accepts_covariance, accepts_sigma
+from fixed import fixed
 from partywise.privacy.ledger import Ledger
 from partywise.randomness import stream
 from partywise.slicing import models, null_columns
@@ -40,7 +41,7 @@ def same_law(first, second) -> bool:
 
 def test_profile_and_differences_follow_their_definitions():
     X, y, _ = models.draw("III", 700, 30, rng("profile"))
-    slices = public_slices([-0.5, 0.5, 1e9])
+    slices = public_slices(fixed([-0.5, 0.5, 1e9]))
     means, counts = slice_profile(X, y, slices)
     codes = slices.codes(y)
     for h in range(3):
@@ -71,8 +72,9 @@ def test_an_index_set_tells_one_record_for_certain():
     y = np.repeat([0.0, 1.0], 5)
     other = X.copy()
     other[0, 0] = 5.0
+    halves = public_slices(fixed([0.5]))
     sets = [
-        ccmd_multiplicity(mean_differences(*slice_profile(data, y, public_slices([0.5]))), threshold=0.2).tolist()
+        ccmd_multiplicity(mean_differences(*slice_profile(data, y, halves)), threshold=0.2).tolist()
         for data in (X, other)
     ]
     assert sets == [[0, 0], [2, 0]]
@@ -125,7 +127,7 @@ def client(model, k, *names):
     """True columns, responses and slices of one client of NS records."""
     beta = models.directions(model, S, rng("beta"))
     X, y, _ = models.draw(model, NS, S, rng(*names, model, k), beta=beta)
-    slices = public_slices([-0.4, 0.4])
+    slices = public_slices(fixed([-0.4, 0.4]))
     return X, y, slices
 
 
@@ -236,7 +238,7 @@ def test_losses_have_one_law(model):
                 chosen = np.flatnonzero(ccmd_multiplicity(omega, top=top))
                 kept = np.column_stack([X[:, chosen[chosen < S]], null.materialise(chosen[chosen >= S] - S, numbers)])
             basis = np.zeros((S + Q, 2))
-            basis[chosen] = classical(client_moments(kept, y, slices, radius=1.0), 2).basis
+            basis[chosen] = classical(client_moments(kept, y, slices, radius=fixed(1.0)), 2).basis
             losses[name].append(projection_loss(basis, beta))
     assert same_law(losses["full"], losses["short"])
     assert not same_law(losses["full"], losses["screened less"])

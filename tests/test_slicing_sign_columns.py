@@ -10,6 +10,7 @@ import pytest
 from scipy.stats import ks_2samp
 
 from error_rates import ALPHA, accepts_covariance
+from fixed import fixed
 from partywise.randomness import stream
 from partywise.slicing import models, sign_columns
 from partywise.slicing.contrasts import contrasts, score, sign_sums
@@ -21,7 +22,7 @@ from partywise.slicing.sign_columns import BLOCK, AutoregressiveColumns, bridge,
 from partywise.slicing.slices import public_slices
 
 DRAWS, S, Q, NS = 2000, 4, 56, 60
-FIXED = public_slices([-0.4, 0.4])
+FIXED = public_slices(fixed([-0.4, 0.4]))
 H = FIXED.n_slices
 
 
@@ -139,7 +140,7 @@ def test_losses_have_one_law(model):
             if name == "true columns alone":
                 chosen, records = np.arange(S), X
             basis = np.zeros((S + Q, 2))
-            basis[chosen] = classical(client_moments(records, y, FIXED, radius=1.0), 2).basis
+            basis[chosen] = classical(client_moments(records, y, FIXED, radius=fixed(1.0)), 2).basis
             losses[name].append(projection_loss(basis, beta))
     assert same_law(losses["full"], losses["short"])
     assert not same_law(losses["full"], losses["true columns alone"])

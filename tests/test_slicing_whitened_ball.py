@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
 
+from fixed import fixed
 from partywise.privacy.calibration import gdp_mu
 from partywise.randomness import stream
 from partywise.slicing.bounded import bounded_second
@@ -21,7 +22,7 @@ from partywise.slicing.slices import public_slices
 from slicing_driver import fit, simulated
 
 SMALL = SimulatedSettings(model="IV", n=300, clients=4, p=6)
-SLICES = public_slices([-0.5, 0.5])
+SLICES = public_slices(fixed([-0.5, 0.5]))
 
 
 def test_the_rule_balances_noise_and_bias():
@@ -62,7 +63,7 @@ def test_no_neighbour_moves_the_second_moment_further_than_its_certificate(seed,
     X, y = numbers.standard_normal((12, 3)) * numbers.choice([0.1, 1.0, 100.0], (12, 1)), numbers.standard_normal(12)
     other = X.copy()
     other[0] = 1e3 * numbers.standard_normal(3)
-    one, two = (bounded_second(ball_moments(part, y, SLICES, radius)) for part in (X, other))
+    one, two = (bounded_second(ball_moments(part, y, SLICES, fixed(radius))) for part in (X, other))
     assert one.certificate.value == two.certificate.value == math.sqrt(2) * radius**2 / 12
     assert np.linalg.norm(one.value - two.value) <= one.certificate.value * (1 + 1e-12)
 
@@ -71,7 +72,7 @@ def test_two_orthogonal_records_reach_the_certificate():
     X, y = np.zeros((5, 3)), np.zeros(5)
     one, two = X.copy(), X.copy()
     one[0, 0], two[0, 1] = 9.0, -7.0
-    parts = [bounded_second(ball_moments(part, y, SLICES, 2.0)) for part in (one, two)]
+    parts = [bounded_second(ball_moments(part, y, SLICES, fixed(2.0))) for part in (one, two)]
     assert np.linalg.norm(parts[0].value - parts[1].value) == pytest.approx(parts[0].certificate.value, rel=1e-12)
 
 
@@ -86,15 +87,15 @@ def test_a_ball_keeps_axes_that_a_box_turns():
         rotated = axes.T @ second @ axes
         return float(np.max(np.abs(rotated - np.diag(np.diagonal(rotated)))) / np.min(np.diagonal(rotated)))
 
-    ball, box = ball_moments(X, y, SLICES, math.sqrt(3)), client_moments(X, y, SLICES, radius=1.0)
+    ball, box = ball_moments(X, y, SLICES, fixed(math.sqrt(3))), client_moments(X, y, SLICES, radius=fixed(1.0))
     assert turned(ball.second) < 0.01 < 0.03 < turned(box.second)
 
 
 def test_the_ball_is_the_whitening_by_the_unit_matrix():
     X, y = stream(7, "ball").standard_normal((50, 4)), np.zeros(50)
     kept = X.copy()
-    found, wanted = ball_moments(X, y, SLICES, 1.5), whitened_means(X, y, SLICES, np.eye(4), 1.5)
+    found, wanted = ball_moments(X, y, SLICES, fixed(1.5)), whitened_means(X, y, SLICES, fixed(np.eye(4)), fixed(1.5))
     np.testing.assert_allclose(found.second, wanted.second, rtol=1e-14)
     assert (found.ball, found.clip_share) == (1.5, wanted.clip_share) and np.array_equal(X, kept)
     with pytest.raises(ValueError, match=r"radius=0\.0 must be positive"):
-        ball_moments(X, y, SLICES, 0.0)
+        ball_moments(X, y, SLICES, fixed(0.0))

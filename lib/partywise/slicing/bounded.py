@@ -90,7 +90,8 @@ def bounded_means(moments: Moments, *, stratum: str = "*", certified: bool = Tru
     require_clip(moments, certified)
     source = "quantile slices: no bound of order 1 / n" if moments.kind == "quantile" else "2 S / n, public slices"
     certificate = _certificate(means_sensitivity(moments), f"slice means: {source}")
-    return Bounded(moments.means.T, certificate, stratum, moments.clip_share)
+    parents = tuple(dict.fromkeys((*moments.parents, *moments.slice_parents)))
+    return Bounded(moments.means.T, certificate, stratum, moments.clip_share, parents)
 
 
 def bounded_second(moments: Moments, *, stratum: str = "*", certified: bool = True) -> Bounded:
@@ -103,7 +104,7 @@ def bounded_second(moments: Moments, *, stratum: str = "*", certified: bool = Tr
     """
     require_clip(moments, certified)
     certificate = _certificate(second_sensitivity(moments), "sqrt(2) S^2 / n from |xx' - yy'|", {"features"})
-    return Bounded(to_vector(moments.second), certificate, stratum, moments.clip_share)
+    return Bounded(to_vector(moments.second), certificate, stratum, moments.clip_share, moments.parents)
 
 
 def require_clip(moments: Moments, certified: bool) -> None:

@@ -18,7 +18,7 @@ from .clients import client_at, own_slices
 from .data import SlicingData
 from .moments import Moments, client_moments
 from .settings import ActivitySettings, FlightsSettings, SimulatedSettings
-from .slices import Slices, public_slices
+from .slices import Slices, case_edges, case_radius, public_slices
 
 Rng = Callable[..., np.random.Generator]
 KEYS = 2**62
@@ -31,7 +31,7 @@ def simulated(settings: SimulatedSettings, spec: Any, rng_for: Rng, resources: P
         settings.model, settings.p, rng_for("directions"), active=settings.active, support=settings.support
     )
     edges = model_edges(settings, int(rng_for("edges", shared=True).integers(KEYS)))
-    fixed, key = public_slices(edges), int(rng_for("clients").integers(KEYS))
+    fixed, key = public_slices(case_edges(edges)), int(rng_for("clients").integers(KEYS))
     count = settings.clients
     common: dict[str, Any] = {
         "key": key,
@@ -66,8 +66,8 @@ def reduced(clients: Any, fixed: Slices, p: int, radius: float) -> dict[str, Any
     parts: list[tuple[Moments, Moments]] = []
     for X, y in clients:
         own = own_slices(y, fixed)
-        by_fixed = client_moments(X, y, fixed, radius=radius)
-        parts.append((by_fixed if own is fixed else client_moments(X, y, own, radius=radius), by_fixed))
+        by_fixed = client_moments(X, y, fixed, radius=case_radius(radius))
+        parts.append((by_fixed if own is fixed else client_moments(X, y, own, radius=case_radius(radius)), by_fixed))
     H = fixed.n_slices
     separate = any(own is not by_fixed for own, by_fixed in parts)
     return {
@@ -95,7 +95,7 @@ def flights(settings: FlightsSettings, spec: Any, rng_for: Rng, resources: Path)
         rows.append(own[np.sort(rng_for("sample", str(name)).choice(len(own), settings.n, replace=False))])
     X, y = table.X[np.concatenate(rows)], table.y[np.concatenate(rows)]
     edges = np.array(settings.edges)
-    fixed = public_slices(edges)
+    fixed = public_slices(case_edges(edges))
     blocks = zip(np.split(X, len(rows)), np.split(y, len(rows)), strict=True)
     return SlicingData(
         key=int(rng_for("clients").integers(KEYS)),

@@ -21,7 +21,7 @@ from .null_columns import NullColumns, draw_null
 from .screening import mean_differences, slice_profile
 from .settings import SimulatedSettings
 from .sign_columns import SignedColumns, signed_columns
-from .slices import Slices, equal_frequency, public_slices
+from .slices import Slices, case_edges, case_radius, equal_frequency, public_slices
 
 # Clients of one replicate whose slice means, or moments of some columns, are kept for the next epsilon.
 REMEMBERED = 256
@@ -50,7 +50,7 @@ class Client:
     @cached_property
     def fixed(self) -> Slices:
         """The public slices."""
-        return public_slices(self.edges)
+        return public_slices(case_edges(self.edges))
 
     @cached_property
     def own(self) -> Slices:
@@ -143,7 +143,7 @@ def client_restricted(client: Client, own: bool, columns: tuple[int, ...], radiu
     """Moments of some columns of the client's records."""
     client = replace(client)
     X = client.columns(np.array(columns, dtype=int))
-    return client_moments(X, client.drawn[1], client.own if own else client.fixed, radius=radius)
+    return client_moments(X, client.drawn[1], client.own if own else client.fixed, radius=case_radius(radius))
 
 
 @lru_cache(maxsize=REMEMBERED)
@@ -157,7 +157,7 @@ def client_signed(client: Client, columns: tuple[int, ...], radius: float) -> Mo
     """Moments of some columns, in the public slices, of the records whose signs were screened."""
     client = replace(client)
     X = client.signed_records(np.array(columns, dtype=int))
-    return client_moments(X, client.drawn[1], client.fixed, radius=radius)
+    return client_moments(X, client.drawn[1], client.fixed, radius=case_radius(radius))
 
 
 def own_slices(y: np.ndarray, fixed: Slices) -> Slices:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..parties import Party
-from .slices import Slices, class_slices, public_slices
+from .slices import Slices, case_edges, class_slices, public_slices
 
 # Moments that a simulated client keeps of its records.
 KEPT = ("means_own", "means_fixed", "second", "counts_own", "counts_fixed", "norms", "clip_share")
@@ -72,7 +72,7 @@ class SlicingData:
     @cached_property
     def fixed(self) -> Slices:
         """The public slices."""
-        return class_slices(self.labels) if len(self.labels) else public_slices(self.edges)
+        return class_slices(case_edges(self.labels)) if len(self.labels) else public_slices(case_edges(self.edges))
 
     @cached_property
     def kept(self) -> dict[Any, Any]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..privacy.accounted import Clear, Public
 from .inversion import floored_spectrum, invert
 from .moments import Moments, centred, check_records, client_moments
 from .slices import class_slices, equal_frequency, public_slices
@@ -216,13 +217,15 @@ def sir(X, y, n_slices: int, n_directions: int, edges=None) -> np.ndarray:
     """
     X, y = check_records(X, y)
     if edges is not None:
-        slices = public_slices(edges, n_slices)
+        slices = public_slices(Public(edges, because="given by the caller"), n_slices)
+    elif y.dtype.kind in "fiub":
+        slices = equal_frequency(y, n_slices)
     else:
-        slices = equal_frequency(y, n_slices) if y.dtype.kind in "fiub" else class_slices(np.unique(y))
+        slices = class_slices(Clear(np.unique(y), units=("label",)))
     check_directions(n_directions, X.shape[1], n_slices)
     if slices.n_slices != n_slices:
         raise ValueError(f"n_slices={n_slices!r} but y has {slices.n_slices} classes; make them equal.")
-    moments = client_moments(X, y, slices, shift=X[:1024].mean(axis=0, dtype=float))
+    moments = client_moments(X, y, slices, shift=Clear(X[:1024].mean(axis=0, dtype=float), units=("row",)))
     found = classical(moments, n_directions)
     report = {
         f"{moments.empty} of {n_slices} slices hold no record": moments.empty,

@@ -11,13 +11,13 @@ Notation: L = log(2 / delta), Delta = 2 R sqrt(p) / n.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Unpack
 
 import numpy as np
 
 from ..privacy.calibration import classic_gaussian_sigma
 from ..privacy.mechanisms import Gaussian, Release, SymmetricGaussian, Terms
-from ..privacy.sensitivity import Bounded
 from .bounded import bounded_means, bounded_second
 from .moments import Moments
 from .options import FITTED_FACTOR
@@ -197,8 +197,7 @@ def covariance_release(
         A public bound c_R, such as R sqrt(p). By default max_i ||T_i||, taken from the data as in the source: the
         event names it, and the ledger counts the release as infinite.
     """
-    certificate = bounded_second(moments, stratum=stratum, certified=False).certificate
-    bounded = Bounded(moments.second, certificate, stratum)
+    bounded = replace(bounded_second(moments, stratum=stratum, certified=False), value=moments.second)
     if norm is None:
         norm = moments.largest_norm
         _name_parameter(terms, f"largest norm of {owner}")

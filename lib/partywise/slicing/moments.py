@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ..privacy.accounted import Accounted, parameter, parents_of
 from .slices import Slices
 
 __all__ = [
@@ -26,6 +27,8 @@ __all__ = [
 
 # Entries of one block of records: two copies of it fit into the second-level cache.
 BLOCK_ENTRIES = 1 << 16
+# Name, without a row in any ledger, of the mean that moments are centred by.
+CENTRE = "mean of the records"
 # Up to here a product with indicators is faster than a bincount for every column.
 INDICATOR_SLICES = 32
 
@@ -56,6 +59,9 @@ class Moments:
         Share of entries (records, for ``ball``) that were clipped; stays with the client.
     merged : int
         Slices lost to coinciding edges.
+    parents, slice_parents : tuple of str
+        The releases that the clip, the centre or the whitening came from; those that the slices came from, on which
+        S does not depend.
     """
 
     n: int
@@ -68,6 +74,8 @@ class Moments:
     largest_norm: float = 0.0
     clip_share: float = 0.0
     merged: int = 0
+    parents: tuple[str, ...] = ()
+    slice_parents: tuple[str, ...] = ()
 
     @property
     def p(self) -> int:
@@ -106,7 +114,7 @@ def check_records(X, y) -> tuple[np.ndarray, np.ndarray]:
     return X, y
 
 
-def client_moments(X, y, slices: Slices, *, radius: float | None = None, shift: np.ndarray | None = None) -> Moments:
+def client_moments(X, y, slices: Slices, *, radius: Accounted | None = None, shift: Accounted | None = None) -> Moments:
     """Slice means and second moment of one client.
 
     Parameters
@@ -117,10 +125,10 @@ def client_moments(X, y, slices: Slices, *, radius: float | None = None, shift: 
         Numbers, or labels where ``slices`` has labels.
     slices : Slices
         Public slices, classes, or the client's own quantile slices.
-    radius : float, optional
+    radius : Public, Release or Clear, optional
         R > 0: every entry is clipped to [-R, R]. None: unclipped, which no mechanism accepts.
-    shift : ndarray of shape (p,), optional
-        Subtracted from every record before clipping; public or zero wherever privacy matters.
+    shift : Public, Release or Clear, optional
+        Of shape (p,): subtracted from every record before clipping.
 
     Returns
     -------
@@ -128,21 +136,23 @@ def client_moments(X, y, slices: Slices, *, radius: float | None = None, shift: 
 
     Raises
     ------
+    TypeError
+        For a bare number as radius or a bare array as shift: they do not say where they come from.
     ValueError
         For a length mismatch, no records, entries that are not finite, ``radius <= 0``, or an unknown label.
     """
+    R = None if radius is None else positive_radius(radius)
+    centre = None if shift is None else parameter("shift", shift)
     X, y = check_records(X, y)
-    if radius is not None and not radius > 0:
-        raise ValueError(f"radius={radius!r} must be positive.")
     n, p = X.shape
     second, sums = np.zeros((p, p)), np.zeros((slices.n_slices, p))
     counts, largest, clipped = np.zeros(slices.n_slices, dtype=np.int64), 0.0, 0
     rows = max(BLOCK_ENTRIES // p, 256)
     for start in range(0, n, rows):
         block = X[start : start + rows]
-        block = np.asarray(block, dtype=float) if shift is None else block - shift
-        if radius is not None:
-            kept = np.clip(block, -radius, radius)
+        block = np.asarray(block, dtype=float) if centre is None else block - centre
+        if R is not None:
+            kept = np.clip(block, -R, R)
             clipped += int(np.count_nonzero(kept != block))
             block = kept
         second += block.T @ block
@@ -157,11 +167,21 @@ def client_moments(X, y, slices: Slices, *, radius: float | None = None, shift: 
         second=(second + second.T) / (2 * n),
         counts=counts,
         kind=slices.kind,
-        radius=radius,
+        radius=R,
         largest_norm=float(np.sqrt(largest)),
         clip_share=clipped / (n * p),
         merged=slices.merged,
+        parents=parents_of(radius, shift),
+        slice_parents=slices.parents,
     )
+
+
+def positive_radius(radius: Accounted) -> float:
+    """The value of a radius that says where it comes from; ValueError unless it is positive."""
+    value = parameter("radius", radius)
+    if not value > 0:
+        raise ValueError(f"radius={value!r} must be positive.")
+    return value
 
 
 def slice_sums(block: np.ndarray, y: np.ndarray, slices: Slices) -> tuple[np.ndarray, np.ndarray]:
@@ -182,16 +202,16 @@ def slice_sums(block: np.ndarray, y: np.ndarray, slices: Slices) -> tuple[np.nda
     return sums, np.bincount(codes, minlength=H)
 
 
-def whitened_means(X, y, slices: Slices, root: np.ndarray, radius: float) -> Moments:
+def whitened_means(X, y, slices: Slices, root: Accounted, radius: Accounted) -> Moments:
     """Slice means of whitened records: round 2 of the certified method.
 
     Parameters
     ----------
     X, y, slices
         As in `client_moments`.
-    root : ndarray of shape (p, p)
-        Sigma^(-1/2), symmetric, computed from released moments only.
-    radius : float
+    root : Public, Release or Clear
+        Sigma^(-1/2) of shape (p, p), symmetric.
+    radius : Public, Release or Clear
         C > 0: z = root x is shrunk to ``z min(1, C / ||z||)``.
 
     Returns
@@ -204,24 +224,22 @@ def whitened_means(X, y, slices: Slices, root: np.ndarray, radius: float) -> Mom
     ValueError
         As in `client_moments`, or if ``root`` does not fit X.
     """
+    C, matrix = positive_radius(radius), np.asarray(parameter("root", root))
     X, y = check_records(X, y)
-    if not radius > 0:
-        raise ValueError(f"radius={radius!r} must be positive.")
-    if np.shape(root) != (X.shape[1], X.shape[1]):
-        raise ValueError(f"root has shape {np.shape(root)} for records of length {X.shape[1]}.")
-    return _in_ball(np.asarray(root) @ X.T, y, slices, radius)
+    if matrix.shape != (X.shape[1], X.shape[1]):
+        raise ValueError(f"root has shape {matrix.shape} for records of length {X.shape[1]}.")
+    return replace(_in_ball(matrix @ X.T, y, slices, C), parents=parents_of(root, radius))
 
 
-def ball_moments(X, y, slices: Slices, radius: float) -> Moments:
+def ball_moments(X, y, slices: Slices, radius: Accounted) -> Moments:
     """Moments of records that were shrunk to a ball: x min(1, C / ||x||), C = ``radius`` > 0.
 
     Shrinking keeps the direction of a record, so that the second moment of an elliptical law keeps its axes; clipping
     entry by entry does not. Arguments, result and errors as in `whitened_means`.
     """
+    C = positive_radius(radius)
     X, y = check_records(X, y)
-    if not radius > 0:
-        raise ValueError(f"radius={radius!r} must be positive.")
-    return _in_ball(np.array(X.T, dtype=float), y, slices, radius)
+    return replace(_in_ball(np.array(X.T, dtype=float), y, slices, C), parents=radius.parents)
 
 
 def _in_ball(columns: np.ndarray, y: np.ndarray, slices: Slices, radius: float) -> Moments:
@@ -265,6 +283,8 @@ def merge(parts: Iterable[Moments]) -> Moments:
             n=total.n + part.n,
             largest_norm=max(total.largest_norm, part.largest_norm),
             merged=max(total.merged, part.merged),
+            parents=tuple(dict.fromkeys((*total.parents, *part.parents))),
+            slice_parents=tuple(dict.fromkeys((*total.slice_parents, *part.slice_parents))),
         )
     if total is None:
         raise ValueError("there are no clients to merge; every one was skipped.")
@@ -304,10 +324,16 @@ def centred(moments: Moments) -> Moments:
         moments,
         means=moments.means - np.outer(mean, moments.counts / moments.n),
         second=moments.second - np.outer(mean, mean),
+        parents=tuple(dict.fromkeys((*moments.parents, CENTRE))),
     )
 
 
-def restrict(moments: Moments, columns) -> Moments:
-    """The same moments for some columns only (public, or released, indices)."""
-    chosen = np.asarray(columns, dtype=np.intp)
-    return replace(moments, means=moments.means[chosen], second=moments.second[np.ix_(chosen, chosen)])
+def restrict(moments: Moments, columns: Accounted) -> Moments:
+    """The same moments for some columns only, whose indices say where they come from."""
+    chosen = np.asarray(parameter("columns", columns), dtype=np.intp)
+    return replace(
+        moments,
+        means=moments.means[chosen],
+        second=moments.second[np.ix_(chosen, chosen)],
+        parents=tuple(dict.fromkeys((*moments.parents, *columns.parents))),
+    )

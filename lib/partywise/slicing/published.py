@@ -80,7 +80,7 @@ def local_computed_release(
     # How many columns there are, and with them the sensitivity, was chosen in the clear.
     parents: tuple[str, ...] = () if columns is None else (UNPROVED,)
     if options.centre:
-        moments, parents = centred(moments), (*parents, f"mean of {client.name}")
+        moments = centred(moments)
     common: dict[str, Any] = {"owner": client.name, "stratum": client.name, "data_dependent_parameters": parents}
     means, sd = local_means(moments, spec, epsilon, rng_for("client", number, "mean"), common)
 

@@ -16,7 +16,7 @@ from .dp_lda import dp_lda
 from .estimate import Subspace, aggregate
 from .moments import Moments, client_moments
 from .screening import mean_differences, slice_profile
-from .slices import Slices
+from .slices import Slices, case_radius
 
 
 def local_number(client: Party) -> int:
@@ -60,7 +60,7 @@ def local_moments(
         return client_restricted(local_client(client, spec), own, chosen, radius if clipped else None)
     X, y = local_records(client, spec, columns)
     slices = own_slices(y, spec.public.fixed) if own else spec.public.fixed
-    return client_moments(X, y, slices, radius=radius if clipped else None)
+    return client_moments(X, y, slices, radius=case_radius(radius) if clipped else None)
 
 
 def local_differences(client: Party, spec: Any, *, own: bool) -> np.ndarray:

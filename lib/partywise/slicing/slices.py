@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from ..privacy.accounted import Accounted, Public, parameter
+
 __all__ = ["Slices", "class_slices", "equal_frequency", "public_slices"]
 
 KINDS = ("public", "quantile", "labels")
@@ -29,6 +31,8 @@ class Slices:
         With ``kind="labels"``: the public set of classes, in the order of the columns of M.
     ties : bool
         Whether equal responses sat at a quantile boundary, which moved to the end of them.
+    parents : tuple of str
+        The releases that the edges or classes came from.
     """
 
     n_slices: int
@@ -36,6 +40,7 @@ class Slices:
     kind: str
     labels: np.ndarray | None = None
     ties: bool = False
+    parents: tuple[str, ...] = ()
 
     @property
     def merged(self) -> int:
@@ -62,29 +67,43 @@ class Slices:
         return found
 
 
-def public_slices(edges: Any, n_slices: int | None = None) -> Slices:
-    """Slices with edges that were fixed before the data were seen.
+def case_edges(values: Any) -> Public:
+    """Edges or classes of a case: its settings, or quantiles of the population of its model."""
+    return Public(values, because="edges or classes of the case, settings")
+
+
+def case_radius(value: float | None) -> Public | None:
+    """Radius of a case; None where nothing is clipped."""
+    return None if value is None else Public(value, because="radius of the case, a setting")
+
+
+def public_slices(edges: Accounted, n_slices: int | None = None) -> Slices:
+    """Slices with edges that say where they come from: fixed before the data were seen, or released.
 
     Raises
     ------
+    TypeError
+        For bare edges.
     ValueError
         Unless the edges are H - 1 finite, strictly increasing numbers, H >= 2.
     """
-    array = np.atleast_1d(np.array(edges, dtype=float))
+    given = parameter("edges", edges)
+    array = np.atleast_1d(np.array(given, dtype=float))
     wanted = check_slices(len(array) + 1 if n_slices is None else n_slices)
     if array.ndim != 1 or len(array) != wanted - 1 or not np.all(np.isfinite(array)) or np.any(np.diff(array) <= 0):
         raise ValueError(
-            f"edges={edges!r} must be {wanted - 1} finite, strictly increasing numbers for {wanted} slices."
+            f"edges={given!r} must be {wanted - 1} finite, strictly increasing numbers for {wanted} slices."
         )
-    return Slices(wanted, array, "public")
+    return Slices(wanted, array, "public", parents=edges.parents)
 
 
-def class_slices(labels: Any) -> Slices:
-    """One slice a class, from a public list of labels without repetition."""
-    array = np.asarray(labels)
+def class_slices(labels: Accounted) -> Slices:
+    """One slice a class, from a list of labels without repetition that says where it comes from."""
+    given = parameter("labels", labels)
+    array = np.asarray(given)
     if array.ndim != 1 or len(np.unique(array)) != len(array):
-        raise ValueError(f"labels={labels!r} must be a list of different classes.")
-    return Slices(check_slices(len(array)), np.empty(0), "labels", array)
+        raise ValueError(f"labels={given!r} must be a list of different classes.")
+    return Slices(check_slices(len(array)), np.empty(0), "labels", array, parents=labels.parents)
 
 
 def equal_frequency(y, n_slices: int) -> Slices:

@@ -13,12 +13,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from ..parties import Party
-from ..privacy.accounted import Accounted
+from ..privacy.accounted import Accounted, Public
 from ..privacy.calibration import gdp_mu
 from ..privacy.release import Release, derived
 from ..wire import Channel
@@ -56,7 +57,8 @@ def local_second(
     if radius is None:
         moments = local_chosen_moments(client, spec, columns)
     else:
-        moments = ball_moments(*local_chosen_records(client, spec, columns), spec.public.fixed, radius)
+        ball = Public(radius, because="by public numbers: columns, sizes and the budget")
+        moments = ball_moments(*local_chosen_records(client, spec, columns), spec.public.fixed, ball)
     release = release_second(
         moments,
         epsilon,
@@ -73,16 +75,16 @@ def local_means(
     client: Party,
     spec: Any,
     columns: np.ndarray | None,
-    root: np.ndarray,
+    root: Accounted,
     epsilon: float,
     *,
-    merged: Accounted,
     rng_for: Callable,
 ) -> tuple[Release, float, float]:
     """Round 2: noisy slice means (H, p) of whitened records, their noise sd, and the share of records that shrank."""
     delta = spec.settings.release_delta
     X, y = local_chosen_records(client, spec, columns)
-    moments = whitened_means(X, y, spec.public.fixed, root, spec.options.ball)
+    ball = Public(spec.options.ball, because="ball of the method, an option")
+    moments = whitened_means(X, y, spec.public.fixed, root, ball)
     release = release_means(
         moments,
         epsilon,
@@ -91,7 +93,6 @@ def local_means(
         owner=client.name,
         stratum=client.name,
         release_id=f"whitened slice means of {client.name}",
-        data_dependent_parameters=(merged,),
     )
     return release, noise_sd(release.event), moments.clip_share
 
@@ -161,8 +162,9 @@ def fit(
     # 2. each client whitens its records with it and releases their slice means
     means, sd, shares = [], 0.0, []
     for client in taking:
-        root = inverse_root(channel.send("server", client.name, "merged second moment", answer))[0]
-        release, sd, share = local_means(client, spec, columns, root, budget["means"], merged=answer, rng_for=rng_for)
+        received = channel.send("server", client.name, "merged second moment", answer)
+        root = replace(answer, value=inverse_root(received)[0])
+        release, sd, share = local_means(client, spec, columns, root, budget["means"], rng_for=rng_for)
         means.append(channel.send(client.name, "server", "whitened slice means", release))
         shares.append(share)
 
