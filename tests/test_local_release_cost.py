@@ -129,6 +129,12 @@ def test_what_private_radii_turn_out_to_be_moves_no_certified_value_of_any_view(
     assert first[1] ** 2 == pytest.approx(first[0] ** 2 - 2 * 2 * 0.05, rel=1e-9)
 
 
+@pytest.mark.parametrize(("release", "times"), [("once", 1), ("per_fit", 3)])
+def test_a_budget_is_paid_once_for_one_release_and_anew_for_every_fit(release, times):
+    cells = [run(replace(PRIVATE, rho_total=40.0, release=release), held_out=fold) for fold in range(3)]
+    assert union(cells).rho_total == pytest.approx(times * 40.0, rel=1e-12)
+
+
 def test_levels_in_proportion_to_private_radii_cost_the_same_whatever_they_are():
     options = LocalOptions(
         s_mode="calibrated", calibration="classic", radius="dp_quantile", radius_rho=2.0, max_steps=5

@@ -185,7 +185,7 @@ def fit(
                 payload = Clear(bounded.value, units=("features",), owner=party.name)
             Z[:, j] = channel.send(party.name, active.name, name, payload)
             curves.append(payload)
-    received = Received(Z, s[:, None, None] ** 2 * shape, s, radius, float(clipped.mean()), coordinates)
+    received = Received(Z, s[:, None, None] ** 2 * shape, s, radius, coordinates)
 
     # 3. the active party fits, on its response or on a noisy copy of it
     Y = active.block["Y"]
@@ -200,7 +200,8 @@ def fit(
     claimed = claimed_epsilon(options, radius, s, len(owners), epsilon, spec.study.delta)
     sizes = [len(party.columns) for party in owners]
     formulas = formula_bytes(sizes, int(fold.train.sum()), len(Y), Z.shape[2], Y.shape[1], 2 * fold.n_folds)
-    numbers = received.numbers() | formulas
+    # What share was clipped stays with the owners; it is reported to whoever runs the experiment.
+    numbers = received.numbers() | formulas | {"clip_share": float(clipped.mean())}
     estimate = active_estimate(fitted, coordinates, groups, claimed, released=Z, **numbers)
 
     # 4. operators go back: they cost what the curves and the response cost

@@ -29,7 +29,6 @@ class Received:
     covariance: np.ndarray
     s: np.ndarray
     radius: np.ndarray
-    clip_share: float
     coordinates: Coordinates
 
     def numbers(self) -> dict[str, Any]:
@@ -37,7 +36,6 @@ class Received:
         return {
             "radius": float(np.mean(self.radius)),
             "noise_sd": float(np.sqrt(np.mean(self.s**2))),
-            "clip_share": self.clip_share,
         }
 
 
