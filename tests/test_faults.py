@@ -28,6 +28,7 @@ import pytest
 
 from guard import Holder, Occupied, holder, path_of, take
 from launch import Refused, account, check_writable, locked, supervise
+from partywise.files import replacing
 from pipeline import ROOT, STUDY, TINY, copy_project, copy_run, edit, environment, launch, planned, results
 
 KILLS = 5
@@ -212,6 +213,39 @@ def test_a_folder_is_held_until_its_last_process_ends(tmp_path):
     claim.release()
     claim = take(tmp_path)
     assert claim.killed is None
+    claim.release()
+
+
+def test_a_job_of_a_killed_run_gives_its_file_up(tmp_path, monkeypatch):
+    """It may have begun with another configuration or other code: its late file would replace the right one."""
+    result = tmp_path / "corner"
+    first = take(tmp_path)
+    for name, value in first.environment.items():
+        monkeypatch.setenv(name, value)
+    first.name(12345)
+    with replacing(result) as temporary:
+        temporary.write_text("in time")
+    first.release(finished=False)
+    # The run was killed, and nobody has repeated its job yet.
+    with replacing(result) as temporary:
+        temporary.write_text("late, and wanted")
+    with pytest.raises(OSError, match=r"the run that started this job has ended"), replacing(result) as temporary:
+        temporary.write_text("late")
+        second = take(tmp_path)
+    assert result.read_text() == "late, and wanted"
+    second.release()
+    with pytest.raises(OSError, match=r"the run that started this job has ended"), replacing(result) as temporary:
+        temporary.write_text("later still")
+    assert result.read_text() == "late, and wanted"
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".snakemake", "corner"]
+
+
+def test_jobs_know_their_run(tmp_path, capfd):
+    """What the Snakemake of a run finds in its environment is what the file of the lock says meanwhile."""
+    claim = take(tmp_path)
+    code = "import os; print(os.environ['PARTYWISE_RUN'] in open(os.environ['PARTYWISE_RUN_FILE']).read())"
+    assert supervise([sys.executable, "-c", code], claim) == (0, False)
+    assert capfd.readouterr().out == "True\n"
     claim.release()
 
 

@@ -307,6 +307,18 @@ def test_a_file_is_replaced_as_a_whole_or_not_at_all(tmp_path):
     assert target.read_text() == "after"
 
 
+def test_a_link_of_the_name_of_the_temporary_file_is_not_followed(tmp_path):
+    precious, target = tmp_path / "precious", tmp_path / "kept.txt"
+    precious.write_text("numbers")
+    with replacing(target) as temporary:
+        temporary.symlink_to(precious)
+        with replacing(target) as again:
+            assert again == temporary
+            again.write_text("new")
+        temporary.write_text("newer")
+    assert precious.read_text() == "numbers" and target.read_text() == "newer"
+
+
 def test_a_writer_leaves_the_temporary_file_of_a_living_one_alone(tmp_path):
     """An orphan of a killed run and the job that repeats it write the same file at the same time: both end well."""
     target = tmp_path / "kept.txt"

@@ -16,8 +16,9 @@ import os
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from itertools import pairwise
 from pathlib import Path
 
@@ -32,24 +33,32 @@ class Occupied(RuntimeError):
 
 @dataclass(frozen=True)
 class Holder:
-    """The process that runs in a folder, 0 when its number was lost, and its host."""
+    """The process that runs in a folder, 0 when its number was lost, its host, and a name that no other run has."""
 
     process: int
     host: str
+    run: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True)
 class Claim:
-    """A folder that this process holds: the descriptor of its lock, and the run that was killed here before, if any."""
+    """A folder that this process holds: its lock, as file and descriptor, and the run that was killed here, if any."""
 
+    path: Path
     descriptor: int
     killed: Holder | None
+    run: str
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """For jobs: by these ``partywise.files`` tells whether the run that started one still holds the folder."""
+        return {"PARTYWISE_RUN": self.run, "PARTYWISE_RUN_FILE": str(self.path.resolve())}
 
     def name(self, process: int) -> None:
         """Write down which process runs in the folder."""
-        text = json.dumps(asdict(Holder(process, socket.gethostname()))).encode()
-        os.ftruncate(self.descriptor, 0)
+        text = json.dumps(asdict(Holder(process, socket.gethostname(), self.run))).encode()
         os.pwrite(self.descriptor, text, 0)
+        os.ftruncate(self.descriptor, len(text))
 
     def release(self, finished: bool = True) -> None:
         """Give the folder back; a run that is not ``finished`` leaves its name, so that the next one can tell."""
@@ -107,7 +116,7 @@ def take(folder: Path) -> Claim:
             f"A run on host {killed.host} holds this folder, and on a network file system its lock may not be seen "
             f"from here: wait for it, or if it is dead remove {path} and say `./run --unlock`."
         )
-    claim = Claim(descriptor, killed)
+    claim = Claim(path, descriptor, killed, f"{os.getpid()}-{time.time_ns()}")
     claim.name(os.getpid())
     return claim
 

@@ -243,7 +243,8 @@ def supervise(command: Sequence[str], claim: Claim) -> tuple[int, bool]:
     before = {number: signal.signal(number, lambda got, _: waiting.append(got)) for number in signals}
     sent, busy = 0, time.monotonic()
     try:
-        child = subprocess.Popen(command, env=environment(), process_group=0, pass_fds=[claim.descriptor])
+        env = {**environment(), **claim.environment}
+        child = subprocess.Popen(command, env=env, process_group=0, pass_fds=[claim.descriptor])
         claim.name(child.pid)
         while True:
             while waiting:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import glob
 import os
 import re
@@ -21,8 +22,9 @@ def replacing(path: Path | str) -> Iterator[Path]:
     """A temporary path in the same folder that takes the name of ``path`` when the block ends without an error.
 
     The name carries the process, so that a job that outlived its killed pipeline and the job that repeats it each
-    write into a file of their own.  What processes of this machine left that have ended is removed; the file of a
-    living one is not, nor one of another machine, where nobody can tell from here.
+    write into a file of their own; the first gives its file up when another run holds the folder.  What processes of
+    this machine left that have ended is removed; the file of a living one is not, nor one of another machine, where
+    nobody can tell from here.
 
     Raises
     ------
@@ -33,10 +35,15 @@ def replacing(path: Path | str) -> Iterator[Path]:
     temporary = path.with_name(f".{path.stem}.{_machine()}-{os.getpid()}.part{path.suffix}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        for old in _left(path):
+        # A process that had this number before may have left a file, or a link, of this name.
+        for old in [temporary, *_left(path)]:
             old.unlink(missing_ok=True)
         try:
             yield temporary
+            if _outlived():
+                raise OSError(
+                    errno.ECANCELED, "the run that started this job has ended, and another may have repeated it"
+                )
             temporary.replace(path)
         except Exception as error:
             # Libraries of file formats hide the reason; the half file is still there, so that the disk tells it again.
@@ -69,6 +76,17 @@ def _left(path: Path) -> list[Path]:
         if mark and mark[1] == _machine() and not _alive(int(mark[2])):
             found.append(old)
     return found
+
+
+def _outlived() -> bool:
+    """Whether this process is a job of a run that was killed; False where no run is known or can be asked."""
+    run, file = os.environ.get("PARTYWISE_RUN"), os.environ.get("PARTYWISE_RUN_FILE")
+    if not run or not file:
+        return False
+    try:
+        return run not in Path(file).read_text(encoding="utf-8")
+    except OSError:
+        return False
 
 
 def _alive(process: int) -> bool:
