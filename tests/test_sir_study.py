@@ -127,6 +127,12 @@ def test_epsilon_of_every_cell(data):
     for mechanism in ("iid", "vgm"):
         done = fit("published", data, SMALL, 3, 1.0, mechanism=mechanism)
         assert done.estimate.epsilon_claimed == 2.0 and done.total().epsilon_certified == math.inf
+    # Public slices make a part that is proved; what a client's own slices move rests on the data, so nothing is.
+    parts = {
+        slices: fit("published", data, SMALL, 3, 1.0, mechanism="iid", slices=slices).total().epsilon_certified_part
+        for slices in ("public", "quantile")
+    }
+    assert parts["public"] < 2.0 and parts["quantile"] == math.inf
     mu = math.sqrt(2) * float(gdp_mu(1.0, SMALL.release_delta))
     assert SMALL.delta == 2 * SMALL.release_delta == 300**-1.1 and SMALL.claimed_delta == 2 * 300**-1.1
     for protocol in ("certified", "whitened"):
