@@ -24,7 +24,7 @@ LAYERS = (
     ("functional", "label_private", "slicing"),
     ("auditing",),
     ("arrays", "study", "plan", "cells", "corners"),
-    ("attributes", "cube", "assembly", "run_totals", "provenance", "summary", "tables", "pages"),
+    ("attributes", "cube", "columns", "assembly", "run_totals", "provenance", "summary", "tables", "pages"),
     ("collect", "verify"),
     ("figures", "studies"),
 )

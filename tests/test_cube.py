@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import re
 import signal
 from dataclasses import replace
 from math import inf, nan
@@ -15,9 +16,10 @@ import numpy as np
 import pytest
 
 import toy
-from partywise.assembly import assemble, axes, design
+from partywise.assembly import assemble
 from partywise.cells import generate, run, save_data
 from partywise.collect import collect
+from partywise.columns import Places, axes
 from partywise.corners import kind_of, read_corner, read_corners, write_corner
 from partywise.cube import DIMS, check_attributes, meanings, open_cube, write_cube
 from partywise.errors import CertificationError, CubeError
@@ -88,7 +90,7 @@ def test_axes_are_the_union_over_cases(plan):
     assert labels["parties"] == [1, 2] and labels["fold"] == [0, 1]
     assert labels["epsilon"] == [1.0, 4.0, inf]
     # one: 2 replicates x 2 party counts x 2 folds x (1 slot clear + 3 slots noisy); two: 3 replicates x 1 x 1 x 1.
-    assert design(plan).sum() == 2 * 2 * 2 * 4 + 3
+    assert len(Places(plan).cells) == 2 * 2 * 2 * 4 + 3
 
 
 def test_every_cell_is_in_its_place(plan, corners, gathered):
@@ -102,9 +104,49 @@ def test_every_cell_is_in_its_place(plan, corners, gathered):
                         zip(DIMS, (corner.case, corner.method, replicate, corner.parties, fold, epsilon), strict=True)
                     )
                     assert cube["error"].sel(at).item() == corner.numbers["error"][r, f, e]
-    assert int((cube["status"] == 1).sum()) == design(plan).sum()
-    assert np.array_equal(cube["status"].values > 0, design(plan))
+    assert np.array_equal(np.flatnonzero(cube["status"].values == 1), Places(plan).cells)
+    assert np.array_equal(np.flatnonzero(cube["status"].values), Places(plan).cells)
     assert cube["error"].where(cube["status"] == 0).isnull().all()
+
+
+def test_every_value_of_every_corner_is_in_the_cube_to_the_last_bit(plan, corners, gathered):
+    """Each value by itself against the labels of the file, independent of how the cube is put together."""
+    cube = open_cube(gathered / "cube.nc")
+    seen = 0
+    for corner in map(read_corner, corners):
+        for name, values in corner.numbers.items():
+            flags = cube[name].attrs.get("flag_meanings", "false true") != "false true"
+            stored = meanings(cube[name]) if flags else cube[name]
+            stored = stored.sel({"case": corner.case, "method": corner.method, "parties": corner.parties})
+            for place, value in np.ndenumerate(values):
+                labels = (corner.replicates[place[0]], corner.folds[place[1]], corner.epsilon[place[2]])
+                found = stored.sel(dict(zip(("replicate", "fold", "epsilon"), labels, strict=True))).item()
+                seen += 1
+                if values.dtype.kind == "U":
+                    assert found == re.sub(r"[^A-Za-z0-9_.@+-]+", "_", value) or found == value, (name, place)
+                else:
+                    assert np.float64(found) == value or (np.isnan(found) and np.isnan(value)), (name, place)
+    asked = Places(plan).cells
+    assert seen > 20 * len(asked)
+    for name in corner.numbers:
+        outside = np.delete(cube[name].values.ravel(), asked)
+        blank = {"f": np.isnan, "O": lambda v: v == "", "i": lambda v: v == 0}[outside.dtype.kind]
+        assert len(outside) and np.all(blank(outside)), name
+
+
+def test_chunks_that_hold_no_cell_are_never_written_and_read_as_undefined(tmp_path, monkeypatch):
+    """Parts of a few values each: the cube is the same as in one part."""
+    made = toy.toy_plan()
+    paths = make_corners(made, tmp_path)
+    whole = open_cube(gather(made, paths, tmp_path / "whole") / "cube.nc")
+    for size in (1, 100, 1000):
+        monkeypatch.setattr("partywise.cube.CHUNK_BYTES", size)
+        parts = gather(made, paths, tmp_path / f"parts{size}")
+        assert open_cube(parts / "cube.nc").identical(whole)
+        for name in set(OUTPUTS.values()) - {"cube.nc"}:
+            assert (parts / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+    with netCDF4.Dataset(tmp_path / "parts1" / "cube.nc") as raw:
+        assert raw["error"].chunking() == [1, 1, 1, 1, 1, 1]
 
 
 def test_kinds_of_variables_survive(gathered):
@@ -307,7 +349,7 @@ def test_a_failed_write_leaves_the_old_cube(gathered, tmp_path, monkeypatch):
     cube = open_cube(gathered / "cube.nc")
     write_cube(tmp_path / "cube.nc", cube)
     before = (tmp_path / "cube.nc").read_bytes()
-    assert before == (gathered / "cube.nc").read_bytes()
+    assert open_cube(tmp_path / "cube.nc").identical(cube)
 
     def full(self, path, **options):
         Path(path).write_bytes(b"half")
@@ -454,7 +496,7 @@ def test_wire_table_shows_every_method(gathered):
 
 def test_averages_are_over_replicates_of_means_over_folds(gathered):
     cube = open_cube(gathered / "cube.nc")
-    mean, error, count = averages(cube, "error")
+    mean, error, count = averages(cube["error"].values)
     at = (0, 1, 0, 1)
     values = cube["error"].values[0, 1, :, 0, :, 1]
     per_replicate = values[:2].mean(1)
@@ -462,7 +504,7 @@ def test_averages_are_over_replicates_of_means_over_folds(gathered):
     assert mean[at] == pytest.approx(per_replicate.mean(), rel=1e-12)
     assert error[at] == pytest.approx(per_replicate.std(ddof=1) / np.sqrt(2), rel=1e-12)
     cube["error"].values[0, 1, 1, 0, :, 1] = nan
-    mean, error, count = averages(cube, "error")
+    mean, error, count = averages(cube["error"].values)
     assert count[at] == 1 and np.isnan(error[at])
     assert mean[at] == pytest.approx(per_replicate[0])
 

@@ -22,8 +22,8 @@ def save_npz(path: Path | str, arrays: Mapping[str, np.ndarray]) -> None:
         np.savez(handle, allow_pickle=False, **arrays)
 
 
-def load_npz(path: Path | str, head: str = "") -> dict[str, np.ndarray]:
-    """Arrays whose names begin with ``head``, without it.
+def load_npz(path: Path | str, head: str = "", tail: str = "") -> dict[str, np.ndarray]:
+    """Arrays whose names begin with ``head`` and end with ``tail``, without the head.
 
     Raises
     ------
@@ -33,6 +33,7 @@ def load_npz(path: Path | str, head: str = "") -> dict[str, np.ndarray]:
     try:
         # numpy leaves the file open when it turns out to be broken, so it is opened here.
         with Path(path).open("rb") as handle, np.load(handle, allow_pickle=False) as stored:
-            return {name.removeprefix(head): stored[name] for name in stored.files if name.startswith(head)}
+            wanted = [name for name in stored.files if name.startswith(head) and name.endswith(tail)]
+            return {name.removeprefix(head): stored[name] for name in wanted}
     except (OSError, ValueError, EOFError, KeyError, AttributeError, zlib.error, zipfile.BadZipFile) as error:
         raise Unreadable(str(error)) from None

@@ -49,16 +49,24 @@ def check_attributes(cube: xr.Dataset) -> list[str]:
     problems = [f"the global attribute {name} is missing" for name in GLOBAL if not cube.attrs.get(name)]
     problems += [f"the global attribute {name} is not reproducible" for name in FORBIDDEN if name in cube.attrs]
     for name, variable in cube.variables.items():
-        for key in ("long_name", "units"):
-            if not isinstance(variable.attrs.get(key), str) or not variable.attrs[key]:
-                problems.append(f"variable {name} has no {key}")
-        problems += [f"variable {name}: {problem}" for problem in _flag_problems(variable)]
-        for key, value in variable.attrs.items():
-            if not isinstance(value, str | int | float | np.ndarray | np.number) or isinstance(value, bool | np.bool_):
-                problems.append(f"attribute {key} of {name} has the unstorable type {type(value).__name__}")
+        problems += check_variable(str(name), variable)
     for key, value in cube.attrs.items():
         if not isinstance(value, str | int | float) or isinstance(value, bool):
             problems.append(f"the global attribute {key} has the unstorable type {type(value).__name__}")
+    return problems
+
+
+def check_variable(name: str, variable: xr.Variable) -> list[str]:
+    """What a variable lacks of CF and ACDD."""
+    problems = [
+        f"variable {name} has no {key}"
+        for key in ("long_name", "units")
+        if not isinstance(variable.attrs.get(key), str) or not variable.attrs[key]
+    ]
+    problems += [f"variable {name}: {problem}" for problem in _flag_problems(variable)]
+    for key, value in variable.attrs.items():
+        if not isinstance(value, str | int | float | np.ndarray | np.number) or isinstance(value, bool | np.bool_):
+            problems.append(f"attribute {key} of {name} has the unstorable type {type(value).__name__}")
     return problems
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -76,7 +77,6 @@ def _packed(cells: Sequence[Cell]) -> dict[str, np.ndarray]:
     kinds, arrays = _numbers(order, shape)
     exhibits = _exhibits(order)
     header = {
-        "axes": axes,
         "kinds": kinds,
         "names": cells[0].names,
         "exhibits": {name: dims for name, (dims, _) in exhibits.items()},
@@ -86,7 +86,8 @@ def _packed(cells: Sequence[Cell]) -> dict[str, np.ndarray]:
     packed = zlib.compress(json.dumps(header, separators=(",", ":")).encode(), 6)
     stored = {f"number/{name}": array for name, array in arrays.items()}
     stored |= {f"exhibit/{name}": array for name, (_, array) in exhibits.items()}
-    return {"header": np.frombuffer(packed, np.uint8), **stored}
+    where = np.frombuffer(json.dumps(axes).encode(), np.uint8)
+    return {"axes": where, "header": np.frombuffer(packed, np.uint8), **stored}
 
 
 def read_corners(path: Path | str) -> tuple[Corner, ...]:
@@ -97,7 +98,7 @@ def read_corners(path: Path | str) -> tuple[Corner, ...]:
     CubeError
         When the file is absent or broken: the message says to delete it and run again.
     """
-    try:
+    with _readable(path):
         blocks: dict[str, dict[str, np.ndarray]] = {}
         for name, array in load_npz(path).items():
             count, _, own = name.partition("/")
@@ -105,6 +106,41 @@ def read_corners(path: Path | str) -> tuple[Corner, ...]:
         if not blocks:
             raise ValueError("it is empty")
         return tuple(map(_unpacked, blocks.values()))
+
+
+@dataclass(frozen=True, order=True)
+class Entry:
+    """Which cells a corner of a file holds, before it is read; ordered as a cube and its ledger are written."""
+
+    case: str
+    method: str
+    parties: int
+    replicates: tuple[int, ...]
+    folds: tuple[int, ...]
+    path: Path
+
+    def read(self) -> Corner:
+        """The corner itself; errors as in :func:`read_corners`."""
+        with _readable(self.path):
+            return _unpacked(load_npz(self.path, f"k{self.parties}/"))
+
+
+def read_entries(path: Path | str) -> tuple[Entry, ...]:
+    """What a file holds, without its numbers and releases; errors as in :func:`read_corners`."""
+    with _readable(path):
+        found = [json.loads(array.tobytes()) for array in load_npz(path, tail="/axes").values()]
+        if not found:
+            raise ValueError("it holds no cells")
+        return tuple(
+            Entry(a["case"][0], a["method"][0], a["parties"][0], tuple(a["replicate"]), tuple(a["fold"]), Path(path))
+            for a in found
+        )
+
+
+@contextmanager
+def _readable(path: Path | str) -> Iterator[None]:
+    try:
+        yield
     except (Unreadable, KeyError, ValueError, zlib.error) as error:
         raise CubeError(f"corner {path} cannot be read ({error}): delete it and run again.") from None
 
@@ -119,7 +155,7 @@ def read_corner(path: Path | str) -> Corner:
 
 def _unpacked(arrays: dict[str, np.ndarray]) -> Corner:
     header = json.loads(zlib.decompress(arrays.pop("header").tobytes()))
-    axes = header["axes"]
+    axes = json.loads(arrays.pop("axes").tobytes())
     exhibits = {n: (tuple(dims), arrays[f"exhibit/{n}"]) for n, dims in header["exhibits"].items()}
     return Corner(
         case=axes["case"][0],

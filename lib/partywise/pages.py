@@ -8,11 +8,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
-from itertools import groupby
+from itertools import groupby, islice
 from typing import Any
 
 from .plan import Plan
 from .run_totals import CELL, RUN, costs_more
+from .summary import FLAG, MOST_ROWS
 
 STYLE = """
 body { font: 15px/1.45 system-ui, sans-serif; margin: 1rem auto; max-width: 75rem; padding: 0 1rem; color: #222; }
@@ -42,9 +43,9 @@ SLOT = ("case", "method", "parties", "epsilon")
 def tables_page(
     plan: Plan,
     attributes: Mapping[str, Any],
-    summary: Sequence[Mapping[str, Any]],
+    summary: Iterable[Mapping[str, Any]],
     wire: str,
-    totals: Sequence[Mapping[str, Any]],
+    totals: Iterable[Mapping[str, Any]],
 ) -> str:
     """The page as HTML.
 
@@ -53,8 +54,8 @@ def tables_page(
     plan : Plan
     attributes : mapping
         Global attributes of the cube: configuration, versions, revision.
-    summary, totals : sequence of rows
-        Of the summary and of the totals of the ledger.
+    summary, totals : iterable of rows
+        Of the summary and of the totals of the ledger; the page shows the first ten thousand lines of each.
     wire : str
         The wire table in Markdown.
     """
@@ -63,9 +64,9 @@ def tables_page(
         name: attributes[name] for name in ("git_commit", "code_sha256", "lock_sha256", "config_sha256")
     }
     parts = {
-        "Summary": _filtered("summary", summary_wide(plan, summary)),
+        "Summary": _filtered("summary", summary_wide(plan, summary), "summary.csv"),
         "What crosses the wire": _markdown(wire),
-        "Ledger": _filtered("ledger", [{key: row[key] for key in TOTALS if key in row} for row in totals]),
+        "Ledger": _filtered("ledger", _short_totals(totals), "ledger_totals.csv"),
         "Configuration": f"<pre>{escape(json.dumps(made, indent=1))}</pre>",
         "Versions": _table([{"what": key, "value": value} for key, value in versions.items()]),
     }
@@ -82,18 +83,21 @@ def tables_page(
 
 def summary_wide(plan: Plan, rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """One row for each case, method, party count and epsilon; mean and standard error of the study's main variables."""
-    slots = [
-        (place, {row["variable"]: row for row in group})
-        for place, group in groupby(rows, key=lambda row: tuple(row[key] for key in SLOT))
-    ]
+    grouped = groupby(rows, key=lambda row: tuple(row[key] for key in SLOT))
+    slots = [(place, {row["variable"]: row for row in group}) for place, group in islice(grouped, MOST_ROWS + 1)]
     run = (RUN,) if any(map(_costs_more, (found for _, found in slots))) else ()
     names = (*plan.study.summary, "epsilon_claimed", CELL, *run, "bytes_measured")
     wide = []
     for place, found in slots:
         line = dict(zip(SLOT, place, strict=True)) | {name: _with_error(found.get(name)) for name in names}
-        vain = float(found["delta_exceeds_1_over_n"]["mean"]) > 0 if "delta_exceeds_1_over_n" in found else False
+        vain = float(found[FLAG]["mean"]) > 0 if FLAG in found else False
         wide.append(line | {"delta": "at least 1/n: says nothing" if vain else ""})
     return wide
+
+
+def shown_names(plan: Plan) -> tuple[str, ...]:
+    """Variables that :func:`summary_wide` reads."""
+    return (*plan.study.summary, "epsilon_claimed", CELL, RUN, "bytes_measured", FLAG)
 
 
 def _costs_more(found: Mapping[str, Mapping[str, Any]]) -> bool:
@@ -128,10 +132,16 @@ def _cell(value: Any) -> str:
     return f'<td class="number">{escape(text)}</td>' if number else f"<td>{escape(text)}</td>"
 
 
-def _filtered(name: str, rows: Sequence[Mapping[str, Any]]) -> str:
+def _short_totals(totals: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    return [{key: row[key] for key in TOTALS if key in row} for row in islice(totals, MOST_ROWS + 1)]
+
+
+def _filtered(name: str, rows: Sequence[Mapping[str, Any]], file: str) -> str:
     hint = "words to keep, such as: moments 6"
     name = f"{name}-rows"
-    return f'<p><input data-table="{name}" aria-label="filter" placeholder="{hint}"></p>{_table(rows, name)}'
+    more = f"<p>The first {MOST_ROWS} rows: all of them are in {file}.</p>" if len(rows) > MOST_ROWS else ""
+    rows = rows[:MOST_ROWS]
+    return f'{more}<p><input data-table="{name}" aria-label="filter" placeholder="{hint}"></p>{_table(rows, name)}'
 
 
 def _markdown(text: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from math import inf
+from math import inf, prod
 from typing import Any
 
 from .build import as_block, build, choices, convert, refuse_unknown
@@ -122,6 +122,25 @@ class Plan:
     figures: tuple[str, ...]
     block: Mapping[str, Any] = field(repr=False)
     ledger_replicates: int | None = None
+
+    @property
+    def n_cells(self) -> int:
+        """Number of fits that the cube holds."""
+        return sum(
+            case.replicates * len(case.parties) * case.folds * len(self.epsilons(name, method))
+            for name, case in self.cases.items()
+            for method in case.methods
+        )
+
+    @property
+    def n_dense(self) -> int:
+        """Product of the lengths of the six dims: what a variable of the cube takes when it is read whole."""
+        cases = self.cases.values()
+        methods = {label for case in cases for label in case.methods}
+        parties = {count for case in cases for count in case.parties}
+        slots = {e for name, case in self.cases.items() for label in case.methods for e in self.epsilons(name, label)}
+        lengths = (len(self.cases), len(methods), len(parties), len(slots))
+        return prod(lengths) * max(case.replicates for case in cases) * max(case.folds for case in cases)
 
     def epsilons(self, case: str, method: str) -> tuple[float, ...]:
         """Epsilon slots of a method in a case: the grid's, or inf alone where no target is used."""

@@ -6,13 +6,13 @@ counts and epsilons are alternatives, of which a deployment runs one: none of th
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
-import xarray as xr
 
-from .cube import DIMS
+from .columns import Columns
 from .plan import Plan
 
 CELL, RUN = "epsilon_certified", "epsilon_certified_run"
@@ -21,37 +21,41 @@ LONG_NAME = "epsilon of the distinct releases of all folds of the replicate toge
 SAME = 1e-9
 
 
-def run_total(
-    plan: Plan, labels: Mapping[str, np.ndarray], cell: xr.Variable, totals: Iterable[Mapping[str, Any]]
-) -> xr.Variable:
-    """Epsilon of a whole run over the six dims, the same in all folds of a replicate.
+class RunTotals:
+    """Epsilon of a whole run among the columns of its fits, the same in all folds of a replicate.
+
+    It is NaN where a replicate has several folds and its releases are not kept (``ledger_replicates``).
 
     Parameters
     ----------
     plan : Plan
-    labels : mapping
-        Labels of the six dims.
-    cell : Variable
-        ``epsilon_certified`` of each fit, over the six dims.
-    totals : iterable of rows
-        Of ``tables.ledger_totals``: one for each replicate whose releases are kept.
-
-    Returns
-    -------
-    Variable
-        NaN outside the design, and where a replicate has several folds and its releases are not kept
-        (``ledger_replicates``).
+    columns : Columns
+        With ``epsilon_certified`` of each fit when ``close`` is called.
     """
-    several = [plan.cases[name].folds > 1 for name in labels["case"].tolist()]
-    values = np.array(cell.values, dtype=float)
-    values[several] = np.nan
-    at = {dim: {label: i for i, label in enumerate(labels[dim].tolist())} for dim in DIMS}
-    for row in totals:
-        case, method, replicate, parties = (at[dim][row[dim]] for dim in ("case", "method", "replicate", "parties"))
-        tested = slice(plan.cases[row["case"]].folds)
-        values[case, method, replicate, parties, tested, at["epsilon"][row["epsilon_target"]]] = row[CELL]
-    attributes = {"long_name": LONG_NAME, "units": "1"}
-    return xr.Variable(DIMS, values, attributes, {"dtype": "float64", "_FillValue": np.nan})
+
+    def __init__(self, plan: Plan, columns: Columns) -> None:
+        self._plan, self._columns = plan, columns
+        columns.described = {RUN: (LONG_NAME, "1"), **columns.described}
+        columns.kinds[RUN] = {"float"}
+        columns.number(RUN)
+
+    def add(self, totals: Iterable[Mapping[str, Any]]) -> None:
+        """Rows of ``tables.ledger_totals``: one for each replicate whose releases are kept."""
+        values, places = self._columns.number(RUN), self._columns.places
+        for row in totals:
+            case, method, replicate, parties = (row[dim] for dim in ("case", "method", "replicate", "parties"))
+            folds = range(self._plan.cases[case].folds)
+            at = places.of((case, method, replicate, parties, folds, row["epsilon_target"]))
+            values[np.searchsorted(places.cells, at).clip(max=len(values) - 1)] = row[CELL]
+
+    def close(self) -> None:
+        """A replicate of one fold costs what its fit costs, also where its releases are not kept."""
+        places, values = self._columns.places, self._columns.number(RUN)
+        names = places.labels["case"].tolist()
+        single = [i for i, name in enumerate(names) if self._plan.cases[name].folds == 1]
+        cases = places.cells // math.prod(places.shape[1:])
+        alone = np.isnan(values) & np.isin(cases, single)
+        values[alone] = self._columns.numbers[CELL][alone]
 
 
 def costs_more(run: float, cell: float) -> bool:

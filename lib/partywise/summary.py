@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import numpy as np
-import xarray as xr
 
-from .attributes import meanings
+from .cells import STATUS
+from .columns import Columns
 from .plan import Plan
 from .run_totals import CELL, RUN, costs_more
 
 MIB = 2.0**20
+# Nobody reads more rows on a screen or a page; the CSV files have all.
+MOST_ROWS = 10_000
 SLOT = ("case", "method", "parties", "epsilon")
 # Behind an epsilon that stands at a delta of 1/n or more.
 MARK, FLAG = "!", "delta_exceeds_1_over_n"
@@ -25,75 +29,132 @@ HEADINGS = {
 }
 
 
-def averages(cube: xr.Dataset, name: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+@dataclass(frozen=True)
+class Slot:
+    """What is averaged together: the cells of a case, a method, a number of parties and an epsilon.
+
+    labels : of these four; averages : name -> mean, standard error and number of replicates
+    vain : the epsilons, claimed and certified, that are finite at a total delta of 1/n or more in one of the cells
+    """
+
+    labels: Mapping[str, Any]
+    averages: Mapping[str, tuple[float, float, int]]
+    vain: frozenset[str]
+
+
+def averages(values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Mean over replicates of each replicate's mean over folds, its standard error, and the replicates behind it.
 
-    Arrays over (case, method, parties, epsilon).  Undefined cells (NaN) are left out; the standard error is NaN
-    where fewer than two replicates have a finite value.
+    Parameters
+    ----------
+    values : ndarray, shape (case, method, replicate, parties, fold, epsilon)
+        Undefined cells (NaN) are left out.
+
+    Returns
+    -------
+    mean, error, count : ndarray, shape (case, method, parties, epsilon)
+        The standard error is NaN where fewer than two replicates have a finite value.
     """
-    with np.errstate(invalid="ignore"):
-        each = cube[name].astype(float).mean("fold")
-        count = each.notnull().sum("replicate")
-        mean = each.mean("replicate")
-        squares = ((each - mean) ** 2).where(each.notnull(), 0.0).sum("replicate", skipna=False)
-        error = np.sqrt(squares / (count - 1).where(count > 1) / count.where(count > 0))
-    return tuple(part.transpose(*SLOT).values for part in (mean, error, count))  # type: ignore[return-value, call-overload]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        each = _mean(values, 4)
+        known = ~np.isnan(each)
+        count = known.sum(2)
+        mean = _mean(each, 2)
+        squares = np.where(known, (each - mean[:, :, None]) ** 2, 0.0).sum(2)
+        error = np.sqrt(squares / np.where(count > 1, count - 1, np.nan) / np.where(count > 0, count, np.nan))
+    return mean, error, count
 
 
-def summary_rows(plan: Plan, cube: xr.Dataset) -> list[dict[str, Any]]:
+def _mean(values: np.ndarray, axis: int) -> np.ndarray:
+    """Mean of what is defined, NaN where nothing is."""
+    undefined = np.isnan(values)
+    total = np.where(undefined, 0.0, values).sum(axis)
+    return total / (~undefined).sum(axis)
+
+
+def slots(columns: Columns, names: Iterable[str]) -> Iterator[Slot]:
+    """The averages of some variables, one case and one method after the other, in the order of the cube."""
+    names = list(names)
+    for pair in columns.pairs():
+        used = (columns.part(columns.status, pair, 0) > 0).any((0, 1, 2, 4))
+        found = {name: averages(columns.part(columns.numbers[name], pair, np.nan)) for name in names}
+        vain = _vain(columns, pair)
+        for k, e in np.argwhere(used).tolist():
+            place = (*pair, k, e)
+            labels = {dim: columns.places.labels[dim][i].item() for dim, i in zip(SLOT, place, strict=True)}
+            numbers = {
+                name: (float(mean[0, 0, k, e]), float(error[0, 0, k, e]), int(count[0, 0, k, e]))
+                for name, (mean, error, count) in found.items()
+            }
+            yield Slot(labels, numbers, frozenset(name for name, marked in vain.items() if marked[k, e]))
+
+
+def _vain(columns: Columns, pair: tuple[int, int]) -> dict[str, np.ndarray]:
+    """Where over (parties, epsilon) an epsilon is finite at a total delta of 1/n or more."""
+    if FLAG not in columns.numbers:
+        return {}
+    flag, n = (columns.part(columns.numbers[name], pair, np.nan) for name in (FLAG, "n_protected"))
+    found = {}
+    for name, delta in DELTAS.items():
+        if name in columns.numbers:
+            value, least = (columns.part(columns.numbers[each], pair, np.nan) for each in (name, delta))
+            with np.errstate(invalid="ignore"):
+                found[name] = ((flag == 1) & (least * n >= 1) & np.isfinite(value)).any((0, 1, 2, 4))
+    return found
+
+
+def summary_rows(plan: Plan, columns: Columns, names: Iterable[str] | None = None) -> Iterator[dict[str, Any]]:
     """Tidy table: one row for each case, method, party count, epsilon and variable that has a value."""
-    names = [str(name) for name in cube.data_vars if _is_scalar(cube, str(name))]
-    found = {name: averages(cube, name) for name in names}
-    rows = []
-    for place, labels in slots(cube):
-        for name, (mean, error, count) in found.items():
-            if not count[place]:
+    names = sorted(columns.numbers if names is None else set(names) & set(columns.numbers))
+    for slot in slots(columns, names):
+        for name, (mean, error, count) in slot.averages.items():
+            if not count:
                 continue
-            row: dict[str, Any] = {"variable": name, "units": cube[name].attrs["units"]}
-            row["mean"] = repr(float(mean[place]))
-            row["se"] = repr(float(error[place])) if np.isfinite(error[place]) else ""
-            rows.append({"study": plan.study.name, **labels, **row, "replicates": int(count[place])})
-    return rows
+            row: dict[str, Any] = {"variable": name, "units": columns.units(name), "mean": repr(mean)}
+            row["se"] = repr(error) if np.isfinite(error) else ""
+            yield {"study": plan.study.name, **slot.labels, **row, "replicates": count}
 
 
-def _is_scalar(cube: xr.Dataset, name: str) -> bool:
-    """Whether a variable is a number (or true/false) for each cell."""
-    variable = cube[name]
-    flags = variable.attrs.get("flag_meanings", "false true")
-    return variable.dims == cube["status"].dims and variable.dtype.kind != "U" and flags == "false true"
-
-
-def slots(cube: xr.Dataset) -> Iterator[tuple[tuple[int, ...], dict[str, Any]]]:
-    """Positions and labels over (case, method, parties, epsilon) that hold cells."""
-    used = (cube["status"] > 0).any(["replicate", "fold"]).transpose(*SLOT).values
-    for place in map(tuple, np.argwhere(used).tolist()):
-        yield place, {dim: cube[dim].values[i].item() for dim, i in zip(SLOT, place, strict=True)}
-
-
-def summary_text(plan: Plan, cube: xr.Dataset) -> str:
+def summary_text(plan: Plan, columns: Columns) -> str:
     """The table printed at the end of a run; what stands behind +- is a standard error over replicates."""
-    names = [name for name in plan.study.summary if name in cube] + list(HEADINGS)
-    found = {name: averages(cube, name) for name in names}
-    dearer = {place for place, _ in slots(cube) if costs_more(found[RUN][0][place], found[CELL][0][place])}
-    if not dearer:
-        del found[RUN]
-    names = list(found)
-    vain = vain_slots(cube)
+    dearer = vain = False
+    for slot in slots(columns, (RUN, CELL)):
+        dearer, vain = dearer or _dearer(slot), vain or bool(slot.vain)
+    names = [name for name in (*plan.study.summary, *HEADINGS) if name in columns.numbers and (dearer or name != RUN)]
     table = [["case", "method", "parties", "target", *(HEADINGS.get(name, name) for name in names)]]
-    for place, labels in slots(cube):
-        row = [labels["case"], labels["method"], str(labels["parties"]), f"{labels['epsilon']:.4g}"]
-        for name, (mean, error, count) in found.items():
-            scale = MIB if cube[name].attrs["units"] == "byte" else 1.0
-            value = f"{mean[place] / scale:.4g}" if count[place] else "-"
-            if name == RUN and place not in dearer:
-                value = "same" if count[place] else "-"
-            value += MARK if place in vain.get(name, ()) else ""
-            # The error that matters most in this case: the first variable that has a value here.
-            with_error = set(row[4:]) <= {"-"} and np.isfinite(error[place])
-            row.append(value + (f" +- {error[place] / scale:.2g}" if with_error else ""))
-        table.append(row)
+    shown = list(islice(slots(columns, names if dearer else [*names, RUN]), MOST_ROWS + 1))
+    table += [_line(columns, slot, names) for slot in shown[:MOST_ROWS]]
     lines = _aligned(table)
     title = f"{plan.study.title} ({plan.study.name})"
+    notes = _notes(plan, columns, dearer, vain)
+    if len(shown) > MOST_ROWS:
+        notes.insert(0, f"the first {MOST_ROWS} rows: all of them are in summary.csv")
+    return "\n".join([title, lines[0], "-" * len(lines[0]), *lines[1:], *(f"{note}." for note in notes), ""])
+
+
+def _dearer(slot: Slot) -> bool:
+    return costs_more(slot.averages[RUN][0], slot.averages[CELL][0])
+
+
+def _line(columns: Columns, slot: Slot, names: Iterable[str]) -> list[str]:
+    """A row of the printed table."""
+    labels = slot.labels
+    row = [labels["case"], labels["method"], str(labels["parties"]), f"{labels['epsilon']:.4g}"]
+    for name in names:
+        mean, error, count = slot.averages[name]
+        scale = MIB if columns.units(name) == "byte" else 1.0
+        value = f"{mean / scale:.4g}" if count else "-"
+        if name == RUN and not _dearer(slot):
+            value = "same" if count else "-"
+        value += MARK if name in slot.vain else ""
+        # The error that matters most in this case: the first variable that has a value here.
+        with_error = set(row[4:]) <= {"-"} and np.isfinite(error)
+        row.append(value + (f" +- {error / scale:.2g}" if with_error else ""))
+    return row
+
+
+def _notes(plan: Plan, columns: Columns, dearer: bool, vain: bool) -> list[str]:
+    """What stands below the printed table."""
     deltas: dict[float, list[str]] = {}
     for case in plan.cases:
         deltas.setdefault(plan.delta(case), []).append(case)
@@ -101,31 +162,17 @@ def summary_text(plan: Plan, cube: xr.Dataset) -> str:
     notes = [f"epsilon at delta = {', '.join(shown)} for the unit {plan.spec.unit}; inf: nothing can be certified"]
     if dearer:
         notes.append("certified: the releases of one fit; whole run: those of all folds of a replicate together")
-    if "delta_claimed" in cube and bool((cube["delta_claimed"] > cube["delta"]).any()):
+    numbers = columns.numbers
+    if "delta_claimed" in numbers and bool((numbers["delta_claimed"] > numbers["delta"]).any()):
         notes.append("claimed at the sum of the deltas that the source gives each release: delta_claimed in the cube")
-    if any(vain.values()):
+    if vain:
         notes.append(
             f"{MARK} the total delta is at least 1/n: publishing a random record meets it, so that it says nothing"
         )
-    bad = int((~meanings(cube["status"]).isin(["ok", "not_in_design"])).sum())
+    bad = int((columns.status > STATUS.index("ok")).sum())
     if bad:
         notes.append(f"{bad} fits did not converge or diverged: see status in the cube")
-    return "\n".join([title, lines[0], "-" * len(lines[0]), *lines[1:], *(f"{note}." for note in notes), ""])
-
-
-def vain_slots(cube: xr.Dataset) -> dict[str, set[tuple[int, ...]]]:
-    """Positions over `SLOT` of the epsilons, claimed and certified, that are finite at a total delta of 1/n or more."""
-    if FLAG not in cube:
-        return {}
-    found = {}
-    for name, delta in DELTAS.items():
-        if name not in cube:
-            continue
-        with np.errstate(invalid="ignore"):
-            large = (cube[FLAG] == 1) & (cube[delta] * cube["n_protected"] >= 1) & np.isfinite(cube[name])
-        marked = large.any(["replicate", "fold"]).transpose(*SLOT).values
-        found[name] = {tuple(place) for place in np.argwhere(marked).tolist()}
-    return found
+    return notes
 
 
 def _aligned(table: list[list[str]]) -> list[str]:

@@ -19,6 +19,7 @@ from config_check import check_files, checked_plans
 from fingerprint import fingerprint, script_roots
 from partywise.datasets.catalogue import pin
 from partywise.errors import ConfigError
+from size import check_sizes, collect_megabytes, figure_megabytes, machine_megabytes
 
 
 def plans():
@@ -26,6 +27,7 @@ def plans():
     try:
         made = checked_plans(config)
         check_files(made, Path.cwd())
+        check_sizes(made, machine_megabytes())
         return made
     except ConfigError as error:
         sys.exit(f"Configuration error: {error}")
@@ -144,6 +146,16 @@ def whole_plan(wildcards):
         if key in made.block
     }
     return {"name": wildcards.study, "root_seed": made.root_seed, "block": block}
+
+
+def collect_memory(wildcards):
+    """Memory in MB of the job that gathers all cells of a study."""
+    return max(2000, collect_megabytes(PLANS[wildcards.study]))
+
+
+def figure_memory(wildcards):
+    """Memory in MB of a job that draws from the whole cube of a study."""
+    return max(1000, figure_megabytes(PLANS[wildcards.study]))
 
 
 def figure_address(wildcards):

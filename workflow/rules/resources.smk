@@ -5,10 +5,14 @@ Inputs: the number of the attempt.  Outputs: functions for the resources of the 
 
 
 def memory(megabytes):
-    """Memory in MB, as often as there were attempts; at least 500, which a cluster job needs for itself."""
+    """Memory in MB, as often as there were attempts; at least 500, which a cluster job needs for itself.
+
+    ``megabytes`` is a number, or a function of the wildcards where a job grows with its study.
+    """
 
     def of_attempt(wildcards, attempt):
-        return max(500, megabytes) * attempt
+        needed = megabytes(wildcards) if callable(megabytes) else megabytes
+        return max(500, needed) * attempt
 
     return of_attempt
 

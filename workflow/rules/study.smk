@@ -118,7 +118,7 @@ rule collect:
         "../../envs/collect.yaml"
     threads: 1
     resources:
-        mem_mb=memory(2000),
+        mem_mb=memory(collect_memory),
         runtime=minutes(20),
     params:
         job=whole_plan,
@@ -148,7 +148,7 @@ rule figure:
         "../../envs/figure.yaml"
     threads: 1
     resources:
-        mem_mb=memory(1000),
+        mem_mb=memory(figure_memory),
         runtime=minutes(10),
     params:
         address=figure_address,

@@ -1,0 +1,49 @@
+"""How large a study grows: memory of the jobs that hold all its cells, before any job starts.
+
+Bytes a cell were measured with tests/growth_driver.py, and rounded up.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from partywise.errors import ConfigError
+from partywise.plan import Plan
+
+# Python, the libraries and the buffers of a job, before its first cell.
+BASE = 400
+COLLECT_BYTES = 1000
+# A figure reads a few variables over the product of the six dims, 8 bytes a value, and works on copies.
+FIGURE_BYTES = 80
+LIMIT = Path("/sys/fs/cgroup/memory.max")
+
+
+def collect_megabytes(plan: Plan) -> int:
+    """Memory of the job that gathers a study, in MB."""
+    return BASE + (plan.n_cells * COLLECT_BYTES + plan.n_dense * FIGURE_BYTES // max(1, len(plan.cases))) // 10**6
+
+
+def figure_megabytes(plan: Plan) -> int:
+    """Memory of a job that draws a figure of a study, in MB."""
+    return BASE + plan.n_dense * FIGURE_BYTES // 10**6
+
+
+def machine_megabytes() -> int:
+    """Memory of this machine, or of the part of it that this process may use, in MB."""
+    found = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    limit = LIMIT.read_text(encoding="ascii").strip() if LIMIT.exists() else "max"
+    return min(found, int(limit) if limit.isdigit() else found) // 10**6
+
+
+def check_sizes(plans: Mapping[str, Plan], available: int) -> None:
+    """Raise :class:`ConfigError` for the first study whose cells do not fit into the memory (MB) of the machine."""
+    for name, plan in plans.items():
+        for what, needed in (("gather", collect_megabytes(plan)), ("draw", figure_megabytes(plan))):
+            if needed > available:
+                raise ConfigError(
+                    f"studies.{name} asks for {plan.n_cells:,} cells in a cube of {plan.n_dense:,} places: to {what} "
+                    f"them takes {needed / 1000:,.1f} GB, and this machine has {available / 1000:,.1f} GB; take fewer "
+                    "replicates, parties, folds or epsilons, or split the cases into several runs."
+                )
