@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import glob
 import os
 import re
 import tempfile
@@ -71,10 +70,11 @@ def _left(path: Path) -> list[Path]:
     """Temporary files for a path whose processes have ended on this machine."""
     head, tail = f".{path.stem}.", f".part{path.suffix}"
     found = []
-    for old in path.parent.glob(f"{glob.escape(head)}*{glob.escape(tail)}"):
-        mark = MARK.fullmatch(old.name.removeprefix(head).removesuffix(tail))
-        if mark and mark[1] == _machine() and not _alive(int(mark[2])):
-            found.append(old)
+    for name in os.listdir(path.parent):
+        if name.startswith(head) and name.endswith(tail):
+            mark = MARK.fullmatch(name.removeprefix(head).removesuffix(tail))
+            if mark and mark[1] == _machine() and not _alive(int(mark[2])):
+                found.append(path.parent / name)
     return found
 
 
