@@ -98,6 +98,8 @@ PUBLISHED = (
     }
 )
 MOMENTS = {name: WALK[name] for name in WALK if name not in ("score", "sse", "df")} | {
+    "crossfit": ({"stop": "aic", "margin": "none"}, ["shared", "none"]),
+    "margin": ({}, ["none"]),
     "projection": LOCAL["projection"],
     "lambda_s": LOCAL["lambda_s"],
     "lambda_t": LOCAL["lambda_t"],

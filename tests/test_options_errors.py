@@ -48,6 +48,8 @@ NAMED_ERRORS = [
     (BoostingOptions, {"update": "none"}, "update", "'none'"),
     (BoostingOptions, {"score": "none"}, "score", "'none'"),
     (BoostingOptions, {"crossfit": "three"}, "crossfit", "'three'"),
+    (MomentsOptions, {"crossfit": "none", "stop": "aic"}, "margin", "'noise'"),
+    (MomentsOptions, {"margin": "wide"}, "margin", "'wide'"),
     (BoostingOptions, {"stabiliser": "ridge"}, "stabiliser", "'ridge'"),
     (BoostingOptions, {"df": "guess"}, "df", "'guess'"),
     (LocalOptions, {"noise": "moments"}, "noise", "'moments'"),

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .df import ExactDf, HutchinsonDf
+from .margin import Improvement, ReleasedNoise, improvement
 from .moments import Moments, project
 from .options import BoostingOptions
 from .paths import (
@@ -42,6 +43,7 @@ class BoostingFit:
     trace : arrays over all steps walked: ``criterion``, ``sse_debiased``, ``sse_raw``, ``cv``, ``df``
     min_eig_before : least eigenvalue of the training covariance before projection (nan: not looked at)
     projected, null_model, hit_max_steps, diverged : flags
+    shrinkage : what B was multiplied by (1 unless the noise of the moments was given)
     """
 
     B: np.ndarray
@@ -55,6 +57,7 @@ class BoostingFit:
     null_model: bool
     hit_max_steps: bool
     diverged: bool
+    shrinkage: float = 1.0
 
 
 def fit_boosting(
@@ -67,6 +70,7 @@ def fit_boosting(
     *,
     floor: float | None = None,
     response_noise: float = 0.0,
+    released: ReleasedNoise | None = None,
     rng: np.random.Generator | None = None,
 ) -> BoostingFit:
     """Walk the boosting path and return the best state by the stopping criterion.
@@ -84,6 +88,9 @@ def fit_boosting(
         Scale of the eigenvalue floor before ``options.projection``; by default from the noise of the moments.
     response_noise : float
         s_y^2 of isotropic noise on Y that the debiased sums of squares leave out.
+    released : ReleasedNoise, optional
+        Public noise levels of moments that were released themselves: then only a state that is demonstrably better
+        than the mean curve is returned, shrunk by what the noise explains; needs the halves.
     rng : numpy.random.Generator, optional
         Needed by ``df="hutchinson"`` only.
 
@@ -97,17 +104,19 @@ def fit_boosting(
     halves = [] if options.crossfit == "none" else [half for half in (half_a, half_b) if half is not None]
     if options.crossfit != "none" and len(halves) < 2:
         raise ValueError(f"crossfit is {options.crossfit!r}: give the moments of both halves.")
+    if released is not None and not halves:
+        raise ValueError("released is given and crossfit is 'none': without halves nothing can be demonstrated.")
     scale = noise_floor(train, q) if floor is None else floor
     covariances, least, projected = path_covariances([train, *halves], options, scale)
     rotation = Rotation(covariances[0], groups, penalties, options)
     state = PathState(rotation, covariances, train, halves)
-    walk = _Walk(state, train, halves, options, response_noise, rng)
+    walk = _Walk(state, train, halves, options, response_noise, rng, released)
     with np.errstate(over="ignore", invalid="ignore"):
         best = walk.run()
     if np.isnan(least):
         least = float(np.linalg.eigvalsh(train.G)[0])
     return BoostingFit(
-        B=rotation.operator(walk.best_coef),
+        B=rotation.operator(walk.best_coef) * walk.shrinkage,
         mean_x=train.mean_x,
         mean_y=train.mean_y,
         path=tuple(walk.path[:best]),
@@ -118,6 +127,7 @@ def fit_boosting(
         null_model=best == 0,
         hit_max_steps=len(walk.path) == options.max_steps and not walk.stopped,
         diverged=walk.diverged,
+        shrinkage=walk.shrinkage,
     )
 
 
@@ -188,9 +198,11 @@ class _Walk:
         options: BoostingOptions,
         response_noise: float,
         rng: np.random.Generator | None,
+        released: ReleasedNoise | None = None,
     ) -> None:
         self.state, self.train, self.halves, self.options = state, train, halves, options
-        self.response_noise = response_noise
+        self.response_noise, self.released, self.shrinkage = response_noise, released, 1.0
+        self.improvement = Improvement(0.0, 0.0, 1)
         rotation = state.rotation
         self.noise = BlockMatrix(rotation.gram(train.noise), rotation.slices)
         self.path: list[int] = []
@@ -225,8 +237,9 @@ class _Walk:
                 self.stopped = not self.diverged
                 break
             steps += 1
-            if criterion < lowest:
+            if criterion < lowest and (self.released is None or self.improvement.demonstrated):
                 lowest, best = criterion, steps
+                self.shrinkage = 1.0 if self.released is None else self.improvement.shrinkage
             if best == steps or options.stop == "cv_published":
                 self.best_coef = self.state.coef[FULL].copy()
             if steps >= options.min_steps and steps - best >= options.patience:
@@ -280,6 +293,8 @@ class _Walk:
         self.path.append(block)
         df = self.df.advance(block, options.nu, options.update) if self.df else float("nan")
         raw, debiased = self._training_sse()
+        if self.released is not None:
+            self.improvement = improvement(state, self.halves, self.released)
         cv = self._cross_validated()
         own = (self.train.n - 1) * float(np.sum(increment[FULL] * self._own_noise(block, increment[FULL])))
         criterion = at_selection if options.stop == "cv_published" else self._criterion(raw, debiased, cv, df, own)
@@ -339,6 +354,8 @@ class _Walk:
 
     def _cross_validated(self) -> float:
         """Mean of the two validation losses per (n - 1), corrected for the noise unless ``sse`` is raw."""
+        if self.released is not None:
+            return float(np.mean([np.trace(half.K) for half in self.halves])) + self.improvement.change
         return float(np.mean(self._validation_losses(self.options.sse == "raw"))) if self.halves else float("nan")
 
     def _partial_residual_loss(self, score: float) -> float:

@@ -30,6 +30,7 @@ from .boosting import BoostingFit, fit_boosting
 from .communication import formula_bytes
 from .coordinates import Coordinates, coordinates_of
 from .data import Estimate
+from .margin import ReleasedNoise
 from .moments import Moments, Sums, corrected_moments
 from .noise import rho_of
 from .protocol_options import MomentsOptions
@@ -86,6 +87,15 @@ def active_floor(chunks: list[NoisySums], q: int) -> float:
     return float(np.sqrt(variance) / (n - 1) * np.sqrt(q))
 
 
+def active_noise(chunks: list[list[NoisySums]]) -> ReleasedNoise:
+    """Variances of the noise of the moments of the two halves, from the public noise levels of their chunks."""
+    n = [sum(c.sums.n for c in half) for half in chunks]
+    total = {part: [math.fsum(c.sd[part] ** 2 for c in half) for half in chunks] for part in PARTS}
+    second, cross = ((a / (n[0] - 1) ** 2, b / (n[1] - 1) ** 2) for a, b in (total["zz"], total["zy"]))
+    mean = total["mean"][0] / n[0] ** 2, total["mean"][1] / n[1] ** 2
+    return ReleasedNoise(second, cross, mean, sum(total["mean"]) / sum(n) ** 2)
+
+
 def active_boost(
     chunks: list[list[NoisySums]],
     coordinates: Coordinates,
@@ -99,7 +109,8 @@ def active_boost(
     both = chunks[0] + chunks[1]
     a, b, train = (active_moments(part, variance) for part in (chunks[0], chunks[1], both))
     floor = active_floor(both, q)
-    return fit_boosting(train, a, b, groups, coordinates.penalties, options, floor=floor, rng=rng)
+    known = active_noise(chunks) if options.margin == "noise" else None
+    return fit_boosting(train, a, b, groups, coordinates.penalties, options, floor=floor, released=known, rng=rng)
 
 
 def fit(

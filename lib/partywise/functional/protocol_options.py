@@ -181,6 +181,8 @@ class MomentsOptions(BoostingOptions):
 
     shares : parts of rho for S_zz, S_zy and the mean; response_radius : public clip S_y of the response
     (None: that of the case).  Each fold x half chunk is noised once: parallel composition, no cost per fold.
+    margin : ``noise`` (a state is returned only where it beats the mean curve by more than the released noise explains,
+    and shrunk by what that explains) or ``none`` (the lowest noisy criterion wins)
     """
 
     learner: str = "predictor"
@@ -188,6 +190,7 @@ class MomentsOptions(BoostingOptions):
     shares: tuple[float, ...] = (0.50, 0.48, 0.02)
     radius_value: float | None = None
     response_radius: float | None = None
+    margin: str = "noise"
     penalty: str = "second_derivative"
     penalty_scale: str = "spectral"
     directions: int | None = None
@@ -197,6 +200,9 @@ class MomentsOptions(BoostingOptions):
         one_of("learner", self.learner, ("predictor", "party"))
         one_of("penalty", self.penalty, ("second_derivative", "none"))
         one_of("penalty_scale", self.penalty_scale, ("spectral", "none"))
+        one_of("margin", self.margin, ("noise", "none"))
+        if self.margin == "noise" and self.crossfit == "none":
+            raise ValueError("margin is 'noise' with crossfit 'none': it compares two halves; use margin 'none'.")
         check_path(self)
         for name in ("score", "sse"):
             if getattr(self, name) != "debiased":
