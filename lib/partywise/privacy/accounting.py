@@ -86,7 +86,9 @@ def subsampled_sigma(epsilon: float, delta: float, rate: float, steps: int) -> f
 
     def excess(log_sigma: float) -> float:
         law = Law(mu=math.exp(-log_sigma), rate=float(rate), count=int(steps))
-        return math.log(max(compose([law]).epsilon(delta), 1e-12) / epsilon)
+        found = max(compose([law]).epsilon(delta), min(1e-12, epsilon / 2))
+        # Quotients without a float: far above the target.
+        return math.log(found / epsilon) if found / epsilon < math.inf else 700.0
 
     low = high = 0.0
     at_low = at_high = excess(0.0)

@@ -1,5 +1,6 @@
 """The adjusting variant of OpBoost with the formula that makes it a law, and the printed one that is none."""
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Unpack
@@ -79,17 +80,23 @@ class AdjustedDistanceExponential:
     def pair_loss(self, x: int, x2: int) -> float:
         """Exact largest log ratio of the laws of two inputs."""
         first, second = (position_of(value, self.lo, self.hi) for value in (x, x2))
-        return float(np.max(np.abs(self._log_matrix[first] - self._log_matrix[second])))
+        return self._largest(self._log_matrix[first] - self._log_matrix[second])
 
     def worst_loss(self, distance: int) -> float:
         """Exact largest `pair_loss` of two inputs at a distance of 0..hi - lo."""
         t, logs = distance_of(distance, self.lo, self.hi), self._log_matrix
-        return float(np.max(np.abs(logs[t:] - logs[: len(logs) - t])))
+        return self._largest(logs[t:] - logs[: len(logs) - t])
 
     @cached_property
     def epsilon_pure(self) -> float:
         """Exact pure-DP parameter over the whole domain: the largest log ratio within a column of the law."""
-        return float(np.max(np.ptp(self._log_matrix, axis=0)))
+        return self._largest(np.ptp(self._log_matrix, axis=0))
+
+    @staticmethod
+    def _largest(losses: np.ndarray) -> float:
+        """Largest loss; infinite if logarithms are so extreme that one has no float."""
+        largest = float(np.max(np.abs(losses)))
+        return math.inf if math.isnan(largest) else largest
 
     def policy(self, distance: int) -> float:
         """Proved bound of the loss at a distance: ``ceil(t / theta) epsilon_prt + theta epsilon_ner``."""

@@ -27,6 +27,8 @@ AIM = 1e-5
 STEPS = (1e-6, 1e-3)
 SPREADS = (1e-4, 0.05)
 CELLS = 2**21
+# Steps whose exponential has no float: the safe end of a cell is taken.
+WIDE = 700.0
 # Natural logarithm of the share of delta that may lie above the window.
 ABOVE = 21.0
 
@@ -63,6 +65,8 @@ class Summed(NamedTuple):
         if j >= len(self.mass) - 1:
             return min(1.0, self._at(len(self.mass) - 1, falls))
         left, right = self._at(j, falls), self._at(j + 1, falls)
+        if self.step > WIDE:
+            return min(1.0, left)
         share = math.expm1(max(epsilon - (self.first + j) * self.step, 0.0)) / math.expm1(self.step)
         return min(1.0, left + (right - left) * min(share, 1.0))
 
@@ -81,6 +85,8 @@ class Summed(NamedTuple):
                 low, at_low = middle, value
             else:
                 high = middle
+        if self.step > WIDE:
+            return (self.first + high) * self.step
         # Between two losses delta is linear in exp(epsilon).
         at_high = self._at(high, falls)
         rise = math.expm1(self.step) * (at_low - target) / (at_low - at_high)
@@ -234,6 +240,9 @@ def _summed(laws: Laws, theta: float, window: tuple[float, float], lost: float) 
     """Law of the sum on a window of losses; ``lost`` bounds the mass at infinity and above the window."""
     step = laws[0][0].step
     first, last = math.floor(window[0] / step), math.ceil(window[1] / step)
+    if last - first > 8 * CELLS:
+        # No window of this size is added up: nothing is known.
+        return Summed(first, np.zeros(2), 1.0, step, -math.inf, theta)
     size = _fast_size(last - first + 1)
     spectrum, total = np.ones(size // 2 + 1, dtype=complex), 0.0
     for law, count in laws:

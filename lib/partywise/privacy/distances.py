@@ -118,7 +118,7 @@ class DistanceExponential:
     @cached_property
     def _log_sums(self) -> np.ndarray:
         """Logarithms of the normalising sums of all inputs, shape (N,)."""
-        one_sided = np.cumsum(np.exp(-self.epsilon / 2 * np.arange(self.hi - self.lo + 1)))
+        one_sided = np.cumsum(np.exp(self._logs(self.lo)))
         return np.log(one_sided + one_sided[::-1] - 1)
 
     def _logs(self, x: int) -> np.ndarray:

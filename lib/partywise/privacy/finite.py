@@ -20,6 +20,8 @@ from partywise.privacy.sampling import SecureRandom
 
 __all__ = ["AdjustedDistanceExponential", "DistanceExponential", "RandomizedResponse"]
 
+# The smallest positive float.
+LEAST = 5e-324
 # Recomputing epsilon from integer thresholds costs a few roundings; the charge is moved up by more than that.
 ROUNDED_UP = 1 + 1e-14
 
@@ -133,13 +135,17 @@ class RandomizedResponse:
         """Unbiased values ``(y - q) / (1 - 2q)``, q = 1 / (1 + e^eps), of released bits (k = 2)."""
         self._require_bits()
         q = 1 / (1 + math.exp(self.epsilon)) if self.epsilon < 700 else 0.0
-        return (np.asarray(indices, dtype=float) - q) / (1 - 2 * q)
+        # 1 - 2 q = tanh(epsilon / 2), which keeps its digits where q is nearly 1/2.
+        gap = 1 - 2 * q if self.epsilon > 1e-6 else math.tanh(self.epsilon / 2)
+        with np.errstate(over="ignore"):
+            return (np.asarray(indices, dtype=float) - q) / (gap or LEAST)
 
     @property
     def variance(self) -> float:
         """Variance ``e^eps / (e^eps - 1)^2`` of one debiased bit (k = 2)."""
         self._require_bits()
-        return math.exp(-self.epsilon) / math.expm1(-self.epsilon) ** 2
+        square = math.expm1(-self.epsilon) ** 2
+        return math.exp(-self.epsilon) / square if square > 0 else math.inf
 
     def frequencies(self, indices) -> np.ndarray:
         """Unbiased shares of the k indices among the true entries, shape (k,), from released indices."""
@@ -174,7 +180,8 @@ class RandomizedResponse:
             return math.frexp(weight / (1 + weight))
         if math.isinf(self.epsilon):
             return 0.0, 0
-        binary = (math.log(self.k - 1) - self.epsilon) / math.log(2)
+        # From 2^62 on the power is as good as none.
+        binary = max((math.log(self.k - 1) - self.epsilon) / math.log(2), -(2.0**62))
         return 2.0 ** (binary - math.floor(binary)), math.floor(binary)
 
     def _flip_threshold(self) -> int:

@@ -25,6 +25,13 @@ __all__ = ["Composition", "check_delta", "compose", "loss_parts"]
 ATOMS = 4096
 # The smallest positive float.
 LEAST = 5e-324
+# Limits of what a grid or a sum of atoms is asked: deltas, losses, mu, rates and numbers of applications. Beyond them
+# the conversion of zCDP answers, which holds always.
+DELTAS = 1e-280
+LOSSES = (1e-12, 1e5)
+MUS = (1e-8, 1e4)
+RATES = 1e-12
+APPLICATIONS = 10**9
 
 
 class Composition(NamedTuple):
@@ -149,18 +156,33 @@ def _epsilon(law: Composition, delta: float) -> float:
     if left == 0:
         return math.inf if law.mu_squared or law.rho or law.sampled else law.pure
     if law.rho:
-        return min(float(zcdp_epsilon(law.zcdp, left)), _split(law, left))
+        whole = float(zcdp_epsilon(law.zcdp, left))
+        return whole if left < DELTAS else min(whole, _split(law, left))
     found = _loss_epsilon(law, left)
     return min(found, law.pure) if not (law.mu_squared or law.sampled) else found
 
 
 def _loss_epsilon(law: Composition, delta: float) -> float:
     """Epsilon from the distribution of the loss: without rows known by rho alone."""
+    if delta < DELTAS or not _within_limits(law):
+        return float(zcdp_epsilon(law.zcdp, delta))
     atoms = _atoms(law)
     if atoms is not None:
         return atoms_epsilon(law.mu, atoms, delta)
     # The grid has its limits (extreme deltas, losses of thousands); what zCDP says holds always.
     return min(grid_epsilon(loss_parts(law), delta), float(zcdp_epsilon(law.zcdp, delta)))
+
+
+def _within_limits(law: Composition) -> bool:
+    """Whether the losses of all laws are of a size that floats can add."""
+    mus = [mu for mu, _, _ in law.sampled] + ([law.mu] if law.mu_squared else [])
+    counts = [part[-1] for part in (*law.finite, *law.sampled)]
+    return (
+        all(MUS[0] <= mu <= MUS[1] for mu in mus)
+        and all(rate >= RATES for _, rate, _ in law.sampled)
+        and all(LOSSES[0] <= epsilon <= LOSSES[1] for epsilon, _, _ in law.finite)
+        and sum(counts) <= APPLICATIONS
+    )
 
 
 def _atoms(law: Composition) -> Atoms | None:
@@ -206,7 +228,7 @@ def _delta(law: Composition, epsilon: float) -> float:
         found = 1.0
     elif law.gaussian:
         found = float(gaussian_delta(law.mu, epsilon)) * (1 + SLACK)
-    elif law.rho:
+    elif law.rho or not _within_limits(law):
         found = _delta_by_bisection(law, epsilon)
     else:
         atoms = _atoms(law)
@@ -216,11 +238,13 @@ def _delta(law: Composition, epsilon: float) -> float:
 
 
 def _delta_by_bisection(law: Composition, epsilon: float) -> float:
-    """Least delta (to 1e-6, rounded up) at which the rows known by rho do not exceed epsilon."""
+    """Least delta (to 1e-6, rounded up) at which epsilon is not exceeded; by zCDP alone where grids would take long."""
     low, high = -700.0, 0.0
+    quick = _within_limits(law) and _atoms(law) is not None
     while high - low > 1e-6:
         middle = (low + high) / 2
-        if _epsilon(law, math.exp(middle)) <= epsilon:
+        delta = math.exp(middle)
+        if (_epsilon(law, delta) if quick else float(zcdp_epsilon(law.zcdp, delta))) <= epsilon:
             high = middle
         else:
             low = middle

@@ -14,6 +14,10 @@ from scipy.special import bdtrc, expit, gammaln
 __all__ = ["OneRunAudit", "audit_one_run", "one_run_tail"]
 
 
+# No number of canaries refutes more; at a confidence of nearly 0 everything is refuted.
+MOST = 1e6
+
+
 @dataclass(frozen=True)
 class OneRunAudit:
     """A lower bound on epsilon, valid with probability ``confidence``.
@@ -132,7 +136,7 @@ def _invert(correct: int, guesses: int, canaries: int, delta: float, error: floa
     if one_run_tail(correct, guesses, canaries, 0.0, delta) > error:
         return 0.0
     low, high = 0.0, 1.0
-    while one_run_tail(correct, guesses, canaries, high, delta) <= error:
+    while high < MOST and one_run_tail(correct, guesses, canaries, high, delta) <= error:
         low, high = high, 2 * high
     while high - low > 1e-9:
         middle = (low + high) / 2
@@ -145,12 +149,14 @@ def _invert(correct: int, guesses: int, canaries: int, delta: float, error: floa
 
 def _two_groups(scores: np.ndarray) -> float:
     """The cut of sorted scores with the largest variance between the groups (Otsu 1979), half-way across its gap."""
-    ordered = np.sort(scores)
+    # At a power of two, where neither sums nor squares overflow or vanish.
+    _, exponent = np.frexp(np.max(np.abs(scores)))
+    ordered = np.ldexp(np.sort(scores), -exponent)
     m = len(ordered)
     below = np.arange(1, m)
     centred = np.cumsum(ordered - ordered.mean())[:-1]
     split = int(np.argmax(centred**2 / (below * (m - below))))
-    return float(ordered[split] / 2 + ordered[split + 1] / 2)
+    return float(np.ldexp(ordered[split] / 2 + ordered[split + 1] / 2, exponent))
 
 
 def _counts(guesses, m: int) -> list[int]:

@@ -22,6 +22,7 @@ from partywise.privacy.release import (
     released,
     resting_on,
 )
+from partywise.privacy.rounding import NORMAL
 from partywise.privacy.sensitivity import count_at_most
 
 __all__ = ["PrivateQuantile", "QuantileRadius"]
@@ -151,8 +152,8 @@ class QuantileRadius:
     smallest: Accounted = ONE
 
     def __post_init__(self) -> None:
-        if not 0 < self.rho < math.inf:
-            raise ValueError(f"rho={self.rho!r} of a private radius must be positive and finite.")
+        if not NORMAL <= self.rho <= 1 / NORMAL:
+            raise ValueError(f"rho={self.rho!r} of a private radius must be positive and finite, from 1e-290 to 1e290.")
         if not 0 < self.share < 1:
             raise ValueError(f"share={self.share!r} of a private radius must lie strictly between 0 and 1.")
         smallest = parameter("smallest", self.smallest)

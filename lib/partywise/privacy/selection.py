@@ -86,11 +86,20 @@ class ReportNoisyMax:
         scale, scores = self._scale(bounded), np.asarray(bounded.value)
         if scale == 0:
             raise ValueError("no noise is added: the winner is certain.")
-        weights = np.exp((scores - scores.max()) / scale)
+        with np.errstate(over="ignore"):
+            logs = (scores - scores.max()) / scale
         law = np.zeros((len(scores),) * self.winners)
         for order in permutations(range(len(scores)), self.winners):
-            taken = np.r_[0.0, np.cumsum(weights[list(order)])[:-1]]
-            law[order] = np.prod(weights[list(order)] / (weights.sum() - taken))
+            left, log = np.ones(len(scores), dtype=bool), 0.0
+            for winner in order:
+                # Against the best that is left: no sum vanishes. An infinite distance is no chance.
+                best = logs[left].max()
+                if not logs[winner] > -math.inf:
+                    log = -math.inf
+                    break
+                log += logs[winner] - best - math.log(np.exp(logs[left] - best).sum())
+                left[winner] = False
+            law[order] = math.exp(log)
         return law
 
     def _scale(self, bounded: Bounded) -> float:
