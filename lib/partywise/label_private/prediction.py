@@ -11,9 +11,9 @@ from partywise.label_private.objective import INTERCEPT, INTERCEPT_SHARE
 
 # The expected coefficients lean towards directions of small spread: prior variance ~ spread^-LEAN. Between 0 (equal in
 # all directions) and 1 (every direction moves the logits as much).
-LEAN = 1 / 3
+LEAN = 0.4
 # Rounds of the fixed point between the curvature and the spread of the logits; it starts at unit spread.
-ROUNDS = 5
+ROUNDS = 12
 # Directions of less spread than this share of the largest move no logit.
 FLAT = 1e-12
 
@@ -65,14 +65,13 @@ def expectation(gram: np.ndarray, n: int, tau: float) -> Expectation:
     return Expectation(n, mean, spread, directions, prior * tau**2 / float(spread @ prior))
 
 
-def mean_curvature(variance: np.ndarray) -> np.ndarray:
-    """Curvature of the risk where the logits are normal with this variance.
+def curvature(variance: np.ndarray, power: float) -> np.ndarray:
+    """Curvature of the risk where the logits are normal with this variance, (1 + pi/8 variance)^-power / 4.
 
-    With the probit nearest to the logit, the mean of p (1 - p) is (1 + pi/8 variance)^(-1/2) / 4; weighted by the
-    squared logit, which is the curvature along the logits' own direction, the power is -3/2. This is the geometric
-    mean of both.
+    With the probit nearest to the logit, power 1/2 gives the mean of p (1 - p), and 3/2 its mean weighted by the
+    squared logit: the curvature along the logits' own direction. 1 is the geometric mean of both.
     """
-    return 0.25 / (1.0 + math.pi / 8 * variance)
+    return 0.25 * (1.0 + math.pi / 8 * variance) ** -power
 
 
 def predicted_excess(expected: Expectation, covariances, strengths) -> np.ndarray:
@@ -88,32 +87,34 @@ def predicted_excess(expected: Expectation, covariances, strengths) -> np.ndarra
 
     Notes
     -----
-    In the principal directions of the centred features, with spread e, prior t, noise variance s and curvature c, a
-    ridge l leaves
+    In the principal directions of the centred features, with spread e, prior t and noise variance s, a fit of curvature
+    c with ridge l is off by
 
-        sum over directions of c e (s + c e / N + l^2 t) / (2 (c e + l)^2)
+        d = (s + c e / N + l^2 t) / (c e + l)^2
 
-    of the release's noise, the labels' own, and bias; the intercept has both noises. The curvature is that of logits as
-    spread as the fit's own, signal and noise: a fit that is shrunk has small logits and bends more, a noisy one
-    saturates and bends less, and then noise moves it further.
+    of the release's noise, the labels' own, and bias, and the risk rises by the sum of C e d / 2; the intercept has
+    both noises. Curvatures are those of logits as spread as the fit's own, signal and noise: a fit that is shrunk has
+    small logits and bends more, a noisy one saturates, bends less and is moved further. C is the mean curvature, so
+    that the risk of a saturated fit grows with its logits; c lies between it and that along the logits.
     """
     n, spread, prior = expected.n, expected.spread, expected.prior
     noise, share = np.empty((len(covariances), 1, len(spread))), np.empty((len(covariances), 1))
     for number, covariance in enumerate(covariances):
         noise[number, 0], share[number] = principal_noise(expected, covariance)
     ridge = np.asarray(strengths, dtype=float)[None, :, None]
-    curvature = mean_curvature(np.ones((len(covariances), ridge.shape[1])))
+    variance = np.ones((len(covariances), ridge.shape[1]))
     # Products of ratios: squares of the terms overflow where the features are large.
     for _ in range(ROUNDS):
-        bend = curvature[..., None] * spread
-        kept, scale = bend / (bend + ridge), 1.0 / (bend + ridge)
-        logits = spread * prior * kept**2 + spread * scale * ((noise + bend / n) * scale)
-        curvature = mean_curvature(logits.sum(axis=-1))
-    bend = curvature[..., None] * spread
-    kept, scale = bend / (bend + ridge), 1.0 / (bend + ridge)
-    slopes = kept * ((noise + bend / n) * scale) + bend * prior * (ridge * scale) ** 2
-    scale = 1.0 / (curvature + INTERCEPT_SHARE * ridge[..., 0])
-    return (slopes.sum(axis=-1) + curvature * scale * ((share + curvature / n) * scale)) / 2
+        bend = curvature(variance, 1.0)[..., None] * spread
+        scale = 1.0 / (bend + ridge)
+        moved = (spread * scale) * ((noise + bend / n) * scale)
+        variance = (spread * prior * (bend * scale) ** 2 + moved).sum(axis=-1)
+    inner = curvature(variance, 1.0)
+    bend = inner[..., None] * spread
+    scale = 1.0 / (bend + ridge)
+    slopes = (spread * scale) * ((noise + bend / n) * scale) + spread * prior * (ridge * scale) ** 2
+    level = 1.0 / (inner + INTERCEPT_SHARE * ridge[..., 0])
+    return curvature(variance, 0.5) * (slopes.sum(axis=-1) + level * ((share + inner / n) * level)) / 2
 
 
 def principal_noise(expected: Expectation, covariance: np.ndarray) -> tuple[np.ndarray, float]:
