@@ -68,6 +68,15 @@ def test_mu_is_sound_between_the_points_of_the_grid(log_epsilon, log_odds):
     assert mu < 1e-290 or not holds(mu * (1 + 1e-11), e, delta)
 
 
+def test_mu_is_sound_at_epsilons_whose_exponents_have_no_digits():
+    for log_epsilon in np.arange(8, 305, 4.25):
+        for delta in (1e-300, 1e-9, 0.1, 0.6, 0.9, 0.999, 1 - 2**-53):
+            e = 10.0**log_epsilon
+            mu = gdp_mu(e, delta)
+            assert holds(mu, e, delta) and not holds(mu * (1 + 1e-11), e, delta), (log_epsilon, delta)
+            assert gaussian_epsilon(mu, delta) <= e
+
+
 def test_an_array_gives_what_its_elements_give():
     e, delta = np.array(list(itertools.product(EPSILONS, DELTAS))).T
     mus = gdp_mu(e, delta)

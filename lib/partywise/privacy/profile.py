@@ -72,7 +72,9 @@ def excess(mu, x, delta):
         side = profile(m, t)
         value[part] = side - target(delta[part])
         with np.errstate(over="ignore"):
-            density[part] = np.exp(np.minimum(-t * t / 2 - LOG_SQRT_2PI + np.abs(side), 700.0))
+            # Far from any root the exponents have no digits left: 0 makes the search for a root halve its bracket.
+            near = np.exp(np.minimum(-t * t / 2 - LOG_SQRT_2PI + np.abs(side), 700.0))
+            density[part] = np.where(np.abs(t) < 1e6, near, 0.0)
     return value, density
 
 
