@@ -206,7 +206,11 @@ def test_statistics_of_the_studies_do_not_lose_their_sensitivity(scale):
     """Those that state a certificate of their own: moments and contrasts of sliced inverse regression."""
     with np.errstate(over="ignore", invalid="ignore"):
         moments = client_moments(scale * X, Y.astype(float), public_slices(fixed([0.5])), radius=fixed(scale))
-    for made in (bounded_means, bounded_second, lambda _: bounded_contrasts(np.ones((2, 3)), scale * np.eye(2), 4)):
+    for made in (
+        bounded_means,
+        bounded_second,
+        lambda _: bounded_contrasts(np.ones((2, 3)), fixed(scale * np.eye(2)), 4),
+    ):
         try:
             with np.errstate(over="ignore", invalid="ignore"):
                 sensitivity = made(moments).certificate.value

@@ -13,6 +13,7 @@ from typing import Unpack
 
 import numpy as np
 
+from ..privacy.accounted import Accounted, parameter
 from ..privacy.mechanisms import Gaussian, Release, Terms
 from ..privacy.sensitivity import Bounded, SensitivityCertificate
 from .bounded import ROW
@@ -87,17 +88,17 @@ def contrasts_sensitivity(code: np.ndarray, n: int, p: int) -> float:
     return 2 * math.sqrt(p) / n * longest
 
 
-def bounded_contrasts(sums, code, n: int, *, stratum: str = "*") -> Bounded:
+def bounded_contrasts(sums, code: Accounted, n: int, *, stratum: str = "*") -> Bounded:
     """F Z of one client with its certificate (unit ``row``, replace one, n public).
 
     Parameters
     ----------
     sums : ndarray of shape (H, p)
         `sign_sums`.
-    code : ndarray of shape (m, H)
-        F, public: `contrasts`, or the unit matrix for the slice means themselves.
+    code : Accounted
+        F of shape (m, H): `contrasts`, or the unit matrix for the slice means themselves.
     n : int
-        Records, public.
+        Records: a shape, and public under replacement.
     stratum : str
         The client's name where membership is public.
 
@@ -111,13 +112,13 @@ def bounded_contrasts(sums, code, n: int, *, stratum: str = "*") -> Bounded:
     ValueError
         If shapes do not fit, or sums exceed what n signs can reach.
     """
-    sums, code = np.asarray(sums, dtype=float), np.asarray(code, dtype=float)
-    if sums.ndim != 2 or code.ndim != 2 or code.shape[1] != len(sums):
-        raise ValueError(f"code has shape {code.shape} for sums of shape {sums.shape}; it needs one column a slice.")
+    sums, rows = np.asarray(sums, dtype=float), np.asarray(parameter("code", code), dtype=float)
+    if sums.ndim != 2 or rows.ndim != 2 or rows.shape[1] != len(sums):
+        raise ValueError(f"code has shape {rows.shape} for sums of shape {sums.shape}; it needs one column a slice.")
     if not n >= 1 or not np.all(np.abs(sums).sum(axis=0) <= n):
         raise ValueError(f"n={n!r} records do not reach these sums of signs; give the number of records behind them.")
     certificate = SensitivityCertificate(
-        value=contrasts_sensitivity(code, n, sums.shape[1]),
+        value=contrasts_sensitivity(rows, n, sums.shape[1]),
         norm="l2",
         unit="row",
         relation="replace_one",
@@ -125,12 +126,12 @@ def bounded_contrasts(sums, code, n: int, *, stratum: str = "*") -> Bounded:
         assumptions=("number of records public", "contrasts and slices public"),
         source="contrasts of signs: 2 sqrt(p) / n, public slices",
     )
-    return Bounded(code @ sums / n, certificate, stratum)
+    return Bounded(rows @ sums / n, certificate, stratum, parents=code.parents)
 
 
 def contrasts_release(
     sums,
-    code,
+    code: Accounted,
     n: int,
     mu: float,
     rng: np.random.Generator,

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..parties import Party
+from ..privacy.accounted import Public
 from ..privacy.mechanisms import Release
 from ..randomness import remembered
 from .budgets import Round, kept_columns
@@ -81,7 +82,7 @@ def local_draw(
     sums = local_sign_sums(client, spec)
     return contrasts_release(
         sums if columns is None else sums[:, columns],
-        contrasts(spec.public.fixed),
+        Public(contrasts(spec.public.fixed), because="a function of the number of the public slices"),
         spec.public.sizes[number],
         step.mu,
         rng_for("client", number, "signs", step.number),
