@@ -43,7 +43,7 @@ from partywise.randomness import stream
 
 X, Y = stream(1, "x").standard_normal((6, 2)), np.array([0.0, 1.0, 1.0, 0.0, 1.0, 0.0])
 BINS = Y.astype(int)
-ONE, WHOLE = Gaussian(sigma=1.0), RandomizedResponse(1.0, 2)
+ONE, WHOLE = Gaussian(mu=1.0), RandomizedResponse(1.0, 2)
 
 
 def by(mechanism, statistic):
@@ -86,6 +86,10 @@ ARGUMENTS = {
         lambda v: release_curves(np.ones((6, 5)), BSplineBasis((0.0, 1.0), 5), ONE, stream(1, "n"), radius=v).release,
     ),
 }
+
+
+# A law that is known only once the argument is, or a bound that nobody enforces: a released one certifies nothing.
+UNCERTIFIED = {"DistanceExponential domain", "AdjustedDistanceExponential domain", "entries moved"}
 
 
 def test_no_argument_is_missing_from_this_file():
@@ -132,10 +136,10 @@ def test_a_released_value_is_charged(name):
     paid = by(Gaussian(sigma=9.0), lambda radius: record_sum(X, radius))(fixed(1.0))
     parent = Release(value, paid.event)
     event = release(parent).event
-    assert event.data_dependent_parameters == (paid.event.release_id,)
+    assert paid.event.release_id in event.data_dependent_parameters
     alone = Ledger([event]).total("server", event.unit, 1e-5).epsilon_certified
     both = Ledger([paid.event, event]).total("server", event.unit, 1e-5).epsilon_certified
-    assert math.isinf(alone) and math.isfinite(both)
+    assert math.isinf(alone) and math.isinf(both) == (name in UNCERTIFIED)
 
 
 def test_radii_of_the_central_fit_say_where_they_come_from():

@@ -9,7 +9,7 @@ refused. Shapes are plain: they show in what is released.
 
 import numpy as np
 
-from partywise.privacy.accounted import Accounted, Public, parameter, parents_of
+from partywise.privacy.accounted import UNPROVED, Accounted, Public, parameter, parents_of
 from partywise.privacy.certificates import Bounded, SensitivityCertificate, clip_curves, record_matrix, summed
 from partywise.privacy.geometry import Ball, lengths, mahalanobis
 from partywise.privacy.moments import covariance, cross_moment, record_sum, second_moment
@@ -184,7 +184,7 @@ def entries(
         ``{"label"}`` for labels, ``{"features"}`` for features, both otherwise.
     moved : Accounted
         Number of entries that one unit holds: d if a record has d entries, m if a user has at most m rows; 1 by
-        default.
+        default. It must be public: nothing here enforces it, so one that was released certifies nothing.
     stratum : str
         Of the statistic.
 
@@ -203,4 +203,4 @@ def entries(
         assumptions=("number of records public", "entries of one unit at most as many as stated"),
         source="one unit holds this many entries",
     )
-    return Bounded(values, certificate, stratum, parents=moved.parents)
+    return Bounded(values, certificate, stratum, parents=(*moved.parents, UNPROVED) if moved.parents else ())
