@@ -18,6 +18,7 @@ from partywise.privacy.fixed_point import fixed_point_sum
 from partywise.privacy.ledger import Ledger
 from partywise.privacy.mechanisms import (
     AdjustedDistanceExponential,
+    DiscreteGaussian,
     DistanceExponential,
     Gaussian,
     NoisyVotes,
@@ -81,6 +82,11 @@ ARGUMENTS = {
     "QuantileRadius smallest": (1.0, of(lambda v: QuantileRadius(0.1, 0.5, v), Y)),
     "DistanceExponential domain": ((0, 1), of(lambda v: DistanceExponential(1.0, v), WHOLES)),
     "AdjustedDistanceExponential domain": ((0, 1), of(lambda v: AdjustedDistanceExponential(1.0, 1.0, 1, v), WHOLES)),
+    "Gaussian covariance": (np.eye(2), of(lambda v: Gaussian(mu=1.0, covariance=v), record_sum(X, fixed(1.0)))),
+    "DiscreteGaussian covariance": (
+        np.eye(2),
+        of(lambda v: DiscreteGaussian(mu=1.0, covariance=v), record_sum(X, fixed(1.0))),
+    ),
     "release_curves radius": (
         1.0,
         lambda v: release_curves(np.ones((6, 5)), BSplineBasis((0.0, 1.0), 5), ONE, stream(1, "n"), radius=v).release,
@@ -96,7 +102,7 @@ def test_no_argument_is_missing_from_this_file():
     """Every parameter of a constructor that is typed `Accounted` is tried here; so is every domain of a mechanism."""
     callables = [getattr(module, name) for module in (sensitivity, moments, slices, tallies) for name in module.__all__]
     callables += [fixed_point_sum, RandomizedResponse, PrivateQuantile, QuantileRadius, DistanceExponential]
-    callables += [AdjustedDistanceExponential, release_curves]
+    callables += [AdjustedDistanceExponential, release_curves, Gaussian, DiscreteGaussian]
     typed = {
         f"{call.__name__} {name}"
         for call in callables

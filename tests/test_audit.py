@@ -40,7 +40,7 @@ def worst_pair_scores(covariance, n, seed):
     values, vectors = np.linalg.eigh(GRAM)
     worst = vectors[:, 0] / math.sqrt(values[0])
     direction = np.linalg.solve(covariance, worst)
-    mechanism, scores = Gaussian(covariance=covariance), ([], [])
+    mechanism, scores = Gaussian(covariance=fixed(covariance)), ([], [])
     for k in range(-(-n // 50_000)):
         for world, sign in enumerate((1, -1)):
             bounded = clipped_coefficients(np.tile(sign * worst, (50_000, 1)), fixed(GRAM), fixed(1.0))

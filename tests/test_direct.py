@@ -23,7 +23,7 @@ def test_worst_case_mu_of_a_release_is_2S_over_s_for_every_basis_and_domain():
         for basis in (*(BSplineBasis(domain, n) for n in (6, 15, 20)), FourierBasis(domain, 15)):
             n_basis = basis.n_basis
             c = stream(1, "curves").standard_normal((50, n_basis))
-            noise = Gaussian(covariance=0.3**2 * np.linalg.inv(basis.gram + basis.gram.T) * 2)
+            noise = Gaussian(covariance=fixed(0.3**2 * np.linalg.inv(basis.gram + basis.gram.T) * 2))
             out = release_curves(c, basis, noise, stream(1, "noise"), radius=fixed(2.0))
             assert out.release.event.mu == pytest.approx(2 * 2.0 / 0.3, rel=1e-10)
 
@@ -50,7 +50,7 @@ def test_radius_modes():
 
 def released_with(radius, mechanism=None):
     basis = BSplineBasis((0.0, 1.0), 8)
-    noise = Gaussian(covariance=0.25 * np.linalg.inv(basis.gram)) if mechanism is None else mechanism
+    noise = Gaussian(covariance=fixed(0.25 * np.linalg.inv(basis.gram))) if mechanism is None else mechanism
     return release_curves(stream(5, "c").standard_normal((40, 8)), basis, noise, stream(5, "n"), radius=radius).release
 
 

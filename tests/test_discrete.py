@@ -100,8 +100,8 @@ def test_a_covariance_whitens_rounds_and_turns_back():
     bounded = clipped_coefficients(stream(1, "c").standard_normal((60_000, 15)), fixed(GRAM), fixed(radius))
     d = bounded.value.size
     g = 2.0**-10
-    release = DiscreteGaussian(covariance=covariance, grid=g)(bounded, stream(1, "b"))
-    exact = Gaussian(covariance=covariance)(bounded, stream(1, "b")).event.mu
+    release = DiscreteGaussian(covariance=fixed(covariance), grid=g)(bounded, stream(1, "b"))
+    exact = Gaussian(covariance=fixed(covariance))(bounded, stream(1, "b")).event.mu
     rounding = math.sqrt(d) * g * (1 + 16 / 256)
     assert release.event.mu == pytest.approx(exact + rounding, rel=1e-8) and release.event.mu >= exact + rounding
     noise = release.value - bounded.value
@@ -113,7 +113,7 @@ def test_a_covariance_whitens_rounds_and_turns_back():
 
 def test_noise_of_a_shape_can_be_scaled_to_a_wanted_mu():
     bounded = clipped_coefficients(np.zeros((20_000, 15)), fixed(GRAM), fixed(1.0))
-    release = DiscreteGaussian(mu=2.0, grid=2.0**-12, covariance=np.linalg.inv(GRAM))(bounded, stream(1, "b"))
+    release = DiscreteGaussian(mu=2.0, grid=2.0**-12, covariance=fixed(np.linalg.inv(GRAM)))(bounded, stream(1, "b"))
     scale = (2.0 + math.sqrt(bounded.value.size) * 2.0**-12 * (1 + 16 / 256)) / 2.0
     assert release.event.mu == 2.0
     assert accepts_covariance(release.value, scale**2 * np.linalg.inv(GRAM))
@@ -191,7 +191,7 @@ def test_entries_beyond_the_integers_are_refused_before_anything_is_drawn(value)
     with pytest.raises(OverflowError, match=r"grid=0\.0009765625.*coarser grid"):
         DiscreteGaussian(sigma=1.0)(constant(np.array([0.0, value])), stream(1, "a"))
     with pytest.raises(OverflowError, match="coarser grid"):
-        DiscreteGaussian(covariance=np.eye(2))(constant(np.array([0.0, value])), stream(1, "a"))
+        DiscreteGaussian(covariance=fixed(np.eye(2)))(constant(np.array([0.0, value])), stream(1, "a"))
     largest = DiscreteGaussian(sigma=1.0)(constant(np.array([2.0**41])), stream(1, "a")).value
     assert np.array_equal(largest * 2.0**10, np.rint(largest * 2.0**10)) and abs(largest[0] - 2.0**41) < 10
 
@@ -208,8 +208,14 @@ def test_entries_beyond_the_integers_are_refused_before_anything_is_drawn(value)
         (lambda: DiscreteGaussian(sigma=1.0, grid=-0.5), r"grid=-0\.5"),
         (lambda: DiscreteGaussian(sigma=1.0, law="float"), "law='float'"),
         (lambda: DiscreteGaussian(sigma=1.0, grid=4.0)(constant(0.0), stream(1, "a")), "sigma=0.25 grid units"),
-        (lambda: DiscreteGaussian(covariance=np.ones((2, 2)))(constant(np.zeros(2)), stream(1, "a")), "definite"),
-        (lambda: DiscreteGaussian(covariance=np.eye(3))(constant(np.zeros(2)), stream(1, "a")), "covariance has shape"),
+        (
+            lambda: DiscreteGaussian(covariance=fixed(np.ones((2, 2))))(constant(np.zeros(2)), stream(1, "a")),
+            "definite",
+        ),
+        (
+            lambda: DiscreteGaussian(covariance=fixed(np.eye(3)))(constant(np.zeros(2)), stream(1, "a")),
+            "covariance has shape",
+        ),
         (lambda: constant(0.0, grid=0.0), r"grid=0\.0"),
     ],
 )

@@ -238,7 +238,7 @@ STATISTICS = {
 NOISE = {
     "mu": lambda bounded, a: Gaussian(mu=a)(bounded, np.random.default_rng(1)),
     "sigma": lambda bounded, a: Gaussian(sigma=a)(bounded, np.random.default_rng(1)),
-    "covariance": lambda bounded, a: Gaussian(mu=1.0, covariance=a * METRIC)(bounded, np.random.default_rng(1)),
+    "covariance": lambda bounded, a: Gaussian(mu=1.0, covariance=fixed(a * METRIC))(bounded, np.random.default_rng(1)),
     "symmetric": lambda bounded, a: SymmetricGaussian(sigma=a)(bounded, np.random.default_rng(1)),
     "secure": lambda bounded, a: DiscreteGaussian(mu=a)(bounded, SecureRandom()),
     "secure, sigma": lambda bounded, a: DiscreteGaussian(sigma=a)(bounded, SecureRandom()),

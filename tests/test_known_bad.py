@@ -102,7 +102,7 @@ def test_001_the_printed_covariance_has_no_law():
     slice_mean = np.diag([0.3, 0.1, 0.0])
     certificate = SensitivityCertificate(1.0, "l2", "row", "replace_one", frozenset(("label", "features")))
     with pytest.raises(ValueError, match=r"not positive semi-definite: lambda_min = -0\.19"):
-        Gaussian(covariance=0.002 * np.eye(3) - vectorised(slice_mean, 0.001))(
+        Gaussian(covariance=fixed(0.002 * np.eye(3) - vectorised(slice_mean, 0.001)))(
             Bounded(slice_mean, certificate), stream(7, "printed"), owner="client"
         )
     assert np.linalg.eigvalsh(vectorised(slice_mean, 0.001))[0] > 0

@@ -40,7 +40,7 @@ def test_noise_has_the_stated_deviation_and_one_percent_off_is_noticed(sigma):
 def test_noise_has_the_stated_covariance_and_the_published_one_is_noticed():
     right, published = np.linalg.inv(GRAM), GRAM
     bounded = clipped_coefficients(np.zeros((100_000, 15)), fixed(GRAM), fixed(1.0))
-    noise = Gaussian(covariance=right)(bounded, stream(1, "covariance"), owner="a").value
+    noise = Gaussian(covariance=fixed(right))(bounded, stream(1, "covariance"), owner="a").value
     assert accepts_covariance(noise, right)
     assert not accepts_covariance(noise, 1.02 * right)
     assert not accepts_covariance(noise, published)
@@ -66,8 +66,8 @@ def test_the_cost_of_independent_noise():
 def test_the_right_geometry_costs_two_radii_and_the_published_one_three_hundred_times_more():
     s, radius = 0.5, 3.0
     bounded = clipped_coefficients(stream(1, "c").standard_normal((20, 15)), fixed(GRAM), fixed(radius))
-    right = Gaussian(covariance=s**2 * np.linalg.inv(GRAM))(bounded, stream(1, "a"), owner="p1").event
-    published = Gaussian(covariance=s**2 * GRAM)(bounded, stream(1, "a"), owner="p1").event
+    right = Gaussian(covariance=fixed(s**2 * np.linalg.inv(GRAM)))(bounded, stream(1, "a"), owner="p1").event
+    published = Gaussian(covariance=fixed(s**2 * GRAM))(bounded, stream(1, "a"), owner="p1").event
     plain = Gaussian(sigma=s)(bounded, stream(1, "a"), owner="p1").event
     lowest = np.linalg.eigvalsh(GRAM)[0]
     assert right.mu == pytest.approx(2 * radius / s, rel=1e-10)
@@ -84,7 +84,7 @@ def test_the_published_noise_at_a_claimed_epsilon_of_one(q, length, real):
     gram = BSplineBasis((0, length), q).gram
     bounded = clipped_coefficients(np.zeros((1, q)), fixed(gram), fixed(1.0))
     s = classic_gaussian_sigma(1, 1e-5, 2.0, allow_uncertified=True)
-    event = Gaussian(covariance=s**2 * gram)(bounded, stream(1, "a"), owner="p1", epsilon_claimed=1.0).event
+    event = Gaussian(covariance=fixed(s**2 * gram))(bounded, stream(1, "a"), owner="p1", epsilon_claimed=1.0).event
     assert event.epsilon_claimed == 1.0 and event.certified
     assert gaussian_epsilon(event.mu, 1e-5) == pytest.approx(real, rel=5e-3)
 
@@ -94,10 +94,10 @@ def test_noise_can_be_scaled_to_a_wanted_mu(mu):
     bounded = clipped_coefficients(np.zeros((30_000, 15)), fixed(GRAM), fixed(1.5))
     plain = Gaussian(mu=mu)(constant(400_000), stream(1, "a"), owner="p1")
     assert plain.event.mu == mu and accepts_sigma(plain.value, 2.0 / mu)
-    shaped = Gaussian(mu=mu, covariance=7.0 * np.linalg.inv(GRAM))(bounded, stream(1, "b"), owner="p1")
+    shaped = Gaussian(mu=mu, covariance=fixed(7.0 * np.linalg.inv(GRAM)))(bounded, stream(1, "b"), owner="p1")
     covariance = (3.0 / mu) ** 2 * np.linalg.inv(GRAM)
     assert shaped.event.mu == mu and accepts_covariance(shaped.value, covariance)
-    again = Gaussian(covariance=covariance)(bounded, stream(1, "b"), owner="p1")
+    again = Gaussian(covariance=fixed(covariance))(bounded, stream(1, "b"), owner="p1")
     assert again.event.mu == pytest.approx(mu, rel=1e-10)
     np.testing.assert_allclose(again.value, shaped.value, rtol=1e-9, atol=1e-9)
 
@@ -106,7 +106,8 @@ def test_one_generator_at_two_noise_levels_gives_one_draw_rescaled():
     bounded = clipped_coefficients(stream(1, "c").standard_normal((50, 15)), fixed(GRAM), fixed(1.0))
     base = np.linalg.inv(GRAM)
     one, ten = (
-        Gaussian(covariance=s**2 * base)(bounded, stream(3, "e"), owner="a").value - bounded.value for s in (1, 10)
+        Gaussian(covariance=fixed(s**2 * base))(bounded, stream(3, "e"), owner="a").value - bounded.value
+        for s in (1, 10)
     )
     np.testing.assert_allclose(ten, 10 * one, rtol=1e-9, atol=1e-9)
     small, large = (Gaussian(sigma=s)(bounded, stream(3, "e"), owner="a").value - bounded.value for s in (1, 8))
@@ -119,7 +120,7 @@ def test_one_generator_at_two_noise_levels_gives_one_draw_rescaled():
 
 def test_no_noise_returns_the_value_and_costs_infinity():
     bounded = record_sum(np.ones((5, 2)), fixed(3.0))
-    for mechanism in (Gaussian(sigma=0.0), Gaussian(mu=math.inf), Gaussian(covariance=np.zeros((2, 2)))):
+    for mechanism in (Gaussian(sigma=0.0), Gaussian(mu=math.inf), Gaussian(covariance=fixed(np.zeros((2, 2))))):
         release = mechanism(bounded, stream(1, "a"), owner="a")
         assert np.array_equal(release.value, bounded.value) and release.event.mu == math.inf
     moment = second_moment(np.ones((5, 2)), fixed(3.0))
@@ -130,12 +131,12 @@ def test_no_noise_returns_the_value_and_costs_infinity():
 
 def test_a_singular_covariance_adds_its_noise_and_costs_infinity():
     sigma = np.array([[1.0, 1.0], [1.0, 1.0]])
-    release = Gaussian(covariance=sigma)(constant((100_000, 2)), stream(1, "a"), owner="a")
+    release = Gaussian(covariance=fixed(sigma))(constant((100_000, 2)), stream(1, "a"), owner="a")
     assert release.event.mu == math.inf
     np.testing.assert_allclose(release.value[:, 0], release.value[:, 1], atol=1e-12)
     assert accepts_sigma(release.value[:, 0], 1.0)
     with pytest.raises(CertificationError, match="reaches mu=1"):
-        Gaussian(mu=1.0, covariance=sigma)(constant((3, 2)), stream(1, "a"), owner="a")
+        Gaussian(mu=1.0, covariance=fixed(sigma))(constant((3, 2)), stream(1, "a"), owner="a")
 
 
 def test_what_never_changes_costs_nothing():
@@ -210,8 +211,11 @@ def test_mechanisms_refuse_what_has_no_fitting_certificate():
         (lambda: QuantileRadius(0.0), "rho=0.0"),
         (lambda: QuantileRadius(0.1, share=1.0), "share=1.0"),
         (lambda: QuantileRadius(0.1, smallest=fixed(0.0)), "smallest=0.0"),
-        (lambda: Gaussian(covariance=np.eye(3))(constant((5, 2)), stream(1, "a"), owner="a"), "last axis"),
-        (lambda: Gaussian(covariance=np.diag([1.0, -1.0]))(constant(2), stream(1, "a"), owner="a"), "lambda_min = -1"),
+        (lambda: Gaussian(covariance=fixed(np.eye(3)))(constant((5, 2)), stream(1, "a"), owner="a"), "last axis"),
+        (
+            lambda: Gaussian(covariance=fixed(np.diag([1.0, -1.0])))(constant(2), stream(1, "a"), owner="a"),
+            "lambda_min = -1",
+        ),
         (lambda: SymmetricGaussian(1.0)(constant((2, 3)), stream(1, "a"), owner="a"), "not a symmetric matrix"),
     ],
 )

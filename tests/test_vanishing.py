@@ -74,11 +74,11 @@ STATISTICS = {
 MECHANISMS = {
     "gaussian": lambda bounded: Gaussian(mu=1.0)(bounded, stream(1, "a")),
     "gaussian, sigma": lambda bounded: Gaussian(sigma=1.0)(bounded, stream(1, "a")),
-    "gaussian, shaped": lambda bounded: Gaussian(mu=1.0, covariance=METRIC)(bounded, stream(1, "a")),
+    "gaussian, shaped": lambda bounded: Gaussian(mu=1.0, covariance=fixed(METRIC))(bounded, stream(1, "a")),
     "secure": lambda bounded: DiscreteGaussian(mu=1.0)(bounded, SecureRandom()),
     "secure, discrete": lambda bounded: DiscreteGaussian(mu=1.0, law="discrete")(bounded, SecureRandom()),
     "secure, sigma": lambda bounded: DiscreteGaussian(sigma=1.0)(bounded, SecureRandom()),
-    "secure, shaped": lambda bounded: DiscreteGaussian(mu=1.0, covariance=METRIC)(bounded, SecureRandom()),
+    "secure, shaped": lambda bounded: DiscreteGaussian(mu=1.0, covariance=fixed(METRIC))(bounded, SecureRandom()),
 }
 NAMED = (ValueError, CertificationError, OverflowError)
 
@@ -152,7 +152,7 @@ def test_noise_over_sensitivity_never_becomes_zero():
     for release in (
         Gaussian(sigma=1e200)(small, stream(1, "a")),
         SymmetricGaussian(sigma=1e200)(Bounded(np.eye(2), certified(1e-290)), stream(1, "a")),
-        Gaussian(covariance=1e300 * np.eye(2))(small, stream(1, "a")),
+        Gaussian(covariance=fixed(1e300 * np.eye(2)))(small, stream(1, "a")),
         DiscreteGaussian(sigma=1e140, grid=2.0**455)(small, SecureRandom()),
     ):
         assert release.event.mu > 0 and not release.event.law.free

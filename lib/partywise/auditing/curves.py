@@ -32,7 +32,8 @@ def covariance(task: Task) -> Exposure:
 
     metric = Public(gram, because="Gram matrix of the basis of the case, a setting")
     bounded = clipped_coefficients(task.worst[0].x, metric, fixed(settings, "radius"))
-    release = Gaussian(covariance=noise)(bounded, task.noise(), owner=task.owners[0], epsilon_claimed=task.epsilon)
+    spread = Public(noise, because="a multiple of the Gram matrix, or of its inverse, of a basis that is a setting")
+    release = Gaussian(covariance=spread)(bounded, task.noise(), owner=task.owners[0], epsilon_claimed=task.epsilon)
     worst = attacked(*task.worst)
     return Exposure(
         task.sent("curves", release),

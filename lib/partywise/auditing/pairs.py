@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..privacy.accounted import Public
 from ..privacy.audit import audit_pair
 from ..privacy.calibration import gaussian_epsilon
 from ..privacy.mechanisms import Gaussian, RandomizedResponse
@@ -26,7 +27,9 @@ def _draws(mechanism: Gaussian, value: np.ndarray, count: int, rng: np.random.Ge
 
 
 def _noise(noise: float | np.ndarray) -> Gaussian:
-    return Gaussian(covariance=noise) if isinstance(noise, np.ndarray) else Gaussian(sigma=noise)
+    if not isinstance(noise, np.ndarray):
+        return Gaussian(sigma=noise)
+    return Gaussian(covariance=Public(noise, because="the experimenter, who draws here, knows both worlds"))
 
 
 def _precision(noise: float | np.ndarray, size: int) -> np.ndarray:

@@ -19,9 +19,6 @@ from .exposure import Exposure, Task, fixed, unproved
 from .pairs import ClearPair, GaussianPair, NoLaw
 from .settings import SliceSettings
 
-# What no ledger row pays for.
-SHAPE = "singular vectors of the slice means"
-
 
 def public_edges(settings: SliceSettings) -> Public:
     """Cuts that the case fixes: between the classes 0..H-1, or equally spaced over a range.  No data enter."""
@@ -63,13 +60,8 @@ def near_tie(task: Task) -> Exposure:
         return GaussianPair(first, second, vectorised(first, floor), vectorised(second, floor))
 
     bounded = means(settings, task.worst[0], edges)
-    release = Gaussian(covariance=vectorised(np.asarray(bounded.value), floor))(
-        bounded,
-        task.noise(),
-        owner=task.owners[0],
-        epsilon_claimed=task.epsilon,
-        data_dependent_parameters=(SHAPE,),
-    )
+    shape = Clear(vectorised(np.asarray(bounded.value), floor), units=("row",), owner=task.owners[0])
+    release = Gaussian(covariance=shape)(bounded, task.noise(), owner=task.owners[0], epsilon_claimed=task.epsilon)
     return Exposure(task.sent("slice means", release), task.pairs(attacked))
 
 
@@ -83,9 +75,8 @@ def printed_covariance(task: Task) -> Exposure:
     shape = 2 * floor * np.eye(task.settings.p) - vectorised(np.asarray(bounded.value), floor)
     numbers = {"least_variance": float(np.linalg.eigvalsh(shape)[0])}
     try:
-        payload = Gaussian(covariance=shape)(
-            bounded, task.noise(), owner=task.owners[0], data_dependent_parameters=(SHAPE,)
-        )
+        covariance = Clear(shape, units=("row",), owner=task.owners[0])
+        payload = Gaussian(covariance=covariance)(bounded, task.noise(), owner=task.owners[0])
     except ValueError:
         # What a program makes of the root of a negative variance.
         nothing = np.full(np.shape(bounded.value), np.nan)

@@ -63,8 +63,8 @@ def release_curves(
     basis : BSplineBasis or FourierBasis
         Gives the Gram matrix of the norm.
     mechanism : Gaussian
-        Noise on the coefficients: ``Gaussian(covariance=s**2 * inv(basis.gram))`` for isotropic noise on the curve
-        (certified), ``covariance=s**2 * basis.gram`` for the published noise.
+        Noise on the coefficients, its covariance ``Public(s**2 * inv(basis.gram), because=...)`` for isotropic noise on
+        the curve (certified), ``s**2 * basis.gram`` for the published noise.
     radius : Public, Release or Clear
         Clipping radius, positive (see :func:`clipping_radius`). The event of the release names a radius that was itself
         released, which then needs its own row in the ledger; with one that came from the data nothing is certified.

@@ -41,6 +41,9 @@ from .releases import (
     sizes_of,
 )
 
+# A level that follows from private radii is named by what it shapes: by its clipped curves, and by `rests_on`.
+SHAPE = "noise level of the method times a matrix of the basis, which are options and settings"
+
 
 def active_fit(
     received: Received,
@@ -73,8 +76,8 @@ def curves_mechanism(
     """
     if options.radius == "dp_quantile" and options.calibration == "classic":
         one = noise_levels(options, np.ones(1), 1, epsilon, delta)[0]
-        return Gaussian(mu=2 * unit_reach(coordinates, shape) / one, covariance=shape)
-    return Gaussian(covariance=level**2 * shape)
+        return Gaussian(mu=2 * unit_reach(coordinates, shape) / one, covariance=Public(shape, because=SHAPE))
+    return Gaussian(covariance=Public(level**2 * shape, because=SHAPE))
 
 
 def curves_budget(

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..parties import Party
+from ..privacy.accounted import Public
 from ..privacy.mechanisms import Gaussian, Release, Terms
 from ..privacy.release import derived
 from ..wire import Channel, Clear
@@ -29,6 +30,8 @@ from .options import BoostingOptions
 from .paths import PathState, Rotation, noise_floor, path_covariances
 from .protocol_options import RoundwiseOptions
 from .releases import UNCLIPPED, active_groups, local_clip, local_quantile, radii, sizes_of
+
+SHAPE = "noise level of the method and number of rounds times the unit matrix: options and settings"
 
 
 class ActiveBooster:
@@ -161,7 +164,7 @@ def fit(
                 payload: Release | Clear
                 if level[j] > 0:
                     bounded = local_clip(party, j, coordinates, radii_used[j])
-                    mechanism = Gaussian(covariance=rounds * level[j] ** 2 * unit)
+                    mechanism = Gaussian(covariance=Public(rounds * level[j] ** 2 * unit, because=SHAPE))
                     rest: Terms = {"release_id": name, "data_dependent_parameters": tuple(announced)}
                     payload = mechanism(bounded, rng_for("round", t, j), owner=party.name, **rest)
                 else:

@@ -12,12 +12,15 @@ from partywise.errors import CertificationError
 from partywise.label_private.noise import reach
 from partywise.label_private.objective import check_features, check_labels
 from partywise.label_private.plans import Plan
+from partywise.privacy.accounted import Public
 from partywise.privacy.mechanisms import Gaussian, RandomizedResponse, Release, Terms
 from partywise.privacy.release import ratio, released
 from partywise.privacy.sensitivity import Bounded, entries, label_dot_product
 
 # A plan made for these very features agrees with them to rounding; anything further off was made for others.
 SAME_FEATURES = 1e-9
+# Of the covariance of a plan.
+FEATURES = "computed from the features, which are public where the label is the unit"
 # Numbers of all redraws that are drawn at a time.
 CHUNK = 4_000_000
 
@@ -122,7 +125,7 @@ def gaussian_of(plan: Plan) -> Gaussian:
     """The mechanism of all rounds of a plan together, of mu sqrt(rounds)."""
     if plan.covariance is None or plan.mu is None:
         return Gaussian(sigma=0.0)
-    return Gaussian(mu=plan.mu * math.sqrt(plan.rounds), covariance=plan.covariance)
+    return Gaussian(mu=plan.mu * math.sqrt(plan.rounds), covariance=Public(plan.covariance, because=FEATURES))
 
 
 def bounded_dot_products(X: np.ndarray, y: np.ndarray, plan: Plan) -> Bounded:

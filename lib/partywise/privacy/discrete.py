@@ -12,11 +12,12 @@ from typing import Any, Unpack
 import numpy as np
 
 from partywise.errors import CertificationError
+from partywise.privacy.accounted import Accounted, parameter
 from partywise.privacy.certificates import Bounded, SensitivityCertificate
 from partywise.privacy.discrete_table import LAWS, require_sigma
 from partywise.privacy.fixed_point import LIMIT, default_grid, fixed_point_sum, require_power_of_two
 from partywise.privacy.geometry import factor
-from partywise.privacy.release import UNNAMED, Release, Terms, certificate_of, released
+from partywise.privacy.release import UNNAMED, Release, Terms, certificate_of, released, resting_on
 from partywise.privacy.rounding import raised
 from partywise.privacy.sampling import RandomSource, integer_noise, sampler_of
 
@@ -41,9 +42,9 @@ class DiscreteGaussian:
     grid : float, optional
         A power of two, public; default the one in [sigma / 2^10, sigma / 2^9). With ``covariance`` it is the grid of
         the whitened value.
-    covariance : ndarray of shape (q, q), optional
-        Positive definite covariance along the last axis, from public inputs only: the value is whitened, rounded,
-        noised and un-whitened.
+    covariance : Accounted of an ndarray of shape (q, q), optional
+        Positive definite covariance along the last axis, which says where it comes from, as in `Gaussian`. The value
+        is whitened, rounded, noised and un-whitened.
     law : {"rounded", "discrete"}
         See `partywise.privacy.discrete_table.draw_integers`.
 
@@ -68,7 +69,7 @@ class DiscreteGaussian:
     sigma: float | None = None
     mu: float | None = None
     grid: float | None = None
-    covariance: np.ndarray | None = None
+    covariance: Accounted | None = None
     law: str = "rounded"
 
     def __post_init__(self) -> None:
@@ -83,6 +84,8 @@ class DiscreteGaussian:
             raise ValueError(f"law={self.law!r} of integer noise is unknown; use one of {LAWS}.")
         if self.grid is not None:
             require_power_of_two(self.grid)
+        if self.covariance is not None:
+            parameter("covariance", self.covariance)
 
     def __call__(self, bounded: Bounded, rng: RandomSource, *, owner: str = UNNAMED, **terms: Unpack[Terms]) -> Release:
         """Release a bounded statistic.
@@ -110,7 +113,9 @@ class DiscreteGaussian:
             If an entry is too large for the grid; nothing was drawn. The message stays with the owner.
         """
         certificate, sampler = certificate_of(bounded, ("l2", "mahalanobis")), sampler_of(rng)
-        lengths = _Lengths.of(certificate, self.covariance, np.shape(bounded.value))
+        bounded = resting_on(bounded, self.covariance)
+        covariance = None if self.covariance is None else self.covariance.value
+        lengths = _Lengths.of(certificate, covariance, np.shape(bounded.value))
         sigma, grid, sensitivity = self._scale(lengths)
         if sigma == 0:
             # Nothing can change, so there is nothing to hide: mu was wanted of a constant.

@@ -11,9 +11,20 @@ from typing import Unpack
 import numpy as np
 
 from partywise.errors import CertificationError
+from partywise.privacy.accounted import Accounted, parameter
 from partywise.privacy.certificates import Bounded
 from partywise.privacy.geometry import Ball, mahalanobis
-from partywise.privacy.release import UNNAMED, Release, Terms, certificate_of, generator, noise_scale, ratio, released
+from partywise.privacy.release import (
+    UNNAMED,
+    Release,
+    Terms,
+    certificate_of,
+    generator,
+    noise_scale,
+    ratio,
+    released,
+    resting_on,
+)
 
 __all__ = ["Gaussian", "SymmetricGaussian"]
 
@@ -27,12 +38,16 @@ class Gaussian:
     mu : float, optional
         Wanted Gaussian-DP parameter: the noise is scaled to it. ``covariance`` may give its shape.
     sigma : float, optional
-        Standard deviation of independent noise on every entry.
-    covariance : ndarray of shape (q, q), optional
-        Covariance along the last axis, independent over the other axes; computed from public inputs only.
+        Standard deviation of independent noise on every entry, a public number.
+    covariance : Accounted of an ndarray of shape (q, q), optional
+        Covariance along the last axis, independent over the other axes. It says where it comes from: a release that it
+        was computed from becomes a parent of what is released, and one taken from the data in the clear leaves it
+        unproved.
 
     Raises
     ------
+    TypeError
+        If the covariance is a bare array.
     ValueError
         If not exactly one of ``sigma``, ``covariance``, ``mu`` or ``mu`` with ``covariance`` is given; if ``mu`` is
         not positive, ``sigma`` negative, or the covariance no covariance.
@@ -47,7 +62,7 @@ class Gaussian:
 
     mu: float | None = None
     sigma: float | None = None
-    covariance: np.ndarray | None = None
+    covariance: Accounted | None = None
 
     def __post_init__(self) -> None:
         given = [name for name in ("mu", "sigma", "covariance") if getattr(self, name) is not None]
@@ -57,6 +72,8 @@ class Gaussian:
             raise ValueError(f"mu={self.mu!r} must be positive: no finite noise gives mu = 0.")
         if self.sigma is not None and not 0 <= self.sigma < math.inf:
             raise ValueError(f"sigma={self.sigma!r} must be non-negative and finite.")
+        if self.covariance is not None:
+            parameter("covariance", self.covariance)
 
     def __call__(
         self, bounded: Bounded, rng: np.random.Generator, *, owner: str = UNNAMED, **terms: Unpack[Terms]
@@ -89,8 +106,9 @@ class Gaussian:
             # Independent noise in the plain norm needs no spectrum.
             unscaled = ball.radius if ball.metric is None else mahalanobis(ball, np.eye(len(ball.metric)))
         else:
-            unscaled = mahalanobis(ball, self.covariance)
-            root = _root(self.covariance, shape[-1:]).T
+            bounded = resting_on(bounded, self.covariance)
+            unscaled = mahalanobis(ball, self.covariance.value)
+            root = _root(self.covariance.value, shape[-1:]).T
         scale = 1.0 if self.sigma is None else float(self.sigma)
         mu = ratio(unscaled, scale)
         if self.mu is not None:

@@ -16,6 +16,7 @@ from typing import Unpack
 
 import numpy as np
 
+from ..privacy.accounted import Clear
 from ..privacy.calibration import classic_gaussian_sigma
 from ..privacy.mechanisms import Gaussian, Release, SymmetricGaussian, Terms
 from .bounded import bounded_means, bounded_second
@@ -164,12 +165,12 @@ def vgm_release(
     """M' (H, p) plus rows of N(0, W_1 V W_1'): algorithm 2 with the gaps of ``gap_sign``.
 
     Formal guarantee: none. Theorem 3 holds for one fixed covariance; here it is computed from the private M, so that
-    neighbours have different ones. The event names it as a parameter taken from the data.
+    neighbours have different ones. It is a value in the clear, on which nothing certified can rest.
     """
     covariance = vgm_covariance(moments.means, n_directions, floor, gap_sign)
     bounded = bounded_means(moments, stratum=stratum, certified=False)
-    _name_parameter(terms, f"singular vectors of {owner}")
-    return Gaussian(covariance=covariance)(bounded, rng, owner=owner, **terms)
+    shape = Clear(covariance, units=("row",), owner=owner)
+    return Gaussian(covariance=shape)(bounded, rng, owner=owner, **terms)
 
 
 def covariance_release(
