@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import inspect
 import math
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -156,3 +158,23 @@ def test_radii_of_the_central_fit_say_where_they_come_from():
     clear = Clear(1.0, units=("features",))
     _, _, (event,) = fit_central(curves, curves[:, 0], basis, basis, stream(1, "n"), s=1.0, radius=clear)
     assert isinstance(clear, Accounted) and event.data_dependent_parameters == (UNPROVED,)
+
+
+def test_certificates_are_made_by_hand_where_this_says_how():
+    """Elsewhere a certificate comes from a constructor of privacy/ with typed arguments; a new one is argued here."""
+    library = Path(sensitivity.__file__).parents[1]
+    found = {
+        path.relative_to(library).as_posix()
+        for path in library.rglob("*.py")
+        if path.parent.name != "privacy" and re.search(r"\b(SensitivityCertificate|summed)\(", path.read_text())
+    }
+    assert found == {
+        # Of moments, which carry what their radius, edges and root came from.
+        "slicing/bounded.py",
+        # Of a code that is Accounted, and n and p, which are shapes.
+        "slicing/contrasts.py",
+        # Of k, a shape: features outside [0, 1] are refused, and what 0 and 1 stand for decides the unit.
+        "label_private/perturbation.py",
+        # Sensitivity 0, for draws of the experimenter that nobody sees.
+        "auditing/pairs.py",
+    }
