@@ -16,6 +16,7 @@ from partywise.functional.case_settings import BeijingSettings, NycSettings, Sim
 from partywise.functional.data import FunctionalData
 from partywise.functional.exhibits import exhibits
 from partywise.functional.protocol_options import BaselineOptions, LocalOptions, MomentsOptions
+from partywise.privacy.accounted import Public
 from partywise.randomness import stream
 from partywise.studies.functional_boosting import STUDY, Spec
 from protocol_driver import INF, SMALL, data_rng, make_data, run
@@ -28,15 +29,21 @@ def test_replicates_share_operators_and_nothing_else():
     assert not np.allclose(first.X, second.X) and not np.allclose(first.Y, second.Y)
 
 
+def radii(public) -> list[float]:
+    """Clipping radii, each of which says that it is public."""
+    assert all(isinstance(radius, Public) for radius in (*public.radius, public.response_radius))
+    return [radius.value for radius in public.radius]
+
+
 def test_what_is_public_of_a_simulated_case():
     data = make_data()
     public = data.public()
     # The 95 % point of the norm of a white curve with 6 coordinates.
-    assert public.radius == pytest.approx(np.full(4, np.sqrt(chi2.ppf(0.95, 6))), rel=1e-12)
-    assert make_data(replace(SMALL, n_basis_x=15)).public().radius[0] == pytest.approx(5.000, abs=5e-4)
-    assert make_data(replace(SMALL, radius=2.5)).public().radius.tolist() == [2.5] * 4
+    assert radii(public) == pytest.approx(np.full(4, np.sqrt(chi2.ppf(0.95, 6))), rel=1e-12)
+    assert radii(make_data(replace(SMALL, n_basis_x=15)).public())[0] == pytest.approx(5.000, abs=5e-4)
+    assert radii(make_data(replace(SMALL, radius=2.5)).public()) == [2.5] * 4
     # 1.4 times the root mean square of the response: sum ||B_j||^2 (1 + 1 / SNR) = 2 * 3 * 1.1.
-    assert public.response_radius == pytest.approx(1.4 * np.sqrt(6 * 1.1), rel=1e-12)
+    assert public.response_radius.value == pytest.approx(1.4 * np.sqrt(6 * 1.1), rel=1e-12)
     assert public.predictor_names == ("x0", "x1", "x2", "x3")
     assert public.basis_x == ("bspline", (0.0, 1.0), 6)
     assert data.active.tolist() == [True, True, False, False] and data.has_truth
@@ -201,7 +208,7 @@ def test_a_real_case_smooths_the_table_into_orthonormal_coordinates(loaded):
     assert np.abs(data.Y @ (by.evaluate(table.hours) @ by.inverse_root).T - table.y).max() < 0.05  # noise of .01
     assert (data.basis_x, data.basis_y) == (("bspline", (0.0, 24.0), 6), ("bspline", (6.0, 18.0), 5))
     public = data.public()
-    assert public.radius.tolist() == [1.5 * np.sqrt(24.0)] * 7 and public.response_radius == 2.0 * np.sqrt(12.0)
+    assert radii(public) == [1.5 * np.sqrt(24.0)] * 7 and public.response_radius.value == 2.0 * np.sqrt(12.0)
     assert (data.y_offset, data.y_scale) == (10.0, 4.0) and not data.has_truth
     assert data.record_names[0] == "2013-01-01"
 

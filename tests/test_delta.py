@@ -12,9 +12,11 @@ import yaml
 
 from partywise.assembly import assemble
 from partywise.cells import generate, promised, run, save_data
+from partywise.columns import Columns
 from partywise.corners import read_corners, write_corner
 from partywise.pages import summary_wide
 from partywise.plan import plan
+from partywise.run_totals import RunTotals
 from partywise.slicing.settings import ActivitySettings, FlightsSettings, SimulatedSettings
 from partywise.summary import summary_rows, summary_text
 
@@ -100,9 +102,13 @@ def test_cells_summary_and_page_show_it(tmp_path):
     cube = assemble(made, corners)
     flags = cube["delta_exceeds_1_over_n"].squeeze(drop=True).transpose("case", "method").values
     assert np.array_equal(flags == 1, [[True, False], [True, True]])
-    lines = {tuple(line.split()[:2]): line.split() for line in summary_text(made, cube).splitlines()}
+    columns = Columns(made)
+    for corner in corners:
+        columns.add(corner)
+    RunTotals(made, columns).close()
+    lines = {tuple(line.split()[:2]): line.split() for line in summary_text(made, columns).splitlines()}
     assert [lines["small", m][-3:-1] for m in ("iid", "cert")] == [["2!", "inf"], ["2", "1.388"]]
     assert [word[-1] for word in lines["power", "cert"][-3:-1]] == ["!", "!"]
-    assert "! the total delta is at least 1/n" in summary_text(made, cube)
-    shown = {(row["case"], row["method"]): row["delta"] for row in summary_wide(made, summary_rows(made, cube))}
+    assert "! the total delta is at least 1/n" in summary_text(made, columns)
+    shown = {(row["case"], row["method"]): row["delta"] for row in summary_wide(made, summary_rows(made, columns))}
     assert [bool(shown["small", m]) for m in ("iid", "cert")] == [True, False]

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from partywise.cells import COMMON
 from partywise.functional.bases import FourierBasis
 from partywise.functional.communication import formula_bytes, moments_bytes, published_mib, release_bytes
 from partywise.functional.data import Estimate
@@ -195,7 +196,7 @@ def test_measured_bytes_are_what_was_sent(options):
 def test_every_scalar_is_described_and_undefined_ones_are_none(options):
     done = run(options, epsilon=100.0)
     scalars = done.scalars
-    assert set(scalars) <= set(VARIABLES)
+    assert set(scalars) <= {*VARIABLES, *COMMON}
     assert not any(isinstance(value, float) and np.isnan(value) for value in scalars.values())
     assert (scalars.get("df") is not None) == (getattr(options, "stop", "") == "aic")
 
