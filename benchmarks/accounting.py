@@ -23,10 +23,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "lib"))
 import numpy as np
 from dp_accounting.pld import privacy_loss_distribution as pld
 
-from partywise.privacy import composition, multiset
-from partywise.privacy.event import Event
-from partywise.privacy.law import Law
-from partywise.privacy.ledger import Ledger
+from partywise.privacy.accounting import compose as multiset
+from partywise.privacy.accounting import finite as composition
+from partywise.privacy.accounting.law import Law
+from partywise.privacy.ledger.event import Event
+from partywise.privacy.ledger.ledger import Ledger
 
 DELTA, STEP, RESPONSES, ROWS = 1e-5, 1e-4, 14, 100_000
 MIXED = (Law(epsilon=3.0, k=50, count=RESPONSES), Law(mu=0.3))

@@ -23,12 +23,12 @@ import numpy as np
 from partywise.functional.bases import BSplineBasis
 from partywise.functional.boosting import fit_boosting
 from partywise.functional.moments import Moments, Sums, block_noise, corrected_moments
-from partywise.functional.options import BoostingOptions
+from partywise.functional.path_options import BoostingOptions
 from partywise.functional.paths import Penalties
-from partywise.functional.simulation import draw_curves, draw_operators
-from partywise.functional.simulation_settings import SimulationSettings
 from partywise.functional.solver import spectral_scale
 from partywise.randomness import stream
+from partywise.studies.functional_boosting.simulation import draw_curves, draw_operators
+from partywise.studies.functional_boosting.simulation_settings import SimulationSettings
 
 P, Q, S = 20, 15, 0.5
 COUNTS = (1000, 2000, 4000, 8000, 16000)

@@ -23,8 +23,8 @@ import yaml
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "lib"))
 
-from partywise.cells import generate, run, save_data
-from partywise.plan import plan
+from partywise.experiment.cells import generate, run, save_data
+from partywise.experiment.plan import plan
 
 LIMIT_SECONDS = 120.0
 BLOCK = {

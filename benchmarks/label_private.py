@@ -28,16 +28,16 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
-from partywise.datasets import adult
-from partywise.label_private.batch import fit_many
-from partywise.label_private.generator import draw_logistic
-from partywise.label_private.newton import newton
-from partywise.label_private.objective import Objective, sigmoid
-from partywise.label_private.planner import fixed_plan, plan_label_dp
-from partywise.label_private.release import redraw_dot_products
-from partywise.label_private.settings import GeneratedSettings
-from partywise.label_private.trainers import fit_walr, ordinary_mini_batch
+from partywise.datasets.loaders import adult
+from partywise.logistic.batch import fit_many
+from partywise.logistic.newton import newton
+from partywise.logistic.objective import Objective, sigmoid
+from partywise.logistic.planner import fixed_plan, plan_label_dp
+from partywise.logistic.release import redraw_dot_products
+from partywise.logistic.trainers import fit_walr, ordinary_mini_batch
 from partywise.randomness import stream
+from partywise.studies.label_private.generator import draw_logistic
+from partywise.studies.label_private.settings import GeneratedSettings
 
 RIDGE, REPLICATES, STEPS = 1e-6, 64, 2000
 GAP, TIME, SHARED, DIFFERENCE = 1e-10, 1.0, 0.15, 2e-6

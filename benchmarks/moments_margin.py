@@ -23,16 +23,17 @@ sys.path.insert(0, str(ROOT / "lib"))
 
 import numpy as np
 
-from partywise.datasets import resources
-from partywise.folds import Fold
-from partywise.functional import cases, moments_release, splitting
-from partywise.functional.case_settings import BeijingSettings, NycSettings, SimulatedSettings
-from partywise.functional.metrics import metrics
-from partywise.functional.protocol_options import MomentsOptions
+from partywise.datasets import fetch as resources
+from partywise.experiment.study import MethodSpec
+from partywise.federation.channel import Channel
+from partywise.federation.folds import Fold
+from partywise.functional.options import MomentsOptions
+from partywise.functional.protocols import moments as moments_release
 from partywise.randomness import Streams, stream
-from partywise.studies.functional_boosting import Spec
-from partywise.study import MethodSpec
-from partywise.wire import Channel
+from partywise.studies.functional_boosting import cases, splitting
+from partywise.studies.functional_boosting.metrics import metrics
+from partywise.studies.functional_boosting.settings import BeijingSettings, NycSettings, SimulatedSettings
+from partywise.studies.functional_boosting.study import Spec
 
 SEED = 20261121
 EPSILON = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, float("inf"))

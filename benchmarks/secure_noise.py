@@ -24,8 +24,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "lib"))
 import numpy as np
 import opendp.prelude as dp
 
-from partywise.privacy.discrete_table import LAWS
-from partywise.privacy.sampling import SecureRandom
+from partywise.privacy.mechanisms.random import SecureRandom
+from partywise.privacy.secure.table import LAWS
 from partywise.randomness import stream
 
 DRAWS = 1_000_000

@@ -22,11 +22,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "lib"))
 
 import numpy as np
 
+from partywise.inverse_regression import models, projection_loss, sir
+from partywise.inverse_regression.moments import client_moments
+from partywise.inverse_regression.slices import equal_frequency
 from partywise.privacy.accounted import Public
 from partywise.randomness import stream
-from partywise.slicing import models, projection_loss, sir
-from partywise.slicing.moments import client_moments
-from partywise.slicing.slices import equal_frequency
 
 SHAPES, H, D = ((50_000, 10), (5_000, 200)), 10, 2
 REQUIRED, TOLERANCE, PER_RECORD = 2.0, 1e-8, 1.1

@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from partywise.collect import collect
-from partywise.logs import log_to
-from partywise.plan import plan
+from partywise.experiment.logs import log_to
+from partywise.experiment.plan import plan
+from partywise.experiment.results.collect import collect
 
 log = log_to(snakemake.log[0])
 params = snakemake.params

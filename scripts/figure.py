@@ -1,7 +1,7 @@
 """Draw one figure of one study from its cube."""
 
-from partywise.figures.save import draw_figure
-from partywise.logs import log_to
+from partywise.experiment.logs import log_to
+from partywise.experiment.plotting.save import draw_figure
 
 log = log_to(snakemake.log[0])
 draw_figure(snakemake.params.address, snakemake.input.cube, **snakemake.output)

@@ -2,10 +2,10 @@
 
 from time import process_time
 
-from partywise.cells import run
-from partywise.corners import write_corner
-from partywise.logs import log_to
-from partywise.plan import plan
+from partywise.experiment.blocks import write_corner
+from partywise.experiment.cells import run
+from partywise.experiment.logs import log_to
+from partywise.experiment.plan import plan
 
 log = log_to(snakemake.log[0])
 params = snakemake.params

@@ -1,8 +1,8 @@
 """Make the data of one block of replicates of one case."""
 
-from partywise.cells import generate, save_data
-from partywise.logs import log_to
-from partywise.plan import plan
+from partywise.experiment.cells import generate, save_data
+from partywise.experiment.logs import log_to
+from partywise.experiment.plan import plan
 
 log = log_to(snakemake.log[0])
 params = snakemake.params

@@ -8,8 +8,8 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from error_rates import ALPHA
-from partywise.cells import Cell, generate, run, save_data
-from partywise.plan import Plan, plan
+from partywise.experiment.cells import Cell, generate, run, save_data
+from partywise.experiment.plan import Plan, plan
 
 # Each sampled bound is wrong with probability ALPHA, so a bound above a true epsilon is no bad luck.
 SURE = 1 - ALPHA

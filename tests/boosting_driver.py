@@ -4,7 +4,7 @@ import numpy as np
 
 from functional_reference import Problem
 from partywise.functional.boosting import _Walk, fit_boosting
-from partywise.functional.options import BoostingOptions
+from partywise.functional.path_options import BoostingOptions
 from partywise.functional.paths import PathState, Rotation, noise_floor, path_covariances
 
 SINGLES = ((0,), (1,), (2,), (3,))

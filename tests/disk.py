@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import machine  # noqa: F401 - unmounts also when the tests are ended
-from partywise.cube import open_cube, write_cube
+from partywise.experiment.results.cube import open_cube, write_cube
 from pipeline import STUDY, TINY, copy_project, launch, results
 
 pytestmark = pytest.mark.system

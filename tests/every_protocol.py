@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-from partywise.study import available
+from partywise.experiment.study import available
 from pipeline import ROOT
 
 ROOT_SEED = 7

@@ -14,11 +14,11 @@ from math import prod
 from pathlib import Path
 
 import toy
-from partywise.cells import generate, run, save_data
-from partywise.collect import collect
-from partywise.columns import Places
-from partywise.corners import write_corner
-from partywise.plan import Plan
+from partywise.experiment.blocks import write_corner
+from partywise.experiment.cells import generate, run, save_data
+from partywise.experiment.plan import Plan
+from partywise.experiment.results.collect import collect
+from partywise.experiment.results.columns import Places
 
 OUTPUTS = ("cube", "ledger", "totals", "wire", "summary", "text", "tables")
 

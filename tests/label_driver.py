@@ -6,15 +6,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from partywise.folds import Fold
-from partywise.label_private import cases, metrics, splitting
-from partywise.label_private.data import Estimate, LabelData
-from partywise.label_private.settings import GeneratedSettings
-from partywise.privacy.ledger import Total
+from partywise.experiment.study import MethodSpec
+from partywise.federation.channel import Channel
+from partywise.federation.folds import Fold
+from partywise.privacy.ledger.total import Total
 from partywise.randomness import stream
-from partywise.studies.label_private import STUDY, Spec
-from partywise.study import MethodSpec
-from partywise.wire import Channel
+from partywise.studies.label_private import cases, metrics, splitting
+from partywise.studies.label_private.data import Estimate, LabelData
+from partywise.studies.label_private.settings import GeneratedSettings
+from partywise.studies.label_private.study import STUDY, Spec
 
 SMALL = GeneratedSettings(n=600, k=6, rarest=0.3)
 

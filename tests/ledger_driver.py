@@ -1,6 +1,7 @@
 """What the tests of the ledger share: an event with defaults, and the certified epsilon of some events."""
 
-from partywise.privacy.ledger import Event, Ledger
+from partywise.privacy.ledger.event import Event
+from partywise.privacy.ledger.ledger import Ledger
 
 DELTA = 1e-5
 BOTH = ("features", "label")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from partywise.label_private.objective import sigmoid
+from partywise.logistic.objective import sigmoid
 from partywise.randomness import stream
 
 

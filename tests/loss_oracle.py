@@ -10,7 +10,7 @@ from dataclasses import replace
 import mpmath
 from dp_accounting.pld import privacy_loss_distribution as pld
 
-from partywise.privacy.law import Law
+from partywise.privacy.accounting.law import Law
 
 mpmath.mp.dps = 50
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from own_data_sets import write_netcdf
-from partywise.functional.own_cases import tables
-from partywise.plan import Plan, plan
+from partywise.experiment.plan import Plan, plan
+from partywise.studies.functional_boosting.own_cases import tables
 from protocol_driver import data_rng
 
 IDS = [f"d{i:02d}" for i in range(24)]

@@ -9,16 +9,20 @@ from typing import Any
 
 import numpy as np
 
-from partywise.folds import Fold
-from partywise.functional import baselines, cases, local_release, metrics, moments_release, roundwise, splitting
-from partywise.functional.case_settings import SimulatedSettings
-from partywise.functional.data import Estimate, FunctionalData
-from partywise.functional.protocol_options import BaselineOptions, MomentsOptions, RoundwiseOptions
-from partywise.privacy.ledger import Total
+from partywise.experiment.study import MethodSpec
+from partywise.federation.channel import Channel
+from partywise.federation.folds import Fold
+from partywise.functional.options import BaselineOptions, MomentsOptions, RoundwiseOptions
+from partywise.functional.protocols import baselines
+from partywise.functional.protocols import curves as local_release
+from partywise.functional.protocols import moments as moments_release
+from partywise.functional.protocols import rounds as roundwise
+from partywise.privacy.ledger.total import Total
 from partywise.randomness import stream
-from partywise.studies.functional_boosting import Spec
-from partywise.study import MethodSpec
-from partywise.wire import Channel
+from partywise.studies.functional_boosting import cases, metrics, splitting
+from partywise.studies.functional_boosting.data import Estimate, FunctionalData
+from partywise.studies.functional_boosting.settings import SimulatedSettings
+from partywise.studies.functional_boosting.study import Spec
 
 ROOT = 20240601
 DELTA = 1e-5

@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 
 import machine  # noqa: F401 - ends also when the tests are ended
-from partywise.cube import open_cube
+from partywise.experiment.results.cube import open_cube
 from pipeline import ROOT, copy_project, environment
 
 pytestmark = pytest.mark.system

@@ -16,10 +16,11 @@ from typing import Any
 
 import numpy as np
 
-from partywise.privacy import release as release_module
-from partywise.privacy.certificates import Bounded, SensitivityCertificate
-from partywise.privacy.event import Event
-from partywise.wire import Channel, Cipher, Clear, Public
+from partywise.federation.channel import Channel, Cipher
+from partywise.privacy.accounted import Clear, Public
+from partywise.privacy.ledger.event import Event
+from partywise.privacy.mechanisms import release as release_module
+from partywise.privacy.statistics.bounded import Bounded, SensitivityCertificate
 
 ROUNDING = 1e-9
 

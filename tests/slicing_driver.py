@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from partywise.folds import Fold
+from partywise.experiment.study import MethodSpec, load
+from partywise.federation.channel import Channel
+from partywise.federation.folds import Fold
 from partywise.randomness import stream
-from partywise.slicing import cases
-from partywise.slicing.splitting import folds, split
-from partywise.slicing.study_metrics import metrics
-from partywise.study import MethodSpec, load
-from partywise.wire import Channel
+from partywise.studies.sliced_inverse_regression import cases
+from partywise.studies.sliced_inverse_regression.metrics import metrics
+from partywise.studies.sliced_inverse_regression.splitting import folds, split
 
 STUDY = load("sliced_inverse_regression")
 

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from partywise.functional.case_settings import SimulatedSettings
-from partywise.functional.protocol_options import LocalOptions, MomentsOptions
+from partywise.functional.options import LocalOptions, MomentsOptions
+from partywise.studies.functional_boosting.settings import SimulatedSettings
 from protocol_driver import INF, make_data, run
 
 pytestmark = pytest.mark.statistical

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from loss_oracle import oracle_epsilon, random_laws, true_delta
-from partywise.privacy.accounting import compose
+from partywise.privacy.accounting.compose import compose
 from partywise.randomness import stream
 
 pytestmark = pytest.mark.statistical

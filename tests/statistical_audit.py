@@ -14,8 +14,8 @@ import scipy.stats
 
 from error_rates import ALPHA
 from partywise.attacks.tracing import discriminant_direction, trace_split, tracing_auc
-from partywise.privacy.audit import audit_pair
-from partywise.privacy.calibration import gaussian_epsilon
+from partywise.privacy.accounting.calibration import gaussian_epsilon
+from partywise.privacy.audit.pairs import audit_pair
 from partywise.randomness import stream
 from test_audit import alarms_of
 

@@ -16,21 +16,22 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer
 
-from partywise.datasets import adult
-from partywise.label_private.baselines import gradient_descent, label_noise_plan, objective_perturbation
-from partywise.label_private.batch import fit_many
-from partywise.label_private.evaluate import auc, log_loss
-from partywise.label_private.generator import draw_logistic
-from partywise.label_private.planner import fixed_plan, plan_label_dp
-from partywise.label_private.plans import Plan
-from partywise.label_private.release import redraw_dot_products, release_dot_product
-from partywise.label_private.settings import GeneratedSettings
-from partywise.label_private.trainers import fit_walr, penalised_optimum
-from partywise.label_private.zonotope import boundedness
-from partywise.privacy.accounting import epsilon as total
-from partywise.privacy.audit import audit_pair
-from partywise.privacy.calibration import gaussian_epsilon
+from partywise.datasets.loaders import adult
+from partywise.logistic.baselines import gradient_descent, label_noise_plan
+from partywise.logistic.batch import fit_many
+from partywise.logistic.evaluate import auc, log_loss
+from partywise.logistic.perturbation import objective_perturbation
+from partywise.logistic.plan import Plan
+from partywise.logistic.planner import fixed_plan, plan_label_dp
+from partywise.logistic.release import redraw_dot_products, release_dot_product
+from partywise.logistic.trainers import fit_walr, penalised_optimum
+from partywise.logistic.zonotope import boundedness
+from partywise.privacy.accounting.calibration import gaussian_epsilon
+from partywise.privacy.audit.pairs import audit_pair
+from partywise.privacy.ledger.compose import epsilon as total
 from partywise.randomness import stream
+from partywise.studies.label_private.generator import draw_logistic
+from partywise.studies.label_private.settings import GeneratedSettings
 
 pytestmark = pytest.mark.statistical
 

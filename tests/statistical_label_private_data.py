@@ -11,12 +11,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from partywise.datasets import adult, body_fat, breast_cancer, late_flights, resources
-from partywise.label_private import cases
-from partywise.label_private.evaluate import auc, log_loss
-from partywise.label_private.settings import FlightsSettings, TableSettings
-from partywise.label_private.trainers import penalised_optimum
+from partywise.datasets import fetch as resources
+from partywise.datasets.loaders import adult, body_fat, breast_cancer, late_flights
+from partywise.logistic.evaluate import auc, log_loss
+from partywise.logistic.trainers import penalised_optimum
 from partywise.randomness import stream
+from partywise.studies.label_private import cases
+from partywise.studies.label_private.settings import FlightsSettings, TableSettings
 
 pytestmark = pytest.mark.statistical
 

@@ -14,18 +14,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from partywise.datasets import adult, body_fat, breast_cancer, late_flights
-from partywise.label_private.batch import fit_many
-from partywise.label_private.evaluate import log_loss
-from partywise.label_private.generator import draw_logistic
-from partywise.label_private.newton import newton
-from partywise.label_private.noise import certified_mu, gaussian_shapes, rr_covariance
-from partywise.label_private.objective import Objective, ridge_vector
-from partywise.label_private.planner import fixed_plan, plan_label_dp
-from partywise.label_private.plans import Plan
-from partywise.label_private.release import redraw_dot_products
-from partywise.label_private.settings import GeneratedSettings
+from partywise.datasets.loaders import adult, body_fat, breast_cancer, late_flights
+from partywise.logistic.batch import fit_many
+from partywise.logistic.evaluate import log_loss
+from partywise.logistic.newton import newton
+from partywise.logistic.noise import certified_mu, gaussian_shapes, rr_covariance
+from partywise.logistic.objective import Objective, ridge_vector
+from partywise.logistic.plan import Plan
+from partywise.logistic.planner import fixed_plan, plan_label_dp
+from partywise.logistic.release import redraw_dot_products
 from partywise.randomness import stream
+from partywise.studies.label_private.generator import draw_logistic
+from partywise.studies.label_private.settings import GeneratedSettings
 
 pytestmark = pytest.mark.statistical
 

@@ -15,15 +15,13 @@ import numpy as np
 import pytest
 
 from fixed import fixed
+from partywise.inverse_regression import certified, models, published
+from partywise.inverse_regression.estimate import aggregate, leading
+from partywise.inverse_regression.inversion import inverse_root, invert
+from partywise.inverse_regression.moments import client_moments, merge, whitened_means
+from partywise.inverse_regression.slices import equal_frequency, public_slices
+from partywise.inverse_regression.subspace import projection_loss
 from partywise.randomness import stream
-from partywise.slicing import mechanisms_certified as certified
-from partywise.slicing import mechanisms_published as published
-from partywise.slicing import models
-from partywise.slicing.estimate import aggregate, leading
-from partywise.slicing.inversion import inverse_root, invert
-from partywise.slicing.metrics import projection_loss
-from partywise.slicing.moments import client_moments, merge, whitened_means
-from partywise.slicing.slices import equal_frequency, public_slices
 from slicing_divergence import charitable_delta
 
 pytestmark = pytest.mark.statistical

@@ -11,7 +11,7 @@ import math
 import numpy as np
 import pytest
 
-from partywise.slicing.settings import SimulatedSettings
+from partywise.studies.sliced_inverse_regression.settings import SimulatedSettings
 from slicing_driver import fit, simulated
 
 pytestmark = pytest.mark.statistical

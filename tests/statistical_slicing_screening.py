@@ -14,12 +14,12 @@ import time
 import numpy as np
 import pytest
 
-from partywise.privacy.calibration import gdp_mu
+from partywise.inverse_regression.contrasts import score
+from partywise.inverse_regression.screening import vote_select
+from partywise.inverse_regression.simulation.clients import client_at
+from partywise.privacy.accounting.calibration import gdp_mu
 from partywise.randomness import stream
-from partywise.slicing.clients import client_at
-from partywise.slicing.contrasts import score
-from partywise.slicing.screening import vote_select
-from partywise.slicing.settings import SimulatedSettings
+from partywise.studies.sliced_inverse_regression.settings import SimulatedSettings
 from slicing_driver import fit, simulated
 
 pytestmark = pytest.mark.statistical

@@ -13,13 +13,18 @@ from hypothesis import strategies as st
 
 from fixed import fixed
 from loss_oracle import merged_losses, oracle_epsilon, random_laws, true_delta
-from partywise.privacy import accounting
-from partywise.privacy.accounting import compose
-from partywise.privacy.calibration import analytic_gaussian_sigma, gaussian_delta, gaussian_epsilon, zcdp_epsilon
-from partywise.privacy.event import Event
-from partywise.privacy.law import Law
+from partywise.privacy.accounting.calibration import (
+    analytic_gaussian_sigma,
+    gaussian_delta,
+    gaussian_epsilon,
+    zcdp_epsilon,
+)
+from partywise.privacy.accounting.compose import compose
+from partywise.privacy.accounting.law import Law
+from partywise.privacy.ledger import compose as accounting
+from partywise.privacy.ledger.event import Event
 from partywise.privacy.mechanisms import Gaussian
-from partywise.privacy.sensitivity import clipped_coefficients
+from partywise.privacy.statistics.records import clipped_coefficients
 from partywise.randomness import stream
 
 DELTA = 1e-5

@@ -11,10 +11,17 @@ from scipy.interpolate import BSpline
 
 from error_rates import ALPHA
 from fixed import fixed
-from partywise.privacy.audit import AuditResult, audit_exact, audit_one_run, audit_pair, clopper_pearson
-from partywise.privacy.calibration import analytic_gaussian_sigma, classic_gaussian_sigma, gaussian_epsilon, gdp_mu
+from partywise.privacy.accounting.calibration import (
+    analytic_gaussian_sigma,
+    classic_gaussian_sigma,
+    gaussian_epsilon,
+    gdp_mu,
+)
+from partywise.privacy.audit.exact import audit_exact
+from partywise.privacy.audit.one_run import audit_one_run
+from partywise.privacy.audit.pairs import AuditResult, audit_pair, clopper_pearson
 from partywise.privacy.mechanisms import Gaussian
-from partywise.privacy.sensitivity import clipped_coefficients
+from partywise.privacy.statistics.records import clipped_coefficients
 from partywise.randomness import stream
 
 DELTA = 1e-5

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from partywise.functional.coordinates import make_coordinates
-from partywise.functional.protocol_options import BaselineOptions
+from partywise.functional.options import BaselineOptions
 from protocol_driver import INF, SMALL, make_data, run
 
 

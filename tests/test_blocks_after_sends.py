@@ -17,13 +17,13 @@ import numpy as np
 import pytest
 
 import every_protocol
-from partywise.cells import generate
-from partywise.folds import Fold
-from partywise.parties import Party
-from partywise.plan import Plan, plan
+from partywise.experiment.cells import generate
+from partywise.experiment.plan import Plan, plan
+from partywise.experiment.study import MethodSpec, available, load
+from partywise.federation.channel import Channel, Message
+from partywise.federation.folds import Fold
+from partywise.federation.parties import Party
 from partywise.randomness import Streams
-from partywise.study import MethodSpec, available, load
-from partywise.wire import Channel, Message
 from pipeline import ROOT
 
 FITS = list(every_protocol.fits())

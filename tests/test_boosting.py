@@ -8,14 +8,14 @@ import pytest
 
 from boosting_driver import GROUPS, LAMBDAS, SINGLES, UNEVEN, endless, fit, make_walk, relative
 from functional_reference import Problem, ReferencePath, make_problem
+from partywise.federation.parties import split_columns
 from partywise.functional.bases import BSplineBasis, FourierBasis
 from partywise.functional.boosting import fit_boosting, fit_joint
 from partywise.functional.moments import Sums, corrected_moments
-from partywise.functional.options import BoostingOptions
+from partywise.functional.path_options import BoostingOptions
 from partywise.functional.paths import PathState, Penalties, Rotation, noise_floor, path_covariances
-from partywise.functional.releases import active_groups
+from partywise.functional.protocols.common import active_groups
 from partywise.functional.solver import solve_kronecker, spectral_scale
-from partywise.parties import split_columns
 
 # ---------------------------------------------------------------------------------------------- path and scores
 

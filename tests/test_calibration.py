@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from partywise.errors import CertificationError
-from partywise.privacy.calibration import (
+from partywise.privacy.accounting.calibration import (
     analytic_gaussian_sigma,
     classic_gaussian_sigma,
     compose_mu,

@@ -11,8 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from exact_profile import holds, sides
-from partywise.privacy.accounting import compose, epsilon
-from partywise.privacy.calibration import (
+from partywise.privacy.accounting.calibration import (
     analytic_gaussian_sigma,
     classic_gaussian_sigma,
     compose_mu,
@@ -25,8 +24,10 @@ from partywise.privacy.calibration import (
     zcdp_epsilon,
     zcdp_rho,
 )
-from partywise.privacy.event import Event
-from partywise.privacy.law import Law
+from partywise.privacy.accounting.compose import compose
+from partywise.privacy.accounting.law import Law
+from partywise.privacy.ledger.compose import epsilon
+from partywise.privacy.ledger.event import Event
 
 LARGEST = sys.float_info.max
 EPSILONS = (0.0, 5e-324, 1e-310, 1e-300, 1e-200, 1e-100, 1e-30, 1e-15, 1e-13, 1e-12, 1e-10, 1e-5, 1e-3, 0.1, 1.0, 4.0)

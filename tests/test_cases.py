@@ -9,16 +9,16 @@ from hypothesis import strategies as st
 from scipy.stats import chi2
 
 from partywise.datasets.curves import CurveTable, Scale
-from partywise.folds import Fold
-from partywise.functional import cases, splitting
+from partywise.federation.folds import Fold
 from partywise.functional.bases import make_basis
-from partywise.functional.case_settings import BeijingSettings, NycSettings, SimulatedSettings
-from partywise.functional.data import FunctionalData
-from partywise.functional.exhibits import exhibits
-from partywise.functional.protocol_options import BaselineOptions, LocalOptions, MomentsOptions
+from partywise.functional.options import BaselineOptions, LocalOptions, MomentsOptions
 from partywise.privacy.accounted import Public
 from partywise.randomness import stream
-from partywise.studies.functional_boosting import STUDY, Spec
+from partywise.studies.functional_boosting import cases, splitting
+from partywise.studies.functional_boosting.data import FunctionalData
+from partywise.studies.functional_boosting.exhibits import exhibits
+from partywise.studies.functional_boosting.settings import BeijingSettings, NycSettings, SimulatedSettings
+from partywise.studies.functional_boosting.study import STUDY, Spec
 from protocol_driver import INF, SMALL, data_rng, make_data, run
 
 

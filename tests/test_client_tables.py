@@ -9,11 +9,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from partywise.datasets import catalogue, flights, resources, watch
+from partywise.datasets import catalogue
+from partywise.datasets import fetch as resources
 from partywise.datasets.carriers import digest
+from partywise.datasets.loaders import flights, watch
 from partywise.errors import DataMissing
+from partywise.inverse_regression.projection import coordinates, separation
 from partywise.randomness import stream
-from partywise.slicing.projection import coordinates, separation
 
 COLUMNS = (*flights.SCALES, flights.RESPONSE, "carrier")
 

@@ -19,7 +19,7 @@ import pytest
 
 import every_protocol
 import fingerprint
-from partywise.study import available, load
+from partywise.experiment.study import available, load
 from pipeline import ROOT, environment
 
 DRIVER = ROOT / "tests" / "module_driver.py"

@@ -16,17 +16,18 @@ import numpy as np
 import pytest
 
 import toy
-from partywise.assembly import assemble
-from partywise.cells import generate, run, save_data
-from partywise.collect import collect
-from partywise.columns import Places, axes
-from partywise.corners import kind_of, read_corner, read_corners, write_corner
-from partywise.cube import DIMS, check_attributes, meanings, open_cube, write_cube
 from partywise.errors import CertificationError, CubeError
-from partywise.plan import Plan
-from partywise.privacy.calibration import gaussian_epsilon
-from partywise.privacy.ledger import Ledger
-from partywise.summary import averages
+from partywise.experiment.blocks import kind_of, read_corner, read_corners, write_corner
+from partywise.experiment.cells import generate, run, save_data
+from partywise.experiment.plan import Plan
+from partywise.experiment.results.assemble import assemble
+from partywise.experiment.results.attributes import check_attributes, meanings
+from partywise.experiment.results.collect import collect
+from partywise.experiment.results.columns import Places, axes
+from partywise.experiment.results.cube import DIMS, open_cube, write_cube
+from partywise.experiment.results.summary import averages
+from partywise.privacy.accounting.calibration import gaussian_epsilon
+from partywise.privacy.ledger.ledger import Ledger
 
 OUTPUTS = {
     "cube": "cube.nc",
@@ -140,7 +141,7 @@ def test_chunks_that_hold_no_cell_are_never_written_and_read_as_undefined(tmp_pa
     paths = make_corners(made, tmp_path)
     whole = open_cube(gather(made, paths, tmp_path / "whole") / "cube.nc")
     for size in (1, 100, 1000):
-        monkeypatch.setattr("partywise.cube.CHUNK_BYTES", size)
+        monkeypatch.setattr("partywise.experiment.results.cube.CHUNK_BYTES", size)
         parts = gather(made, paths, tmp_path / f"parts{size}")
         assert open_cube(parts / "cube.nc").identical(whole)
         for name in set(OUTPUTS.values()) - {"cube.nc"}:
@@ -286,7 +287,7 @@ def test_a_broken_cube_is_named(gathered, tmp_path, content):
 @pytest.mark.parametrize("load", [True, False])
 def test_a_cube_whose_reading_does_not_end_is_named_in_bounded_time(tmp_path, monkeypatch, load):
     """A pipe that nobody writes to stands for a file in which the reading library goes round in circles."""
-    monkeypatch.setattr("partywise.cube.PATIENCE", 0.3)
+    monkeypatch.setattr("partywise.experiment.results.cube.PATIENCE", 0.3)
     os.mkfifo(tmp_path / "cube.nc")
     with pytest.raises(
         CubeError, match=r"cube.nc cannot be read \(reading it did not end within 0.3 seconds\): delete"
@@ -295,7 +296,9 @@ def test_a_cube_whose_reading_does_not_end_is_named_in_bounded_time(tmp_path, mo
 
 
 def test_a_cube_that_crashes_its_reader_is_named(gathered, monkeypatch):
-    monkeypatch.setattr("partywise.cube._read_all", lambda path, telling: os.kill(os.getpid(), signal.SIGKILL))
+    monkeypatch.setattr(
+        "partywise.experiment.results.cube._read_all", lambda path, telling: os.kill(os.getpid(), signal.SIGKILL)
+    )
     with pytest.raises(CubeError, match=r"cannot be read \(reading it crashed, SIGKILL\): delete"):
         open_cube(gathered / "cube.nc")
 
@@ -480,7 +483,7 @@ def test_a_release_that_differs_between_corners_is_an_error(plan, corners, tmp_p
     changed = make_corners(replace(plan, root_seed=6), tmp_path)
     pick = next(i for i, path in enumerate(corners) if path.name == "two_noisy_2_0.npz")
     first, other = read_corner(corners[pick]), read_corner(changed[pick])
-    from partywise.tables import ledgers
+    from partywise.experiment.results.tables import ledgers
 
     with pytest.raises(CertificationError, match=r"'sum' is in the ledger with another value"):
         list(ledgers([first, other]))

@@ -27,7 +27,7 @@ LIMIT_CPU, LIMIT_MB = 6.0, 200.0
 def expected_jobs(config: dict[str, Any]) -> dict[str, int]:
     """Jobs of a configuration by arithmetic on its axes."""
     count: Counter[str] = Counter()
-    from partywise.study import load
+    from partywise.experiment.study import load
 
     datasets = set()
     for name, study in config["studies"].items():

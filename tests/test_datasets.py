@@ -12,8 +12,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from partywise.datasets import beijing, curves, nyc, resources
+from partywise.datasets import curves
+from partywise.datasets import fetch as resources
 from partywise.datasets.catalogue import RESOURCES, Member, Resource
+from partywise.datasets.loaders import beijing, nyc
 from partywise.errors import DataMissing
 from partywise.functional.bases import BSplineBasis
 

@@ -10,15 +10,15 @@ import numpy as np
 import pytest
 import yaml
 
-from partywise.assembly import assemble
-from partywise.cells import generate, promised, run, save_data
-from partywise.columns import Columns
-from partywise.corners import read_corners, write_corner
-from partywise.pages import summary_wide
-from partywise.plan import plan
-from partywise.run_totals import RunTotals
-from partywise.slicing.settings import ActivitySettings, FlightsSettings, SimulatedSettings
-from partywise.summary import summary_rows, summary_text
+from partywise.experiment.blocks import read_corners, write_corner
+from partywise.experiment.cells import generate, promised, run, save_data
+from partywise.experiment.plan import plan
+from partywise.experiment.results.assemble import assemble
+from partywise.experiment.results.columns import Columns
+from partywise.experiment.results.page import summary_wide
+from partywise.experiment.results.summary import summary_rows, summary_text
+from partywise.experiment.run_totals import RunTotals
+from partywise.studies.sliced_inverse_regression.settings import ActivitySettings, FlightsSettings, SimulatedSettings
 
 ROOT = Path(__file__).parents[1]
 CONFIGURATIONS = ["config.yaml", *sorted(f"config/{path.name}" for path in (ROOT / "config").glob("*.yaml"))]

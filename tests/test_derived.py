@@ -10,16 +10,17 @@ import pytest
 
 from fixed import fixed
 from partywise.errors import CertificationError
-from partywise.parties import Party
-from partywise.privacy.event import Event, clear_event
-from partywise.privacy.ledger import Ledger
+from partywise.federation.channel import Channel
+from partywise.federation.parties import Party
+from partywise.privacy.accounted import Clear, Public
+from partywise.privacy.ledger.event import Event, clear_event
+from partywise.privacy.ledger.ledger import Ledger
+from partywise.privacy.ledger.total import default_views
+from partywise.privacy.ledger.views import views_differ_by_owner
 from partywise.privacy.mechanisms import Gaussian
-from partywise.privacy.release import Release, derived
-from partywise.privacy.sensitivity import record_sum
-from partywise.privacy.total import default_views
-from partywise.privacy.views import views_differ_by_owner
+from partywise.privacy.mechanisms.release import Release, derived
+from partywise.privacy.statistics.moments import record_sum
 from partywise.randomness import stream
-from partywise.wire import Channel, Clear, Public
 
 DELTA = 1e-5
 OWNERS = ("a", "b", "c")

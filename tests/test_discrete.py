@@ -13,15 +13,15 @@ from error_rates import ALPHA, accepts_covariance, accepts_mean, accepts_sigma
 from fixed import fixed
 from partywise.errors import BudgetExceeded, CertificationError
 from partywise.functional.bases import BSplineBasis
-from partywise.privacy.audit import audit_pair
-from partywise.privacy.calibration import analytic_gaussian_sigma
-from partywise.privacy.certificates import Bounded, SensitivityCertificate
-from partywise.privacy.discrete import DiscreteGaussian, fixed_point_sum, quotient_up
-from partywise.privacy.fixed_point import default_grid
+from partywise.privacy.accounting.calibration import analytic_gaussian_sigma
+from partywise.privacy.audit.pairs import audit_pair
 from partywise.privacy.mechanisms import Gaussian, SymmetricGaussian
-from partywise.privacy.moments import record_sum, second_moment
-from partywise.privacy.sampling import SecureRandom, require_secure
-from partywise.privacy.sensitivity import clipped_coefficients
+from partywise.privacy.mechanisms.random import SecureRandom, require_secure
+from partywise.privacy.secure.discrete import DiscreteGaussian, quotient_up
+from partywise.privacy.secure.fixed_point import default_grid, fixed_point_sum
+from partywise.privacy.statistics.bounded import Bounded, SensitivityCertificate
+from partywise.privacy.statistics.moments import record_sum, second_moment
+from partywise.privacy.statistics.records import clipped_coefficients
 from partywise.randomness import stream
 
 GRAM = BSplineBasis((0, 1), 15).gram

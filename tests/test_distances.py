@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from error_rates import ALPHA, accepts_law
 from fixed import fixed
 from partywise.privacy.mechanisms import AdjustedDistanceExponential, DistanceExponential
-from partywise.privacy.sampling import SecureRandom
-from partywise.privacy.sensitivity import Bounded, SensitivityCertificate, entries
+from partywise.privacy.mechanisms.random import SecureRandom
+from partywise.privacy.statistics.bounded import Bounded, SensitivityCertificate
+from partywise.privacy.statistics.records import entries
 from partywise.randomness import stream
 
 POSITIVE = st.floats(1e-3, 4)

@@ -11,13 +11,15 @@ from hypothesis import strategies as st
 
 from fixed import fixed
 from partywise.errors import BudgetExceeded, CertificationError
-from partywise.privacy import accounting, calibration
-from partywise.privacy.audit import audit_pair, clopper_pearson
-from partywise.privacy.event import Event
-from partywise.privacy.filter import PrivacyFilter, pure_mu
-from partywise.privacy.geometry import Ball, mahalanobis
-from partywise.privacy.law import Law
-from partywise.privacy.ledger import Ledger
+from partywise.privacy.accounting import calibration
+from partywise.privacy.accounting.compose import compose
+from partywise.privacy.accounting.law import Law
+from partywise.privacy.audit.one_run import audit_one_run
+from partywise.privacy.audit.pairs import audit_pair, clopper_pearson
+from partywise.privacy.ledger import compose as accounting
+from partywise.privacy.ledger.budget import PrivacyFilter, pure_mu
+from partywise.privacy.ledger.event import Event
+from partywise.privacy.ledger.ledger import Ledger
 from partywise.privacy.mechanisms import (
     AdjustedDistanceExponential,
     DiscreteGaussian,
@@ -30,22 +32,12 @@ from partywise.privacy.mechanisms import (
     ReportNoisyMax,
     SymmetricGaussian,
 )
-from partywise.privacy.multiset import compose
-from partywise.privacy.one_run import audit_one_run
-from partywise.privacy.sampling import SecureRandom
-from partywise.privacy.sensitivity import (
-    Bounded,
-    SensitivityCertificate,
-    clipped_coefficients,
-    count_at_most,
-    covariance,
-    cross_moment,
-    entries,
-    label_dot_product,
-    record_sum,
-    second_moment,
-    slice_means,
-)
+from partywise.privacy.mechanisms.random import SecureRandom
+from partywise.privacy.statistics.bounded import Bounded, SensitivityCertificate
+from partywise.privacy.statistics.geometry import Ball, mahalanobis
+from partywise.privacy.statistics.moments import covariance, cross_moment, record_sum, second_moment
+from partywise.privacy.statistics.records import clipped_coefficients, count_at_most, entries, label_dot_product
+from partywise.privacy.statistics.slices import slice_means
 
 EXTREMES = (0.0, 5e-324, 1e-310, 1e-300, 1e-165, 1e-100, 1e-20, 1e-9, 1e-3, 0.5, 1.0, 2.0, 40.0, 750.0, 1e3, 1e5, 1e10)
 EXTREMES += (1e20, 1e100, 1e160, 1e300, 1.7e308, math.inf, -1.0, -0.0, -math.inf, math.nan)

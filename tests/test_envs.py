@@ -13,7 +13,7 @@ from rattler import MatchSpec
 
 from fingerprint import closure, script_roots
 from partywise.datasets.catalogue import RESOURCES
-from partywise.study import load
+from partywise.experiment.study import load
 from pipeline import ROOT
 
 # conda-forge's names of packages, where they differ from those of the Python package index.
@@ -69,7 +69,7 @@ def imported(step: str) -> set[str]:
 def study_roots(step: str) -> set[str]:
     """Modules that a study names for a step by reference."""
     roots = set()
-    for name in sorted(path.stem for path in (ROOT / "lib/partywise/studies").glob("[a-z]*.py")):
+    for name in sorted(path.parent.name for path in (ROOT / "lib/partywise/studies").glob("*/study.py")):
         study = load(name)
         lazy = {
             "generate": [study.data, *(source.generate for source in study.sources.values())],

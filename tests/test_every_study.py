@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 import yaml
 
-from partywise.cube import check_attributes, open_cube
-from partywise.figures.style import plt
-from partywise.study import available
-from partywise.verify import configuration
+from partywise.experiment.plotting.style import plt
+from partywise.experiment.results.attributes import check_attributes
+from partywise.experiment.results.cube import open_cube
+from partywise.experiment.study import available
+from partywise.experiment.verify import configuration
 from pipeline import ROOT, copy_project, environment, launch
 
 SMOKE = ROOT / "config" / "smoke.yaml"

@@ -438,7 +438,7 @@ def test_a_missing_profile_is_an_error(finished):
 
 def test_a_failing_cell_is_named_in_its_log_and_the_rest_goes_on(finished, tmp_path):
     folder = copy_project(tmp_path / "failing", finished)
-    module = folder / "lib/partywise/functional/moments_release.py"
+    module = folder / "lib/partywise/functional/protocols/moments.py"
     before = module.read_text()
     edit(
         module,

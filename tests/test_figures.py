@@ -3,18 +3,18 @@
 import numpy as np
 import pytest
 
-from partywise.assembly import assemble
-from partywise.cells import generate, run, save_data
-from partywise.corners import read_corner, write_corner
 from partywise.datasets.curves import CurveTable, Scale
-from partywise.figures import curves, parties, privacy
-from partywise.figures.series import replicate_means, series
-from partywise.figures.style import LOOKS, look
-from partywise.functional import cases
-from partywise.plan import plan
-from partywise.provenance import config_json
+from partywise.experiment.blocks import read_corner, write_corner
+from partywise.experiment.cells import generate, run, save_data
+from partywise.experiment.plan import plan
+from partywise.experiment.plotting.series import replicate_means, series
+from partywise.experiment.plotting.style import LOOKS, look
+from partywise.experiment.results.assemble import assemble
+from partywise.experiment.results.provenance import config_json
 from partywise.randomness import stream
-from partywise.studies.functional_boosting import STUDY
+from partywise.studies.functional_boosting import cases
+from partywise.studies.functional_boosting.figures import curves, parties, privacy
+from partywise.studies.functional_boosting.study import STUDY
 
 SMALL = {"n": 120, "p": 4, "n_basis_x": 6, "n_basis_y": 6, "active": [0, 1]}
 LEARNERS = [f"{learner}_{noise}" for learner in ("predictor", "party") for noise in ("none", "fixed", "sqrt_j", "rho")]

@@ -11,14 +11,13 @@ from scipy.special import ndtr
 
 from fixed import fixed
 from partywise.errors import BudgetExceeded, CertificationError
-from partywise.privacy import accounting
-from partywise.privacy.accounting import PrivacyFilter
-from partywise.privacy.calibration import gdp_mu, zcdp_rho
-from partywise.privacy.event import Event
-from partywise.privacy.filter import pure_mu
-from partywise.privacy.ledger import Ledger
+from partywise.privacy.accounting.calibration import gdp_mu, zcdp_rho
+from partywise.privacy.ledger import compose as accounting
+from partywise.privacy.ledger.budget import PrivacyFilter, pure_mu
+from partywise.privacy.ledger.event import Event
+from partywise.privacy.ledger.ledger import Ledger
 from partywise.privacy.mechanisms import Gaussian, QuantileRadius
-from partywise.privacy.sensitivity import clipped_coefficients
+from partywise.privacy.statistics.records import clipped_coefficients
 from partywise.randomness import stream
 
 DELTA = 1e-5

@@ -8,7 +8,6 @@ import pytest
 from scipy.stats import binomtest, kstest
 
 from fixed import fixed
-from partywise.privacy.finite_draws import _refined, draw_index, largest, rare
 from partywise.privacy.mechanisms import (
     AdjustedDistanceExponential,
     DistanceExponential,
@@ -16,7 +15,9 @@ from partywise.privacy.mechanisms import (
     RandomizedResponse,
     ReportNoisyMax,
 )
-from partywise.privacy.sensitivity import Bounded, SensitivityCertificate, entries
+from partywise.privacy.mechanisms.finite_draws import _refined, draw_index, largest, rare
+from partywise.privacy.statistics.bounded import Bounded, SensitivityCertificate
+from partywise.privacy.statistics.records import entries
 
 CELL = 2.0**-53
 GUMBEL_END = -math.log(-math.log1p(-CELL))

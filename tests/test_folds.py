@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from partywise.folds import Fold
+from partywise.federation.folds import Fold
 
 
 @given(st.lists(st.integers(-1, 3), min_size=2, max_size=60), st.integers(0, 3))

@@ -13,9 +13,9 @@ import yaml
 
 import toy
 from growth_driver import design
-from partywise.columns import Places
 from partywise.errors import ConfigError
-from partywise.plan import plan
+from partywise.experiment.plan import plan
+from partywise.experiment.results.columns import Places
 from pipeline import ROOT, copy_project, environment, snakemake
 from size import COLLECT_BYTES, FIGURE_BYTES, check_sizes, collect_megabytes, figure_megabytes
 

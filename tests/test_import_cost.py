@@ -7,8 +7,10 @@ import sys
 
 from pipeline import ROOT, environment
 
-MODULES = sorted(path.stem for path in (ROOT / "lib" / "partywise" / "privacy").glob("[a-z]*.py"))
-CORE = ("calibration", "mechanisms", "accounting", "ledger", "audit", "sensitivity", "sampling")
+HOME = ROOT / "lib" / "partywise" / "privacy"
+MODULES = sorted(".".join(path.relative_to(HOME).with_suffix("").parts) for path in HOME.rglob("[a-z]*.py"))
+CORE = ("accounting.calibration", "mechanisms.gaussian", "ledger.compose", "ledger.ledger", "audit.pairs")
+CORE += ("statistics.records",)
 MEASURE = "import sys, time; sys.path.insert(0, {lib!r}); t = time.process_time(); {what}; "
 MEASURE += "print(time.process_time() - t)"
 

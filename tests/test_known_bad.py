@@ -14,18 +14,20 @@ import pytest
 from audit_driver import cell, scalars
 from fixed import fixed
 from partywise.attacks.exchange import dictionary_attack, hash_identifiers, recover_rows, scores_of_block
-from partywise.auditing.slicing import floor_variance, vectorised
-from partywise.auditing.trees import abstract_encrypt, mask
 from partywise.errors import CertificationError
-from partywise.parties import Party
-from partywise.privacy.accounting import epsilon as composed_epsilon
-from partywise.privacy.audit_exact import audit_exact
-from partywise.privacy.calibration import classic_gaussian_sigma
-from partywise.privacy.event import Event
+from partywise.federation.channel import Channel
+from partywise.federation.parties import Party
+from partywise.privacy.accounted import Clear
+from partywise.privacy.accounting.calibration import classic_gaussian_sigma
+from partywise.privacy.audit.exact import audit_exact
+from partywise.privacy.ledger.compose import epsilon as composed_epsilon
+from partywise.privacy.ledger.event import Event
 from partywise.privacy.mechanisms import AdjustedDistanceExponential, DiscreteGaussian, Gaussian, Release
-from partywise.privacy.sensitivity import Bounded, SensitivityCertificate, label_dot_product
+from partywise.privacy.statistics.bounded import Bounded, SensitivityCertificate
+from partywise.privacy.statistics.records import label_dot_product
 from partywise.randomness import stream
-from partywise.wire import Channel, Clear
+from partywise.studies.privacy_audit.claims.slicing import floor_variance, vectorised
+from partywise.studies.privacy_audit.claims.trees import abstract_encrypt, mask
 
 ROUNDING = 1 + 1e-9
 

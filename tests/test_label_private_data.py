@@ -12,17 +12,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from partywise.datasets import adult, body_fat, breast_cancer, labelled, late_flights, resources
+from partywise.datasets import fetch as resources
+from partywise.datasets import labelled
 from partywise.datasets.catalogue import RESOURCES, Member, Resource
+from partywise.datasets.loaders import adult, body_fat, breast_cancer, late_flights
 from partywise.errors import DataMissing
-from partywise.label_private import cases
-from partywise.label_private.data import LabelData, pack
-from partywise.label_private.evaluate import auc, log_loss
-from partywise.label_private.generator import draw_features, draw_logistic, truth
-from partywise.label_private.settings import CaseSettings, FlightsSettings, GeneratedSettings, TableSettings
-from partywise.label_private.splitting import folds, split
-from partywise.label_private.trainers import penalised_optimum
+from partywise.logistic.evaluate import auc, log_loss
+from partywise.logistic.trainers import penalised_optimum
 from partywise.randomness import stream
+from partywise.studies.label_private import cases
+from partywise.studies.label_private.data import LabelData, pack
+from partywise.studies.label_private.generator import draw_features, draw_logistic, truth
+from partywise.studies.label_private.settings import CaseSettings, FlightsSettings, GeneratedSettings, TableSettings
+from partywise.studies.label_private.splitting import folds, split
 
 
 def rng_for(*names, shared=False):

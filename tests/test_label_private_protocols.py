@@ -9,17 +9,17 @@ import numpy as np
 import pytest
 
 from label_driver import SMALL, make_data, rng_for, run
-from partywise.build import build
 from partywise.datasets.labelled import Range, scale
 from partywise.errors import CertificationError, ConfigError
-from partywise.label_private import one_release
-from partywise.label_private.baselines import label_noise_plan
-from partywise.label_private.objective import dot_product
-from partywise.label_private.options import LabelSgdOptions, ReferenceOptions, RoundsOptions, WalrOptions
-from partywise.label_private.release import release_dot_product
-from partywise.label_private.trainers import penalised_optimum
-from partywise.plan import plan
-from partywise.privacy.ledger import Ledger
+from partywise.experiment.config import build
+from partywise.experiment.plan import plan
+from partywise.logistic.baselines import label_noise_plan
+from partywise.logistic.objective import dot_product
+from partywise.logistic.options import LabelSgdOptions, ReferenceOptions, RoundsOptions, WalrOptions
+from partywise.logistic.protocols import one_release
+from partywise.logistic.release import release_dot_product
+from partywise.logistic.trainers import penalised_optimum
+from partywise.privacy.ledger.ledger import Ledger
 from partywise.randomness import stream
 
 PUBLISHED = {"noise": "iid", "sigma": "classic", "bound": "sqrt_k"}

@@ -12,24 +12,26 @@ import xarray as xr
 from matplotlib import pyplot as plt
 
 from label_driver import SMALL, make_data, run
-from partywise.assembly import assemble
-from partywise.cells import generate, load_data, save_data
-from partywise.cells import run as run_cells
-from partywise.corners import read_corner, write_corner
-from partywise.figures import label_training, label_utility
-from partywise.figures.style import LOOKS
-from partywise.label_private import exhibits, metrics, what_if
-from partywise.label_private.data import LabelData
-from partywise.label_private.evaluate import log_loss
-from partywise.label_private.planner import fixed_plan
-from partywise.label_private.release import redraw_dot_products
-from partywise.label_private.trainers import fit_walr
-from partywise.label_private.variables import VARIABLES
-from partywise.label_private.zonotope import boundedness
-from partywise.plan import plan
-from partywise.provenance import config_json
-from partywise.studies.label_private import STUDY
-from partywise.tables import ledger_totals
+from partywise.experiment.blocks import read_corner, write_corner
+from partywise.experiment.cells import generate, load_data, save_data
+from partywise.experiment.cells import run as run_cells
+from partywise.experiment.plan import plan
+from partywise.experiment.plotting.style import LOOKS
+from partywise.experiment.results.assemble import assemble
+from partywise.experiment.results.provenance import config_json
+from partywise.experiment.results.tables import ledger_totals
+from partywise.logistic.evaluate import log_loss
+from partywise.logistic.planner import fixed_plan
+from partywise.logistic.release import redraw_dot_products
+from partywise.logistic.trainers import fit_walr
+from partywise.logistic.zonotope import boundedness
+from partywise.studies.label_private import exhibits, metrics
+from partywise.studies.label_private import redraws as what_if
+from partywise.studies.label_private.data import LabelData
+from partywise.studies.label_private.figures import training as label_training
+from partywise.studies.label_private.figures import utility as label_utility
+from partywise.studies.label_private.study import STUDY
+from partywise.studies.label_private.variables import VARIABLES
 
 HYBRID = {
     "protocol": "walr",

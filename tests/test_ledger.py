@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 from fixed import fixed
 from ledger_driver import DELTA, epsilon_of, event
 from partywise.errors import CertificationError
-from partywise.privacy.accounting import compose
-from partywise.privacy.calibration import classic_gaussian_sigma, gaussian_epsilon, simple_zcdp_epsilon
-from partywise.privacy.law import Law
-from partywise.privacy.ledger import Ledger
+from partywise.privacy.accounting.calibration import classic_gaussian_sigma, gaussian_epsilon, simple_zcdp_epsilon
+from partywise.privacy.accounting.compose import compose
+from partywise.privacy.accounting.law import Law
+from partywise.privacy.ledger.ledger import Ledger
 from partywise.privacy.mechanisms import Gaussian
-from partywise.privacy.sensitivity import clipped_coefficients
+from partywise.privacy.statistics.records import clipped_coefficients
 from partywise.randomness import stream
 
 MUS = st.floats(1e-3, 20)

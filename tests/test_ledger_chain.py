@@ -11,7 +11,8 @@ import pytest
 
 from ledger_driver import event
 from partywise.errors import CertificationError
-from partywise.privacy.ledger import Ledger, clear_event
+from partywise.privacy.ledger.event import clear_event
+from partywise.privacy.ledger.ledger import Ledger
 
 
 def chained():

@@ -6,10 +6,11 @@ from dataclasses import replace
 import pytest
 
 from ledger_driver import BOTH, DELTA, epsilon_of, event
-from partywise.privacy.accounting import compose
-from partywise.privacy.calibration import gaussian_epsilon
-from partywise.privacy.law import Law
-from partywise.privacy.ledger import Ledger, clear_event
+from partywise.privacy.accounting.calibration import gaussian_epsilon
+from partywise.privacy.accounting.compose import compose
+from partywise.privacy.accounting.law import Law
+from partywise.privacy.ledger.event import clear_event
+from partywise.privacy.ledger.ledger import Ledger
 
 
 @pytest.mark.parametrize(

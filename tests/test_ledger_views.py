@@ -8,10 +8,12 @@ import pytest
 from fixed import fixed
 from ledger_driver import DELTA, epsilon_of, event
 from partywise.errors import CertificationError
-from partywise.privacy.calibration import gaussian_epsilon
-from partywise.privacy.ledger import Ledger, clear_event, default_views
+from partywise.privacy.accounting.calibration import gaussian_epsilon
+from partywise.privacy.ledger.event import clear_event
+from partywise.privacy.ledger.ledger import Ledger
+from partywise.privacy.ledger.total import default_views
 from partywise.privacy.mechanisms import Gaussian, QuantileRadius
-from partywise.privacy.sensitivity import clipped_coefficients
+from partywise.privacy.statistics.records import clipped_coefficients
 from partywise.randomness import stream
 
 

@@ -9,7 +9,7 @@ from local_release_driver import CLEAN, NOISY
 from partywise.functional.boosting import fit_boosting
 from partywise.functional.coordinates import make_coordinates
 from partywise.functional.moments import Moments
-from partywise.functional.protocol_options import CentralOptions, LocalOptions, PublishedOptions
+from partywise.functional.options import CentralOptions, LocalOptions, PublishedOptions
 from partywise.functional.solver import solve_kronecker
 from protocol_driver import INF, SMALL, make_data, run
 

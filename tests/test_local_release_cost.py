@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from local_release_driver import CLEAN, NOISY
-from partywise.functional.protocol_options import CentralOptions, LocalOptions, PublishedOptions
-from partywise.privacy.calibration import gaussian_delta, gaussian_epsilon, mu_from_rho
-from partywise.privacy.ledger import Ledger
+from partywise.functional.options import CentralOptions, LocalOptions, PublishedOptions
+from partywise.privacy.accounting.calibration import gaussian_delta, gaussian_epsilon, mu_from_rho
+from partywise.privacy.ledger.ledger import Ledger
 from partywise.privacy.mechanisms import Gaussian, QuantileRadius
-from partywise.privacy.sensitivity import clipped_coefficients
+from partywise.privacy.statistics.records import clipped_coefficients
 from partywise.randomness import stream
 from protocol_driver import DELTA, INF, SMALL, make_data, run
 

@@ -8,8 +8,8 @@ import pytest
 from error_rates import accepts_covariance, accepts_sigma
 from local_release_driver import NOISY
 from partywise.functional.boosting import fit_boosting
-from partywise.functional.protocol_options import CentralOptions, LocalOptions, PublishedOptions
-from partywise.privacy.sensitivity import clip_curves
+from partywise.functional.options import CentralOptions, LocalOptions, PublishedOptions
+from partywise.privacy.statistics.bounded import clip_curves
 from protocol_driver import SMALL, make_data, noise_rng, run
 
 
@@ -91,7 +91,7 @@ def test_the_moments_subtract_the_noise_that_was_added(monkeypatch):
         seen.append(train)
         return fit_boosting(train, *args, **kwargs)
 
-    monkeypatch.setattr("partywise.functional.local_release.fit_boosting", recording)
+    monkeypatch.setattr("partywise.functional.protocols.curves.fit_boosting", recording)
     for options in (NOISY, PublishedOptions(radius="public", max_steps=2, min_steps=1)):
         run(options)
     gram = make_data().basis_x.build().gram
@@ -108,7 +108,7 @@ def test_the_moments_subtract_the_noise_of_the_response(monkeypatch):
         seen.append((train, kwargs["response_noise"]))
         return fit_boosting(train, *args, **kwargs)
 
-    monkeypatch.setattr("partywise.functional.local_release.fit_boosting", recording)
+    monkeypatch.setattr("partywise.functional.protocols.curves.fit_boosting", recording)
     options = replace(NOISY, sy=0.5, y_radius=2.0)
     done = run(options)
     noisy = clip_curves(done.data.Y, None, 2.0)[0] + 0.5 * noise_rng()("response").standard_normal((120, 6))

@@ -8,15 +8,15 @@ import pytest
 from label_driver import run
 from logit_data import logistic
 from partywise.errors import CertificationError
-from partywise.label_private import perturbation
-from partywise.label_private.attainable import attainable, first_column, truncated_shift
-from partywise.label_private.batch import fit_many
-from partywise.label_private.evaluate import log_loss
-from partywise.label_private.newton import NewtonFit, newton
-from partywise.label_private.objective import Objective
-from partywise.label_private.planner import fixed_plan, plan_label_dp
-from partywise.label_private.release import redraw_dot_products
-from partywise.label_private.trainers import fit_walr
+from partywise.logistic import perturbation
+from partywise.logistic.attainable import attainable, first_column, truncated_shift
+from partywise.logistic.batch import fit_many
+from partywise.logistic.evaluate import log_loss
+from partywise.logistic.newton import NewtonFit, newton
+from partywise.logistic.objective import Objective
+from partywise.logistic.planner import fixed_plan, plan_label_dp
+from partywise.logistic.release import redraw_dot_products
+from partywise.logistic.trainers import fit_walr
 from partywise.randomness import stream
 
 X, Y = logistic(300, 5)

@@ -9,9 +9,9 @@ from sklearn.metrics import log_loss as peer_log_loss
 from sklearn.metrics import roc_auc_score
 
 from logit_data import logistic
-from partywise.label_private.evaluate import auc, calibration, excess_risk, log_loss, predict
-from partywise.label_private.objective import sigmoid
-from partywise.label_private.trainers import penalised_optimum
+from partywise.logistic.evaluate import auc, calibration, excess_risk, log_loss, predict
+from partywise.logistic.objective import sigmoid
+from partywise.logistic.trainers import penalised_optimum
 from partywise.randomness import stream
 
 

@@ -8,19 +8,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import partywise.label_private as package
+import partywise.logistic as package
 from fingerprint import imports
 from logit_data import logistic
-from partywise.label_private.baselines import gradient_descent, label_noise_plan
-from partywise.label_private.batch import fit_many
-from partywise.label_private.evaluate import auc, log_loss
-from partywise.label_private.newton import newton
-from partywise.label_private.objective import Objective, dot_product, ridge_vector
-from partywise.label_private.perturbation import objective_perturbation
-from partywise.label_private.planner import fixed_plan, plan_label_dp
-from partywise.label_private.release import redraw_dot_products, release_dot_product
-from partywise.label_private.trainers import fit_walr, ordinary_mini_batch, penalised_optimum
-from partywise.label_private.zonotope import boundedness
+from partywise.logistic.baselines import gradient_descent, label_noise_plan
+from partywise.logistic.batch import fit_many
+from partywise.logistic.evaluate import auc, log_loss
+from partywise.logistic.newton import newton
+from partywise.logistic.objective import Objective, dot_product, ridge_vector
+from partywise.logistic.perturbation import objective_perturbation
+from partywise.logistic.planner import fixed_plan, plan_label_dp
+from partywise.logistic.release import redraw_dot_products, release_dot_product
+from partywise.logistic.trainers import fit_walr, ordinary_mini_batch, penalised_optimum
+from partywise.logistic.zonotope import boundedness
 from partywise.randomness import stream
 
 X, Y = logistic(40, 3)
@@ -174,7 +174,7 @@ def test_the_names_of_the_package_are_found_lazily_and_not_by_the_library():
         assert callable(getattr(package, name))
     with pytest.raises(AttributeError, match="nothing"):
         _ = package.nothing
-    hidden = {f"partywise.label_private.{name}" for name in package.__all__}
+    hidden = {f"partywise.logistic.{name}" for name in package.__all__}
     for path in LIB.rglob("*.py"):
         module = ".".join(path.relative_to(LIB.parent).with_suffix("").parts)
         used = imports(path, module.removesuffix(".__init__")) & hidden
@@ -183,7 +183,7 @@ def test_the_names_of_the_package_are_found_lazily_and_not_by_the_library():
 
 def test_importing_the_numerics_brings_no_optimiser_and_no_statistics():
     code = (
-        "import sys, partywise.label_private.release, partywise.label_private.batch, partywise.label_private.trainers;"
+        "import sys, partywise.logistic.release, partywise.logistic.batch, partywise.logistic.trainers;"
         "print([m for m in ('scipy.stats', 'scipy.optimize', 'sklearn', 'xarray', 'matplotlib') if m in sys.modules])"
     )
     done = subprocess.run(

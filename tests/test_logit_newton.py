@@ -8,13 +8,13 @@ from sklearn.linear_model import LogisticRegression
 
 from logit_data import logistic, objective_by_hand
 from partywise.errors import UnboundedObjectiveError
-from partywise.label_private.batch import fit_many
-from partywise.label_private.newton import newton
-from partywise.label_private.objective import BLOCK, Objective, dot_product, ridge_vector, weighted_gram
-from partywise.label_private.planner import fixed_plan, plan_label_dp
-from partywise.label_private.release import redraw_dot_products
-from partywise.label_private.trainers import fit_walr, full_batch, ordinary_mini_batch, penalised_optimum
-from partywise.label_private.zonotope import boundedness, recession_slope
+from partywise.logistic.batch import fit_many
+from partywise.logistic.newton import newton
+from partywise.logistic.objective import BLOCK, Objective, dot_product, ridge_vector, weighted_gram
+from partywise.logistic.planner import fixed_plan, plan_label_dp
+from partywise.logistic.release import redraw_dot_products
+from partywise.logistic.trainers import fit_walr, full_batch, ordinary_mini_batch, penalised_optimum
+from partywise.logistic.zonotope import boundedness, recession_slope
 from partywise.randomness import stream
 
 

@@ -10,20 +10,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from logit_data import logistic
-from partywise.label_private.baselines import label_noise_plan
-from partywise.label_private.batch import fit_many
-from partywise.label_private.evaluate import log_loss
-from partywise.label_private.generator import draw_logistic
-from partywise.label_private.noise import POWERS, certified_mu, gaussian_shapes, max_norm, reach, rr_covariance
-from partywise.label_private.objective import ridge_vector, sigmoid
-from partywise.label_private.planner import fixed_plan, plan_label_dp
-from partywise.label_private.prediction import expectation, predicted_excess
-from partywise.label_private.release import redraw_dot_products, release_dot_product
-from partywise.label_private.settings import GeneratedSettings
-from partywise.privacy import accounting
-from partywise.privacy.calibration import gaussian_delta, gaussian_epsilon
-from partywise.privacy.finite import RandomizedResponse
+from partywise.logistic.baselines import label_noise_plan
+from partywise.logistic.batch import fit_many
+from partywise.logistic.evaluate import log_loss
+from partywise.logistic.noise import POWERS, certified_mu, gaussian_shapes, max_norm, reach, rr_covariance
+from partywise.logistic.objective import ridge_vector, sigmoid
+from partywise.logistic.planner import fixed_plan, plan_label_dp
+from partywise.logistic.prediction import expectation, predicted_excess
+from partywise.logistic.release import redraw_dot_products, release_dot_product
+from partywise.privacy.accounting.calibration import gaussian_delta, gaussian_epsilon
+from partywise.privacy.ledger import compose as accounting
+from partywise.privacy.mechanisms.randomized_response import RandomizedResponse
 from partywise.randomness import stream
+from partywise.studies.label_private.generator import draw_logistic
+from partywise.studies.label_private.settings import GeneratedSettings
 
 EPSILONS = (0.03, 0.1, 0.3, 1.0, 4.0, 8.0)
 

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 from logit_data import logistic
-from partywise.label_private.objective import dot_product
-from partywise.label_private.zonotope import boundedness, coordinate_test, lp_test, recession_slope
+from partywise.logistic.objective import dot_product
+from partywise.logistic.zonotope import boundedness, coordinate_test, lp_test, recession_slope
 
 
 def in_zonotope(X: np.ndarray, v: np.ndarray) -> bool:

@@ -7,8 +7,9 @@ import pytest
 
 from partywise.functional.margin import Improvement
 from partywise.functional.moments import Sums
-from partywise.functional.moments_release import NoisySums, active_moments, active_noise, to_matrix
-from partywise.functional.protocol_options import MomentsOptions
+from partywise.functional.options import MomentsOptions
+from partywise.functional.protocols.moments import NoisySums, active_moments, active_noise
+from partywise.privacy.statistics.isometry import to_matrix
 from protocol_driver import INF, make_data, run
 
 NEW, OLD = MomentsOptions(), MomentsOptions(margin="none")

@@ -9,16 +9,12 @@ from error_rates import accepts_covariance, accepts_mean, accepts_sigma
 from fixed import fixed
 from partywise.errors import CertificationError
 from partywise.functional.bases import BSplineBasis
-from partywise.privacy.calibration import classic_gaussian_sigma, gaussian_epsilon
-from partywise.privacy.event import Event
+from partywise.privacy.accounting.calibration import classic_gaussian_sigma, gaussian_epsilon
+from partywise.privacy.ledger.event import Event
 from partywise.privacy.mechanisms import Gaussian, QuantileRadius, Release, SymmetricGaussian
-from partywise.privacy.sensitivity import (
-    Bounded,
-    SensitivityCertificate,
-    clipped_coefficients,
-    record_sum,
-    second_moment,
-)
+from partywise.privacy.statistics.bounded import Bounded, SensitivityCertificate
+from partywise.privacy.statistics.moments import record_sum, second_moment
+from partywise.privacy.statistics.records import clipped_coefficients
 from partywise.randomness import stream
 
 GRAM = BSplineBasis((0, 1), 15).gram

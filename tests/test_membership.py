@@ -8,8 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from partywise.functional.data import Estimate
-from partywise.functional.membership import (
+from partywise.functional.options import BaselineOptions, CentralOptions, LocalOptions
+from partywise.privacy.audit.pairs import audit_pair
+from partywise.randomness import stream
+from partywise.studies.functional_boosting.data import Estimate
+from partywise.studies.functional_boosting.membership import (
     ATTACK,
     attack_metrics,
     balanced_accuracy,
@@ -17,9 +20,6 @@ from partywise.functional.membership import (
     rank_auc,
     true_positive_rate,
 )
-from partywise.functional.protocol_options import BaselineOptions, CentralOptions, LocalOptions
-from partywise.privacy.audit import audit_pair
-from partywise.randomness import stream
 from protocol_driver import DELTA, SMALL, make_data, run
 
 # Few distinct scores, so that ties are common.

@@ -6,15 +6,15 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from partywise.cells import COMMON
+from partywise.experiment.cells import COMMON
 from partywise.functional.bases import FourierBasis
-from partywise.functional.communication import formula_bytes, moments_bytes, published_mib, release_bytes
-from partywise.functional.data import Estimate
-from partywise.functional.exhibits import exhibits
-from partywise.functional.metrics import GRID, grid_errors, metrics, selection
-from partywise.functional.protocol_options import BaselineOptions, LocalOptions, MomentsOptions, PublishedOptions
-from partywise.functional.variables import VARIABLES
+from partywise.functional.options import BaselineOptions, LocalOptions, MomentsOptions, PublishedOptions
+from partywise.functional.protocols.communication import formula_bytes, moments_bytes, published_mib, release_bytes
 from partywise.randomness import stream
+from partywise.studies.functional_boosting.data import Estimate
+from partywise.studies.functional_boosting.exhibits import exhibits
+from partywise.studies.functional_boosting.metrics import GRID, grid_errors, metrics, selection
+from partywise.studies.functional_boosting.variables import VARIABLES
 from protocol_driver import INF, SMALL, make_data, run
 
 TRAIN = np.arange(120) >= 40

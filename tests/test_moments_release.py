@@ -8,13 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from error_rates import accepts_mean, accepts_sigma
-from partywise.functional import moments_release
 from partywise.functional.moments import Sums
-from partywise.functional.moments_release import NoisySums, active_moments, to_matrix, to_vector
-from partywise.functional.protocol_options import LocalOptions, MomentsOptions
-from partywise.privacy.calibration import gdp_mu
-from partywise.privacy.ledger import Ledger
-from partywise.privacy.sensitivity import clip_curves
+from partywise.functional.options import LocalOptions, MomentsOptions
+from partywise.functional.protocols import moments as moments_release
+from partywise.functional.protocols.moments import NoisySums, active_moments
+from partywise.privacy.accounting.calibration import gdp_mu
+from partywise.privacy.ledger.ledger import Ledger
+from partywise.privacy.statistics.bounded import clip_curves
+from partywise.privacy.statistics.isometry import to_matrix, to_vector
 from partywise.randomness import stream
 from protocol_driver import DELTA, INF, SMALL, make_data, run
 

@@ -7,9 +7,8 @@ import pytest
 import scipy.stats
 
 from error_rates import ALPHA
-from partywise.privacy.audit import OneRunAudit, audit_one_run
-from partywise.privacy.calibration import gaussian_epsilon
-from partywise.privacy.one_run import one_run_tail
+from partywise.privacy.accounting.calibration import gaussian_epsilon
+from partywise.privacy.audit.one_run import OneRunAudit, audit_one_run, one_run_tail
 from partywise.randomness import stream
 
 DELTA = 1e-5

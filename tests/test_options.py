@@ -5,9 +5,7 @@ from dataclasses import fields, replace
 import numpy as np
 import pytest
 
-from partywise.functional.case_settings import SimulatedSettings
-from partywise.functional.options import STOPS
-from partywise.functional.protocol_options import (
+from partywise.functional.options import (
     BaselineOptions,
     CentralOptions,
     LocalOptions,
@@ -15,6 +13,8 @@ from partywise.functional.protocol_options import (
     PublishedOptions,
     RoundwiseOptions,
 )
+from partywise.functional.path_options import STOPS
+from partywise.studies.functional_boosting.settings import SimulatedSettings
 from protocol_driver import SMALL, make_data, run
 
 EPSILON = 500.0

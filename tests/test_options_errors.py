@@ -5,19 +5,13 @@ import re
 import numpy as np
 import pytest
 
-from partywise.build import build
 from partywise.errors import ConfigError
-from partywise.functional.case_settings import BeijingSettings, NycSettings, SimulatedSettings
-from partywise.functional.options import BoostingOptions
-from partywise.functional.protocol_options import (
-    BaselineOptions,
-    CentralOptions,
-    LocalOptions,
-    MomentsOptions,
-    RoundwiseOptions,
-)
-from partywise.plan import plan
-from partywise.studies.functional_boosting import Spec
+from partywise.experiment.config import build
+from partywise.experiment.plan import plan
+from partywise.functional.options import BaselineOptions, CentralOptions, LocalOptions, MomentsOptions, RoundwiseOptions
+from partywise.functional.path_options import BoostingOptions
+from partywise.studies.functional_boosting.settings import BeijingSettings, NycSettings, SimulatedSettings
+from partywise.studies.functional_boosting.study import Spec
 from protocol_driver import run
 
 # cls, arguments, argument that is named, value as it is shown

@@ -14,20 +14,20 @@ import pytest
 import yaml
 
 from own_data_sets import REAL, example, write_csv, write_netcdf
-from partywise.assembly import assemble
-from partywise.build import build
-from partywise.cells import generate, run, save_data
-from partywise.corners import read_corner, write_corner
-from partywise.datasets.own_netcdf import read_variable
-from partywise.datasets.own_tables import Group, OwnCurve, load, read_files
-from partywise.figures.curves import real_curves
-from partywise.functional import splitting
+from partywise.datasets.own.curves import Group, OwnCurve, load, read_files
+from partywise.datasets.own.netcdf import read_variable
+from partywise.experiment.blocks import read_corner, write_corner
+from partywise.experiment.cells import generate, run, save_data
+from partywise.experiment.config import build
+from partywise.experiment.plan import plan
+from partywise.experiment.results.assemble import assemble
+from partywise.experiment.results.provenance import config_json
 from partywise.functional.bases import make_basis
-from partywise.functional.own_cases import smooth, tables
-from partywise.functional.own_settings import TablesSettings
-from partywise.plan import plan
-from partywise.provenance import config_json
 from partywise.randomness import stream
+from partywise.studies.functional_boosting import splitting
+from partywise.studies.functional_boosting.figures.curves import real_curves
+from partywise.studies.functional_boosting.own_cases import smooth, tables
+from partywise.studies.functional_boosting.own_settings import TablesSettings
 from pipeline import ROOT, copy_project, edit, planned, snakemake
 from protocol_driver import data_rng
 

@@ -11,7 +11,7 @@ from own_contradictory import CONTRADICTORY, P
 from own_malformed import MALFORMED
 from own_mistakes import Own
 from partywise.errors import ConfigError, DataMissing
-from partywise.plan import plan
+from partywise.experiment.plan import plan
 
 
 @pytest.fixture

@@ -9,9 +9,9 @@ from html.parser import HTMLParser
 import pytest
 
 from captions import caption
-from partywise.pages import tables_page
-from partywise.study import available, load
-from partywise.tables import _wire_line, write_csv
+from partywise.experiment.results.page import tables_page
+from partywise.experiment.results.tables import _wire_line, write_csv
+from partywise.experiment.study import available, load
 from toy import toy_plan
 
 FIGURES = [(name, figure) for name in available() for figure in load(name).figures]
@@ -73,7 +73,7 @@ def test_every_figure_has_a_caption(study, figure):
 
 def test_a_figure_without_a_caption_is_refused():
     with pytest.raises(ValueError, match="no function of that name with a docstring"):
-        caption("partywise.figures.style:nothing")
+        caption("partywise.experiment.plotting.style:nothing")
 
 
 @pytest.mark.parametrize("text", ["=SUM(A1)", "+a", "-a+b", "@a", "\t=1", "\r=1"])

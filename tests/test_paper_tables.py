@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from partywise.errors import DataMissing
-from partywise.figures.slicing_marks import MARKS, Entry, counts
-from partywise.slicing import paper_tables
-from partywise.slicing.paper_tables import Printed, printed, printed_table
+from partywise.studies.sliced_inverse_regression import paper_tables
+from partywise.studies.sliced_inverse_regression.figures.marks import MARKS, Entry, counts
+from partywise.studies.sliced_inverse_regression.paper_tables import Printed, printed, printed_table
 
 TOOL = Path(__file__).parent / "tools" / "paper_tables.py"
 MODELS = ("I", "II", "III", "IV", "V")

@@ -9,11 +9,15 @@ import numpy as np
 import pytest
 
 from audit_driver import SURE, audit_plan, cell, scalars
-from partywise.auditing import cases
-from partywise.auditing.data import AuditData
-from partywise.auditing.protocol import MECHANISMS
-from partywise.auditing.rows import ROWS
-from partywise.auditing.settings import (
+from partywise.audits.worlds import AuditData
+from partywise.datasets.labelled import FROM_THE_DATA, LabelledTable, Range
+from partywise.errors import ConfigError
+from partywise.experiment.plan import plan
+from partywise.randomness import stream
+from partywise.studies.privacy_audit import cases
+from partywise.studies.privacy_audit.protocol import MECHANISMS
+from partywise.studies.privacy_audit.rows import ROWS
+from partywise.studies.privacy_audit.settings import (
     BodyFatSettings,
     CurveSettings,
     ExchangeSettings,
@@ -21,10 +25,6 @@ from partywise.auditing.settings import (
     SliceSettings,
     TreeSettings,
 )
-from partywise.datasets.labelled import FROM_THE_DATA, LabelledTable, Range
-from partywise.errors import ConfigError
-from partywise.plan import plan
-from partywise.randomness import stream
 
 SOURCES = {
     "curves": (CurveSettings, cases.curves),

@@ -7,15 +7,15 @@ from math import inf
 import numpy as np
 import pytest
 
-from partywise.assembly import assemble
-from partywise.attributes import meanings
-from partywise.auditing.variables import VARIABLES
-from partywise.cells import generate, run, save_data
-from partywise.corners import read_corner, write_corner
-from partywise.figures.claims import claims, published_lines
-from partywise.figures.tracing import tracing_roc
-from partywise.plan import plan
-from partywise.provenance import config_json
+from partywise.experiment.blocks import read_corner, write_corner
+from partywise.experiment.cells import generate, run, save_data
+from partywise.experiment.plan import plan
+from partywise.experiment.results.assemble import assemble
+from partywise.experiment.results.attributes import meanings
+from partywise.experiment.results.provenance import config_json
+from partywise.studies.privacy_audit.figures.claims import claims, published_lines
+from partywise.studies.privacy_audit.figures.tracing import tracing_roc
+from partywise.studies.privacy_audit.variables import VARIABLES
 
 
 def block():

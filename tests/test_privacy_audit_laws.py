@@ -9,12 +9,12 @@ import pytest
 
 from audit_driver import SURE
 from fixed import fixed
-from partywise.auditing.exposure import Verdict
-from partywise.auditing.laws import finite_epsilon, response_epsilon
-from partywise.auditing.pairs import ClearPair, GaussianPair, NoLaw, ResponsePair, canaries
-from partywise.auditing.protocol import server_bounds
+from partywise.audits.exposure import Verdict
+from partywise.audits.pairs import ClearPair, GaussianPair, NoLaw, ResponsePair, canaries
+from partywise.privacy.audit.laws import finite_epsilon, response_epsilon
 from partywise.privacy.mechanisms import DistanceExponential, RandomizedResponse
 from partywise.randomness import stream
+from partywise.studies.privacy_audit.protocol import server_bounds
 
 
 def test_response_epsilon_agrees_with_enumeration_of_all_outputs():

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from partywise.provenance import git_commit
+from partywise.experiment.results.provenance import git_commit
 
 # The repository belongs to somebody else, as git sees it, and no settings of this machine say that it is safe.
 FOREIGN = {"GIT_TEST_ASSUME_DIFFERENT_OWNER": "1", "GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_SYSTEM": "/dev/null"}

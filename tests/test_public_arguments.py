@@ -13,22 +13,22 @@ import pytest
 import yaml
 
 import every_protocol
-from partywise.auditing.data import World
-from partywise.auditing.exposure import Task
-from partywise.auditing.protocol import MECHANISMS, SERVER
-from partywise.auditing.settings import SliceSettings
-from partywise.cells import generate
-from partywise.folds import Fold
-from partywise.functional.data import FunctionalData
-from partywise.label_private.data import LabelData
-from partywise.parties import Party
-from partywise.plan import Plan, plan
+from partywise.audits.exposure import Task
+from partywise.audits.worlds import World
+from partywise.experiment.cells import generate
+from partywise.experiment.plan import Plan, plan
+from partywise.experiment.study import MethodSpec
+from partywise.federation.channel import Channel
+from partywise.federation.folds import Fold
+from partywise.federation.parties import Party
+from partywise.inverse_regression.simulation.clients import client_at
 from partywise.randomness import Streams, stream
-from partywise.slicing.cases import reduced
-from partywise.slicing.clients import client_at
-from partywise.slicing.data import SlicingData
-from partywise.study import MethodSpec
-from partywise.wire import Channel
+from partywise.studies.functional_boosting.data import FunctionalData
+from partywise.studies.label_private.data import LabelData
+from partywise.studies.privacy_audit.protocol import MECHANISMS, SERVER
+from partywise.studies.privacy_audit.settings import SliceSettings
+from partywise.studies.sliced_inverse_regression.cases import reduced
+from partywise.studies.sliced_inverse_regression.data import SlicingData
 from replay import compare, record, replay
 
 ROOT = Path(__file__).parents[1]

@@ -11,7 +11,7 @@ import pytest
 from pipeline import ROOT, environment
 
 PROMISED = {
-    "partywise.privacy.calibration": (
+    "partywise.privacy.accounting.calibration": (
         "gaussian_delta",
         "gaussian_epsilon",
         "gdp_mu",
@@ -32,14 +32,14 @@ PROMISED = {
         "NoisyVotes",
         "PrivateQuantile",
     ),
-    "partywise.privacy.accounting": ("epsilon", "PrivacyFilter"),
-    "partywise.privacy.ledger": ("Ledger",),
-    "partywise.privacy.audit": ("audit_pair", "audit_exact", "audit_one_run"),
-    "partywise.privacy.sampling": ("SecureRandom",),
+    "partywise.privacy.ledger.compose": ("epsilon", "PrivacyFilter"),
+    "partywise.privacy.ledger.ledger": ("Ledger",),
+    "partywise.privacy.audit.pairs": ("audit_pair", "audit_exact", "audit_one_run"),
+    "partywise.privacy.mechanisms.random": ("SecureRandom",),
     "partywise.randomness": ("SimulationRandom", "stream"),
-    "partywise.label_private": ("fit_walr", "plan_label_dp", "boundedness", "release_dot_product"),
-    "partywise.slicing": ("sir", "projection_loss"),
-    "partywise.slicing.models": ("draw",),
+    "partywise.logistic": ("fit_walr", "plan_label_dp", "boundedness", "release_dot_product"),
+    "partywise.inverse_regression": ("sir", "projection_loss"),
+    "partywise.inverse_regression.models": ("draw",),
 }
 PAIRS = [(module, name) for module, names in PROMISED.items() for name in names]
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from partywise.errors import BudgetExceeded
-from partywise.functional.protocol_options import LocalOptions, RoundwiseOptions
-from partywise.wire import Channel
+from partywise.federation.channel import Channel
+from partywise.functional.options import LocalOptions, RoundwiseOptions
 from protocol_driver import DELTA, INF, make_data, run
 
 SHARED = [

@@ -8,8 +8,8 @@ import pytest
 
 from fixed import fixed
 from partywise.errors import BudgetExceeded
-from partywise.privacy.accounting import PrivacyFilter
-from partywise.privacy.ledger import Ledger
+from partywise.privacy.ledger.budget import PrivacyFilter
+from partywise.privacy.ledger.ledger import Ledger
 from partywise.privacy.mechanisms import (
     Gaussian,
     NoisyVotes,
@@ -19,16 +19,12 @@ from partywise.privacy.mechanisms import (
     ReportNoisyMax,
     SymmetricGaussian,
 )
-from partywise.privacy.release import derived, released
-from partywise.privacy.sampling import SecureRandom
-from partywise.privacy.sensitivity import (
-    Bounded,
-    SensitivityCertificate,
-    entries,
-    membership,
-    record_sum,
-    second_moment,
-)
+from partywise.privacy.mechanisms.random import SecureRandom
+from partywise.privacy.mechanisms.release import derived, released
+from partywise.privacy.statistics.bounded import Bounded, SensitivityCertificate
+from partywise.privacy.statistics.counts import membership
+from partywise.privacy.statistics.moments import record_sum, second_moment
+from partywise.privacy.statistics.records import entries
 from partywise.randomness import stream
 
 SCORES = Bounded(np.arange(4.0), SensitivityCertificate(1.0, "linf", "row", "replace_one", {"label", "features"}))

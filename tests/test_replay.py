@@ -8,11 +8,15 @@ import numpy as np
 import pytest
 
 from fixed import fixed
-from partywise.parties import Party
+from partywise.federation.channel import Channel
+from partywise.federation.parties import Party
+from partywise.privacy.accounted import Clear, Public
 from partywise.privacy.mechanisms import Gaussian, QuantileRadius
-from partywise.privacy.sensitivity import count_at_most, counts, record_sum, slice_means
+from partywise.privacy.statistics.counts import counts
+from partywise.privacy.statistics.moments import record_sum
+from partywise.privacy.statistics.records import count_at_most
+from partywise.privacy.statistics.slices import slice_means
 from partywise.randomness import stream
-from partywise.wire import Channel, Clear, Public
 from replay import compare, record, replay
 
 X = stream(1, "x").standard_normal((20, 2))

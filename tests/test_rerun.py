@@ -32,7 +32,7 @@ def jobs(found: Planned) -> dict[str, int]:
 
 def test_nothing_without_an_edit_and_after_undoing_one(copy):
     assert planned(copy, *TINY).jobs == {}
-    path = copy / LIB / "functional" / "moments_release.py"
+    path = copy / LIB / "functional" / "protocols" / "moments.py"
     before = path.read_text()
     touch_code(path)
     found = planned(copy, *TINY)
@@ -45,14 +45,14 @@ def test_nothing_without_an_edit_and_after_undoing_one(copy):
 @pytest.mark.parametrize(
     ("file", "expected"),
     [
-        (f"{LIB}studies/{STUDY}.py", {"generate": 1, "fit": 10, **DOWNSTREAM}),
+        (f"{LIB}studies/{STUDY}/study.py", {"generate": 1, "fit": 10, **DOWNSTREAM}),
         (f"{LIB}randomness.py", {"generate": 1, "fit": 10, **DOWNSTREAM}),
-        (f"{LIB}functional/metrics.py", {"fit": 10, **DOWNSTREAM}),
-        (f"{LIB}cube.py", {"collect": 1, "figure": 2}),
-        (f"{LIB}summary.py", {"collect": 1, "figure": 2}),
-        (f"{LIB}figures/style.py", {"figure": 2}),
-        (f"{LIB}figures/curves.py", {}),
-        (f"{LIB}functional/roundwise.py", {}),
+        (f"{LIB}studies/{STUDY}/metrics.py", {"fit": 10, **DOWNSTREAM}),
+        (f"{LIB}experiment/results/cube.py", {"collect": 1, "figure": 2}),
+        (f"{LIB}experiment/results/summary.py", {"collect": 1, "figure": 2}),
+        (f"{LIB}experiment/plotting/style.py", {"figure": 2}),
+        (f"{LIB}studies/{STUDY}/figures/curves.py", {}),
+        (f"{LIB}functional/protocols/rounds.py", {}),
         ("scripts/fit.py", {"fit": 10, **DOWNSTREAM}),
         ("scripts/collect.py", DOWNSTREAM),
         ("workflow/launch.py", {}),
@@ -111,7 +111,7 @@ def test_fingerprint_follows_imports_only(tmp_path):
 
 def test_closures_of_the_real_study_stay_apart():
     """A method's module is behind its own fits only; figures and datasets are behind no fit of simulated data."""
-    names = closure(["partywise.functional.local_release"])
-    assert "partywise.functional.moments_release" not in names
-    assert "partywise.functional.roundwise" not in names
+    names = closure(["partywise.functional.protocols.curves"])
+    assert "partywise.functional.protocols.moments" not in names
+    assert "partywise.functional.protocols.rounds" not in names
     assert not any(name.startswith(("partywise.figures.", "partywise.studies.")) for name in names)

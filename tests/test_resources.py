@@ -15,8 +15,10 @@ from pathlib import Path
 import netCDF4
 import pytest
 
-from partywise.datasets import carriers, own_netcdf, resources, unpack
+from partywise.datasets import carriers, unpack
+from partywise.datasets import fetch as resources
 from partywise.datasets.catalogue import RESOURCES, Member, Resource
+from partywise.datasets.own import netcdf as own_netcdf
 from partywise.errors import DataMissing
 from pipeline import TINY, copy_project, snakemake
 

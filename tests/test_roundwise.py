@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from error_rates import accepts_sigma
-from partywise.functional.protocol_options import LocalOptions, RoundwiseOptions
-from partywise.functional.roundwise import ActiveBooster
-from partywise.privacy.sensitivity import clip_curves
+from partywise.functional.options import LocalOptions, RoundwiseOptions
+from partywise.functional.protocols.rounds import ActiveBooster
+from partywise.privacy.statistics.bounded import clip_curves
 from protocol_driver import INF, SMALL, make_data, run
 
 ROUNDS = RoundwiseOptions(s=0.4, max_steps=8)

@@ -17,11 +17,12 @@ from scipy.stats import chi2, chisquare, norm
 from error_rates import ALPHA, accepts_mean, accepts_sigma
 from fixed import fixed
 from partywise.errors import CertificationError
-from partywise.privacy import discrete_table, sampling
-from partywise.privacy.discrete_table import cumulative_bounds, draw_integers
 from partywise.privacy.mechanisms import Gaussian
-from partywise.privacy.moments import record_sum
-from partywise.privacy.sampling import SecureRandom, integer_noise, require_secure, sampler_of
+from partywise.privacy.mechanisms import random as sampling
+from partywise.privacy.mechanisms.random import SecureRandom, integer_noise, require_secure, sampler_of
+from partywise.privacy.secure import table as discrete_table
+from partywise.privacy.secure.table import cumulative_bounds, draw_integers
+from partywise.privacy.statistics.moments import record_sum
 from partywise.randomness import SimulationRandom, stream
 from pipeline import ROOT
 
@@ -291,7 +292,7 @@ def test_the_two_sources_share_no_class_and_the_secure_one_no_state():
 
 FORKED = """
 import multiprocessing, os, sys
-from partywise.privacy.sampling import SecureRandom
+from partywise.privacy.mechanisms.random import SecureRandom
 from partywise.randomness import stream
 
 SECURE, SIMULATED = SecureRandom(), stream(7, "noise")

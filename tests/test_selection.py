@@ -12,8 +12,10 @@ from error_rates import accepts_law, accepts_sigma
 from fixed import fixed
 from partywise.errors import CertificationError
 from partywise.privacy.mechanisms import NoisyVotes, PrivateQuantile, QuantileRadius, ReportNoisyMax
-from partywise.privacy.sampling import SecureRandom
-from partywise.privacy.sensitivity import Bounded, SensitivityCertificate, entries, membership
+from partywise.privacy.mechanisms.random import SecureRandom
+from partywise.privacy.statistics.bounded import Bounded, SensitivityCertificate
+from partywise.privacy.statistics.counts import membership
+from partywise.privacy.statistics.records import entries
 from partywise.randomness import stream
 
 ENTRIES = st.floats(-1e6, 1e6)

@@ -9,20 +9,10 @@ from hypothesis.extra.numpy import arrays
 
 from fixed import fixed
 from partywise.functional.bases import BSplineBasis
-from partywise.privacy.sensitivity import (
-    Ball,
-    Bounded,
-    SensitivityCertificate,
-    clip_curves,
-    clipped_coefficients,
-    count_at_most,
-    covariance,
-    cross_moment,
-    label_dot_product,
-    mahalanobis,
-    record_sum,
-    second_moment,
-)
+from partywise.privacy.statistics.bounded import Bounded, SensitivityCertificate, clip_curves
+from partywise.privacy.statistics.geometry import Ball, mahalanobis
+from partywise.privacy.statistics.moments import covariance, cross_moment, record_sum, second_moment
+from partywise.privacy.statistics.records import clipped_coefficients, count_at_most, label_dot_product
 from partywise.randomness import stream
 
 ENTRIES = st.floats(-1e6, 1e6)

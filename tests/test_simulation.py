@@ -7,10 +7,10 @@ import pytest
 from scipy.linalg import eigh
 
 from partywise.functional.bases import BSplineBasis
-from partywise.functional.case_settings import SimulatedSettings
-from partywise.functional.simulation import draw_curves, draw_operators
-from partywise.functional.simulation_settings import SimulationSettings
 from partywise.randomness import stream
+from partywise.studies.functional_boosting.settings import SimulatedSettings
+from partywise.studies.functional_boosting.simulation import draw_curves, draw_operators
+from partywise.studies.functional_boosting.simulation_settings import SimulationSettings
 
 SMALL = SimulationSettings(n=400, p=6, n_basis_x=7, n_basis_y=5, active=(1, 4))
 

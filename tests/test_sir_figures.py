@@ -10,18 +10,20 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
-from partywise.assembly import assemble
-from partywise.cells import generate, run, save_data
-from partywise.corners import read_corners, write_corner
 from partywise.datasets.by_client import ClientTable
 from partywise.datasets.curves import Scale
-from partywise.figures import slicing_angles, slicing_marks, slicing_tables
-from partywise.figures.style import LOOKS
-from partywise.plan import plan
-from partywise.provenance import config_json
+from partywise.experiment.blocks import read_corners, write_corner
+from partywise.experiment.cells import generate, run, save_data
+from partywise.experiment.plan import plan
+from partywise.experiment.plotting.style import LOOKS
+from partywise.experiment.results.assemble import assemble
+from partywise.experiment.results.provenance import config_json
 from partywise.randomness import stream
-from partywise.slicing import cases
-from partywise.studies.sliced_inverse_regression import STUDY
+from partywise.studies.sliced_inverse_regression import cases
+from partywise.studies.sliced_inverse_regression.figures import angles as slicing_angles
+from partywise.studies.sliced_inverse_regression.figures import marks as slicing_marks
+from partywise.studies.sliced_inverse_regression.figures import tables as slicing_tables
+from partywise.studies.sliced_inverse_regression.study import STUDY
 
 METHODS = {
     "sir": {"protocol": "reference", "clipped": False},

@@ -10,23 +10,23 @@ import pytest
 
 from fixed import fixed
 from partywise.errors import ConfigError
-from partywise.plan import plan
-from partywise.privacy.calibration import analytic_gaussian_sigma, gaussian_epsilon, gdp_mu
-from partywise.privacy.isometry import to_matrix
+from partywise.experiment.plan import plan
+from partywise.experiment.study import MethodSpec
+from partywise.inverse_regression.certified import unwhiten
+from partywise.inverse_regression.estimate import aggregate
+from partywise.inverse_regression.inversion import inverse_root
+from partywise.inverse_regression.moments import ball_moments, client_moments, merge, whitened_means
+from partywise.inverse_regression.options import CertifiedOptions
+from partywise.inverse_regression.protocols import certified
+from partywise.inverse_regression.published import fitted_sigma, prop2_sigma
+from partywise.inverse_regression.simulation.clients import client_at
+from partywise.inverse_regression.subspace import projection_loss
+from partywise.privacy.accounting.calibration import analytic_gaussian_sigma, gaussian_epsilon, gdp_mu
+from partywise.privacy.statistics.isometry import to_matrix
 from partywise.randomness import stream
-from partywise.slicing import certified
-from partywise.slicing.clients import client_at
-from partywise.slicing.estimate import aggregate
-from partywise.slicing.inversion import inverse_root
-from partywise.slicing.mechanisms_certified import unwhiten
-from partywise.slicing.mechanisms_published import fitted_sigma, prop2_sigma
-from partywise.slicing.metrics import projection_loss
-from partywise.slicing.moments import ball_moments, client_moments, merge, whitened_means
-from partywise.slicing.options import CertifiedOptions
-from partywise.slicing.paper_tables import printed
-from partywise.slicing.settings import SimulatedSettings
-from partywise.slicing.splitting import split
-from partywise.study import MethodSpec
+from partywise.studies.sliced_inverse_regression.paper_tables import printed
+from partywise.studies.sliced_inverse_regression.settings import SimulatedSettings
+from partywise.studies.sliced_inverse_regression.splitting import split
 from slicing_driver import fit, simulated
 
 SMALL = SimulatedSettings(model="III", n=300, clients=6, p=6)

@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from fixed import fixed
-from partywise.privacy.sensitivity import Quantiles, bucket_index, counts, entries, membership, slice_means
+from partywise.privacy.statistics.counts import counts, membership
+from partywise.privacy.statistics.records import entries
+from partywise.privacy.statistics.slices import Quantiles, bucket_index, slice_means
 from partywise.randomness import stream
 
 ENTRIES = st.floats(-1e6, 1e6)

@@ -14,20 +14,19 @@ from hypothesis import strategies as st
 from error_rates import accepts_sigma
 from fixed import fixed
 from partywise.errors import CertificationError
+from partywise.inverse_regression import certified, models
+from partywise.inverse_regression.bounded import bounded_means, bounded_second, check_budget
+from partywise.inverse_regression.estimate import aggregate
+from partywise.inverse_regression.inversion import inverse_root
+from partywise.inverse_regression.moments import ball_moments, centred, client_moments, merge, restrict, whitened_means
+from partywise.inverse_regression.slices import class_slices, equal_frequency, public_slices
+from partywise.inverse_regression.subspace import projection_loss
 from partywise.privacy.accounted import Clear
-from partywise.privacy.calibration import analytic_gaussian_sigma, compose_mu, gaussian_epsilon, gdp_mu
-from partywise.privacy.isometry import to_matrix, to_vector
-from partywise.privacy.ledger import Ledger
-from partywise.privacy.sensitivity import slice_means
+from partywise.privacy.accounting.calibration import analytic_gaussian_sigma, compose_mu, gaussian_epsilon, gdp_mu
+from partywise.privacy.ledger.ledger import Ledger
+from partywise.privacy.statistics.isometry import to_matrix, to_vector
+from partywise.privacy.statistics.slices import slice_means
 from partywise.randomness import stream
-from partywise.slicing import mechanisms_certified as certified
-from partywise.slicing import models
-from partywise.slicing.bounded import bounded_means, bounded_second, check_budget
-from partywise.slicing.estimate import aggregate
-from partywise.slicing.inversion import inverse_root
-from partywise.slicing.metrics import projection_loss
-from partywise.slicing.moments import ball_moments, centred, client_moments, merge, restrict, whitened_means
-from partywise.slicing.slices import class_slices, equal_frequency, public_slices
 
 N, P, H, R, C = 400, 6, 5, 1.0, 1.5
 EDGES = (-1.0, -0.2, 0.3, 1.1)

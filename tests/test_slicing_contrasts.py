@@ -9,10 +9,7 @@ import pytest
 
 from error_rates import accepts_sigma
 from fixed import fixed
-from partywise.privacy.ledger import Ledger
-from partywise.randomness import stream
-from partywise.slicing.budgets import Round
-from partywise.slicing.contrasts import (
+from partywise.inverse_regression.contrasts import (
     bounded_contrasts,
     contrasts,
     contrasts_release,
@@ -20,8 +17,11 @@ from partywise.slicing.contrasts import (
     score,
     sign_sums,
 )
-from partywise.slicing.screened import server_heard
-from partywise.slicing.slices import class_slices, public_slices
+from partywise.inverse_regression.protocols.budgets import Round
+from partywise.inverse_regression.protocols.screening import server_heard
+from partywise.inverse_regression.slices import class_slices, public_slices
+from partywise.privacy.ledger.ledger import Ledger
+from partywise.randomness import stream
 
 N, P = 200, 12
 EDGES = (-1.0, -0.5, -0.2, 0.0, 0.2, 0.5, 1.0)

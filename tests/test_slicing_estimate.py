@@ -11,17 +11,17 @@ import numpy as np
 import pytest
 import scipy.linalg
 
-import partywise.slicing
+import partywise.inverse_regression
 from fixed import fixed
+from partywise.inverse_regression import models, projection_loss, sir
+from partywise.inverse_regression.dimension import eigengap_dimension
+from partywise.inverse_regression.dp_lda import dp_lda
+from partywise.inverse_regression.estimate import aggregate, classical, leading
+from partywise.inverse_regression.inversion import floored_spectrum, inverse_root, invert
+from partywise.inverse_regression.moments import client_moments
+from partywise.inverse_regression.slices import equal_frequency, public_slices
+from partywise.inverse_regression.subspace import angle, screening_metrics
 from partywise.randomness import stream
-from partywise.slicing import models, projection_loss, sir
-from partywise.slicing.dimension import eigengap_dimension
-from partywise.slicing.dp_lda import dp_lda
-from partywise.slicing.estimate import aggregate, classical, leading
-from partywise.slicing.inversion import floored_spectrum, inverse_root, invert
-from partywise.slicing.metrics import angle, screening_metrics
-from partywise.slicing.moments import client_moments
-from partywise.slicing.slices import equal_frequency, public_slices
 
 
 def rng(*names):
@@ -286,8 +286,8 @@ def test_dimension_by_eigengaps():
 
 
 def test_the_package_loads_lazily():
-    code = "import sys, partywise.slicing; sys.exit(any(m.startswith('scipy') or m == 'numpy' for m in sys.modules))"
+    code = "import sys, partywise.inverse_regression; sys.exit(any(m in sys.modules for m in ('scipy', 'numpy')))"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
-    assert partywise.slicing.models is models
+    assert partywise.inverse_regression.models is models
     with pytest.raises(AttributeError, match="no attribute 'tree'"):
-        _ = partywise.slicing.tree
+        _ = partywise.inverse_regression.tree

@@ -7,8 +7,8 @@ import pytest
 from scipy.special import ndtri
 
 from error_rates import accepts_covariance, accepts_mean
+from partywise.inverse_regression import models, projection_loss, sir
 from partywise.randomness import stream
-from partywise.slicing import models, projection_loss, sir
 
 NAMES = tuple(models.MODELS)
 

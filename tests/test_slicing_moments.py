@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from fixed import fixed
-from partywise.privacy.sensitivity import slice_means
+from partywise.inverse_regression import models, moments
+from partywise.inverse_regression.estimate import aggregate, classical
+from partywise.inverse_regression.moments import centred, client_moments, merge, participants, restrict, whitened_means
+from partywise.inverse_regression.slices import class_slices, equal_frequency, public_slices
+from partywise.inverse_regression.subspace import projection_loss
+from partywise.privacy.statistics.slices import slice_means
 from partywise.randomness import stream
-from partywise.slicing import models, moments
-from partywise.slicing.estimate import aggregate, classical
-from partywise.slicing.metrics import projection_loss
-from partywise.slicing.moments import centred, client_moments, merge, participants, restrict, whitened_means
-from partywise.slicing.slices import class_slices, equal_frequency, public_slices
 
 
 def rng(*names):

@@ -10,17 +10,15 @@ import pytest
 from error_rates import accepts_covariance, accepts_sigma
 from fixed import fixed
 from partywise.errors import CertificationError
+from partywise.inverse_regression import certified, models, published
+from partywise.inverse_regression.estimate import leading
+from partywise.inverse_regression.moments import Moments, client_moments
+from partywise.inverse_regression.slices import equal_frequency, public_slices
+from partywise.inverse_regression.subspace import projection_loss
 from partywise.privacy.accounted import UNPROVED
-from partywise.privacy.calibration import analytic_gaussian_sigma, gaussian_epsilon
-from partywise.privacy.ledger import Ledger
+from partywise.privacy.accounting.calibration import analytic_gaussian_sigma, gaussian_epsilon
+from partywise.privacy.ledger.ledger import Ledger
 from partywise.randomness import stream
-from partywise.slicing import mechanisms_certified as certified
-from partywise.slicing import mechanisms_published as published
-from partywise.slicing import models
-from partywise.slicing.estimate import leading
-from partywise.slicing.metrics import projection_loss
-from partywise.slicing.moments import Moments, client_moments
-from partywise.slicing.slices import equal_frequency, public_slices
 from slicing_divergence import charitable_delta, hockey_stick
 
 N, P, H, D, R = 1000, 10, 8, 2, 1.0

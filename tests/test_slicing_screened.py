@@ -11,19 +11,19 @@ import pytest
 
 from fixed import fixed
 from partywise.errors import ConfigError
-from partywise.parties import Party
-from partywise.plan import plan
-from partywise.privacy.calibration import gaussian_epsilon, gdp_mu
+from partywise.experiment.plan import plan
+from partywise.experiment.study import MethodSpec
+from partywise.federation.parties import Party
+from partywise.inverse_regression.moments import client_moments
+from partywise.inverse_regression.options import CertifiedOptions
+from partywise.inverse_regression.protocols import screening as screened
+from partywise.inverse_regression.protocols.budgets import FIRST_SHARE, allotted, screening_rounds
+from partywise.inverse_regression.protocols.certified import local_release
+from partywise.inverse_regression.slices import class_slices
+from partywise.privacy.accounting.calibration import gaussian_epsilon, gdp_mu
 from partywise.randomness import Streams, stream
-from partywise.slicing import screened
-from partywise.slicing.budgets import FIRST_SHARE, allotted, screening_rounds
-from partywise.slicing.certified import local_release
-from partywise.slicing.moments import client_moments
-from partywise.slicing.options import CertifiedOptions
-from partywise.slicing.settings import SimulatedSettings
-from partywise.slicing.slices import class_slices
-from partywise.slicing.splitting import split
-from partywise.study import MethodSpec
+from partywise.studies.sliced_inverse_regression.settings import SimulatedSettings
+from partywise.studies.sliced_inverse_regression.splitting import split
 from slicing_driver import fit, simulated
 
 MANY = SimulatedSettings(model="V", n=400, clients=8, p=60, active=5)

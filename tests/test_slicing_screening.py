@@ -10,14 +10,10 @@ from scipy.stats import ks_2samp
 
 from error_rates import ALPHA, accepts_covariance, accepts_sigma
 from fixed import fixed
-from partywise.privacy.ledger import Ledger
-from partywise.randomness import stream
-from partywise.slicing import models, null_columns
-from partywise.slicing.estimate import classical
-from partywise.slicing.metrics import projection_loss
-from partywise.slicing.moments import client_moments
-from partywise.slicing.null_columns import draw_null
-from partywise.slicing.screening import (
+from partywise.inverse_regression import models
+from partywise.inverse_regression.estimate import classical
+from partywise.inverse_regression.moments import client_moments
+from partywise.inverse_regression.screening import (
     ccmd_multiplicity,
     ccmd_select,
     mean_differences,
@@ -26,7 +22,12 @@ from partywise.slicing.screening import (
     vote_release,
     vote_select,
 )
-from partywise.slicing.slices import equal_frequency, public_slices
+from partywise.inverse_regression.simulation import null_columns
+from partywise.inverse_regression.simulation.null_columns import draw_null
+from partywise.inverse_regression.slices import equal_frequency, public_slices
+from partywise.inverse_regression.subspace import projection_loss
+from partywise.privacy.ledger.ledger import Ledger
+from partywise.randomness import stream
 
 DRAWS = 2000
 

@@ -11,15 +11,16 @@ from scipy.stats import ks_2samp
 
 from error_rates import ALPHA, accepts_covariance
 from fixed import fixed
+from partywise.inverse_regression import models
+from partywise.inverse_regression.contrasts import contrasts, score, sign_sums
+from partywise.inverse_regression.estimate import classical
+from partywise.inverse_regression.moments import client_moments
+from partywise.inverse_regression.screening import vote_select
+from partywise.inverse_regression.simulation import sign_columns
+from partywise.inverse_regression.simulation.sign_columns import BLOCK, AutoregressiveColumns, bridge, signed_columns
+from partywise.inverse_regression.slices import public_slices
+from partywise.inverse_regression.subspace import projection_loss
 from partywise.randomness import stream
-from partywise.slicing import models, sign_columns
-from partywise.slicing.contrasts import contrasts, score, sign_sums
-from partywise.slicing.estimate import classical
-from partywise.slicing.metrics import projection_loss
-from partywise.slicing.moments import client_moments
-from partywise.slicing.screening import vote_select
-from partywise.slicing.sign_columns import BLOCK, AutoregressiveColumns, bridge, signed_columns
-from partywise.slicing.slices import public_slices
 
 DRAWS, S, Q, NS = 2000, 4, 56, 60
 FIXED = public_slices(fixed([-0.4, 0.4]))

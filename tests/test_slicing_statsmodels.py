@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from statsmodels.regression.dimred import SlicedInverseReg
 
+from partywise.inverse_regression import models, projection_loss, sir
 from partywise.randomness import stream
-from partywise.slicing import models, projection_loss, sir
 
 
 @pytest.mark.parametrize(

@@ -12,13 +12,13 @@ from hypothesis import settings as examples
 from hypothesis import strategies as st
 
 from fixed import fixed
-from partywise.privacy.calibration import gdp_mu
+from partywise.inverse_regression.bounded import bounded_second
+from partywise.inverse_regression.certified import BALANCE, LARGEST_REACH, reach_of
+from partywise.inverse_regression.moments import ball_moments, client_moments, whitened_means
+from partywise.inverse_regression.slices import public_slices
+from partywise.privacy.accounting.calibration import gdp_mu
 from partywise.randomness import stream
-from partywise.slicing.bounded import bounded_second
-from partywise.slicing.mechanisms_certified import BALANCE, LARGEST_REACH, reach_of
-from partywise.slicing.moments import ball_moments, client_moments, whitened_means
-from partywise.slicing.settings import SimulatedSettings
-from partywise.slicing.slices import public_slices
+from partywise.studies.sliced_inverse_regression.settings import SimulatedSettings
 from slicing_driver import fit, simulated
 
 SMALL = SimulatedSettings(model="IV", n=300, clients=4, p=6)

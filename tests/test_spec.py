@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from partywise.cells import Cell, generate, run, save_data
 from partywise.errors import ConfigError
-from partywise.plan import plan
-from partywise.study import available, load
+from partywise.experiment.cells import Cell, generate, run, save_data
+from partywise.experiment.plan import plan
+from partywise.experiment.study import available, load
 
 # Of each study: source, settings, number of parties, and the protocol with its options, small enough for a second.
 SMALLEST: dict[str, tuple[str, dict[str, Any], int, dict[str, Any]]] = {

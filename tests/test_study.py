@@ -16,13 +16,13 @@ import pytest
 
 import toy
 from partywise import files
-from partywise.build import build
-from partywise.cells import generate, load_data, run, save_data
 from partywise.errors import ConfigError, DataMissing
+from partywise.experiment.cells import generate, load_data, run, save_data
+from partywise.experiment.config import build
+from partywise.experiment.plan import plan
+from partywise.experiment.study import Lazy, Study, available, load
 from partywise.files import replacing
-from partywise.plan import plan
-from partywise.privacy.calibration import gaussian_epsilon
-from partywise.study import Lazy, Study, available, load
+from partywise.privacy.accounting.calibration import gaussian_epsilon
 
 ONE = {"methods": ("clear",), "replicates": 1, "parties": (1,), "folds": 1, "epsilon": (inf,)}
 

@@ -8,31 +8,25 @@ import pytest
 
 from fixed import fixed
 from partywise.errors import CertificationError
-from partywise.privacy import accounting
-from partywise.privacy.audit import audit_pair
-from partywise.privacy.certificates import Bounded, SensitivityCertificate, clip_curves
-from partywise.privacy.event import Event
-from partywise.privacy.filter import PrivacyFilter, pure_mu
-from partywise.privacy.fixed_point import fixed_point_sum
-from partywise.privacy.geometry import Ball, lengths, mahalanobis
-from partywise.privacy.ledger import Ledger
+from partywise.inverse_regression.bounded import bounded_means, bounded_second
+from partywise.inverse_regression.contrasts import bounded_contrasts, contrasts_sensitivity
+from partywise.inverse_regression.moments import client_moments
+from partywise.inverse_regression.slices import public_slices
+from partywise.privacy.audit.pairs import audit_pair
+from partywise.privacy.ledger import compose as accounting
+from partywise.privacy.ledger.budget import PrivacyFilter, pure_mu
+from partywise.privacy.ledger.event import Event
+from partywise.privacy.ledger.ledger import Ledger
 from partywise.privacy.mechanisms import DiscreteGaussian, Gaussian, NoisyVotes, ReportNoisyMax, SymmetricGaussian
-from partywise.privacy.release import ratio
-from partywise.privacy.sampling import SecureRandom
-from partywise.privacy.sensitivity import (
-    clipped_coefficients,
-    covariance,
-    cross_moment,
-    label_dot_product,
-    record_sum,
-    second_moment,
-    slice_means,
-)
+from partywise.privacy.mechanisms.random import SecureRandom
+from partywise.privacy.mechanisms.release import ratio
+from partywise.privacy.secure.fixed_point import fixed_point_sum
+from partywise.privacy.statistics.bounded import Bounded, SensitivityCertificate, clip_curves
+from partywise.privacy.statistics.geometry import Ball, lengths, mahalanobis
+from partywise.privacy.statistics.moments import covariance, cross_moment, record_sum, second_moment
+from partywise.privacy.statistics.records import clipped_coefficients, label_dot_product
+from partywise.privacy.statistics.slices import slice_means
 from partywise.randomness import stream
-from partywise.slicing.bounded import bounded_means, bounded_second
-from partywise.slicing.contrasts import bounded_contrasts, contrasts_sensitivity
-from partywise.slicing.moments import client_moments
-from partywise.slicing.slices import public_slices
 
 DELTA = 1e-5
 SCALES = (

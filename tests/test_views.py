@@ -8,11 +8,11 @@ import time
 import numpy as np
 import pytest
 
-from partywise.privacy import ledger as ledgers
-from partywise.privacy.event import Event, clear_event
-from partywise.privacy.ledger import Ledger
-from partywise.privacy.total import default_views, total_of, worst_view
-from partywise.privacy.views import sum_public_views, views_differ_by_owner
+from partywise.privacy.ledger import ledger as ledgers
+from partywise.privacy.ledger.event import Event, clear_event
+from partywise.privacy.ledger.ledger import Ledger
+from partywise.privacy.ledger.total import default_views, total_of, worst_view
+from partywise.privacy.ledger.views import sum_public_views, views_differ_by_owner
 from partywise.randomness import stream
 
 DELTA = 1e-5

@@ -11,12 +11,13 @@ import pytest
 
 from fixed import fixed
 from partywise.errors import CertificationError
-from partywise.parties import Party
-from partywise.privacy.event import Event
+from partywise.federation.channel import Channel, Cipher, payload_bytes
+from partywise.federation.parties import Party
+from partywise.privacy.accounted import Clear, Public
+from partywise.privacy.ledger.event import Event
 from partywise.privacy.mechanisms import Gaussian, Release
-from partywise.privacy.sensitivity import clipped_coefficients
+from partywise.privacy.statistics.records import clipped_coefficients
 from partywise.randomness import stream
-from partywise.wire import Channel, Cipher, Clear, Public, payload_bytes
 
 LIBRARY = str(Path(__file__).parents[1] / "lib")
 PARTIES = [Party("active", "active", {}), Party("p1", "passive", {}), Party("p2", "passive", {})]
@@ -245,7 +246,7 @@ def test_the_transcript_is_a_plain_table_in_order(channel):
 
 def test_importing_the_wire_starts_no_heavy_package():
     program = (
-        "import sys, partywise.wire, partywise.privacy.audit; "
+        "import sys, partywise.federation.channel, partywise.privacy.audit.pairs; "
         "heavy = {'scipy.stats', 'scipy.optimize', 'scipy.interpolate', 'xarray', 'matplotlib', 'netCDF4', 'pandas'}; "
         "print(sorted(heavy & set(sys.modules)))"
     )

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from fixed import fixed
-from partywise.parties import Party
-from partywise.plan import Batch, CasePlan, Grid, MethodPlan, Plan
+from partywise.experiment.plan import Batch, CasePlan, Grid, MethodPlan, Plan
+from partywise.experiment.study import Lazy, Protocol, Source, Study
+from partywise.federation.parties import Party
+from partywise.privacy.accounted import Clear
 from partywise.privacy.mechanisms import Gaussian
-from partywise.privacy.sensitivity import record_sum
-from partywise.study import Lazy, Protocol, Source, Study
-from partywise.wire import Clear
+from partywise.privacy.statistics.moments import record_sum
 
 FOLDS = 2
 

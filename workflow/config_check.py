@@ -1,6 +1,6 @@
 """The checks of a configuration, all before the first job: schema, dataclasses of the study, contradictions.
 
-Every violation of the schema is told as one sentence; the other two are in ``partywise.plan``.
+Every violation of the schema is told as one sentence; the other two are in ``partywise.experiment.plan``.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ import yaml
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import ValidationError, best_match
 
-from partywise.build import choices
 from partywise.errors import ConfigError
-from partywise.plan import Plan, plan
+from partywise.experiment.config import choices
+from partywise.experiment.plan import Plan, plan
 
 SCHEMA = Path(__file__).parent / "schemas" / "config.schema.yaml"
 KINDS = {

@@ -17,9 +17,9 @@ from library import share_library
 
 share_library()
 
-from partywise.cube import open_cube
 from partywise.errors import ConfigError, CubeError, DataMissing
-from partywise.verify import compare, configuration, plan_of, recompute, sample
+from partywise.experiment.results.cube import open_cube
+from partywise.experiment.verify import compare, configuration, plan_of, recompute, sample
 
 SHOWN = ("source", "git_commit", "lock_sha256", "code_sha256", "config_sha256", "software_versions")
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from partywise.errors import ConfigError
-from partywise.plan import Plan
+from partywise.experiment.plan import Plan
 
 # Python, the libraries and the buffers of a job, before its first cell.
 BASE = 400

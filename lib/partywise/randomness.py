@@ -2,8 +2,8 @@
 
 Two calls with the same root and the same names give the same stream; leaving an axis of the experiment out of
 the names makes every value of that axis share one stream (common random numbers). Simulation only: nothing here
-is fit for noise that is really published; that comes from `partywise.privacy.sampling.SecureRandom`, with which
-nothing here shares a class.
+is fit for noise that is really published; that comes from
+`partywise.privacy.mechanisms.random.SecureRandom`, with which nothing here shares a class.
 """
 
 import hashlib

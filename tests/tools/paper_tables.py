@@ -1,7 +1,7 @@
-"""Transcribe Tables 1 to 4 of seed 001 from its text into ``lib/partywise/slicing/paper_tables.csv``.
+"""Transcribe Tables 1 to 4 of seed 001 from its text into ``paper_tables.csv`` of the study.
 
-``python tests/tools/paper_tables.py SEED.txt > lib/partywise/slicing/paper_tables.csv``; then state the printed SHA-256
-in ``partywise.slicing.paper_tables``.  Run once, and again only if the source is corrected.
+``python tests/tools/paper_tables.py SEED.txt > paper_tables.csv``, beside its module; then state the printed SHA-256 in
+``partywise.studies.sliced_inverse_regression.paper_tables``.  Run once, and again only if the source is corrected.
 """
 
 from __future__ import annotations

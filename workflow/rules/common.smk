@@ -178,7 +178,7 @@ def data_roots(study, case):
     made = PLANS[study]
     lazy = (made.cases[case].source.generate, made.study.data)
     return {
-        f"partywise.studies.{study}",
+        f"partywise.studies.{study}.study",
         *script_modules("generate"),
         *(item.module for item in lazy),
     }
@@ -197,7 +197,7 @@ def fit_roots(study, method):
         protocol.fit,
     )
     return {
-        f"partywise.studies.{study}",
+        f"partywise.studies.{study}.study",
         *script_modules("fit"),
         *(item.module for item in lazy if item is not None),
     }
@@ -216,7 +216,7 @@ def fit_code(wildcards):
 def cube_code(wildcards):
     """Fingerprint of all code behind a cube."""
     study, cases = wildcards.study, PLANS[wildcards.study].cases
-    roots = {f"partywise.studies.{study}", *script_modules("collect")}
+    roots = {f"partywise.studies.{study}.study", *script_modules("collect")}
     for name, case in cases.items():
         roots |= data_roots(study, name).union(
             *(fit_roots(study, method) for method in case.methods)

@@ -22,8 +22,7 @@ from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
 
-from partywise.errors import DataMissing
-
+from ..errors import DataMissing
 from .catalogue import Member, Resource
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from partywise.errors import DataMissing
+from ..errors import DataMissing
 
 
 @dataclass(frozen=True)

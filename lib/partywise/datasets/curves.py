@@ -11,7 +11,7 @@ from typing import NoReturn
 
 import numpy as np
 
-from partywise.errors import DataMissing
+from ..errors import DataMissing
 
 
 @dataclass(frozen=True)

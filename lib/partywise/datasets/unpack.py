@@ -7,7 +7,7 @@ import io
 import zipfile
 import zlib
 
-from partywise.errors import DataMissing
+from ..errors import DataMissing
 
 # The largest table of the catalogue has 31 MB.
 LARGEST = 500_000_000

@@ -14,7 +14,7 @@ import numpy as np
 from .df import ExactDf, HutchinsonDf
 from .margin import Improvement, ReleasedNoise, improvement
 from .moments import Moments, project
-from .options import BoostingOptions
+from .path_options import BoostingOptions
 from .paths import (
     A_ON_B,
     B_ON_A,

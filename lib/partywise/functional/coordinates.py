@@ -14,8 +14,8 @@ import numpy as np
 
 from ..privacy.accounted import Accounted
 from ..privacy.accounted import Public as Fixed
+from ..studies.functional_boosting.data import BasisSpec, Public
 from .bases import roughness_directions
-from .data import BasisSpec, Public
 from .paths import Penalties
 from .solver import check_penalty, spectral_scale
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .moments import Moments, project, stabilize_published
-from .options import BoostingOptions
+from .path_options import BoostingOptions
 from .solver import check_penalty, diagonalize
 
 SOLVE_RIDGE = 1e-8

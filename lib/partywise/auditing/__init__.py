@@ -1,1 +1,0 @@
-"""The audit study: every mechanism of the source documents, as published and as repaired, attacked in both worlds."""

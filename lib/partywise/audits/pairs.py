@@ -1,0 +1,201 @@
+"""Pairs of neighbours under attack: each draws releases by the mechanism itself and scores them at its best."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..privacy.accounted import Public
+from ..privacy.accounting.calibration import gaussian_epsilon
+from ..privacy.audit.laws import finite_epsilon, response_epsilon
+from ..privacy.audit.pairs import audit_pair
+from ..privacy.mechanisms.gaussian import Gaussian
+from ..privacy.mechanisms.randomized_response import RandomizedResponse
+from ..privacy.statistics.bounded import Bounded, SensitivityCertificate
+from .exposure import Verdict
+
+# Entries drawn at once: memory of a job stays far below its limit.
+CHUNK = 50_000
+# The draws of an audit are the experimenter's: no view learns them, so their sensitivity plays no part.
+_FREE = SensitivityCertificate(0.0, "l2", "row", "replace_one", frozenset(("label", "features")))
+
+
+def _draws(mechanism: Gaussian, value: np.ndarray, count: int, rng: np.random.Generator) -> np.ndarray:
+    """Independent releases of one value by the mechanism, shape (count, entries)."""
+    stacked = Bounded(np.broadcast_to(value, (count, *value.shape)), _FREE)
+    return mechanism(stacked, rng, owner="experimenter").value.reshape(count, -1)
+
+
+def _noise(noise: float | np.ndarray) -> Gaussian:
+    if not isinstance(noise, np.ndarray):
+        return Gaussian(sigma=noise)
+    return Gaussian(covariance=Public(noise, because="the experimenter, who draws here, knows both worlds"))
+
+
+def _precision(noise: float | np.ndarray, size: int) -> np.ndarray:
+    """Inverse covariance along the last axis."""
+    return np.linalg.inv(noise) if isinstance(noise, np.ndarray) else np.eye(size) / noise**2
+
+
+@dataclass(frozen=True)
+class GaussianPair:
+    """Gaussian noise around two values, attacked by the likelihood ratio.
+
+    first, second : (..., q) values of the statistic in the two worlds
+    noise : standard deviation, or covariance along the last axis; noise2 : in the second world, where it differs
+    """
+
+    first: np.ndarray | float
+    second: np.ndarray | float
+    noise: float | np.ndarray
+    noise2: np.ndarray | None = None
+
+    @property
+    def gap(self) -> np.ndarray:
+        """Difference of the two values, at least one-dimensional."""
+        return np.atleast_1d(np.asarray(self.first, dtype=float) - np.asarray(self.second))
+
+    @property
+    def mu(self) -> float:
+        """Length of the difference in the geometry of the noise."""
+        gap = self.gap.reshape(-1, self.gap.shape[-1])
+        return float(np.sqrt(np.sum((gap @ _precision(self.noise, gap.shape[1])) * gap)))
+
+    def scores(self, rng: np.random.Generator, draws: int, world: int) -> np.ndarray:
+        """Log-likelihood ratios (up to a constant) of releases in one world."""
+        value = np.atleast_1d(np.asarray((self.first, self.second)[world], dtype=float))
+        noise = self.noise if world == 0 or self.noise2 is None else self.noise2
+        step = max(1, CHUNK // value.size)
+        parts = [
+            self._score(_draws(_noise(noise), value, min(step, draws - start), rng)) for start in range(0, draws, step)
+        ]
+        return np.concatenate(parts)
+
+    def _score(self, released: np.ndarray) -> np.ndarray:
+        size = self.gap.shape[-1]
+        first = _precision(self.noise, size)
+        if self.noise2 is None:
+            return released @ (self.gap @ first).ravel()
+        squares = [
+            np.sum(rest @ precision * rest, axis=(1, 2))
+            for mean, precision in ((self.first, first), (self.second, _precision(self.noise2, size)))
+            for rest in (released.reshape(len(released), -1, size) - np.reshape(mean, (1, -1, size)),)
+        ]
+        return (squares[1] - squares[0]) / 2
+
+    def audit(self, rng: np.random.Generator, draws: int, delta: float, confidence: float) -> Verdict:
+        """Counts at any threshold; mu and the exact epsilon of the pair where both worlds share their noise."""
+        shared = self.noise2 is None
+        first, second = (self.scores(rng, draws, world) for world in (0, 1))
+        found = audit_pair(first, second, delta, gaussian=shared, confidence=confidence)
+        return Verdict(
+            found.eps_lower,
+            found.kind,
+            found.mu_lower if shared else None,
+            float(gaussian_epsilon(self.mu, delta)) if shared else None,
+            found.n,
+            found.at_sample_limit,
+        )
+
+
+@dataclass(frozen=True)
+class ResponsePair:
+    """Randomised response on indices of which some differ, attacked by the likelihood ratio.
+
+    first, second : (m,) indices in the two worlds; entries that agree carry no information and are left out
+    epsilon, k : of one response
+    """
+
+    first: np.ndarray
+    second: np.ndarray
+    epsilon: float
+    k: int
+
+    @property
+    def moved(self) -> int:
+        """Number of indices that differ."""
+        return int(np.sum(self.first != self.second))
+
+    def exact(self, delta: float) -> float:
+        """Epsilon of the pair: the entries that differ are independent responses."""
+        return response_epsilon(self.epsilon, self.k, self.moved, delta)
+
+    def scores(self, rng: np.random.Generator, draws: int, world: int) -> np.ndarray:
+        """Log-likelihood ratio: entries found as in the first world less those as in the second, times epsilon."""
+        moved = self.first != self.second
+        first, second = self.first[moved], self.second[moved]
+        if not len(first):
+            return rng.integers(0, 2, draws).astype(float)
+        step, parts = max(1, CHUNK // len(first)), []
+        mechanism = RandomizedResponse(self.epsilon, self.k)
+        certificate = SensitivityCertificate(0.0, "hamming", "row", "replace_one", frozenset(("features",)))
+        for start in range(0, draws, step):
+            count = min(step, draws - start)
+            value = np.broadcast_to((first, second)[world], (count, len(first)))
+            out = mechanism(Bounded(value, certificate), rng, owner="experimenter").value
+            parts.append(self.epsilon * (np.sum(out == first, axis=1) - np.sum(out == second, axis=1)))
+        return np.concatenate(parts).astype(float)
+
+    def audit(self, rng: np.random.Generator, draws: int, delta: float, confidence: float) -> Verdict:
+        """Counts at any threshold; the loss takes few values, so ties are cut as they are."""
+        first, second = (self.scores(rng, draws, world) for world in (0, 1))
+        found = audit_pair(first, second, delta, gaussian=False, confidence=confidence)
+        return Verdict(found.eps_lower, found.kind, None, self.exact(delta), found.n, found.at_sample_limit)
+
+
+@dataclass(frozen=True)
+class LawPair:
+    """Two laws on the same finite set of outputs, compared exactly: nothing is drawn."""
+
+    first: np.ndarray
+    second: np.ndarray
+
+    def audit(self, rng: np.random.Generator, draws: int, delta: float, confidence: float) -> Verdict:
+        """Epsilon of the pair at ``delta``."""
+        epsilon = finite_epsilon(self.first, self.second, delta)
+        return Verdict(epsilon, "exact", None, epsilon)
+
+
+@dataclass(frozen=True)
+class ResponseLawPair(ResponsePair):
+    """The same pair compared exactly."""
+
+    def audit(self, rng: np.random.Generator, draws: int, delta: float, confidence: float) -> Verdict:
+        """Epsilon of the pair at ``delta``."""
+        epsilon = self.exact(delta)
+        return Verdict(epsilon, "exact", None, epsilon)
+
+
+@dataclass(frozen=True)
+class ClearPair:
+    """Values sent as they are: one look tells two different values apart, whatever delta < 1 is."""
+
+    first: np.ndarray | float
+    second: np.ndarray | float
+
+    def audit(self, rng: np.random.Generator, draws: int, delta: float, confidence: float) -> Verdict:
+        """Infinite if the two values differ, 0 if they agree."""
+        epsilon = 0.0 if np.array_equal(self.first, self.second) else float("inf")
+        return Verdict(epsilon, "certain", None, epsilon)
+
+
+@dataclass(frozen=True)
+class NoLaw:
+    """A formula that is no probability law: there is nothing to draw from."""
+
+    def audit(self, rng: np.random.Generator, draws: int, delta: float, confidence: float) -> Verdict:
+        """Nothing can be said."""
+        return Verdict(None, "no_law")
+
+
+def canaries(pair: GaussianPair, rng: np.random.Generator, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """One run with many records, each in one of the two worlds by its own coin.
+
+    Returns
+    -------
+    scores : (count,) log-likelihood ratios; bits : (count,) 1 for the first world
+    """
+    bits = rng.integers(0, 2, count)
+    scores = [pair.scores(rng, count, world) for world in (0, 1)]
+    return np.where(bits == 1, scores[0], scores[1]), bits

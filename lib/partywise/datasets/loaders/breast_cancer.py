@@ -1,0 +1,61 @@
+"""Breast cancer, Wisconsin (diagnostic): is a tumour benign, from 30 measurements of cell nuclei.
+
+The file is a part of the pinned scikit-learn, which is never imported for it.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+
+import numpy as np
+
+from ..catalogue import RESOURCES
+from ..curves import fail, require
+from ..fetch import read_files
+from ..labelled import LabelledTable, scale
+
+RESOURCE = "breast_cancer"
+ROWS, FEATURES, BENIGN = 569, 30, 357
+MEASURED = (
+    *("radius", "texture", "perimeter", "area", "smoothness"),
+    *("compactness", "concavity", "concave points", "symmetry", "fractal dimension"),
+)
+NAMES = [f"{statistic} {name}" for statistic in ("mean", "error", "worst") for name in MEASURED]
+NOTES = ("The record of the privacy unit is a patient.", "The label 1 is benign, as in the file.")
+
+
+def load(folder: str | Path) -> LabelledTable:
+    """Read ``folder`` (such as ``resources/breast_cancer``, filled by ``resources.fetch``).
+
+    Returns
+    -------
+    LabelledTable
+        569 patients, 30 numeric features, all scaled by their smallest and largest value.
+
+    Raises
+    ------
+    DataMissing
+        When the file is absent or changed, or one of the named checks fails.
+
+    References
+    ----------
+    Street, Wolberg and Mangasarian (1993), "Nuclear feature extraction for breast tumor diagnosis", SPIE 1905.
+    """
+    contents, sha256, notes = read_files(RESOURCE, folder)
+    member = RESOURCES[RESOURCE].members[0]
+    rows = list(csv.reader(io.StringIO(contents[member.file].decode(errors="replace"))))
+    require(len(rows) > 1 and len(rows[0]) >= 2, f"{member.file} has no rows")
+    try:
+        stated = (int(rows[0][0]), int(rows[0][1]))
+        values = np.array(rows[1:], dtype=float)
+    except ValueError as error:
+        fail(f"{member.file} is not numeric ({error})")
+    require(values.shape == (stated[0], stated[1] + 1), f"{values.shape} values where the first row states {stated}")
+    require(stated[1] == FEATURES, f"{stated[1]} features where {FEATURES} are expected")
+    y = values[:, -1]
+    X, ranges = scale({name: values[:, place] for place, name in enumerate(NAMES)}, {})
+    if sha256[member.file] == member.sha256:
+        require((len(y), int(y.sum())) == (ROWS, BENIGN), f"{len(y)} rows, {y.sum():.0f} benign")
+    return LabelledTable(X, y, np.array(NAMES), ranges, np.zeros(len(y), dtype=int), sha256, NOTES + notes)

@@ -1,0 +1,157 @@
+"""Exercises of the shoulder recorded by a wrist watch: windows of ten persons, with features on public scales.
+
+The file is a NumPy pickle.  Its SHA-256 is compared with the pinned one before it is opened, and it is opened by an
+unpickler that knows arrays and nothing else.
+"""
+
+from __future__ import annotations
+
+import io
+import pickle
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...errors import DataMissing
+from ..by_client import ClientTable
+from ..catalogue import RESOURCES
+from ..curves import Scale, require
+from ..fetch import read_files
+
+RESOURCE = "watch_activity"
+CHANNELS = ("ax", "ay", "az", "wx", "wy", "wz")
+# Public ranges of slow movements of an arm: two g, and five radians a second.
+LIMITS = {"a": 2.0, "w": 5.0}
+SUBJECTS, EXERCISES = 10, ("PEN", "ABD", "FEL", "IR", "ER", "TRAP", "ROW")
+RECORDINGS, SAMPLES = 140, 244102
+WINDOWS = {(128, 64): 3605}
+BINS, PARTS = 12, 4
+SUMMARIES = ("mean", "sd", "min", "max", "lower quartile", "median", "upper quartile", "mean square", "mean step")
+SAFE = {
+    ("numpy.core.multiarray", "_reconstruct"),
+    ("numpy._core.multiarray", "_reconstruct"),
+    ("numpy", "ndarray"),
+    ("numpy", "dtype"),
+    ("_codecs", "encode"),
+}
+NOTES = (
+    "Stands in for the smartphone data of the source, which no package ships: 10 persons for 30, seven exercises for "
+    "three levels of activity, a watch at the wrist for a telephone at the waist.",
+    "The record of the privacy unit is a window, neither a sample nor a person. Windows overlap by half (128 samples, "
+    "64 steps), so that a raw sample enters two records, and a person has 226 to 433 of them: a guarantee for a window "
+    "says less about a sample and next to nothing about a person.",
+)
+
+
+class Unpickler(pickle.Unpickler):
+    """Opens arrays in lists and dicts; any other object is refused."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        """The few names that arrays need."""
+        if (module, name) not in SAFE:
+            raise DataMissing(f"watch_dataset.npy asks for {module}.{name}, which no array needs: it was not opened.")
+        return super().find_class(module.replace("numpy.core", "numpy._core"), name)
+
+
+def load(folder: str | Path, window: int = 128, step: int = 64) -> ClientTable:
+    """Read ``folder`` (such as ``resources/watch_activity``, filled by ``resources.fetch``).
+
+    Parameters
+    ----------
+    folder : path
+    window, step : int
+        Samples of a window, and from one window to the next; 50 samples a second.
+
+    Returns
+    -------
+    ClientTable
+        3 605 windows (with 128 and 64), 10 persons, 7 classes; 165 features: nine summaries and the amplitudes of
+        twelve frequencies of each channel, means of the quarters, correlations of the channels.
+
+    Raises
+    ------
+    DataMissing
+        When the file is absent or not the pinned one, or one of the named checks fails.
+    """
+    contents, sha256, notes = read_files(RESOURCE, folder)
+    member = RESOURCES[RESOURCE].members[0]
+    if sha256[member.file] != member.sha256:
+        raise DataMissing(f"{member.file} is not the pinned file and may run code when opened: delete it, run again.")
+    table = opened(contents[member.file])
+    recordings = [np.asarray(recording, dtype=float) for recording in table["X"]]
+    require(tuple(table["X_labels"]) == CHANNELS, f"channels are {table['X_labels']}")
+    require(tuple(table["y_labels"]) == EXERCISES, f"exercises are {table['y_labels']}")
+    require(len(recordings) == RECORDINGS, f"{len(recordings)} recordings where {RECORDINGS} are expected")
+    samples = sum(map(len, recordings))
+    require(samples == SAMPLES, f"{samples} samples where {SAMPLES} are expected")
+    cut = [windows(recording, window, step) for recording in recordings]
+    counts = [len(part) for part in cut]
+    expected = WINDOWS.get((window, step), sum(counts))
+    require(sum(counts) == expected, f"{sum(counts)} windows where {expected} are expected")
+    X, names, scales = features(np.concatenate(cut))
+    subject = np.repeat(np.asarray(table["subject"], dtype=int) - 1, counts)
+    require(set(np.unique(subject)) == set(range(SUBJECTS)), "persons are not numbered from 1 to 10")
+    return ClientTable(
+        X=X.astype(np.float32),
+        y=np.repeat(np.asarray(table["y"], dtype=float), counts),
+        client=subject,
+        names=names,
+        clients=tuple(f"person {k + 1}" for k in range(SUBJECTS)),
+        classes=EXERCISES,
+        scales=scales,
+        sha256=dict(sha256),
+        notes=NOTES + notes,
+    )
+
+
+def opened(content: bytes) -> dict[str, Any]:
+    """The dict of arrays in the file."""
+    handle = io.BytesIO(content)
+    try:
+        np.lib.format.read_magic(handle)
+        np.lib.format.read_array_header_1_0(handle)
+        return Unpickler(handle).load().item()
+    except (ValueError, pickle.UnpicklingError, AttributeError, EOFError):
+        raise DataMissing("watch_dataset.npy holds no dict of arrays: delete it and run again to fetch it.") from None
+
+
+def windows(recording: np.ndarray, length: int, step: int) -> np.ndarray:
+    """(windows, length, 6) of one recording (T, 6); what is left at its end is dropped."""
+    views = np.lib.stride_tricks.sliding_window_view(recording, length, axis=0)[::step]
+    return views.transpose(0, 2, 1)
+
+
+def features(parts: np.ndarray) -> tuple[np.ndarray, np.ndarray, tuple[Scale, ...]]:
+    """Features (windows, 165) on their public scales, their names, and the scales."""
+    blocks, names, scales = [], [], []
+
+    def add(name: str, values: np.ndarray, low: float, high: float, unit: str, because: str) -> None:
+        scale = Scale(unit, (low + high) / 2, (high - low) / 2, because)
+        blocks.append(scale.apply(values))
+        names.append(name)
+        scales.append(scale)
+
+    spectrum = np.abs(np.fft.rfft(parts, axis=1))[:, 1 : BINS + 1] / parts.shape[1]
+    for j, sensor in enumerate(CHANNELS):
+        limit, unit = LIMITS[sensor[0]], {"a": "g", "w": "rad/s"}[sensor[0]]
+        x = parts[:, :, j]
+        quartiles = np.quantile(x, [0.25, 0.5, 0.75], axis=1)
+        size, why = np.sqrt(np.mean(x**2, axis=1)), f"movements of an arm: up to {limit:g} {unit}"
+        steps = np.mean(np.abs(np.diff(x, axis=1)), axis=1)
+        values = (x.mean(axis=1), x.std(axis=1), x.min(axis=1), x.max(axis=1), *quartiles, size, steps)
+        lows = {"sd": 0.0, "mean square": 0.0, "mean step": 0.0}
+        highs = {"sd": limit / 2, "mean step": limit / 10}
+        for name, value in zip(SUMMARIES, values, strict=True):
+            add(f"{sensor} {name}", value, lows.get(name, -limit), highs.get(name, limit), unit, why)
+        for part, block in enumerate(np.array_split(x, PARTS, axis=1)):
+            add(f"{sensor} mean of quarter {part + 1}", block.mean(axis=1), -limit, limit, unit, why)
+        for place in range(BINS):
+            add(f"{sensor} frequency {place + 1}", spectrum[:, place, j], 0.0, limit / 4, unit, why)
+    centred = parts - parts.mean(axis=1, keepdims=True)
+    lengths = np.maximum(np.sqrt(np.sum(centred**2, axis=1)), 1e-12)
+    for i in range(len(CHANNELS)):
+        for j in range(i):
+            product = np.sum(centred[:, :, i] * centred[:, :, j], axis=1) / (lengths[:, i] * lengths[:, j])
+            add(f"correlation of {CHANNELS[j]} and {CHANNELS[i]}", product, -1.0, 1.0, "1", "a correlation")
+    return np.stack(blocks, axis=1), np.array(names), tuple(scales)

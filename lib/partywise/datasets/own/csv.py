@@ -1,0 +1,178 @@
+"""A person's CSV file as columns of text, and text as numbers; whatever is wrong is told with its file and row."""
+
+from __future__ import annotations
+
+import csv
+import difflib
+import io
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from math import inf
+from pathlib import Path
+
+import numpy as np
+
+from ...errors import DataMissing
+
+LISTED = 12
+
+
+@dataclass(frozen=True)
+class TextTable:
+    """The rows of a CSV file: ``rows[i]`` is line ``lines[i]`` of the file."""
+
+    file: str
+    header: tuple[str, ...]
+    rows: list[list[str]]
+    lines: list[int]
+
+    def column(self, name: str) -> list[str]:
+        """Entries of a column without blanks around them; an absent one raises ``DataMissing``."""
+        if name not in self.header:
+            raise DataMissing(f"{self.file} has no column {name!r}: {nearest(name, self.header, 'its columns are')}.")
+        place = self.header.index(name)
+        return [row[place].strip() for row in self.rows]
+
+    def match(self, patterns: Sequence[str], but: str) -> list[str]:
+        """Columns that fit one of the patterns, in the order of the header, without the column ``but``."""
+        for pattern in patterns:
+            if not any(fnmatchcase(name, pattern) for name in self.header if name != but):
+                raise DataMissing(
+                    f"{self.file} has no column like {pattern!r}: {nearest(pattern, self.header, 'its columns are')}."
+                )
+        return [n for n in self.header if n != but and any(fnmatchcase(n, pattern) for pattern in patterns)]
+
+
+def read_bytes(file: str) -> bytes:
+    """Content of a file, or ``DataMissing`` with the reason why it cannot be read."""
+    try:
+        return Path(file).read_bytes()
+    except OSError as error:
+        raise DataMissing(
+            f"{file} cannot be read ({error.strerror or error}): paths begin in the folder in which the run starts."
+        ) from None
+
+
+def read_table(content: bytes, file: str, delimiter: str, encoding: str) -> TextTable:
+    """Header and rows of CSV text; blank lines are skipped.
+
+    Raises
+    ------
+    DataMissing
+        When the bytes are not text in the encoding, there is no header or no row, a name stands twice in the header,
+        a row has another number of fields or runs over several lines, or the delimiter is another one.
+    """
+    text = _decoded(content, file, encoding)
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+    rows, lines = [], []
+    try:
+        header = tuple(name.strip() for name in next(reader, []))
+        before = reader.line_num
+        for row in reader:
+            if reader.line_num > before + 1:
+                raise DataMissing(
+                    f"{file} has an entry that begins in row {before + 1} and ends in row {reader.line_num}: close its "
+                    "quote, and write every record of the file in one row."
+                )
+            before = reader.line_num
+            if row:
+                rows.append(row)
+                lines.append(before)
+    except csv.Error as error:
+        raise DataMissing(f"{file} cannot be read as CSV (row {reader.line_num}: {error}): correct that row.") from None
+    if not any(header):
+        raise DataMissing(f"{file} is empty: its first row must name the columns.")
+    _check_delimiter(header, file, delimiter)
+    twice = sorted({name for name in header if header.count(name) > 1})
+    if twice:
+        raise DataMissing(f"{file} has several columns called {twice[0]!r}: give each its own name.")
+    if not rows:
+        raise DataMissing(f"{file} has a header and no rows: nothing was measured.")
+    for row, line in zip(rows, lines, strict=True):
+        if len(row) != len(header):
+            raise DataMissing(
+                f"{file} has {len(row)} fields in row {line} where the header names {len(header)} columns: correct the "
+                "row (a quote or a delimiter inside a value?)."
+            )
+    return TextTable(file, header, rows, lines)
+
+
+def _decoded(content: bytes, file: str, encoding: str) -> str:
+    try:
+        text = content.decode("utf-8-sig" if encoding.lower() in ("utf-8", "utf8") else encoding)
+    except UnicodeDecodeError as error:
+        row = content[: error.start].count(b"\n") + 1
+        raise DataMissing(
+            f"{file} is not {encoding} text (byte 0x{content[error.start]:02x} in row {row}): save it as UTF-8 or give "
+            "its encoding, such as latin-1 or utf-16."
+        ) from None
+    if "\0" in text:
+        raise DataMissing(f"{file} holds zero bytes and is no CSV text: save it as CSV in UTF-8.")
+    return text
+
+
+def _check_delimiter(header: tuple[str, ...], file: str, delimiter: str) -> None:
+    if len(header) == 1:
+        found = [mark for mark in ",;\t|" if mark != delimiter and mark in header[0]]
+        if found:
+            raise DataMissing(
+                f"{file} has the one column {header[0]!r} when it is split at {delimiter!r}: set delimiter to "
+                f"{found[0]!r}, which stands between its names."
+            )
+
+
+def nearest(name: str, allowed: Collection[str], lead: str) -> str:
+    """What there is, with the nearest name first where one looks like a misspelling."""
+    near = difflib.get_close_matches(name, allowed, 1)
+    hint = f"did you mean {near[0]!r}? " if near else ""
+    names = list(allowed)
+    rest = f" and {len(names) - LISTED} more" if len(names) > LISTED else ""
+    return f"{hint}{lead} {', '.join(names[:LISTED])}{rest}"
+
+
+def numbers(
+    texts: Sequence[str], what: str, place: Callable[[int], str], marks: Collection[str] | None = None
+) -> np.ndarray:
+    """Text to float (T,); marks of missing values become NaN, and without them no value may be missing.
+
+    Parameters
+    ----------
+    what : str
+        File and column, for the message; ``place(i)`` says where entry i stands.
+
+    Raises
+    ------
+    DataMissing
+        For the first entry that is no finite number.
+    """
+    missing = set(marks or ())
+    named = np.array([text in missing for text in texts], dtype=bool)
+    cleaned = ["nan" if text in missing else text for text in texts]
+    try:
+        values = np.array(cleaned, dtype=float)
+    except ValueError:
+        values = np.array([float(text) if _is_number(text) else np.inf for text in cleaned])
+    for i in np.flatnonzero(~np.isfinite(values) & ~named)[:1]:
+        raise DataMissing(f"{what} is {texts[i]!r} in {place(i)}, {_trouble(texts[i], marks is not None)}.")
+    return values
+
+
+def _trouble(text: str, may_be_missing: bool) -> str:
+    """What is wrong with an entry that is no finite number, and the remedy."""
+    if text == "":
+        return "an empty entry: fill it in or leave the row out"
+    comma = text.count(",") == 1 and _is_number(text.replace(",", "."))
+    word = "which is infinite" if _is_number(text) and abs(float(text)) == inf else "which is no number"
+    remedy = "write it with a decimal point" if comma else "correct it"
+    return f"{word}: {remedy}" + (
+        ", or list it under missing.marks if it stands for a missing value" if may_be_missing else ""
+    )
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

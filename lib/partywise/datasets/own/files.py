@@ -1,0 +1,147 @@
+"""Blocks of the settings of own curves: one file each, and what is done about missing values."""
+
+from __future__ import annotations
+
+import codecs
+from dataclasses import dataclass
+from math import isfinite
+
+from ...checks import at_least, check_name, one_of, positive
+
+# Names that the protocols use for themselves on the channel between the parties.
+RESERVED = ("active", "aggregator")
+TRANSFORMS = ("none", "log", "log1p", "sqrt")
+TIMES = ("middles", "names")
+MARKS = ("", "NA", "NaN", "nan", "null")
+
+
+def increasing(name: str, bounds: tuple[float, float] | None) -> None:
+    """Raise a named error for a pair of numbers that is given and is not finite and increasing."""
+    if bounds is not None and not (isfinite(bounds[0]) and isfinite(bounds[1]) and bounds[0] < bounds[1]):
+        raise ValueError(f"{name} is {list(bounds)}: it must be finite and increasing.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class CurveFile:
+    """Where one curve of every record stands, and the public constants that bring it to a common scale.
+
+    file : path from the folder in which the run starts
+    format : ``long`` (a row a measurement: id, time, value), ``wide`` (a row a record: id, then the values of
+        ``columns``) or ``netcdf`` (a variable over the dimensions id and time, which have coordinates)
+    id : name of the column or dimension of ids, where it is not that of the case
+    time, value : names of columns (long) or of the dimension and the variable (netcdf)
+    columns : names or patterns such as ``h*`` (wide), in the order of the header
+    times : of the columns (wide): ``middles`` of equal parts of the domain, the number in their ``names``, or a list
+    domain : start and end of the curve in the unit of time of this file, where it is not that of the case
+    outside : what a measurement outside the domain means, ``refuse`` (an error) or ``ignore`` (another curve's part)
+    delimiter, encoding : of CSV text
+    unit, range : of the raw values; a value outside the range is an error, the first sign of a wrong unit
+    transform : ``none``, ``log``, ``log1p`` or ``sqrt``, before the scale
+    centre, scale : public constants; the study sees (transformed value - centre) / scale
+    """
+
+    file: str
+    format: str = "long"
+    id: str | None = None
+    time: str | None = None
+    value: str | None = None
+    columns: str | tuple[str, ...] | None = None
+    times: str | tuple[float, ...] = "middles"
+    domain: tuple[float, float] | None = None
+    outside: str = "refuse"
+    delimiter: str = ","
+    encoding: str = "utf-8"
+    unit: str = ""
+    range: tuple[float, float] | None = None
+    transform: str = "none"
+    centre: float = 0.0
+    scale: float = 1.0
+
+    def __post_init__(self) -> None:
+        one_of("format", self.format, ("long", "wide", "netcdf"))
+        one_of("outside", self.outside, ("refuse", "ignore"))
+        one_of("transform", self.transform, TRANSFORMS)
+        self._check_names()
+        for name in ("domain", "range"):
+            increasing(name, getattr(self, name))
+        if len(self.delimiter) != 1:
+            raise ValueError(f"delimiter is {self.delimiter!r}: it must be one character, such as ';' or '\\t'.")
+        try:
+            codecs.lookup(self.encoding)
+        except LookupError:
+            raise ValueError(
+                f"encoding is {self.encoding!r}: it must be one that Python knows, such as utf-8 or latin-1."
+            ) from None
+        positive(scale=self.scale)
+        if not isfinite(self.centre):
+            raise ValueError(f"centre is {self.centre}: it must be a finite number.")
+
+    def _check_names(self) -> None:
+        """The keys of the format are there, and no others."""
+        needed = ("columns",) if self.format == "wide" else ("time", "value")
+        for name in ("file", *needed):
+            if not getattr(self, name):
+                raise ValueError(f"{name} is {getattr(self, name)!r}: format {self.format!r} needs it.")
+        for name in {"columns", "time", "value"} - set(needed):
+            if getattr(self, name) is not None:
+                raise ValueError(
+                    f"{name} is {getattr(self, name)!r}: format {self.format!r} does not read it; leave it out."
+                )
+        if isinstance(self.times, str):
+            one_of("times", self.times, TIMES)
+        if self.times != "middles" and self.format != "wide":
+            raise ValueError(f"times is {self.times!r}: it belongs to format 'wide', not {self.format!r}.")
+
+    @property
+    def patterns(self) -> tuple[str, ...]:
+        """Patterns of the columns of a wide file."""
+        return (self.columns,) if isinstance(self.columns, str) else self.columns or ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResponseFile(CurveFile):
+    """The curve to be predicted; ``party`` says who holds it, and no predictor may be theirs."""
+
+    party: str = RESERVED[0]
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_name("party", self.party)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PredictorFile(CurveFile):
+    """A curve to predict with: its name, the party that holds it, and its own radius where it has one."""
+
+    name: str
+    party: str
+    radius: float | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for key in ("name", "party"):
+            check_name(key, getattr(self, key))
+        if self.radius is not None:
+            positive(radius=self.radius)
+
+
+@dataclass(frozen=True)
+class Missing:
+    """What is done about values that were not measured.
+
+    marks : texts of a CSV file that stand for a missing value; not-a-number and fill values of NetCDF count too
+    max_gap : longest time between two measured values, or between the domain's end and the nearest one, that smoothing
+        may bridge; without it a missing value is an error
+    min_points : fewest measured values of a curve
+    drop : leave out a record with a longer gap or fewer values (otherwise: an error)
+    """
+
+    marks: tuple[str, ...] = MARKS
+    max_gap: float | None = None
+    min_points: int = 4
+    drop: bool = True
+
+    def __post_init__(self) -> None:
+        at_least(min_points=(self.min_points, 2))
+        if self.max_gap is not None:
+            positive(max_gap=self.max_gap)

@@ -1,0 +1,147 @@
+"""Curves out of CSV and NetCDF files: the three forms, the times of their values, and the checks that reveal a unit."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ...errors import DataMissing
+from .csv import TextTable, numbers, read_table
+from .matching import Measured
+from .netcdf import read_variable
+
+if TYPE_CHECKING:
+    from ...studies.functional_boosting.own_settings import TablesSettings
+    from .files import CurveFile
+
+NUMBER = re.compile(r"\d+(?:\.\d+)?")
+TRANSFORM: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    "none": lambda values: values,
+    "log": np.log,
+    "log1p": np.log1p,
+    "sqrt": np.sqrt,
+}
+# The values that a transform takes begin here: at 0 or above -1, and log takes no 0.
+LOWEST = {"none": -np.inf, "log": 0.0, "log1p": -1.0, "sqrt": 0.0}
+
+
+class Reader:
+    """Curves of files that are each parsed once."""
+
+    def __init__(self, settings: TablesSettings, contents: Mapping[str, bytes]) -> None:
+        self.settings, self.contents = settings, contents
+        self._tables: dict[tuple[str, str, str], TextTable] = {}
+        self._columns: dict[str, tuple[str, set[str]]] = {}
+
+    def table(self, curve: CurveFile) -> TextTable:
+        """The CSV file of a curve."""
+        key = (curve.file, curve.delimiter, curve.encoding)
+        if key not in self._tables:
+            self._tables[key] = read_table(self.contents[curve.file], *key)
+        return self._tables[key]
+
+    def measured(self, key: str, curve: CurveFile) -> Measured:
+        """All measurements of a curve, checked and scaled, on the domain where the study has it."""
+        name = f"{getattr(curve, 'name', 'response')} ({curve.file})"
+        own = self.settings.domain_of(curve)
+        reads = {"long": self._long, "wide": self._wide, "netcdf": self._netcdf}
+        raw = reads[curve.format](key, curve, name, own)
+        raw.check_ids(self.settings.id_of(curve))
+        raw = raw.within(own, curve.outside == "ignore")
+        raw.check_once(self.settings.id_of(curve))
+        shared = own if key == "response" else self.settings.domain
+        time = shared[0] + (raw.time - own[0]) * ((shared[1] - shared[0]) / (own[1] - own[0]))
+        return raw.replaced(np.clip(time, *shared), _scaled(raw, curve), shared)
+
+    def check_shared_columns(self) -> None:
+        """No column of the response is a column of a wide predictor."""
+        file, columns = self._columns.get("response", ("", set()))
+        for key, (other, mine) in self._columns.items():
+            both = sorted(columns & mine)
+            if key != "response" and file == other and both:
+                raise DataMissing(
+                    f"{file}: column {both[0]!r} is part of the response and of {key}: the response cannot predict "
+                    "itself; give them different columns."
+                )
+
+    def _long(self, key: str, curve: CurveFile, name: str, domain: tuple[float, float]) -> Measured:
+        table, marks = self.table(curve), self.settings.missing.marks
+        assert curve.time is not None and curve.value is not None
+        places = [f"row {line}" for line in table.lines]
+        ids, record = _numbered(table.column(self.settings.id_of(curve)))
+        time = numbers(table.column(curve.time), f"{name}: time {curve.time}", places.__getitem__)
+        value = numbers(table.column(curve.value), f"{name}: {curve.value}", places.__getitem__, marks)
+        return Measured(name, ids, record, time, value, places.__getitem__, domain)
+
+    def _wide(self, key: str, curve: CurveFile, name: str, domain: tuple[float, float]) -> Measured:
+        table, own = self.table(curve), self.settings.id_of(curve)
+        columns = table.match(curve.patterns, own)
+        self._columns[key] = (curve.file, set(columns))
+        ids, record = _numbered(table.column(own))
+        width = len(columns)
+
+        def place(i: int) -> str:
+            return f"row {table.lines[i // width]}, column {columns[i % width]}"
+
+        texts = np.array([table.column(column) for column in columns]).T.ravel().tolist()
+        value = numbers(texts, name, place, self.settings.missing.marks)
+        times = np.tile(_times(curve, columns, name, domain), len(table.rows))
+        return Measured(name, ids, np.repeat(record, width), times, value, place, domain)
+
+    def _netcdf(self, key: str, curve: CurveFile, name: str, domain: tuple[float, float]) -> Measured:
+        assert curve.time is not None and curve.value is not None
+        dims = (self.settings.id_of(curve), curve.time)
+        texts, times, values = read_variable(self.contents[curve.file], curve.file, curve.value, dims)
+        ids, record = _numbered(texts)
+        width = len(times)
+
+        def place(i: int) -> str:
+            return f"record {i // width + 1} ({texts[i // width]}), {curve.time} {times[i % width]:g}"
+
+        raw = Measured(name, ids, np.repeat(record, width), np.tile(times, len(texts)), values.ravel(), place, domain)
+        raw.check_finite()
+        return raw
+
+
+def _numbered(texts: list[str]) -> tuple[list[str], np.ndarray]:
+    """Distinct ids in their order, and the number of each row's id (T,)."""
+    place = {text: i for i, text in enumerate(dict.fromkeys(texts))}
+    return list(place), np.array([place[text] for text in texts], dtype=int)
+
+
+def _times(curve: CurveFile, columns: list[str], name: str, domain: tuple[float, float]) -> np.ndarray:
+    """Times of the columns of a wide file, (width,)."""
+    if curve.times == "middles":
+        edges = np.linspace(*domain, len(columns) + 1)
+        return (edges[:-1] + edges[1:]) / 2
+    if curve.times == "names":
+        found = [NUMBER.findall(column) for column in columns]
+        for column, parts in zip(columns, found, strict=True):
+            if not parts:
+                raise DataMissing(f"{name}: column {column!r} has no number in its name: list the times instead.")
+        return np.array([float(parts[-1]) for parts in found])
+    if len(curve.times) != len(columns):
+        raise DataMissing(
+            f"{name}: times lists {len(curve.times)} times for {len(columns)} columns ({columns[0]} to {columns[-1]}): "
+            "give one for each."
+        )
+    return np.array(curve.times, dtype=float)
+
+
+def _scaled(raw: Measured, curve: CurveFile) -> np.ndarray:
+    """Values on their public scale, after the checks that reveal a wrong unit."""
+    value, unit = raw.value, f" {curve.unit}" if curve.unit else ""
+    if curve.range is not None:
+        low, high = curve.range
+        raw.refuse(
+            (value < low) | (value > high),
+            f"is {{value:g}}{unit}, outside its range [{low:g}, {high:g}]: is it in another unit? correct it, or the "
+            "range",
+        )
+    lowest = LOWEST[curve.transform]
+    bad = value <= lowest if curve.transform in ("log", "log1p") else value < lowest
+    raw.refuse(bad, f"is {{value:g}}{unit}, which has no {curve.transform}: correct it, or choose another transform")
+    return (TRANSFORM[curve.transform](value) - curve.centre) / curve.scale

@@ -1,0 +1,249 @@
+"""The two kinds of job that compute: replicates of data, and blocks of cells.  No result depends on the blocks."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..arrays import Unreadable, load_npz, save_npz
+from ..errors import DataMissing
+from ..federation.channel import Channel
+from ..federation.folds import Fold
+from ..privacy.ledger.event import Event
+from ..randomness import Streams, stream
+from .plan import Plan
+from .study import MethodSpec
+
+Rng = Callable[..., np.random.Generator]
+
+STATUS = ("not_in_design", "ok", "not_converged", "diverged")
+
+# Scalars of every cell of every study: long_name, units.
+COMMON: dict[str, tuple[str, str]] = {
+    "epsilon_claimed": ("epsilon by the source's own formula", "1"),
+    "epsilon_certified": (
+        "epsilon that the ledger certifies for one fit, for the worst view; inf where nothing is proved",
+        "1",
+    ),
+    "epsilon_certified_part": ("epsilon of the certified rows alone, for the worst view", "1"),
+    "eps_simple": ("rho + 2 sqrt(rho log(1/delta)) of the worst view", "1"),
+    "mu_total": ("composed Gaussian-DP parameter of the worst view", "1"),
+    "rho_total": ("composed zCDP parameter of the worst view", "1"),
+    "delta": ("delta of every certified epsilon", "1"),
+    "delta_claimed": ("delta of epsilon_claimed; where the source adds one for each release, their sum", "1"),
+    "n_protected": ("records of the largest party that releases (in a vertical split, of all)", "1"),
+    "delta_exceeds_1_over_n": (
+        "1 if a finite epsilon stands at a delta of 1/n_protected or more: it says nothing",
+        "1",
+    ),
+    "n_releases": ("releases that count for the worst view", "1"),
+    "certified": ("1 if every release that counts is proved", "1"),
+    "view_worst": ("colluding parties that learn most", "1"),
+    "unit": ("what changes between neighbouring data sets", "1"),
+    "relation": ("neighbouring relation", "1"),
+    "trust_model": ("who is trusted with raw values, over the releases that count", "1"),
+    "sampler": ("random source of the noise", "1"),
+    "bytes_measured": ("bytes of all messages as serialised", "byte"),
+    "ledger_sha256": ("end of the hash chain of the ledger of this cell", "1"),
+}
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One fit: where it stands in the cube, its numbers, and what it released and sent.
+
+    coords : case, method, replicate, parties, fold, epsilon
+    scalars : name -> float, int, bool, str or None, with ``status``
+    exhibits : name -> (dims, array); empty but for replicate 0 and fold 0
+    ledger : its releases in order, None where the plan keeps only the totals; names : everyone on its channel
+    wire : rows of its transcript, for replicate 0 and fold 0 only
+    """
+
+    coords: Mapping[str, Any]
+    scalars: Mapping[str, Any]
+    exhibits: Mapping[str, tuple[tuple[str, ...], np.ndarray]]
+    ledger: tuple[Event, ...] | None
+    names: tuple[str, ...]
+    wire: list[dict[str, Any]]
+
+
+def generate(plan: Plan, case: str, replicates: Iterable[int], resources: Path | str) -> dict[int, Any]:
+    """Data of some replicates of a case.
+
+    Randomness lives at (study, case, "data", replicate, ...), so every method, party count and epsilon sees the
+    same data; with ``shared=True`` it lives at (study, case, "data", "shared", ...).
+    """
+    chosen = plan.cases[case]
+
+    def addressed(replicate: int) -> Rng:
+        def rng_for(*names: str | int, shared: bool = False) -> np.random.Generator:
+            where = "shared" if shared else replicate
+            return stream(plan.root_seed, plan.study.name, case, "data", where, *names)
+
+        return rng_for
+
+    return {r: chosen.source.generate(chosen.settings, plan.spec, addressed(r), Path(resources)) for r in replicates}
+
+
+def save_data(path: Path | str, data: Mapping[int, Any]) -> None:
+    """Write replicates as ``r{replicate}/{field}`` of one npz file, atomically."""
+    arrays = {f"r{r}/{f.name}": np.asarray(getattr(item, f.name)) for r, item in data.items() for f in fields(item)}
+    save_npz(path, arrays)
+
+
+def load_data(path: Path | str, cls: type, replicate: int) -> Any:
+    """One replicate from a data file.
+
+    Raises
+    ------
+    DataMissing
+        When the file is absent, broken or has no such replicate.
+    """
+    try:
+        arrays = load_npz(path, f"r{replicate}/")
+    except Unreadable as error:
+        raise DataMissing(f"data file {path} cannot be read ({error}): delete it and run again.") from None
+    if not arrays:
+        raise DataMissing(f"data file {path} has no replicate {replicate}: delete it and run again.")
+    return cls(**{name: value.item() if value.ndim == 0 else value for name, value in arrays.items()})
+
+
+def run(
+    plan: Plan,
+    case: str,
+    method: str,
+    n_parties: int | Iterable[int],
+    replicates: Iterable[int],
+    folds: Iterable[int],
+    data_file: Path | str,
+) -> list[Cell]:
+    """Fit and judge a block of cells: numbers of parties x replicates x folds x the epsilon slots of the method.
+
+    Raises
+    ------
+    RuntimeError
+        Naming the cell (study, case, method, replicate, parties, fold, epsilon) and the reason.
+    """
+    counts = (n_parties,) if isinstance(n_parties, int) else tuple(n_parties)
+    folds = tuple(folds)
+    cells = []
+    for replicate in replicates:
+        data = load_data(data_file, plan.study.data.target, replicate)
+        # Noise depends on the replicate, never on method, parties, fold or epsilon, unless the names say so.
+        noise = Streams(plan.root_seed, plan.study.name, case, "noise", replicate)
+        for count in counts:
+            job = _Block(plan, case, method, count, replicate, data, noise)
+            for fold in folds:
+                cells += [job.cell(fold, epsilon) for epsilon in plan.epsilons(case, method)]
+    return cells
+
+
+class _Block:
+    """The cells that share one replicate, party count and method."""
+
+    def __init__(
+        self, plan: Plan, case: str, method: str, n_parties: int, replicate: int, data: Any, noise: Streams
+    ) -> None:
+        self.noise = noise
+        self.plan, self.study, self.case = plan, plan.study, plan.cases[case]
+        self.method, self.replicate, self.n_parties, self.data = plan.methods[method], replicate, n_parties, data
+        with self._named(fold="any", epsilon="any"):
+            self.parties = self.study.split(data, n_parties, plan.spec, self.case.settings)
+            self.of = self._folds()
+        self.spec = MethodSpec(self.method.options, plan.spec, self.case.settings, data.public())
+
+    def _named(self, **where: Any) -> _CellErrors:
+        coords = {"case": self.case.name, "method": self.method.label, "replicate": self.replicate}
+        return _CellErrors({"study": self.study.name, **coords, "parties": self.n_parties, **where})
+
+    def _folds(self) -> np.ndarray:
+        if self.study.folds is not None:
+            return self.study.folds(self.data, self.case.folds, self.case.settings)
+        n = len(getattr(self.data, fields(self.data)[0].name))
+        return np.arange(n) * self.case.folds // n
+
+    def cell(self, held_out: int, epsilon: float) -> Cell:
+        """One fit with everything that is reported about it."""
+        with self._named(fold=held_out, epsilon=epsilon):
+            channel = Channel(self.parties, self.method.protocol.extra)
+            fold = Fold(self.of, held_out, self.case.folds)
+            estimate = self.method.protocol.fit(
+                self.parties, channel, epsilon=epsilon, fold=fold, rng_for=self.noise, spec=self.spec
+            )
+            scalars = dict(self.study.metrics(estimate, self.data, fold.train, self.spec))
+            scalars |= self._privacy(channel) | {"epsilon_claimed": float(estimate.epsilon_claimed)}
+            scalars |= promised(scalars)
+            first = self.replicate == 0 and held_out == 0
+            exhibits = {}
+            if first and self.study.exhibits is not None:
+                exhibits = dict(self.study.exhibits(estimate, self.data, fold.train, self.spec))
+            self._described([*scalars, *exhibits])
+            scalars["status"] = _status(scalars)
+        coords = {"case": self.case.name, "method": self.method.label, "replicate": self.replicate}
+        coords |= {"parties": self.n_parties, "fold": held_out, "epsilon": epsilon}
+        wire = channel.transcript() if first else []
+        limit = self.plan.ledger_replicates
+        releases = channel.ledger.rows if limit is None or self.replicate < limit else None
+        return Cell(coords, scalars, exhibits, releases, channel.names, wire)
+
+    def _privacy(self, channel: Channel) -> dict[str, Any]:
+        delta = self.plan.delta(self.case.name)
+        total = channel.ledger.worst_total(channel.names, self.plan.spec.unit, delta)
+        return asdict(total) | {
+            "bytes_measured": channel.bytes_total,
+            "ledger_sha256": channel.ledger.digest,
+        }
+
+    def _described(self, names: Iterable[str]) -> None:
+        for name in names:
+            if name not in self.study.variables and name not in COMMON and name != "status":
+                raise ValueError(f"{name} is reported and not among the variables of study {self.study.name}: add it.")
+
+
+def promised(scalars: Mapping[str, Any]) -> dict[str, Any]:
+    """Deltas of a cell, and whether one is so large that its epsilon promises nothing; warns of it.
+
+    With delta = 1/n, publishing one of n records drawn at random is (0, delta)-DP.  The test is on totals, which are
+    larger than the delta of one release.
+    """
+    delta, n = scalars["delta"], scalars.get("n_protected")
+    deltas = {"epsilon_certified": delta, "epsilon_claimed": scalars.get("delta_claimed", delta)}
+    found: dict[str, Any] = {"delta_claimed": deltas["epsilon_claimed"]}
+    if n is None:
+        return found
+    vain = {name: value for name, value in deltas.items() if math.isfinite(scalars[name]) and value >= 1 / n}
+    for name, value in vain.items():
+        warnings.warn(
+            f"{name} stands at a total delta of {value:.3g}, which is not below 1/n = {1 / n:.3g}: publishing a random "
+            "record meets it; lower delta.",
+            UserWarning,
+            stacklevel=2,
+        )
+    return found | {"delta_exceeds_1_over_n": bool(vain)}
+
+
+def _status(scalars: Mapping[str, Any]) -> str:
+    status = scalars.get("status") or ("diverged" if scalars.get("diverged") else "ok")
+    if status not in STATUS[1:]:
+        raise ValueError(f"status is {status!r}: it must be one of {', '.join(STATUS[1:])}.")
+    return status
+
+
+class _CellErrors:
+    """Any error inside becomes one that names the cell; the reason stays its cause."""
+
+    def __init__(self, where: Mapping[str, Any]) -> None:
+        self.where = ", ".join(f"{key} {value}" for key, value in where.items())
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: type | None, error: BaseException | None, trace: Any) -> None:
+        if isinstance(error, Exception):
+            raise RuntimeError(f"cell ({self.where}) failed: {type(error).__name__}: {error}") from error

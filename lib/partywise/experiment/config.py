@@ -1,0 +1,139 @@
+"""Dataclasses from configuration: unknown, missing, mistyped and refused keys are one sentence each."""
+
+from __future__ import annotations
+
+import difflib
+import types
+from collections.abc import Collection, Mapping
+from dataclasses import MISSING, fields
+from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from ..errors import ConfigError
+
+T = TypeVar("T")
+
+KINDS = {
+    int: "a whole number",
+    float: "a number",
+    bool: "true or false",
+    str: "text",
+    tuple: "a list",
+    dict: "a block of keys",
+    type(None): "null",
+}
+
+
+def build(cls: type[T], mapping: object, where: str) -> T:
+    """Make a dataclass from a block of the configuration.
+
+    Parameters
+    ----------
+    cls : type
+        Dataclass whose fields are int, float, bool, str, tuples of these, dataclasses, or unions with None.
+    mapping : mapping
+        The block; lists become tuples, whole numbers are taken where a float is wanted, nothing else is converted.
+    where : str
+        Path of the block in the configuration, for messages.
+
+    Raises
+    ------
+    ConfigError
+        Naming the key with its path, its value and what is allowed.
+    """
+    block = as_block(mapping, where)
+    known = {f.name: f for f in fields(cls)}  # type: ignore[arg-type]
+    refuse_unknown(block, known, where)
+    for name, entry in known.items():
+        if name not in block and entry.default is MISSING and entry.default_factory is MISSING:
+            hint = get_type_hints(cls)[name]
+            raise ConfigError(f"{where}.{name} is missing: give {describe(hint)}.")
+    hints = get_type_hints(cls)
+    values = {name: convert(value, hints[name], f"{where}.{name}") for name, value in block.items()}
+    try:
+        return cls(**values)
+    except ConfigError:
+        raise
+    except ValueError as error:
+        message = str(error)
+        own = message.replace("[", " ", 1).split(" ", 1)[0] in known
+        raise ConfigError(f"{where}.{message}" if own else f"{where}: {message}") from None
+
+
+def as_block(value: object, where: str) -> dict[str, Any]:
+    """The value as a dict with text keys, or a named error; a key without a value counts as an empty block."""
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        raise ConfigError(f"{where} is {value!r}: a block of keys is needed here.")
+    for key in value:
+        if not isinstance(key, str):
+            raise ConfigError(f"{where}.{key} is unknown: keys are text.")
+    return dict(value)
+
+
+def refuse_unknown(block: Collection[str], allowed: Collection[str], where: str) -> None:
+    """Raise a named error for the first key that is not allowed, with the nearest allowed one."""
+    for key in block:
+        if key not in allowed:
+            raise ConfigError(f"{where}.{key} is unknown: {choices(key, allowed)}.")
+
+
+def choices(given: object, allowed: Collection[str]) -> str:
+    """What is allowed, with the nearest name first where the given one looks like a misspelling."""
+    near = difflib.get_close_matches(str(given), allowed, 1)
+    hint = f"did you mean {near[0]}? " if near else ""
+    return f"{hint}allowed here: {', '.join(sorted(allowed)) or 'nothing'}"
+
+
+def describe(hint: Any) -> str:
+    """A type as a person would say it."""
+    origin, args = get_origin(hint), get_args(hint)
+    if origin in (Union, types.UnionType):
+        return " or ".join(describe(arg) for arg in args)
+    if origin is tuple and args:
+        inner = describe(args[0]).removeprefix("a ") + "s"
+        inner = inner.replace("block of keyss", "blocks of keys")
+        return f"a list of {inner}" if args[-1] is Ellipsis else f"a list of {len(args)} {inner}"
+    return KINDS.get(origin or hint, "a block of keys")
+
+
+def convert(value: Any, hint: Any, where: str) -> Any:
+    """The value as the hinted type, or a named error."""
+    result = _converted(value, hint, where)
+    if result is not MISSING:
+        return result
+    advice = ""
+    if isinstance(value, str) and _is_number(value) and ("number" in describe(hint)):
+        advice = f" (YAML reads {value} as text; write it with a point, as in 1.0e-5, and infinity as .inf)"
+    raise ConfigError(f"{where} is {value!r}: it must be {describe(hint)}{advice}.")
+
+
+def _converted(value: Any, hint: Any, where: str) -> Any:
+    origin, args = get_origin(hint), get_args(hint)
+    if origin in (Union, types.UnionType):
+        tried = (_converted(value, arg, where) for arg in args)
+        return next((result for result in tried if result is not MISSING), MISSING)
+    if origin is tuple:
+        if not isinstance(value, list | tuple):
+            return MISSING
+        inner = [args[0]] * len(value) if args[-1] is Ellipsis else list(args)
+        if len(inner) != len(value):
+            return MISSING
+        return tuple(convert(v, t, f"{where}[{i}]") for i, (v, t) in enumerate(zip(value, inner, strict=True)))
+    if hasattr(hint, "__dataclass_fields__"):
+        return build(hint, value, where)
+    if hint is float and isinstance(value, int | float) and not isinstance(value, bool):
+        return float(value)
+    if hint is bool or isinstance(value, bool):
+        return value if hint is bool and isinstance(value, bool) else MISSING
+    if hint is types.NoneType:
+        return None if value is None else MISSING
+    return value if isinstance(value, hint) else MISSING
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,101 @@
+"""From a cube to what a figure draws: mean over replicates of per-replicate means, with its standard error."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from matplotlib.axes import Axes
+
+from ...errors import CubeError
+from .style import look
+
+BAND = "bands: ± 1 standard error over replicates"
+
+
+@dataclass(frozen=True)
+class Series:
+    """x, mean and standard error (nan with one replicate), arrays of one length."""
+
+    x: np.ndarray
+    mean: np.ndarray
+    se: np.ndarray
+
+    def __bool__(self) -> bool:
+        return len(self.x) > 0
+
+
+def methods_of(cube: xr.Dataset, case: str) -> list[str]:
+    """Methods with a computed cell in a case, in the order of the cube."""
+    done = (cube["status"].sel({"case": case}) > 0).any(["replicate", "parties", "fold", "epsilon"])
+    return [str(m) for m in cube["method"].values[done.values]]
+
+
+def cases_of(cube: xr.Dataset, variable: str) -> list[str]:
+    """Cases in which a variable is defined somewhere."""
+    if variable not in cube:
+        return []
+    if "exhibit" in cube[variable].dims:
+        return list(dict.fromkeys(map(str, cube["exhibit_case"].values)))
+    found = cube[variable].notnull().any([d for d in cube[variable].dims if d != "case"])
+    return [str(c) for c in cube["case"].values[found.values]]
+
+
+def replicate_means(cube: xr.Dataset, variable: str, case: str, method: str, along: str) -> xr.DataArray:
+    """(replicate, along): means over folds and whatever else is defined; folds of a replicate are dependent."""
+    values = cube[variable].sel({"case": case, "method": method})
+    values = values.where(np.isfinite(values))
+    rest = [d for d in values.dims if d not in ("replicate", along)]
+    return values.mean(rest, skipna=True)
+
+
+def series(cube: xr.Dataset, variable: str, case: str, method: str, along: str) -> Series:
+    """Mean and standard error along an axis of the cube, where the variable is defined."""
+    values = replicate_means(cube, variable, case, method, along).transpose("replicate", along)
+    kept = values.notnull().any("replicate")
+    values = values.isel({along: np.flatnonzero(kept.values)})
+    count = values.notnull().sum("replicate")
+    spread = values.std("replicate", ddof=1) if values.sizes["replicate"] > 1 else values.mean("replicate") * np.nan
+    x = values[along].values.astype(float)
+    return Series(x, values.mean("replicate").values, (spread / np.sqrt(count)).values)
+
+
+def draw(ax: Axes, line: Series, method: str, **options: Any) -> None:
+    """A line with its band, in the look of the method."""
+    style = look(method)
+    settings = {"color": style.color, "marker": style.marker, "linestyle": style.line, "label": style.label} | options
+    ax.plot(line.x, line.mean, **settings)
+    if np.isfinite(line.se).any():
+        ax.fill_between(
+            line.x, line.mean - line.se, line.mean + line.se, color=settings["color"], alpha=0.2, linewidth=0
+        )
+
+
+def configuration(cube: xr.Dataset) -> dict[str, Any]:
+    """The block of the study in the configuration that made the cube."""
+    return json.loads(cube.attrs["config_json"])
+
+
+def exhibits_of(cube: xr.Dataset, case: str) -> xr.Dataset:
+    """The exhibits of a case: variables over (exhibit, own dims)."""
+    names = [name for name, variable in cube.data_vars.items() if "exhibit" in variable.dims]
+    return cube[names].isel(exhibit=np.flatnonzero(cube["exhibit_case"].values == case))
+
+
+def exhibit(shown: xr.Dataset, name: str, method: str, epsilon: float = np.inf) -> np.ndarray:
+    """One exhibit of a method at its fewest parties.
+
+    Raises
+    ------
+    CubeError
+        When the cube shows no such fit.
+    """
+    found = (shown["exhibit_method"].values == method) & (shown["exhibit_epsilon"].values == epsilon)
+    places = np.flatnonzero(found)
+    if not len(places):
+        raise CubeError(f"method {method} at epsilon {epsilon:g} is not among the exhibits: add it to the case.")
+    fewest = places[np.argmin(shown["exhibit_parties"].values[places])]
+    return shown[name].values[fewest]

@@ -1,0 +1,104 @@
+"""Corners of all jobs put into one labelled cube, without a hole."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from ...errors import CubeError
+from ..blocks import Corner
+from ..plan import Plan
+from ..run_totals import RunTotals
+from .columns import Columns
+
+SHOWN = ("case", "method", "parties", "epsilon")
+
+COORDS: dict[str, tuple[str, str]] = {
+    "case": ("data-generating setting", "1"),
+    "method": ("label of the method in the configuration", "1"),
+    "replicate": ("number of the replicate", "1"),
+    "parties": ("number of parties that own predictors", "1"),
+    "fold": ("held-out fold", "1"),
+    "epsilon": ("target epsilon; inf where the method has none", "1"),
+}
+
+
+def assemble(plan: Plan, corners: Iterable[Corner], totals: Iterable[Mapping[str, Any]] = ()) -> xr.Dataset:
+    """Put every corner in its place and count every cell once; ``totals`` are the rows of ``tables.ledger_totals``.
+
+    Returns
+    -------
+    Dataset
+        Scalars over the six dims, NaN outside the design; text as integer flags; exhibits over (exhibit,
+        own dims) with the labels of the fit beside them; ``status`` says what became of each cell.
+
+    Raises
+    ------
+    CubeError
+        Naming the first cell that is missing, duplicated or not in the plan.
+    """
+    corners = list(corners)
+    columns = Columns(plan)
+    for corner in corners:
+        columns.add(corner)
+    columns.check()
+    run = RunTotals(plan, columns)
+    run.add(totals)
+    run.close()
+    header = header_of(columns, corners)
+    every: dict[Hashable, Any] = dict(header.data_vars)
+    every.update(columns.variables())
+    return header.assign({name: every[name] for name in sorted(every, key=str)})
+
+
+def header_of(columns: Columns, corners: Iterable[Corner]) -> xr.Dataset:
+    """The labels of the six dims and the exhibits of the corners that have any: a cube before its scalars."""
+    labels = columns.places.labels
+    exhibits, shown = _exhibits(list(corners), labels, columns.described)
+    coords = shown | {name: (name, values, _described(COORDS[name])) for name, values in labels.items()}
+    return xr.Dataset(exhibits, coords=coords)
+
+
+def _described(entry: tuple[str, str]) -> dict[str, Any]:
+    return {"long_name": entry[0], "units": entry[1]}
+
+
+def _exhibits(
+    corners: Sequence[Corner], labels: Mapping[str, np.ndarray], described: Mapping[str, tuple[str, str]]
+) -> tuple[dict[str, xr.Variable], dict[str, xr.Variable]]:
+    """Exhibits over (exhibit, own dims), one entry for each fit that is shown, and the labels of these fits.
+
+    A dim of their own keeps the cube small: the product of cases, methods, parties and epsilons is mostly empty.
+    Sizes that differ between cases are padded by NaN.
+    """
+    order = {dim: {value: i for i, value in enumerate(values.tolist())} for dim, values in labels.items()}
+    shown = [
+        ((corner.case, corner.method, corner.parties, epsilon), {n: (d, a[i]) for n, (d, a) in corner.exhibits.items()})
+        for corner in corners
+        for i, epsilon in enumerate(corner.epsilon)
+        if corner.exhibits
+    ]
+    shown.sort(key=lambda entry: tuple(order[dim][label] for dim, label in zip(SHOWN, entry[0], strict=True)))
+    found: dict[str, xr.Variable] = {}
+    for name in sorted({name for _, arrays in shown for name in arrays}):
+        dims = {arrays[name][0] for _, arrays in shown if name in arrays}
+        if len(dims) > 1:
+            raise CubeError(f"exhibit {name} has dims {sorted(dims)} in different cells: keep to one set of dims.")
+        size = np.max([arrays[name][1].shape for _, arrays in shown if name in arrays], axis=0, initial=0)
+        values = np.full([len(shown), *map(int, size)], np.nan)
+        for i, (_, arrays) in enumerate(shown):
+            if name in arrays:
+                corner = tuple(slice(n) for n in arrays[name][1].shape)
+                values[i][corner] = arrays[name][1]
+        encoding = {"dtype": "float64", "_FillValue": np.nan}
+        found[name] = xr.Variable(("exhibit", *dims.pop()), values, _described(described[name]), encoding)
+    coords = {
+        f"exhibit_{dim}": xr.Variable(
+            "exhibit", [key[i] for key, _ in shown], {"long_name": f"{dim} of the fit that is shown", "units": "1"}
+        )
+        for i, dim in enumerate(SHOWN if shown else ())
+    }
+    return found, coords

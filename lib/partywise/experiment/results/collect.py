@@ -1,0 +1,105 @@
+"""The job that gathers the corners of all fits: cube, ledger, wire table and summary of one study.
+
+Corners are read one after the other.  Of each cell only its numbers stay in memory, 8 bytes each; releases go to the
+disk as they come.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing
+from dataclasses import replace
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any
+
+import xarray as xr
+
+from ...files import replacing
+from ..blocks import Corner, Entry, read_entries
+from ..plan import Plan
+from ..run_totals import RunTotals
+from .assemble import header_of
+from .columns import Columns
+from .cube import write_cube
+from .page import shown_names, tables_page
+from .provenance import global_attributes
+from .summary import MOST_ROWS, summary_rows, summary_text
+from .tables import LedgerTables, Wire, write_csv, write_text
+
+NUMBERS: dict[str, type] = {"replicate": int, "parties": int, "n_releases": int}
+NUMBERS |= {"epsilon_target": float, "epsilon_certified": float, "mu_total": float}
+
+
+def collect(
+    plan: Plan, corners: Iterable[Path | str], outputs: Mapping[str, Path | str], *, code_sha256: str, root: Path
+) -> None:
+    """Gather the corners of a study and write everything that is kept of it.
+
+    Parameters
+    ----------
+    plan : Plan
+    corners : iterable of path
+        One file of each fit job; their order does not matter.
+    outputs : mapping
+        Paths of ``cube``, ``ledger``, ``totals``, ``wire``, ``summary``, ``text`` and ``tables``.
+    code_sha256 : str
+        Fingerprint of the library files behind the cube.
+    root : Path
+        Project folder, for the revision and the lock.
+    """
+    entries = sorted(chain.from_iterable(map(read_entries, corners)))
+    with (
+        replacing(outputs["ledger"]) as ledger,
+        replacing(outputs["totals"]) as totals,
+        ledger.open("wb") as rows,
+        totals.open("wb") as sums,
+        closing(LedgerTables(plan, rows, sums, ledger.parent)) as tables,
+    ):
+        columns, header, wire = gather(plan, entries, tables)
+    header.attrs = dict(global_attributes(plan, code_sha256=code_sha256, root=root))
+    write_cube(outputs["cube"], header, columns.layers)
+    write_text(outputs["wire"], wire.markdown())
+    write_csv(outputs["summary"], summary_rows(plan, columns))
+    write_text(outputs["text"], summary_text(plan, columns))
+    shown = summary_rows(plan, columns, shown_names(plan))
+    page = tables_page(plan, header.attrs, shown, wire.markdown(), _first_totals(outputs["totals"]))
+    write_text(outputs["tables"], page)
+
+
+def gather(plan: Plan, entries: Iterable[Entry], tables: LedgerTables) -> tuple[Columns, xr.Dataset, Wire]:
+    """Read every corner once: its numbers, exhibits and messages; its releases go to the tables."""
+    columns, wire = Columns(plan), Wire(plan)
+    totals, exhibits = RunTotals(plan, columns), list[Corner]()
+    for group in together(entries):
+        found = [entry.read() for entry in group]
+        for corner in found:
+            columns.add(corner)
+            wire.add(corner)
+            if corner.exhibits:
+                exhibits.append(replace(corner, numbers={}, releases={}, wire={}))
+        totals.add(tables.add(found))
+    columns.check()
+    totals.close()
+    return columns, header_of(columns, exhibits), wire
+
+
+def together(entries: Iterable[Entry]) -> Iterator[list[Entry]]:
+    """Corners that may hold folds of the same replicate: same case, method and parties, replicates that overlap."""
+    group: list[Entry] = []
+    for entry in entries:
+        same = group and (entry.case, entry.method, entry.parties) == (group[0].case, group[0].method, group[0].parties)
+        if group and not (same and min(entry.replicates) <= max(max(one.replicates) for one in group)):
+            yield group
+            group = []
+        group.append(entry)
+    if group:
+        yield group
+
+
+def _first_totals(path: Path | str) -> list[dict[str, Any]]:
+    """The rows of the totals that a page can show, as they were before they were text."""
+    with Path(path).open(encoding="utf-8", newline="") as handle:
+        rows = islice(csv.DictReader(handle), MOST_ROWS + 1)
+        return [{name: NUMBERS.get(name, str)(value) for name, value in row.items()} for row in rows]

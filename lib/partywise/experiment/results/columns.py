@@ -1,0 +1,268 @@
+"""Scalars of all cells of a study before they become a cube: one array a variable, 8 bytes a number.
+
+Only the cells that the plan asks for have a place, in the order of the cube, so that a sparse design costs what it
+holds and every part of the dense product is made when it is needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from ...errors import CubeError
+from ..blocks import KINDS, Corner
+from ..cells import COMMON, STATUS
+from ..plan import Plan
+from .attributes import CODE_PATTERN, flag_attributes
+from .cube import DIMS, Layer
+
+MISSING = {"int8": -1, "int64": -(2**53)}
+MOST_WORDS = 2**15 - 2
+
+
+def axes(plan: Plan) -> dict[str, np.ndarray]:
+    """Labels of the six dims: the union over the cases of a plan."""
+    cases = plan.cases.values()
+    used = {label for case in cases for label in case.methods}
+    slots = {e for case in cases for label in case.methods for e in plan.epsilons(case.name, label)}
+    return {
+        "case": np.array(list(plan.cases)),
+        "method": np.array([label for label in plan.methods if label in used]),
+        "replicate": np.arange(max(case.replicates for case in cases)),
+        "parties": np.array(sorted({count for case in cases for count in case.parties})),
+        "fold": np.arange(max(case.folds for case in cases)),
+        "epsilon": np.array(sorted(slots)),
+    }
+
+
+class Places:
+    """Where the cells of a plan stand.
+
+    labels : labels of the six dims; shape : their lengths
+    cells : (n,) int64, ascending: positions of the cells in the dense product of the six dims, in C order
+    """
+
+    def __init__(self, plan: Plan) -> None:
+        self.labels = axes(plan)
+        self.shape = tuple(len(values) for values in self.labels.values())
+        self._at = {name: {v: i for i, v in enumerate(values.tolist())} for name, values in self.labels.items()}
+        blocks = []
+        for name, case in plan.cases.items():
+            rest = (range(case.replicates), case.parties, range(case.folds))
+            blocks += [self.of((name, method, *rest, plan.epsilons(name, method))) for method in case.methods]
+        self.cells = np.sort(np.concatenate(blocks))
+
+    def of(self, block: Sequence[Any]) -> np.ndarray:
+        """Positions of a block of labels (or single labels) in the order of the six dims, in C order.
+
+        Raises
+        ------
+        CubeError
+            For a label that the plan does not have.
+        """
+        chosen = []
+        for (name, at), wanted in zip(self._at.items(), block, strict=True):
+            try:
+                chosen.append([at[value] for value in ([wanted] if isinstance(wanted, str | int | float) else wanted)])
+            except KeyError as missing:
+                raise CubeError(
+                    f"a corner has {name} {missing}, which is not in the configuration: delete it and run again."
+                ) from None
+        return np.ravel_multi_index(np.ix_(*chosen), self.shape).ravel()
+
+    def within(self, start: int, stop: int) -> slice:
+        """The cells whose positions lie in start..stop-1."""
+        first, last = np.searchsorted(self.cells, (start, stop))
+        return slice(int(first), int(last))
+
+    def name(self, position: int) -> str:
+        """The labels of a position, for messages."""
+        where = np.unravel_index(position, self.shape)
+        return ", ".join(f"{dim} {values[i]}" for (dim, values), i in zip(self.labels.items(), where, strict=True))
+
+
+@dataclass(frozen=True)
+class Words:
+    """Text of all cells by number: ``codes`` (n,), 0 where a cell has none; ``number`` of each text, from 1."""
+
+    codes: np.ndarray
+    number: dict[str, int]
+
+    def put(self, at: np.ndarray, values: np.ndarray) -> None:
+        """Number the texts of some cells."""
+        found, inverse = np.unique(values, return_inverse=True)
+        numbers = [self.number.setdefault(word, len(self.number) + 1) if word else 0 for word in found.tolist()]
+        self.codes[at] = np.array(numbers)[inverse.ravel()]
+
+
+class Columns:
+    """Scalars of the cells of a plan, filled corner by corner."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.places = Places(plan)
+        self.described = {**COMMON, **plan.study.variables}
+        self.status = np.zeros(len(self.places.cells), np.int8)
+        self.numbers: dict[str, np.ndarray] = {}
+        self.kinds: dict[str, set[str]] = {}
+        self._digests: dict[str, np.ndarray] = {}
+        self._words: dict[str, Words] = {}
+        self._count = np.zeros(len(self.places.cells), np.uint8)
+        self._unexpected: list[int] = []
+
+    def add(self, corner: Corner) -> None:
+        """Put the numbers of a corner in their places."""
+        cells = self.places.cells
+        block = (corner.case, corner.method, corner.replicates, corner.parties, corner.folds, corner.epsilon)
+        positions = self.places.of(block)
+        at = np.searchsorted(cells, positions).clip(max=len(cells) - 1)
+        known = cells[at] == positions
+        self._unexpected += positions[~known].tolist()
+        at = at[known]
+        self._count[at] = np.minimum(self._count[at], 254) + 1
+        for name, values in corner.numbers.items():
+            self._put(name, corner.kinds[name], at, values.ravel()[known])
+
+    def _put(self, name: str, kind: str, at: np.ndarray, values: np.ndarray) -> None:
+        if name == "status":
+            self.status[at] = [STATUS.index(value) for value in values.tolist()]
+            return
+        kinds = self.kinds.setdefault(name, set())
+        kinds |= {kind} - {"none"}
+        if "str" in kinds and len(kinds) > 1:
+            raise CubeError(f"{name} is text in some cells and a number in others: keep to one kind.")
+        if kind == "str":
+            self._put_text(name, at, values)
+        else:
+            self.number(name)[at] = values
+
+    def number(self, name: str) -> np.ndarray:
+        """The numbers of a variable, (n,), NaN where none was reported."""
+        if name not in self.numbers:
+            self.numbers[name] = np.full(len(self.status), np.nan)
+        return self.numbers[name]
+
+    def _put_text(self, name: str, at: np.ndarray, values: np.ndarray) -> None:
+        """Digests differ from cell to cell and are kept as they are, other texts by number."""
+        digests = name not in self._words and all(map(CODE_PATTERN.fullmatch, values.tolist()))
+        if digests:
+            if name not in self._digests:
+                self._digests[name] = np.zeros(len(self.status), "S64")
+            self._digests[name][at] = values
+            return
+        if name not in self._words:
+            self._words[name] = Words(np.zeros(len(self.status), np.int32), {})
+            if name in self._digests:
+                before = self._digests.pop(name)
+                self._words[name].put(np.arange(len(before)), before.astype(str))
+        self._words[name].put(at, values)
+
+    def check(self) -> None:
+        """Count every cell once.
+
+        Raises
+        ------
+        CubeError
+            Naming the first cell that is missing, duplicated or not in the plan.
+        """
+        cells = self.places.cells
+        for found, wrong in (
+            ("is missing from the corners: run again", cells[self._count == 0]),
+            ("is in more than one corner: delete the corners and run again", cells[self._count > 1]),
+            ("is in a corner and not in the configuration: delete that corner", sorted(set(self._unexpected))),
+        ):
+            if len(wrong):
+                raise CubeError(f"cell ({self.places.name(wrong[0])}) {found} ({len(wrong)} such cells in all).")
+
+    def names(self) -> list[str]:
+        """All variables but ``status``, sorted."""
+        return sorted({*self.numbers, *self._digests, *self._words})
+
+    def units(self, name: str) -> str:
+        """Units of a variable."""
+        return self.described[name][1]
+
+    def pairs(self) -> Iterator[tuple[int, int]]:
+        """Numbers of the cases and methods that have cells, in the order of the cube."""
+        size = int(np.prod(self.places.shape[2:]))
+        for both in np.unique(self.places.cells // size).tolist():
+            yield divmod(both, self.places.shape[1])
+
+    def part(self, values: np.ndarray, pair: tuple[int, int], outside: Any) -> np.ndarray:
+        """Values of the cells of a case and a method over the six dims, (1, 1, replicate, parties, fold, epsilon)."""
+        shape = self.places.shape
+        size = int(np.prod(shape[2:]))
+        start = (pair[0] * shape[1] + pair[1]) * size
+        return self._dense(values, start, start + size, outside).reshape(1, 1, *shape[2:])
+
+    def _dense(self, values: np.ndarray, start: int, stop: int, outside: Any) -> np.ndarray:
+        block = np.full(stop - start, outside, values.dtype)
+        chosen = self.places.within(start, stop)
+        block[self.places.cells[chosen] - start] = values[chosen]
+        return block
+
+    def layers(self) -> Iterator[Layer]:
+        """The variables over the six dims as they lie in the file, sorted by name."""
+        for name in sorted([*self.names(), "status"]):
+            yield self._layer(name)
+
+    def _layer(self, name: str) -> Layer:
+        def made(values: np.ndarray, attributes: Mapping[str, Any], outside: Any, fill: Any) -> Layer:
+            def block(start: int, stop: int) -> np.ndarray:
+                return self._dense(values, start, stop, outside)
+
+            def empty(start: int, stop: int) -> bool:
+                chosen = self.places.within(start, stop)
+                return chosen.start == chosen.stop
+
+            return Layer(name, values.dtype, {**described, **attributes}, fill, block, empty)
+
+        if name == "status":
+            described = {"long_name": "what became of the cell", "units": "1"}
+            return made(self.status, flag_attributes(STATUS), 0, None)
+        described = {"long_name": self.described[name][0], "units": self.units(name)}
+        if name in self._digests:
+            return made(self._digests[name], {}, b"", None)
+        if name in self._words:
+            codes, words = self._ordered(name)
+            return made(codes, flag_attributes(("not_in_design", *words), np.int16), 0, None)
+        kind, values = self.kind(name), self.numbers[name]
+        if kind not in ("bool", "int"):
+            return made(values, {}, np.nan, np.nan)
+        dtype = "int8" if kind == "bool" else "int64"
+        missing = MISSING[dtype]
+        whole = np.where(np.isnan(values), missing, values).round().astype(dtype)
+        flags = flag_attributes(("false", "true")) if kind == "bool" else {}
+        return made(whole, flags, missing, whole.dtype.type(missing))
+
+    def kind(self, name: str) -> str:
+        """The widest kind of number that the corners report."""
+        return max(self.kinds[name], key=KINDS.index, default="float")
+
+    def _ordered(self, name: str) -> tuple[np.ndarray, list[str]]:
+        """Codes of a text by the order of its words."""
+        number = self._words[name].number
+        words = sorted(number)
+        if len(words) > MOST_WORDS:
+            raise CubeError(f"{name} has {len(words)} different texts: at most {MOST_WORDS} can be flags.")
+        order = np.zeros(len(words) + 1, np.int16)
+        for i, word in enumerate(words, 1):
+            order[number[word]] = i
+        return order[self._words[name].codes], words
+
+    def variables(self) -> dict[str, xr.Variable]:
+        """The same as labelled arrays in memory, dense: for small cubes."""
+        total = int(np.prod(self.places.shape))
+        found = {}
+        for layer in self.layers():
+            values, encoding = layer.block(0, total), {"dtype": layer.dtype.name}
+            if layer.fill is not None:
+                encoding["_FillValue"] = layer.fill
+                values = self._dense(self.numbers[layer.name], 0, total, np.nan)
+            elif layer.dtype.kind == "S":
+                values, encoding = values.astype(str), {"dtype": "S1"}
+            found[layer.name] = xr.Variable(DIMS, values.reshape(self.places.shape), layer.attributes, encoding)
+        return found

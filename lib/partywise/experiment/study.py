@@ -1,0 +1,170 @@
+"""A study is data: the parts of an experiment that differ between papers, named but not yet imported.
+
+The pipeline reads a study at parse time, in every job and for the fingerprint of its code.  So a study names its
+numerics by :class:`Lazy` references, and its own file imports nothing but option dataclasses.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..errors import ConfigError
+
+if TYPE_CHECKING:
+    from .plan import Plan
+
+
+@dataclass(frozen=True)
+class Lazy:
+    """A function or class by its address ``package.module:name``, imported when it is first called.
+
+    Raises
+    ------
+    ValueError
+        When the address has no colon; at the call, when the module or the name does not exist.
+    """
+
+    address: str
+
+    def __post_init__(self) -> None:
+        if self.address.count(":") != 1:
+            raise ValueError(f"address is {self.address!r}: write it as package.module:name.")
+
+    @property
+    def module(self) -> str:
+        """Name of the module, the root from which the code fingerprint follows imports."""
+        return self.address.partition(":")[0]
+
+    @property
+    def target(self) -> Any:
+        """The object itself."""
+        name = self.address.partition(":")[2]
+        try:
+            return getattr(importlib.import_module(self.module), name)
+        except AttributeError:
+            raise ValueError(f"address is {self.address!r}: {self.module} defines no {name!r}.") from None
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Import on first use, then call."""
+        return self.target(*args, **kwargs)
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where the data of a case come from.
+
+    settings : dataclass of the keys under ``settings``
+    generate : (settings, spec, rng_for, resources: Path) -> data, one replicate.  ``rng_for(*names)`` depends on the
+        replicate, ``rng_for(*names, shared=True)`` is the same for all replicates.
+    resources : data sets that the rule ``fetch`` puts into the folder ``resources``
+    """
+
+    settings: type
+    generate: Lazy
+    resources: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """A method before its options are chosen.
+
+    options : dataclass of the keys beside ``protocol``; its ``uses_epsilon`` says whether the grid's epsilon is a
+        target (otherwise the method has one slot, inf)
+    fit : (parties, channel, *, epsilon, fold, rng_for, spec: MethodSpec) -> estimate with ``epsilon_claimed``
+    extra : names on the channel of those who take part without data, such as an aggregator
+    """
+
+    options: type
+    fit: Lazy
+    extra: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class MethodSpec:
+    """What a protocol, a metric or an exhibit may know besides the data.
+
+    options : of the method; study : the study's constants; settings : of the case; public : what everyone knows
+    """
+
+    options: Any
+    study: Any
+    settings: Any
+    public: Any
+
+
+@dataclass(frozen=True)
+class Study:
+    """The parts of an experiment that differ between papers.
+
+    Parameters
+    ----------
+    name, title, references : str
+        Name of the folder in ``partywise.studies``; title and source document of its cubes.
+    spec : type
+        Dataclass of the study's constants: the ``unit`` that is protected, and ``delta`` unless the settings of every
+        source have their own.
+    sources, methods : mapping
+        What the configuration may name as ``source`` of a case and ``protocol`` of a method.
+    data : Lazy
+        Dataclass of named arrays and plain values, one replicate, with a method ``public()``.
+    split : Lazy
+        (data, n_parties, spec, settings) -> list of Party.
+    metrics : Lazy
+        (estimate, data, train mask (N,), MethodSpec) -> scalars: float, int, bool, str or None (undefined).  A scalar
+        ``status`` (``ok``, ``not_converged``, ``diverged``) becomes the status of the cell.
+    variables : mapping
+        Name of a scalar or exhibit -> (long_name, units); nothing else may enter the cube.
+    folds : Lazy, optional
+        (data, n_folds, settings) -> fold of every record (N,), -1 for never tested.  By default floor(i K / N).
+    exhibits : Lazy, optional
+        Same arguments as ``metrics`` -> name -> (dims, array); asked for replicate 0 and fold 0 only.
+    figures : mapping
+        Name -> function (cube) -> matplotlib Figure.
+    check : callable, optional
+        (plan) -> None; raises :class:`ConfigError` on contradictions that need knowledge of the study.
+    summary : tuple of str
+        Variables shown in the printed summary, the error that matters most first.
+    """
+
+    name: str
+    title: str
+    references: str
+    spec: type
+    sources: Mapping[str, Source]
+    methods: Mapping[str, Protocol]
+    data: Lazy
+    split: Lazy
+    metrics: Lazy
+    variables: Mapping[str, tuple[str, str]]
+    folds: Lazy | None = None
+    exhibits: Lazy | None = None
+    figures: Mapping[str, Lazy] = field(default_factory=dict)
+    check: Callable[[Plan], None] | None = None
+    summary: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        unknown = [name for name in self.summary if name not in self.variables]
+        if unknown:
+            raise ValueError(f"summary names {unknown[0]!r}: it must be one of the study's variables.")
+
+
+def available() -> tuple[str, ...]:
+    """Names of all studies, one for each folder in ``partywise.studies`` with a ``study.py``."""
+    return tuple(sorted(path.parent.name for path in Path(__file__).parents[1].joinpath("studies").glob("*/study.py")))
+
+
+def load(name: str) -> Study:
+    """The study of that name, without its numerics.
+
+    Raises
+    ------
+    ConfigError
+        When there is no such study; the message lists those that exist.
+    """
+    if name not in available():
+        raise ConfigError(f"studies.{name} is unknown: the studies are {', '.join(available())}.")
+    return importlib.import_module(f"partywise.studies.{name}.study").STUDY

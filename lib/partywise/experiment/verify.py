@@ -1,0 +1,103 @@
+"""A cube carries what is needed to make it again: read its configuration back, and compute some of its cells anew."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from ..errors import CubeError
+from ..randomness import stream
+from .cells import Cell, generate, run, save_data
+from .plan import Plan, plan
+from .results.attributes import meanings
+from .results.cube import DIMS
+
+# Numbers of one version of BLAS are exact; between versions they move in their last digits.
+RELATIVE, ABSOLUTE = 1e-9, 1e-12
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A value that came out otherwise: the cell, the variable, and the two values."""
+
+    where: Mapping[str, Any]
+    variable: str
+    stored: Any
+    found: Any
+
+
+def plan_of(cube: xr.Dataset) -> Plan:
+    """The plan behind a cube, from its attribute ``config_json``.
+
+    Raises
+    ------
+    CubeError
+        When the attribute is absent or holds no configuration.
+    """
+    try:
+        made = json.loads(cube.attrs["config_json"])
+        return plan(made.pop("study"), {k: made[k] for k in ("spec", "methods", "cases")}, made["root_seed"])
+    except (KeyError, ValueError, TypeError) as error:
+        raise CubeError(f"config_json of the cube holds no configuration ({error}): it cannot be made again.") from None
+
+
+def configuration(cube: xr.Dataset) -> dict[str, Any]:
+    """The configuration behind a cube, in the form of a configuration file."""
+    made = json.loads(cube.attrs["config_json"])
+    block = {key: made[key] for key in ("spec", "methods", "cases")}
+    return {"root_seed": made["root_seed"], "studies": {made["study"]: block}}
+
+
+def sample(cube: xr.Dataset, count: int, seed: int) -> list[dict[str, Any]]:
+    """Coordinates of ``count`` distinct cells, or of all where there are fewer."""
+    filled = np.argwhere((cube["status"] > 0).transpose(*DIMS).values)
+    chosen = stream(seed, "verify").permutation(len(filled))[:count]
+    labels = [cube[dim].values.tolist() for dim in DIMS]
+    rows = [filled[row].tolist() for row in sorted(chosen.tolist())]
+    return [{dim: labels[d][row[d]] for d, dim in enumerate(DIMS)} for row in rows]
+
+
+def recompute(made: Plan, where: Mapping[str, Any], resources: Path | str) -> Cell:
+    """One cell computed anew, its data included."""
+    case, replicate = where["case"], [where["replicate"]]
+    with tempfile.TemporaryDirectory() as scratch:
+        data = Path(scratch) / "data.npz"
+        save_data(data, generate(made, case, replicate, resources))
+        cells = run(made, case, where["method"], where["parties"], replicate, [where["fold"]], data)
+    return next(cell for cell in cells if cell.coords["epsilon"] == where["epsilon"])
+
+
+def compare(cube: xr.Dataset, cell: Cell) -> list[Difference]:
+    """Scalars of a cell that differ from the cube."""
+    stored = cube.sel(dict(cell.coords))
+    found = []
+    for name, value in cell.scalars.items():
+        if name == "status" or name not in cube:
+            continue
+        kept = _plain(cube, stored, name)
+        if not _same(kept, value):
+            found.append(Difference(cell.coords, name, kept, value))
+    return found
+
+
+def _plain(cube: xr.Dataset, stored: xr.Dataset, name: str) -> Any:
+    """A stored scalar as the word or number it stands for."""
+    if "flag_meanings" in cube[name].attrs and cube[name].attrs["flag_meanings"] != "false true":
+        return str(meanings(stored[name]).item())
+    return stored[name].item()
+
+
+def _same(stored: Any, found: Any) -> bool:
+    if isinstance(found, str):
+        # Words of a cube have blanks and signs replaced; the letters and digits must agree.
+        return [c for c in str(stored) if c.isalnum()] == [c for c in found if c.isalnum()]
+    if found is None:
+        return isinstance(stored, float) and np.isnan(stored)
+    return bool(np.isclose(stored, float(found), rtol=RELATIVE, atol=ABSOLUTE, equal_nan=True))

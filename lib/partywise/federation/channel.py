@@ -1,0 +1,282 @@
+"""The only way between parties: typed, metered, remembered.
+
+What crosses is one of four things: a `Release` (paid for), a `Cipher` (closed to its receiver), `Public` (free by a
+stated argument) or `Clear` (unprotected for named units). A bare array cannot be sent.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..errors import CertificationError
+from ..privacy.accounted import Clear, Public
+from ..privacy.ledger.event import clear_event
+from ..privacy.ledger.ledger import Ledger
+from ..privacy.mechanisms.release import Release, derived_event, digest_of, released_parts
+from .parties import Party
+
+__all__ = ["Channel", "Cipher", "Clear", "Message", "Public", "Release", "payload_bytes"]
+
+
+@dataclass(frozen=True, eq=False)
+class Cipher:
+    """A value that only ``key_holder`` can open: free to everybody else, a disclosure to the key holder."""
+
+    value: Any
+    key_holder: str
+
+
+KINDS: dict[type, str] = {Release: "release", Cipher: "cipher", Public: "public", Clear: "clear"}
+
+
+@dataclass(frozen=True)
+class Message:
+    """One payload on its way.
+
+    Parameters
+    ----------
+    step : int
+        Position in the transcript, from 0.
+    sender, receiver, name : str
+        From whom, to whom, what.
+    kind : {"release", "cipher", "public", "clear"}
+    argument : str
+        Mechanism and law of a release, key holder of a cipher, reason of a public value, units of a clear one.
+    event : str
+        Id of its row in the ledger, the first of several; empty where there is none, as for a cipher.
+    shape : tuple of int
+        Shape of an array; empty otherwise.
+    bytes : int
+        Size as serialised.
+    """
+
+    step: int
+    sender: str
+    receiver: str
+    name: str
+    kind: str
+    argument: str
+    event: str
+    shape: tuple[int, ...]
+    bytes: int
+
+
+class Channel:
+    """Carries payloads between parties and keeps the transcript and the ledger.
+
+    Parameters
+    ----------
+    parties : sequence of Party
+        Who takes part; names are distinct.
+    extra : tuple of str
+        Names without a data block that take part too, such as ``("server",)``.
+    """
+
+    def __init__(self, parties: Sequence[Party], extra: tuple[str, ...] = ()) -> None:
+        names = (*(party.name for party in parties), *extra)
+        if len(set(names)) != len(names):
+            raise ValueError(f"the parties {names} of a channel must have distinct names.")
+        self.names: tuple[str, ...] = names
+        self.ledger = Ledger()
+        self._messages: list[Message] = []
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        """All messages, in order."""
+        return tuple(self._messages)
+
+    @property
+    def bytes_total(self) -> int:
+        """Bytes of all messages."""
+        return sum(message.bytes for message in self._messages)
+
+    def bytes_from(self, party: str) -> int:
+        """Bytes that a party sent."""
+        self._check_name("party", party)
+        return sum(message.bytes for message in self._messages if message.sender == party)
+
+    def send(self, sender: str, receiver: str, name: str, payload: Release | Cipher | Public | Clear) -> Any:
+        """Send one payload.
+
+        Parameters
+        ----------
+        sender, receiver : str
+            Names of two different participants.
+        name : str
+            What it is, for the transcript.
+        payload : Release, Cipher, Public or Clear
+            A release that was sent before is recognised and charged once.
+
+        Returns
+        -------
+        object
+            The value as the receiver gets it: arrays copied and read-only for good, a cipher still closed.
+
+        Raises
+        ------
+        TypeError
+            If the payload is none of the four, or holds something without a size.
+        ValueError
+            If a name is unknown or a party sends to itself.
+        CertificationError
+            If a bare cipher goes to its key holder, a value to somebody outside its audience, a value is made of a
+            release that its sender never got, or the ledger cannot account for it.
+        """
+        kind = KINDS.get(type(payload))
+        if kind is None:
+            raise TypeError(
+                f"payload {name!r} from {sender!r} is a bare {type(payload).__name__}: wrap it in Release, Cipher, "
+                "Public(because=...) or Clear(units=...)."
+            )
+        self._check_name("sender", sender)
+        self._check_name("receiver", receiver)
+        if sender == receiver:
+            raise ValueError(f"payload {name!r}: {sender!r} cannot send to itself.")
+        # Everything that can fail comes before anything is recorded.
+        size = payload_bytes(payload.value, name)
+        argument, event = self._account(sender, receiver, name, payload)
+        shape = np.shape(_opened(payload.value)) if isinstance(_opened(payload.value), np.ndarray) else ()
+        step = len(self._messages)
+        self._messages.append(Message(step, sender, receiver, name, kind, argument, event, shape, size))
+        return _read_only(payload if isinstance(payload, Cipher) else payload.value)
+
+    def transcript(self) -> list[dict[str, Any]]:
+        """Rows of the table "what crosses the wire": plain values, in order."""
+        return [
+            {
+                "step": m.step,
+                "sender": m.sender,
+                "receiver": m.receiver,
+                "name": m.name,
+                "kind": m.kind,
+                "argument": m.argument,
+                "event": m.event,
+                "shape": "x".join(map(str, m.shape)),
+                "bytes": m.bytes,
+            }
+            for m in self._messages
+        ]
+
+    def _account(self, sender: str, receiver: str, name: str, payload) -> tuple[str, str]:
+        """Argument and event id of a payload; its rows go to the ledger."""
+        if isinstance(payload, Cipher):
+            if receiver == payload.key_holder:
+                raise CertificationError(
+                    f"payload {name!r}: {receiver!r} holds the key, so the cipher is a disclosure; wrap it in a "
+                    "Release or in Clear(units=...)."
+                )
+            return f"key: {payload.key_holder}", ""
+        if isinstance(payload, Release):
+            return self._account_release(sender, receiver, name, payload)
+        audience = _audience(payload, receiver)
+        if not {"*", receiver} & set(audience):
+            raise CertificationError(f"payload {name!r}: the value is for {audience}, not for {receiver!r}.")
+        parts = released_parts(payload.made_of)
+        self._require_heard(sender, name, parts)
+        to = receiver if audience == (receiver,) else "all" if "*" in audience else f"{len(audience)} parties"
+        rows = []
+        if isinstance(payload, Clear):
+            for owner, units in payload.charges(sender).items():
+                # Infinity does not add up: repeated values of one kind share a row.
+                if audience != (owner,):
+                    row = f"clear/{owner}/{sender}>{to}/{name}/{'+'.join(sorted(units))}"
+                    rows.append(clear_event(row, owner, units, audience))
+        if parts:
+            made_of = digest_of([part.event.release_id for part in parts])
+            row = f"derived/{made_of}/{sender}>{to}/{name}"
+            rows.append(derived_event(row, sender, parts, audience))
+        stored = [self.ledger.append(event).release_id for event in rows]
+        argument = "+".join(sorted(payload.units)) if isinstance(payload, Clear) else payload.because
+        return argument, stored[0] if stored else ""
+
+    def _account_release(self, sender: str, receiver: str, name: str, release: Release) -> tuple[str, str]:
+        event = release.event
+        if not event.public and receiver not in event.audience:
+            raise CertificationError(
+                f"payload {name!r}: release {event.release_id!r} is for {event.audience}, not for {receiver!r}; "
+                "name the receiver in its audience when it is made."
+            )
+        if not self.ledger.holds(event):
+            self._require_heard(sender, name, released_parts(release.made_of))
+        self.ledger.append(event)
+        return event.mechanism if event.law is None else f"{event.mechanism}, {event.law}", event.release_id
+
+    def _require_heard(self, sender: str, name: str, parts: Sequence[Release]) -> None:
+        """The releases that a value is made of were sent to its sender, or are its own and get their rows now."""
+        for release in parts:
+            event = release.event
+            if event.owner == sender:
+                self._require_heard(sender, name, released_parts(release.made_of))
+                self.ledger.append(event)
+            elif not (self.ledger.holds(event) and (event.public or sender in event.audience)):
+                raise CertificationError(
+                    f"payload {name!r} of {sender!r} is made of release {event.release_id!r}, which no message has "
+                    f"brought to {sender!r}: send it first."
+                )
+
+    def _check_name(self, role: str, name: str) -> None:
+        if name not in self.names:
+            raise ValueError(f"{role}={name!r} is not on this channel; it connects {self.names}.")
+
+
+def payload_bytes(value: Any, name: str = "value") -> int:
+    """Size of a value as serialised: arrays 8 bytes a double, numbers 8, text UTF-8, containers their sum.
+
+    Parameters
+    ----------
+    value : object
+        Array of numbers, number, bool, None, str, bytes, list, tuple, dict, or a `Cipher` around one.
+    name : str
+        For the error message.
+
+    Raises
+    ------
+    TypeError
+        If the value, or something in it, is of another type.
+    """
+    if isinstance(value, np.ndarray) and value.dtype != object:
+        return value.nbytes
+    if isinstance(value, str):
+        return len(value.encode())
+    if isinstance(value, bytes):
+        return len(value)
+    if value is None or isinstance(value, int | float | np.number | np.bool_):
+        # Integers beyond 64 bits (ciphertexts) take the bytes they need.
+        return max(8, (value.bit_length() + 7) // 8) if isinstance(value, int) else 8
+    if isinstance(value, Mapping):
+        return sum(payload_bytes(key, name) + payload_bytes(item, name) for key, item in value.items())
+    if isinstance(value, list | tuple):
+        return sum(payload_bytes(item, name) for item in value)
+    if isinstance(value, Cipher):
+        return payload_bytes(value.value, name)
+    raise TypeError(f"payload {name!r} holds a {type(value).__name__}, which has no serialised size; send arrays.")
+
+
+def _audience(payload: Public | Clear, receiver: str) -> tuple[str, ...]:
+    """Who shares the rows of a value: whoever it names, or its receiver alone."""
+    named = payload.audience if isinstance(payload, Clear) else None
+    if named is None:
+        return (receiver,)
+    return ("*",) if named == "*" else tuple(named)
+
+
+def _opened(value: Any) -> Any:
+    return value.value if isinstance(value, Cipher) else value
+
+
+def _read_only(value: Any) -> Any:
+    """The received form of a value: a copy that nobody can write, so that neither side reaches the other's arrays."""
+    if isinstance(value, np.ndarray):
+        # On bytes, numpy refuses to set the write flag again.  The order of axes stays: sums depend on it.
+        axes = sorted(range(value.ndim), key=lambda axis: -abs(value.strides[axis]))
+        stored = value.transpose(axes)
+        return np.ndarray(stored.shape, stored.dtype, stored.tobytes()).transpose(np.argsort(axes))
+    if isinstance(value, Cipher):
+        return Cipher(_read_only(value.value), value.key_holder)
+    if isinstance(value, Mapping):
+        return {key: _read_only(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return type(value)(_read_only(item) for item in value)
+    return value

@@ -1,0 +1,141 @@
+"""Who holds what: parties, and the splits of columns (vertical) and of rows (horizontal)."""
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+
+import numpy as np
+
+from ..checks import name_problem
+
+__all__ = ["Party", "split_columns", "split_rows"]
+
+ROLES = ("active", "passive", "client")
+
+
+@dataclass(frozen=True, eq=False)
+class Party:
+    """The holder of a private block of data.
+
+    Parameters
+    ----------
+    name : str
+        Address of the party on a channel.
+    role : {"active", "passive", "client"}
+        Holder of the labels, holder of features only, holder of whole rows.
+    block : mapping of str to ndarray
+        The private arrays, stored read-only; they reach another party through a channel or not at all.
+    columns : tuple of int
+        Global numbers of the columns (predictors) of the block in a vertical split; empty otherwise.
+
+    Raises
+    ------
+    ValueError
+        If the name is empty or no plain text, the role unknown, or a column number is negative or repeated.
+    """
+
+    name: str
+    role: str
+    block: Mapping[str, np.ndarray]
+    columns: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not self.name:
+            raise ValueError(f"name={self.name!r} of a party must be a non-empty string.")
+        if problem := name_problem(self.name):
+            raise ValueError(f"name={self.name!r} of a party: {problem}.")
+        if self.role not in ROLES:
+            raise ValueError(f"role={self.role!r} of party {self.name!r} is unknown; use one of {ROLES}.")
+        columns = tuple(int(column) for column in self.columns)
+        if len(set(columns)) != len(columns) or any(column < 0 for column in columns):
+            raise ValueError(f"columns={columns} of party {self.name!r} must be distinct and at least 0.")
+        arrays = {}
+        for key, value in self.block.items():
+            arrays[key] = _locked(np.asarray(value))
+        object.__setattr__(self, "columns", columns)
+        object.__setattr__(self, "block", MappingProxyType(arrays))
+
+
+def split_columns(
+    n_columns: int,
+    n_parties: int,
+    how: str = "round_robin",
+    groups: Sequence[Sequence[int]] | None = None,
+) -> tuple[tuple[int, ...], ...]:
+    """Distribute columns (predictors) over parties.
+
+    Parameters
+    ----------
+    n_columns, n_parties : int
+        ``1 <= n_parties <= n_columns``.
+    how : {"round_robin", "contiguous", "explicit"}
+        Column ``j`` to party ``j mod n_parties``; runs whose lengths differ by at most one; or ``groups`` as given.
+    groups : sequence of sequences of int, optional
+        Required by, and only allowed with, ``how="explicit"``: one group of column numbers per party.
+
+    Returns
+    -------
+    tuple of tuple of int
+        A partition of ``0 .. n_columns - 1`` into ``n_parties`` non-empty groups.
+
+    Raises
+    ------
+    ValueError
+        If a count is out of range, ``how`` is unknown, or ``groups`` is missing, superfluous or no partition.
+    """
+    _check_counts("n_columns", n_columns, n_parties)
+    if (groups is not None) != (how == "explicit"):
+        raise ValueError(f"groups={groups!r} with how={how!r}: groups go with how='explicit' and only with it.")
+    if how == "round_robin":
+        return tuple(tuple(range(party, n_columns, n_parties)) for party in range(n_parties))
+    if how == "contiguous":
+        return tuple(tuple(rows) for rows in split_rows(n_columns, n_parties))
+    if how != "explicit" or groups is None:
+        raise ValueError(f"how={how!r} is unknown; use 'round_robin', 'contiguous' or 'explicit'.")
+    parts = tuple(tuple(int(column) for column in group) for group in groups)
+    if len(parts) != n_parties:
+        raise ValueError(f"groups has {len(parts)} groups for n_parties={n_parties}; give one group per party.")
+    if not all(parts) or sorted(column for part in parts for column in part) != list(range(n_columns)):
+        raise ValueError(
+            f"groups={parts} is not a partition of 0..{n_columns - 1}; "
+            "every column must be in exactly one group and no group may be empty."
+        )
+    return parts
+
+
+def split_rows(n_rows: int, n_parties: int) -> tuple[range, ...]:
+    """Distribute rows over parties in contiguous runs whose lengths differ by at most one.
+
+    Parameters
+    ----------
+    n_rows, n_parties : int
+        ``1 <= n_parties <= n_rows``.
+
+    Returns
+    -------
+    tuple of range
+        Party ``k`` holds the rows ``floor(k n_rows / n_parties) .. floor((k + 1) n_rows / n_parties) - 1``.
+
+    Raises
+    ------
+    ValueError
+        If a count is out of range.
+    """
+    _check_counts("n_rows", n_rows, n_parties)
+    edges = [k * n_rows // n_parties for k in range(n_parties + 1)]
+    return tuple(range(start, stop) for start, stop in itertools.pairwise(edges))
+
+
+def _locked(array: np.ndarray) -> np.ndarray:
+    """The same memory read-only for good: over a read-only buffer, numpy refuses to set the write flag again."""
+    if array.dtype.kind in "mM":  # dates have no buffer of their own
+        return _locked(array.view(np.int64)).view(array.dtype)
+    return np.asarray(array.data.toreadonly())
+
+
+def _check_counts(name: str, count: int, n_parties: int) -> None:
+    if n_parties < 1:
+        raise ValueError(f"n_parties={n_parties} must be at least 1.")
+    if n_parties > count:
+        raise ValueError(f"n_parties={n_parties} exceeds {name}={count}; every party must hold at least one.")

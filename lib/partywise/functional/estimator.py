@@ -1,0 +1,198 @@
+"""The functions of the source under their Python names, for arrays at hand: no study, no channel, no pipeline.
+
+==============================  =======================================================
+``dp_release_coefficients``     :func:`release_curves`
+``adapt_Sx``                    :func:`clipping_radius`
+``form_dp_moments``             :func:`partywise.functional.moments.corrected_moments`
+``solve_penalized_fof``         :func:`partywise.functional.solver.solve_penalized`
+``vfl_dp_foboost``              :func:`partywise.functional.boosting.fit_boosting`
+``predict_vfl_dp_foboost``      :func:`partywise.functional.boosting.predict_curves`
+``dp_fof_fit``                  :func:`fit_central`
+==============================  =======================================================
+
+Coefficients are those of a basis; everything inside works in orthonormal coordinates z = M^{1/2} c.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..checks import at_least, one_of, positive
+from ..privacy.accounted import Accounted, Clear, Public, parameter
+from ..privacy.ledger.event import Event
+from ..privacy.mechanisms.gaussian import Gaussian
+from ..privacy.mechanisms.quantiles import QuantileRadius
+from ..privacy.mechanisms.release import Release
+from ..privacy.statistics.records import clipped_coefficients
+from ..studies.functional_boosting.data import BasisSpec
+from ..studies.functional_boosting.data import Public as PublicFacts
+from .bases import BSplineBasis, FourierBasis
+from .boosting import BoostingFit, fit_joint
+from .coordinates import make_coordinates
+from .moments import Moments, Sums, block_noise, corrected_moments
+from .path_options import BoostingOptions
+from .protocols.common import UNCLIPPED
+
+QUANTILE = 0.95
+
+
+@dataclass(frozen=True)
+class CurveRelease:
+    """A release of curves: coefficients (N, Q) with the event they cost, the radius and the share that was clipped."""
+
+    release: Release
+    radius: Accounted
+    clip_share: float
+
+
+def release_curves(
+    coefficients: np.ndarray,
+    basis: BSplineBasis | FourierBasis,
+    mechanism: Gaussian,
+    rng: np.random.Generator,
+    *,
+    radius: Accounted,
+    owner: str = "owner",
+) -> CurveRelease:
+    """Clip each curve to an L2 norm of ``radius`` and release its coefficients once.
+
+    Parameters
+    ----------
+    coefficients : (N, Q) array
+        Basis coefficients, one curve a row; every row is a privacy unit of its own.
+    basis : BSplineBasis or FourierBasis
+        Gives the Gram matrix of the norm.
+    mechanism : Gaussian
+        Noise on the coefficients, its covariance ``Public(s**2 * inv(basis.gram), because=...)`` for isotropic noise on
+        the curve (certified), ``s**2 * basis.gram`` for the published noise.
+    radius : Public, Release or Clear
+        Clipping radius, positive (see :func:`clipping_radius`). The event of the release names a radius that was itself
+        released, which then needs its own row in the ledger; with one that came from the data nothing is certified.
+
+    Raises
+    ------
+    TypeError
+        For a bare number as radius: it does not say where it comes from.
+    ValueError
+        For non-finite curves, a radius that is not positive, or another number of coefficients than the basis has.
+    """
+    coefficients = np.asarray(coefficients, dtype=float)
+    if coefficients.ndim != 2 or coefficients.shape[1] != basis.n_basis:
+        raise ValueError(f"coefficients has shape {coefficients.shape}: give (N, {basis.n_basis}) for this basis.")
+    positive(radius=parameter("radius", radius))
+    metric = Public(basis.gram, because="Gram matrix of the basis that goes with the coefficients")
+    bounded = clipped_coefficients(coefficients, metric, radius)
+    return CurveRelease(mechanism(bounded, rng, owner=owner), radius, bounded.clip_share)
+
+
+def clipping_radius(
+    norms: np.ndarray,
+    mode: str = "public",
+    *,
+    value: float | None = None,
+    rho: float = 0.01,
+    rng: np.random.Generator | None = None,
+    owner: str = "owner",
+) -> Public | Release | Clear:
+    """A clipping radius that says what it cost.
+
+    Parameters
+    ----------
+    norms : (N,) array
+        L2 norms of the curves.
+    mode : {"public", "dp_quantile", "quantile"}
+        ``public`` takes ``value``, fixed before the data were seen; ``dp_quantile`` a private 95 % quantile charged
+        ``rho``; ``quantile`` the source's quantile of the data.
+
+    Returns
+    -------
+    Public, Release or Clear
+        For the three modes in this order. The event of a `Release` belongs into the ledger before what is clipped with
+        it; what is clipped with `Clear` is not certified.
+
+    Raises
+    ------
+    ValueError
+        For an unknown mode, a missing ``value`` or ``rng``, or a value that is not positive.
+    """
+    one_of("mode", mode, ("public", "dp_quantile", "quantile"))
+    if mode == "public":
+        if value is None:
+            raise ValueError("value is missing: a public radius is fixed before seeing the data.")
+        positive(value=value)
+        return Public(float(value), because="fixed before the data were seen")
+    if mode == "quantile":
+        return Clear(float(np.quantile(norms, QUANTILE)), units=("features",), owner=owner)
+    if rng is None:
+        raise ValueError("rng is missing: a private quantile draws noise.")
+    return QuantileRadius(rho)(norms, rng, owner=owner)
+
+
+def fit_central(
+    X: np.ndarray,
+    Y: np.ndarray,
+    basis_x: BasisSpec,
+    basis_y: BasisSpec,
+    rng: np.random.Generator,
+    *,
+    s: float,
+    radius: Accounted,
+    sy: float = 0.0,
+    y_radius: Accounted | None = None,
+    options: BoostingOptions | None = None,
+    omega_x: np.ndarray | None = None,
+    omega_y: np.ndarray | None = None,
+) -> tuple[BoostingFit, Moments, list[Event]]:
+    """One joint penalised operator from released curves, with noise on the response where ``sy`` > 0.
+
+    Parameters
+    ----------
+    X : (N, p, Qx) array
+        Predictors in orthonormal coordinates; Y : (N, Qy) the response.
+    basis_x, basis_y : BasisSpec
+        Their bases.
+    s, sy : float
+        Noise sd per coordinate; 0 leaves the data as they are (and certifies nothing).
+    radius, y_radius : Public, Release or Clear
+        Clipping radii, as in :func:`release_curves`.
+    omega_x, omega_y : arrays, optional
+        The user's own penalties in coefficient coordinates.
+
+    Returns
+    -------
+    fit, moments, events
+        Operator in orthonormal coordinates, the moments it solves, one event for each release.
+
+    Raises
+    ------
+    TypeError
+        For a bare number as radius: it does not say where it comes from.
+    ValueError
+        For a negative noise sd, a radius that is not positive, or a missing ``y_radius``.
+    """
+    at_least(s=(s, 0), sy=(sy, 0))
+    if sy > 0 and y_radius is None:
+        raise ValueError(f"sy is {sy} and y_radius is missing: give the public clipping radius of the response.")
+    positive(radius=parameter("radius", radius))
+    if y_radius is not None:
+        positive(y_radius=parameter("y_radius", y_radius))
+    n, p, q = X.shape
+    # Coordinates follow from the bases: no radius enters them.
+    public = PublicFacts(basis_x, basis_y, (UNCLIPPED,) * p, UNCLIPPED, tuple(f"x{j}" for j in range(p)))
+    coordinates = make_coordinates(public, p, omega_x=omega_x, omega_y=omega_y)
+    events, Z = [], np.array(X, dtype=float)
+    for j in range(p if s > 0 else 0):
+        bounded = clipped_coefficients(X[:, j], None, radius)
+        release = Gaussian(sigma=s)(bounded, rng, owner="owner", release_id=f"curves of x{j}")
+        Z[:, j] = release.value
+        events.append(release.event)
+    if y_radius is not None and sy > 0:
+        bounded = clipped_coefficients(Y, None, y_radius, unit="label", depends_on=("label",))
+        release = Gaussian(sigma=sy)(bounded, rng, owner="active", release_id="response")
+        Y = release.value
+        events.append(release.event)
+    noise = block_noise(np.full(p, s**2), q, p)
+    moments = corrected_moments(Sums.of(Z.reshape(n, -1), Y), noise, sy**2)
+    return fit_joint(moments, coordinates.penalties, options or BoostingOptions()), moments, events

@@ -1,0 +1,124 @@
+"""Moments of one client with their sensitivities: what may be given to a mechanism.
+
+A neighbour replaces one record of one client (unit ``row``, n_k public). The clip happens where the moments are made
+(`moments.client_moments`, `moments.whitened_means`); moments that were not clipped have infinite sensitivity.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+
+from ..errors import CertificationError
+from ..privacy.accounting.rounding import raised
+from ..privacy.statistics.bounded import Bounded, SensitivityCertificate, product
+from ..privacy.statistics.isometry import to_vector
+from .moments import Moments
+
+__all__ = ["bounded_means", "bounded_second", "check_budget", "means_sensitivity", "second_sensitivity"]
+
+ROW = frozenset({"label", "features"})
+
+
+def check_budget(epsilon: float, delta: float, n: int) -> None:
+    """ValueError unless epsilon > 0 and 0 < delta < 1; UserWarning from delta >= 1/n where noise is added.
+
+    With delta = 1/n publishing one record drawn at random is already (0, delta)-DP.
+    """
+    if not epsilon > 0:
+        raise ValueError(f"epsilon={epsilon!r} must be positive; infinity means no noise.")
+    if not 0 < delta < 1:
+        raise ValueError(f"delta={delta!r} must lie strictly between 0 and 1: Gaussian noise has no delta = 0.")
+    if delta >= 1 / n and epsilon < math.inf:
+        warnings.warn(
+            f"delta={delta:.3g} is not below 1/n = {1 / n:.3g}: publishing a random record meets it; lower delta.",
+            UserWarning,
+            stacklevel=3,
+        )
+
+
+def means_sensitivity(moments: Moments) -> float:
+    """l2 sensitivity of the slice mean matrix M.
+
+    Public slices: 2 R sqrt(p) / n (clip to [-R, R]) or 2 C / n (clip to a ball). Quantile slices: infinite, whatever
+    the data. Equal responses stay together (`slices.equal_frequency`), so that one response may move a whole group
+    over a boundary, and nothing of order 1/n holds. Without equal responses sqrt(H) times the bound of public slices
+    would do, but whether there are any is private, and a neighbour may have them.
+    """
+    length = record_length(moments)
+    return math.inf if moments.kind == "quantile" else raised(2 * length / moments.n, length)
+
+
+def second_sensitivity(moments: Moments) -> float:
+    """Frobenius sensitivity of S: sqrt(2) p R^2 / n, or sqrt(2) C^2 / n; two orthogonal records reach it."""
+    length = record_length(moments)
+    return math.sqrt(2) * product(length, length) / moments.n
+
+
+def record_length(moments: Moments) -> float:
+    """Bound on ||T_i|| that the clip enforces: C, or R sqrt(p); infinite if nothing was clipped."""
+    if moments.ball is not None:
+        return moments.ball
+    return math.inf if moments.radius is None else moments.radius * math.sqrt(moments.p)
+
+
+def bounded_means(moments: Moments, *, stratum: str = "*", certified: bool = True) -> Bounded:
+    """Slice mean matrix as (H, p), one slice a row, with its l2 certificate.
+
+    Parameters
+    ----------
+    moments : Moments
+        Of one client.
+    stratum : str
+        The client's name where public information says who is whose client; clients then compose in parallel.
+    certified : bool
+        Refuse quantile slices and unclipped moments. Mode ``paper`` passes False, and the certificate says what the
+        published noise really has to cover.
+
+    Raises
+    ------
+    CertificationError
+        If ``certified`` and the slices are quantiles of private data, or nothing was clipped.
+    """
+    if certified and moments.kind == "quantile":
+        raise CertificationError(
+            "edges='quantile' depend on private responses: one record can move every boundary, and all records that "
+            "share a response with it; use public edges, or release private quantiles first."
+        )
+    require_clip(moments, certified)
+    source = "quantile slices: no bound of order 1 / n" if moments.kind == "quantile" else "2 S / n, public slices"
+    certificate = _certificate(means_sensitivity(moments), f"slice means: {source}")
+    parents = tuple(dict.fromkeys((*moments.parents, *moments.slice_parents)))
+    return Bounded(moments.means.T, certificate, stratum, moments.clip_share, parents)
+
+
+def bounded_second(moments: Moments, *, stratum: str = "*", certified: bool = True) -> Bounded:
+    """S as isometric vector of length p (p + 1) / 2, with its l2 = Frobenius certificate.
+
+    Raises
+    ------
+    CertificationError
+        If ``certified`` and nothing was clipped.
+    """
+    require_clip(moments, certified)
+    certificate = _certificate(second_sensitivity(moments), "sqrt(2) S^2 / n from |xx' - yy'|", {"features"})
+    return Bounded(to_vector(moments.second), certificate, stratum, moments.clip_share, moments.parents)
+
+
+def require_clip(moments: Moments, certified: bool) -> None:
+    if certified and moments.radius is None and moments.ball is None:
+        raise CertificationError(
+            "radius=None: unclipped moments have unbounded sensitivity; make them with a public clipping radius."
+        )
+
+
+def _certificate(value: float, source: str, depends_on: frozenset[str] | set[str] = ROW) -> SensitivityCertificate:
+    return SensitivityCertificate(
+        value=value,
+        norm="l2",
+        unit="row",
+        relation="replace_one",
+        depends_on=frozenset(depends_on),
+        assumptions=("number of records public", "clipping radius public"),
+        source=source,
+    )

@@ -1,0 +1,90 @@
+"""How a client's budget is divided among its kinds of release; public numbers only."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from ...privacy.accounting.calibration import gaussian_epsilon, gdp_mu
+
+# Screening by signs in two rounds: the first keeps every fourth column, and pays this share of mu^2.
+FIRST_PART, FIRST_SHARE = 4, 0.6
+
+
+@dataclass(frozen=True)
+class Round:
+    """One round of screening: what crosses, what it costs, how many columns are left.
+
+    number : from 1; message : name of what a client sends; mu : Gaussian-DP parameter of its release
+    share : of the squared parameter of all rounds; keep : columns that stay
+    """
+
+    number: int
+    message: str
+    mu: float
+    share: float
+    keep: int
+
+
+def claimed(spec: Any, epsilon: float) -> dict[str, float]:
+    """Epsilon of each kind of release of a client; their sum is the claim."""
+    second = spec.settings.epsilon_second or epsilon
+    budget = {"means": epsilon, "second": second}
+    return budget | ({"screening": epsilon} if spec.settings.screened else {})
+
+
+def allotted(spec: Any, epsilon: float) -> dict[str, float]:
+    """Epsilon at which each kind is calibrated, at its share of delta.
+
+    ``calibrate="each"``: the claims themselves, so that the exact total lies below their sum.  ``"total"``: the
+    Gaussian-DP parameters of the claims times one factor, such that all kinds together cost exactly the sum of the
+    claims at delta.
+    """
+    budget, settings = claimed(spec, epsilon), spec.settings
+    if spec.options.calibrate == "each" or math.isinf(epsilon):
+        return budget
+    mus = {kind: float(gdp_mu(value, settings.release_delta)) for kind, value in budget.items()}
+    wanted = float(gdp_mu(sum(budget.values()), settings.delta))
+    factor = wanted / math.sqrt(math.fsum(mu * mu for mu in mus.values()))
+    return {kind: float(gaussian_epsilon(factor * mu, settings.release_delta)) for kind, mu in mus.items()}
+
+
+def screening_rounds(spec: Any, budget: dict[str, float]) -> tuple[Round, ...]:
+    """Rounds of screening, none without it; together they cost mu = gdp_mu(epsilon, delta) of one release.
+
+    Votes take one round.  Signs take two where T is less than every fourth column: the sensitivity grows with the
+    square root of the number of columns, so that the second round sees a quarter of them with half the noise.
+    """
+    if not spec.settings.screened:
+        return ()
+    epsilon, size, columns = budget["screening"], kept_columns(spec), spec.public.n_columns
+    mu = math.inf if math.isinf(epsilon) else float(gdp_mu(epsilon, spec.settings.release_delta))
+    if spec.options.screening == "votes":
+        return (Round(1, "votes", mu, 1.0, size),)
+    first = -(-columns // FIRST_PART)
+    if spec.options.rounds == 1 or first <= size:
+        return (Round(1, "contrasts of signs", mu, 1.0, size),)
+    shares = (FIRST_SHARE, 1 - FIRST_SHARE)
+    return tuple(
+        Round(number, "contrasts of signs", mu * math.sqrt(share), share, keep)
+        for number, share, keep in zip((1, 2), shares, (first, size), strict=True)
+    )
+
+
+def kept_columns(spec: Any) -> int:
+    """T: how many columns screening keeps, twice the true support unless the options say otherwise."""
+    size = spec.options.max_size
+    return size if size is not None else 2 * spec.settings.active
+
+
+def user_epsilon(spec: Any, budget: dict[str, float]) -> float | None:
+    """Certified epsilon of all records of one person together; None where no public number bounds them.
+
+    m records cost m mu (group privacy of Gaussian mechanisms), mu being that of all releases of a client.
+    """
+    settings = spec.settings
+    if settings.rows_per_user is None:
+        return None
+    mu = math.hypot(*(float(gdp_mu(value, settings.release_delta)) for value in budget.values()))
+    return float(gaussian_epsilon(settings.rows_per_user * mu, settings.delta))

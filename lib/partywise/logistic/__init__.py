@@ -1,0 +1,34 @@
+"""Label-private logistic regression from one noisy aggregate (seed 002). Column 0 of every X is the intercept.
+
+The names below serve interactive use and are imported when first asked for. Modules of this library import from the
+modules themselves: reruns follow import statements, and would miss what comes through here.
+"""
+
+from importlib import import_module
+from typing import Any
+
+_HOME = {
+    "Boundedness": "zonotope",
+    "Plan": "plan",
+    "WalrFit": "trainers",
+    "boundedness": "zonotope",
+    "fit_many": "batch",
+    "fit_walr": "trainers",
+    "fixed_plan": "planner",
+    "gradient_descent": "baselines",
+    "label_noise_plan": "baselines",
+    "objective_perturbation": "perturbation",
+    "penalised_optimum": "trainers",
+    "plan_label_dp": "planner",
+    "redraw_dot_products": "release",
+    "release_dot_product": "release",
+}
+__all__ = sorted(_HOME)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+    globals()[name] = value
+    return value

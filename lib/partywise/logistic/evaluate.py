@@ -1,0 +1,118 @@
+"""How good a fit is, measured by the experimenter on labels: nothing here is private, nothing here is sent."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from .newton import newton
+from .objective import Objective, check_features, check_labels, check_vector, sigmoid
+
+BINS = 10
+# Probabilities are kept this far from 0 and 1 where their logit is taken.
+EDGE = 1e-12
+# Keeps the recalibration finite where the predictions separate the labels.
+RECALIBRATION_RIDGE = 1e-8
+
+
+def log_loss(X, y, theta) -> float:
+    """Mean of log(1 + exp(z)) - y z, z = X theta: the noise-free, unpenalised objective, in nats.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, k)
+    y : ndarray of shape (n,)
+        Labels in {0, 1}.
+    theta : ndarray of shape (k,)
+    """
+    X = check_features(X)
+    y, z = check_labels(y, len(X)), X @ check_vector("theta", theta, X.shape[1])
+    # log(1 + e^z) - y z = log(1 + e^(-s)) with s = z or -z: no large terms cancel.
+    signed = np.where(y == 1, z, -z)
+    return float(np.mean(np.maximum(-signed, 0.0) + np.log1p(np.exp(-np.abs(z)))))
+
+
+def excess_risk(X, y, theta, optimum) -> float:
+    """``log_loss`` of theta above that of the non-private optimum on the same examples."""
+    return log_loss(X, y, theta) - log_loss(X, y, optimum)
+
+
+def auc(scores, y) -> float:
+    """Area under the receiver operating curve: the chance that a positive outranks a negative, ties count half.
+
+    Parameters
+    ----------
+    scores, y : ndarray of shape (n,)
+        Any scale, finite; labels in {0, 1}.
+
+    Returns
+    -------
+    float
+        NaN if only one class is there.
+    """
+    y = check_labels(y, len(np.asarray(scores)))
+    scores = check_vector("scores", scores, len(y))
+    positives = float(y.sum())
+    if positives in (0.0, float(len(y))):
+        return float("nan")
+    _, place, counts = np.unique(scores, return_inverse=True, return_counts=True)
+    last = np.cumsum(counts)
+    ranks = (last - (counts - 1) / 2)[place]
+    return float((ranks[y == 1].sum() - positives * (positives + 1) / 2) / (positives * (len(y) - positives)))
+
+
+def calibration(p, y) -> tuple[float, float, float]:
+    """Calibration slope and intercept, and the expected calibration error.
+
+    Parameters
+    ----------
+    p : ndarray of shape (n,)
+        Predicted probabilities.
+    y : ndarray of shape (n,)
+        Labels in {0, 1}.
+
+    Returns
+    -------
+    slope, intercept : float
+        Of the logistic regression of y on logit(p) (Cox 1958): 1 and 0 for calibrated predictions. Constant
+        predictions have no slope: NaN.
+    error : float
+        Mean over the examples of |mean p - mean y| in ten bins with equal counts, cut in the order of p; tied
+        predictions share their labels evenly, so that the order of the examples does not matter.
+
+    Raises
+    ------
+    ValueError
+        If p leaves [0, 1].
+    """
+    p = check_vector("p", p, len(np.asarray(p)))
+    y = check_labels(y, len(p))
+    if p.min() < 0 or p.max() > 1:
+        raise ValueError(f"p has entries from {float(p.min())!r} to {float(p.max())!r}: probabilities lie in [0, 1].")
+    error = calibration_error(p, y)
+    inside = np.clip(p, EDGE, 1 - EDGE)
+    logits = np.log(inside) - np.log1p(-inside)
+    spread = float(logits.std())
+    if spread <= 1e-12 * max(1.0, float(np.abs(logits).max())):
+        return float("nan"), float("nan"), error
+    centre = float(logits.mean())
+    table = np.column_stack([np.ones(len(p)), (logits - centre) / spread])
+    fit = newton(Objective(table, y @ table / len(y), np.full(2, RECALIBRATION_RIDGE))).theta
+    slope = fit[1] / spread
+    return float(slope), float(fit[0] - slope * centre), error
+
+
+def calibration_error(p: np.ndarray, y: np.ndarray) -> float:
+    """Expected calibration error in ten bins of equal counts (sizes differ by at most one)."""
+    values, place = np.unique(p, return_inverse=True)
+    shared = (np.bincount(place, y) / np.bincount(place))[place]
+    order = np.argsort(p, kind="stable")
+    gaps = [abs(float(np.sum(p[part] - shared[part]))) for part in np.array_split(order, min(BINS, len(p)))]
+    return math.fsum(gaps) / len(p) if len(values) else float("nan")
+
+
+def predict(X, theta) -> np.ndarray:
+    """Probabilities sigmoid(X theta), shape (n,)."""
+    X = check_features(X)
+    return sigmoid(X @ check_vector("theta", theta, X.shape[1]))

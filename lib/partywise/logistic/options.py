@@ -1,0 +1,145 @@
+"""Options of the protocols of the label-private study; standard library only, checked before any job starts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..checks import not_negative, one_of, positive, unread
+
+TRAINERS = ("newton", "hybrid", "full_batch")
+FIRST_ORDER = ("steps", "batch_size", "learning_rate")
+
+# Epsilons whose noise is computed as asked. Below, a variance has no float and the accountant of sampled rounds cannot
+# tell epsilon from zero: refused. Above, up to infinity, the noise of the largest is taken: it costs less than asked.
+SMALLEST_EPSILON, LARGEST_EPSILON = 1e-9, 1e6
+
+
+@dataclass(frozen=True)
+class WalrOptions:
+    """One released dot-product and everything after it.
+
+    trainer : ``newton`` (exact), ``hybrid`` (published: mini-batch on the left, the release on the right) or
+        ``full_batch``
+    noise : ``iid`` (published), ``shaped`` (planned covariance), ``rr`` (randomised labels) or ``auto`` (the planner
+        chooses the law)
+    sigma : ``analytic`` (exact) or ``classic`` (published); bound : ``max_norm`` or ``sqrt_k`` (published)
+    ridge : ``none`` (published), ``fixed`` (sigma sqrt(k) / radius) or ``planned``
+    steps, batch_size, learning_rate : of a first-order trainer; a batch is never larger than the data
+    noise_draws : the evaluator fits this many further what-if releases of the same plan, which are never sent
+    bounded_draws : of this many what-if releases it asks whether they have a minimiser without ridge
+    audit_draws : with this many what-if releases for each of two neighbours it attacks the noise
+    trace_steps : exhibit a first-order path up to this number of steps
+    """
+
+    trainer: str = "newton"
+    noise: str = "auto"
+    sigma: str = "analytic"
+    bound: str = "max_norm"
+    ridge: str = "planned"
+    radius: float = 10.0
+    steps: int = 2000
+    batch_size: int = 1024
+    learning_rate: float = 1.0
+    noise_draws: int = 0
+    bounded_draws: int = 0
+    audit_draws: int = 0
+    trace_steps: int = 0
+
+    uses_epsilon = True
+
+    def __post_init__(self) -> None:
+        one_of("trainer", self.trainer, TRAINERS)
+        one_of("noise", self.noise, ("iid", "shaped", "rr", "auto"))
+        one_of("sigma", self.sigma, ("analytic", "classic"))
+        one_of("bound", self.bound, ("max_norm", "sqrt_k"))
+        one_of("ridge", self.ridge, ("none", "fixed", "planned"))
+        positive(radius=self.radius, steps=self.steps, batch_size=self.batch_size, learning_rate=self.learning_rate)
+        for name in ("noise_draws", "bounded_draws", "audit_draws", "trace_steps"):
+            not_negative(**{name: getattr(self, name)})
+        if self.noise == "iid" and self.ridge == "planned":
+            raise ValueError("ridge is 'planned': noise 'iid' is a fixed plan; use 'fixed' or 'none'.")
+        if self.noise in ("shaped", "auto") and self.ridge != "planned":
+            raise ValueError(f"ridge is {self.ridge!r}: noise {self.noise!r} is planned together with its ridge.")
+        if self.noise != "iid":
+            unread(self, ("sigma", "bound"), "noise 'iid'")
+        if self.ridge != "fixed":
+            unread(self, ("radius",), "ridge 'fixed'")
+        if self.trainer == "newton":
+            unread(self, (*FIRST_ORDER, "trace_steps"), "trainer 'hybrid' or 'full_batch'")
+        elif self.trainer == "full_batch":
+            unread(self, ("batch_size",), "trainer 'hybrid'")
+        if self.trainer == "newton" and self.ridge == "none":
+            raise ValueError("ridge is 'none': trainer 'newton' needs one, the noisy objective is usually unbounded.")
+        if self.noise_draws and (self.trainer != "newton" or self.noise_draws < 2):
+            raise ValueError(f"noise_draws is {self.noise_draws}: it needs trainer 'newton' and at least 2 draws.")
+        if self.audit_draws and self.noise in ("rr", "auto"):
+            raise ValueError(f"audit_draws is {self.audit_draws}: the audit here is of Gaussian noise.")
+
+
+@dataclass(frozen=True)
+class RoundsOptions:
+    """Noise in every step of gradient descent on labels.
+
+    rounds : number of noisy gradients; rate : probability of a record to be in a round (1: all of them, no sampling)
+    learning_rates : every one is tried on the same releases, the one with the least noisy objective is kept; 0 stands
+        for one over the smoothness of the loss
+    """
+
+    rounds: int = 50
+    rate: float = 1.0
+    learning_rates: tuple[float, ...] = (0.0,)
+
+    uses_epsilon = True
+
+    def __post_init__(self) -> None:
+        positive(rounds=self.rounds)
+        if not 0 < self.rate <= 1:
+            raise ValueError(f"rate is {self.rate}: it must lie in (0, 1].")
+        if not self.learning_rates:
+            raise ValueError("learning_rates is empty: give at least one.")
+        for value in self.learning_rates:
+            not_negative(learning_rates=value)
+
+
+@dataclass(frozen=True)
+class LabelSgdOptions(RoundsOptions):
+    """Label-private stochastic gradient descent: Poisson samples, the noise accounted with amplification."""
+
+    rounds: int = 500
+    rate: float = 0.02
+    learning_rates: tuple[float, ...] = (1.0, 4.0)
+
+
+@dataclass(frozen=True)
+class ObjectiveOptions:
+    """Objective perturbation, which protects whole rows: labels and features."""
+
+    uses_epsilon = True
+
+
+@dataclass(frozen=True)
+class ReferenceOptions:
+    """No privacy: the optimum of the data, or a first-order trainer on its way there.
+
+    trainer : ``newton``, ``full_batch``, ``hybrid``, or ``minibatch`` (labels of the batch instead of all of them)
+    ridge : small, so that separable data have an optimum
+    trace_steps : exhibit the path up to this number of steps (of a first-order trainer)
+    """
+
+    trainer: str = "newton"
+    ridge: float = 1e-6
+    steps: int = 2000
+    batch_size: int = 1024
+    learning_rate: float = 1.0
+    trace_steps: int = 0
+
+    uses_epsilon = False
+
+    def __post_init__(self) -> None:
+        one_of("trainer", self.trainer, (*TRAINERS, "minibatch"))
+        not_negative(ridge=self.ridge, trace_steps=self.trace_steps)
+        positive(steps=self.steps, batch_size=self.batch_size, learning_rate=self.learning_rate)
+        if self.trainer == "newton":
+            unread(self, FIRST_ORDER, "a first-order trainer")
+        if self.trainer == "full_batch":
+            unread(self, ("batch_size",), "trainer 'hybrid' or 'minibatch'")

@@ -1,0 +1,203 @@
+"""Noise and ridge of a label-private release, chosen from public features alone: no function here takes a label."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ..errors import CertificationError
+from ..privacy.accounting.calibration import gaussian_epsilon
+from .noise import certified_mu, gaussian_deviation, gaussian_shapes, max_norm, rr_covariance
+from .objective import check_features, check_ridge, ridge_vector
+from .options import LARGEST_EPSILON, SMALLEST_EPSILON
+from .plan import Plan
+from .prediction import Expectation, expectation, predicted_excess
+
+__all__ = ["Plan", "fixed_plan", "plan_label_dp"]
+
+# Ridges that are tried, as multiples of the one that the prior asks for without noise.
+RIDGE_STEPS = 10.0 ** np.arange(-0.5, 6.01, 0.125)
+PUBLISHED_RADIUS = 10.0
+# Largest entries of X whose squares and sums of squares neither vanish nor overflow.
+SCALES = (1e-100, 1e100)
+
+
+def plan_label_dp(
+    X, epsilon: float, delta: float, tau: float = 2.0, *, law: str = "auto", features_public: bool = True
+) -> Plan:
+    """Choose law, shape of the noise and ridge by the predicted excess risk.
+
+    Parameters
+    ----------
+    X : ndarray of shape (N, k)
+        Public features; column 0 is the intercept.
+    epsilon : float
+        Positive; infinity gives a plan without noise.
+    delta : float
+        In (0, 1); ignored for ``law="rr"``, which is pure.
+    tau : float
+        Expected standard deviation of the logits over the rows.
+    law : {"auto", "gaussian", "rr"}
+        ``"auto"`` takes the law with the smaller prediction.
+    features_public : bool
+        Must hold: the plan, and the sensitivity behind it, show the features.
+
+    Returns
+    -------
+    Plan
+        Deterministic in its arguments.
+
+    Raises
+    ------
+    CertificationError
+        If the features are private.
+    ValueError
+        If an argument is out of its range.
+
+    Notes
+    -----
+    `predicted_excess` is minimised over the ridge on a grid and over Sigma = c (X'X/N + r)^a, a in {0, 1/4, 1/2, 3/4,
+    1}, r in {1e-3, 1e-2, 1e-1} times the mean diagonal of X'X/N, c from the privacy parameter. What is expected of the
+    coefficients is a guess: it can cost utility and never privacy.
+
+    Formal guarantee: c makes max_i x_i' Sigma^-1 x_i equal to N^2 mu^2, so flipping one label moves v by at most mu
+    in the geometry of the noise, and some label moves it that far.
+    """
+    X = public_features(X, features_public)
+    n = len(X)
+    _one_of("law", law, ("auto", "gaussian", "rr"))
+    target = noise_epsilon(epsilon, delta, law)
+    if not (np.isfinite(tau) and tau > 0):
+        raise ValueError(f"tau={tau!r} must be positive and finite: it is the expected spread of the logits.")
+    gram = X.T @ X / n
+    candidates: list[tuple[np.ndarray, dict[str, Any]]] = []
+    if math.isinf(epsilon):
+        silent = {"law": "rr", "mu": None} if law == "rr" else {"law": "gaussian", "mu": math.inf}
+        candidates.append((np.zeros_like(gram), {"epsilon": epsilon, **silent}))
+    elif law != "rr":
+        mu = certified_mu(target, delta)
+        gaussian = {"law": "gaussian", "epsilon": float(gaussian_epsilon(mu, delta)), "mu": mu}
+        candidates += [(shape, {"power": a, **gaussian}) for a, shape in gaussian_shapes(X, gram, mu)]
+    if law != "gaussian" and math.isfinite(epsilon):
+        candidates.append((rr_covariance(gram, n, target), {"law": "rr", "epsilon": target, "mu": None}))
+    return _best(expectation(gram, n, tau), candidates, delta=delta, epsilon_claimed=epsilon)
+
+
+def fixed_plan(
+    X,
+    epsilon: float,
+    delta: float,
+    *,
+    law: str = "gaussian",
+    sigma: str = "analytic",
+    bound: str = "max_norm",
+    ridge: float | str | np.ndarray = 0.0,
+    radius: float = PUBLISHED_RADIUS,
+    features_public: bool = True,
+) -> Plan:
+    """Independent noise by a formula, and a fixed ridge: the published release and its variants.
+
+    Parameters
+    ----------
+    X, epsilon, delta, features_public
+        As in `plan_label_dp`.
+    law : {"gaussian", "rr"}
+        Law of the noise.
+    sigma : {"analytic", "classic"}
+        Calibration. The classic formula is reproduced beyond its validity too: ``epsilon`` of the plan and the mu of
+        its event are then the true ones, above ``epsilon_claimed``, and ``certified`` is False.
+    bound : {"max_norm", "sqrt_k"}
+        Sensitivity max ||x_i||/N, or the published sqrt(k)/N, which needs features in [0, 1].
+    ridge : float, ndarray of shape (k,), or "fixed"
+        Strength of the ridge, or the diagonal of Lambda; ``"fixed"`` is sigma sqrt(k)/radius, sigma the root mean
+        variance of the noise.
+    radius : float
+        Expected length of theta in the fixed rule.
+
+    Raises
+    ------
+    CertificationError, ValueError
+        As in `plan_label_dp`.
+    """
+    X = public_features(X, features_public, unit_box=bound == "sqrt_k")
+    n, k = X.shape
+    _one_of("law", law, ("gaussian", "rr"))
+    target = noise_epsilon(epsilon, delta, law)
+    _one_of("sigma", sigma, ("analytic", "classic"))
+    _one_of("bound", bound, ("max_norm", "sqrt_k"))
+    mu, deviation, covariance, certified = None, 0.0, None, target
+    if law == "rr":
+        if math.isfinite(epsilon):
+            deviation = math.sqrt(np.trace(rr_covariance(X.T @ X / n, n, target)) / k)
+    else:
+        longest = max_norm(X)
+        sensitivity = (longest if bound == "max_norm" else math.sqrt(k)) / n
+        deviation = gaussian_deviation(target, delta, sensitivity, sigma)
+        covariance = deviation**2 * np.eye(k) if deviation > 0 else None
+        mu = longest / n / deviation if deviation > 0 else (math.inf if longest > 0 else 0.0)
+        certified = float(gaussian_epsilon(mu, delta))
+    if isinstance(ridge, str):
+        _one_of("ridge", ridge, ("fixed",))
+        ridge = deviation * math.sqrt(k) / radius
+    return Plan(
+        law=law,
+        covariance=covariance,
+        ridge=check_ridge(ridge, k),
+        epsilon=certified,
+        delta=delta,
+        mu=mu,
+        predicted_excess=math.nan,
+        certified=certified <= epsilon,
+        epsilon_claimed=epsilon,
+        power=0.0 if law == "gaussian" else None,
+    )
+
+
+def noise_epsilon(epsilon: float, delta: float, law: str) -> float:
+    """The epsilon that noise is computed for: the given one, or below infinity at most `LARGEST_EPSILON`.
+
+    Raises a named `ValueError` for an epsilon that is not positive or too small for its noise to be a float, or a
+    delta outside (0, 1) for Gaussian noise.
+    """
+    if not epsilon > 0:
+        raise ValueError(f"epsilon={epsilon!r} must be positive; infinity means no noise.")
+    if epsilon < SMALLEST_EPSILON:
+        raise ValueError(f"epsilon={epsilon!r} must be at least {SMALLEST_EPSILON:g}: less leaves nothing but noise.")
+    if law != "rr" and not 0 < delta < 1:
+        raise ValueError(f"delta={delta!r} must lie in (0, 1) for Gaussian noise; law='rr' needs no delta.")
+    return epsilon if math.isinf(epsilon) else min(epsilon, LARGEST_EPSILON)
+
+
+def public_features(X, features_public: bool, *, unit_box: bool = False) -> np.ndarray:
+    """Checked features, or a `CertificationError` if they are private."""
+    if not features_public:
+        raise CertificationError(
+            "features_public=False: max ||x_i|| and the shape of the noise are computed from the features and would "
+            "show them; label privacy holds for public features only. For private rows use objective_perturbation."
+        )
+    X = check_features(X, unit_box=unit_box)
+    largest = max(float(X.max()), -float(X.min()))
+    if largest and not SCALES[0] <= largest <= SCALES[1]:
+        raise ValueError(
+            f"X has a largest entry of {largest!r}, outside [{SCALES[0]:g}, {SCALES[1]:g}]: the squares that the noise "
+            "is computed from have no floats; scale the features by public ranges."
+        )
+    return X
+
+
+def _best(expected: Expectation, candidates, **fields) -> Plan:
+    """The best pair of a candidate (covariance and the fields that go with it) and a ridge of the grid."""
+    strengths = RIDGE_STEPS * expected.ridge
+    table = predicted_excess(expected, [covariance for covariance, _ in candidates], strengths)
+    row, column = np.unravel_index(int(np.argmin(table)), table.shape)
+    covariance, own = candidates[row]
+    kept = covariance if own["law"] == "gaussian" and np.any(covariance) else None
+    ridge, excess = ridge_vector(float(strengths[column]), len(covariance)), float(table[row, column])
+    return Plan(covariance=kept, ridge=ridge, predicted_excess=excess, certified=True, **own, **fields)
+
+
+def _one_of(name: str, value: str, allowed: tuple[str, ...]) -> None:
+    if value not in allowed:
+        raise ValueError(f"{name}={value!r} is unknown; use one of {allowed}.")

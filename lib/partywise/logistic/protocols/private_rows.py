@@ -1,0 +1,54 @@
+"""Protocol: objective perturbation (Kifer, Smith and Thakurta 2012), which protects whole rows.
+
+Comparator G: its unit is one row, labels and features, so its noise pays for more than the other methods promise.
+The measurer holds the labels and sees the features, fits by itself, and releases the coefficients (central).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ...federation.channel import Channel
+from ...federation.parties import Party
+from ...privacy.mechanisms.release import Release
+from ...studies.label_private.data import Estimate, delta_of
+from ..perturbation import objective_perturbation
+from .common import local_features, local_labels
+
+
+def local_coefficients(
+    measurer: Party, train: np.ndarray, X: np.ndarray, epsilon: float, spec: Any, rng_for: Callable
+) -> Release:
+    """Coefficients (k,) of the perturbed objective; of ranges read from the table nothing is promised for rows."""
+    y = local_labels(measurer, train)
+    unit = "label" if spec.public.from_the_data else "row"
+    return objective_perturbation(
+        X,
+        y,
+        epsilon,
+        delta_of(spec),
+        rng_for("objective"),
+        owner=measurer.name,
+        unit=unit,
+        release_id="coefficients",
+    )
+
+
+def fit(
+    parties: list[Party],
+    channel: Channel,
+    *,
+    epsilon: float,
+    fold: Any,
+    rng_for: Callable[..., np.random.Generator],
+    spec: Any,
+) -> Estimate:
+    """Send the features to the measurer, get coefficients back.  Arguments as in ``one_release``."""
+    trainer, measurer = parties
+    X = channel.send(trainer.name, measurer.name, "features", local_features(trainer, fold.train))
+    release = local_coefficients(measurer, fold.train, X, epsilon, spec, rng_for)
+    theta = channel.send(measurer.name, trainer.name, "coefficients", release)
+    return Estimate(np.asarray(theta), epsilon)

@@ -1,0 +1,58 @@
+"""Protocol without privacy: the measurer sends its labels, the trainer fits them.
+
+The floor of every comparison, and the trainers without noise: how far each of them gets, the ordinary mini-batch
+(labels of the batch) included, which the source's hybrid replaces.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ...federation.channel import Channel
+from ...federation.parties import Party
+from ...privacy.accounted import Clear
+from ...studies.label_private.data import Estimate
+from ..objective import dot_product
+from ..options import ReferenceOptions
+from ..planner import fixed_plan
+from ..trainers import fit_walr, ordinary_mini_batch
+from .common import local_labels
+
+
+def server_reference(
+    X: np.ndarray, y: np.ndarray, options: ReferenceOptions, rng: np.random.Generator
+) -> tuple[np.ndarray, int, bool]:
+    """Coefficients, steps and whether they converged."""
+    steps, rate, batch = options.steps, options.learning_rate, min(options.batch_size, len(X))
+    if options.trainer == "minibatch":
+        theta = ordinary_mini_batch(X, y, options.ridge, rng, steps=steps, batch_size=batch, learning_rate=rate)
+        return theta, steps, False
+    plan = fixed_plan(X, np.inf, 0.5, ridge=options.ridge)
+    found = fit_walr(
+        X, dot_product(X, y), plan, options.trainer, rng=rng, steps=steps, batch_size=batch, learning_rate=rate
+    )
+    return found.theta, found.steps, found.converged
+
+
+def fit(
+    parties: list[Party],
+    channel: Channel,
+    *,
+    epsilon: float,
+    fold: Any,
+    rng_for: Callable[..., np.random.Generator],
+    spec: Any,
+) -> Estimate:
+    """Labels in the clear.  Arguments as in ``one_release``."""
+    trainer, measurer = parties
+    labels = Clear(local_labels(measurer, fold.train), units=("label",), owner=measurer.name)
+    y = channel.send(measurer.name, trainer.name, "labels", labels)
+    X = trainer.block["X"][fold.train]
+    theta, steps, converged = server_reference(X, np.asarray(y), spec.options, rng_for("mini-batches"))
+    numbers: dict[str, Any] = {"steps": steps, "ridge": spec.options.ridge}
+    if spec.options.trainer == "newton" and not converged:
+        numbers["status"] = "not_converged"
+    return Estimate(theta, float("inf"), numbers=numbers)

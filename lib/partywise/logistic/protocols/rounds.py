@@ -1,0 +1,76 @@
+"""Protocol: fresh noise on the labels in every step of gradient descent, the usual alternative to one release.
+
+Comparators F (all records in every round) and S (Poisson samples, accounted with amplification) of the study.  Since
+the label part of the gradient does not depend on theta, all rounds are released at once and nothing is lost by it.
+
+What is protected, and from whom, is as in ``one_release`` (central).  With sampling the measurer keeps secret which
+records are in a round.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ...federation.channel import Channel
+from ...federation.parties import Party
+from ...privacy.mechanisms.release import Release
+from ...studies.label_private.data import Estimate, delta_of
+from ..baselines import gradient_descent, label_noise_plan
+from ..objective import Objective
+from ..options import RoundsOptions
+from ..plan import Plan
+from ..release import release_dot_product
+from ..trainers import has_minimiser
+from .common import local_features, local_labels
+
+
+def local_rounds(measurer: Party, train: np.ndarray, X: np.ndarray, plan: Plan, rng_for: Callable) -> Release:
+    """The noisy dot-products (T, k) of all rounds."""
+    y = local_labels(measurer, train)
+    return release_dot_product(X, y, plan, rng_for("rounds"), owner=measurer.name, release_id="dot-products")
+
+
+def server_descent(
+    X: np.ndarray, noisy_dots: np.ndarray, options: RoundsOptions, rng_for: Callable
+) -> tuple[np.ndarray, float, bool | None]:
+    """Gradient descent at every learning rate; the path with the least objective under the mean release.
+
+    The last value says whether that objective has a minimiser at all: the steps end whether or not it has.
+
+    The choice reads releases only, so it costs nothing.  With sampled labels the trainer's predictions are of batches
+    of the same size, its own and public.
+    """
+    batch = max(1, int(options.rate * len(X))) if options.rate < 1 else None
+    objective = Objective(X, noisy_dots.mean(0), np.zeros(X.shape[1]))
+    smooth = float(np.linalg.eigvalsh(X.T @ X / len(X))[-1]) / 4
+    paths = []
+    for rate in options.learning_rates:
+        learning_rate = rate or 1 / smooth
+        theta = gradient_descent(X, noisy_dots, learning_rate, rng_for("mini-batches"), batch_size=batch)
+        paths.append((objective.at(theta), learning_rate))
+    point, learning_rate = min(paths, key=lambda path: path[0].value)
+    return point.theta, learning_rate, has_minimiser(objective, point)
+
+
+def fit(
+    parties: list[Party],
+    channel: Channel,
+    *,
+    epsilon: float,
+    fold: Any,
+    rng_for: Callable[..., np.random.Generator],
+    spec: Any,
+) -> Estimate:
+    """Send the features, release a noisy dot-product for every round, descend.  Arguments as in ``one_release``."""
+    trainer, measurer = parties
+    options = spec.options
+    X = channel.send(trainer.name, measurer.name, "features", local_features(trainer, fold.train))
+    plan = label_noise_plan(X, epsilon, delta_of(spec), options.rounds, options.rate)
+    release = local_rounds(measurer, fold.train, X, plan, rng_for)
+    noisy_dots = channel.send(measurer.name, trainer.name, "noisy dot-products", release)
+    theta, learning_rate, bounded = server_descent(X, np.asarray(noisy_dots), options, rng_for)
+    numbers: dict[str, Any] = {"steps": options.rounds, "learning_rate": learning_rate, "chosen_law": "gaussian"}
+    return Estimate(theta, plan.epsilon_claimed, numbers=numbers | {"bounded": bounded})

@@ -1,0 +1,216 @@
+"""Fits from a noisy dot-product: Newton, and the first-order trainers of the source. None of them sees a label.
+
+`ordinary_mini_batch`, the comparison that the source argues against, is the exception: it reads labels in every step
+and is not private.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from .attainable import attainable
+from .newton import TOLERANCE, newton, unbounded
+from .objective import Objective, Point, check_features, check_labels, check_ridge, check_vector, sigmoid
+from .plan import Plan
+from .zonotope import LP_ROWS, boundedness, coordinate_test
+
+SOLVERS = ("newton", "hybrid", "full_batch")
+
+
+@dataclass(frozen=True, eq=False)
+class WalrFit:
+    """A fit from a noisy dot-product.
+
+    Parameters
+    ----------
+    theta : ndarray of shape (k,)
+    steps : int
+    converged : bool
+        Newton: the decrement fell below the tolerance. First-order: the gradient did, which they rarely reach.
+    bounded : bool or None
+        Whether the objective has a minimiser; None if that is not known.
+    objective, gradient_norm : float
+        At theta, with the noisy dot-product and the ridge.
+    """
+
+    theta: np.ndarray
+    steps: int
+    converged: bool
+    bounded: bool | None
+    objective: float
+    gradient_norm: float
+
+
+def fit_walr(
+    X,
+    noisy_dot,
+    plan: Plan,
+    solver: str = "newton",
+    *,
+    rng: np.random.Generator | None = None,
+    steps: int = 2000,
+    batch_size: int = 256,
+    learning_rate: float = 1.0,
+    tolerance: float = TOLERANCE,
+    start: np.ndarray | None = None,
+) -> WalrFit:
+    """Fit from a released dot-product: post-processing, at no privacy cost.
+
+    Parameters
+    ----------
+    X : ndarray of shape (N, k)
+        Public features; column 0 is the intercept.
+    noisy_dot : ndarray of shape (k,)
+        Value of `release_dot_product`.
+    plan : Plan
+        Its ridge; and its noise, which says how far the release may be off (see `attainable`).
+    solver : {"newton", "hybrid", "full_batch"}
+        The exact optimum, or the published gradient descents.
+    rng : numpy.random.Generator
+        Draws the mini-batches of ``"hybrid"``, which needs it.
+    steps, batch_size, learning_rate
+        Of the first-order trainers; they always take all their steps.
+    tolerance : float
+        See `newton`; for first-order trainers on the gradient norm.
+    start : ndarray of shape (k,), optional
+        By default 0.
+
+    Returns
+    -------
+    WalrFit
+
+    Raises
+    ------
+    UnboundedObjectiveError
+        Newton without ridge where no minimiser exists; the message and its ``direction`` say along which direction.
+    ValueError
+        If an argument is out of its range, for example ``batch_size > N``.
+    """
+    objective = planned_objective(X, noisy_dot, plan)
+    if solver not in SOLVERS:
+        raise ValueError(f"solver={solver!r} is unknown; use one of {SOLVERS}.")
+    if solver == "newton":
+        if not np.any(objective.ridge):
+            _refuse(objective)
+        fit = newton(objective, start=start, tolerance=tolerance)
+        return WalrFit(fit.theta, fit.steps, fit.converged, True, fit.objective, fit.gradient_norm)
+    theta = np.zeros(objective.X.shape[1]) if start is None else np.array(start, dtype=float)
+    if solver == "hybrid":
+        theta = hybrid(objective, theta, steps, batch_size, learning_rate, rng)
+    else:
+        theta = full_batch(objective, theta, steps, learning_rate)
+    return _first_order_fit(objective, theta, steps, tolerance)
+
+
+def planned_objective(X, noisy_dot, plan: Plan) -> Objective:
+    """What a plan minimises; with a ridge, the release is moved to where labels can have put it (see `attainable`)."""
+    X = check_features(X)
+    return Objective(X, attainable(X, check_vector("noisy_dot", noisy_dot, X.shape[1]), plan), plan.ridge)
+
+
+def full_batch(objective: Objective, theta: np.ndarray, steps: int, learning_rate: float) -> np.ndarray:
+    """Gradient descent on all examples: theta <- theta - lr ((1/N) X'p - v + Lambda theta)."""
+    X, n = objective.X, len(objective.X)
+    _check_steps(steps, learning_rate)
+    for _ in range(steps):
+        gradient = sigmoid(X @ theta) @ X / n - objective.v + objective.ridge * theta
+        theta = theta - learning_rate * gradient
+    return theta
+
+
+def hybrid(
+    objective: Objective,
+    theta: np.ndarray,
+    steps: int,
+    batch_size: int,
+    learning_rate: float,
+    rng: np.random.Generator | None,
+) -> np.ndarray:
+    """The published trainer: a mini-batch on the left, the dot-product of all N examples on the right."""
+    return _mini_batch(objective, theta, steps, batch_size, learning_rate, rng, lambda rows: objective.v)
+
+
+def ordinary_mini_batch(
+    X, y, ridge, rng: np.random.Generator, *, steps: int = 2000, batch_size: int = 256, learning_rate: float = 1.0
+) -> np.ndarray:
+    """Mini-batch gradient descent with labels in every step, theta of shape (k,): not private, for comparison."""
+    X = check_features(X)
+    y = check_labels(y, len(X))
+    objective = Objective(X, y @ X / len(X), check_ridge(ridge, X.shape[1]))
+
+    def right(rows: np.ndarray) -> np.ndarray:
+        return y[rows] @ X[rows] / len(rows)
+
+    return _mini_batch(objective, np.zeros(X.shape[1]), steps, batch_size, learning_rate, rng, right)
+
+
+def penalised_optimum(X, y, ridge=0.0) -> np.ndarray:
+    """The non-private optimum, shape (k,): reads the labels; for the evaluator and the baseline without privacy.
+
+    ``ridge`` is a strength (see `ridge_vector`) or a diagonal of shape (k,). Without ridge, labels that a plane
+    separates raise `UnboundedObjectiveError`.
+    """
+    X = check_features(X)
+    v = check_labels(y, len(X)) @ X / len(X)
+    return newton(Objective(X, v, check_ridge(ridge, X.shape[1]))).theta
+
+
+def _mini_batch(
+    objective: Objective,
+    theta: np.ndarray,
+    steps: int,
+    batch_size: int,
+    learning_rate: float,
+    rng: np.random.Generator | None,
+    right: Callable[[np.ndarray], np.ndarray],
+) -> np.ndarray:
+    X, n = objective.X, len(objective.X)
+    _check_steps(steps, learning_rate)
+    if not 1 <= batch_size <= n:
+        raise ValueError(f"batch_size={batch_size!r} must lie between 1 and N={n}.")
+    if rng is None:
+        raise ValueError("rng=None: mini-batches are drawn; give a numpy Generator.")
+    for _ in range(steps):
+        rows = rng.choice(n, batch_size, replace=False, shuffle=False)
+        batch = X[rows]
+        gradient = sigmoid(batch @ theta) @ batch / batch_size - right(rows) + objective.ridge * theta
+        theta = theta - learning_rate * gradient
+    return theta
+
+
+def _check_steps(steps: int, learning_rate: float) -> None:
+    if steps < 1 or steps != int(steps):
+        raise ValueError(f"steps={steps!r} must be a whole number from 1.")
+    if not (np.isfinite(learning_rate) and learning_rate > 0):
+        raise ValueError(f"learning_rate={learning_rate!r} must be positive and finite.")
+
+
+def _refuse(objective: Objective) -> None:
+    """Ask the boundedness tests first; above the size of the LP, Newton itself watches its iterates."""
+    test = boundedness(objective.X, objective.v)
+    if test.direction is None or (test.status == "boundary" and len(objective.X) > LP_ROWS):
+        return
+    kind = "falls without end" if test.status == "unbounded" else "reaches its infimum nowhere"
+    raise unbounded(test.direction, f"the objective {kind} (margin {test.margin:.3g})")
+
+
+def _first_order_fit(objective: Objective, theta: np.ndarray, steps: int, tolerance: float) -> WalrFit:
+    point = objective.at(theta)
+    norm = float(np.linalg.norm(objective.gradient(point)))
+    return WalrFit(theta, steps, norm <= tolerance, has_minimiser(objective, point), point.value, norm)
+
+
+def has_minimiser(objective: Objective, point: Point) -> bool | None:
+    """Whether an objective has a minimiser, None if no test can tell; ``point`` is where a trainer left it."""
+    if np.any(objective.ridge):
+        return True
+    # The axes cost next to nothing and settle most cases; the linear program is only asked when they do not.
+    axes = coordinate_test(objective.X, objective.v).status
+    status = axes if axes == "unbounded" else boundedness(objective.X, objective.v).status
+    if status != "unknown":
+        return status == "bounded"
+    falls = objective.recession(point) < -1e-12 * float(np.abs(point.margins).max(initial=1.0))
+    return False if falls else None

@@ -1,0 +1,258 @@
+"""Any multiset of laws as one (epsilon, delta): Gaussians first, finite laws beside them, the rest on a grid.
+
+Gaussians join one mu before anything is rounded; finite laws (pure, randomised response) are summed exactly beside it
+(`composition`); Poisson-sampled Gaussians, and more finite laws than can be enumerated, go to a grid (`convolution`).
+Laws known by their zCDP parameter alone take the lesser of everything as zCDP and a split of delta. Every number is
+rounded up.
+"""
+
+import functools
+import math
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from .calibration import gaussian_delta, gaussian_epsilon, zcdp_epsilon
+from .convolution import grid_delta, grid_epsilon
+from .finite import SLACK, Atoms, atoms_delta, atoms_epsilon, lattice, sum_atoms
+from .law import Law
+from .pld import Part
+from .rounding import raised, total
+
+__all__ = ["Composition", "check_delta", "compose", "loss_parts"]
+
+# More atoms than this go to the grid.
+ATOMS = 4096
+# The smallest positive float.
+LEAST = 5e-324
+# Limits of what a grid or a sum of atoms is asked: deltas, losses, mu, rates and numbers of applications. Beyond them
+# the conversion of zCDP answers, which holds always.
+DELTAS = 1e-280
+LOSSES = (1e-12, 1e5)
+MUS = (1e-8, 1e4)
+RATES = 1e-12
+APPLICATIONS = 10**9
+
+
+class Composition(NamedTuple):
+    """A multiset of laws, as small as exactness allows; hashable.
+
+    Parameters
+    ----------
+    mu_squared : float
+        Of all unsampled Gaussians.
+    rho : float
+        Summed zCDP of the rows known by nothing better.
+    finite : tuple of (epsilon, k or None, count)
+        Pure laws and randomised responses, sorted.
+    sampled : tuple of (mu, rate, count)
+        Poisson-sampled Gaussians, sorted.
+    delta_numeric : float
+        What is added to delta beside the laws.
+    """
+
+    mu_squared: float = 0.0
+    rho: float = 0.0
+    finite: tuple[tuple[float, int | None, int], ...] = ()
+    sampled: tuple[tuple[float, float, int], ...] = ()
+    delta_numeric: float = 0.0
+
+    @property
+    def gaussian(self) -> bool:
+        """Whether there is nothing but unsampled Gaussians."""
+        return not (self.rho or self.finite or self.sampled or self.delta_numeric)
+
+    @property
+    def mu(self) -> float:
+        """Gaussian-DP parameter of the Gaussians."""
+        return math.sqrt(self.mu_squared)
+
+    @property
+    def pure(self) -> float:
+        """Sum of the pure epsilons: basic composition of the finite laws."""
+        return total(epsilon * count for epsilon, _, count in self.finite)
+
+    @property
+    def zcdp(self) -> float:
+        """Summed zCDP parameter of everything."""
+        finite = total(raised(epsilon * epsilon / 2 * count, epsilon) for epsilon, _, count in self.finite)
+        sampled = total(raised(mu * mu / 2 * count, mu) for mu, _, count in self.sampled)
+        return self.mu_squared / 2 + self.rho + finite + sampled
+
+    def joined(self, other: "Composition") -> "Composition":
+        """Both, one after the other."""
+        finite, sampled = Counter[Any](), Counter[Any]()
+        for part in (self, other):
+            finite.update({(epsilon, k): count for epsilon, k, count in part.finite})
+            sampled.update({(mu, rate): count for mu, rate, count in part.sampled})
+        return _composition(
+            self.mu_squared + other.mu_squared,
+            self.rho + other.rho,
+            finite,
+            sampled,
+            self.delta_numeric + other.delta_numeric,
+        )
+
+    def epsilon(self, delta: float) -> float:
+        """Least epsilon at ``delta`` in [0, 1), rounded up."""
+        if self.gaussian:
+            return _gaussian_epsilon(self.mu, float(delta))
+        return _epsilon(self, check_delta(delta))
+
+    def delta(self, epsilon: float) -> float:
+        """Least delta at ``epsilon`` >= 0, rounded up."""
+        if not epsilon >= 0:
+            raise ValueError(f"epsilon={epsilon!r} must be non-negative.")
+        return _delta(self, float(epsilon))
+
+
+def compose(laws: Iterable[Law], delta_numeric: float = 0.0) -> Composition:
+    """Join laws into a `Composition`; equal finite and sampled laws add their counts."""
+    squares, rhos = [], []
+    finite: Counter[tuple[float, int | None]] = Counter()
+    sampled: Counter[tuple[float, float]] = Counter()
+    for law in laws:
+        square = law.mu_squared
+        if square is not None:
+            squares.append(square)
+        elif law.free:
+            continue
+        elif law.rho is not None:
+            rhos.append(law.count * law.rho)
+        elif law.epsilon is not None:
+            # Two outcomes are what a pure law is dominated by.
+            finite[law.epsilon, None if law.k == 2 else law.k] += law.count
+        elif law.mu is not None:
+            sampled[law.mu, law.rate] += law.count
+    return _composition(total(squares), total(rhos), finite, sampled, delta_numeric)
+
+
+def _composition(squares: float, rho: float, finite: Counter, sampled: Counter, numeric: float) -> Composition:
+    """Sorted, so that the order of the rows does not matter."""
+    return Composition(
+        squares,
+        rho,
+        tuple(sorted(((e, k, n) for (e, k), n in finite.items()), key=lambda part: (part[0], part[1] or 0))),
+        tuple(sorted((mu, rate, n) for (mu, rate), n in sampled.items())),
+        numeric,
+    )
+
+
+@functools.lru_cache(maxsize=65536)
+def _gaussian_epsilon(mu: float, delta: float) -> float:
+    return float(gaussian_epsilon(mu, delta))
+
+
+@functools.lru_cache(maxsize=16384)
+def _epsilon(law: Composition, delta: float) -> float:
+    left = delta - law.delta_numeric
+    law = law._replace(delta_numeric=0.0)
+    if left < 0:
+        return math.inf
+    if law.gaussian:
+        return _gaussian_epsilon(law.mu, left)
+    if math.inf in (law.mu_squared, law.rho, law.pure) or any(mu == math.inf for mu, _, _ in law.sampled):
+        return math.inf
+    if left == 0:
+        return math.inf if law.mu_squared or law.rho or law.sampled else law.pure
+    if law.rho:
+        whole = float(zcdp_epsilon(law.zcdp, left))
+        return whole if left < DELTAS else min(whole, _split(law, left))
+    found = _loss_epsilon(law, left)
+    return min(found, law.pure) if not (law.mu_squared or law.sampled) else found
+
+
+def _loss_epsilon(law: Composition, delta: float) -> float:
+    """Epsilon from the distribution of the loss: without rows known by rho alone."""
+    if delta < DELTAS or not _within_limits(law):
+        return float(zcdp_epsilon(law.zcdp, delta))
+    atoms = _atoms(law)
+    if atoms is not None:
+        return atoms_epsilon(law.mu, atoms, delta)
+    # The grid has its limits (extreme deltas, losses of thousands); what zCDP says holds always.
+    return min(grid_epsilon(loss_parts(law), delta), float(zcdp_epsilon(law.zcdp, delta)))
+
+
+def _within_limits(law: Composition) -> bool:
+    """Whether the losses of all laws are of a size that floats can add."""
+    mus = [mu for mu, _, _ in law.sampled] + ([law.mu] if law.mu_squared else [])
+    counts = [part[-1] for part in (*law.finite, *law.sampled)]
+    return (
+        all(MUS[0] <= mu <= MUS[1] for mu in mus)
+        and all(rate >= RATES for _, rate, _ in law.sampled)
+        and all(LOSSES[0] <= epsilon <= LOSSES[1] for epsilon, _, _ in law.finite)
+        and sum(counts) <= APPLICATIONS
+    )
+
+
+def _atoms(law: Composition) -> Atoms | None:
+    return None if law.sampled else sum_atoms([lattice(*part) for part in law.finite], ATOMS)
+
+
+def loss_parts(law: Composition) -> list[Part]:
+    """What a grid is made of: every law but those known by rho alone."""
+    parts = [Part(atoms=lattice(*part)) for part in law.finite]
+    parts += [Part(mu=mu, rate=rate, count=count) for mu, rate, count in law.sampled]
+    return parts + ([Part(mu=law.mu)] if law.mu_squared else [])
+
+
+def _split(law: Composition, delta: float) -> float:
+    """Best division of delta between the rows known by rho and the others (golden section in its log odds)."""
+    rest, rho = law._replace(rho=0.0), law.rho
+    if rest == Composition():
+        return float(zcdp_epsilon(rho, delta))
+
+    def cost(odds: float) -> float:
+        share = 1 / (1 + math.exp(-odds))
+        return float(zcdp_epsilon(rho, share * delta)) + rest.epsilon((1 - share) * delta * (1 - 1e-15))
+
+    low, high = -14.0, 14.0
+    ratio = (math.sqrt(5) - 1) / 2
+    best = math.inf
+    for _ in range(18):
+        a, b = high - ratio * (high - low), low + ratio * (high - low)
+        at_a, at_b = cost(a), cost(b)
+        best = min(best, at_a, at_b)
+        low, high = (low, b) if at_a <= at_b else (a, high)
+    return best
+
+
+@functools.lru_cache(maxsize=16384)
+def _delta(law: Composition, epsilon: float) -> float:
+    numeric, law = law.delta_numeric, law._replace(delta_numeric=0.0)
+    if law == Composition() or epsilon == math.inf:
+        return min(1.0, numeric)
+    if epsilon >= law.pure and not (law.mu_squared or law.rho or law.sampled):
+        return min(1.0, numeric)
+    if math.inf in (law.mu_squared, law.rho, law.pure) or any(mu == math.inf for mu, _, _ in law.sampled):
+        found = 1.0
+    elif law.gaussian:
+        found = float(gaussian_delta(law.mu, epsilon)) * (1 + SLACK)
+    elif law.rho or not _within_limits(law):
+        found = _delta_by_bisection(law, epsilon)
+    else:
+        atoms = _atoms(law)
+        found = grid_delta(loss_parts(law), epsilon) if atoms is None else atoms_delta(law.mu, atoms, epsilon)
+    # A loss that can be larger than epsilon has a delta, even where no float is as small.
+    return min(1.0, max(found, LEAST) + numeric)
+
+
+def _delta_by_bisection(law: Composition, epsilon: float) -> float:
+    """Least delta (to 1e-6, rounded up) at which epsilon is not exceeded; by zCDP alone where grids would take long."""
+    low, high = -700.0, 0.0
+    quick = _within_limits(law) and _atoms(law) is not None
+    while high - low > 1e-6:
+        middle = (low + high) / 2
+        delta = math.exp(middle)
+        if (_epsilon(law, delta) if quick else float(zcdp_epsilon(law.zcdp, delta))) <= epsilon:
+            high = middle
+        else:
+            low = middle
+    return math.exp(high)
+
+
+def check_delta(delta: float) -> float:
+    """``delta`` as a float; `ValueError` unless it lies in [0, 1)."""
+    if not 0 <= delta < 1:
+        raise ValueError(f"delta={delta!r} must lie in [0, 1).")
+    return float(delta)

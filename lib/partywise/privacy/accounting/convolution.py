@@ -1,0 +1,266 @@
+"""Sums of privacy losses on a grid by one Fourier transform, and the epsilon or delta they give.
+
+The laws are tilted by exp(theta loss) first (Esscher's transform), with theta chosen for the delta or epsilon that is
+asked for: round-off is then small against that delta and not against 1. What wraps around the grid only adds mass
+within the window, what lies above the window is bounded by Chernoff's inequality and charged, and so is the round-off
+of the transform: every number errs on the safe side.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from .finite import Atoms
+from .pld import GridLaw, Part, cumulant, tilted
+
+__all__ = ["grid_delta", "grid_epsilon"]
+
+UNIT = float(np.finfo(float).eps)
+# Relative error of the long sums, charged.
+SLACK = 1e-10
+# Cells of a law while theta is sought.
+COARSE = 10_000
+# Aim for the error of epsilon by the grid, limits on its step (absolute, and against the spread) and on its size.
+AIM = 1e-5
+STEPS = (1e-6, 1e-3)
+SPREADS = (1e-4, 0.05)
+CELLS = 2**21
+# Steps whose exponential has no float: the safe end of a cell is taken.
+WIDE = 700.0
+# Natural logarithm of the share of delta that may lie above the window.
+ABOVE = 21.0
+
+
+class Summed(NamedTuple):
+    """Law of a sum near the losses that matter.
+
+    Masses on a window that begins at ``first step``, ``lost`` outside any law and above the window; the round-off of
+    delta at epsilon is below exp(noise - theta epsilon).
+    """
+
+    first: int
+    mass: np.ndarray
+    lost: float
+    step: float
+    noise: float
+    theta: float
+
+    def _falls(self) -> np.ndarray:
+        """1 - exp(-i step): what a loss i cells above epsilon adds to delta."""
+        return -np.expm1(-self.step * np.arange(len(self.mass)))
+
+    def _at(self, j: int, falls: np.ndarray) -> float:
+        """Delta at loss j of the window, round-off and what is lost included."""
+        above = float(self.mass[j:] @ falls[: len(falls) - j]) * (1 + SLACK)
+        return above + self.lost + math.exp(min(self.noise - self.theta * (self.first + j) * self.step, 0.0))
+
+    def delta(self, epsilon: float) -> float:
+        """Delta at an epsilon, at most 1: 1 below the window."""
+        j = math.floor(epsilon / self.step) - self.first
+        if j < 0:
+            return 1.0
+        falls = self._falls()
+        if j >= len(self.mass) - 1:
+            return min(1.0, self._at(len(self.mass) - 1, falls))
+        left, right = self._at(j, falls), self._at(j + 1, falls)
+        if self.step > WIDE:
+            return min(1.0, left)
+        share = math.expm1(max(epsilon - (self.first + j) * self.step, 0.0)) / math.expm1(self.step)
+        return min(1.0, left + (right - left) * min(share, 1.0))
+
+    def epsilon(self, target: float) -> float | None:
+        """Least epsilon with delta <= target; inf if it is above the window, None if below."""
+        low, high, falls = 0, len(self.mass) - 1, self._falls()
+        if self._at(high, falls) > target:
+            return math.inf
+        at_low = self._at(low, falls)
+        if at_low <= target:
+            return None
+        while high - low > 1:
+            middle = (low + high) // 2
+            value = self._at(middle, falls)
+            if value > target:
+                low, at_low = middle, value
+            else:
+                high = middle
+        if self.step > WIDE:
+            return (self.first + high) * self.step
+        # Between two losses delta is linear in exp(epsilon).
+        at_high = self._at(high, falls)
+        rise = math.expm1(self.step) * (at_low - target) / (at_low - at_high)
+        return (self.first + low) * self.step + math.log1p(rise)
+
+
+def grid_epsilon(parts: Sequence[Part], delta: float) -> float:
+    """Least epsilon >= 0 of the composed parts at ``delta`` in (0, 1), rounded up; the worse of both directions."""
+    return max(_epsilon(parts, delta, removed) for removed in _directions(parts))
+
+
+def grid_delta(parts: Sequence[Part], epsilon: float) -> float:
+    """Delta of the composed parts at ``epsilon >= 0``, rounded up; the worse of both directions."""
+    return max(_delta(parts, epsilon, removed) for removed in _directions(parts))
+
+
+def _epsilon(parts: Sequence[Part], delta: float, removed: bool) -> float:
+    log_delta = math.log(delta)
+    rough = _rough(parts, delta, removed)
+    theta = _least(rough, lambda t, bound: (bound - log_delta) / t)
+    left = delta - _lost(rough)
+    plain = (_bound(rough, theta) - math.log(left)) / theta if left > 0 else math.inf
+    reach = 1.0
+    while True:
+        law = _near(parts, rough, theta, log_delta, removed, reach)
+        found = law.epsilon(delta)
+        if found is not None:
+            return max(min(found, plain), 0.0)
+        if law.first <= 0:
+            return 0.0
+        reach *= 2
+
+
+def _delta(parts: Sequence[Part], epsilon: float, removed: bool) -> float:
+    rough = _rough(parts, 1e-30, removed)
+    theta = _least(rough, lambda t, bound: bound - t * epsilon)
+    bound = min(_bound(rough, theta) - theta * epsilon, 0.0)
+    plain = math.exp(bound) + _lost(rough)
+    if bound < -600:
+        return plain
+    return min(plain, _near(parts, rough, theta, bound - 5, removed, 1.0, cover=epsilon).delta(epsilon))
+
+
+Laws = list[tuple[GridLaw, int]]
+Rough = Sequence[tuple[GridLaw | Atoms, int]]
+
+
+def _directions(parts: Sequence[Part]) -> tuple[bool, ...]:
+    """Finite laws and unsampled Gaussians look the same from both sides."""
+    return (True, False) if any(part.rate < 1 for part in parts) else (True,)
+
+
+def _tail(delta: float, parts: Sequence[Part]) -> float:
+    return max(1e-10 * delta / sum(part.count for part in parts), 1e-300)
+
+
+def _rough(parts: Sequence[Part], delta: float, removed: bool) -> Rough:
+    """The laws as they are, or on a coarse grid: never below the truth, and quick to tilt."""
+    tail = _tail(delta, parts)
+    return [
+        (part.atoms or part.on_grid(max(part.span(tail) / COARSE, 1e-9), tail, removed=removed), part.count)
+        for part in parts
+    ]
+
+
+def _lost(laws: Rough) -> float:
+    return math.fsum(count * law.lost for law, count in laws)
+
+
+def _cumulant(laws: Rough, theta: float) -> float:
+    return math.fsum(count * cumulant(law, theta) for law, count in laws)
+
+
+def _bound(laws: Rough, theta: float) -> float:
+    """log of sup over epsilon of delta(epsilon) exp(theta epsilon), bounded as in the conversion of Renyi DP."""
+    return _cumulant(laws, theta) - math.log1p(theta) - theta * math.log1p(1 / theta)
+
+
+def _moments(laws: Rough, theta: float) -> tuple[float, float]:
+    """Mean and standard deviation of the tilted sum."""
+    mean = variance = 0.0
+    for law, count in laws:
+        mass, loss = tilted(law, theta), law.loss
+        centre = float(mass @ loss)
+        mean += count * centre
+        variance += count * float(mass @ (loss - centre) ** 2)
+    return mean, math.sqrt(variance)
+
+
+def _least(laws: Rough, score: Callable[[float, float], float]) -> float:
+    """Minimiser over theta > 0 of a unimodal score(theta, bound), roughly (golden section in log theta)."""
+
+    def objective(log_theta: float) -> float:
+        theta = math.exp(log_theta)
+        return score(theta, _bound(laws, theta))
+
+    scale = max(_moments(laws, 0.0)[1], 1e-12)
+    low, high = math.log(1e-3 / scale), math.log(1e4 / scale)
+    ratio = (math.sqrt(5) - 1) / 2
+    a, b = high - ratio * (high - low), low + ratio * (high - low)
+    at_a, at_b = objective(a), objective(b)
+    for _ in range(24):
+        if at_a <= at_b:
+            high, b, at_b = b, a, at_a
+            a = high - ratio * (high - low)
+            at_a = objective(a)
+        else:
+            low, a, at_a = a, b, at_b
+            b = low + ratio * (high - low)
+            at_b = objective(b)
+    return math.exp((low + high) / 2)
+
+
+def _near(
+    parts: Sequence[Part],
+    rough: Rough,
+    theta: float,
+    log_delta: float,
+    removed: bool,
+    reach: float,
+    cover: float = math.inf,
+) -> Summed:
+    """Law of the sum on a window around the losses that make up delta; ``cover`` is within or above it."""
+    mean, spread = _moments(rough, theta)
+    pad = reach * (8 * spread + 30 / theta) + max(mean - cover, 0.0)
+    step = _step(parts, spread, pad, _tail(math.exp(log_delta), parts))
+    tail = _tail(math.exp(log_delta), parts)
+    laws = [(part.on_grid(step, tail, removed=removed), part.count) for part in parts]
+    # Chernoff at a second theta, sought roughly: above this loss lies less than exp(log_delta - ABOVE).
+    seconds = [theta + c / max(spread, 1 / theta) for c in (0.0, 0.5, 1.0, 2.0, 4.0, 6.0)]
+    second = min(seconds, key=lambda t: (_cumulant(rough, t) - log_delta + ABOVE) / t)
+    high = (_cumulant(laws, second) - log_delta + ABOVE) / second
+    top = sum(count * law.loss[-1] for law, count in laws)
+    lost = _lost(laws)
+    if high < top:
+        lost += math.exp(log_delta - ABOVE)
+    high = min(high, top)
+    low = min(mean, high) - max(pad, 20 * step)
+    return _summed(laws, theta, (low, high), lost)
+
+
+def _step(parts: Sequence[Part], spread: float, pad: float, tail: float) -> float:
+    """Step of the grid: n chords of a step widen the sum by n step^2 / 6 in variance, which moves epsilon by AIM."""
+    spread = max(spread, 1e-3)
+    aim = math.sqrt(2.4 * AIM * spread / sum(part.count for part in parts))
+    aim = min(max(aim, STEPS[0]), max(STEPS[1], SPREADS[0] * spread), SPREADS[1] * spread)
+    return max(aim, 2 * pad / CELLS, max(part.span(tail) for part in parts) / CELLS)
+
+
+def _summed(laws: Laws, theta: float, window: tuple[float, float], lost: float) -> Summed:
+    """Law of the sum on a window of losses; ``lost`` bounds the mass at infinity and above the window."""
+    step = laws[0][0].step
+    first, last = math.floor(window[0] / step), math.ceil(window[1] / step)
+    if last - first > 8 * CELLS:
+        # No window of this size is added up: nothing is known.
+        return Summed(first, np.zeros(2), 1.0, step, -math.inf, theta)
+    size = _fast_size(last - first + 1)
+    spectrum, total = np.ones(size // 2 + 1, dtype=complex), 0.0
+    for law, count in laws:
+        wrapped = np.zeros(size)
+        np.add.at(wrapped, (law.first + np.arange(len(law.mass))) % size, tilted(law, theta))
+        spectrum *= np.fft.rfft(wrapped) ** count
+        total += count * cumulant(law, theta)
+    sums = np.roll(np.fft.irfft(spectrum, size), -(first % size))
+    # A transform is off by a few units times log size; a power multiplies that by its exponent.
+    trials = sum(count for _, count in laws)
+    noise = 8 * UNIT * math.log2(size) * (trials + 1) * math.sqrt(size) * float(np.linalg.norm(sums))
+    loss = (first + np.arange(size)) * step
+    with np.errstate(under="ignore"):
+        mass = np.minimum(np.maximum(sums, 0.0) * np.exp(np.minimum(total - theta * loss, 700.0)), 1.0)
+    return Summed(first, mass, lost, step, total + math.log(max(noise, 1e-300)), theta)
+
+
+def _fast_size(size: int) -> int:
+    """Least 2^a or 3 2^a that is large enough."""
+    power = 1 << max(size - 1, 1).bit_length()
+    return 3 * power // 4 if size <= 3 * power // 4 else power

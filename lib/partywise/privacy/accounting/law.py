@@ -1,0 +1,99 @@
+"""The laws of noise that the accountant composes, and what each costs a group or in zero-concentrated DP."""
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+from .rounding import raised
+
+__all__ = ["LAWS", "Law", "check_law"]
+
+LAWS = ("mu", "rho", "epsilon")
+# More applications than this a float cannot count.
+MOST = 2**53
+
+
+@dataclass(frozen=True, slots=True)
+class Law:
+    """One law, applied ``count`` times; exactly one of ``mu``, ``rho`` and ``epsilon`` is given.
+
+    Parameters
+    ----------
+    mu : float, optional
+        Gaussian-DP parameter; with ``rate`` below 1 that of a Gaussian before Poisson sampling.
+    rho : float, optional
+        zCDP parameter.
+    epsilon : float, optional
+        Pure-DP parameter; with ``k`` of k-ary randomised response.
+    k : int, optional
+    rate : float
+    count : int
+    """
+
+    mu: float | None = None
+    rho: float | None = None
+    epsilon: float | None = None
+    k: int | None = None
+    rate: float = 1.0
+    count: int = 1
+
+    @property
+    def free(self) -> bool:
+        """Whether the law costs nothing."""
+        return not (self.mu or self.rho or self.epsilon)
+
+    @property
+    def mu_squared(self) -> float | None:
+        """Composed mu squared of an unsampled Gaussian; None for any other law."""
+        return None if self.mu is None or self.rate < 1 else raised(self.count * self.mu * self.mu, self.mu)
+
+    @property
+    def zcdp(self) -> float:
+        """zCDP parameter of all applications: mu^2 / 2, epsilon^2 / 2 (Bun and Steinke 2016, proposition 1.4) or rho.
+
+        Sampling is not credited: given its coins each application is a Gaussian of ``mu`` or nothing.
+        """
+        if self.rho is not None:
+            return self.count * self.rho
+        parameter = self.mu or self.epsilon or 0.0
+        return raised(self.count * parameter * parameter / 2, parameter)
+
+    def grouped(self, size: int) -> "Law":
+        """The law for a group of units: m mu, m^2 rho, or m epsilon of a plain pure law; sampling is not credited."""
+        return replace(
+            self,
+            mu=None if self.mu is None else size * self.mu,
+            rho=None if self.rho is None else size * size * self.rho,
+            epsilon=None if self.epsilon is None else size * self.epsilon,
+            k=self.k if size == 1 else None,
+            rate=1.0,
+        )
+
+    def __str__(self) -> str:
+        name = next(name for name in LAWS if getattr(self, name) is not None)
+        text = f"{name} = {getattr(self, name):.6g}"
+        text += f", k = {self.k}" if self.k is not None else ""
+        text += f", rate = {self.rate:.6g}" if self.rate < 1 else ""
+        return text + (f", x {self.count}" if self.count > 1 else "")
+
+
+def check_law(fields: Any, whose: str) -> None:
+    """Raise `ValueError` unless the fields of a law (attributes named as in `Law`) and ``delta_numeric`` fit."""
+    given = [name for name in LAWS if getattr(fields, name) is not None]
+    if len(given) > 1:
+        raise ValueError(f"{' and '.join(given)} {whose} both state a law; give exactly one of mu, rho and epsilon.")
+    for name in (*given, *(["epsilon_distance"] if fields.epsilon_distance is not None else [])):
+        if not getattr(fields, name) >= 0:
+            raise ValueError(f"{name}={getattr(fields, name)!r} {whose} must be non-negative.")
+    if fields.k is not None and (fields.epsilon is None or fields.k != _whole(fields.k) or fields.k < 2):
+        raise ValueError(f"k={fields.k!r} {whose} must be a whole number from 2 and needs epsilon.")
+    if fields.rate != 1 and (fields.mu is None or not 0 < fields.rate <= 1):
+        raise ValueError(f"rate={fields.rate!r} {whose} must lie in (0, 1] and needs mu.")
+    if not 1 <= fields.count <= MOST or fields.count != _whole(fields.count):
+        raise ValueError(f"count={fields.count!r} {whose} must be a whole number from 1 to 2^53.")
+    if not 0 <= fields.delta_numeric < 1:
+        raise ValueError(f"delta_numeric={fields.delta_numeric!r} {whose} must lie in [0, 1).")
+
+
+def _whole(value: float) -> int | None:
+    return int(value) if math.isfinite(value) else None

@@ -1,0 +1,137 @@
+"""What a set of releases costs together, and the noise that a number of sampled releases needs.
+
+The laws of the releases are composed in `multiset`; here are the questions about events and releases. All of it holds
+for releases that are chosen adaptively; for *parameters* that are chosen adaptively use `PrivacyFilter`.
+"""
+
+import functools
+import math
+from collections.abc import Iterable
+from typing import Any
+
+from ..accounting.compose import Composition, check_delta, compose
+from ..accounting.law import Law
+from .budget import PrivacyFilter
+from .event import Event
+
+__all__ = ["Composition", "PrivacyFilter", "compose", "delta", "epsilon", "subsampled_sigma"]
+
+
+def epsilon(events: Iterable[Any], delta: float) -> float:
+    """Epsilon of releases made one after another, for their own unit and relation.
+
+    Parameters
+    ----------
+    events : iterable of Event or Release
+        Of one unit; of one relation, or of ``replace_one`` and ``add_remove`` together, which is answered for
+        ``replace_one``.
+    delta : float
+        In [0, 1).
+
+    Returns
+    -------
+    float
+        Rounded up; 0 for no events; inf if an event is not certified, or if ``delta`` is used up by what the laws do
+        not cover.
+
+    Raises
+    ------
+    ValueError
+        If units or relations differ, or ``delta`` is out of range.
+    """
+    found = _composed(events)
+    check_delta(delta)
+    return math.inf if found is None else found.epsilon(delta)
+
+
+def delta(events: Iterable[Any], epsilon: float) -> float:
+    """Delta of releases made one after another at ``epsilon`` >= 0; parameters as in `epsilon`, 1 if uncertified."""
+    found = _composed(events)
+    if not epsilon >= 0:
+        raise ValueError(f"epsilon={epsilon!r} must be non-negative.")
+    return 1.0 if found is None else found.delta(epsilon)
+
+
+@functools.lru_cache(maxsize=256)
+def subsampled_sigma(epsilon: float, delta: float, rate: float, steps: int) -> float:
+    """Least noise multiplier of Poisson-sampled Gaussian sums.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        Target, ``epsilon > 0`` finite and ``delta`` in (0, 1).
+    rate : float
+        Probability with which each record enters a step, in (0, 1].
+    steps : int
+        Number of releases.
+
+    Returns
+    -------
+    float
+        Noise standard deviation over the norm of one contribution, which is present in one world and absent in the
+        other; rounded up by at most 1e-6 (relative).
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range.
+    """
+    check_delta(delta)
+    if not (0 < epsilon < math.inf and delta > 0):
+        raise ValueError(f"epsilon={epsilon!r} and delta={delta!r} must be positive, and epsilon finite.")
+    if not 0 < rate <= 1:
+        raise ValueError(f"rate={rate!r} must lie in (0, 1].")
+    if steps < 1 or steps != int(steps):
+        raise ValueError(f"steps={steps!r} must be a whole number from 1.")
+
+    def excess(log_sigma: float) -> float:
+        law = Law(mu=math.exp(-log_sigma), rate=float(rate), count=int(steps))
+        found = max(compose([law]).epsilon(delta), min(1e-12, epsilon / 2))
+        # Quotients without a float: far above the target.
+        return math.log(found / epsilon) if found / epsilon < math.inf else 700.0
+
+    low = high = 0.0
+    at_low = at_high = excess(0.0)
+    while at_high > 0:
+        low, at_low = high, at_high
+        high += 1.0
+        at_high = excess(high)
+    while at_low <= 0:
+        high, at_high = low, at_low
+        low -= 1.0
+        at_low = excess(low)
+    # Regula falsi with the Illinois rule: epsilon falls smoothly in log sigma.
+    weight_low, weight_high = at_low, at_high
+    while high - low > 1e-6:
+        guess = low + (high - low) * weight_low / (weight_low - weight_high)
+        guess = min(max(guess, low + 4e-7), high - 4e-7)
+        value = excess(guess)
+        if value > 0:
+            low, weight_low, weight_high = guess, value, weight_high / 2
+        else:
+            high, weight_high, weight_low = guess, value, weight_low / 2
+    return math.exp(high)
+
+
+def _composed(events: Iterable[Any]) -> Composition | None:
+    """The composition of events or releases; None if one is not certified."""
+    rows = [getattr(item, "event", item) for item in events]
+    for row in rows:
+        if not isinstance(row, Event):
+            raise TypeError(f"composition takes Event or Release objects, got {type(row).__name__}.")
+    units, relations = {row.unit for row in rows}, {row.relation for row in rows}
+    if len(units) > 1 or (len(relations) > 1 and "label_flip" in relations):
+        raise ValueError(
+            f"the events speak of the units {sorted(units)} and the relations {sorted(relations)}: a sum of these "
+            "means nothing; put them into a Ledger and ask for its total for one unit."
+        )
+    if any(not row.certified or row.law is None for row in rows):
+        return None
+    if len(relations) > 1 or relations == {"replace_one"}:
+        costs = [row.cost(row.unit) for row in rows]
+        if any(cost is None for cost in costs):
+            return None
+        laws = [cost for cost in costs if isinstance(cost, Law)]
+    else:
+        laws = [row.law for row in rows if row.law is not None]
+    return compose(laws, math.fsum(row.delta_numeric for row in rows))

@@ -1,0 +1,289 @@
+"""What one release costs, and for whom: the event a mechanism writes and the table that turns it into a cost."""
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from typing import Any
+
+from ...errors import CertificationError
+from ..accounting.law import LAWS, Law, check_law
+
+__all__ = ["POST_PROCESSING", "Event", "clear_event"]
+
+UNITS = ("row", "label", "features", "user")
+QUESTIONS = ("row", "label", "features", "user")
+RELATIONS = ("replace_one", "add_remove", "label_flip")
+FIELDS = ("label", "features")
+TRUST_MODELS = ("local", "central", "distributed", "label", "none")
+SAMPLERS = ("simulation", "secure")
+JOIN = ";"
+# No view owns a row of this owner, so every view is charged for it.
+UNNAMED = "unnamed"
+# Mechanism of a value computed from releases: it costs what the releases cost that its row names.
+POST_PROCESSING = "post_processing"
+
+
+@dataclass(frozen=True)
+class Event:
+    """One row of a ledger.
+
+    Parameters
+    ----------
+    release_id : str
+        Name of the release. Sent again it stays one row; a new draw of the noise needs a new name.
+    owner : str
+        Party whose data the release is computed from.
+    mechanism : str
+        Law of the noise; ``"none"`` for a value sent in the clear.
+    unit : str
+        ``row``, ``label``, ``features`` or ``user``; for ``"none"`` the unprotected units joined by ``;``.
+    depends_on : frozenset of {"label", "features"}
+        Data fields the value is computed from.
+    mu : float, optional
+        Gaussian-DP parameter of one application; infinity means no noise.
+    rho : float, optional
+        zCDP parameter of one application, where nothing better than zCDP is known of its law.
+    epsilon : float, optional
+        Pure-DP parameter of one application. Exactly one of ``mu``, ``rho`` and ``epsilon`` states a law.
+    k : int, optional
+        With ``epsilon``: the law is k-ary randomised response, whose privacy loss is known exactly.
+    rate : float
+        With ``mu``: probability with which Poisson sampling includes a record in one application, ``mu`` being the
+        parameter without sampling. Under ``label_flip`` and ``add_remove`` a rate below 1 states that one of the two
+        neighbours contributes nothing to the sampled sum, which is what the gain by sampling is proved for.
+    count : int
+        Number of applications, each with that law.
+    epsilon_distance : float, optional
+        Loss per unit of distance of a distance-DP mechanism; informative, ``epsilon`` is what is charged.
+    delta_numeric : float
+        What all applications together add to delta beside the law: the mechanism's own delta, or the error of a
+        sampler. A sampler within total variation t of its law adds t (1 + e^epsilon), not t.
+    sensitivity, norm, certificate
+        Bound, norm and source of the certificate behind ``mu``.
+    noise_digest : str
+        Digest of the released value: it tells a second draw from the same one.
+    relation : str
+        Neighbouring relation of ``mu``.
+    audience : tuple of str
+        Who may see the release; ``("*",)`` means everybody (published).
+    stratum : str
+        ``"*"``, or the public part of the records the release is about.
+    trust_model, sampler : str
+        Who is trusted with the raw value; which random source drew the noise.
+    data_dependent_parameters : tuple of str
+        Release ids of the parameters (a clipping radius, edges) that were taken from private data; of the mechanism
+        ``"post_processing"``, the releases that the value was computed from.
+    certified : bool
+        False if nothing finite is proved.
+    epsilon_claimed : float, optional
+        By the source's own formula.
+
+    Raises
+    ------
+    ValueError
+        If a field is out of its range; the message names it.
+    """
+
+    release_id: str
+    owner: str
+    mechanism: str
+    unit: str
+    depends_on: frozenset[str]
+    mu: float | None = None
+    rho: float | None = None
+    epsilon: float | None = None
+    k: int | None = None
+    rate: float = 1.0
+    count: int = 1
+    epsilon_distance: float | None = None
+    delta_numeric: float = 0.0
+    sensitivity: float | None = None
+    norm: str = ""
+    certificate: str = ""
+    noise_digest: str = ""
+    relation: str = "replace_one"
+    audience: tuple[str, ...] = ("*",)
+    stratum: str = "*"
+    trust_model: str = "local"
+    sampler: str = "simulation"
+    data_dependent_parameters: tuple[str, ...] = ()
+    certified: bool = True
+    epsilon_claimed: float | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("audience", "data_dependent_parameters"):
+            object.__setattr__(self, name, _names(name, getattr(self, name)))
+        object.__setattr__(self, "depends_on", frozenset(self.depends_on))
+        for name in ("release_id", "owner", "mechanism", "stratum"):
+            if not isinstance(getattr(self, name), str) or not getattr(self, name):
+                raise ValueError(f"{name}={getattr(self, name)!r} of an event must be a non-empty string.")
+        for name, allowed in (("relation", RELATIONS), ("trust_model", TRUST_MODELS), ("sampler", SAMPLERS)):
+            if getattr(self, name) not in allowed:
+                raise ValueError(f"{name}={getattr(self, name)!r} of an event is unknown; use one of {allowed}.")
+        self._check_units()
+        check_law(self, f"of event {self.release_id!r}")
+
+    def _check_units(self) -> None:
+        units = self.unit.split(JOIN) if self.mechanism == "none" else [self.unit]
+        if any(unit not in UNITS for unit in units):
+            raise ValueError(f"unit={self.unit!r} of event {self.release_id!r} is unknown; use one of {UNITS}.")
+        if not self.depends_on or not self.depends_on <= set(FIELDS):
+            raise ValueError(
+                f"depends_on={sorted(self.depends_on)} of event {self.release_id!r} must name some of {FIELDS}."
+            )
+        if self.relation == "label_flip" and self.unit != "label":
+            raise ValueError(
+                f"relation='label_flip' of event {self.release_id!r} needs unit='label', not {self.unit!r}."
+            )
+        if self.mechanism == "none" and (self.certified or any(getattr(self, name) is not None for name in LAWS)):
+            raise ValueError(f"event {self.release_id!r} has mechanism 'none': it has no law and is never certified.")
+
+    @property
+    def public(self) -> bool:
+        """Whether everybody may see the release."""
+        return "*" in self.audience
+
+    @cached_property
+    def unproved(self) -> "Event":
+        """The same row marked as not certified."""
+        return replace(self, certified=False)
+
+    @cached_property
+    def law(self) -> Law | None:
+        """The law of the noise as stated, for the event's own unit and relation; None if there is none."""
+        if self.mu is self.rho is self.epsilon is None:
+            return None
+        return Law(self.mu, self.rho, self.epsilon, self.k, float(self.rate), int(self.count))
+
+    def require_composable(self) -> None:
+        """Raise `CertificationError` for a certified event that states no law, so that nothing can be composed."""
+        if self.certified and self.law is None:
+            raise CertificationError(
+                f"event {self.release_id!r} of mechanism {self.mechanism!r} carries no mu, rho or epsilon, so there is "
+                "no law to compose; give one, or mark it certified=False so that it counts as infinite."
+            )
+
+    def cost(self, question: str, rows_per_user: int | None = None) -> Law | float | None:
+        """Cost for a question unit.
+
+        Parameters
+        ----------
+        question : {"row", "label", "features", "user"}
+            What changes between the neighbours that are asked about.
+        rows_per_user : int, optional
+            For the question ``user``: the public largest number of rows of one person.
+
+        Returns
+        -------
+        Law, 0.0 or None
+            0.0 if the release does not depend on the unit, its law costs nothing, or other rows carry its cost; the
+            law of all applications under replacement of one unit; None if no finite cost is proved. One person's m
+            rows cost m mu, m epsilon (pure, whatever k was) or m^2 rho, and nothing is proved if m is unknown;
+            ``add_remove`` is such a group of two. Where a rate below 1 gains nothing that is proved (groups,
+            ``replace_one``), the law is charged as if every record were included, which holds for any sampling that
+            ignores the data.
+
+        Raises
+        ------
+        ValueError
+            If the question is unknown or ``rows_per_user`` is no whole number from 1.
+        """
+        group = _group(question, rows_per_user)
+        if self.mechanism == POST_PROCESSING:
+            return 0.0
+        exposure = _exposure(self, question)
+        if exposure == 0:
+            return 0.0
+        if exposure == math.inf or not self.certified:
+            return None
+        law = self.law
+        if law is None or (question == "user" and self.unit != "user" and group is None):
+            return None
+        size = 2 if self.relation == "add_remove" else 1
+        if question == "user" and self.unit != "user":
+            size *= group or 1
+        if size > 1:
+            # What lies outside the law has no group rule.
+            return None if self.delta_numeric else law.grouped(size)
+        if law.rate < 1 and self.relation == "replace_one":
+            law = law.grouped(1)
+        return 0.0 if law.free and not self.delta_numeric else law
+
+    def to_row(self) -> dict[str, Any]:
+        """Flat row of plain values (strings, numbers, None): fit for JSON and CSV."""
+        row = {field.name: getattr(self, field.name) for field in fields(self)}
+        row["depends_on"] = JOIN.join(sorted(self.depends_on))
+        row["audience"] = JOIN.join(self.audience)
+        row["data_dependent_parameters"] = JOIN.join(self.data_dependent_parameters)
+        return row
+
+    @cached_property
+    def line(self) -> str:
+        """`to_row` as JSON: what a ledger hashes."""
+        return json.dumps(self.to_row(), sort_keys=True, separators=(",", ":"))
+
+    @classmethod
+    def from_row(cls, row: Mapping[str, Any]) -> "Event":
+        """Inverse of `to_row`; also takes the strings of a CSV file and ignores columns that are not its own."""
+        values = {field.name: row[field.name] for field in fields(cls)}
+        for name in ("mu", "rho", "epsilon", "epsilon_distance", "sensitivity", "epsilon_claimed", "k"):
+            values[name] = None if values[name] in (None, "") else float(values[name])
+        for name in ("depends_on", "audience", "data_dependent_parameters"):
+            values[name] = tuple(filter(None, values[name].split(JOIN)))
+        values["k"] = None if values["k"] is None else int(values["k"])
+        values |= {name: float(values[name]) for name in ("rate", "delta_numeric")}
+        return cls(**{**values, "count": int(values["count"]), "certified": str(values["certified"]) == "True"})
+
+
+def clear_event(release_id: str, owner: str, units: tuple[str, ...], receiver: str | tuple[str, ...]) -> Event:
+    """The row of a value sent in the clear, to one or several: infinite for the named units."""
+    touched = {unit for unit in units if unit in FIELDS} if set(units) <= set(FIELDS) else set(FIELDS)
+    return Event(
+        release_id=release_id,
+        owner=owner,
+        mechanism="none",
+        unit=JOIN.join(sorted(units)),
+        depends_on=frozenset(touched),
+        audience=(receiver,) if isinstance(receiver, str) else receiver,
+        trust_model="none",
+        certified=False,
+    )
+
+
+def _exposure(event: Event, question: str) -> float:
+    """0, 1 (the event's own cost) or infinity: the table of units.
+
+    A release about whole rows covers any part of a row. A release about one field costs nothing for the other
+    field if it does not read it, and proves nothing about it if it does.
+    """
+    if event.mechanism == "none":
+        units = set(event.unit.split(JOIN))
+        return math.inf if question in ("row", "user") or units & {question, "row", "user"} else 0
+    if event.unit in ("row", "user", question):
+        return 1
+    if question in ("row", "user"):
+        return 1 if event.depends_on == {event.unit} else math.inf
+    return math.inf if question in event.depends_on else 0
+
+
+def _group(question: str, rows_per_user: int | None) -> int | None:
+    if question not in QUESTIONS:
+        raise ValueError(f"unit={question!r} of a question is unknown; use one of {QUESTIONS}.")
+    if rows_per_user is None:
+        return None
+    if rows_per_user != int(rows_per_user) or rows_per_user < 1:
+        raise ValueError(f"rows_per_user={rows_per_user!r} must be a whole number from 1, public.")
+    return int(rows_per_user)
+
+
+def _names(argument: str, value) -> tuple[str, ...]:
+    if value == "*":
+        return ("*",)
+    if isinstance(value, str):
+        raise TypeError(f"{argument}={value!r} must be a tuple of names; write ({value!r},).")
+    names = tuple(value)
+    if not all(isinstance(name, str) and name and JOIN not in name for name in names):
+        raise ValueError(f"{argument}={names!r} must be non-empty names without {JOIN!r}.")
+    return names

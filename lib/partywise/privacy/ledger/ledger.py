@@ -1,0 +1,270 @@
+"""Append-only account of everything released, and its total per unit and per adversary view.
+
+A view is a set of colluding parties. Its total counts the rows it may see and does not own:
+
+1. the table of units turns each row into 0, a law, or "nothing proved";
+2. the laws of one stratum and of ``"*"`` compose; the largest stratum counts, because strata are public and disjoint;
+3. what the laws do not cover (``delta_numeric``) is taken off delta;
+4. one row without a proof makes ``epsilon_certified`` infinite; the proved part is shown beside it.
+
+Gaussian rows compose without any loss, and so do finite laws beside them: see `accounting`.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from ...errors import CertificationError
+from ...files import replacing
+from ..accounting.law import Law
+from .event import POST_PROCESSING, Event, clear_event
+from .total import Total, ViewSum, default_views, sum_view, total_of, worst_view
+from .views import sum_public_views, views_differ_by_owner
+
+__all__ = ["Event", "Ledger", "Total", "clear_event", "default_views"]
+
+GENESIS = "0" * 64
+
+
+class Ledger:
+    """Rows in the order in which they were made, chained by SHA-256.
+
+    Parameters
+    ----------
+    events : iterable of Event
+        Rows to start from, in order.
+    """
+
+    def __init__(self, events: Iterable[Event] = ()) -> None:
+        self._rows: list[Event] = []
+        self._position: dict[str, int] = {}
+        self._hashes: list[str] = []
+        for event in events:
+            self.append(event)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    @property
+    def rows(self) -> tuple[Event, ...]:
+        """All rows."""
+        return tuple(self._rows)
+
+    def append(self, event: Event) -> Event:
+        """Add a row, or recognise a release that is already there.
+
+        Parameters
+        ----------
+        event : Event
+            Parameters taken from data must already have their own proved row; otherwise the new row is stored as
+            uncertified: silence is never read as safety.
+
+        Returns
+        -------
+        Event
+            The row as stored.
+
+        Raises
+        ------
+        CertificationError
+            If the event's law cannot be composed, its release id belongs to a different release, or it is computed from
+            a release that has no row.
+        """
+        if not isinstance(event, Event):
+            raise TypeError(f"a ledger takes Event rows, got {type(event).__name__}.")
+        event.require_composable()
+        position = self._position.get(event.release_id)
+        if position is not None:
+            stored = self._rows[position]
+            if stored is event or stored is event.unproved:
+                return stored
+            if replace(event, certified=stored.certified and event.certified) != stored:
+                raise CertificationError(
+                    f"release_id={event.release_id!r} is in the ledger with another value or guarantee; "
+                    "a new draw of noise needs a new release_id."
+                )
+            return stored
+        if event.mechanism == POST_PROCESSING:
+            self._require_rows(event)
+        if event.certified and not all(self._proved(name) for name in event.data_dependent_parameters):
+            event = event.unproved
+        self._position[event.release_id] = len(self._rows)
+        self._rows.append(event)
+        return event
+
+    def holds(self, event: Event) -> bool:
+        """Whether a release has its row."""
+        position = self._position.get(event.release_id)
+        return position is not None and self._rows[position] in (event, event.unproved)
+
+    def _require_rows(self, event: Event) -> None:
+        missing = [name for name in event.data_dependent_parameters if name not in self._position]
+        if missing:
+            raise CertificationError(
+                f"{event.release_id!r} of {event.owner!r} is computed from {missing[0]!r}, which has no row in this "
+                "ledger: send the release first, or send the value as Clear(units=...)."
+            )
+
+    def _proved(self, release_id: str) -> bool:
+        position = self._position.get(release_id)
+        return position is not None and self._rows[position].certified
+
+    def total(self, view: Iterable[str], unit: str, delta: float, *, rows_per_user: int | None = None) -> Total:
+        """Cost of the releases for one view.
+
+        Parameters
+        ----------
+        view : iterable of str
+            Colluding parties; empty for the public, who see what is published. One name may be given as a string.
+        unit : {"row", "label", "features", "user"}
+            What changes between neighbours.
+        delta : float
+            In [0, 1).
+        rows_per_user : int, optional
+            For the unit ``user``: the public largest number of rows of one person; without it only rows whose own
+            unit is ``user`` are proved.
+
+        Returns
+        -------
+        Total
+
+        Raises
+        ------
+        ValueError
+            If the unit is unknown or ``delta`` out of range.
+        """
+        members = frozenset([view] if isinstance(view, str) else view)
+        name = "+".join(sorted(members)) or "public"
+        return total_of(name, self._sum(members, self._costs(unit, rows_per_user)), unit, delta)
+
+    def worst_total(
+        self, parties: Sequence[str], unit: str, delta: float, *, rows_per_user: int | None = None
+    ) -> Total:
+        """The most expensive of the `default_views` of the parties; the first of equals.
+
+        Parameters
+        ----------
+        parties : sequence of str
+            Names of all parties, a server included.
+        unit, delta, rows_per_user
+            As in `total`.
+        """
+        costs, views = self._costs(unit, rows_per_user), default_views(parties)
+        rows = list(zip(self._rows, costs, strict=True))
+        if views_differ_by_owner(rows):
+            sums = sum_public_views(rows, views)
+        else:
+            sums = {name: self._sum(view, costs) for name, view in views.items()}
+        worst = worst_view(sums, delta)
+        return total_of(worst, self._sum(views[worst], costs), unit, delta)
+
+    def _costs(self, unit: str, rows_per_user: int | None) -> list[Law | float | None]:
+        return [event.cost(unit, rows_per_user) for event in self._rows]
+
+    def _sum(self, view: frozenset[str], costs: list[Law | float | None]) -> ViewSum:
+        return sum_view((self._rows[position], costs[position]) for position in self._seen(view))
+
+    def _seen(self, view: frozenset[str]) -> list[int]:
+        """Positions a view sees and does not own, with the releases their parameters came from."""
+        rows = self._rows
+        seen = [
+            k
+            for k, event in enumerate(rows)
+            if event.owner not in view and (event.public or view & set(event.audience))
+        ]
+        if not any(rows[k].data_dependent_parameters for k in seen):
+            return seen
+        known, queue = set(seen), list(seen)
+        while queue:
+            for name in rows[queue.pop()].data_dependent_parameters:
+                k = self._position.get(name)
+                if k is not None and k not in known and rows[k].owner not in view:
+                    known.add(k)
+                    queue.append(k)
+        return sorted(known)
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the whole chain; it changes if a row is removed, altered or moved."""
+        for event in self._rows[len(self._hashes) :]:
+            previous = self._hashes[-1] if self._hashes else GENESIS
+            self._hashes.append(hashlib.sha256((previous + event.line).encode()).hexdigest())
+        return self._hashes[-1] if self._hashes else GENESIS
+
+    def to_rows(self) -> list[dict[str, Any]]:
+        """Flat rows with their step and their links of the hash chain."""
+        hashes = [GENESIS, *(self._hashes if self.digest else ())]
+        return [
+            {"step": k, **event.to_row(), "prev_hash": hashes[k], "hash": hashes[k + 1]}
+            for k, event in enumerate(self._rows)
+        ]
+
+    @classmethod
+    def from_rows(cls, rows: Iterable[Mapping[str, Any]]) -> "Ledger":
+        """Rebuild a ledger from `to_rows`.
+
+        Raises
+        ------
+        CertificationError
+            If a row was altered, moved or removed from the middle; compare the end with `verify`.
+        """
+        rows = [dict(row) for row in rows]
+        ledger = cls(Event.from_row(row) for row in rows)
+        for k, (given, own) in enumerate(zip(rows, ledger.to_rows(), strict=False)):
+            if (given["prev_hash"], given["hash"]) != (own["prev_hash"], own["hash"]):
+                raise CertificationError(f"row {k} of the ledger does not continue its hash chain: it was altered.")
+        if len(ledger) != len(rows):
+            raise CertificationError("the rows of the ledger repeat a release; each release is one row.")
+        return ledger
+
+    def verify(self, digest: str) -> None:
+        """Raise `CertificationError` unless the chain ends in a digest that was noted before."""
+        if digest != self.digest:
+            raise CertificationError(
+                f"the ledger ends in digest {self.digest[:16]}..., expected {digest[:16]}...: rows were altered, "
+                "moved, added or removed."
+            )
+
+    def write(self, path: Path | str) -> str:
+        """Write the rows as JSON lines, each with its links of the hash chain, and return the digest.
+
+        Note the digest elsewhere: rows cut off at the end of the file are seen by nothing else.
+        """
+        with replacing(path) as temporary:
+            temporary.write_text("".join(_line(row) + "\n" for row in self.to_rows()), encoding="utf-8")
+        return self.digest
+
+    @classmethod
+    def read(cls, path: Path | str, digest: str | None = None) -> "Ledger":
+        """Read what `write` wrote.
+
+        Parameters
+        ----------
+        path : Path or str
+        digest : str, optional
+            What `write` returned.
+
+        Raises
+        ------
+        CertificationError
+            If a row was altered, moved, added or removed; at the end of the file only if ``digest`` is given.
+        """
+        lines = Path(path).read_text(encoding="utf-8").splitlines()
+        try:
+            ledger = cls.from_rows(map(json.loads, lines))
+        except CertificationError:
+            raise
+        except (KeyError, TypeError, ValueError) as error:
+            raise CertificationError(f"{path} holds a row that no ledger wrote ({error}): it was altered.") from error
+        if [_line(row) for row in ledger.to_rows()] != lines:
+            raise CertificationError(f"{path} differs from the ledger that its rows make: it was altered.")
+        if digest is not None:
+            ledger.verify(digest)
+        return ledger
+
+
+def _line(row: Mapping[str, Any]) -> str:
+    return json.dumps(row, sort_keys=True, separators=(",", ":"))

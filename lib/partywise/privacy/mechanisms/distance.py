@@ -1,0 +1,190 @@
+"""Noise on integers lo..hi that favours near outputs: laws whose privacy loss grows with the distance of the inputs.
+
+Such laws are pure mechanisms on a finite domain, so their exact loss is known: that loss, not the loss per unit of
+distance that the source advertises, is what a record is charged. Source: the OpBoost scheme as
+described in seed 003: its global variant here, its adjusting variant in `adjusted`.
+"""
+
+import functools
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Unpack
+
+import numpy as np
+
+from ..accounted import Accounted, parameter
+from ..ledger.event import UNNAMED
+from ..statistics.bounded import Bounded, SensitivityCertificate
+from .finite_draws import draw_index
+from .release import Release, Terms, certificate_of, generator, pure_law, released, resting_on
+
+__all__ = ["DistanceExponential", "charge", "check_domain", "check_positive", "distance_of", "drawing", "position_of"]
+
+
+@dataclass(frozen=True)
+class DistanceExponential:
+    """Output i for input x with probability proportional to ``exp(-|x - i| epsilon / 2)`` over lo..hi.
+
+    Parameters
+    ----------
+    epsilon : float
+        Distance-LDP parameter, positive: two inputs at distance t have a loss of at most ``epsilon t``.
+    domain : Accounted
+        Ends ``(lo, hi)`` of the domain, ``lo < hi``, whole numbers.
+
+    Notes
+    -----
+    Formal guarantee: pure DP at `epsilon_pure` for one entry that may take any value of the domain. ``epsilon``
+    itself is no LDP parameter: at epsilon = 2 on 1..100 the pure loss is 99.
+    """
+
+    epsilon: float
+    domain: Accounted
+
+    def __post_init__(self) -> None:
+        check_positive("epsilon", self.epsilon)
+        check_domain(*parameter("domain", self.domain))
+
+    @property
+    def lo(self) -> int:
+        """Lower end of the domain."""
+        return self.domain.value[0]
+
+    @property
+    def hi(self) -> int:
+        """Upper end of the domain."""
+        return self.domain.value[1]
+
+    def __call__(
+        self, bounded: Bounded, rng: np.random.Generator, *, owner: str = UNNAMED, **terms: Unpack[Terms]
+    ) -> Release:
+        """Release every entry of an array of integers lo..hi.
+
+        Parameters
+        ----------
+        bounded : Bounded
+            Norm ``"hamming"`` (any change of the entries that move is covered, at `epsilon_pure` each) or
+            ``"distance"`` (one entry moves by at most the value of the certificate, at `worst_loss` of it).
+        rng : numpy.random.Generator
+            Consumed by one uniform draw an entry, and by more where 53 bits do not decide (see `finite_draws`).
+        owner, **terms
+            As in `Gaussian.__call__`.
+
+        Raises
+        ------
+        CertificationError
+            If the certificate has another norm, or the number of records is private.
+        ValueError
+            If an entry is no integer of lo..hi.
+        """
+        certificate = certificate_of(bounded, ("hamming", "distance"))
+        law = charge(certificate, self.epsilon_pure, self.worst_loss, self.hi - self.lo) | {
+            "epsilon_distance": float(self.epsilon)
+        }
+        draw = drawing(bounded, generator(rng, "DistanceExponential"), self.lo, self.hi, self._row, self._logs)
+        preset = certificate.norm == "hamming" and not self.domain.parents
+        return released(
+            resting_on(bounded, self.domain), law, "distance_exponential", draw, owner, terms, preset=preset
+        )
+
+    def matrix(self) -> np.ndarray:
+        """The law, shape (N, N) with N = hi - lo + 1: row x - lo holds the probabilities of all outputs."""
+        return np.array([self._row(x) for x in range(self.lo, self.hi + 1)])
+
+    def pair_loss(self, x: int, x2: int) -> float:
+        """Exact largest log ratio of the laws of two inputs.
+
+        The two tails give ``|x - x2| epsilon / 2``; the ratio of the normalising sums adds to one of them.
+        """
+        first, second = (position_of(value, self.lo, self.hi) for value in (x, x2))
+        return abs(first - second) * self.epsilon / 2 + abs(self._log_sums[first] - self._log_sums[second])
+
+    def worst_loss(self, distance: int) -> float:
+        """Exact largest `pair_loss` of two inputs at a distance of 0..hi - lo."""
+        t = distance_of(distance, self.lo, self.hi)
+        sums = self._log_sums
+        return t * self.epsilon / 2 + float(np.max(np.abs(sums[t:] - sums[: len(sums) - t])))
+
+    @property
+    def epsilon_pure(self) -> float:
+        """Exact pure-DP parameter over the whole domain, ``(hi - lo) epsilon / 2``.
+
+        `worst_loss` never falls with the distance: moving one input a step away adds epsilon / 2 and takes at most
+        that from the ratio of the sums. At the largest distance the two sums are equal.
+        """
+        return (self.hi - self.lo) * self.epsilon / 2
+
+    @cached_property
+    def _log_sums(self) -> np.ndarray:
+        """Logarithms of the normalising sums of all inputs, shape (N,)."""
+        one_sided = np.cumsum(np.exp(self._logs(self.lo)))
+        return np.log(one_sided + one_sided[::-1] - 1)
+
+    def _logs(self, x: int) -> np.ndarray:
+        """Logarithms of the unnormalised weights of all outputs."""
+        with np.errstate(over="ignore"):
+            return -self.epsilon / 2 * np.abs(np.arange(self.lo, self.hi + 1) - x)
+
+    def _row(self, x: int) -> np.ndarray:
+        weights = np.exp(self._logs(x))
+        return weights / weights.sum()
+
+
+def charge(certificate: SensitivityCertificate, pure: float, worst: Callable[[int], float], longest: int) -> dict:
+    """Charge of a certificate: the whole domain for each entry that moves, or the loss at its distance."""
+    law = pure_law(pure, certificate)
+    if certificate.norm == "hamming" or certificate.value == 0:
+        return law
+    return {"epsilon": worst(math.ceil(min(certificate.value, longest)))}
+
+
+def drawing(
+    bounded: Bounded,
+    rng: np.random.Generator,
+    lo: int,
+    hi: int,
+    row: Callable[[int], np.ndarray],
+    logs: Callable[[int], np.ndarray],
+) -> Callable[[], np.ndarray]:
+    """Check the entries now, draw them when called: inverse distribution functions, one for each distinct entry."""
+    values = np.asarray(bounded.value)
+    integers = values.astype(np.int64)
+    if np.any(integers != values) or np.any((integers < lo) | (integers > hi)):
+        raise ValueError(f"value has entries that are no integers of {lo}..{hi}; map it there by public bounds first.")
+
+    def draw() -> np.ndarray:
+        uniform, drawn = rng.random(integers.shape), np.empty(integers.shape, dtype=np.int64)
+        for x in np.unique(integers):
+            here, x = integers == x, int(x)
+            drawn[here] = lo + draw_index(rng, uniform[here], row(x), functools.partial(logs, x))
+        return drawn
+
+    return draw
+
+
+def check_positive(name: str, value: float) -> None:
+    """Refuse a parameter that is not positive and finite."""
+    if not 0 < value < math.inf:
+        raise ValueError(f"{name}={value!r} must be positive and finite.")
+
+
+def check_domain(lo: int, hi: int) -> None:
+    """Refuse ends that are no whole numbers in order."""
+    if lo != int(lo) or hi != int(hi) or not lo < hi:
+        raise ValueError(f"lo={lo!r} and hi={hi!r} must be whole numbers with lo < hi.")
+
+
+def position_of(value: int, lo: int, hi: int) -> int:
+    """Position of an input in lo..hi, counted from 0."""
+    if value != int(value) or not lo <= value <= hi:
+        raise ValueError(f"x={value!r} is no integer of {lo}..{hi}.")
+    return int(value) - lo
+
+
+def distance_of(distance: int, lo: int, hi: int) -> int:
+    """A distance of two inputs as an int."""
+    if distance != int(distance) or not 0 <= distance <= hi - lo:
+        raise ValueError(f"distance={distance!r} must be a whole number of 0..{hi - lo}.")
+    return int(distance)

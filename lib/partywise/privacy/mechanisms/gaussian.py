@@ -1,0 +1,171 @@
+"""Gaussian noise on vectors and symmetric matrices.
+
+Standard normals are drawn first and scaled afterwards, so that one generator at two noise levels gives one draw
+rescaled. The sampler is a simulation: floating-point noise proves nothing about published bytes.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Unpack
+
+import numpy as np
+
+from ...errors import CertificationError
+from ..accounted import Accounted, parameter
+from ..ledger.event import UNNAMED
+from ..statistics.bounded import Bounded
+from ..statistics.geometry import Ball, mahalanobis
+from .release import Release, Terms, certificate_of, generator, noise_scale, ratio, released, resting_on
+
+__all__ = ["Gaussian", "SymmetricGaussian"]
+
+
+@dataclass(frozen=True, eq=False)
+class Gaussian:
+    """Gaussian noise: f + N(0, Sigma).
+
+    Parameters
+    ----------
+    mu : float, optional
+        Wanted Gaussian-DP parameter: the noise is scaled to it. ``covariance`` may give its shape.
+    sigma : float, optional
+        Standard deviation of independent noise on every entry, a public number.
+    covariance : Accounted of an ndarray of shape (q, q), optional
+        Covariance along the last axis, independent over the other axes. It says where it comes from: a release that it
+        was computed from becomes a parent of what is released, and one taken from the data in the clear leaves it
+        unproved.
+
+    Raises
+    ------
+    TypeError
+        If the covariance is a bare array.
+    ValueError
+        If not exactly one of ``sigma``, ``covariance``, ``mu`` or ``mu`` with ``covariance`` is given; if ``mu`` is
+        not positive, ``sigma`` negative, or the covariance no covariance.
+
+    Notes
+    -----
+    Formal guarantee: mu-Gaussian-DP for the unit and relation of the certificate, mu = sup ||Sigma^(-1/2) d|| over
+    all differences the certificate allows (exact for a ball in any metric). ``sigma=0``, or a covariance that is
+    singular along a difference, gives mu = inf. In an array of records, each record is its own unit and the
+    certificate bounds the change of one record.
+    """
+
+    mu: float | None = None
+    sigma: float | None = None
+    covariance: Accounted | None = None
+
+    def __post_init__(self) -> None:
+        given = [name for name in ("mu", "sigma", "covariance") if getattr(self, name) is not None]
+        if given not in (["mu"], ["sigma"], ["covariance"], ["mu", "covariance"]):
+            raise ValueError(f"Gaussian got {given}: give mu, sigma, covariance, or mu with covariance.")
+        if self.mu is not None and not self.mu > 0:
+            raise ValueError(f"mu={self.mu!r} must be positive: no finite noise gives mu = 0.")
+        if self.sigma is not None and not 0 <= self.sigma < math.inf:
+            raise ValueError(f"sigma={self.sigma!r} must be non-negative and finite.")
+        if self.covariance is not None:
+            parameter("covariance", self.covariance)
+
+    def __call__(
+        self, bounded: Bounded, rng: np.random.Generator, *, owner: str = UNNAMED, **terms: Unpack[Terms]
+    ) -> Release:
+        """Release a bounded statistic.
+
+        Parameters
+        ----------
+        bounded : Bounded
+            Value of shape (..., q) with its certificate, norm ``"l2"`` or ``"mahalanobis"``.
+        rng : numpy.random.Generator
+            Consumed by exactly one standard normal an entry, whatever the noise level.
+        owner : str
+            Party whose data it is; without a name every view is charged.
+        **terms
+            See `Terms`.
+
+        Raises
+        ------
+        TypeError
+            If ``rng`` is a secure source: use `DiscreteGaussian`.
+        CertificationError
+            If ``bounded`` carries no certificate in a norm this noise can be measured in.
+        """
+        certificate = certificate_of(bounded, ("l2", "mahalanobis"))
+        rng, shape = generator(rng, "Gaussian"), np.shape(bounded.value)
+        ball = Ball(certificate.value, certificate.metric)
+        root = None
+        if self.covariance is None:
+            # Independent noise in the plain norm needs no spectrum.
+            unscaled = ball.radius if ball.metric is None else mahalanobis(ball, np.eye(len(ball.metric)))
+        else:
+            bounded = resting_on(bounded, self.covariance)
+            unscaled = mahalanobis(ball, self.covariance.value)
+            root = _root(self.covariance.value, shape[-1:]).T
+        scale = 1.0 if self.sigma is None else float(self.sigma)
+        mu = ratio(unscaled, scale)
+        if self.mu is not None:
+            if math.isinf(unscaled):
+                raise CertificationError(
+                    f"no noise of this shape reaches mu={self.mu!r}: the sensitivity is infinite along a direction; "
+                    "clip to a finite radius, or give a covariance of full rank."
+                )
+            scale, mu = noise_scale(unscaled, self.mu), self.mu
+
+        def draw():
+            noise = rng.standard_normal(shape)
+            return bounded.value + scale * (noise if root is None else noise @ root)
+
+        law = {"mu": 0.0 if unscaled == 0 else float(mu)}
+        return released(bounded, law, "gaussian", draw, owner, terms, preset=self.mu is not None)
+
+
+@dataclass(frozen=True)
+class SymmetricGaussian:
+    """Gaussian noise on the upper triangle of a symmetric matrix, mirrored.
+
+    Parameters
+    ----------
+    sigma : float
+        Standard deviation of every entry, the diagonal included.
+
+    Notes
+    -----
+    Formal guarantee: mu-Gaussian-DP with mu = (l2 sensitivity of the upper triangle) / sigma. A projection to the
+    positive semi-definite matrices is post-processing.
+    """
+
+    sigma: float
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.sigma < math.inf:
+            raise ValueError(f"sigma={self.sigma!r} must be non-negative and finite.")
+
+    def __call__(
+        self, bounded: Bounded, rng: np.random.Generator, *, owner: str = UNNAMED, **terms: Unpack[Terms]
+    ) -> Release:
+        """Release a symmetric matrix of shape (P, P); parameters and errors as in `Gaussian.__call__`."""
+        certificate = certificate_of(bounded, ("l2",))
+        rng, matrix = generator(rng, "SymmetricGaussian"), np.asarray(bounded.value)
+        if matrix.ndim != 2 or not np.array_equal(matrix, matrix.T):
+            raise ValueError(f"value of shape {matrix.shape} is not a symmetric matrix; use Gaussian for other shapes.")
+
+        lower = np.tri(len(matrix), k=-1, dtype=bool)
+
+        def draw():
+            noise = rng.standard_normal(matrix.shape)
+            noise[lower] = noise.T[lower]
+            return matrix + self.sigma * noise
+
+        law = {"mu": ratio(certificate.value, self.sigma)}
+        return released(bounded, law, "symmetric_gaussian", draw, owner, terms)
+
+
+def _root(covariance: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """A fixed square root K, Sigma = K K': the Cholesky factor, or the symmetric root of a singular covariance."""
+    sigma = np.asarray(covariance, dtype=float)
+    if shape != sigma.shape[-1:]:
+        raise ValueError(f"covariance has shape {sigma.shape}, the last axis of the value {shape}: they must agree.")
+    try:
+        return np.linalg.cholesky(sigma)
+    except np.linalg.LinAlgError:
+        values, vectors = np.linalg.eigh(sigma)
+        return (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T

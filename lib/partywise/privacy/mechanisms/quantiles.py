@@ -1,0 +1,187 @@
+"""Private quantiles: by the exponential mechanism on a public interval, or by noisy counts on a public grid."""
+
+import math
+from dataclasses import dataclass, replace
+from typing import Unpack
+
+import numpy as np
+
+from ..accounted import Accounted, Public, parameter
+from ..accounting.calibration import mu_from_rho
+from ..accounting.rounding import NORMAL
+from ..ledger.event import UNNAMED
+from ..statistics.bounded import Bounded
+from ..statistics.records import count_at_most
+from .finite_draws import draw_index
+from .gaussian import Gaussian
+from .release import Release, Terms, certificate_of, digest_of, generator, pure_law, released, resting_on
+
+__all__ = ["PrivateQuantile", "QuantileRadius"]
+
+ONE = Public(1.0, because="the default of the mechanism")
+
+
+@dataclass(frozen=True)
+class PrivateQuantile:
+    """A quantile by the exponential mechanism on a public interval.
+
+    A number t of [lo, hi] has density proportional to ``exp(epsilon score(t) / 2)`` with score
+    ``-|#{x <= t} - q n|`` for entries clipped to [lo, hi].
+
+    Parameters
+    ----------
+    epsilon : float
+        Pure-DP parameter, positive and finite.
+    q : float
+        Wanted share of entries up to the quantile, in [0, 1].
+    domain : Accounted
+        The interval ``(lo, hi)``, ``lo < hi``, both finite.
+
+    Notes
+    -----
+    Formal guarantee: replacing one entry moves the score of every t by at most 1, so pure epsilon-DP; c entries of
+    one unit cost ``c epsilon``, and p quantiles are p releases. The sampler draws an interval between neighbouring
+    entries by its logarithmic weight and a uniform number in it. Source: Smith (2011), algorithm 2.
+    """
+
+    epsilon: float
+    q: float
+    domain: Accounted
+
+    def __post_init__(self) -> None:
+        if not 0 < self.epsilon < math.inf:
+            raise ValueError(f"epsilon={self.epsilon!r} of a private quantile must be positive and finite.")
+        if not 0 <= self.q <= 1:
+            raise ValueError(f"q={self.q!r} of a private quantile must lie in [0, 1].")
+        lo, hi = parameter("domain", self.domain)
+        if not (-math.inf < lo < hi < math.inf and math.isfinite(hi - lo)):
+            raise ValueError(f"domain=({lo!r}, {hi!r}) of a private quantile must be finite with lo < hi.")
+
+    def __call__(
+        self, bounded: Bounded, rng: np.random.Generator, *, owner: str = UNNAMED, **terms: Unpack[Terms]
+    ) -> Release:
+        """Release a number (float) of [lo, hi].
+
+        Parameters
+        ----------
+        bounded : Bounded
+            Values of any shape, norm ``"hamming"`` (see `entries`).
+        rng : numpy.random.Generator
+            Consumed by two uniform draws, and by more where 53 bits do not decide (see `finite_draws`).
+        owner, **terms
+            As in `Gaussian.__call__`.
+
+        Raises
+        ------
+        CertificationError
+            If the certificate is not in the norm ``"hamming"``, or the number of records is private.
+        """
+        law = pure_law(self.epsilon, certificate_of(bounded, ("hamming",)))
+        numbers, (points, shares) = generator(rng, "PrivateQuantile"), self.law(bounded.value)
+
+        def draw() -> float:
+            which, where = numbers.random(2)
+            i = int(draw_index(numbers, np.array([which]), shares, lambda: self._logs(points))[0])
+            return float(min(points[i] + where * (points[i + 1] - points[i]), points[i + 1]))
+
+        return released(resting_on(bounded, self.domain), law, "private_quantile", draw, owner, terms, preset=True)
+
+    def law(self, values) -> tuple[np.ndarray, np.ndarray]:
+        """The exact law for given values: uniform pieces between points.
+
+        Returns
+        -------
+        points : ndarray of shape (n + 2,)
+            ``lo``, the sorted clipped values, ``hi``.
+        shares : ndarray of shape (n + 1,)
+            Probability of each piece; 0 for a piece of no length.
+        """
+        lo, hi = self.domain.value
+        values = np.sort(np.clip(np.ravel(np.asarray(values, dtype=float)), lo, hi))
+        points = np.concatenate(([lo], values, [hi]))
+        logs = self._logs(points)
+        shares = np.exp(logs - logs.max())
+        return points, shares / shares.sum()
+
+    def _logs(self, points: np.ndarray) -> np.ndarray:
+        """Logarithms of the unnormalised weights of the pieces; -inf for a piece of no length."""
+        # Between points i and i + 1 exactly i values are at most t.
+        score = -np.abs(np.arange(len(points) - 1) - self.q * (len(points) - 2))
+        with np.errstate(divide="ignore", over="ignore"):
+            lengths = np.log(np.diff(points))
+            logs = lengths + self.epsilon / 2 * score
+            if np.any(np.isfinite(logs)):
+                return logs
+            # Against the best piece of positive length: scores times an extreme epsilon have no float.
+            return lengths + self.epsilon / 2 * (score - score[np.isfinite(lengths)].max())
+
+
+@dataclass(frozen=True)
+class QuantileRadius:
+    """Clipping radius at a quantile of norms, by binary search with noisy counts on a public grid.
+
+    The grid is ``smallest 2^(k/8)``, k = 0..63: with the default ``smallest=1`` radii from 1 to 234. Each of the six
+    steps counts the records up to the middle of what is left and keeps the half that the noisy count points to.
+
+    Parameters
+    ----------
+    rho : float
+        Total charge; each count has noise sd ``sqrt(6 / (2 rho))``.
+    share : float
+        Wanted share of records up to the radius, in (0, 1).
+    smallest : Accounted
+        Smallest radius of the grid, positive; 1 by default.
+
+    Notes
+    -----
+    Formal guarantee: six adaptively chosen counts of sensitivity 1 compose to one Gaussian release of
+    mu = sqrt(2 rho). With few records or little ``rho`` the radius is often too large, rarely too small.
+    """
+
+    rho: float
+    share: float = 0.95
+    smallest: Accounted = ONE
+
+    def __post_init__(self) -> None:
+        if not NORMAL <= self.rho <= 1 / NORMAL:
+            raise ValueError(f"rho={self.rho!r} of a private radius must be positive and finite, from 1e-290 to 1e290.")
+        if not 0 < self.share < 1:
+            raise ValueError(f"share={self.share!r} of a private radius must lie strictly between 0 and 1.")
+        smallest = parameter("smallest", self.smallest)
+        if not 0 < smallest < math.inf:
+            raise ValueError(f"smallest={smallest!r} radius of the grid must be positive and finite.")
+
+    @property
+    def grid(self) -> np.ndarray:
+        """The 64 public radii."""
+        return self.smallest.value * 2.0 ** (np.arange(64) / 8)
+
+    def __call__(self, norms, rng: np.random.Generator, *, owner: str = UNNAMED, **terms: Unpack[Terms]) -> Release:
+        """Release a radius (float, one of `grid`) for norms of shape (n,); unit ``features``, ``replace_one``."""
+        norms, grid, rng = np.asarray(norms, dtype=float), self.grid, generator(rng, "QuantileRadius")
+        steps = (len(grid) - 1).bit_length()
+        count, digests = Gaussian(sigma=math.sqrt(steps / (2 * self.rho))), []
+
+        def search() -> float:
+            low, high = 0, len(grid) - 1
+            for _ in range(steps):
+                middle = (low + high) // 2
+                noisy = count(count_at_most(norms, _limit(grid[middle])), rng, owner=owner)
+                digests.append(noisy.event.noise_digest)
+                if noisy.value >= self.share * len(norms):
+                    high = middle
+                else:
+                    low = middle + 1
+            return float(grid[high])
+
+        # Every count has the same certificate, so any of them stands for the six.
+        law, first = {"mu": mu_from_rho(self.rho)}, resting_on(count_at_most(norms, _limit(grid[0])), self.smallest)
+        release = released(first, law, "quantile_radius", search, owner, terms, preset=True)
+        digest = digest_of(np.array(digests))
+        given = terms.get("release_id", f"quantile_radius-{digest}")
+        return Release(release.value, replace(release.event, noise_digest=digest, release_id=given))
+
+
+def _limit(radius: float) -> Public:
+    """A radius of the grid as the threshold of a count."""
+    return Public(radius, because="a point of the grid, found by noisy counts that the same charge pays for")

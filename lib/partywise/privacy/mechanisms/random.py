@@ -1,0 +1,147 @@
+"""Randomness for noise that is really published: the operating system's generator and exact integer noise.
+
+Nothing here shares a class with `partywise.randomness`: code that holds a source knows which of the two it holds.
+`SecureRandom` keeps no state in the process (every word is asked of the kernel's cryptographic generator), so neither
+a fork nor a copied memory image can repeat a draw, and there is nothing to seed. Samplers are not constant-time: how
+long a draw takes, and which memory it reads, depends on its outcome.
+"""
+
+import os
+from typing import Any
+
+import numpy as np
+
+from ...errors import CertificationError
+from ..secure.table import draw_integers
+
+__all__ = ["RandomSource", "SecureRandom", "integer_noise", "require_secure", "sampler_of"]
+
+
+class SecureRandom:
+    """Uniform words, integers and Gaussian integers from the operating system's generator.
+
+    Raises
+    ------
+    TypeError
+        If any argument is given: there is no seed. Repeatable draws are those of
+        `partywise.randomness.SimulationRandom`.
+    """
+
+    __slots__ = ()
+
+    def __init__(self, *seeds: object, **named: object) -> None:
+        if seeds or named:
+            raise TypeError(
+                "SecureRandom refuses a seed, or any other argument: noise that can be repeated can be subtracted. "
+                "Use SimulationRandom for repeatable experiments."
+            )
+
+    def _words(self, n: int) -> np.ndarray:
+        """The only place that randomness comes from: n words of 64 bits."""
+        return np.frombuffer(bytearray(os.urandom(8 * n)), dtype=np.uint64)
+
+    def uint64(self, n: int) -> np.ndarray:
+        """Return n independent uniform words, shape (n,), uint64."""
+        return self._words(n)
+
+    def integers_below(self, n: int, size: int | tuple[int, ...]) -> np.ndarray:
+        """Return independent uniform integers 0..n-1, exactly uniform by rejection.
+
+        Parameters
+        ----------
+        n : int
+            From 1 to 2^63.
+        size : int or tuple of int
+
+        Returns
+        -------
+        ndarray of int64
+
+        Raises
+        ------
+        ValueError
+            If ``n`` is out of range.
+        """
+        if not 1 <= n <= 1 << 63:
+            raise ValueError(f"n={n!r} of integers_below must lie between 1 and 2^63.")
+        drawn = np.empty(size, dtype=np.int64)
+        flat, filled = drawn.reshape(-1), 0
+        # Words from the last incomplete multiple of n upwards are drawn again; at most every second one.
+        last = np.uint64((1 << 64) // n * n - 1)
+        while filled < flat.size:
+            words = self._words(flat.size - filled)
+            kept = words[words <= last] % np.uint64(n)
+            flat[filled : filled + kept.size] = kept
+            filled += kept.size
+        return drawn
+
+    def discrete_gaussian(self, sigma: float, size: int | tuple[int, ...], law: str = "rounded") -> np.ndarray:
+        """Return independent Gaussian integers of deviation ``sigma`` grid units; see `draw_integers`.
+
+        Notes
+        -----
+        The law is exact: its distance in total variation from the stated law is 0, so nothing is added to delta.
+        """
+        return draw_integers(self.uint64, sigma, law, size)
+
+
+RandomSource = np.random.Generator | SecureRandom
+
+
+def sampler_of(rng: RandomSource) -> str:
+    """Name of a random source as events write it.
+
+    Returns
+    -------
+    {"secure", "simulation"}
+
+    Raises
+    ------
+    TypeError
+        If ``rng`` is neither a `SecureRandom` nor a NumPy generator.
+    """
+    if isinstance(rng, SecureRandom):
+        return "secure"
+    if isinstance(rng, np.random.Generator):
+        return "simulation"
+    raise TypeError(
+        f"rng={rng!r} is no random source: give a SecureRandom for a release, or a SimulationRandom for an experiment."
+    )
+
+
+def integer_noise(rng: RandomSource, sigma: float, size: int | tuple[int, ...], law: str) -> np.ndarray:
+    """Gaussian integers from either source, by the same table: only the origin of the words differs.
+
+    Parameters
+    ----------
+    rng : SecureRandom or numpy.random.Generator
+    sigma, size, law
+        As in `draw_integers`.
+    """
+    if isinstance(rng, SecureRandom):
+        return rng.discrete_gaussian(sigma, size, law)
+    sampler_of(rng)
+    return draw_integers(lambda n: rng.integers(0, 1 << 64, n, dtype=np.uint64), sigma, law, size)
+
+
+def require_secure(release: Any) -> None:
+    """Check a release before it leaves the laboratory.
+
+    Parameters
+    ----------
+    release : Release
+        Or anything with an ``event``.
+
+    Raises
+    ------
+    CertificationError
+        If its noise was drawn by the simulation source: its event says what the release would cost if it were drawn
+        securely, and nothing about the bytes at hand.
+    """
+    event = release.event
+    if event.sampler != "secure":
+        raise CertificationError(
+            f"release {event.release_id!r} has sampler={event.sampler!r}: its noise can be repeated by whoever knows "
+            "the seed, and floating-point noise shows the value in its low bits. Publish only what a mechanism such "
+            "as DiscreteGaussian drew from a SecureRandom."
+        )

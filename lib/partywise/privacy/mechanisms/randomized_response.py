@@ -1,0 +1,200 @@
+"""Mechanisms on finite sets, each with its exact law and its exact privacy loss: here randomised response.
+
+Every law is a row-stochastic matrix (`matrix`), and `pair_loss` is the largest log ratio of two of its rows.
+"""
+
+import math
+from dataclasses import dataclass, field
+from typing import Unpack
+
+import numpy as np
+
+from ..accounted import Accounted, parameter
+from ..accounting.calibration import randomized_response_probability
+from ..ledger.event import UNNAMED
+from ..statistics.bounded import Bounded
+from .distance import DistanceExponential
+from .distance_adjusted import AdjustedDistanceExponential
+from .finite_draws import rare
+from .random import SecureRandom
+from .release import Release, Terms, certificate_of, generator, pure_law, released, resting_on
+
+__all__ = ["AdjustedDistanceExponential", "DistanceExponential", "RandomizedResponse"]
+
+# The smallest positive float.
+LEAST = 5e-324
+# Recomputing epsilon from integer thresholds costs a few roundings; the charge is moved up by more than that.
+ROUNDED_UP = 1 + 1e-14
+
+
+@dataclass(frozen=True, eq=False)
+class RandomizedResponse:
+    """k-ary randomised response: an index is kept with probability e^eps / (e^eps + k - 1), else any other one.
+
+    Parameters
+    ----------
+    epsilon : float
+        Pure-DP parameter of one index; 0 gives uniform draws, infinity keeps every index.
+    k : int
+        Number of indices, at least 2: the values are 0..k-1. A plain number, as epsilon is: it is the alphabet of what
+        is released, and an index outside it is refused.
+    edges : Accounted, optional
+        Increasing bucket edges of shape (k-1,): the mechanism then takes raw values and cuts them itself, bucket h
+        being ``(edges[h-1], edges[h]]``. Quantiles of the data belong to `bucket_index`, which counts what they move.
+
+    Raises
+    ------
+    ValueError
+        If ``epsilon`` is negative or NaN, ``k`` is no whole number from 2, or ``edges`` do not fit ``k``.
+
+    Notes
+    -----
+    Formal guarantee: pure epsilon-DP of one index, exactly. One unit that can move c indices (the value of a
+    certificate in the norm ``"hamming"``) is charged c applications. Source: Warner (1965); Kairouz, Oh and
+    Viswanath (2014) for k > 2.
+    """
+
+    epsilon: float
+    k: int
+    edges: Accounted | None = None
+    _cuts: np.ndarray | None = field(init=False, repr=False, default=None)
+
+    def __post_init__(self) -> None:
+        randomized_response_probability(self.epsilon, self.k)
+        if self.edges is None:
+            return
+        cuts = np.array(parameter("edges", self.edges), dtype=float)
+        if cuts.shape != (self.k - 1,) or not np.all(np.diff(cuts) > 0) or not np.all(np.isfinite(cuts)):
+            raise ValueError(f"edges={cuts!r} must be k - 1 = {self.k - 1} finite, increasing cuts.")
+        cuts.flags.writeable = False
+        object.__setattr__(self, "_cuts", cuts)
+
+    def __call__(
+        self, bounded: Bounded, rng: np.random.Generator | SecureRandom, *, owner: str = UNNAMED, **terms: Unpack[Terms]
+    ) -> Release:
+        """Release every entry of an array of indices.
+
+        Parameters
+        ----------
+        bounded : Bounded
+            Indices of any shape (raw values if the mechanism has ``edges``), norm ``"hamming"``.
+        rng : numpy.random.Generator or SecureRandom
+            The secure source compares 64-bit integers with a threshold; the event then charges the epsilon of that
+            threshold, which differs from ``epsilon`` by rounding up to about 40 and is less above. The other one
+            draws ``epsilon`` itself, with more than 53 bits where they do not decide.
+        owner, **terms
+            As in `Gaussian.__call__`.
+
+        Returns
+        -------
+        Release
+            Indices (int64) of the same shape.
+
+        Raises
+        ------
+        CertificationError
+            If the certificate is not in the norm ``"hamming"``, or the number of records is private.
+        ValueError
+            If an entry is not one of 0..k-1.
+        """
+        certificate = certificate_of(bounded, ("hamming",))
+        bounded, indices = resting_on(bounded, self.edges), self._indices(np.asarray(bounded.value))
+        if isinstance(rng, SecureRandom):
+            flips = self._flip_threshold()
+            law = pure_law(self._threshold_epsilon(flips), certificate, k=self.k)
+
+            def draw():
+                flip = (rng.uint64(indices.size) < np.uint64(flips)).reshape(indices.shape)
+                return self._moved(indices, flip, rng.integers_below(self.k - 1, indices.size))
+
+            return released(bounded, law, "randomized_response", draw, owner, terms, sampler="secure", preset=True)
+        numbers = generator(rng, "RandomizedResponse")
+
+        def simulate():
+            # Both draws are always made, so that one generator at two levels of epsilon flips nested sets.
+            uniform = numbers.random(indices.shape)
+            offsets = numbers.integers(0, self.k - 1, indices.size)
+            return self._moved(indices, rare(numbers, uniform, *self._flip()), offsets)
+
+        law = pure_law(self.epsilon, certificate, k=self.k)
+        return released(bounded, law, "randomized_response", simulate, owner, terms, preset=True)
+
+    def matrix(self) -> np.ndarray:
+        """The law, shape (k, k): row x holds the probabilities of all outputs for input x."""
+        keep = randomized_response_probability(self.epsilon, self.k)
+        other = math.exp(-self.epsilon) / (1 + (self.k - 1) * math.exp(-self.epsilon))
+        return np.where(np.eye(self.k, dtype=bool), keep, other)
+
+    def pair_loss(self, x: int, x2: int) -> float:
+        """Largest log ratio of the laws of two indices: ``epsilon``, or 0 for an index and itself."""
+        for index in (x, x2):
+            if not 0 <= index < self.k:
+                raise ValueError(f"x={index!r} is no index of 0..{self.k - 1}.")
+        return 0.0 if x == x2 else float(self.epsilon)
+
+    def debias(self, indices) -> np.ndarray:
+        """Unbiased values ``(y - q) / (1 - 2q)``, q = 1 / (1 + e^eps), of released bits (k = 2)."""
+        self._require_bits()
+        q = 1 / (1 + math.exp(self.epsilon)) if self.epsilon < 700 else 0.0
+        # 1 - 2 q = tanh(epsilon / 2), which keeps its digits where q is nearly 1/2.
+        gap = 1 - 2 * q if self.epsilon > 1e-6 else math.tanh(self.epsilon / 2)
+        with np.errstate(over="ignore"):
+            return (np.asarray(indices, dtype=float) - q) / (gap or LEAST)
+
+    @property
+    def variance(self) -> float:
+        """Variance ``e^eps / (e^eps - 1)^2`` of one debiased bit (k = 2)."""
+        self._require_bits()
+        square = math.expm1(-self.epsilon) ** 2
+        return math.exp(-self.epsilon) / square if square > 0 else math.inf
+
+    def frequencies(self, indices) -> np.ndarray:
+        """Unbiased shares of the k indices among the true entries, shape (k,), from released indices."""
+        if self.epsilon == 0:
+            raise ValueError("epsilon=0 releases uniform draws: nothing can be estimated from them.")
+        found = np.bincount(np.asarray(indices, dtype=np.int64).ravel(), minlength=self.k)
+        matrix = self.matrix()
+        return (found / found.sum() - matrix[0, 1]) / (matrix[0, 0] - matrix[0, 1])
+
+    def _require_bits(self) -> None:
+        if self.k != 2 or self.epsilon == 0:
+            raise ValueError(
+                f"k={self.k}, epsilon={self.epsilon!r}: only bits (k=2) of a positive epsilon are debiased."
+            )
+
+    def _indices(self, value: np.ndarray) -> np.ndarray:
+        if self._cuts is not None:
+            return np.searchsorted(self._cuts, value, side="left")
+        indices = value.astype(np.int64)
+        if np.any(indices != value) or np.any((indices < 0) | (indices >= self.k)):
+            raise ValueError(f"value has entries outside the indices 0..{self.k - 1}; cut it with bucket_index first.")
+        return indices
+
+    def _moved(self, indices: np.ndarray, flip: np.ndarray, offsets: np.ndarray) -> np.ndarray:
+        other = (indices + 1 + np.asarray(offsets, dtype=np.int64).reshape(indices.shape)) % self.k
+        return np.where(flip, other, indices)
+
+    def _flip(self) -> tuple[float, int]:
+        """Probability with which an index is moved, as a number and a power of two: it may be too small for a float."""
+        if self.epsilon < 600:
+            weight = (self.k - 1) * math.exp(-self.epsilon)
+            return math.frexp(weight / (1 + weight))
+        if math.isinf(self.epsilon):
+            return 0.0, 0
+        # From 2^62 on the power is as good as none.
+        binary = max((math.log(self.k - 1) - self.epsilon) / math.log(2), -(2.0**62))
+        return 2.0 ** (binary - math.floor(binary)), math.floor(binary)
+
+    def _flip_threshold(self) -> int:
+        """Number of the 2^64 integers that move an index; rounded up, and at least one for a finite epsilon."""
+        if math.isinf(self.epsilon):
+            return 0
+        weight = (self.k - 1) * math.exp(-self.epsilon)
+        return min(max(math.ceil(weight / (1 + weight) * 2.0**64), 1), 2**64 - 1)
+
+    def _threshold_epsilon(self, flips: int) -> float:
+        """Loss of the law that moves an index with probability flips / 2^64, rounded up."""
+        if flips == 0:
+            return math.inf
+        kept = (2**64 - flips) * (self.k - 1)
+        return abs(math.log1p((kept - flips) / flips)) * ROUNDED_UP

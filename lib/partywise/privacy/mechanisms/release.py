@@ -1,0 +1,346 @@
+"""What leaves a mechanism: a value and the event it cost, charged to a budget before any noise is drawn."""
+
+import hashlib
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, TypedDict
+
+import numpy as np
+
+from ...errors import CertificationError
+from ..accounted import Accounted, Clear, Public, parents_of
+from ..accounting.rounding import raised
+from ..ledger.event import POST_PROCESSING, UNNAMED, Event
+from ..statistics.bounded import Bounded, SensitivityCertificate
+
+if TYPE_CHECKING:
+    from ..ledger.budget import PrivacyFilter
+
+__all__ = [
+    "UNNAMED",
+    "Release",
+    "Terms",
+    "certificate_of",
+    "derived",
+    "derived_event",
+    "digest_of",
+    "generator",
+    "noise_scale",
+    "pure_law",
+    "ratio",
+    "released",
+    "released_parts",
+    "resting_on",
+]
+
+# What is left of a law where another row pays.
+UNCHARGED: dict[str, Any] = {"mu": 0.0, "rate": 1.0, "count": 1, "delta_numeric": 0.0}
+
+
+@dataclass(frozen=True, eq=False)
+class Release(Accounted):
+    """A value that was paid for: it may be sent, post-processed and sent again at no further cost.
+
+    Parameters
+    ----------
+    value : float or ndarray
+        Stored read-only.
+    event : Event
+        What it cost.
+    made_of : sequence of Accounted
+        What a free release was computed from (see `derived`); a mechanism's own has none.
+    """
+
+    value: Any
+    event: Event
+    made_of: Sequence[Accounted] = ()
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.event, Event):
+            raise TypeError(f"event={self.event!r} must be an Event; a release comes from a mechanism.")
+        if isinstance(self.value, np.ndarray):
+            self.value.flags.writeable = False
+
+    @property
+    def parents(self) -> tuple[str, ...]:
+        """Its own id: what is computed with it depends on it."""
+        return (self.event.release_id,)
+
+    def post_process(self, function: Callable[[Any], Any]) -> "Release":
+        """The same release seen through a function that reads no other private data; same event, no further cost."""
+        return Release(function(self.value), self.event, self.made_of)
+
+
+def derived(
+    value: Any,
+    made_of: Sequence[Accounted],
+    *,
+    name: str,
+    owner: str,
+    audience: str | tuple[str, ...] = "*",
+    because: str = "a function of public values",
+) -> Release | Public | Clear:
+    """A function of values that say what they cost, as one value that costs what they cost.
+
+    Parameters
+    ----------
+    value : object
+        What the function gave; it reads ``made_of`` and nothing else that is private.
+    made_of : sequence of Accounted
+        At least one; releases must have been sent to the owner, or be its own.
+    name, owner : str
+        Its name in the ledger; who computed it.
+    audience : "*" or tuple of str
+        Everybody it will be sent to.
+    because : str
+        The argument why it is free, where all parts are public.
+
+    Returns
+    -------
+    Public, Release or Clear
+        `Public` of public parts. Where a part was released, a free `Release` that names it: a later release whose
+        parameters depend on all of them names this one instead of each. Where a part is in the clear, `Clear` for the
+        same units of the same owners.
+
+    Raises
+    ------
+    ValueError
+        If there is no part.
+    """
+    parts = tuple(made_of)
+    if not parts:
+        raise ValueError(f"made_of=() of {name!r}: name at least one value that it was computed from.")
+    unprotected = [part for part in parts if isinstance(part, Clear)]
+    if unprotected:
+        units = tuple(unit for part in unprotected for unit in part.units)
+        return Clear(value, units, made_of=parts, audience=audience)
+    if not any(part.parents for part in parts):
+        return Public(value, because, parts)
+    return Release(value, derived_event(name, owner, parts, audience, digest_of(value)), parts)
+
+
+def derived_event(
+    release_id: str, owner: str, parts: Sequence[Accounted], audience: str | tuple[str, ...], digest: str = ""
+) -> Event:
+    """The row of a value that was computed from releases: free, and it names them."""
+    events = [part.event for part in released_parts(parts)]
+    units = {(event.unit, event.relation) for event in events}
+    # Releases about several units together are about whole rows.
+    unit, relation = units.pop() if len(units) == 1 else ("row", "replace_one")
+    return Event(
+        release_id=release_id,
+        owner=owner,
+        mechanism=POST_PROCESSING,
+        unit=unit,
+        relation=relation,
+        depends_on=frozenset[str]().union(*(event.depends_on for event in events)),
+        mu=0.0,
+        noise_digest=digest,
+        audience=_audience(audience),
+        trust_model=events[0].trust_model,
+        sampler=events[0].sampler,
+        data_dependent_parameters=tuple(event.release_id for event in events),
+    )
+
+
+def released_parts(parts: Sequence[Accounted]) -> list[Release]:
+    """The releases nearest to a value: those that it is a function of without another release between."""
+    found: dict[str, Release] = {}
+    for part in parts:
+        inner = [part] if isinstance(part, Release) else released_parts(part.made_of)
+        found |= {release.event.release_id: release for release in inner}
+    return list(found.values())
+
+
+class Terms(TypedDict, total=False):
+    """What is stated about a release besides its noise; keywords of every mechanism.
+
+    release_id : str
+        Its name; by default derived from the released value.
+    audience : "*" or tuple of str
+        Who may see it; by default everybody.
+    data_dependent_parameters : tuple of str or Accounted
+        The releases (or their ids) of parameters taken from private data, besides those that the statistic itself was
+        made with. The ledger charges them, and counts the release as infinite if one of them has no proved row.
+    epsilon_claimed : float
+        By the source's formula.
+    trust_model : str
+        "local" by default.
+    budget : PrivacyFilter
+        What the release is charged to. If it does not fit, `BudgetExceeded` is raised and no noise is drawn. A release
+        whose law depends on earlier ones is certified as part of a named budget for its unit: its row names that of the
+        budget, which pays for it.
+    """
+
+    release_id: str
+    audience: str | tuple[str, ...]
+    data_dependent_parameters: tuple[str | Accounted, ...]
+    epsilon_claimed: float
+    trust_model: str
+    budget: "PrivacyFilter"
+
+
+def released(
+    bounded: Bounded,
+    law: Mapping[str, Any],
+    mechanism: str,
+    draw: Callable[[], Any],
+    owner: str,
+    terms: Terms,
+    sampler: str = "simulation",
+    *,
+    preset: bool = False,
+) -> Release:
+    """Charge a release, draw it, and name it by its value: the last step of every mechanism.
+
+    Parameters
+    ----------
+    bounded : Bounded
+        The statistic; its certificate gives unit, relation and sensitivity of the event.
+    law : mapping
+        The fields of `Event` that state the law: one of ``mu``, ``rho`` and ``epsilon``, and what goes with it.
+    mechanism : str
+        Name of the law of the noise.
+    draw : callable
+        Returns the released value; called once, after the budget agreed.
+    owner : str
+        Party whose data it is.
+    terms : Terms
+        What else is stated about the release.
+    sampler : {"simulation", "secure"}
+        Random source of ``draw``.
+    preset : bool
+        Whether ``law`` was fixed before the statistic was made, so that it is the same whatever its parameters are. A
+        law that was computed from parameters which were released (sensitivity over a given noise level) is known only
+        after they are seen: what it states is not certified, unless a budget that was fixed in advance pays for it.
+
+    Returns
+    -------
+    Release
+
+    Raises
+    ------
+    BudgetExceeded
+        If ``terms`` name a budget that the release does not fit in; nothing was drawn.
+    TypeError
+        If ``data_dependent_parameters`` is a bare string.
+
+    Notes
+    -----
+    The event that is charged has no digest yet, and without a ``release_id`` no final name: a budget counts what
+    is about to be drawn, each time anew.
+    """
+    certificate = bounded.certificate
+    given = terms.get("data_dependent_parameters", ())
+    if isinstance(given, str):
+        raise TypeError(f"data_dependent_parameters={given!r} must be a tuple of releases or release ids.")
+    named = (name for p in given for name in (p.parents if isinstance(p, Accounted) else (p,)))
+    parents = tuple(dict.fromkeys((*named, *bounded.parents)))
+    stated = dict[str, Any](
+        owner=owner,
+        mechanism=mechanism,
+        unit=certificate.unit,
+        depends_on=certificate.depends_on,
+        sensitivity=certificate.value,
+        norm=certificate.norm,
+        certificate=certificate.source,
+        relation=certificate.relation,
+        audience=_audience(terms.get("audience", "*")),
+        stratum=bounded.stratum,
+        trust_model=terms.get("trust_model", "local"),
+        sampler=sampler,
+        data_dependent_parameters=parents,
+        epsilon_claimed=terms.get("epsilon_claimed"),
+        **law,
+    )
+    budget = terms.get("budget")
+    if budget is not None:
+        budget.spend(Event(release_id=terms.get("release_id", mechanism), **stated))
+    if parents and not preset:
+        if budget is not None and budget.pays_for(certificate.unit):
+            stated |= dict.fromkeys(law) | UNCHARGED | {"data_dependent_parameters": (*parents, budget.name)}
+        else:
+            stated["certified"] = False
+    value = draw()
+    digest = digest_of(value)
+    event = Event(release_id=terms.get("release_id", f"{mechanism}-{digest}"), noise_digest=digest, **stated)
+    return Release(value.item() if isinstance(value, np.ndarray | np.generic) and np.ndim(value) == 0 else value, event)
+
+
+def certificate_of(bounded: Bounded, norms: tuple[str, ...]) -> SensitivityCertificate:
+    """The certificate of what a mechanism was given; `CertificationError` if it has none in one of the norms."""
+    if not isinstance(bounded, Bounded):
+        raise CertificationError(
+            f"a mechanism takes a Bounded statistic, got {type(bounded).__name__}: without a sensitivity certificate "
+            "no noise level means anything."
+        )
+    if bounded.certificate.norm not in norms:
+        raise CertificationError(
+            f"the certificate bounds the norm {bounded.certificate.norm!r}; this mechanism needs one of {norms}."
+        )
+    return bounded.certificate
+
+
+def pure_law(epsilon: float, certificate: SensitivityCertificate, **fields: Any) -> dict[str, Any]:
+    """Law of a mechanism that treats every entry on its own: one application for each entry that a unit can move.
+
+    Raises
+    ------
+    CertificationError
+        If records may be added or removed: as many entries come out as went in, which tells their number.
+    """
+    if certificate.relation == "add_remove":
+        raise CertificationError(
+            "relation='add_remove' of the certificate: this mechanism returns one entry a record, so the number of "
+            "records is seen; certify the change under replace_one or label_flip."
+        )
+    if certificate.value == 0:
+        return {"epsilon": 0.0}
+    if math.isinf(certificate.value):
+        return {"epsilon": math.inf}
+    return {"epsilon": float(epsilon), "count": math.ceil(certificate.value), **fields}
+
+
+def resting_on(bounded: Bounded, *given: Accounted | None) -> Bounded:
+    """The same statistic, with what the domain or the edges of its mechanism came from among its parents."""
+    parents = parents_of(*given)
+    return replace(bounded, parents=(*bounded.parents, *parents)) if parents else bounded
+
+
+def generator(rng: np.random.Generator, mechanism: str) -> np.random.Generator:
+    """The simulation generator of a mechanism that has no secure sampler; `TypeError` on any other source."""
+    if not isinstance(rng, np.random.Generator):
+        raise TypeError(
+            f"rng={type(rng).__name__} of {mechanism}: it is drawn in floating point and has no secure sampler. Give "
+            "a numpy Generator to simulate it, or release by DiscreteGaussian or RandomizedResponse."
+        )
+    return rng
+
+
+def ratio(top: float, bottom: float) -> float:
+    """Sensitivity over noise: 0 only if nothing can change, infinite without noise or if no float is as large."""
+    if top == 0 or bottom == math.inf:
+        return 0.0
+    return math.inf if bottom == 0 else raised(float(top) / float(bottom), top)
+
+
+def noise_scale(sensitivity: float, parameter: float, name: str = "mu") -> float:
+    """Scale of the noise that meets a privacy parameter: `ratio`, refused if no float is as large."""
+    scale = ratio(sensitivity, parameter)
+    if math.isinf(scale):
+        raise CertificationError(
+            f"{name}={parameter!r} of a sensitivity of {sensitivity!r} needs noise of a scale that no float holds; ask "
+            f"for a larger {name}, or rescale the records."
+        )
+    return scale
+
+
+def digest_of(value) -> str:
+    """Short hash of a released value: it tells a second draw of the noise from the same one."""
+    array = np.ascontiguousarray(value)
+    return hashlib.sha256(repr(array.shape).encode() + array.tobytes()).hexdigest()[:16]
+
+
+def _audience(value: str | tuple[str, ...]) -> tuple[str, ...]:
+    return ("*",) if value == "*" else value if isinstance(value, tuple) else (value,)

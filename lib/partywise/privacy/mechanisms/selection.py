@@ -1,0 +1,184 @@
+"""Selecting one of many: noisy maxima and votes here, quantiles and clipping radii in `quantiles`."""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import permutations
+from typing import Unpack
+
+import numpy as np
+
+from ...errors import CertificationError
+from ..ledger.event import UNNAMED
+from ..statistics.bounded import Bounded
+from .finite_draws import largest
+from .quantiles import PrivateQuantile, QuantileRadius
+from .release import Release, Terms, certificate_of, generator, noise_scale, released
+
+__all__ = ["NoisyVotes", "PrivateQuantile", "QuantileRadius", "ReportNoisyMax"]
+
+
+@dataclass(frozen=True)
+class ReportNoisyMax:
+    """Index of the largest score after Gumbel noise of scale ``2 sensitivity / epsilon``.
+
+    Parameters
+    ----------
+    epsilon : float
+        Pure-DP parameter of one winner, positive; infinity adds no noise.
+    winners : int
+        Number of different indices to release, best first.
+
+    Notes
+    -----
+    Formal guarantee: the winner is a draw from the exponential mechanism, pure ``epsilon``-DP for scores that move by
+    at most the certified sensitivity each. Taking the largest, then the largest of the rest (peeling, each winner
+    charged) has the law of the order of one set of noisy scores, so the noise is drawn once. Source: Durfee and
+    Rogers (2019), lemma 4.2.
+    """
+
+    epsilon: float
+    winners: int = 1
+
+    def __post_init__(self) -> None:
+        if not self.epsilon > 0:
+            raise ValueError(f"epsilon={self.epsilon!r} must be positive: no finite noise gives epsilon = 0.")
+        if self.winners != int(self.winners) or self.winners < 1:
+            raise ValueError(f"winners={self.winners!r} must be a whole number from 1.")
+
+    def __call__(
+        self, bounded: Bounded, rng: np.random.Generator, *, owner: str = UNNAMED, **terms: Unpack[Terms]
+    ) -> Release:
+        """Release the winner.
+
+        Parameters
+        ----------
+        bounded : Bounded
+            Scores of shape (m,), norm ``"linf"``, ``"l2"`` or ``"l1"`` (each bounds every single score).
+        rng : numpy.random.Generator
+            Consumed by m Gumbel draws, whatever ``epsilon`` and ``winners``, and by more where these do not decide.
+        owner, **terms
+            As in `Gaussian.__call__`.
+
+        Returns
+        -------
+        Release
+            The index (int), or with several winners an array of them, best first.
+
+        Raises
+        ------
+        CertificationError
+            If the certificate has another norm or is infinite.
+        ValueError
+            If the scores are no vector with at least ``winners`` entries.
+        """
+        scale, scores = self._scale(bounded), np.asarray(bounded.value)
+        numbers = generator(rng, "ReportNoisyMax")
+
+        def draw():
+            best = largest(numbers, scores, scale, self.winners)
+            return int(best[0]) if self.winners == 1 else best
+
+        law = {"epsilon": 0.0 if scale == 0 and bounded.certificate.value == 0 else float(self.epsilon)}
+        return released(bounded, law | {"count": self.winners}, "report_noisy_max", draw, owner, terms, preset=True)
+
+    def probabilities(self, bounded: Bounded) -> np.ndarray:
+        """Exact probability of every ordered list of winners: shape (m,) for one, (m, m) for two, and so on."""
+        scale, scores = self._scale(bounded), np.asarray(bounded.value)
+        if scale == 0:
+            raise ValueError("no noise is added: the winner is certain.")
+        with np.errstate(over="ignore"):
+            logs = (scores - scores.max()) / scale
+        law = np.zeros((len(scores),) * self.winners)
+        for order in permutations(range(len(scores)), self.winners):
+            left, log = np.ones(len(scores), dtype=bool), 0.0
+            for winner in order:
+                # Against the best that is left: no sum vanishes. An infinite distance is no chance.
+                best = logs[left].max()
+                if not logs[winner] > -math.inf:
+                    log = -math.inf
+                    break
+                log += logs[winner] - best - math.log(np.exp(logs[left] - best).sum())
+                left[winner] = False
+            law[order] = math.exp(log)
+        return law
+
+    def _scale(self, bounded: Bounded) -> float:
+        certificate = certificate_of(bounded, ("linf", "l2", "l1"))
+        if np.ndim(bounded.value) != 1 or np.size(bounded.value) < self.winners:
+            raise ValueError(f"scores of shape {np.shape(bounded.value)} must be a vector of at least {self.winners}.")
+        if math.isinf(certificate.value):
+            raise CertificationError("scores of infinite sensitivity: no noise hides them; clip what they are made of.")
+        return noise_scale(2 * certificate.value, self.epsilon, "epsilon")
+
+
+@dataclass(frozen=True)
+class NoisyVotes:
+    """A client's vote for a set of at most ``max_size`` indices, under Gaussian noise.
+
+    Parameters
+    ----------
+    mu : float
+        Gaussian-DP parameter of one client's vote, positive.
+    max_size : int
+        Largest set T that is voted for, public.
+
+    Notes
+    -----
+    Formal guarantee: mu-Gaussian-DP for each client, l2 sensitivity sqrt(2 T) (one record may change the whole set).
+    Clients are disjoint strata: the votes of all of them cost a record no more than its own client's. Sums over
+    clients and the best indices (`top`) are post-processing.
+    """
+
+    mu: float
+    max_size: int
+
+    def __post_init__(self) -> None:
+        if not self.mu > 0:
+            raise ValueError(f"mu={self.mu!r} must be positive: no finite noise gives mu = 0.")
+        if self.max_size != int(self.max_size) or self.max_size < 1:
+            raise ValueError(f"max_size={self.max_size!r} must be a whole number from 1.")
+
+    def __call__(
+        self, bounded: Bounded, rng: np.random.Generator, *, owner: str = UNNAMED, **terms: Unpack[Terms]
+    ) -> Release:
+        """Release one client's noisy vote of shape (m,); ``bounded`` as `membership` makes it, stratum the client.
+
+        Raises
+        ------
+        CertificationError
+            If the certificate is not in the norm ``"l2"``.
+        ValueError
+            If the vote is no vector of at most ``max_size`` ones among zeros.
+        """
+        certificate = certificate_of(bounded, ("l2",))
+        vote, numbers = np.asarray(bounded.value), generator(rng, "NoisyVotes")
+        if np.ndim(vote) != 1 or not np.all((vote == 0) | (vote == 1)) or np.sum(vote) > self.max_size:
+            raise ValueError(f"a vote must be a vector of at most max_size={self.max_size} ones among zeros.")
+        if math.isinf(certificate.value):
+            raise CertificationError("a vote of infinite sensitivity: make it by membership.")
+        scale = noise_scale(certificate.value, self.mu)
+        law = {"mu": 0.0 if certificate.value == 0 else float(self.mu)}
+        return released(
+            bounded,
+            law,
+            "noisy_votes",
+            lambda: vote + scale * numbers.standard_normal(vote.shape),
+            owner,
+            terms,
+            preset=True,
+        )
+
+    @staticmethod
+    def top(votes: Iterable, size: int) -> np.ndarray:
+        """Indices of the ``size`` largest totals of released votes, best first; ties go to the lower index.
+
+        Parameters
+        ----------
+        votes : iterable of Release or ndarray of shape (m,)
+            One for each client.
+        size : int
+            Number of indices.
+        """
+        total = np.sum([vote.value if isinstance(vote, Release) else vote for vote in votes], axis=0)
+        return np.argsort(-total, kind="stable")[:size]

@@ -1,0 +1,226 @@
+"""Gaussian noise on a public grid: what a release mode needs, because floating-point noise shows the value.
+
+A value is rounded to a grid that is a power of two, and an integer times the grid is added: every step is exact in
+binary arithmetic, so the set of possible outputs is the same for all values. Sums for such a release are formed in
+integers, where no order of summation can add to their sensitivity.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any, Unpack
+
+import numpy as np
+
+from ...errors import CertificationError
+from ..accounted import Accounted, parameter
+from ..accounting.rounding import raised
+from ..ledger.event import UNNAMED
+from ..mechanisms.random import RandomSource, integer_noise, sampler_of
+from ..mechanisms.release import Release, Terms, certificate_of, released, resting_on
+from ..statistics.bounded import Bounded, SensitivityCertificate
+from ..statistics.geometry import factor
+from .fixed_point import LIMIT, default_grid, fixed_point_sum, require_power_of_two
+from .table import LAWS, require_sigma
+
+__all__ = ["DiscreteGaussian", "fixed_point_sum"]
+
+# Largest whitened entry: the rounding errors of the whitening then stay below q / 512 grid units.
+WHITENED_LIMIT = 2.0**44
+# A sensitivity computed through factors of matrices may be too small by their rounding errors.
+SLACK = 1 + 2.0**-30
+
+
+@dataclass(frozen=True, eq=False)
+class DiscreteGaussian:
+    """Round to a grid and add integer Gaussian noise.
+
+    Parameters
+    ----------
+    sigma : float, optional
+        Standard deviation (of the Gaussian that is rounded, for ``law="rounded"``) on every entry.
+    mu : float, optional
+        Wanted Gaussian-DP parameter: the noise is scaled to it, rounding included. ``covariance`` may give its shape.
+    grid : float, optional
+        A power of two, public; default the one in [sigma / 2^10, sigma / 2^9). With ``covariance`` it is the grid of
+        the whitened value.
+    covariance : Accounted of an ndarray of shape (q, q), optional
+        Positive definite covariance along the last axis, which says where it comes from, as in `Gaussian`. The value
+        is whitened, rounded, noised and un-whitened.
+    law : {"rounded", "discrete"}
+        See `partywise.privacy.secure.table.draw_integers`.
+
+    Raises
+    ------
+    ValueError
+        If not exactly one of ``sigma``, ``covariance``, ``mu`` or ``mu`` with ``covariance`` is given, or one of
+        them is out of range.
+
+    Notes
+    -----
+    Formal guarantee: rounding moves each of d entries by at most half a grid in either world, so the rounded values
+    differ by at most ``Delta' = Delta + sqrt(d) grid``; d counts all entries of the value, since one unit may move
+    all of them. A statistic whose certificate states a ``grid`` that is a multiple of this one is not moved, and
+    ``Delta' = Delta``. ``law="rounded"``: the output is a Gaussian release of the rounded value, rounded once more,
+    so mu = Delta' / sigma. ``law="discrete"``: rho = Delta'^2 / (2 sigma^2) (Canonne, Kamath, Steinke 2020, Theorem
+    14). Integers are drawn exactly, hence ``delta_numeric`` is 0. Whitening in floating point is charged as
+    further rounding. Whether the value itself was computed within its certificate is up to its constructor:
+    `fixed_point_sum` is.
+    """
+
+    sigma: float | None = None
+    mu: float | None = None
+    grid: float | None = None
+    covariance: Accounted | None = None
+    law: str = "rounded"
+
+    def __post_init__(self) -> None:
+        given = [name for name in ("mu", "sigma", "covariance") if getattr(self, name) is not None]
+        if given not in (["mu"], ["sigma"], ["covariance"], ["mu", "covariance"]):
+            raise ValueError(f"DiscreteGaussian got {given}: give mu, sigma, covariance, or mu with covariance.")
+        if self.mu is not None and not 0 < self.mu < math.inf:
+            raise ValueError(f"mu={self.mu!r} must be positive and finite.")
+        if self.sigma is not None and not 0 < self.sigma < math.inf:
+            raise ValueError(f"sigma={self.sigma!r} must be positive and finite.")
+        if self.law not in LAWS:
+            raise ValueError(f"law={self.law!r} of integer noise is unknown; use one of {LAWS}.")
+        if self.grid is not None:
+            require_power_of_two(self.grid)
+        if self.covariance is not None:
+            parameter("covariance", self.covariance)
+
+    def __call__(self, bounded: Bounded, rng: RandomSource, *, owner: str = UNNAMED, **terms: Unpack[Terms]) -> Release:
+        """Release a bounded statistic.
+
+        Parameters
+        ----------
+        bounded : Bounded
+            Value of shape (..., q) with its certificate, norm ``"l2"`` or ``"mahalanobis"``.
+        rng : SecureRandom or numpy.random.Generator
+            The only source of the draw: the event's ``sampler`` is ``"secure"`` or ``"simulation"``. Consumed by one
+            64-bit word an entry, once in about 10^15 entries by more.
+        owner : str
+            Party whose data it is; without a name every view is charged.
+        **terms
+            See `Terms`.
+
+        Raises
+        ------
+        TypeError
+            If ``rng`` is neither.
+        CertificationError
+            If ``bounded`` carries no certificate in a norm this noise can be measured in, or ``mu`` is wanted of an
+            infinite sensitivity.
+        OverflowError
+            If an entry is too large for the grid; nothing was drawn. The message stays with the owner.
+        """
+        certificate, sampler = certificate_of(bounded, ("l2", "mahalanobis")), sampler_of(rng)
+        bounded = resting_on(bounded, self.covariance)
+        covariance = None if self.covariance is None else self.covariance.value
+        lengths = _Lengths.of(certificate, covariance, np.shape(bounded.value))
+        sigma, grid, sensitivity = self._scale(lengths)
+        if sigma == 0:
+            # Nothing can change, so there is nothing to hide: mu was wanted of a constant.
+            return released(
+                bounded, {"mu": 0.0}, f"{self.law}_gaussian", lambda: bounded.value, owner, terms, sampler, preset=True
+            )
+        steps = require_sigma(sigma / grid, self.law)
+        rounded = lengths.rounded(np.asarray(bounded.value), grid)
+
+        def draw():
+            noisy = rounded + integer_noise(rng, steps, rounded.shape, self.law)
+            value = noisy.astype(float) * grid
+            return value if lengths.root is None else value @ lengths.root.T
+
+        law, preset = self._law(sensitivity, sigma), self.mu is not None
+        return released(bounded, law, f"{self.law}_gaussian", draw, owner, terms, sampler, preset=preset)
+
+    def _scale(self, lengths: "_Lengths") -> tuple[float, float, float]:
+        """Deviation of the noise, grid and sensitivity after rounding, all in whitened units."""
+        wanted, sensitivity = self.mu, lengths.sensitivity
+        if wanted is None:
+            sigma = 1.0 if self.sigma is None else float(self.sigma)
+            grid = default_grid(sigma) if self.grid is None else float(self.grid)
+            return sigma, grid, lengths.after_rounding(grid)
+        if math.isinf(sensitivity):
+            raise CertificationError(
+                f"no noise reaches mu={wanted!r}: the sensitivity is infinite; clip to a finite radius."
+            )
+        if sensitivity == 0:
+            return 0.0, 1.0, 0.0
+        grid = default_grid(sensitivity / wanted) if self.grid is None else float(self.grid)
+        sensitivity = lengths.after_rounding(grid)
+        return quotient_up(sensitivity, wanted), grid, sensitivity
+
+    def _law(self, sensitivity: float, sigma: float) -> dict[str, Any]:
+        mu = quotient_up(sensitivity, sigma) if self.mu is None else float(self.mu)
+        if self.law == "rounded":
+            return {"mu": mu, "delta_numeric": 0.0}
+        return {"rho": math.nextafter(mu * mu / 2, math.inf) if mu else 0.0, "delta_numeric": 0.0}
+
+
+@dataclass(frozen=True, eq=False)
+class _Lengths:
+    """How far a value can move, and how it is rounded: in units in which the noise has one deviation."""
+
+    sensitivity: float
+    entries: int
+    grid: float | None = None
+    root: np.ndarray | None = None
+    white: np.ndarray | None = None
+
+    @classmethod
+    def of(cls, certificate: SensitivityCertificate, covariance, shape: tuple[int, ...]) -> "_Lengths":
+        entries = math.prod(shape)
+        if covariance is None and certificate.metric is None:
+            return cls(float(certificate.value), entries, certificate.grid)
+        q = shape[-1] if shape else 1
+        root = None if covariance is None else factor("covariance", covariance, q)
+        white = np.eye(q) if root is None else np.linalg.inv(root)
+        directions = white
+        if certificate.metric is not None:
+            # d' M d <= r^2, M = L L', is the image of a ball under L'^-1.
+            directions = white @ np.linalg.inv(factor("metric", certificate.metric, q)).T
+        longest = float(np.linalg.norm(directions, 2)) * SLACK
+        sensitivity = raised(certificate.value * longest, certificate.value) if certificate.value else 0.0
+        if root is None:
+            return cls(sensitivity, entries, certificate.grid)
+        return cls(sensitivity, entries, None, root, white)
+
+    def _lies_on(self, grid: float) -> bool:
+        return self.grid is not None and (self.grid / grid).is_integer()
+
+    def after_rounding(self, grid: float) -> float:
+        """Sensitivity of the rounded value, rounded up."""
+        if self.sensitivity == 0 or self._lies_on(grid):
+            return self.sensitivity
+        moved = 1.0 if self.white is None else 1.0 + (len(self.white) + 1) / 256
+        return (self.sensitivity + math.sqrt(self.entries) * moved * grid) * (1 + 2.0**-50)
+
+    def rounded(self, value: np.ndarray, grid: float) -> np.ndarray:
+        """The whitened value in whole grid units, int64."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            if self.white is None:
+                units, largest, limit = value / grid, np.abs(value) / grid, LIMIT
+            else:
+                units = value @ self.white.T / grid
+                largest, limit = np.abs(value) @ np.abs(self.white).T / grid, WHITENED_LIMIT
+        if not np.max(largest, initial=0.0) <= limit:
+            raise OverflowError(
+                f"an entry exceeds {limit:g} steps of grid={grid!r}, more than exact integers can hold with the noise; "
+                "choose a coarser grid (a larger power of two), or clip the records to a smaller radius."
+            )
+        if self._lies_on(grid) and np.any(np.fmod(value, float(self.grid or grid))):
+            raise CertificationError(
+                f"the certificate states grid={self.grid!r}, but the value is no multiple of it; state a grid only "
+                "where the constructor forms the statistic in integers."
+            )
+        return np.rint(units).astype(np.int64)
+
+
+def quotient_up(top: float, bottom: float) -> float:
+    """The least float that is not below ``top / bottom``, or its neighbour above."""
+    quotient = top / bottom
+    if not math.isfinite(quotient) or top == 0:
+        return quotient
+    (a, b), (c, d), (e, f) = (number.as_integer_ratio() for number in (quotient, bottom, top))
+    return quotient if a * c * f >= e * b * d else math.nextafter(quotient, math.inf)

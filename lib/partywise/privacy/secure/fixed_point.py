@@ -1,0 +1,90 @@
+"""Sums formed in integers: the order of summation cannot add to their sensitivity, as it can in floating point."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+
+from ..accounted import Accounted, parameter, parents_of
+from ..statistics.bounded import Bounded, clip_curves, record_matrix, summed
+
+__all__ = ["LIMIT", "default_grid", "fixed_point_sum", "require_power_of_two"]
+
+# Largest entry in grid units: with any noise the sum stays a whole number that a float holds exactly.
+LIMIT = 2.0**51
+GRID_BITS = 10
+
+
+def require_power_of_two(grid: float) -> float:
+    """Return a grid; `ValueError` unless it is a power of two between 2^-500 and 2^500."""
+    grid = float(grid)
+    if not 2.0**-500 <= grid <= 2.0**500 or math.frexp(grid)[0] != 0.5:
+        raise ValueError(
+            f"grid={grid!r} must be a power of two between 2^-500 and 2^500, so that multiples of it are exact floats; "
+            "take for example 2.0 ** -10."
+        )
+    return grid
+
+
+def default_grid(sigma: float) -> float:
+    """The power of two in [sigma / 2^10, sigma / 2^9)."""
+    mantissa, exponent = math.frexp(sigma)
+    return require_power_of_two(math.ldexp(1.0, exponent - GRID_BITS - (mantissa == 0.5)))
+
+
+def fixed_point_sum(
+    records, radius: Accounted, grid: Accounted, *, unit: str = "features", depends_on=("features",), stratum: str = "*"
+) -> Bounded:
+    """Sum of records that are clipped to ``||x_i|| <= radius``, rounded to a grid and added as integers.
+
+    Parameters
+    ----------
+    records : ndarray of shape (n, P)
+        Records in orthonormal coordinates.
+    radius : Accounted
+        Clipping radius, positive and finite.
+    grid : Accounted
+        A power of two. If it is a multiple of the grid of a `DiscreteGaussian` mechanism, that mechanism
+        charges no rounding.
+    unit, depends_on, stratum
+        Of the certificate.
+
+    Returns
+    -------
+    Bounded
+        Shape (P,), multiples of ``grid``; l2 sensitivity exactly ``2 radius``.
+
+    Raises
+    ------
+    OverflowError
+        If n records could exceed 2^51 steps of the grid; this depends on public numbers only.
+    ValueError
+        If ``radius`` or ``grid`` is out of range, or an entry is not finite.
+
+    Notes
+    -----
+    Formal guarantee: the integers of one record, times the grid, form a vector of length at most ``radius``, so
+    replacing a record moves the sum by at most ``2 radius``, in integer arithmetic and hence in any order. Records
+    are clipped to a slightly smaller radius and rounded to the nearest point; the few that this would take beyond
+    the clip are rounded towards zero instead. Lengths are compared in floating point: their relative errors, at most
+    (P + 8) 2^-52, are what the radius is reduced by beforehand.
+    """
+    records, length = record_matrix("records", records), float(parameter("radius", radius))
+    step = require_power_of_two(parameter("grid", grid))
+    if not 0 < length < math.inf:
+        raise ValueError(f"radius={length!r} of a fixed-point sum must be positive and finite.")
+    if len(records) * (length / step + 1) > LIMIT:
+        raise OverflowError(
+            f"{len(records)} records of radius={length!r} exceed 2^51 steps of grid={step!r}; choose a coarser grid "
+            "(a larger power of two), or a smaller radius."
+        )
+    cap = length * (1 - max(2.0**-38, (records.shape[1] + 8) * 2.0**-51))
+    clipped, share = clip_curves(records, None, cap)
+    steps = clipped / step
+    nearest = np.rint(steps)
+    inside = np.linalg.norm(nearest, axis=1) * step <= cap
+    whole = np.where(inside[:, None], nearest, np.trunc(steps)).astype(np.int64)
+    source = "every rounded record has length at most S, integers are added exactly: 2 S"
+    certificate = replace(summed(2 * length, source, unit, depends_on), grid=step)
+    parents = parents_of(radius, grid)
+    return Bounded(whole.sum(axis=0).astype(float) * step, certificate, stratum, share, parents)

@@ -1,0 +1,206 @@
+"""The certificate of a sensitivity, the statistic that carries it, and the clipping that makes it true."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..accounting.rounding import NORMAL
+from .geometry import factor, lengths
+
+__all__ = ["Bounded", "SensitivityCertificate", "clip_curves", "product", "record_matrix", "summed"]
+
+NORMS = ("l2", "l1", "linf", "mahalanobis", "distance", "hamming")
+UNITS = ("row", "label", "features", "user")
+RELATIONS = ("replace_one", "add_remove", "label_flip")
+FIELDS = ("label", "features")
+
+
+@dataclass(frozen=True, eq=False)
+class SensitivityCertificate:
+    """How far a statistic can move between neighbours.
+
+    Parameters
+    ----------
+    value : float
+        The bound, 0 (nothing can move) or at least 1e-290; infinity states that none is known.
+    norm : {"l2", "l1", "linf", "mahalanobis", "distance", "hamming"}
+        Norm of the bound. ``"mahalanobis"``: sqrt(sum of d' M d over the last axis) with ``metric`` M.
+        ``"hamming"``: number of entries that differ. ``"distance"``: one entry differs, by at most the value.
+    unit : {"row", "label", "features", "user"}
+        What changes between neighbours.
+    relation : {"replace_one", "add_remove", "label_flip"}
+        How it changes; never implied.
+    depends_on : frozenset of {"label", "features"}
+        Data fields from which the statistic is computed.
+    assumptions : tuple of str
+        What must hold besides; each is either public or enforced by the constructor.
+    source : str
+        Where the bound is proved.
+    metric : ndarray of shape (q, q), optional
+        Symmetric positive definite M of the norm ``"mahalanobis"``.
+    grid : float, optional
+        Whatever the data, every entry of the statistic is a whole multiple of it (1 for counts): rounding to a grid
+        of which it is a multiple then moves nothing.
+
+    Raises
+    ------
+    ValueError
+        If a field is out of its range, or ``metric`` does not go with ``norm``.
+    """
+
+    value: float
+    norm: str
+    unit: str
+    relation: str
+    depends_on: frozenset[str]
+    assumptions: tuple[str, ...] = ()
+    source: str = ""
+    metric: np.ndarray | None = None
+    grid: float | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "depends_on", frozenset(self.depends_on))
+        if not self.value >= 0:
+            raise ValueError(f"value={self.value!r} of a sensitivity must be non-negative.")
+        if 0 < self.value < NORMAL:
+            raise ValueError(
+                f"value={self.value!r} of a sensitivity is below {NORMAL:g}, where floats have few digits; rescale the "
+                "records. 0 means that nothing can move."
+            )
+        for name, allowed in (("norm", NORMS), ("unit", UNITS), ("relation", RELATIONS)):
+            if getattr(self, name) not in allowed:
+                raise ValueError(f"{name}={getattr(self, name)!r} of a sensitivity is unknown; use one of {allowed}.")
+        if self.relation == "label_flip" and self.unit != "label":
+            raise ValueError(f"relation='label_flip' of a sensitivity needs unit='label', not {self.unit!r}.")
+        if not self.depends_on or not self.depends_on <= set(FIELDS):
+            raise ValueError(f"depends_on={sorted(self.depends_on)} must name some of {FIELDS}.")
+        if (self.metric is not None) != (self.norm == "mahalanobis"):
+            raise ValueError(f"norm={self.norm!r}: a metric goes with the norm 'mahalanobis' and only with it.")
+        if self.grid is not None and not 0 < self.grid < np.inf:
+            raise ValueError(f"grid={self.grid!r} of a sensitivity must be positive and finite.")
+
+
+@dataclass(frozen=True, eq=False)
+class Bounded:
+    """A statistic with its sensitivity: the only input of a mechanism.
+
+    Parameters
+    ----------
+    value : float or ndarray
+        The statistic, stored read-only.
+    certificate : SensitivityCertificate
+        Its sensitivity.
+    stratum : str
+        ``"*"`` if any record may be in it. Another name only where public information, never data, says which
+        records are in it: disjoint strata then compose in parallel.
+    clip_share : float
+        Share of records the constructor had to clip; a diagnostic that stays with the owner.
+    parents : tuple of str
+        The releases that parameters of the certificate came from, such as a private clipping radius.
+    """
+
+    value: np.ndarray | float
+    certificate: SensitivityCertificate
+    stratum: str = "*"
+    clip_share: float = 0.0
+    parents: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.certificate, SensitivityCertificate):
+            raise TypeError(
+                f"certificate={self.certificate!r} must be a SensitivityCertificate: "
+                "a statistic of unknown sensitivity cannot be released."
+            )
+        value = np.array(self.value, dtype=float)
+        if not np.all(np.isfinite(value)):
+            raise ValueError("value of a bounded statistic has entries that are not finite; drop or impute them.")
+        metric = self.certificate.metric
+        if metric is not None and value.shape[-1:] != metric.shape[-1:]:
+            raise ValueError(f"value has shape {value.shape}, its metric {metric.shape}: the last axes must agree.")
+        value.flags.writeable = False
+        object.__setattr__(self, "value", value)
+
+
+def clip_curves(c, gram, radius):
+    """Scale every curve down to at most a radius in the norm of a Gram matrix.
+
+    Parameters
+    ----------
+    c : ndarray of shape (..., q)
+        Coefficients, one curve along the last axis.
+    gram : ndarray of shape (q, q) or None
+        Gram matrix M of the norm sqrt(c' M c); None for orthonormal coordinates.
+    radius : float or ndarray
+        At least 1e-290, infinity allowed; broadcasts against the leading axes of ``c``.
+
+    Returns
+    -------
+    clipped : ndarray of shape (..., q)
+        ``c min(1, radius / norm)``: no norm exceeds ``radius (1 + 1e-12)``.
+    share : float
+        Share of curves that were longer than the radius.
+
+    Raises
+    ------
+    ValueError
+        If an entry is not finite, a radius is not positive, or ``gram`` is not symmetric positive definite.
+    """
+    c = np.asarray(c, dtype=float)
+    bound = np.asarray(radius, dtype=float)
+    if not np.all(np.isfinite(c)):
+        raise ValueError("c has entries that are not finite; drop or impute these curves before clipping.")
+    if not np.all(bound >= NORMAL):
+        raise ValueError(f"radius={radius!r} must be positive, at least {NORMAL:g}.")
+    # Scaling by the largest entry first keeps squares of extreme coefficients from overflowing.
+    scale = np.max(np.abs(c), axis=-1, initial=np.finfo(float).tiny)
+    reduced = c / scale[..., None]
+    with np.errstate(over="ignore"):
+        norms = scale * lengths(reduced if gram is None else reduced @ factor("gram", gram, c.shape[-1]))
+    long = norms > bound
+    shrink = np.divide(bound, norms, out=np.ones_like(norms), where=long)
+    return c * shrink[..., None], float(np.mean(long)) if long.size else 0.0
+
+
+def product(radius: float, other: float, name: str = "radius") -> float:
+    """Product of two radii; infinite if no float is as large, refused if it has no full float.
+
+    Raises
+    ------
+    ValueError
+        If the product is below 1e-280: a sensitivity must not vanish, and the statistic would.
+    """
+    try:
+        with np.errstate(over="ignore", under="ignore"):
+            # A power may differ from a product in the last digit.
+            found = float(radius**2 if other is radius else radius * other)
+    except OverflowError:
+        return np.inf
+    if found < 1e-280:
+        raise ValueError(
+            f"{name}={radius!r} is so small that the product {radius!r} x {other!r} has no float; rescale."
+        )
+    return found
+
+
+def record_matrix(name: str, value) -> np.ndarray:
+    """Records as a float array of shape (n, P); `ValueError` naming the argument otherwise."""
+    array = np.asarray(value, dtype=float)
+    if array.ndim != 2:
+        raise ValueError(f"{name} has shape {array.shape}; give one record a row, shape (n, P).")
+    return array
+
+
+def summed(
+    value: float, source: str, unit: str, depends_on, norm: str = "l2", grid: float | None = None
+) -> SensitivityCertificate:
+    """Certificate of a sum over clipped records whose number is public."""
+    return SensitivityCertificate(
+        value=float(value),
+        norm=norm,
+        unit=unit,
+        relation="replace_one",
+        depends_on=frozenset(depends_on),
+        assumptions=("number of records public", "radius public or charged"),
+        source=source,
+        grid=grid,
+    )

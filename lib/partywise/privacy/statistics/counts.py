@@ -1,0 +1,104 @@
+"""Counts of records in public bins, and sets as vectors of zeros and ones."""
+
+import numpy as np
+
+from ..accounted import Accounted, parameter
+from .bounded import Bounded, SensitivityCertificate, summed
+
+__all__ = ["counts", "membership"]
+
+
+def counts(
+    indices,
+    n_bins: Accounted,
+    *,
+    relation: str = "replace_one",
+    unit: str = "row",
+    depends_on=("label", "features"),
+    stratum: str = "*",
+) -> Bounded:
+    """Number of records in each bin.
+
+    Parameters
+    ----------
+    indices : ndarray of shape (n,)
+        Bin of each record, 0..n_bins - 1; the bins are public.
+    n_bins : Accounted
+        Number of bins, at least 1. The largest bin that has a record is data.
+    relation : {"replace_one", "add_remove"}
+        A replaced record leaves one bin and enters another: l2 sensitivity sqrt(2). An added one: 1.
+    unit, depends_on, stratum
+        Of the certificate.
+
+    Returns
+    -------
+    Bounded
+        Shape (n_bins,).
+
+    Raises
+    ------
+    ValueError
+        If an index lies outside the bins, or the relation is another one.
+    """
+    given, size = np.asarray(indices), parameter("n_bins", n_bins)
+    whole = given.astype(np.int64)
+    if given.ndim != 1 or np.any(whole != given) or np.any((whole < 0) | (whole >= size)):
+        raise ValueError(f"indices of shape {given.shape} must be one whole number of 0..{size - 1} a record.")
+    if relation not in ("replace_one", "add_remove"):
+        raise ValueError(f"relation={relation!r} of a count must be replace_one or add_remove.")
+    certificate = SensitivityCertificate(
+        value=float(np.sqrt(2)) if relation == "replace_one" else 1.0,
+        norm="l2",
+        unit=unit,
+        relation=relation,
+        depends_on=frozenset(depends_on),
+        assumptions=("bins public",) + (("number of records public",) if relation == "replace_one" else ()),
+        source="a record is in one bin",
+        grid=1.0,
+    )
+    return Bounded(np.bincount(whole, minlength=size), certificate, stratum, parents=n_bins.parents)
+
+
+def membership(
+    chosen,
+    n_items: int,
+    max_size: Accounted,
+    *,
+    unit: str = "row",
+    depends_on=("label", "features"),
+    stratum: str = "*",
+) -> Bounded:
+    """A set of at most ``max_size`` of ``n_items`` indices, as a vector of zeros and ones.
+
+    Parameters
+    ----------
+    chosen : sequence of int
+        The set, different indices of 0..n_items - 1. How it was chosen does not matter.
+    n_items : int
+        Number of columns there are: a shape.
+    max_size : Accounted
+        Largest set. The size of this very set is data.
+    unit, depends_on
+        Of the certificate.
+    stratum : str
+        The client whose set it is, if clients are public and disjoint.
+
+    Returns
+    -------
+    Bounded
+        Shape (n_items,); l2 sensitivity ``sqrt(min(2 max_size, n_items))``: one record may change the whole set.
+
+    Raises
+    ------
+    ValueError
+        If the set is too large, or an index repeats or lies outside.
+    """
+    indices, most = np.asarray(chosen, dtype=np.int64), parameter("max_size", max_size)
+    if indices.ndim != 1 or len(np.unique(indices)) != len(indices) or len(indices) > most:
+        raise ValueError(f"chosen of shape {indices.shape} must be at most max_size={most} different indices.")
+    if np.any((indices < 0) | (indices >= n_items)):
+        raise ValueError(f"chosen has indices outside 0..{n_items - 1}.")
+    vector = np.zeros(n_items)
+    vector[indices] = 1.0
+    certificate = summed(np.sqrt(min(2 * most, n_items)), "two sets differ in 2 T entries", unit, depends_on, grid=1.0)
+    return Bounded(vector, certificate, stratum, parents=max_size.parents)

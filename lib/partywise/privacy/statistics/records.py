@@ -1,0 +1,206 @@
+"""Statistics that carry their own sensitivity: a bound and the clipping that makes it true live in one object.
+
+A neighbour replaces one record (``replace_one``; the number of records is public) unless a constructor says
+otherwise. Every constructor clips inside, so its certificate assumes nothing about the data except that all entries
+are finite. Whatever else a certificate rests on (radii, boxes, edges, thresholds, bins, Gram matrices) is given as
+`Accounted`: `Public` with the argument where it comes from, the `Release` that drew it, or `Clear`; a bare number is
+refused. Shapes are plain: they show in what is released.
+"""
+
+import numpy as np
+
+from ..accounted import UNPROVED, Accounted, Public, parameter, parents_of
+from ..accounting.rounding import raised
+from .bounded import Bounded, SensitivityCertificate, clip_curves, record_matrix, summed
+from .counts import counts, membership
+from .geometry import Ball, lengths, mahalanobis
+from .moments import covariance, cross_moment, record_sum, second_moment
+from .slices import Quantiles, bucket_index, slice_means
+
+__all__ = [
+    "Ball",
+    "Bounded",
+    "Quantiles",
+    "SensitivityCertificate",
+    "bucket_index",
+    "clip_curves",
+    "clipped_coefficients",
+    "count_at_most",
+    "counts",
+    "covariance",
+    "cross_moment",
+    "entries",
+    "label_dot_product",
+    "mahalanobis",
+    "membership",
+    "record_sum",
+    "second_moment",
+    "slice_means",
+]
+
+ONE_ENTRY = Public(1, because="a record holds one entry")
+
+
+def clipped_coefficients(
+    c,
+    gram: Accounted | None,
+    radius: Accounted,
+    *,
+    unit: str = "features",
+    depends_on=("features",),
+    stratum: str = "*",
+) -> Bounded:
+    """Coefficients of curves, clipped in the norm of their Gram matrix.
+
+    Parameters
+    ----------
+    c : ndarray of shape (n, ..., q)
+        As in `clip_curves`; the first axis runs over records, any axes between over the curves of one record.
+    gram : Accounted or None
+        Gram matrix M of shape (q, q); None for orthonormal coordinates.
+    radius : Accounted
+        Positive; broadcasts against the leading axes of ``c``.
+    unit, depends_on, stratum
+        Of the certificate.
+
+    Returns
+    -------
+    Bounded
+        The clipped coefficients; norm ``"mahalanobis"`` with metric ``gram``, or ``"l2"`` if ``gram`` is None.
+
+    Notes
+    -----
+    Formal guarantee: replacing one record moves each of its curves by at most ``2 radius`` in sqrt(d' M d) and no
+    other record, so all its curves together by ``2 sqrt(sum radius^2)``. Nothing smaller holds: c and -c of length
+    ``radius`` reach it. The matrix M belongs to the norm: the plain length of the coefficients can be
+    1/sqrt(lambda_min(M)) times larger.
+    """
+    c, length = np.asarray(c, dtype=float), parameter("radius", radius)
+    metric = None if gram is None else parameter("gram", gram)
+    clipped, share = clip_curves(c, metric, length)
+    per_curve = np.broadcast_to(np.asarray(length, dtype=float), c.shape[:-1])
+    record = per_curve.reshape(per_curve.shape[0], -1) if per_curve.ndim > 1 else per_curve[..., None]
+    bound = 2 * float(np.max(lengths(record), initial=0.0))
+    certificate = SensitivityCertificate(
+        value=bound,
+        norm="l2" if metric is None else "mahalanobis",
+        unit=unit,
+        relation="replace_one",
+        depends_on=frozenset(depends_on),
+        assumptions=("number of records public", "Gram matrix public", "radius public or charged"),
+        source="triangle inequality after clipping: 2 S",
+        metric=None if metric is None else np.array(metric, dtype=float),
+    )
+    return Bounded(clipped, certificate, stratum, share, parents_of(gram, radius))
+
+
+def count_at_most(values, threshold: Accounted, *, unit: str = "features", depends_on=("features",)) -> Bounded:
+    """Number of records with ``value <= threshold``: replacing one record moves it by at most 1.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n,)
+        One finite number a record.
+    threshold : Accounted
+        A number. One that moved with the data could move every record across it.
+    unit, depends_on
+        Of the certificate.
+    """
+    values, limit = np.asarray(values, dtype=float), parameter("threshold", threshold)
+    if values.ndim != 1 or not np.all(np.isfinite(values)):
+        raise ValueError(f"values of shape {values.shape} must be one finite number a record.")
+    certificate = summed(1.0, "one record changes one indicator", unit, depends_on, grid=1.0)
+    return Bounded(float(np.count_nonzero(values <= limit)), certificate, parents=threshold.parents)
+
+
+def label_dot_product(x, y, *, stratum: str = "*") -> Bounded:
+    """Average label-weighted record X'y / N: all that logistic regression needs to know of the labels.
+
+    Parameters
+    ----------
+    x : ndarray of shape (N, k)
+        Features. The bound is their largest length: no label is read for it, so it is the same for all neighbours in
+        the unit ``label``, and nothing is promised about any other unit.
+    y : ndarray of shape (N,)
+        Labels, 0 or 1.
+    stratum : str
+        Of the statistic.
+
+    Returns
+    -------
+    Bounded
+        Shape (k,); l2 sensitivity ``max_i ||x_i|| / N``, unit ``label``, relation ``label_flip``.
+
+    Raises
+    ------
+    ValueError
+        If an entry is not finite, a label is not 0 or 1, or the lengths differ.
+
+    Notes
+    -----
+    Formal guarantee: flipping label i moves the statistic by x_i / N, so the longest record reaches the bound. It
+    holds for labels only: the features enter unprotected.
+    """
+    x, y = record_matrix("x", x), np.asarray(y, dtype=float)
+    if y.shape != (len(x),) or not len(x):
+        raise ValueError(f"x has {len(x)} records and y has shape {y.shape}; give one label a record.")
+    if not np.all(np.isfinite(x)):
+        raise ValueError("x has entries that are not finite; drop or impute them.")
+    if not np.all((y == 0) | (y == 1)):
+        raise ValueError("y has labels other than 0 and 1; the bound is for binary labels.")
+    longest = float(np.max(lengths(x)))
+    certificate = SensitivityCertificate(
+        value=raised(longest / len(x), longest),
+        norm="l2",
+        unit="label",
+        relation="label_flip",
+        depends_on=frozenset({"label", "features"}),
+        assumptions=("features public",),
+        source="a flipped label moves X'y by x_i",
+    )
+    return Bounded(x.T @ y / len(x), certificate, stratum)
+
+
+def entries(
+    values,
+    *,
+    unit: str = "label",
+    relation: str | None = None,
+    depends_on=None,
+    moved: Accounted = ONE_ENTRY,
+    stratum: str = "*",
+) -> Bounded:
+    """Raw values or indices, one entry a record: what local and selection mechanisms take.
+
+    Parameters
+    ----------
+    values : ndarray
+        Any shape, finite. Nothing is clipped: a mechanism that takes entries has its own public domain.
+    unit : str
+        Of the certificate.
+    relation : str, optional
+        ``label_flip`` for labels, ``replace_one`` otherwise.
+    depends_on : iterable of str, optional
+        ``{"label"}`` for labels, ``{"features"}`` for features, both otherwise.
+    moved : Accounted
+        Number of entries that one unit holds: d if a record has d entries, m if a user has at most m rows; 1 by
+        default. It must be public: nothing here enforces it, so one that was released certifies nothing.
+    stratum : str
+        Of the statistic.
+
+    Returns
+    -------
+    Bounded
+        The values; sensitivity ``moved`` in the norm ``"hamming"``.
+    """
+    fields = {"label": ("label",), "features": ("features",)}.get(unit, ("label", "features"))
+    certificate = SensitivityCertificate(
+        value=float(parameter("moved", moved)),
+        norm="hamming",
+        unit=unit,
+        relation=("label_flip" if unit == "label" else "replace_one") if relation is None else relation,
+        depends_on=frozenset(fields if depends_on is None else depends_on),
+        assumptions=("number of records public", "entries of one unit at most as many as stated"),
+        source="one unit holds this many entries",
+    )
+    return Bounded(values, certificate, stratum, parents=(*moved.parents, UNPROVED) if moved.parents else ())

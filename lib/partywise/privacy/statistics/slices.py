@@ -1,0 +1,191 @@
+"""Statistics of records that are cut into slices or buckets: what one record moves depends on who made the cut.
+
+Edges fixed before seeing the data move nobody else. Edges at quantiles are shared by all records: replacing one
+record moves one neighbour across every edge between its old and its new place. Ties are ordered by the position of
+the record, which no value can change; without that, one record could move all that are tied at an edge.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..accounted import Accounted, parameter, parents_of
+from ..accounting.rounding import NORMAL
+from .bounded import Bounded, clip_curves, record_matrix, summed
+
+__all__ = ["Quantiles", "bucket_index", "slice_means"]
+
+
+@dataclass(frozen=True)
+class Quantiles:
+    """Edges at the empirical quantiles of the data themselves: the certificate counts what they move.
+
+    Parameters
+    ----------
+    n_slices : int
+        Number of slices, from 1. A plain number: it is the shape of what is released.
+    """
+
+    n_slices: int
+
+    def __post_init__(self) -> None:
+        if self.n_slices != int(self.n_slices) or self.n_slices < 1:
+            raise ValueError(f"n_slices={self.n_slices!r} of quantiles must be a whole number of slices from 1.")
+
+
+def slice_means(
+    x,
+    y,
+    edges: Accounted | Quantiles,
+    *,
+    radius: Accounted | None = None,
+    box: Accounted | None = None,
+    unit: str = "row",
+    depends_on=("label", "features"),
+    stratum: str = "*",
+) -> Bounded:
+    """Stacked means (1/n) sum of x_i over the records whose response lies in slice h.
+
+    Parameters
+    ----------
+    x : ndarray of shape (n, p)
+        Records.
+    y : ndarray of shape (n,)
+        Responses.
+    edges : Accounted or Quantiles
+        Increasing cuts of shape (H-1,), slice h being ``(edges[h-1], edges[h]]``; or the quantiles of ``y``.
+    radius : Accounted, optional
+        Clips every record to this length.
+    box : Accounted, optional
+        Clips every entry to [-box, box]. Exactly one of ``radius`` and ``box``.
+    unit, depends_on, stratum
+        Of the certificate.
+
+    Returns
+    -------
+    Bounded
+        Shape (H, p); l2 sensitivity ``2 radius / n``, or ``2 box sqrt(p) / n``; times ``sqrt(H)`` for quantiles.
+
+    Raises
+    ------
+    ValueError
+        If shapes, edges or clipping do not fit.
+    TypeError
+        If edges, radius or box do not say where they come from.
+
+    Notes
+    -----
+    Formal guarantee: public cuts leave all other records where they are, so a record leaves one slice and enters
+    another (sqrt(2) S / n) or changes within one (2 S / n). With quantiles every slice may lose one record and gain
+    another, 2 S / n each. Both bounds are reached.
+    """
+    x = record_matrix("x", x)
+    n, p = x.shape
+    slices, n_slices = _cut("y", y, edges)
+    if slices.shape != (n,) or n < 1:
+        raise ValueError(f"x has {n} records and y has shape {slices.shape}; give one response a record.")
+    clipped, length, share = _clipped(x, radius, box)
+    means = np.zeros((n_slices, p))
+    np.add.at(means, slices, clipped / n)
+    if isinstance(edges, Quantiles):
+        bound, source = 2 * length / n * np.sqrt(n_slices), "quantile edges: 2 S / n sqrt(H)"
+    else:
+        bound, source = 2 * length / n, "public edges: 2 S / n"
+    parents = parents_of(_cuts(edges), radius, box)
+    return Bounded(means, summed(bound, source, unit, depends_on), stratum, share, parents)
+
+
+def bucket_index(
+    values, edges: Accounted | Quantiles, *, unit: str = "features", depends_on=None, stratum: str = "*"
+) -> Bounded:
+    """Indices of the buckets into which every feature is cut.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n,) or (n, d)
+        One record a row.
+    edges : Accounted or Quantiles
+        As in `slice_means`; cuts are shared by all d features, the quantiles are each feature's own.
+    unit : str
+        Of the certificate.
+    depends_on : iterable of str, optional
+        Both fields for unit ``row``, else ``{"features"}``.
+    stratum : str
+        Of the certificate.
+
+    Returns
+    -------
+    Bounded
+        Indices 0..b-1 of the shape of ``values``; norm ``"hamming"``: one record moves d indices if the edges are
+        public, and d min(b, n) if they are quantiles.
+
+    Raises
+    ------
+    ValueError
+        If shapes or edges do not fit.
+    TypeError
+        If the edges do not say where they come from.
+
+    Notes
+    -----
+    Formal guarantee: a record that goes from the first to the last bucket of b quantiles moves its own index and one
+    neighbour's across each of the b - 1 edges.
+    """
+    array = np.asarray(values, dtype=float)
+    if array.ndim not in (1, 2) or not array.size:
+        raise ValueError(f"values of shape {array.shape} must be (n,) or (n, d) with at least one entry.")
+    columns = array.reshape(len(array), -1).T
+    cut = [_cut("values", column, edges) for column in columns]
+    indices = np.array([column for column, _ in cut]).T.reshape(array.shape)
+    quantiles = isinstance(edges, Quantiles)
+    each = min(cut[0][1], len(array)) if quantiles else 1
+    fields = depends_on or (("label", "features") if unit == "row" else ("features",))
+    source = "quantile edges: min(b, n) indices a feature" if quantiles else "public edges: one index a feature"
+    certificate = summed(each * len(columns), source, unit, fields, norm="hamming")
+    return Bounded(indices, certificate, stratum, parents=parents_of(_cuts(edges)))
+
+
+def _cuts(edges: Accounted | Quantiles) -> Accounted | None:
+    """What edges come from; quantiles come from nothing that was released, and their certificate pays for them."""
+    return None if isinstance(edges, Quantiles) else edges
+
+
+def _clipped(x: np.ndarray, radius: Accounted | None, box: Accounted | None) -> tuple[np.ndarray, float, float]:
+    """Clipped records, the length none of them exceeds, and the share that was clipped."""
+    if radius is not None and box is None:
+        length = parameter("radius", radius)
+        clipped, share = clip_curves(x, None, length)
+        return clipped, float(length), share
+    if box is None or radius is not None:
+        raise ValueError(f"radius={radius!r} and box={box!r}: give exactly one way to clip.")
+    return _boxed(x, parameter("box", box))
+
+
+def _boxed(x: np.ndarray, box: float) -> tuple[np.ndarray, float, float]:
+    if not NORMAL <= box < np.inf or not np.all(np.isfinite(x)):
+        raise ValueError(
+            f"box={box!r} must be finite, at least {NORMAL:g}, and all records finite; drop or impute the others."
+        )
+    outside = np.any(np.abs(x) > box, axis=1)
+    return np.clip(x, -box, box), float(box * np.sqrt(x.shape[1])), float(np.mean(outside)) if len(x) else 0.0
+
+
+def _cut(name: str, values, edges: Accounted | Quantiles) -> tuple[np.ndarray, int]:
+    """Slice of each value and number of slices."""
+    array = np.asarray(values, dtype=float)
+    if array.ndim != 1 or not np.all(np.isfinite(array)):
+        raise ValueError(f"{name} of shape {array.shape} must be one finite number a record.")
+    if isinstance(edges, Quantiles):
+        return _ranked(array, int(edges.n_slices)), int(edges.n_slices)
+    cuts = np.asarray(parameter("edges", edges), dtype=float)
+    if cuts.ndim != 1 or not np.all(np.isfinite(cuts)) or not np.all(np.diff(cuts) > 0):
+        raise ValueError(f"edges={cuts!r} must be finite, increasing cuts.")
+    return np.searchsorted(cuts, array, side="left"), len(cuts) + 1
+
+
+def _ranked(values: np.ndarray, n_slices: int) -> np.ndarray:
+    """Slice of each value between empirical quantiles (linear interpolation), ties in order of position."""
+    ranks = np.empty(len(values), dtype=np.int64)
+    ranks[np.argsort(values, kind="stable")] = np.arange(len(values))
+    below = (len(values) - 1) * np.arange(1, n_slices) // n_slices + 1
+    return np.searchsorted(below, ranks, side="right")

@@ -1,0 +1,98 @@
+"""The cases of the functional studies: one replicate each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.special import chdtri
+
+from ...datasets.curves import CurveTable, smooth_curves
+from ...datasets.loaders import beijing as beijing_table
+from ...datasets.loaders import nyc as nyc_table
+from ...functional.bases import make_basis
+from .data import FunctionalData
+from .settings import BeijingSettings, NycSettings, RealSettings, SimulatedSettings
+from .simulation import draw_curves, draw_operators
+
+Rng = Callable[..., np.random.Generator]
+RADIUS_LEVEL = 0.95
+# Public bound of the response norm: this multiple of its root mean square under the generator (about its 95 % point).
+RESPONSE_MARGIN = 1.4
+
+
+def simulated(settings: SimulatedSettings, spec: Any, rng_for: Rng, resources: Path) -> FunctionalData:
+    """One replicate of the generator; the operators are those of every replicate."""
+    operators = draw_operators(settings, rng_for("operators", shared=True))
+    X, Y, variance = draw_curves(replace(settings, n=settings.n + settings.n_test), rng_for, operators)
+    drawn = [
+        draw_curves(settings, lambda *names, i=i: rng_for("reference", i, *names), operators)
+        for i in range(settings.references)
+    ]
+    radius = settings.radius
+    if radius is None:
+        radius = float(np.sqrt(chdtri(settings.n_basis_x, 1 - RADIUS_LEVEL)))
+    response_radius = RESPONSE_MARGIN * float(np.sqrt(np.sum(operators**2) + settings.n_basis_y * variance))
+    active = np.zeros(settings.p, dtype=bool)
+    active[list(settings.active)] = True
+    return FunctionalData(
+        X=X,
+        Y=Y,
+        basis=settings.basis,
+        domain_x=np.array(settings.domain),
+        domain_y=np.array(settings.domain),
+        radius=np.full(settings.p, radius),
+        response_radius=response_radius,
+        block=np.arange(settings.n + settings.n_test),
+        operators=operators,
+        active=active,
+        predictor_names=np.array([f"x{j}" for j in range(settings.p)]),
+        natural_party=np.array([""] * settings.p),
+        record_names=np.array([f"record {i}" for i in range(settings.n + settings.n_test)]),
+        reference_X=np.array([x for x, _, _ in drawn]),
+        reference_Y=np.array([y for _, y, _ in drawn]),
+    )
+
+
+def beijing(settings: BeijingSettings, spec: Any, rng_for: Rng, resources: Path) -> FunctionalData:
+    """Beijing PM2.5 day curves 2010-14; a replicate deals the fortnights to the folds anew."""
+    table = beijing_table.load(Path(resources) / "beijing_pm25")
+    return _real(table, settings, rng_for)
+
+
+def nyc(settings: NycSettings, spec: Any, rng_for: Rng, resources: Path) -> FunctionalData:
+    """NYC 2013: share of late departures by hour at one airport; a replicate deals the weeks to the folds anew."""
+    table = nyc_table.load(Path(resources) / "nyc_flights", airport=settings.airport)
+    return _real(table, settings, rng_for)
+
+
+def _real(table: CurveTable, settings: RealSettings, rng_for: Rng) -> FunctionalData:
+    """Smooth the raw curves into the bases and give them public radii."""
+    hours_x, hours_y = table.domain_x, table.domain
+    bx = make_basis(settings.basis, hours_x, settings.n_basis_x)
+    by = make_basis(settings.basis, hours_y, settings.n_basis_y)
+    x = smooth_curves(table.x, bx.evaluate(table.hours_x), bx.penalty, settings.smoothing)
+    y = smooth_curves(table.y, by.evaluate(table.hours), by.penalty, settings.smoothing)
+    ranks = np.unique(table.block, return_inverse=True)[1]
+    order = rng_for("blocks").permutation(ranks.max() + 1)
+    p = len(table.predictor_names)
+    return FunctionalData(
+        X=x @ bx.root,
+        Y=y @ by.root,
+        basis=settings.basis,
+        domain_x=np.array(hours_x),
+        domain_y=np.array(hours_y),
+        radius=np.full(p, settings.radius * np.sqrt(hours_x[1] - hours_x[0])),
+        response_radius=settings.response_radius * np.sqrt(hours_y[1] - hours_y[0]),
+        block=order[ranks],
+        operators=np.zeros((0, bx.n_basis, by.n_basis)),
+        active=np.zeros(0, dtype=bool),
+        predictor_names=np.array(table.predictor_names),
+        natural_party=np.array(table.party_names),
+        record_names=np.array(table.dates),
+        y_offset=table.y_scale.offset,
+        y_scale=table.y_scale.scale,
+    )

@@ -1,0 +1,137 @@
+"""Settings of the source ``tables``: a person's own curves in CSV or NetCDF files, described by keys alone.
+
+Standard library only, checked before any job starts; the files themselves are read by the jobs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import combinations
+
+from ...checks import at_least, one_of, positive
+from ...datasets.own.files import RESERVED, CurveFile, Missing, PredictorFile, ResponseFile, increasing
+from .settings import check_basis, check_explicit
+
+
+@dataclass(frozen=True, kw_only=True)
+class TablesSettings:
+    """Own data: files of curves whose records carry ids, smoothed into a basis.
+
+    id : name of the id column, the same in every file unless the file's block says otherwise
+    domain : start and end of the curves, in the unit of time of the files; predictors whose block gives another
+        domain are mapped onto this one
+    radius, response_radius : public bounds of the root mean square of a scaled curve; the clipping radii are these
+        times the square root of the domain's length
+    smoothing : weight w of the roughness penalty, a public constant: minimised is the mean squared distance to the
+        measured values plus w times the integral of the squared second derivative, with time rescaled to [0, 1]; a
+        sine of k periods over the domain keeps 1 / (1 + w (2 pi k)^4) of its height
+    match : what ids that some files lack mean, ``refuse`` (an error) or ``common`` (the ids of all files are used)
+    min_records, min_blocks : fewest records (with ``fold_block``: groups of records) that folds can count on
+    fold_block : column of the response's file; records with the same entry are held out together
+    """
+
+    id: str
+    domain: tuple[float, float]
+    response: ResponseFile
+    predictors: tuple[PredictorFile, ...]
+    radius: float
+    response_radius: float
+    n_basis_x: int = 8
+    n_basis_y: int = 8
+    basis: str = "bspline"
+    smoothing: float = 1e-6
+    missing: Missing = field(default_factory=Missing)
+    match: str = "refuse"
+    min_records: int = 20
+    min_blocks: int = 5
+    fold_block: str | None = None
+    split: str = "natural"
+    groups: tuple[tuple[int, ...], ...] = ()
+
+    n_active = None
+    fold_rule = "balanced"
+
+    def __post_init__(self) -> None:
+        increasing("domain", self.domain)
+        at_least(n_basis_x=(self.n_basis_x, 1), n_basis_y=(self.n_basis_y, 1))
+        if not 0 <= self.smoothing <= 1:
+            raise ValueError(f"smoothing is {self.smoothing}: it must lie in [0, 1], where 1 leaves straight lines.")
+        at_least(min_records=(self.min_records, 2), min_blocks=(self.min_blocks, 2))
+        positive(radius=self.radius, response_radius=self.response_radius)
+        one_of("basis", self.basis, ("bspline", "fourier"))
+        check_basis(self.basis, n_basis_x=self.n_basis_x, n_basis_y=self.n_basis_y)
+        one_of("match", self.match, ("refuse", "common"))
+        one_of("split", self.split, ("natural", "round_robin", "contiguous", "explicit"))
+        if not self.predictors:
+            raise ValueError("predictors is empty: list at least one.")
+        check_explicit(self.split, self.groups, self.n_predictors)
+        check_holders(self.response, self.predictors)
+        for (key, one), (other, two) in combinations(self.curves.items(), 2):
+            if self._same(one, two):
+                raise ValueError(
+                    f"{other} is the same curve as {key} ({one.file}, {_content(one)}): "
+                    + ("the response cannot predict itself; take it out." if key == "response" else "list it once.")
+                )
+
+    def _same(self, one: CurveFile, two: CurveFile) -> bool:
+        """Whether two blocks read the same values of a file over times that overlap."""
+        (a, b), (c, d) = self.domain_of(one), self.domain_of(two)
+        return (one.file, _content(one)) == (two.file, _content(two)) and max(a, c) < min(b, d)
+
+    def domain_of(self, curve: CurveFile) -> tuple[float, float]:
+        """Domain of a curve in the unit of time of its file."""
+        return self.domain if curve.domain is None else curve.domain
+
+    def id_of(self, curve: CurveFile) -> str:
+        """Name of the id column of a curve's file."""
+        return self.id if curve.id is None else curve.id
+
+    @property
+    def curves(self) -> dict[str, CurveFile]:
+        """Every curve by its key in the configuration, the response first."""
+        return {"response": self.response} | {f"predictors[{j}]": p for j, p in enumerate(self.predictors)}
+
+    @property
+    def files(self) -> dict[str, str]:
+        """Files that the data are made from, by their keys in the configuration."""
+        return {f"{key}.file": curve.file for key, curve in self.curves.items()}
+
+    @property
+    def n_predictors(self) -> int:
+        """p."""
+        return len(self.predictors)
+
+    @property
+    def n_blocks(self) -> int:
+        """Number of units that folds can count on before the files are read."""
+        return self.min_records if self.fold_block is None else self.min_blocks
+
+    @property
+    def party_counts(self) -> tuple[int, ...] | None:
+        """Numbers of parties the split allows; None for any."""
+        if self.split == "natural":
+            return (len({predictor.party for predictor in self.predictors}),)
+        return (len(self.groups),) if self.split == "explicit" else None
+
+
+def check_holders(response: ResponseFile, predictors: tuple[PredictorFile, ...]) -> None:
+    """Raise a named error unless every predictor has one holder, who does not hold the response."""
+    holder: dict[str, str] = {}
+    for j, predictor in enumerate(predictors):
+        name, party, key = predictor.name, predictor.party, f"predictors[{j}]"
+        if name in holder:
+            both = f"parties {holder[name]!r} and {party!r}" if party != holder[name] else f"party {party!r}"
+            raise ValueError(f"{key}.name is {name!r} for the second time ({both}): a predictor has one holder.")
+        if party == response.party:
+            raise ValueError(
+                f"{key}.party is {party!r}, who holds the response: the active party brings no predictors; give the "
+                "curve another holder or leave it out."
+            )
+        if party in RESERVED:
+            raise ValueError(f"{key}.party is {party!r}: that name belongs to the protocol; choose another.")
+        holder[name] = party
+
+
+def _content(curve: CurveFile) -> str:
+    """What is read from a file, for a message."""
+    return f"value {curve.value}" if curve.value is not None else f"columns {' '.join(curve.patterns)}"

@@ -1,0 +1,115 @@
+"""What a replicate of the label-private study is, and what a fit of it returns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ...logistic.plan import Plan
+
+
+@dataclass(frozen=True)
+class Public:
+    """What everyone knows before a label is read: the sizes, and which rows train.
+
+    from_the_data : number of features whose range was read from the table, so that one row can rescale all others
+    """
+
+    n_train: int
+    n_features: int
+    feature_names: tuple[str, ...]
+    from_the_data: int = 0
+
+
+@dataclass(frozen=True)
+class LabelData:
+    """One replicate.  The features are public, the labels are not.
+
+    y : (N,) uint8 in {0, 1}
+    numeric : (N, a) float32 and indicators : (N, b) uint8, the features in [0, 1] stored by kind; order : (a + b,)
+        place of each stored column in X
+    train : (N,) bool, the rows that train; the others test
+    theta : (k,) coefficients that made the labels, or (0,) where they are unknown
+    feature_names : (k,) str, with the intercept first
+    from_the_data : number of features whose range was read from the table
+    evaluation_key : root of the evaluator's randomness, the same for every method and epsilon
+    """
+
+    y: np.ndarray
+    numeric: np.ndarray
+    indicators: np.ndarray
+    order: np.ndarray
+    train: np.ndarray
+    theta: np.ndarray
+    feature_names: np.ndarray
+    from_the_data: int
+    evaluation_key: int
+
+    @cached_property
+    def X(self) -> np.ndarray:
+        """(N, k) features with an intercept of ones in column 0, float64."""
+        X = np.empty((len(self.y), len(self.order)))
+        X[:, self.order] = np.concatenate([self.numeric, self.indicators], axis=1)
+        return X
+
+    @cached_property
+    def labels(self) -> np.ndarray:
+        """(N,) labels as floats."""
+        return self.y.astype(float)
+
+    @cached_property
+    def training(self) -> tuple[np.ndarray, np.ndarray]:
+        """Features and labels of the rows that train."""
+        return self.X[self.train], self.labels[self.train]
+
+    @cached_property
+    def testing(self) -> tuple[np.ndarray, np.ndarray]:
+        """Features and labels of the rows that test."""
+        return self.X[~self.train], self.labels[~self.train]
+
+    @cached_property
+    def kept(self) -> dict[Any, Any]:
+        """What the evaluator has computed already for this replicate, such as the optimum without noise."""
+        return {}
+
+    def public(self) -> Public:
+        """The part of the data set that is public besides the features themselves."""
+        return Public(
+            int(self.train.sum()), len(self.order), tuple(map(str, self.feature_names)), int(self.from_the_data)
+        )
+
+
+def pack(X: np.ndarray) -> dict[str, np.ndarray]:
+    """Features (N, k) as the fields ``numeric``, ``indicators`` and ``order`` of `LabelData`."""
+    binary = np.all((X == 0) | (X == 1), axis=0)
+    return {
+        "numeric": X[:, ~binary].astype(np.float32),
+        "indicators": X[:, binary].astype(np.uint8),
+        "order": np.concatenate([np.flatnonzero(~binary), np.flatnonzero(binary)]),
+    }
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What every method of the study returns.
+
+    theta : (k,) coefficients
+    epsilon_claimed : by the formula that set the noise
+    plan : noise and ridge of a released dot-product, else None
+    noisy_dot : (k,) the release itself, else None
+    numbers : further scalars of the fit (steps, bounded, ...)
+    """
+
+    theta: np.ndarray
+    epsilon_claimed: float
+    plan: Plan | None = None
+    noisy_dot: np.ndarray | None = None
+    numbers: dict[str, float | int | bool | str | None] = field(default_factory=dict)
+
+
+def delta_of(spec: Any) -> float:
+    """delta of the case in force: its own, or that of the study."""
+    return spec.study.delta if spec.settings.delta is None else spec.settings.delta

@@ -1,0 +1,53 @@
+"""Figure of label-private logistic regression: are the predicted probabilities those of the labels."""
+
+from __future__ import annotations
+
+import numpy as np
+import xarray as xr
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from ....experiment.plotting.series import cases_of, exhibit, exhibits_of, methods_of
+from ....experiment.plotting.style import GREY, empty, legend_below, look, panels
+from .utility import TITLES, computed_at, data_cases
+
+
+def calibration_curves(cube: xr.Dataset) -> Figure:
+    """Predicted against observed shares in ten bins, at two targets: as published, as planned, without privacy."""
+    cases = [case for case in data_cases(cube, "log_loss") if case in cases_of(cube, "calibration_predicted")][:3]
+    methods = ("published_hybrid", "auto")
+    cases = [case for case in cases if set(methods) <= set(methods_of(cube, case))]
+    targets = _shown_targets(cube, cases)
+    if not cases or not targets:
+        return empty("No case with the methods published_hybrid and auto in this configuration.")
+    figure, axes = panels(len(cases), len(targets), 3.1, 2.9, sharex=True, sharey=True)
+    for row, case in enumerate(cases):
+        shown = exhibits_of(cube, case)
+        for column, epsilon in enumerate(targets):
+            ax = axes[row * len(targets) + column]
+            ax.plot([0, 1], [0, 1], color=GREY, linewidth=1.0, linestyle=":", label="perfect calibration")
+            for method in methods:
+                _curve(ax, shown, method, epsilon)
+            if "non_private" in methods_of(cube, case):
+                _curve(ax, shown, "non_private", np.inf)
+            ax.set_title(f"{TITLES.get(case, case).split(',')[0]}, epsilon = {epsilon:g}")
+            ax.set(aspect="equal", xlabel="mean prediction" if row == len(cases) - 1 else "")
+        axes[row * len(targets)].set_ylabel("share of positive labels")
+    legend_below(figure, axes, 2)
+    figure.suptitle("Calibration on the test rows, first replicate, bins of equal counts", fontsize=9.5)
+    return figure
+
+
+def _shown_targets(cube: xr.Dataset, cases: list[str]) -> list[float]:
+    """The targets 0.1 and 1 where they were run, else the least and the largest of all cases."""
+    kept = [
+        e for e in cube["epsilon"].values.tolist() if np.isfinite(e) and all(computed_at(cube, c, e) for c in cases)
+    ]
+    wanted = [e for e in kept if e in (0.1, 1.0)]
+    return wanted or sorted({*kept[:1], *kept[-1:]})
+
+
+def _curve(ax: Axes, shown: xr.Dataset, method: str, epsilon: float) -> None:
+    style = look(method)
+    x, y = (exhibit(shown, f"calibration_{name}", method, epsilon) for name in ("predicted", "observed"))
+    ax.plot(x, y, color=style.color, marker=style.marker, linestyle=style.line, markersize=4, label=style.label)

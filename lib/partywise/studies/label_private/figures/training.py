@@ -1,0 +1,203 @@
+"""Figures of label-private logistic regression: no minimiser without a ridge, trainers, and the classic noise."""
+
+from __future__ import annotations
+
+import numpy as np
+import xarray as xr
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from ....experiment.plotting.series import Series, cases_of, exhibit, exhibits_of, methods_of, series
+from ....experiment.plotting.style import BLACK, BLUE, GREEN, ORANGE, PURPLE, RED, empty, legend_below, look, panels
+from .utility import TITLES, Z95, data_cases, sized_cases
+
+MARKS = (("o", "-"), ("s", "--"), ("^", "-."), ("D", ":"), ("v", "-"))
+SHADES = (BLUE, ORANGE, GREEN, PURPLE, RED)
+NEWTON_PASSES = 2
+# Gaps below are rounding; the exact solver is drawn here.
+SMALLEST_GAP = 1e-10
+
+
+def unbounded_shares(cube: xr.Dataset) -> Figure:
+    """Share of noise draws for which the objective without ridge has no minimiser, over epsilon and over N."""
+    if "share_unbounded" not in cube:
+        return empty("No method with bounded_draws in this configuration.")
+    by_epsilon = data_cases(cube, "share_unbounded")
+    by_size = [entry for entry in sized_cases(cube, "n") if entry[0] in cases_of(cube, "share_unbounded")]
+    if not by_epsilon and len(by_size) < 2:
+        return empty("share_unbounded needs several targets of epsilon, or cases n_..., in this configuration.")
+    figure, (left, right) = panels(1, 2, 4.3, 3.3, sharey=True)
+    for index, case in enumerate(by_epsilon):
+        line = _shares(cube, case)
+        _marked(left, line, index, TITLES.get(case, case))
+    for index, epsilon in enumerate(_targets(cube, by_size)):
+        points = [(size, *_share_at(cube, case, epsilon)) for case, size in by_size]
+        _marked(right, Series(*np.array(points).T), index + 1, f"generated, k = 20, epsilon = {epsilon:g}")
+    left.set(xscale="log", xlabel="target epsilon of one label", ylabel="share of draws without a minimiser")
+    right.set(xscale="log", xlabel="training rows N")
+    left.set_ylim(-0.04, 1.04)
+    legend_below(figure, [left, right], 2)
+    figure.suptitle(
+        "Without a ridge the noisy objective is often unbounded (published noise)\n"
+        "exact test up to 2 000 rows, above that a lower bound from the coordinates",
+        fontsize=9.5,
+    )
+    return figure
+
+
+def _marked(ax: Axes, line: Series, index: int, label: str) -> None:
+    marker, dashes = MARKS[index % len(MARKS)]
+    ax.plot(line.x, line.mean, color=SHADES[index % len(SHADES)], marker=marker, linestyle=dashes, label=label)
+
+
+def _shares(cube: xr.Dataset, case: str) -> Series:
+    """Shares of the first method of the case that has them."""
+    for method in methods_of(cube, case):
+        line = series(cube, "share_unbounded", case, method, "epsilon")
+        if line:
+            return Series(line.x, line.mean, Z95 * line.se)
+    return Series(np.zeros(0), np.zeros(0), np.zeros(0))
+
+
+def _targets(cube: xr.Dataset, cases: list[tuple[str, float]]) -> list[float]:
+    """Targets at which every one of the cases has shares."""
+    if len(cases) < 2:
+        return []
+    found = [set(_shares(cube, case).x[np.isfinite(_shares(cube, case).x)]) for case, _ in cases]
+    return sorted(set.intersection(*found))
+
+
+def _share_at(cube: xr.Dataset, case: str, epsilon: float) -> tuple[float, float]:
+    line = _shares(cube, case)
+    place = np.flatnonzero(line.x == epsilon)[0]
+    return line.mean[place], line.se[place]
+
+
+def running_away(cube: xr.Dataset) -> Figure:
+    """Length of the coefficients and test log-loss along the steps of a trainer without ridge."""
+    found = [
+        (case, method, epsilon)
+        for case in cases_of(cube, "path_norm")
+        for method, epsilon in _traced(cube, case, "path_norm")
+        if np.isfinite(epsilon)
+    ]
+    if not found:
+        return empty("No private method with trace_steps in this configuration.")
+    figure, (left, right) = panels(1, 2, 3.9, 3.1)
+    for index, (case, method, epsilon) in enumerate(found):
+        shown = exhibits_of(cube, case)
+        steps = exhibit(shown, "path_steps", method, epsilon)
+        label = f"{_title(cube, case)}, epsilon = {epsilon:g}"
+        marker, dashes = MARKS[index % len(MARKS)]
+        for ax, name in ((left, "path_norm"), (right, "path_log_loss")):
+            values = exhibit(shown, name, method, epsilon)
+            known = np.isfinite(values)
+            color = SHADES[index % len(SHADES)]
+            ax.plot(
+                steps[known], values[known], color=color, marker=marker, linestyle=dashes, markersize=4, label=label
+            )
+    for ax, label in ((left, "length of the coefficients"), (right, "test log-loss")):
+        ax.set(xscale="log", yscale="log", xlabel="steps", ylabel=label)
+    legend_below(figure, [left, right], 3)
+    figure.suptitle('"While not converged" never ends: full batch, published noise, no ridge', fontsize=9.5)
+    return figure
+
+
+def _traced(cube: xr.Dataset, case: str, name: str) -> list[tuple[str, float]]:
+    """Method and epsilon of the exhibits of a case that hold a path."""
+    shown = exhibits_of(cube, case)
+    known = np.isfinite(shown[name].values).any(axis=1)
+    pairs = zip(shown["exhibit_method"].values[known], shown["exhibit_epsilon"].values[known], strict=True)
+    return [(str(method), float(epsilon)) for method, epsilon in pairs]
+
+
+def gap_by_passes(cube: xr.Dataset) -> Figure:
+    """How far each trainer stays above the optimum, over passes over the data, without noise."""
+    cases = [
+        case
+        for case in cases_of(cube, "path_gap")
+        if any(not np.isfinite(epsilon) for _, epsilon in _traced(cube, case, "path_gap"))
+    ]
+    if not cases:
+        return empty("No trainer without privacy with trace_steps in this configuration.")
+    figure, axes = panels(1, len(cases), 6.4 if len(cases) == 1 else 4.2, 3.4, sharey=True)
+    for ax, case in zip(axes, cases, strict=True):
+        shown = exhibits_of(cube, case)
+        for method, epsilon in _traced(cube, case, "path_gap"):
+            if np.isfinite(epsilon):
+                continue
+            passes, gap = (exhibit(shown, name, method, epsilon) for name in ("path_passes", "path_gap"))
+            known = np.isfinite(gap)
+            style = look(method)
+            shown_gap = np.maximum(gap[known], SMALLEST_GAP)
+            ax.plot(
+                passes[known],
+                shown_gap,
+                color=style.color,
+                marker=style.marker,
+                linestyle=style.line,
+                markersize=4,
+                label=style.label,
+            )
+        if "free_newton" in methods_of(cube, case):
+            steps = series(cube, "steps", case, "free_newton", "epsilon").mean[0]
+            gap = series(cube, "objective_gap", case, "free_newton", "epsilon").mean[0]
+            style = look("free_newton")
+            label = f"{style.label}, {NEWTON_PASSES} passes a step (gap below {SMALLEST_GAP:g})"
+            ax.plot(
+                [NEWTON_PASSES * steps],
+                [max(gap, SMALLEST_GAP)],
+                style.marker,
+                color=style.color,
+                markersize=10,
+                label=label,
+            )
+        ax.set(xscale="log", yscale="log", xlabel="passes over the training rows", title=_title(cube, case))
+    axes[0].set_ylabel("training objective above its least value")
+    legend_below(figure, axes, 2)
+    figure.suptitle(
+        "Trainers without noise and almost without ridge; mean of 5 runs where there are mini-batches", fontsize=9.5
+    )
+    return figure
+
+
+def _title(cube: xr.Dataset, case: str) -> str:
+    n, k = (int(cube[name].sel({"case": case}).max()) for name in ("n_train", "n_features"))
+    return f"N = {n:,}".replace(",", " ") + f", k = {k}"
+
+
+def classic_noise(cube: xr.Dataset) -> Figure:
+    """What the classic noise formula claims, what it certifies, and what an attack on it proves."""
+    cases = [case for case in map(str, cube["case"].values) if "classic" in methods_of(cube, case)]
+    if not cases:
+        return empty("No case with the method classic in this configuration.")
+    case = cases[0]
+    claimed, certified = (
+        series(cube, f"epsilon_{name}", case, "classic", "epsilon") for name in ("claimed", "certified")
+    )
+    limit = float(series(cube, "classic_limit", case, "classic", "epsilon").mean[0])
+    figure, (left, right) = panels(1, 2, 4.0, 3.3)
+    left.plot(claimed.mean, claimed.mean, color=BLACK, linestyle=":", label="claimed")
+    for ax, shift in ((left, 0.0), (right, claimed.mean)):
+        style = look("classic")
+        ax.plot(
+            claimed.mean, certified.mean - shift, color=style.color, marker=style.marker, label="certified: the truth"
+        )
+        if case in cases_of(cube, "audited_epsilon"):
+            audited = series(cube, "audited_epsilon", case, "classic", "epsilon")
+            ax.plot(
+                audited.x,
+                audited.mean - shift,
+                color=BLUE,
+                marker="^",
+                linestyle="none",
+                label="proved by attack (lower bound)",
+            )
+        ax.axvline(limit, color=ORANGE, linewidth=1.2, linestyle="--", label=f"claim exceeded above {limit:.2f}")
+    right.axhline(0, color=BLACK, linestyle=":")
+    delta = float(series(cube, "delta", case, "classic", "epsilon").mean[0])
+    left.set(xlabel="claimed epsilon", ylabel="epsilon", xscale="log", yscale="log")
+    right.set(xlabel="claimed epsilon", ylabel="epsilon minus claim")
+    legend_below(figure, [left, right], 2)
+    figure.suptitle(f"The classic Gaussian formula at delta = {delta:g}, one label", fontsize=9.5)
+    return figure

@@ -1,0 +1,190 @@
+"""Figures of label-private logistic regression: what privacy costs, by epsilon and by size."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FixedLocator, FormatStrFormatter, LogLocator, NullFormatter, NullLocator
+
+from ....experiment.plotting.series import Series, cases_of, configuration, draw, methods_of, series
+from ....experiment.plotting.style import BLACK, empty, legend_below, look, panels
+
+TITLES = {
+    "generated": "generated, N = 35 000, k = 20",
+    "adult": "Adult, N = 31 655, k = 105",
+    "breast_cancer": "breast cancer, N = 398, k = 31",
+    "body_fat": "body fat, N = 176, k = 14",
+    "late_flights": "late flights, by days",
+}
+# What a series of generated cases varies: the prefix of their names -> the label of the axis.
+AXES = {"n": "training rows N", "k": "features k with the intercept", "dependence": "dependence of the features"}
+Z95 = 1.96
+BAND95 = "bands: 95 %, ± 1.96 standard errors over replicates"
+
+
+def data_cases(cube: xr.Dataset, variable: str) -> list[str]:
+    """Cases with the variable at two targets of epsilon or more, real tables and the main generated case only."""
+    sized = {case for axis in AXES for case, _ in sized_cases(cube, axis)}
+    apart = ("classic", "trainers")
+    kept = [case for case in cases_of(cube, variable) if case not in sized and not case.startswith(apart)]
+    return [case for case in kept if _targets(cube, variable, case) > 1]
+
+
+def _targets(cube: xr.Dataset, variable: str, case: str) -> int:
+    finite = np.isfinite(cube["epsilon"].values)
+    shown = cube[variable].sel({"case": case}).isel(epsilon=np.flatnonzero(finite)).notnull()
+    return int(shown.any([d for d in shown.dims if d != "epsilon"]).sum())
+
+
+def sized_cases(cube: xr.Dataset, axis: str) -> list[tuple[str, float]]:
+    """Cases of a series, named ``n_...``, ``k_...`` or ``dependence_...``, in order, with their place on the axis."""
+    names = [case for case in map(str, cube["case"].values) if case.startswith(f"{axis}_")]
+    if axis == "dependence":
+        settings = configuration(cube)["cases"]
+        return sorted(((n, float(settings[n]["settings"].get("dependence", 0.0))) for n in names), key=lambda e: e[1])
+    variable = {"n": "n_train", "k": "n_features"}[axis]
+    return sorted(((name, float(cube[variable].sel({"case": name}).max())) for name in names), key=lambda e: e[1])
+
+
+def averaged(cube: xr.Dataset, name: str, case: str, method: str) -> Series:
+    """A score by epsilon: averaged over further draws of the noise where the method has them."""
+    for variable in (f"expected_{name}", name):
+        if variable in cube:
+            line = series(cube, variable, case, method, "epsilon")
+            if line:
+                return Series(line.x, line.mean, Z95 * line.se)
+    return Series(np.zeros(0), np.zeros(0), np.zeros(0))
+
+
+def utility_by_epsilon(cube: xr.Dataset) -> Figure:
+    """Test log-loss and AUC against the target epsilon, a column for each data set."""
+    cases = data_cases(cube, "log_loss")
+    if not cases:
+        return empty("No case with several targets of epsilon in this configuration.")
+    figure, axes = panels(2, len(cases), 3.7, 2.9, sharex="col")
+    for column, case in enumerate(cases):
+        for row, (name, label) in enumerate((("log_loss", "test log-loss"), ("auc", "test AUC"))):
+            ax = axes[row * len(cases) + column]
+            for method in methods_of(cube, case):
+                _by_epsilon(ax, averaged(cube, name, case, method), method)
+            ax.set(xscale="log", ylabel=label if column == 0 else "")
+            if row == 0:
+                ax.set(yscale="log", title=TITLES.get(case, case))
+                _plain_ticks(ax.yaxis)
+                means = [line.get_ydata() for line in ax.get_lines()]
+                ax.set_ylim(bottom=0.9 * min(np.min(mean) for mean in means))
+            else:
+                ax.set_xlabel("target epsilon of one label (certified: at most this)")
+                _plain_ticks(ax.xaxis, subs=(1,))
+    legend_below(figure, axes, 3)
+    figure.suptitle(f"What label privacy costs; horizontal line: no privacy; {BAND95}", fontsize=9.5)
+    return figure
+
+
+def _by_epsilon(ax: Axes, line: Series, method: str) -> None:
+    finite = np.isfinite(line.x)
+    if finite.any():
+        draw(ax, Series(line.x[finite], line.mean[finite], line.se[finite]), method)
+    elif len(line.mean):
+        style = look(method)
+        ax.axhline(line.mean[-1], color=style.color, linestyle=style.line, linewidth=1.2, label=style.label)
+
+
+def _plain_ticks(axis: Any, subs: tuple[int, ...] = (1, 2, 5)) -> None:
+    """Plain numbers at a few places of each decade."""
+    axis.set_major_locator(LogLocator(subs=subs))
+    axis.set_major_formatter(FormatStrFormatter("%g"))
+    axis.set_minor_formatter(NullFormatter())
+
+
+def excess_by_size(cube: xr.Dataset) -> Figure:
+    """Excess risk against rows, features and dependence, with the predicted crossing of the two laws."""
+    axes_of = [axis for axis in AXES if len(sized_cases(cube, axis)) > 1]
+    if not axes_of:
+        return empty("No series of cases n_..., k_... or dependence_... in this configuration.")
+    targets = [float(e) for e in cube["epsilon"].values if np.isfinite(e)]
+    targets = [e for e in targets if all(computed_at(cube, sized_cases(cube, axis)[0][0], e) for axis in axes_of)][:2]
+    if not targets:
+        return empty("The series of cases have no target of epsilon in common.")
+    figure, axes = panels(len(targets), len(axes_of), 4.3, 3.0, sharex="col", sharey="row")
+    for row, epsilon in enumerate(targets):
+        for column, axis in enumerate(axes_of):
+            ax = axes[row * len(axes_of) + column]
+            _size_panel(ax, cube, axis, epsilon)
+            ax.set_ylabel(f"excess risk, epsilon = {epsilon:g}" if column == 0 else "")
+            ax.set_xlabel(AXES[axis] if row == len(targets) - 1 else "")
+    legend_below(figure, axes, 2)
+    figure.suptitle(
+        "Which law of the noise wins; thin dotted lines: the plan's prediction\n"
+        f"the crossing is predicted for well-conditioned features; {BAND95}",
+        fontsize=9.5,
+    )
+    return figure
+
+
+def computed_at(cube: xr.Dataset, case: str, epsilon: float) -> bool:
+    """Whether some method of a case was run at a target."""
+    return bool((cube["status"].sel({"case": case, "epsilon": epsilon}) > 0).any())
+
+
+def _size_panel(ax: Axes, cube: xr.Dataset, axis: str, epsilon: float) -> None:
+    cases = sized_cases(cube, axis)
+    for method in ("planned", "rr_planned"):
+        measured = _along(cube, "excess", cases, method, epsilon)
+        if not measured:
+            continue
+        draw(ax, measured, method)
+        predicted = _along(cube, "predicted_excess", cases, method, epsilon)
+        ax.plot(predicted.x, predicted.mean, color=look(method).color, linewidth=0.8, linestyle=":")
+    sizes = [size for _, size in cases]
+    ax.set(xscale="linear" if axis == "dependence" else "log", yscale="log")
+    ax.xaxis.set_major_locator(FixedLocator(sizes))
+    ax.xaxis.set_minor_locator(NullLocator())
+    ax.xaxis.set_major_formatter(FormatStrFormatter("%g"))
+    crossing = predicted_crossing(cube, cases, axis, epsilon)
+    if crossing is not None:
+        inside = sizes[0] <= crossing <= sizes[-1]
+        if inside:
+            ax.axvline(crossing, color=BLACK, linewidth=1.0, linestyle="--", label="predicted crossing N* or k*")
+        told = f"predicted {axis.upper() if axis == 'n' else axis}* = {crossing:,.0f}".replace(",", " ")
+        ax.set_title(told if inside else told + " (outside)")
+
+
+def _along(cube: xr.Dataset, name: str, cases: list[tuple[str, float]], method: str, epsilon: float) -> Series:
+    """One value a case, at one target of epsilon."""
+    points = []
+    for case, size in cases:
+        for variable in (f"expected_{name}", f"{name}_risk", name):
+            if variable in cube and method in methods_of(cube, case):
+                line = series(cube, variable, case, method, "epsilon")
+                place = np.flatnonzero(line.x == epsilon)
+                if len(place):
+                    points.append((size, line.mean[place[0]], Z95 * line.se[place[0]]))
+                    break
+    return Series(*np.array(points).T) if points else Series(np.zeros(0), np.zeros(0), np.zeros(0))
+
+
+def predicted_crossing(cube: xr.Dataset, cases: list[tuple[str, float]], axis: str, epsilon: float) -> float | None:
+    """N* = k sigma_1^2 (e^eps - 1)^2 / e^eps, sigma_1 = 1 / mu the exact noise at sensitivity 1; or the k at this N.
+
+    It is for features of equal size and good condition, where both laws are iid noise.
+    """
+    case = cases[0][0]
+    if axis == "dependence" or "planned" not in methods_of(cube, case):
+        return None
+    line = series(cube, "mu_total", case, "planned", "epsilon")
+    place = np.flatnonzero(line.x == epsilon)
+    if not len(place):
+        return None
+    with np.errstate(over="ignore", invalid="ignore"):
+        factor = (2 * np.sinh(epsilon / 2) / line.mean[place[0]]) ** 2
+    # From epsilon 710 on, where the labels are kept as they are, no size is large enough for the Gaussian.
+    if not np.isfinite(factor):
+        return None
+    if axis == "n":
+        return float(cube["n_features"].sel({"case": case}).max()) * factor
+    return float(cube["n_train"].sel({"case": case}).max()) / factor

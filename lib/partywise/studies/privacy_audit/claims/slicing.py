@@ -1,0 +1,196 @@
+"""Seed 001, sliced inverse regression: slice means, vectorised noise, the covariance of Lemma 1, screening."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from ....audits.exposure import Exposure, Task, fixed, unproved
+from ....audits.pairs import ClearPair, GaussianPair, NoLaw
+from ....audits.worlds import World
+from ....inverse_regression.dimension import eigengap_dimension
+from ....inverse_regression.published import lemma1_sigma, vgm_covariance, vgm_floor
+from ....privacy.accounted import Accounted, Clear, Public
+from ....privacy.accounting.calibration import analytic_gaussian_sigma
+from ....privacy.mechanisms.gaussian import Gaussian, SymmetricGaussian
+from ....privacy.mechanisms.release import resting_on
+from ....privacy.mechanisms.selection import NoisyVotes
+from ....privacy.statistics.bounded import Bounded
+from ....privacy.statistics.counts import membership
+from ....privacy.statistics.moments import covariance
+from ....privacy.statistics.slices import Quantiles, slice_means
+from ..settings import SliceSettings
+
+
+def public_edges(settings: SliceSettings) -> Public:
+    """Cuts that the case fixes: between the classes 0..H-1, or equally spaced over a range.  No data enter."""
+    if settings.edges == "classes":
+        return Public(np.arange(settings.n_slices - 1) + 0.5, because="between the classes 0..H-1; H is a setting")
+    cuts = np.linspace(settings.lowest, settings.highest, settings.n_slices + 1)[1:-1]
+    return Public(cuts, because="equal parts of lowest..highest, settings of the case")
+
+
+def means(settings: SliceSettings, world: World, edges: Accounted | Quantiles) -> Bounded:
+    """Slice mean matrix (H, p) of truncated features, with the sensitivity that its edges allow."""
+    return slice_means(world.x, world.y, edges, box=fixed(settings, "truncation"))
+
+
+def slices(task: Task) -> Exposure:
+    """Proposition 2: iid noise for the sensitivity 2 R sqrt(p) / n, with public or with quantile slices."""
+    settings = task.settings
+    own = settings.row == "quantile_slices" and task.published
+    edges = Quantiles(settings.n_slices) if own else public_edges(settings)
+    noise = 2 * settings.truncation * np.sqrt(settings.p) / settings.n * task.multiplier
+    return _released(task, edges, float(noise))
+
+
+def fixed_covariance(task: Task) -> Exposure:
+    """Theorem 3 with a fixed covariance I / sigma_vgm^2, equation (4); repaired: independent noise, analytic level."""
+    noise = float(np.sqrt(floor_variance(task))) if task.published else _analytic(task)
+    return _released(task, public_edges(task.settings), noise)
+
+
+def near_tie(task: Task) -> Exposure:
+    """Algorithm 2, charitable: variances 1/sigma_vgm^2 + |s_j - s_j+1| along the singular vectors of the data."""
+    if not task.published:
+        return _released(task, public_edges(task.settings), _analytic(task))
+    settings, floor = task.settings, floor_variance(task)
+    edges = public_edges(settings)
+
+    def attacked(one: World, other: World) -> GaussianPair:
+        first, second = (np.asarray(means(settings, world, edges).value) for world in (one, other))
+        return GaussianPair(first, second, vectorised(first, floor), vectorised(second, floor))
+
+    bounded = means(settings, task.worst[0], edges)
+    shape = Clear(vectorised(np.asarray(bounded.value), floor), units=("row",), owner=task.owners[0])
+    release = Gaussian(covariance=shape)(bounded, task.noise(), owner=task.owners[0], epsilon_claimed=task.epsilon)
+    return Exposure(task.sent("slice means", release), task.pairs(attacked))
+
+
+def printed_covariance(task: Task) -> Exposure:
+    """Algorithm 2 with the sign of its eigengaps, r_j = s_j+1 - s_j: a negative variance, so no law has it."""
+    if not task.published:
+        return _released(task, public_edges(task.settings), _analytic(task))
+    bounded = means(task.settings, task.ordinary[0], public_edges(task.settings))
+    # The sign turned: floor - gap where the charitable reading has floor + gap.
+    floor = floor_variance(task)
+    shape = 2 * floor * np.eye(task.settings.p) - vectorised(np.asarray(bounded.value), floor)
+    numbers = {"least_variance": float(np.linalg.eigvalsh(shape)[0])}
+    try:
+        covariance = Clear(shape, units=("row",), owner=task.owners[0])
+        payload = Gaussian(covariance=covariance)(bounded, task.noise(), owner=task.owners[0])
+    except ValueError:
+        # What a program makes of the root of a negative variance.
+        nothing = np.full(np.shape(bounded.value), np.nan)
+        payload = unproved(nothing, task.owners[0], "row", "vectorised noise as printed")
+    return Exposure(task.sent("slice means", payload), (NoLaw(), NoLaw()), numbers)
+
+
+def floor_variance(task: Task) -> float:
+    """1 / sigma_vgm^2, the inverse of the precision of equation (4)."""
+    settings = task.settings
+    return vgm_floor(settings.n, settings.p, settings.truncation, task.epsilon, task.delta)
+
+
+def vectorised(slice_mean: np.ndarray, floor: float) -> np.ndarray:
+    """Covariance W1 V W1' of Algorithm 2 for a slice mean matrix (H, p), its dimension at the largest eigengap."""
+    means, p = slice_mean.T, slice_mean.shape[1]
+    strengths = np.zeros(p + 1)
+    found = np.linalg.svd(means, compute_uv=False)[:p]
+    strengths[: len(found)] = found
+    shape = vgm_covariance(means, eigengap_dimension(strengths, p - 1), floor)
+    return (shape + shape.T) / 2
+
+
+def symmetric(task: Task) -> Exposure:
+    """Lemma 1: symmetric noise on X X' / n of records of norm at most 1; repaired: the analytic level."""
+    return _moments(task, lambda world: Public(1.0, because="Lemma 1 states it for records of norm at most 1"))
+
+
+def scale(task: Task) -> Exposure:
+    """Lemma 1 on X / c_R, c_R = max ||X_i|| of the data: one record rescales all; repaired: the public bound."""
+    if task.published:
+        return _moments(task, lambda world: Clear(_longest(world), units=("row",), owner=task.owners[0]))
+    # A public bound, as the truncation box gives one; longer records are clipped.
+    return _moments(task, lambda world: fixed(task.settings, "ratio"))
+
+
+def _moments(task: Task, scale_of: Callable[[World], Accounted]) -> Exposure:
+    """X X' / n of records divided by a scale, with the symmetric noise of Lemma 1 or of the analytic level."""
+    settings, first = task.settings, _moment(task.worst[0], scale_of)
+    noise = lemma1_sigma(settings.n, settings.p, task.epsilon, task.delta)
+    if not task.published:
+        noise = float(analytic_gaussian_sigma(task.epsilon, task.delta, first.certificate.value))
+    release = SymmetricGaussian(noise)(
+        first,
+        task.noise(),
+        owner=task.owners[0],
+        epsilon_claimed=task.epsilon,
+    )
+    # The upper triangle holds the entries with independent noise.
+    upper = np.triu_indices(settings.p)
+
+    def attacked(one: World, other: World) -> GaussianPair:
+        first, second = (np.asarray(_moment(world, scale_of).value)[upper] for world in (one, other))
+        return GaussianPair(first, second, noise)
+
+    return Exposure(task.sent("covariance", release), task.pairs(attacked), {"noise_sd": noise})
+
+
+def screening(task: Task) -> Exposure:
+    """CCMD filter: the indices j with |mean(x_j in h) - mean(x_j)| > t, per slice, uploaded; repaired: noisy votes."""
+    settings = task.settings
+    if task.published:
+        payload = Clear(screened(settings, task.worst[0]), units=("row",), owner=task.owners[0])
+        pairs = task.pairs(lambda one, other: ClearPair(screened(settings, one), screened(settings, other)))
+        return Exposure(task.sent("index set", payload), pairs)
+    size = max(1, settings.p // 2)
+
+    def vote(world: World) -> Bounded:
+        chosen = np.flatnonzero(screened(settings, world).sum(axis=0))[:size]
+        return membership(chosen, settings.p, Public(size, because="half of the columns, whose number is public"))
+
+    first = vote(task.worst[0])
+    release = NoisyVotes(task.mu, size)(first, task.noise(), owner=task.owners[0])
+    noise = first.certificate.value / task.mu
+    pairs = task.pairs(lambda one, other: GaussianPair(vote(one).value, vote(other).value, noise))
+    return Exposure(task.sent("noisy votes", release), pairs)
+
+
+def screened(settings: SliceSettings, world: World) -> np.ndarray:
+    """0/1 matrix (H, p) of the features whose mean in a slice differs from their mean by more than the threshold."""
+    classes = np.searchsorted(public_edges(settings).value, world.y, side="left")
+    found = np.zeros((settings.n_slices, settings.p))
+    for h in np.unique(classes):
+        found[h] = np.abs(world.x[classes == h].mean(axis=0) - world.x.mean(axis=0)) > settings.threshold
+    return found
+
+
+def _released(task: Task, edges: Accounted | Quantiles, noise: float) -> Exposure:
+    """Slice means with independent noise."""
+    bounded = means(task.settings, task.worst[0], edges)
+    release = Gaussian(sigma=noise)(bounded, task.noise(), owner=task.owners[0], epsilon_claimed=task.epsilon)
+
+    def attacked(one: World, other: World) -> GaussianPair:
+        first, second = (means(task.settings, world, edges).value for world in (one, other))
+        return GaussianPair(first, second, noise)
+
+    return Exposure(task.sent("slice means", release), task.pairs(attacked), {"noise_sd": noise})
+
+
+def _analytic(task: Task) -> float:
+    sensitivity = 2 * task.settings.truncation * np.sqrt(task.settings.p) / task.settings.n
+    return float(analytic_gaussian_sigma(task.epsilon, task.delta, sensitivity))
+
+
+def _longest(world: World) -> float:
+    return float(np.max(np.linalg.norm(world.x, axis=1)))
+
+
+def _moment(world: World, scale_of: Callable[[World], Accounted]) -> Bounded:
+    """X X' / n of X divided by a scale, not centred, as in Lemma 1."""
+    scale = scale_of(world)
+    one = Public(1.0, because="longest record of Lemma 1, in units of the scale")
+    bounded = covariance(world.x / scale.value, one, unit="row", depends_on=("features",), centered=False)
+    return resting_on(bounded, scale)

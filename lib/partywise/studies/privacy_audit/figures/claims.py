@@ -1,0 +1,215 @@
+"""What the sources claim about privacy, and what holds: one line a mechanism, drawn from the cube alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from ....experiment.plotting.style import BLACK, BLUE, GREEN, GREY, ORANGE, RED, SETTINGS, empty, panels
+from ....experiment.results.attributes import meanings
+
+DOCUMENTS = {
+    "000": "functional boosting",
+    "001": "sliced inverse regression",
+    "002": "label-private logistic regression",
+    "003": "vertical trees",
+    "004": "vertical generalised linear models",
+}
+ROW_HEIGHT = 0.21
+# Columns beside the axis, in powers of ten: claims of no cost, and what has no finite bound.
+FREE, INFINITE = -2.9, 5.0
+LOW, HIGH = -2.3, 4.4
+# Right ends of the columns of numbers, in widths of the axis.
+ROOM = 0.93
+COLUMNS = (1.08, 1.20, 1.34)
+
+
+@dataclass(frozen=True)
+class Line:
+    """One mechanism: numbers are nan where the cube holds none."""
+
+    document: str
+    label: str
+    claimed: float
+    certified: float
+    audited: float
+    at_limit: bool
+    refuted: bool
+    control: bool
+    repaired: float
+
+    @property
+    def color(self) -> str:
+        """Grey for controls, red where the claim is refuted, orange where it is only unproved, blue where it holds."""
+        if self.control:
+            return GREY
+        if self.refuted:
+            return RED
+        return BLUE if self.certified <= self.claimed * (1 + 1e-9) else ORANGE
+
+
+def claims(cube: xr.Dataset) -> Figure:
+    """Claimed, certified and audited epsilon of every mechanism as published, and certified after its repair."""
+    lines = published_lines(cube)
+    if not lines:
+        return empty("No published mechanism in this configuration.")
+    documents = list(dict.fromkeys(line.document for line in lines))
+    rows = len(lines) + 1.4 * len(documents)
+    figure, (ax,) = panels(1, 1, 10.0, ROW_HEIGHT * rows + 1.5)
+    # The columns of numbers stand beside the axis, where the layout leaves no room by itself.
+    figure.set_layout_engine("constrained", rect=(0, 0, ROOM, 1))
+    place, ticks = 0.0, []
+    for document in documents:
+        place += 1.0
+        ax.text(
+            -0.01, place, heading(document), transform=ax.get_yaxis_transform(), ha="right", va="center", weight="bold"
+        )
+        for line in (one for one in lines if one.document == document):
+            place += 1.0
+            ticks.append((place, line))
+            draw_line(ax, place, line)
+            _figures(ax, place, [_digits(v) for v in (line.claimed, line.certified, line.audited)], line.color)
+        place += 0.4
+    _figures(ax, 0.9, ["claimed", "certified", "audited ≥"], BLACK)
+    _axis(ax, ticks, place)
+    _legend(figure)
+    figure.suptitle("What the sources claim, and what holds", fontsize=11)
+    return figure
+
+
+def published_lines(cube: xr.Dataset) -> list[Line]:
+    """One line for each case, party count and epsilon of the published mechanisms; the descriptive attack has none."""
+    if "published" not in cube["method"].values:
+        return []
+    lines = []
+    for case in map(str, cube["case"].values):
+        here = cube.sel({"case": case})
+        done = (here["status"].sel({"method": "published"}) > 0).any(["replicate", "fold"])
+        slots = [(int(j), float(e)) for j in cube["parties"].values for e in cube["epsilon"].values]
+        slots = [(j, e) for j, e in slots if bool(done.sel({"parties": j, "epsilon": e}))]
+        for j, e in slots:
+            line = _line(here, j, e, slots)
+            if line is not None:
+                lines.append(line)
+    return sorted(lines, key=lambda line: line.document)
+
+
+def _line(here: xr.Dataset, parties: int, epsilon: float, slots: list[tuple[int, float]]) -> Line | None:
+    cell = {"method": "published", "parties": parties, "epsilon": epsilon}
+    if np.isfinite(_number(here, "tracing_auc", cell)):
+        return None
+    audited = np.fmax(_number(here, "audited_lower", cell), _number(here, "epsilon_mu_lower", cell))
+    certified, claimed = _number(here, "certified_for_claim", cell), _number(here, "epsilon_claimed", cell)
+    return Line(
+        document=_word(here, "source_document", cell),
+        label=_label(here, cell, slots),
+        claimed=claimed,
+        certified=certified,
+        audited=float(audited),
+        at_limit=_number(here, "at_sample_limit", cell) > 0,
+        refuted=_number(here, "claim_refuted", cell) > 0 or (np.isinf(certified) and np.isinf(audited)),
+        control=_number(here, "control", cell) > 0,
+        repaired=_number(here, "certified_for_claim", cell | {"method": "repaired"}),
+    )
+
+
+def _number(here: xr.Dataset, name: str, cell: dict[str, Any]) -> float:
+    """Mean over replicates of one number, nan where it is not defined."""
+    if name not in here or cell["method"] not in here["method"].values:
+        return float("nan")
+    values = here[name].sel(cell).values.astype(float).ravel()
+    values = values[~np.isnan(values)]
+    return float(values.mean()) if len(values) else float("nan")
+
+
+def _word(here: xr.Dataset, name: str, cell: dict[str, Any]) -> str:
+    return str(meanings(here[name].sel(cell)).values.ravel()[0]).replace("_", " ")
+
+
+def _label(here: xr.Dataset, cell: dict[str, Any], slots: list[tuple[int, float]]) -> str:
+    """Title of the row, with the party count or the epsilon where a case has several."""
+    label = _word(here, "title", cell).replace("s2M", "s²M")
+    if len({j for j, _ in slots}) > 1:
+        label += f", J = {cell['parties']}"
+    if len({e for _, e in slots}) > 1:
+        label += f", ε = {cell['epsilon']:g}"
+    return label
+
+
+def heading(document: str) -> str:
+    """Number of a source document with its subject."""
+    return f"{document}  {DOCUMENTS.get(document, '')}".strip()
+
+
+def position(value: float) -> float:
+    """Place of an epsilon on the axis: its logarithm, or one of the two columns beside it."""
+    if np.isinf(value):
+        return INFINITE
+    return FREE if value <= 0 else float(np.clip(np.log10(value), LOW, HIGH))
+
+
+def draw_line(ax: Axes, y: float, line: Line) -> None:
+    """Bracket to the audited bound, open mark at the claim, filled mark at the certificate, diamond at the repair."""
+    color = line.color
+    if line.audited > 0:
+        end = position(line.audited)
+        ax.plot([LOW - 0.2, end], [y, y], color=color, linewidth=2.6, alpha=0.45, solid_capstyle="butt", zorder=2)
+        ax.plot(end, y, marker=5 if line.at_limit else "|", color=color, markersize=7, markeredgewidth=1.8, zorder=3)
+    if not np.isnan(line.repaired):
+        ax.plot(position(line.repaired), y, marker="D", color=GREEN, markersize=3.6, linestyle="none", zorder=6)
+    if not np.isnan(line.claimed):
+        ax.plot(position(line.claimed), y, marker="o", color="white", markeredgecolor=color, markersize=7, zorder=4)
+    ax.plot(position(line.certified), y, marker="o", color=color, markersize=5, linestyle="none", zorder=5)
+
+
+def _figures(ax: Axes, y: float, words: list[str], color: str) -> None:
+    """Three columns to the right of the axis."""
+    for word, place in zip(words, COLUMNS, strict=True):
+        ax.text(place, y, word, transform=ax.get_yaxis_transform(), ha="right", va="center", fontsize=8, color=color)
+
+
+def _digits(value: float) -> str:
+    if np.isnan(value):
+        return "–"
+    if np.isinf(value):
+        return "∞"
+    return "free" if value == 0 else f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+
+
+def _axis(ax: Axes, ticks: list[tuple[float, Line]], last: float) -> None:
+    ax.set_yticks([place for place, _ in ticks], [line.label for _, line in ticks])
+    ax.tick_params(axis="y", length=0)
+    powers = list(range(int(np.ceil(LOW)), int(HIGH) + 1))
+    names = [f"{10.0**power:g}" if power < 4 else f"$10^{power}$" for power in powers]
+    ax.set_xticks([FREE, *powers, INFINITE], ["free", *names, "∞"])
+    ax.set_xlim(FREE - 0.3, INFINITE + 0.35)
+    ax.set_ylim(last + 0.6, 0.2)
+    ax.grid(axis="y", visible=False)
+    for edge in ((FREE + LOW) / 2 - 0.05, (HIGH + INFINITE) / 2):
+        ax.axvline(edge, color=GREY, linewidth=0.8, linestyle=":")
+    ax.set_xlabel("ε at the δ of the claim, for the unit of the claim")
+
+
+def _legend(figure: Figure) -> None:
+    def mark(marker: Any, label: str, **look: Any) -> Line2D:
+        return Line2D([], [], linestyle="none", marker=marker, label=label, **look)
+
+    entries = [
+        mark("o", "claimed", color="white", markeredgecolor=BLUE, markersize=7),
+        mark("o", "certified by the ledger", color=BLUE, markersize=5),
+        Line2D(
+            [], [], color=BLUE, linewidth=2.6, alpha=0.45, marker="|", markeredgewidth=1.8, label="audited: at least"
+        ),
+        mark(5, "limit of the sample", color=BLUE, markersize=7),
+        mark("D", "certified after the repair", color=GREEN, markersize=3.6),
+        mark("s", "claim refuted", color=RED),
+        mark("s", "claim not proved", color=ORANGE),
+        mark("s", "control: keeps its claim", color=GREY),
+    ]
+    figure.legend(handles=entries, loc="outside lower center", ncols=4, fontsize=SETTINGS["legend.fontsize"])

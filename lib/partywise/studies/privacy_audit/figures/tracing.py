@@ -1,0 +1,51 @@
+"""The tracing attack on a discriminant direction: ROC curves of the raw direction and of private ones."""
+
+from __future__ import annotations
+
+import numpy as np
+import xarray as xr
+from matplotlib.figure import Figure
+
+from ....experiment.plotting.series import series
+from ....experiment.plotting.style import BLACK, BLUE, GREY, ORANGE, PURPLE, empty, panels
+
+TITLES = {"tracing": "generated records", "body_fat": "body-fat records"}
+PRIVATE = ((BLUE, "--"), (ORANGE, "-."), (PURPLE, ":"))
+
+
+def tracing_roc(cube: xr.Dataset) -> Figure:
+    """True- against false-positive rate, means over random splits, with the area under each curve."""
+    if "roc_true" not in cube:
+        return empty("No tracing attack in this configuration.")
+    shown = cube[["roc_false", "roc_true"]].isel(exhibit=np.flatnonzero(cube["roc_true"].notnull().all("rate").values))
+    cases = list(dict.fromkeys(map(str, shown["exhibit_case"].values)))
+    figure, axes = panels(1, len(cases), 4.0, 4.0)
+    for ax, case in zip(axes, cases, strict=True):
+        ax.plot([0, 1], [0, 1], color=GREY, linewidth=0.8, linestyle=":")
+        for label, style, rates in _curves(cube, shown, case):
+            ax.plot(*rates, label=label, **style)
+        members = float(cube["members"].sel({"case": case}).max())
+        ax.set(title=f"{TITLES.get(case, case)}, {members:.0f} members", xlabel="false-positive rate")
+        ax.set(ylabel="true-positive rate", xlim=(0, 1), ylim=(0, 1), aspect="equal")
+        ax.legend(loc="lower right", title="area ± standard error")
+    figure.suptitle("Tracing a record: a description of one attack.\nAn area near 0.5 proves no privacy.", fontsize=9.5)
+    return figure
+
+
+def _curves(cube: xr.Dataset, shown: xr.Dataset, case: str):
+    """Label, line style and rates: the raw direction once, then the private ones from large to small epsilon."""
+    place = np.flatnonzero(shown["exhibit_case"].values == case)
+    keys = [(str(shown["exhibit_method"].values[i]), float(shown["exhibit_epsilon"].values[i]), i) for i in place]
+    raw = [key for key in keys if key[0] == "published"][:1]
+    private = sorted((key for key in keys if key[0] != "published"), key=lambda key: -key[1])
+    looks = [(BLACK, "-")] * len(raw) + [PRIVATE[k % len(PRIVATE)] for k in range(len(private))]
+    for (method, epsilon, i), (color, line) in zip(raw + private, looks, strict=True):
+        area = series(cube, "tracing_auc", case, method, "epsilon")
+        error = series(cube, "tracing_se", case, method, "epsilon")
+        at = int(np.flatnonzero(area.x == epsilon)[0])
+        name = "raw" if method == "published" else f"ε = {epsilon:g}"
+        label = f"{name}: {area.mean[at]:.3f}"
+        if len(error.mean) > at:
+            label += f" ± {error.mean[at]:.3f}"
+        rates = (shown["roc_false"].values[i], shown["roc_true"].values[i])
+        yield label, {"color": color, "linestyle": line}, rates

@@ -1,0 +1,148 @@
+"""The cases of the study: one replicate each, simulated or dealt from real tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...datasets.loaders import flights as flights_table
+from ...datasets.loaders import watch as watch_table
+from ...inverse_regression import models
+from ...inverse_regression.moments import Moments, client_moments
+from ...inverse_regression.simulation.clients import client_at, own_slices
+from ...inverse_regression.slices import Slices, case_edges, case_radius, public_slices
+from ...privacy.statistics.isometry import to_vector
+from ...randomness import stream
+from .data import SlicingData
+from .settings import ActivitySettings, FlightsSettings, SimulatedSettings
+
+Rng = Callable[..., np.random.Generator]
+KEYS = 2**62
+NO_ROWS: dict[str, Any] = {"y": np.zeros(0), "names": np.zeros(0, dtype="U1"), "shown": np.zeros(0, dtype=int)}
+
+
+def simulated(settings: SimulatedSettings, spec: Any, rng_for: Rng, resources: Path) -> SlicingData:
+    """One replicate of a model: directions, addresses of the clients, and their moments unless columns are screened."""
+    beta = models.directions(
+        settings.model, settings.p, rng_for("directions"), active=settings.active, support=settings.support
+    )
+    edges = model_edges(settings, int(rng_for("edges", shared=True).integers(KEYS)))
+    fixed, key = public_slices(case_edges(edges)), int(rng_for("clients").integers(KEYS))
+    count = settings.clients
+    common: dict[str, Any] = {
+        "key": key,
+        "beta": beta,
+        "edges": edges,
+        "labels": np.zeros(0),
+        "sizes": np.full(count, settings.n),
+        "n_directions": settings.n_directions,
+    }
+    if settings.screened:
+        kept = reduced([], fixed, settings.p, settings.radius)
+    else:
+        kept = reduced(
+            (client_at(key, k, beta, edges, settings).drawn for k in range(count)), fixed, settings.p, settings.radius
+        )
+    return SlicingData(**common, **kept, X=np.zeros((0, settings.p)), **NO_ROWS)
+
+
+@lru_cache(maxsize=8)
+def model_edges(settings: SimulatedSettings, key: int) -> np.ndarray:
+    """Population quantiles of the response: the same for all replicates, and no record is read."""
+    s = settings.p if settings.active is None else settings.active
+    rng = stream(key, "edges")
+    beta = None
+    if settings.n_directions == 2:
+        beta = models.directions(settings.model, s, rng, active=s, support=settings.support)
+    return models.public_edges(settings.model, settings.slices, s, rng, beta=beta)
+
+
+def reduced(clients: Any, fixed: Slices, p: int, radius: float) -> dict[str, Any]:
+    """What clients keep of their records, one client in memory at a time."""
+    parts: list[tuple[Moments, Moments]] = []
+    for X, y in clients:
+        own = own_slices(y, fixed)
+        by_fixed = client_moments(X, y, fixed, radius=case_radius(radius))
+        parts.append((by_fixed if own is fixed else client_moments(X, y, own, radius=case_radius(radius)), by_fixed))
+    H = fixed.n_slices
+    separate = any(own is not by_fixed for own, by_fixed in parts)
+    return {
+        "means_own": stacked([own.means for own, _ in parts if separate], (p, H)),
+        "means_fixed": stacked([moments.means for _, moments in parts], (p, H)),
+        "second": stacked([to_vector(moments.second) for _, moments in parts], (p * (p + 1) // 2,)),
+        "counts_own": stacked([own.counts for own, _ in parts if separate], (H,)).astype(int),
+        "counts_fixed": stacked([moments.counts for _, moments in parts], (H,)).astype(int),
+        "norms": stacked([moments.largest_norm for _, moments in parts], ()),
+        "clip_share": stacked([moments.clip_share for _, moments in parts], ()),
+    }
+
+
+def stacked(arrays: list[Any], shape: tuple[int, ...]) -> np.ndarray:
+    """The arrays along a new first axis, which may be empty."""
+    return np.stack(arrays) if arrays else np.zeros((0, *shape))
+
+
+def flights(settings: FlightsSettings, spec: Any, rng_for: Rng, resources: Path) -> SlicingData:
+    """Flights of each airline, drawn anew for each replicate; airlines in the order of their size."""
+    table = _flights(Path(resources) / flights_table.RESOURCE)
+    rows = []
+    for k, name in enumerate(table.clients):
+        own = np.flatnonzero(table.client == k)
+        rows.append(own[np.sort(rng_for("sample", str(name)).choice(len(own), settings.n, replace=False))])
+    X, y = table.X[np.concatenate(rows)], table.y[np.concatenate(rows)]
+    edges = np.array(settings.edges)
+    fixed = public_slices(case_edges(edges))
+    blocks = zip(np.split(X, len(rows)), np.split(y, len(rows)), strict=True)
+    return SlicingData(
+        key=int(rng_for("clients").integers(KEYS)),
+        beta=np.zeros((X.shape[1], 0)),
+        edges=edges,
+        labels=np.zeros(0),
+        sizes=np.full(len(rows), settings.n),
+        **reduced(blocks, fixed, X.shape[1], settings.radius),
+        X=X,
+        y=y,
+        names=table.names,
+        shown=np.sort(rng_for("shown").choice(len(y), min(settings.shown, len(y)), replace=False)),
+        n_directions=settings.n_directions,
+    )
+
+
+def activity(settings: ActivitySettings, spec: Any, rng_for: Rng, resources: Path) -> SlicingData:
+    """Windows of all persons; a replicate differs in its noise and in the windows that are shown."""
+    table = _watch(Path(resources) / watch_table.RESOURCE, settings.window, settings.step)
+    order = np.argsort(table.client, kind="stable")
+    sizes, fewest = np.bincount(table.client), settings.least
+    if sizes.min() < fewest or sizes.max() > settings.most:
+        raise ValueError(
+            f"least is {fewest} and most {settings.most}: persons have {sizes.min()} to {sizes.max()} windows; "
+            "widen the bounds."
+        )
+    y, rng = table.y[order], rng_for("shown")
+    classes = np.arange(len(table.classes))
+    shown = [
+        rng.choice(np.flatnonzero(y == c), min(settings.shown, int(np.sum(y == c))), replace=False) for c in classes
+    ]
+    p = table.X.shape[1]
+    return SlicingData(
+        key=int(rng_for("clients").integers(KEYS)),
+        beta=np.zeros((p, 0)),
+        edges=np.zeros(0),
+        labels=classes,
+        sizes=sizes,
+        **reduced([], Slices(len(classes), np.zeros(0), "labels", classes), p, settings.radius),
+        X=table.X[order],
+        y=y,
+        names=table.names,
+        shown=np.sort(np.concatenate(shown)),
+        n_directions=settings.n_directions,
+    )
+
+
+# The replicates of one job read a table once.
+_flights = lru_cache(maxsize=1)(flights_table.load)
+_watch = lru_cache(maxsize=1)(watch_table.load)

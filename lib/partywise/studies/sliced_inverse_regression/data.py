@@ -1,0 +1,117 @@
+"""What a replicate of the study is, what everyone knows of it, and what a fit of it returns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ...federation.parties import Party
+from ...inverse_regression.slices import Slices, case_edges, class_slices, public_slices
+
+# Moments that a simulated client keeps of its records.
+KEPT = ("means_own", "means_fixed", "second", "counts_own", "counts_fixed", "norms", "clip_share")
+
+
+@dataclass(frozen=True)
+class Public:
+    """What everyone knows before data are seen.
+
+    sizes : n_k of every client; n_columns, n_slices, n_directions : p, H, d
+    fixed : public slices (edges fixed in advance, or the classes)
+    """
+
+    sizes: tuple[int, ...]
+    n_columns: int
+    n_slices: int
+    n_directions: int
+    fixed: Slices
+
+
+@dataclass(frozen=True)
+class SlicingData:
+    """One replicate: of real data the records, of simulated data what each client keeps of its records.
+
+    The records of a simulated client are a function of its address (``key``, its number).  It draws them, keeps
+    the moments below, and draws them again where a method asks for more.  All of this stays inside the client: the
+    moments are what it would compute for every method, client count and epsilon anew.
+
+    key : root of the addresses of the records
+    beta : (p, d) true basis; (p, 0) where it is unknown
+    edges : (H - 1,) public slice edges; labels : (H,) public classes, (0,) if y is a number
+    sizes : (K,) records of each client
+    means_own, means_fixed : (K, p, H) slice means of clipped records in the client's own quantile slices and in the
+        public ones; (0, p, H) where they are not kept (``own`` with two classes, screened columns)
+    second : (K, p (p + 1) / 2) isometric vectors of the clipped second moments
+    counts_own, counts_fixed : (K, H) records of the slices
+    norms : (K,) greatest length of a clipped record; clip_share : (K,) share of clipped entries
+    X, y : (N, p) and (N,) real records, client after client; (0, p) of simulated data
+    names : (p,) str; shown : (m,) rows that figures draw
+    """
+
+    key: int
+    beta: np.ndarray
+    edges: np.ndarray
+    labels: np.ndarray
+    sizes: np.ndarray
+    means_own: np.ndarray
+    means_fixed: np.ndarray
+    second: np.ndarray
+    counts_own: np.ndarray
+    counts_fixed: np.ndarray
+    norms: np.ndarray
+    clip_share: np.ndarray
+    X: np.ndarray
+    y: np.ndarray
+    names: np.ndarray
+    shown: np.ndarray
+    n_directions: int
+
+    @cached_property
+    def fixed(self) -> Slices:
+        """The public slices."""
+        return class_slices(case_edges(self.labels)) if len(self.labels) else public_slices(case_edges(self.edges))
+
+    @cached_property
+    def kept(self) -> dict[Any, Any]:
+        """What the evaluator has computed already for this replicate."""
+        return {}
+
+    @cached_property
+    def clients(self) -> tuple[Party, ...]:
+        """All clients with what each holds; any number takes part as a prefix."""
+        ends = np.concatenate([[0], np.cumsum(self.sizes)])
+        parties = []
+        for k in range(len(self.sizes)):
+            block = {"address": np.array([self.key, k]), "beta": self.beta}
+            block |= {name: getattr(self, name)[k] for name in KEPT if len(getattr(self, name))}
+            if len(self.X):
+                block |= {"X": self.X[ends[k] : ends[k + 1]], "y": self.y[ends[k] : ends[k + 1]]}
+            parties.append(Party(f"client {k + 1}", "client", block))
+        return tuple(parties)
+
+    def public(self) -> Public:
+        """The part of the data set that is public."""
+        sizes = tuple(int(size) for size in self.sizes)
+        return Public(sizes, len(self.beta), self.fixed.n_slices, self.n_directions, self.fixed)
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What every method of the study returns.
+
+    basis : (p, d), only its span counts; NaN if the method found none
+    epsilon_claimed : sum of the claims of all kinds of release of a client
+    epsilon : of the grid; clients : how many there were
+    columns : those that screening kept, None without screening
+    numbers : further scalars of the fit
+    """
+
+    basis: np.ndarray
+    epsilon_claimed: float
+    epsilon: float
+    clients: int
+    columns: np.ndarray | None = None
+    numbers: dict[str, float | int | bool | str | None] = field(default_factory=dict)

@@ -1,0 +1,132 @@
+"""Our losses beside the ones that the source prints: z-score, ratio and mark of every cell, from the cube alone."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from ....experiment.plotting.series import configuration
+
+# The source averages 400 replicates; its bracket is of the size of their standard deviation.
+PRINTED_REPLICATES = 400
+# Both means are printed to three decimals.
+ROUNDING = 0.0003
+AGREES, NEAR = 2.0, 0.12
+# Where nearly every method loses nearly everything, agreement is no evidence: limits by structure dimension.
+SATURATED = {1: 1.0, 2: 1.4}
+# A bracket of two decimals up to here is known to a quarter at best.
+COARSE = 0.02
+MARKS = ("agrees", "within 12 %", "saturated", "not reproduced")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One cell of a table.
+
+    mean, se, replicates : ours; paper, bracket : as printed, NaN where the source prints nothing
+    claimed, certified : total epsilon; vain : whether it stands at a total delta of 1/n or more
+    """
+
+    case: str
+    model: str
+    row: int
+    n: int
+    method: str
+    clients: int
+    mean: float
+    se: float
+    replicates: int
+    paper: float
+    bracket: float
+    claimed: float
+    certified: float
+    vain: bool = False
+
+    @property
+    def z(self) -> float:
+        """Difference over its standard error; NaN with one replicate."""
+        return (self.mean - self.paper) / np.sqrt(self.se**2 + self.bracket**2 / PRINTED_REPLICATES + ROUNDING**2)
+
+    @property
+    def approximate(self) -> bool:
+        """Whether two decimals of the bracket leave z vague."""
+        return self.bracket <= COARSE
+
+    @property
+    def ratio(self) -> float:
+        """Ours over theirs."""
+        return self.mean / self.paper
+
+    @property
+    def saturated(self) -> bool:
+        """Whether the printed loss is so large that nearly every choice matches it."""
+        return self.paper >= SATURATED[1 if self.model in ("I", "II") else 2]
+
+    @property
+    def mark(self) -> str:
+        """One of `MARKS`; empty where the source prints nothing."""
+        if not np.isfinite(self.paper):
+            return ""
+        if abs(self.z) <= AGREES or abs(self.ratio - 1) <= NEAR:
+            return "saturated" if self.saturated else MARKS[0 if abs(self.z) <= AGREES else 1]
+        return MARKS[3]
+
+
+def table_cases(cube: xr.Dataset, high: bool) -> list[tuple[str, dict[str, Any]]]:
+    """Cases that stand for a row of Tables 1 and 2, or of Tables 3 and 4 (``high``), with their settings."""
+    cases = configuration(cube)["cases"]
+    found = [(name, dict(entry.get("settings") or {})) for name, entry in cases.items() if name in cube["case"].values]
+    return [(name, s) for name, s in found if s.get("row") is not None and (s.get("active") is not None) == high]
+
+
+def entries(cube: xr.Dataset, epsilon: float, high: bool) -> list[Entry]:
+    """All cells of a table at one epsilon: every method and number of clients of its cases."""
+    if epsilon not in cube["epsilon"].values or "loss" not in cube:
+        return []
+    found = []
+    for case, settings in table_cases(cube, high):
+        for method in map(str, cube["method"].values):
+            part = cube.sel({"case": case, "method": method, "epsilon": epsilon}).isel(fold=0)
+            for clients in map(int, cube["parties"].values):
+                cell = part.sel(parties=clients)
+                losses = cell["loss"].values[np.isfinite(cell["loss"].values)]
+                if len(losses):
+                    found.append(_entry(cell, case, settings, method, clients, losses))
+    return found
+
+
+def _entry(
+    cell: xr.Dataset, case: str, settings: dict[str, Any], method: str, clients: int, losses: np.ndarray
+) -> Entry:
+    def first(name: str) -> float:
+        values = cell[name].values if name in cell else np.array([np.nan])
+        values = values[~np.isnan(values)]
+        return float(values[0]) if len(values) else np.nan
+
+    return Entry(
+        case=case,
+        model=settings.get("model", "I"),
+        row=int(settings["row"]),
+        n=int(settings.get("n", 500)),
+        method=method,
+        clients=clients,
+        mean=float(losses.mean()),
+        se=float(losses.std(ddof=1) / np.sqrt(len(losses))) if len(losses) > 1 else np.nan,
+        replicates=len(losses),
+        paper=first("paper_mean"),
+        bracket=first("paper_bracket"),
+        claimed=first("epsilon_claimed"),
+        certified=first("epsilon_certified"),
+        vain=first("delta_exceeds_1_over_n") == 1,
+    )
+
+
+def counts(found: Iterable[Entry]) -> dict[str, int]:
+    """Number of cells of each mark."""
+    number = Counter(entry.mark for entry in found)
+    return {mark: number[mark] for mark in MARKS}

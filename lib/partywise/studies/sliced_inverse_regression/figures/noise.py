@@ -1,0 +1,114 @@
+"""Noise on the slice means of one client, by formula and as it was drawn, and what it would cost if it were fixed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import sqrt
+
+import numpy as np
+import xarray as xr
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+
+from ....experiment.plotting.style import BLACK, GREEN, GREY, ORANGE, RED, SKY, empty, legend_below, look, panels
+from ....inverse_regression.published import fitted_sigma, prop2_sigma, vgm_floor
+from ....privacy.accounting.calibration import analytic_gaussian_sigma, gaussian_epsilon
+from ..settings import SimulatedSettings
+from .angles import settings_of, shown
+
+Formula = Callable[[SimulatedSettings, float], float]
+
+# Noise sd of an entry of the slice means, from public numbers: n, p, R, epsilon, delta.
+FORMULAS: dict[str, tuple[str, str, Formula]] = {
+    "IID as its printed tables suggest (fitted)": (SKY, "--", lambda s, e: fitted_sigma(s.n, e, s.delta)),
+    "proposition 2": (ORANGE, "-.", lambda s, e: prop2_sigma(s.n, s.p, s.radius, e, s.delta)),
+    "floor of algorithm 2": (RED, ":", lambda s, e: sqrt(vgm_floor(s.n, s.p, s.radius, e, s.delta))),
+    "exact Gaussian level": (GREEN, "-", lambda s, e: exact(s, e, s.delta)),
+    "the same at its share of δ": (GREEN, ":", lambda s, e: exact(s, e, s.release_delta)),
+}
+METHODS = ("fsir_iid", "fsir_vgm", "cert")
+EPSILON = 1.0
+
+
+def noise_levels(cube: xr.Dataset) -> Figure:
+    """Noise on the slice means against the records of a client: its standard deviation, and the epsilon it would cost.
+
+    Lines are formulas, markers the noise that the runs drew. Left: standard deviation of an entry at epsilon 1 for
+    this release. Right: the epsilon of that noise if its covariance were fixed and the slices public, by the exact
+    Gaussian level at the same delta; below the grey line a formula adds more noise than its claim needs. Algorithm 2
+    adds its floor to a covariance made of the data, so that its own epsilon is infinite whatever the right panel says.
+    The certified method spends delta on all its releases together, so that each has a share of it.
+    """
+    cases = _cases(cube)
+    if not cases:
+        return empty("No simulated case without screening at epsilon 1 in this configuration.")
+    sizes = np.array(sorted(cases))
+    first = cases[sizes[0]][1]
+    figure, (left, right) = panels(1, 2, 4.2, 3.4)
+    for label, (color, line, formula) in FORMULAS.items():
+        sds = [formula(cases[n][1], EPSILON) for n in sizes]
+        left.plot(sizes, sds, color=color, linestyle=line, label=label)
+        right.plot(
+            sizes, [_cost(cases[n][1], sd) for n, sd in zip(sizes, sds, strict=True)], color=color, linestyle=line
+        )
+    for method in METHODS:
+        drawn = [(n, _drawn(cube, cases[n][0], method)) for n in sizes if method in shown(cube, cases[n][0], METHODS)]
+        if drawn:
+            style = look(method)
+            left.plot(
+                *np.transpose(drawn), style.marker, color=style.color, label=f"drawn: {style.label}", fillstyle="none"
+            )
+    right.axhline(EPSILON, color=GREY, linewidth=1)
+    right.text(sizes[-1], EPSILON * 1.03, "claimed: 1", ha="right", va="bottom", color=GREY, fontsize=8)
+    left.set_yscale("log")
+    left.set_ylabel("noise sd of an entry of M")
+    right.set_ylabel("ε of this noise, were it fixed")
+    right.set_yscale("log")
+    right.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    right.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    right.yaxis.set_minor_locator(NullLocator())
+    for ax in (left, right):
+        ax.set_xscale("log")
+        ax.set_xlabel("records n of a client")
+    legend_below(figure, [left], 3)
+    figure.suptitle(
+        f"Noise on slice means at ε = 1, δ = n$^{{-{first.delta_power:g}}}$, p = {first.p}, R = {first.radius:g}",
+        fontsize=9.5,
+        color=BLACK,
+    )
+    return figure
+
+
+def moved(settings: SimulatedSettings) -> float:
+    """l2 sensitivity of slice means with public slices, 2 R sqrt(p) / n."""
+    return 2 * settings.radius * sqrt(settings.p) / settings.n
+
+
+def exact(settings: SimulatedSettings, epsilon: float, delta: float) -> float:
+    """Least Gaussian sd for slice means with public slices."""
+    return float(analytic_gaussian_sigma(epsilon, delta, moved(settings)))
+
+
+def _cost(settings: SimulatedSettings, sd: float) -> float:
+    return float(gaussian_epsilon(moved(settings) / sd, settings.delta))
+
+
+def _cases(cube: xr.Dataset) -> dict[int, tuple[str, SimulatedSettings]]:
+    """One case for each n among those that differ in nothing else the noise depends on."""
+    if EPSILON not in cube["epsilon"].values:
+        return {}
+    found: dict[int, tuple[str, SimulatedSettings]] = {}
+    alike = None
+    for name, given in (settings_of(cube, "table12_") | settings_of(cube, "size_")).items():
+        settings = SimulatedSettings(**given)
+        key = (settings.p, settings.radius, settings.delta_power)
+        alike = alike or key
+        if not settings.screened and key == alike:
+            found.setdefault(settings.n, (name, settings))
+    return found
+
+
+def _drawn(cube: xr.Dataset, case: str, method: str) -> float:
+    """Mean over cells of the noise sd that a method states for its release at epsilon 1."""
+    values = cube["sd_means"].sel({"case": case, "method": method, "epsilon": EPSILON}).values
+    return float(np.mean(values[np.isfinite(values)]))

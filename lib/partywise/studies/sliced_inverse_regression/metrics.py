@@ -1,0 +1,45 @@
+"""All scalars of one cell: distance to the true subspace, what happened on the way, and what the source printed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...inverse_regression.projection import separation
+from ...inverse_regression.subspace import angle, projection_loss, screening_metrics
+from .data import Estimate, SlicingData
+from .paper_tables import printed
+
+
+def metrics(estimate: Estimate, data: SlicingData, train: np.ndarray, spec: Any) -> dict[str, Any]:
+    """Scalars of one fit; a basis that is not finite has no loss, and the cell says ``diverged``."""
+    basis, beta = estimate.basis, data.beta
+    scalars: dict[str, Any] = dict(estimate.numbers) | source_numbers(estimate, spec)
+    scalars["n_columns"] = len(basis)
+    scalars["n_protected"] = int(max(data.sizes[: estimate.clients]))
+    if not np.all(np.isfinite(basis)):
+        return scalars | {"diverged": True}
+    if beta.shape[1]:
+        scalars["loss"] = projection_loss(basis, beta)
+        if basis.shape == beta.shape:
+            scalars["angle"] = angle(basis, beta)
+        scalars["n_records"] = spec.settings.n
+    else:
+        scalars["separation"] = separation(data.X, data.fixed.codes(data.y), basis)
+    if estimate.columns is not None:
+        scalars["selected"] = len(estimate.columns)
+        if beta.shape[1]:
+            found = screening_metrics(estimate.columns, np.flatnonzero(np.any(beta != 0, axis=1)))
+            scalars |= {name: found[name] for name in ("support_kept", "false_positives")}
+    return scalars
+
+
+def source_numbers(estimate: Estimate, spec: Any) -> dict[str, float]:
+    """Mean and bracket that the source prints for this cell, where it prints one for this method."""
+    settings, column = spec.settings, getattr(spec.options, "column", None)
+    if column is None or getattr(settings, "row", None) is None:
+        return {}
+    where = (estimate.epsilon, settings.model, settings.row, column, estimate.clients)
+    entry = printed(*where, high=settings.screened)
+    return {} if entry is None else {"paper_mean": entry.mean, "paper_bracket": entry.bracket}

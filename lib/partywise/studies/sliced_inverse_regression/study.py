@@ -1,0 +1,112 @@
+"""Study 001: federated sliced inverse regression under differential privacy, as published and with a proof.
+
+Document: seed 001 (a paper with four tables and five figures).  Data, split, metrics and figures are named here and
+live with their numerics; the pipeline imports what a job needs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ...checks import valid_unit
+from ...errors import ConfigError
+from ...experiment.study import Lazy, Protocol, Source, Study
+from ...inverse_regression.options import CertifiedOptions, PublishedOptions, ReferenceOptions, WhitenedOptions
+from .settings import ActivitySettings, FlightsSettings, SimulatedSettings
+from .variables import VARIABLES
+
+if TYPE_CHECKING:
+    from ...experiment.study import Plan
+
+
+@dataclass(frozen=True)
+class Spec:
+    """Constant of the study: the unit that is protected.  Each case has its own delta, from its public n."""
+
+    unit: str = "row"
+
+    def __post_init__(self) -> None:
+        valid_unit(self.unit)
+
+
+CLIENTS = {"flights": 11, "activity": 10}
+
+
+def check(plan: Plan) -> None:
+    """Contradictions between keys that only this study can see."""
+    for name, case in plan.cases.items():
+        where = f"studies.sliced_inverse_regression.cases.{name}"
+        most = getattr(case.settings, "clients", None) or CLIENTS[_kind(case.settings)]
+        for count in case.parties:
+            if count > most:
+                raise ConfigError(f"{where}.grid.parties is {count}: the case has {most} clients.")
+        if case.folds != 1:
+            raise ConfigError(f"{where}.grid.folds is {case.folds}: nothing is held out, so it must be 1.")
+        for label in case.methods:
+            _check_method(plan.methods[label].options, f"{where}.grid.methods lists {label}", case.settings)
+
+
+def _kind(settings: Any) -> str:
+    return "flights" if isinstance(settings, FlightsSettings) else "activity"
+
+
+def _check_method(options: Any, lists: str, settings: Any) -> None:
+    active = getattr(settings, "active", None)
+    if getattr(options, "estimator", "sir") == "lda" and settings.slices != 2:
+        raise ConfigError(f"{lists}, whose estimator is 'lda': the case has {settings.slices} classes, not 2.")
+    size = getattr(options, "max_size", None)
+    if size is not None and not settings.screened:
+        raise ConfigError(f"{lists} with max_size {size}: the case has no columns to screen.")
+    for name, default in (("screening", "signs"), ("rounds", 2)):
+        given = getattr(options, name, default)
+        if given != default and not settings.screened:
+            raise ConfigError(f"{lists} with {name} {given}: the case has no columns to screen.")
+    if size is not None and size < settings.n_directions:
+        raise ConfigError(f"{lists} with max_size {size}: there are {settings.n_directions} directions.")
+    if settings.screened and active is None:
+        wanted = "max_size" if isinstance(options, CertifiedOptions | WhitenedOptions) else "top"
+        if getattr(options, wanted, None) is None and getattr(options, "threshold", None) is None:
+            raise ConfigError(f"{lists}, which screens columns: the true support is unknown, so give {wanted}.")
+
+
+_PROTOCOLS = "partywise.inverse_regression.protocols."
+_CASES = "partywise.studies.sliced_inverse_regression.cases:"
+_FIGURES = "partywise.studies.sliced_inverse_regression.figures."
+
+STUDY = Study(
+    name="sliced_inverse_regression",
+    title="Federated sliced inverse regression under differential privacy",
+    references="Seed 001: Federated Sliced Inverse Regression (paper)",
+    spec=Spec,
+    sources={
+        "simulated": Source(SimulatedSettings, Lazy(_CASES + "simulated")),
+        "flights": Source(FlightsSettings, Lazy(_CASES + "flights"), resources=("nyc_flights",)),
+        "activity": Source(ActivitySettings, Lazy(_CASES + "activity"), resources=("watch_activity",)),
+    },
+    methods={
+        "published": Protocol(PublishedOptions, Lazy(_PROTOCOLS + "published:fit"), extra=("server",)),
+        "certified": Protocol(CertifiedOptions, Lazy(_PROTOCOLS + "certified:fit"), extra=("server",)),
+        "whitened": Protocol(WhitenedOptions, Lazy(_PROTOCOLS + "whitened:fit"), extra=("server",)),
+        "reference": Protocol(ReferenceOptions, Lazy(_PROTOCOLS + "reference:fit"), extra=("server",)),
+    },
+    data=Lazy("partywise.studies.sliced_inverse_regression.data:SlicingData"),
+    split=Lazy("partywise.studies.sliced_inverse_regression.splitting:split"),
+    folds=Lazy("partywise.studies.sliced_inverse_regression.splitting:folds"),
+    metrics=Lazy("partywise.studies.sliced_inverse_regression.metrics:metrics"),
+    exhibits=Lazy("partywise.studies.sliced_inverse_regression.exhibits:exhibits"),
+    variables=VARIABLES,
+    figures={
+        "table_1": Lazy(_FIGURES + "tables:table_1"),
+        "table_2": Lazy(_FIGURES + "tables:table_2"),
+        "table_3": Lazy(_FIGURES + "tables:table_3"),
+        "table_4": Lazy(_FIGURES + "tables:table_4"),
+        "angle_by_size": Lazy(_FIGURES + "angles:angle_by_size"),
+        "angle_by_clients": Lazy(_FIGURES + "angles:angle_by_clients"),
+        "noise_levels": Lazy(_FIGURES + "noise:noise_levels"),
+        "activity": Lazy(_FIGURES + "projections:activity"),
+        "flights": Lazy(_FIGURES + "projections:flights"),
+    },
+    check=check,
+    summary=("loss", "angle", "separation", "paper_mean", "selected"),
+)
