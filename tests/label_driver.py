@@ -9,10 +9,11 @@ from typing import Any
 from partywise.experiment.study import MethodSpec
 from partywise.federation.channel import Channel
 from partywise.federation.folds import Fold
+from partywise.logistic.model import Estimate
 from partywise.privacy.ledger.total import Total
 from partywise.randomness import stream
 from partywise.studies.label_private import cases, metrics, splitting
-from partywise.studies.label_private.data import Estimate, LabelData
+from partywise.studies.label_private.data import LabelData
 from partywise.studies.label_private.settings import GeneratedSettings
 from partywise.studies.label_private.study import STUDY, Spec
 

@@ -12,6 +12,7 @@ import numpy as np
 from partywise.experiment.study import MethodSpec
 from partywise.federation.channel import Channel
 from partywise.federation.folds import Fold
+from partywise.functional.model import Estimate
 from partywise.functional.options import BaselineOptions, MomentsOptions, RoundwiseOptions
 from partywise.functional.protocols import baselines
 from partywise.functional.protocols import curves as local_release
@@ -20,7 +21,7 @@ from partywise.functional.protocols import rounds as roundwise
 from partywise.privacy.ledger.total import Total
 from partywise.randomness import stream
 from partywise.studies.functional_boosting import cases, metrics, splitting
-from partywise.studies.functional_boosting.data import Estimate, FunctionalData
+from partywise.studies.functional_boosting.data import FunctionalData
 from partywise.studies.functional_boosting.settings import SimulatedSettings
 from partywise.studies.functional_boosting.study import Spec
 

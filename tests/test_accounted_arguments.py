@@ -13,6 +13,7 @@ import pytest
 from fixed import fixed
 from partywise.functional.bases import BSplineBasis
 from partywise.functional.estimator import fit_central, release_curves
+from partywise.functional.model import BasisSpec
 from partywise.privacy.accounted import UNPROVED, Accounted, Clear
 from partywise.privacy.ledger.ledger import Ledger
 from partywise.privacy.mechanisms import (
@@ -35,7 +36,6 @@ from partywise.privacy.statistics.moments import covariance, cross_moment, recor
 from partywise.privacy.statistics.records import clipped_coefficients, count_at_most, entries
 from partywise.privacy.statistics.slices import bucket_index, slice_means
 from partywise.randomness import stream
-from partywise.studies.functional_boosting.data import BasisSpec
 
 X, Y = stream(1, "x").standard_normal((6, 2)), np.array([0.0, 1.0, 1.0, 0.0, 1.0, 0.0])
 BINS = Y.astype(int)

@@ -7,10 +7,11 @@ import pytest
 
 from partywise.functional.bases import BSplineBasis, FourierBasis, roughness_directions
 from partywise.functional.coordinates import make_coordinates
+from partywise.functional.model import BasisSpec, Estimate
+from partywise.functional.model import PublicFacts as Public
 from partywise.functional.options import CentralOptions, LocalOptions
 from partywise.privacy.statistics.geometry import Ball, mahalanobis
 from partywise.randomness import stream
-from partywise.studies.functional_boosting.data import BasisSpec, Estimate, Public
 from protocol_driver import SMALL, make_data, run
 
 

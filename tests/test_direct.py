@@ -9,13 +9,13 @@ from fixed import fixed
 from partywise.functional.bases import BSplineBasis, FourierBasis
 from partywise.functional.boosting import predict_curves
 from partywise.functional.estimator import clipping_radius, fit_central, release_curves
+from partywise.functional.model import BasisSpec
 from partywise.functional.path_options import BoostingOptions
 from partywise.privacy.accounted import Clear, Public
 from partywise.privacy.accounting.calibration import gaussian_epsilon
 from partywise.privacy.ledger.ledger import Ledger
 from partywise.privacy.mechanisms import Gaussian, Release
 from partywise.randomness import stream
-from partywise.studies.functional_boosting.data import BasisSpec
 
 
 def test_worst_case_mu_of_a_release_is_2S_over_s_for_every_basis_and_domain():

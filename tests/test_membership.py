@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from partywise.functional.model import Estimate
 from partywise.functional.options import BaselineOptions, CentralOptions, LocalOptions
 from partywise.privacy.audit.pairs import audit_pair
 from partywise.randomness import stream
-from partywise.studies.functional_boosting.data import Estimate
 from partywise.studies.functional_boosting.membership import (
     ATTACK,
     attack_metrics,

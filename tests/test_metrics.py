@@ -8,10 +8,10 @@ import pytest
 
 from partywise.experiment.cells import COMMON
 from partywise.functional.bases import FourierBasis
+from partywise.functional.model import Estimate
 from partywise.functional.options import BaselineOptions, LocalOptions, MomentsOptions, PublishedOptions
 from partywise.functional.protocols.communication import formula_bytes, moments_bytes, published_mib, release_bytes
 from partywise.randomness import stream
-from partywise.studies.functional_boosting.data import Estimate
 from partywise.studies.functional_boosting.exhibits import exhibits
 from partywise.studies.functional_boosting.metrics import GRID, grid_errors, metrics, selection
 from partywise.studies.functional_boosting.variables import VARIABLES

@@ -14,8 +14,9 @@ import numpy as np
 
 from ..privacy.accounted import Accounted
 from ..privacy.accounted import Public as Fixed
-from ..studies.functional_boosting.data import BasisSpec, Public
 from .bases import roughness_directions
+from .model import BasisSpec
+from .model import PublicFacts as Public
 from .paths import Penalties
 from .solver import check_penalty, spectral_scale
 

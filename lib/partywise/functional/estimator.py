@@ -26,11 +26,11 @@ from ..privacy.mechanisms.gaussian import Gaussian
 from ..privacy.mechanisms.quantiles import QuantileRadius
 from ..privacy.mechanisms.release import Release
 from ..privacy.statistics.records import clipped_coefficients
-from ..studies.functional_boosting.data import BasisSpec
-from ..studies.functional_boosting.data import Public as PublicFacts
 from .bases import BSplineBasis, FourierBasis
 from .boosting import BoostingFit, fit_joint
 from .coordinates import make_coordinates
+from .model import BasisSpec
+from .model import PublicFacts as PublicFacts
 from .moments import Moments, Sums, block_noise, corrected_moments
 from .path_options import BoostingOptions
 from .protocols.common import UNCLIPPED

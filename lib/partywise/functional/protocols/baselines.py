@@ -14,9 +14,9 @@ import numpy as np
 from ...federation.channel import Channel
 from ...federation.parties import Party
 from ...privacy.accounted import Clear
-from ...studies.functional_boosting.data import Estimate
 from ..boosting import fit_joint
 from ..coordinates import Coordinates, make_coordinates
+from ..model import Estimate
 from ..moments import Sums, corrected_moments
 from ..path_options import BoostingOptions
 

@@ -12,9 +12,9 @@ from ...federation.parties import Party
 from ...privacy.accounted import Accounted, Public
 from ...privacy.statistics.bounded import Bounded
 from ...privacy.statistics.records import clipped_coefficients
-from ...studies.functional_boosting.data import Estimate
 from ..boosting import BoostingFit
 from ..coordinates import Coordinates
+from ..model import Estimate
 
 UNCLIPPED = Public(float("inf"), because="nothing is clipped, and nothing is certified")
 

@@ -22,9 +22,9 @@ from ...privacy.mechanisms.gaussian import Gaussian
 from ...privacy.mechanisms.quantiles import QuantileRadius
 from ...privacy.mechanisms.release import Release, Terms, derived
 from ...privacy.statistics.geometry import Ball, mahalanobis
-from ...studies.functional_boosting.data import Estimate
 from ..boosting import BoostingFit, fit_boosting, fit_joint
 from ..coordinates import Coordinates, coordinates_of
+from ..model import Estimate
 from ..moments import Sums, block_noise, corrected_moments
 from ..options import LocalOptions
 from .common import (

@@ -27,10 +27,10 @@ from ...privacy.statistics.bounded import Bounded, clip_curves
 from ...privacy.statistics.geometry import lengths
 from ...privacy.statistics.isometry import to_matrix, to_vector
 from ...privacy.statistics.moments import cross_moment, record_sum, second_moment
-from ...studies.functional_boosting.data import Estimate
 from ..boosting import BoostingFit, fit_boosting
 from ..coordinates import Coordinates, coordinates_of
 from ..margin import ReleasedNoise
+from ..model import Estimate
 from ..moments import Moments, Sums, corrected_moments
 from ..options import MomentsOptions
 from .common import active_estimate, active_groups, radii, sizes_of

@@ -20,9 +20,9 @@ from ...federation.parties import Party
 from ...privacy.accounted import Clear, Public
 from ...privacy.mechanisms.gaussian import Gaussian
 from ...privacy.mechanisms.release import Release, Terms, derived
-from ...studies.functional_boosting.data import Estimate
 from ..boosting import first_lowest
 from ..coordinates import Coordinates, coordinates_of
+from ..model import Estimate
 from ..moments import Moments, Sums, block_noise, corrected_moments
 from ..options import RoundwiseOptions
 from ..path_options import BoostingOptions

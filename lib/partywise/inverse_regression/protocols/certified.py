@@ -20,8 +20,8 @@ from ...federation.channel import Channel
 from ...federation.parties import Party
 from ...privacy.mechanisms.release import Release, derived
 from ...randomness import remembered
-from ...studies.sliced_inverse_regression.data import Estimate
 from ..certified import release_means, release_second, second_sigma
+from ..model import Estimate
 from ..moments import participants
 from ..options import CertifiedOptions
 from ..published import covariance_release

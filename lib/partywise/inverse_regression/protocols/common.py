@@ -10,9 +10,9 @@ import numpy as np
 from ...federation.parties import Party
 from ...privacy.ledger.event import Event
 from ...privacy.statistics.isometry import to_matrix
-from ...studies.sliced_inverse_regression.data import Estimate
 from ..dp_lda import dp_lda
 from ..estimate import Subspace, aggregate
+from ..model import Estimate
 from ..moments import Moments, client_moments
 from ..screening import mean_differences, slice_profile
 from ..simulation.clients import Client, client_at, client_differences, client_restricted, own_slices

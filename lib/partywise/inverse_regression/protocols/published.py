@@ -19,9 +19,9 @@ from ...federation.parties import Party
 from ...privacy.accounted import UNPROVED, Clear
 from ...privacy.mechanisms.release import Release, derived
 from ...randomness import remembered
-from ...studies.sliced_inverse_regression.data import Estimate
 from ..dimension import eigengap_dimension
 from ..estimate import leading
+from ..model import Estimate
 from ..moments import Moments, centred, participants
 from ..options import PublishedOptions
 from ..published import (

@@ -16,8 +16,8 @@ from ...federation.channel import Channel
 from ...federation.parties import Party
 from ...privacy.accounted import Clear
 from ...privacy.mechanisms.release import derived
-from ...studies.sliced_inverse_regression.data import Estimate
 from ..estimate import Subspace, classical
+from ..model import Estimate
 from ..moments import Moments
 from ..options import ReferenceOptions
 from ..screening import ccmd_multiplicity, ccmd_select

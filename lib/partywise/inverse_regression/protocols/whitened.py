@@ -23,10 +23,10 @@ from ...federation.parties import Party
 from ...privacy.accounted import Accounted, Public
 from ...privacy.accounting.calibration import gdp_mu
 from ...privacy.mechanisms.release import Release, derived
-from ...studies.sliced_inverse_regression.data import Estimate
 from ..certified import reach_of, release_means, release_second, unwhiten
 from ..estimate import Subspace
 from ..inversion import inverse_root
+from ..model import Estimate
 from ..moments import ball_moments, participants, whitened_means
 from .budgets import allotted, claimed, screening_rounds, user_epsilon
 from .common import failed, local_number, noise_sd, server_estimate

@@ -18,7 +18,7 @@ import numpy as np
 from ...federation.channel import Channel
 from ...federation.parties import Party
 from ...privacy.mechanisms.release import Release
-from ...studies.label_private.data import Estimate, delta_of
+from ..model import Estimate, delta_of
 from ..options import WalrOptions
 from ..plan import Plan
 from ..planner import fixed_plan, plan_label_dp

@@ -14,7 +14,7 @@ import numpy as np
 from ...federation.channel import Channel
 from ...federation.parties import Party
 from ...privacy.mechanisms.release import Release
-from ...studies.label_private.data import Estimate, delta_of
+from ..model import Estimate, delta_of
 from ..perturbation import objective_perturbation
 from .common import local_features, local_labels
 

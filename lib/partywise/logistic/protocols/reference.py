@@ -14,7 +14,7 @@ import numpy as np
 from ...federation.channel import Channel
 from ...federation.parties import Party
 from ...privacy.accounted import Clear
-from ...studies.label_private.data import Estimate
+from ..model import Estimate
 from ..objective import dot_product
 from ..options import ReferenceOptions
 from ..planner import fixed_plan

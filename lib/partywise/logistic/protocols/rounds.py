@@ -17,8 +17,8 @@ import numpy as np
 from ...federation.channel import Channel
 from ...federation.parties import Party
 from ...privacy.mechanisms.release import Release
-from ...studies.label_private.data import Estimate, delta_of
 from ..baselines import gradient_descent, label_noise_plan
+from ..model import Estimate, delta_of
 from ..objective import Objective
 from ..options import RoundsOptions
 from ..plan import Plan

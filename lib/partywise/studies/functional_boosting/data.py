@@ -4,42 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 
-from ...functional.bases import BSplineBasis, FourierBasis, make_basis
-from ...privacy.accounted import Accounted
+from ...functional.model import RADIUS, BasisSpec
+from ...functional.model import PublicFacts as Public
 from ...privacy.accounted import Public as Fixed
-
-# `cases` and `own_cases` make radii of settings, generator constants and the length of the domain; no curve is read.
-RADIUS = "clipping radius of the case: a setting, or a constant of its generator"
-
-
-class BasisSpec(NamedTuple):
-    """A basis as three plain values, so that it travels with the data."""
-
-    kind: str
-    domain: tuple[float, float]
-    n_basis: int
-
-    def build(self) -> BSplineBasis | FourierBasis:
-        """The basis with its matrices."""
-        return make_basis(self.kind, self.domain, self.n_basis)
-
-
-@dataclass(frozen=True)
-class Public:
-    """What everyone may know before any data are seen: bases, clipping radii, names.
-
-    radius : one of each predictor, with the argument where it comes from; response_radius : that of the response
-    """
-
-    basis_x: BasisSpec
-    basis_y: BasisSpec
-    radius: tuple[Accounted, ...]
-    response_radius: Accounted
-    predictor_names: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -98,47 +68,3 @@ class FunctionalData:
         names = tuple(str(name) for name in self.predictor_names)
         radius = tuple(Fixed(float(value), because=RADIUS) for value in self.radius)
         return Public(self.basis_x, self.basis_y, radius, Fixed(float(self.response_radius), because=RADIUS), names)
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """What every method of the functional studies returns.
-
-    operators : (p, Qx, Qy), mean_x : (p, Qx), mean_y : (Qy,) in orthonormal coordinates
-    selected : (p,) bool, predictors touched on the returned path (all True for methods that do not select)
-    epsilon_claimed : by the formula of the source, or by the certificate for certified methods
-    released : (N, p, Qx) what the active party received, or None
-    basis_x : basis of the predictors, or None where it is not known
-    numbers : further scalars of the fit (steps, criterion, clip share, ...)
-    """
-
-    operators: np.ndarray
-    mean_x: np.ndarray
-    mean_y: np.ndarray
-    selected: np.ndarray
-    epsilon_claimed: float
-    released: np.ndarray | None = None
-    numbers: dict[str, float | int | bool | None] = field(default_factory=dict)
-    basis_x: BasisSpec | None = None
-
-    def predict(self, X: np.ndarray, basis_x: BasisSpec | None = None) -> np.ndarray:
-        """Fitted curves (N, Qy) of predictors X (N, p, Qx), whose basis is checked where it is given.
-
-        Raises
-        ------
-        ValueError
-            When the predictors or their basis differ from those of the fit.
-        """
-        if X.shape[1:] != self.mean_x.shape:
-            raise ValueError(
-                f"X has {X.shape[1:]} predictors and coordinates: the fit was made with {self.mean_x.shape}; "
-                "use the same basis and the same predictors."
-            )
-        if basis_x is not None and self.basis_x is not None and basis_x != self.basis_x:
-            raise ValueError(
-                f"X is given in the basis {tuple(basis_x)}: the fit was made in {tuple(self.basis_x)}; project the "
-                "curves into that basis."
-            )
-        return self.mean_y + (X - self.mean_x).reshape(len(X), self.mean_x.size) @ self.operators.reshape(
-            -1, len(self.mean_y)
-        )

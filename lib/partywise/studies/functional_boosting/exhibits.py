@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from .data import Estimate, FunctionalData
+from ...functional.model import Estimate
+from .data import FunctionalData
 
 OPERATOR_GRID = 25
 CURVE_GRID = 73

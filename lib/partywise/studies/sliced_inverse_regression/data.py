@@ -2,32 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from ...federation.parties import Party
+from ...inverse_regression.model import PublicFacts as Public
 from ...inverse_regression.slices import Slices, case_edges, class_slices, public_slices
 
 # Moments that a simulated client keeps of its records.
 KEPT = ("means_own", "means_fixed", "second", "counts_own", "counts_fixed", "norms", "clip_share")
-
-
-@dataclass(frozen=True)
-class Public:
-    """What everyone knows before data are seen.
-
-    sizes : n_k of every client; n_columns, n_slices, n_directions : p, H, d
-    fixed : public slices (edges fixed in advance, or the classes)
-    """
-
-    sizes: tuple[int, ...]
-    n_columns: int
-    n_slices: int
-    n_directions: int
-    fixed: Slices
 
 
 @dataclass(frozen=True)
@@ -96,22 +82,3 @@ class SlicingData:
         """The part of the data set that is public."""
         sizes = tuple(int(size) for size in self.sizes)
         return Public(sizes, len(self.beta), self.fixed.n_slices, self.n_directions, self.fixed)
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """What every method of the study returns.
-
-    basis : (p, d), only its span counts; NaN if the method found none
-    epsilon_claimed : sum of the claims of all kinds of release of a client
-    epsilon : of the grid; clients : how many there were
-    columns : those that screening kept, None without screening
-    numbers : further scalars of the fit
-    """
-
-    basis: np.ndarray
-    epsilon_claimed: float
-    epsilon: float
-    clients: int
-    columns: np.ndarray | None = None
-    numbers: dict[str, float | int | bool | str | None] = field(default_factory=dict)

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from ...inverse_regression.model import Estimate
 from ...inverse_regression.projection import coordinates
-from .data import Estimate, SlicingData
+from .data import SlicingData
 
 Exhibits = dict[str, tuple[tuple[str, ...], np.ndarray]]
 

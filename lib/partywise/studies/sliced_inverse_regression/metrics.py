@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from ...inverse_regression.model import Estimate
 from ...inverse_regression.projection import separation
 from ...inverse_regression.subspace import angle, projection_loss, screening_metrics
-from .data import Estimate, SlicingData
+from .data import SlicingData
 from .paper_tables import printed
 
 
