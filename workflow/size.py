@@ -1,6 +1,6 @@
 """How large a study grows: memory of the jobs that hold all its cells, before any job starts.
 
-Bytes a cell were measured with tests/growth_driver.py, and rounded up.
+Bytes a cell were measured with tests/support/growth_driver.py, and rounded up.
 """
 
 from __future__ import annotations

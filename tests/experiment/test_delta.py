@@ -20,7 +20,7 @@ from partywise.experiment.results.summary import summary_rows, summary_text
 from partywise.experiment.run_totals import RunTotals
 from partywise.studies.sliced_inverse_regression.settings import ActivitySettings, FlightsSettings, SimulatedSettings
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 CONFIGURATIONS = ["config.yaml", *sorted(f"config/{path.name}" for path in (ROOT / "config").glob("*.yaml"))]
 
 

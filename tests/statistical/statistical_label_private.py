@@ -35,7 +35,7 @@ from partywise.studies.label_private.settings import GeneratedSettings
 
 pytestmark = pytest.mark.statistical
 
-ADULT = Path(__file__).resolve().parents[1] / "resources" / adult.RESOURCE
+ADULT = Path(__file__).resolve().parents[2] / "resources" / adult.RESOURCE
 REPLICATES = {"generated": 20, "adult": 5, "breast_cancer": 40}
 DELTA = {"generated": 1e-5, "adult": 1e-5, "breast_cancer": 1e-3}
 TRAIN = {"adult": 31_655, "breast_cancer": 398}

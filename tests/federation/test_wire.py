@@ -19,7 +19,7 @@ from partywise.privacy.mechanisms import Gaussian, Release
 from partywise.privacy.statistics.records import clipped_coefficients
 from partywise.randomness import stream
 
-LIBRARY = str(Path(__file__).parents[1] / "lib")
+LIBRARY = str(Path(__file__).parents[2] / "lib")
 PARTIES = [Party("active", "active", {}), Party("p1", "passive", {}), Party("p2", "passive", {})]
 NAMES = ["active", "p1", "p2"]
 DELTA = 1e-5

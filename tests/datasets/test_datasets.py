@@ -19,7 +19,7 @@ from partywise.datasets.loaders import beijing, nyc
 from partywise.errors import DataMissing
 from partywise.functional.bases import BSplineBasis
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def sha(content):

@@ -1,4 +1,4 @@
-"""Patience with Slurm's controller, on stand-ins for the cluster; tests/cluster.py does the same on a real one."""
+"""Patience with Slurm's controller, on stand-ins for the cluster; tests/system/cluster.py has a real one."""
 
 from __future__ import annotations
 

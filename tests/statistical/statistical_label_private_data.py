@@ -21,7 +21,7 @@ from partywise.studies.label_private.settings import FlightsSettings, TableSetti
 
 pytestmark = pytest.mark.statistical
 
-RESOURCES = Path(__file__).resolve().parents[1] / "resources"
+RESOURCES = Path(__file__).resolve().parents[2] / "resources"
 
 
 def loaded(module):

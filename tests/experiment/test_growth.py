@@ -19,7 +19,7 @@ from partywise.experiment.results.columns import Places
 from pipeline import ROOT, copy_project, environment, snakemake
 from size import COLLECT_BYTES, FIGURE_BYTES, check_sizes, collect_megabytes, figure_megabytes
 
-DRIVER = ROOT / "tests" / "growth_driver.py"
+DRIVER = ROOT / "tests" / "support" / "growth_driver.py"
 CONFIGURATIONS = sorted((ROOT / "config").glob("*.yaml"))
 
 

@@ -31,7 +31,7 @@ from partywise.studies.sliced_inverse_regression.cases import reduced
 from partywise.studies.sliced_inverse_regression.data import SlicingData
 from replay import compare, record, replay
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[3]
 CONFIG = yaml.safe_load((ROOT / "config.yaml").read_text())["studies"]
 
 # What the default audit certifies nothing for: an infinite epsilon is kept by every neighbour.

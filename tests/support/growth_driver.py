@@ -1,4 +1,4 @@
-"""Memory of collect on synthetic corners: ``python tests/growth_driver.py dense 10000`` prints bytes a cell at peak.
+"""Memory of collect on synthetic corners: ``python growth_driver.py dense 10000`` prints bytes a cell at peak.
 
 Corners hold the cells of one toy fit again and again, releases and messages included.  A sparse design has one case
 with many replicates, one with many numbers of parties and one with many epsilons, of which a cube is the product.

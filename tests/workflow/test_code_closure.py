@@ -22,7 +22,7 @@ import fingerprint
 from partywise.experiment.study import available, load
 from pipeline import ROOT, environment
 
-DRIVER = ROOT / "tests" / "module_driver.py"
+DRIVER = ROOT / "tests" / "support" / "module_driver.py"
 SEED = every_protocol.ROOT_SEED
 
 

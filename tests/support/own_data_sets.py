@@ -1,7 +1,7 @@
 """Own data for the source ``tables``: the made example of config/example_data, and two real data sets.
 
-``python tests/own_data_sets.py FOLDER`` writes the real ones there as a person would bring them (CSV in long and wide
-form, NetCDF) with a configuration beside each; ``python tests/own_data_sets.py`` makes the example anew.
+``python tests/support/own_data_sets.py FOLDER`` writes the real ones there as a person would bring them (CSV in long
+and wide form, NetCDF) with a configuration beside each; ``python tests/support/own_data_sets.py`` makes the example.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import yaml
 
 from partywise.randomness import stream
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 METHODS = {
     "mean_curve": {"protocol": "baseline", "kind": "mean"},
     "least_squares": {"protocol": "baseline", "kind": "least_squares"},

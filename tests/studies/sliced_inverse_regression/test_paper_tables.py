@@ -14,7 +14,7 @@ from partywise.studies.sliced_inverse_regression import paper_tables
 from partywise.studies.sliced_inverse_regression.figures.marks import MARKS, Entry, counts
 from partywise.studies.sliced_inverse_regression.paper_tables import Printed, printed, printed_table
 
-TOOL = Path(__file__).parent / "tools" / "paper_tables.py"
+TOOL = Path(__file__).parents[2] / "tools" / "paper_tables.py"
 MODELS = ("I", "II", "III", "IV", "V")
 
 

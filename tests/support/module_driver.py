@@ -22,7 +22,7 @@ import scipy.linalg
 import scipy.special  # noqa: F401
 import xarray  # noqa: F401
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 LIBRARY = ROOT / "lib"
 
 

@@ -29,7 +29,7 @@ from partywise.studies.label_private.settings import GeneratedSettings
 
 pytestmark = pytest.mark.statistical
 
-RESOURCES = Path(__file__).resolve().parents[1] / "resources"
+RESOURCES = Path(__file__).resolve().parents[2] / "resources"
 TABLES = {"adult": adult, "body_fat": body_fat, "breast_cancer": breast_cancer, "late_flights": late_flights}
 GENERATED = {
     "generated n=50": GeneratedSettings(n=50),

@@ -1,7 +1,7 @@
 """The project in a folder of its own, and Snakemake run in it: tools of the pipeline's tests.
 
-``python tests/pipeline.py`` runs config/tiny.yaml and stores its means anew in tests/data/tiny_summary.csv; a change of
-that file belongs into the CHANGELOG ("numbers moved, because ...").
+``python tests/support/pipeline.py`` runs config/tiny.yaml and stores its means anew in tests/data/tiny_summary.csv; a
+change of that file belongs into the CHANGELOG ("numbers moved, because ...").
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 PARTS = ("Snakefile", "config.yaml", "config", "workflow", "scripts", "lib", "profiles", "envs", "requirements.lock")
 TINY = ("--configfile", "config/tiny.yaml")
 STUDY = "functional_boosting"
