@@ -4,8 +4,8 @@ What crosses is one of four things: a `Release` (paid for), a `Cipher` (closed t
 stated argument) or `Clear` (unprotected for named units). A bare array cannot be sent.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -28,6 +28,7 @@ class Cipher:
     key_holder: str
 
 
+Payload = Release | Cipher | Public | Clear
 KINDS: dict[type, str] = {Release: "release", Cipher: "cipher", Public: "public", Clear: "clear"}
 
 
@@ -72,15 +73,18 @@ class Channel:
         Who takes part; names are distinct.
     extra : tuple of str
         Names without a data block that take part too, such as ``("server",)``.
+    record : bool
+        Whether the contents of messages are kept, for `view`; without it only what they cost.
     """
 
-    def __init__(self, parties: Sequence[Party], extra: tuple[str, ...] = ()) -> None:
+    def __init__(self, parties: Sequence[Party], extra: tuple[str, ...] = (), *, record: bool = False) -> None:
         names = (*(party.name for party in parties), *extra)
         if len(set(names)) != len(names):
             raise ValueError(f"the parties {names} of a channel must have distinct names.")
         self.names: tuple[str, ...] = names
         self.ledger = Ledger()
         self._messages: list[Message] = []
+        self._record, self._payloads = record, list[Payload]()
 
     @property
     def messages(self) -> tuple[Message, ...]:
@@ -140,7 +144,37 @@ class Channel:
         shape = np.shape(_opened(payload.value)) if isinstance(_opened(payload.value), np.ndarray) else ()
         step = len(self._messages)
         self._messages.append(Message(step, sender, receiver, name, kind, argument, event, shape, size))
+        # The values of many rounds are many: unasked, a message leaves what it cost.
+        self._payloads.append(payload if self._record else replace(payload, value=None))
         return _read_only(payload if isinstance(payload, Cipher) else payload.value)
+
+    def heard(self, receiver: str, name: str) -> tuple[Payload, ...]:
+        """The payloads of that name that a participant received, in order: what its functions of them are made of.
+
+        They hold their values only where the channel records them.
+        """
+        self._check_name("receiver", receiver)
+        return tuple(p for p, m in self._recorded() if m.receiver == receiver and m.name == name)
+
+    def view(self, *parties: str) -> tuple[tuple[Message, Any], ...]:
+        """What colluding participants saw: the messages that reached one of them, with their values, ciphers closed.
+
+        Raises
+        ------
+        ValueError
+            If a name is unknown, or the channel does not record contents.
+        """
+        if not self._record:
+            raise ValueError(
+                "record=False of this channel: its messages left what they cost only; make it with record=True."
+            )
+        for name in parties:
+            self._check_name("parties", name)
+        seen = ((m, p if isinstance(p, Cipher) else p.value) for p, m in self._recorded() if m.receiver in parties)
+        return tuple((message, _read_only(value)) for message, value in seen)
+
+    def _recorded(self) -> Iterator[tuple[Payload, Message]]:
+        return zip(self._payloads, self._messages, strict=True)
 
     def transcript(self) -> list[dict[str, Any]]:
         """Rows of the table "what crosses the wire": plain values, in order."""

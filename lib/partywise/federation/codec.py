@@ -1,0 +1,149 @@
+"""Values of messages as bytes and back: a JSON header and raw arrays, nothing that could run code when it is read."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from ..privacy.accounted import Clear, Public
+from ..privacy.ledger.event import Event
+from ..privacy.mechanisms.release import Release
+from .channel import Cipher
+
+__all__ = ["decoded", "encoded", "packed", "unpacked"]
+
+KINDS = "biufcSU"
+# Tags of what JSON has no word for.
+ARRAY, TUPLE, BYTES, NUMBER, FLOAT, MAPPING = "array", "tuple", "bytes", "number", "float", "mapping"
+
+
+def encoded(value: Any) -> bytes:
+    """A value as bytes.
+
+    Parameters
+    ----------
+    value : object
+        Array of numbers or text, NumPy or Python number, bool, None, str, bytes, or a list, tuple or mapping of such.
+
+    Raises
+    ------
+    TypeError
+        For anything else.
+
+    Notes
+    -----
+    Eight bytes with the length of the header, the header as JSON, then the bytes of all arrays in order, C-contiguous.
+    """
+    raw: list[bytes] = []
+    header = json.dumps(_described(value, raw), separators=(",", ":")).encode()
+    return b"".join((len(header).to_bytes(8, "big"), header, *raw))
+
+
+def decoded(data: bytes) -> Any:
+    """Inverse of `encoded`; arrays are read-only.
+
+    Raises
+    ------
+    ValueError
+        If the bytes are no encoded value.
+    """
+    size = int.from_bytes(data[:8], "big")
+    if len(data) < 8 + size:
+        raise ValueError(f"data has {len(data)} bytes and a header of {size}: it was cut off or is no encoded value.")
+    value, end = _restored(json.loads(data[8 : 8 + size]), data, 8 + size)
+    if end != len(data):
+        raise ValueError(f"data has {len(data)} bytes and describes {end}: it is no encoded value.")
+    return value
+
+
+def _described(value: Any, raw: list[bytes]) -> Any:
+    if value is None or isinstance(value, bool | str):
+        return value
+    if isinstance(value, np.ndarray | np.generic) and value.dtype.kind in KINDS:
+        array = np.asarray(value, order="C")
+        raw.append(array.tobytes())
+        tag = ARRAY if isinstance(value, np.ndarray) else NUMBER
+        return {"": tag, "dtype": array.dtype.str, "shape": array.shape}
+    if isinstance(value, int):
+        return value
+    if isinstance(value, float):
+        return {"": FLOAT, "hex": value.hex()}
+    if isinstance(value, bytes):
+        raw.append(value)
+        return {"": BYTES, "size": len(value)}
+    if isinstance(value, list):
+        return [_described(item, raw) for item in value]
+    if isinstance(value, tuple):
+        return {"": TUPLE, "items": [_described(item, raw) for item in value]}
+    if isinstance(value, Mapping):
+        return {"": MAPPING, "items": [[_described(k, raw), _described(v, raw)] for k, v in value.items()]}
+    raise TypeError(f"value of type {type(value).__name__} cannot be a message; send arrays, numbers, text or lists.")
+
+
+def _restored(form: Any, data: bytes, at: int) -> tuple[Any, int]:
+    """A described value and where the next array begins."""
+    if isinstance(form, list):
+        return _sequence(form, data, at)
+    if not isinstance(form, dict):
+        return form, at
+    tag = form[""]
+    if tag == FLOAT:
+        return float.fromhex(form["hex"]), at
+    if tag == BYTES:
+        return data[at : at + form["size"]], at + form["size"]
+    if tag == TUPLE:
+        items, at = _sequence(form["items"], data, at)
+        return tuple(items), at
+    if tag == MAPPING:
+        pairs, at = _sequence(form["items"], data, at)
+        return dict(pairs), at
+    dtype = np.dtype(form["dtype"])
+    if dtype.kind not in KINDS:
+        raise ValueError(f"dtype={form['dtype']!r} of an array is none of numbers or text.")
+    end = at + dtype.itemsize * int(np.prod(form["shape"], dtype=np.int64))
+    array = np.frombuffer(data[at:end], dtype=dtype).reshape(form["shape"])
+    return (array if tag == ARRAY else array[()]), end
+
+
+def _sequence(forms: list[Any], data: bytes, at: int) -> tuple[list[Any], int]:
+    items = []
+    for form in forms:
+        item, at = _restored(form, data, at)
+        items.append(item)
+    return items, at
+
+
+def packed(payload: Any) -> bytes:
+    """A payload as bytes: its value, and what the channel needs to account for it."""
+    return encoded(_form(payload, value=True))
+
+
+def unpacked(data: bytes) -> Any:
+    """Inverse of `packed`."""
+    return _payload(decoded(data))
+
+
+def _form(payload: Any, value: bool) -> dict[str, Any]:
+    form: dict[str, Any] = {"kind": type(payload).__name__, "value": payload.value if value else None}
+    if isinstance(payload, Cipher):
+        return form | {"key_holder": payload.key_holder}
+    form["made_of"] = [_form(part, value=False) for part in payload.made_of]
+    if isinstance(payload, Release):
+        return form | {"event": payload.event.to_row()}
+    names = ("because",) if isinstance(payload, Public) else ("units", "owner", "audience")
+    return form | {name: getattr(payload, name) for name in names}
+
+
+def _payload(form: Mapping[str, Any]) -> Any:
+    rest = {name: value for name, value in form.items() if name != "kind"}
+    if form["kind"] == "Cipher":
+        return Cipher(**rest)
+    rest["made_of"] = tuple(_payload(part) for part in form["made_of"])
+    if form["kind"] == "Release":
+        return Release(**rest | {"event": Event.from_row(form["event"])})
+    if form["kind"] not in ("Public", "Clear"):
+        raise ValueError(f"kind={form['kind']!r} is no payload.")
+    return (Public if form["kind"] == "Public" else Clear)(**rest)

@@ -1,0 +1,307 @@
+"""The same program with the place of every value checked: in one process, or in that of one party.
+
+A `Held` value lives where it was computed or received. Using it elsewhere, or letting the program itself read it, is an
+error. What the program does is the same in every process, so all of them number the messages alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
+
+from .channel import Cipher
+from .codec import packed, unpacked
+from .parties import Party
+from .run import Names, Own, Place, Run, arranged, checked, name_of, names_of
+
+__all__ = ["Held", "Link", "PlaceError", "PlacedRun", "together"]
+
+
+class PlaceError(RuntimeError):
+    """A value was used at a place that does not have it."""
+
+
+class Link(Protocol):
+    """How the messages of one process reach the others."""
+
+    def put(self, step: int, sender: str, receiver: str, name: str, payload: Any) -> None:
+        """Hand over what a place of this process sends."""
+
+    def get(self, step: int, receiver: str) -> Any:
+        """The payload that a place of this process receives at a step."""
+
+
+@dataclass(frozen=True, eq=False)
+class Held:
+    """A value that some places have.
+
+    places : who has it; values : what it is, for those of them that live in this process
+    """
+
+    places: frozenset[str]
+    values: Mapping[str, Any] = field(default_factory=dict)
+
+    def of(self, place: str, where: str) -> Any:
+        """The value as one place has it."""
+        if place not in self.places:
+            raise PlaceError(f"{where} uses a value that only {sorted(self.places)} have: send it there first.")
+        return self.values[place]
+
+    def _refused(self, *_: Any, **__: Any) -> Any:
+        raise PlaceError(
+            f"the program itself reads a value that {sorted(self.places)} have: compute with it in run.at, or "
+            "broadcast it and ask run.known."
+        )
+
+    __bool__ = __iter__ = __len__ = __getitem__ = __array__ = __float__ = __int__ = __index__ = _refused
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _refused
+    __matmul__ = __rmatmul__ = __neg__ = __lt__ = __le__ = __gt__ = __ge__ = __call__ = _refused
+
+
+@dataclass(frozen=True)
+class _Report:
+    """What one process can say of `Run.assemble`."""
+
+    function: Callable[..., Any]
+    values: tuple[Any, ...]
+
+
+def together(results: Sequence[Any]) -> Any:
+    """The estimate, from what ``fit`` returned in the process of every place."""
+    if all(isinstance(result, _Report) for result in results):
+        columns = zip(*(result.values for result in results), strict=True)
+        return results[0].function(*[_anyone(_merged(column)) for column in columns])
+    return _anyone(_merged(results))
+
+
+def _merged(parts: Sequence[Any]) -> Any:
+    """One value from the same value as several processes hold it."""
+    first = parts[0]
+    if isinstance(first, Own):
+        return Own({name: _merged([part.values[name] for part in parts]) for name in first.values})
+    if isinstance(first, Held):
+        values: dict[str, Any] = {}
+        for part in parts:
+            values |= part.values
+        return Held(first.places, values)
+    if type(first) in (list, tuple):
+        return type(first)(_merged(column) for column in zip(*parts, strict=True))
+    return first
+
+
+class _Guarded(Party):
+    """A party whose block can be read while its own line of the program runs, and then only."""
+
+    def __init__(self, party: Party, inside: list[str]) -> None:
+        for name in ("name", "role", "columns"):
+            object.__setattr__(self, name, getattr(party, name))
+        object.__setattr__(self, "_party", party)
+        object.__setattr__(self, "_inside", inside)
+
+    def __getattribute__(self, name: str) -> Any:
+        if name != "block":
+            return object.__getattribute__(self, name)
+        inside, own = object.__getattribute__(self, "_inside"), object.__getattribute__(self, "name")
+        if not inside or inside[-1] != own:
+            raise PlaceError(f"{inside[-1] if inside else 'the program itself'} reads the block of {own}.")
+        return object.__getattribute__(self, "_party").block
+
+
+class PlacedRun(Run):
+    """A run that checks where every value is.
+
+    Parameters
+    ----------
+    run : Run
+        Not used yet; its parties, options and generators are taken over.
+    here : collection of str, optional
+        The places that live in this process; by default all of them.
+    link : Link, optional
+        How messages leave and reach this process, where not all places live in it.
+    """
+
+    def __init__(self, run: Run, here: Sequence[str] | None = None, link: Link | None = None) -> None:
+        self._inside: list[str] = []
+        self.parties = tuple(_Guarded(party, self._inside) for party in run.parties)
+        self.channel, self.epsilon, self.fold, self.spec = run.channel, run.epsilon, run.fold, run.spec
+        self._streams, self._here, self._link, self._step = run.rng_for, frozenset(here or run.names), link, 0
+        self._heard: dict[tuple[str, str], list[Held]] = {}
+        self.rng_for = self._draw
+
+    def _draw(self, *names: str | int) -> Any:
+        if not self._inside:
+            raise PlaceError(f"the program itself draws at {names}: draw at a place, in run.at.")
+        return self._streams(*names)
+
+    def at(self, place: Place, function: Callable[..., Any], *values: Any) -> Any:
+        """As in `Run`; PlaceError if the place has not all of the values."""
+        name = name_of(place)
+        if name not in self.names:
+            raise PlaceError(f"place={name!r} is not on this channel; it connects {self.names}.")
+        self._require(values, name, function)
+        return Held(frozenset([name]), self._computed(name, place, function, values))
+
+    def each(self, places: Sequence[Place], function: Callable[..., Any], *values: Any) -> Any:
+        """As in `Run`; every place has its own."""
+        made = {name_of(place): self.at(place, function, *values) for place in places}
+        return Own(made)
+
+    def everywhere(self, function: Callable[..., Any], *values: Any) -> Any:
+        """As in `Run`; PlaceError if somebody lacks a value."""
+        for name in self.names:
+            self._require(values, name, function)
+        here = [name for name in self.names if name in self._here]
+        return Held(frozenset(self.names), {name: self._computed(name, name, function, values)[name] for name in here})
+
+    def known(self, value: Any) -> Any:
+        """As in `Run`; PlaceError unless every place has it."""
+        if not isinstance(value, Held):
+            return value
+        missing = set(self.names) - value.places
+        if missing:
+            raise PlaceError(f"the program is steered by a value that {sorted(missing)} do not have: broadcast it.")
+        return next(iter(value.values.values()))
+
+    def send(self, sender: Place, receiver: Place, name: str, payload: Any, *values: Any) -> Any:
+        """As in `Run`; the value passes the codec on its way."""
+        made = self._made(sender, payload, values)
+        return self._both(sender, made, [self._crossed(sender, receiver, name, made)])
+
+    def broadcast(self, sender: Place, receivers: Sequence[Place], name: str, payload: Any, *values: Any) -> Any:
+        """As in `Run`."""
+        made = self._made(sender, payload, values)
+        return self._both(sender, made, [self._crossed(sender, receiver, name, made) for receiver in receivers])
+
+    def gather(
+        self, senders: Sequence[Place], receiver: Place, name: Names, function: Callable[..., Any], *values: Any
+    ) -> Any:
+        """As in `Run`; the receiver has what it returns."""
+        rows = []
+        for sender in senders:
+            names, made = names_of(name, sender), self.at(sender, function, *values)
+            count = range(len(names))
+            parts = [made] if isinstance(name, str) else [self._part(sender, made, names, k) for k in count]
+            rows.append(tuple(self._crossed(sender, receiver, *pair) for pair in zip(names, parts, strict=True)))
+        return self._arranged(name, rows, name_of(receiver))
+
+    def heard(self, receiver: Place, name: str) -> Any:
+        """As in `Run`; the receiver has them."""
+        return tuple(self._heard.get((name_of(receiver), name), ()))
+
+    def assemble(self, function: Callable[..., Any], *values: Any) -> Any:
+        """As in `Run` where all places live here; else what this process can say, for who has all of them."""
+        if self._here >= set(self.names):
+            return function(*[_anyone(value) for value in values])
+        return _Report(function, values)
+
+    def _computed(self, name: str, place: Place, function: Callable[..., Any], values: Sequence[Any]) -> dict[str, Any]:
+        if name not in self._here:
+            return {}
+        own = [_resolved(value, name, f"{name}, {_title(function)},") for value in values]
+        with self._working(name):
+            made = function(place, *own) if isinstance(place, Party) else function(*own)
+        return {name: made}
+
+    @contextmanager
+    def _working(self, name: str):
+        self._inside.append(name)
+        try:
+            yield
+        finally:
+            self._inside.pop()
+
+    def _require(self, values: Sequence[Any], name: str, function: Callable[..., Any]) -> None:
+        """Places are known in every process, whether or not it holds the values."""
+        for value in values:
+            for held in _inside_of(value, name):
+                if name not in held.places:
+                    held.of(name, f"{name}, {_title(function)},")
+
+    def _made(self, sender: Place, payload: Any, values: Sequence[Any]) -> Held:
+        if callable(payload) and not isinstance(payload, Held):
+            return self.at(sender, payload, *values)
+        if isinstance(payload, Held):
+            return payload
+        return Held(frozenset([name_of(sender)]), {name_of(sender): payload})
+
+    def _part(self, sender: Place, made: Held, names: tuple[str, ...], k: int) -> Held:
+        own = name_of(sender)
+        return Held(made.places, {own: checked(names, made.values[own])[k]} if own in made.values else {})
+
+    def _crossed(self, sender: Place, receiver: Place, name: str, made: Held) -> Held:
+        """One message: accounted where all places live here, else handed to the link."""
+        source, target = name_of(sender), name_of(receiver)
+        self._require([made], source, self.send)
+        step, self._step = self._step, self._step + 1
+        payload = None
+        if self._link is None:
+            payload = made.values[source]
+            self.channel.send(source, target, name, payload)
+            payload = unpacked(packed(payload))
+        else:
+            if source in self._here:
+                self._link.put(step, source, target, name, made.values[source])
+            if target in self._here:
+                payload = self._link.get(step, target)
+        place = frozenset([target])
+        heard = Held(place, {} if payload is None else {target: replace(payload, value=None)})
+        self._heard.setdefault((target, name), []).append(heard)
+        if payload is None:
+            return Held(place)
+        return Held(place, {target: payload if isinstance(payload, Cipher) else payload.value})
+
+    def _both(self, sender: Place, made: Held, received: Sequence[Held]) -> Held:
+        own = name_of(sender)
+        values = {own: made.values[own].value} if own in made.values else {}
+        for held in received:
+            values |= held.values
+        return Held(frozenset([own]).union(*(held.places for held in received)), values)
+
+    def _arranged(self, name: Names, rows: list[tuple[Held, ...]], receiver: str) -> Any:
+        place = frozenset([receiver])
+        if receiver not in self._here:
+            return tuple(Held(place) for _ in name) if isinstance(name, tuple) else Held(place)
+        made = arranged(name, [tuple(held.values[receiver] for held in row) for row in rows])
+        if isinstance(name, tuple):
+            return tuple(Held(place, {receiver: part}) for part in made)
+        return Held(place, {receiver: made})
+
+
+def _title(function: Callable[..., Any]) -> str:
+    return getattr(function, "__name__", type(function).__name__)
+
+
+def _resolved(value: Any, name: str, where: str) -> Any:
+    if isinstance(value, Own):
+        if name not in value.values:
+            raise PlaceError(f"{where} has no value of its own; {sorted(value.values)} have.")
+        return _resolved(value.values[name], name, where)
+    if isinstance(value, Held):
+        return value.of(name, where)
+    if type(value) in (list, tuple):
+        return type(value)(_resolved(item, name, where) for item in value)
+    return value
+
+
+def _inside_of(value: Any, name: str) -> list[Held]:
+    """The held values that an argument of a place is made of."""
+    if isinstance(value, Own):
+        return _inside_of(value.values[name], name) if name in value.values else []
+    if isinstance(value, Held):
+        return [value]
+    if type(value) in (list, tuple):
+        return [held for item in value for held in _inside_of(item, name)]
+    return []
+
+
+def _anyone(value: Any) -> Any:
+    """A value as the first place that has it knows it."""
+    if isinstance(value, Own):
+        return {name: _anyone(item) for name, item in value.values.items()}
+    if isinstance(value, Held):
+        return value.values[min(value.values)]
+    if type(value) in (list, tuple):
+        return type(value)(_anyone(item) for item in value)
+    return value

@@ -1,0 +1,217 @@
+"""One execution of a protocol: every line of ``fit(run)`` says where it happens and what crosses.
+
+A protocol is one program for all parties, in the paper's order (a choreography). ``run.at`` computes at a place,
+``run.send``, ``run.gather`` and ``run.broadcast`` move values, ``run.known`` gives what all have and is the only thing
+that may steer. Here the program runs in one process, on bare values, at no extra cost; `partywise.federation.placed`
+runs the same program with the place of every value checked, or with one process a party.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+
+from .channel import Channel
+from .parties import Party
+
+__all__ = ["Names", "Own", "Place", "Run", "name_of", "simulate"]
+
+R = TypeVar("R")
+Place = Party | str
+# What the messages of one sender are called: a name, one for each of several payloads, or a rule by party.
+Names = str | tuple[str, ...] | Callable[[Any], tuple[str, ...]]
+
+
+def name_of(place: Place) -> str:
+    """Name of a place on the channel."""
+    return place.name if isinstance(place, Party) else place
+
+
+@dataclass(frozen=True)
+class Own:
+    """A value of its own at each of several places, by name."""
+
+    values: Mapping[str, Any]
+
+
+class Run:
+    """One execution of a protocol in one process.
+
+    Parameters
+    ----------
+    parties : sequence of Party
+        Who holds data, in the order that the protocol documents.
+    epsilon : float
+        Target of calibrated noise; inf where none is set.
+    fold : Fold
+        Public assignment of records to training, held-out and halves.
+    rng_for : callable
+        Generators by address; called at places only.
+    spec : object
+        Options, constants of the study and public facts (`partywise.experiment.study.MethodSpec`).
+    extra : tuple of str
+        Places without data, such as ``("server",)``.
+    record : bool
+        Whether the channel keeps the contents of messages, for `Channel.view`.
+    """
+
+    def __init__(
+        self,
+        parties: Sequence[Party],
+        *,
+        epsilon: float,
+        fold: Any,
+        rng_for: Callable[..., np.random.Generator],
+        spec: Any,
+        extra: tuple[str, ...] = (),
+        record: bool = False,
+    ) -> None:
+        self.parties: tuple[Any, ...] = tuple(parties)
+        self.channel = Channel(parties, extra, record=record)
+        self.epsilon, self.fold, self.rng_for, self.spec = epsilon, fold, rng_for, spec
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Everyone on the channel: the parties in order, then the places without data."""
+        return self.channel.names
+
+    def at(self, place: Place, function: Callable[..., R], *values: Any) -> R:
+        """Compute at one place.
+
+        Parameters
+        ----------
+        place : Party or str
+            A party is passed to the function as its first argument; a name is not.
+        function : callable
+            Reads its arguments and, of blocks, that of the party alone; changes none of them.
+        *values
+            Bare values (public) and values that the place has.
+        """
+        own = [_own(value, name_of(place)) for value in values]
+        return function(place, *own) if isinstance(place, Party) else function(*own)
+
+    def each(self, places: Sequence[Place], function: Callable[..., Any], *values: Any) -> Any:
+        """Compute at every one of several places, a value of its own at each."""
+        return Own({name_of(place): self.at(place, function, *values) for place in places})
+
+    def everywhere(self, function: Callable[..., R], *values: Any) -> R:
+        """Compute at all places what all can compute, from values that all have."""
+        return function(*values)
+
+    def known(self, value: R) -> R:
+        """The bare value of something that all places have: the only one that may steer the program."""
+        return value
+
+    def send(self, sender: Place, receiver: Place, name: str, payload: Any, *values: Any) -> Any:
+        """Send one payload; both sides have its value then.
+
+        Parameters
+        ----------
+        sender, receiver : Party or str
+        name : str
+            What it is, for the transcript.
+        payload : Accounted, Cipher, or callable
+            A callable is computed at the sender from ``values``.
+
+        Returns
+        -------
+        object
+            The value as the receiver gets it.
+        """
+        made = self._payload(sender, payload, values)
+        return self.channel.send(name_of(sender), name_of(receiver), name, made)
+
+    def broadcast(self, sender: Place, receivers: Sequence[Place], name: str, payload: Any, *values: Any) -> Any:
+        """Send one payload to several receivers; all of them and the sender have its value then."""
+        made = self._payload(sender, payload, values)
+        value = made.value
+        for receiver in receivers:
+            value = self.channel.send(name_of(sender), name_of(receiver), name, made)
+        return value
+
+    def gather(
+        self, senders: Sequence[Place], receiver: Place, name: Names, function: Callable[..., Any], *values: Any
+    ) -> Any:
+        """Every sender computes what leaves it, and the receiver gets all.
+
+        Parameters
+        ----------
+        senders : sequence of Party or str
+        receiver : Party or str
+        name : str, tuple of str, or callable
+            One name: the function returns one payload. Several, or a callable that names them for a sender: it
+            returns as many payloads, which are sent in that order.
+        function : callable
+            Computed at each sender from ``values``.
+
+        Returns
+        -------
+        tuple, or tuple of tuples
+            Values in the order of senders; with a tuple of names one such tuple for each name; with a callable one
+            tuple of values for each sender.
+        """
+        rows = []
+        for sender in senders:
+            names = names_of(name, sender)
+            made = self.at(sender, function, *values)
+            payloads = (made,) if isinstance(name, str) else checked(names, made)
+            ends = name_of(sender), name_of(receiver)
+            rows.append(tuple(self.channel.send(*ends, *pair) for pair in zip(names, payloads, strict=True)))
+        return arranged(name, rows)
+
+    def heard(self, receiver: Place, name: str) -> Any:
+        """The payloads of that name that a place received, in order: what it may name as parts of what it derives."""
+        return self.channel.heard(name_of(receiver), name)
+
+    def assemble(self, function: Callable[..., R], *values: Any) -> R:
+        """What is reported about a run, from values of several places: after the last message, in simulations only.
+
+        A value of several places is a mapping from their names.
+        """
+        return function(*[value.values if isinstance(value, Own) else value for value in values])
+
+    def _payload(self, sender: Place, payload: Any, values: Sequence[Any]) -> Any:
+        return self.at(sender, payload, *values) if callable(payload) else payload
+
+
+def simulate(fit: Callable[[Any], R], run: Run) -> R:
+    """Run a protocol in one process and return its estimate."""
+    return fit(run)
+
+
+def names_of(name: Names, sender: Any) -> tuple[str, ...]:
+    """Names of the messages of a sender."""
+    return (name,) if isinstance(name, str) else name if isinstance(name, tuple) else tuple(name(sender))
+
+
+def checked(names: tuple[str, ...], payloads: Any) -> tuple[Any, ...]:
+    """As many payloads as names; ValueError otherwise."""
+    if not isinstance(payloads, tuple) or len(payloads) != len(names):
+        count = len(payloads) if isinstance(payloads, tuple) else f"one {type(payloads).__name__}"
+        raise ValueError(
+            f"names={names} of what is gathered: the function returned {count}, give that many in a tuple."
+        )
+    return payloads
+
+
+def arranged(name: Names, rows: Sequence[tuple[Any, ...]]) -> Any:
+    """What `Run.gather` returns, from one tuple of values for each sender."""
+    if isinstance(name, str):
+        return tuple(row[0] for row in rows)
+    if isinstance(name, tuple):
+        return tuple(zip(*rows, strict=True)) if rows else tuple(() for _ in name)
+    return tuple(rows)
+
+
+def _own(value: Any, name: str) -> Any:
+    """The value as one place has it, also inside lists and tuples."""
+    if isinstance(value, Own):
+        if name not in value.values:
+            raise KeyError(f"{name!r} has no value of its own; {tuple(value.values)} have.")
+        return value.values[name]
+    if type(value) in (list, tuple) and any(isinstance(item, Own | list | tuple) for item in value):
+        return type(value)(_own(item, name) for item in value)
+    return value

@@ -1,0 +1,235 @@
+"""One program for all parties: the same transcript, ledger and estimate in one process, checked, and in many."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from fixed import fixed
+from forked import forked
+from partywise.federation.channel import Channel, Cipher
+from partywise.federation.codec import decoded, encoded, packed, unpacked
+from partywise.federation.parties import Party
+from partywise.federation.placed import PlacedRun, PlaceError
+from partywise.federation.run import Run, simulate
+from partywise.privacy.accounted import Clear, Public
+from partywise.privacy.mechanisms.gaussian import Gaussian
+from partywise.privacy.mechanisms.release import derived
+from partywise.privacy.statistics.moments import record_sum
+from partywise.randomness import stream
+
+SIZES = (40, 60, 50)
+
+
+def parties() -> list[Party]:
+    """Clients with records of three columns."""
+    return [
+        Party(f"client {k}", "client", {"x": stream(3, "records", k).standard_normal((n, 3))})
+        for k, n in enumerate(SIZES)
+    ]
+
+
+def run(**options) -> Run:
+    """A run of the toy protocols."""
+    return Run(
+        parties(),
+        epsilon=1.0,
+        fold=None,
+        rng_for=lambda *names: stream(5, *names),
+        spec=SimpleNamespace(rounds=3, radius=2.0),
+        extra=("server",),
+        **options,
+    )
+
+
+def local_sum(client, radius, t, rng_for):
+    rng = rng_for("noise", client.name, t)
+    bounded = record_sum(client.block["x"], fixed(radius), stratum=client.name)
+    return Gaussian(mu=0.5)(bounded, rng, owner=client.name, release_id=f"sum {t} of {client.name}")
+
+
+def local_size(client, radius, t, rng_for):
+    return Public(len(client.block["x"]), because="sizes are public under replacement")
+
+
+def local_both(client, *given):
+    return local_sum(client, *given), local_size(client, *given)
+
+
+def local_parts(client, names):
+    return tuple(Clear(client.block["x"][:, k], ("features",), client.name) for k in range(len(names(client))))
+
+
+def local_scale(client, mean):
+    return float(np.abs(mean).max()) * client.block["x"].shape[1]
+
+
+def server_merge(state, sums, sizes):
+    return [*state, np.sum(sums, axis=0) / sum(sizes)]
+
+
+def server_answer(state, heard, t):
+    return derived(state[-1], heard, name=f"mean {t}", owner="server")
+
+
+def server_stop(state):
+    return Public(len(state) >= 2, because="the number of rounds so far")
+
+
+def server_report(state, columns, scales):
+    return {"means": np.stack(state), "columns": [np.stack(part) for part in columns], "scales": dict(scales)}
+
+
+def names_of(client):
+    return ("first", "second") if client.name == "client 1" else ("first",)
+
+
+def program(run):
+    """Rounds of sums, a mean that goes back, a public stop, columns in the clear, and a report."""
+    clients, state, mean = run.parties, [], None
+    for t in range(run.spec.rounds):
+        given = (run.spec.radius, t, run.rng_for)
+        sums, sizes = run.gather(clients, "server", ("sum", "size"), local_both, *given)
+        state = run.at("server", server_merge, state, sums, sizes)
+        mean = run.broadcast("server", clients, "mean", server_answer, state, run.heard("server", "sum"), t)
+        stop = run.broadcast("server", clients, "stop", server_stop, state)
+        if run.known(stop):
+            break
+    scales = run.each(clients, local_scale, mean)
+    columns = run.gather(clients, "server", names_of, local_parts, names_of)
+    run.send(clients[0], "server", "closed", Cipher(b"secret", key_holder="client 2"))
+    return run.assemble(server_report, state, columns, scales)
+
+
+def described(estimate) -> bytes:
+    return encoded(estimate)
+
+
+@pytest.mark.parametrize("how", ["checked", "forked"])
+def test_all_ways_to_run_a_program_are_one(how):
+    plain, other = run(), run()
+    expected = simulate(program, plain)
+    found = program(PlacedRun(other)) if how == "checked" else forked(program, other)
+    assert described(found) == described(expected)
+    assert other.channel.transcript() == plain.channel.transcript()
+    assert other.channel.ledger.digest == plain.channel.ledger.digest
+    assert len(expected["means"]) == 2 and len(plain.channel.messages) == 2 * (6 + 3 + 3) + 4 + 1
+    # What goes back is a function of sums that were released, and names them.
+    total = plain.channel.ledger.total("client 1", "features", 1e-5)
+    assert 0 < total.epsilon_certified < np.inf
+
+
+def local_taken(client, other):
+    return Public(float(other.block["x"][0, 0]), because="nothing: it is the block of somebody else")
+
+
+MISTAKES = {
+    "a value that was never sent": (
+        lambda run: run.at("server", len, run.at(run.parties[0], local_scale, np.ones(3))),
+        r"server, len, uses a value that only \['client 0'\] have",
+    ),
+    "a program that reads what one party has": (
+        lambda run: bool(run.at(run.parties[0], local_scale, np.ones(3))),
+        "the program itself reads a value",
+    ),
+    "a program steered by what only some have": (
+        lambda run: run.known(run.send(run.parties[0], "server", "size", local_size, 1.0, 0, None)),
+        r"steered by a value that \['client 1', 'client 2'\] do not have",
+    ),
+    "the block of another party": (
+        lambda run: run.send(run.parties[0], "server", "taken", local_taken, run.parties[1]),
+        "client 0 reads the block of client 1",
+    ),
+    "a block read by the program": (lambda run: run.parties[0].block["x"], "the program itself reads the block"),
+    "noise drawn by the program": (lambda run: run.rng_for("noise"), "the program itself draws"),
+    "a place that does not exist": (lambda run: run.at("sever", len, ()), "place='sever' is not on this channel"),
+    "everywhere what only one has": (
+        lambda run: run.everywhere(len, run.at("server", list, ())),
+        r"uses a value that only \['server'\] have",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_a_value_used_where_it_is_not_is_an_error(name):
+    mistake, sentence = MISTAKES[name]
+    with pytest.raises(PlaceError, match=sentence):
+        mistake(PlacedRun(run()))
+
+
+def closure(run):
+    """Reads a block through a variable of the program, which no check of values sees."""
+    client, other = run.parties[0], CAPTURED[1]
+    return run.send(client, "server", "taken", lambda client: Public(float(other.block["x"].sum()), because="a leak"))
+
+
+CAPTURED: list[Party] = []
+
+
+def test_a_process_of_its_own_holds_no_block_of_another_party():
+    plain, other = run(), run()
+    CAPTURED[:] = plain.parties
+    assert np.isfinite(simulate(closure, plain))
+    CAPTURED[:] = other.parties
+    assert np.isnan(forked(closure, other))
+
+
+def test_a_gathered_function_gives_as_many_payloads_as_names():
+    with pytest.raises(ValueError, match="the function returned one Public, give that many"):
+        run().gather(run().parties, "server", ("a", "b"), local_size, 1.0, 0, None)
+
+
+def test_a_view_holds_what_reached_its_members_and_nothing_else():
+    one = run(record=True)
+    simulate(program, one)
+    seen = one.channel.view("client 2")
+    assert {message.name for message, _ in seen} == {"mean", "stop"}
+    assert all(isinstance(value, np.ndarray | bool) for _, value in seen)
+    closed = [value for message, value in one.channel.view("server") if message.name == "closed"]
+    assert isinstance(closed[0], Cipher)
+    with pytest.raises(ValueError, match="make it with record=True"):
+        Channel(parties(), ("server",)).view("server")
+    with pytest.raises(ValueError, match="'sever' is not on this channel"):
+        one.channel.view("sever")
+
+
+VALUES = [
+    None, True, 3, 2**70, -0.0, float("inf"), "text", b"bytes", [1, (2.5, "a")], {"a": np.arange(6.0).reshape(2, 3)},
+    np.float64(2.5), np.arange(3, dtype=np.uint8), np.array(["a", "bc"]), np.zeros((0, 2)), np.array(1.5),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("value", VALUES, ids=[str(k) for k in range(len(VALUES))])
+def test_what_is_encoded_comes_back_in_kind_and_to_the_last_bit(value):
+    again = decoded(encoded(value))
+    assert type(again) is type(value) and encoded(again) == encoded(value)
+    if isinstance(value, np.ndarray):
+        assert again.dtype == value.dtype and again.shape == value.shape and again.tobytes() == value.tobytes()
+
+
+@pytest.mark.parametrize("value", [object(), np.array([object()]), {1, 2}, lambda: 0])
+def test_what_is_no_message_is_refused(value):
+    with pytest.raises(TypeError, match="cannot be a message"):
+        encoded(value)
+
+
+def test_bytes_that_were_cut_off_are_refused():
+    whole = encoded({"a": np.arange(6.0)})
+    for data in (whole[:4], whole[:20], whole[:-1], whole + b"x"):
+        with pytest.raises(ValueError):
+            decoded(data)
+
+
+def test_a_payload_comes_back_with_what_it_cost():
+    bounded = record_sum(np.ones((5, 2)), fixed(1.0))
+    release = Gaussian(mu=1.0)(bounded, stream(1, "a"), owner="a", release_id="sum")
+    mean = derived(release.value / 5, [release], name="mean", owner="b")
+    for payload in (release, mean, Public(1.0, "a setting"), Clear([1], ("row",), "a"), Cipher(b"x", "a")):
+        again = unpacked(packed(payload))
+        assert type(again) is type(payload) and encoded(again.value) == encoded(payload.value)
+        assert getattr(again, "event", None) == getattr(payload, "event", None)
+        assert [type(part) for part in getattr(again, "made_of", ())] == [
+            type(part) for part in getattr(payload, "made_of", ())
+        ]
