@@ -499,15 +499,15 @@ def test_wire_table_shows_every_method(gathered):
 
 def test_averages_are_over_replicates_of_means_over_folds(gathered):
     cube = open_cube(gathered / "cube.nc")
-    mean, error, count = averages(cube["error"].values)
-    at = (0, 1, 0, 1)
+    mean, error, count = averages(cube["error"].values[0, 1])
+    at = (0, 1)
     values = cube["error"].values[0, 1, :, 0, :, 1]
     per_replicate = values[:2].mean(1)
     assert count[at] == 2
     assert mean[at] == pytest.approx(per_replicate.mean(), rel=1e-12)
     assert error[at] == pytest.approx(per_replicate.std(ddof=1) / np.sqrt(2), rel=1e-12)
     cube["error"].values[0, 1, 1, 0, :, 1] = nan
-    mean, error, count = averages(cube["error"].values)
+    mean, error, count = averages(cube["error"].values[0, 1])
     assert count[at] == 1 and np.isnan(error[at])
     assert mean[at] == pytest.approx(per_replicate[0])
 

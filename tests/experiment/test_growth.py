@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+import math
 import re
 import subprocess
 import sys
 from dataclasses import replace
+from functools import reduce
 from math import prod
+from operator import add
 
+import numpy as np
 import pytest
 import yaml
 
 import toy
-from growth_driver import design
+from growth_driver import design, write_corners
 from partywise.errors import ConfigError
+from partywise.experiment.blocks import read_entries
 from partywise.experiment.plan import plan
-from partywise.experiment.results.columns import Places
+from partywise.experiment.results import summary
+from partywise.experiment.results.columns import Columns, Places
+from partywise.experiment.results.summary import averages, summary_rows
 from pipeline import ROOT, copy_project, environment, snakemake
-from size import COLLECT_BYTES, FIGURE_BYTES, check_sizes, collect_megabytes, figure_megabytes
+from size import COLLECT_BYTES, COLLECT_FIXED_BYTES, check_sizes, collect_megabytes, figure_megabytes
 
 DRIVER = ROOT / "tests" / "support" / "growth_driver.py"
 CONFIGURATIONS = sorted((ROOT / "config").glob("*.yaml"))
@@ -33,15 +40,55 @@ def memory(kind: str, cells: int) -> tuple[int, float]:
     return int(found[1]), float(found[2]) * 2**20
 
 
-# The page of tables shows ten thousand totals at most: with 20,000 cells it is full.
-@pytest.mark.parametrize(("kind", "sizes"), [("dense", (20_000, 60_000)), ("sparse", (2_000, 12_000))])
-def test_collect_takes_at_most_the_memory_that_it_asks_for(kind, sizes):
-    """Between two sizes, so that what the libraries take on their own does not count: a kilobyte a further cell."""
-    (few, low), (many, high) = (memory(kind, size) for size in sizes)
-    small, large = (design(kind, size) for size in sizes)
-    assert (large.n_cells, small.n_cells) == (many, few)
-    product = (large.n_dense - small.n_dense) / len(large.cases) if kind == "sparse" else 0
-    assert high - low <= COLLECT_BYTES * (many - few) + FIGURE_BYTES * product
+def test_a_further_cell_takes_at_most_a_kilobyte():
+    """Between two sizes, so that the fixed part does not count: with 20,000 cells the page of tables is full."""
+    (few, low), (many, high) = (memory("dense", size) for size in (20_000, 60_000))
+    assert (few, many) == (20_000, 60_000)
+    assert high - low <= COLLECT_BYTES * (many - few)
+
+
+def test_a_sparse_study_takes_what_its_cells_take_and_not_what_the_product_of_its_axes_takes():
+    made = design("sparse", 40_000)
+    assert made.n_dense > 1000 * made.n_cells
+    cells, taken = memory("sparse", 40_000)
+    assert cells == made.n_cells
+    assert taken <= COLLECT_BYTES * cells + COLLECT_FIXED_BYTES
+    assert COLLECT_BYTES * cells + COLLECT_FIXED_BYTES <= collect_megabytes(made) * 10**6
+
+
+def test_a_sum_depends_on_the_order_of_its_terms_and_on_nothing_beside_them():
+    """Alone or beside other parties and epsilons, few or many: the same bits, those of one addition after another."""
+    values = np.exp(np.random.default_rng(5).normal(0.0, 3.0, (40, 3, 12, 4)))
+    values[3, :, 5], values[7] = np.nan, np.nan
+    whole = averages(values)
+    for k, e in np.ndindex(3, 4):
+        alone = averages(values[:, k : k + 1, :, e : e + 1].copy())
+        assert all(one[k, e] == other[0, 0] for one, other in zip(whole, alone, strict=True))
+    each = [[x for x in folds if not math.isnan(x)] for folds in values[:, 1, :, 2].tolist()]
+    means = [reduce(add, folds) / len(folds) for folds in each if folds]
+    assert whole[2][1, 2] == len(means) == 39
+    assert whole[0][1, 2] == reduce(add, means) / len(means)
+
+
+def test_summaries_do_not_depend_on_how_many_slots_are_averaged_at_a_time(tmp_path, monkeypatch):
+    made = design("sparse", 500)
+    columns = Columns(made)
+    for path in write_corners(made, tmp_path):
+        for entry in read_entries(path):
+            columns.add(entry.read())
+    columns.check()
+    rng = np.random.default_rng(6)
+    columns.number("loss")[:] = rng.normal(size=len(columns.status))
+    columns.described["loss"] = ("a loss", "1")
+    whole = list(summary_rows(made, columns))
+    assert {row["case"] for row in whole} == set(made.cases)
+    for most in (1, 2, 3):
+        monkeypatch.setattr(summary, "MOST_SLOTS", most)
+        assert list(summary_rows(made, columns)) == whole
+    slot = next(row for row in whole if (row["case"], row["variable"]) == ("wide", "loss"))
+    at = columns.places.of(("wide", "noisy", range(2), slot["parties"], range(2), slot["epsilon"]))
+    found = columns.number("loss")[np.searchsorted(columns.places.cells, at)]
+    assert float(slot["mean"]) == pytest.approx(found.mean(), rel=1e-12) and slot["replicates"] == 2
 
 
 @pytest.mark.parametrize("path", CONFIGURATIONS, ids=lambda path: path.stem)

@@ -6,6 +6,7 @@ holds and every part of the dense product is made when it is needed.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -39,22 +40,51 @@ def axes(plan: Plan) -> dict[str, np.ndarray]:
     }
 
 
+@dataclass(frozen=True)
+class Block:
+    """The cells of a case and a method: a product of their own labels, without a hole, one after the other.
+
+    case, method : their labels; parties, epsilons : their own labels, in the order of the cube
+    first : number of its first cell; shape : how many replicates, parties, folds and epsilons it has
+    """
+
+    case: str
+    method: str
+    parties: list[int]
+    epsilons: list[float]
+    first: int
+    shape: tuple[int, int, int, int]
+
+
 class Places:
     """Where the cells of a plan stand.
 
     labels : labels of the six dims; shape : their lengths
     cells : (n,) int64, ascending: positions of the cells in the dense product of the six dims, in C order
+    blocks : the cells of each case and method, in the order of the cube
     """
 
     def __init__(self, plan: Plan) -> None:
         self.labels = axes(plan)
         self.shape = tuple(len(values) for values in self.labels.values())
         self._at = {name: {v: i for i, v in enumerate(values.tolist())} for name, values in self.labels.items()}
-        blocks = []
+        self.blocks = list(self._blocks(plan))
+        self.cells = np.concatenate([self._positions(plan, block) for block in self.blocks])
+
+    def _blocks(self, plan: Plan) -> Iterator[Block]:
+        first = 0
         for name, case in plan.cases.items():
-            rest = (range(case.replicates), case.parties, range(case.folds))
-            blocks += [self.of((name, method, *rest, plan.epsilons(name, method))) for method in case.methods]
-        self.cells = np.sort(np.concatenate(blocks))
+            for method in sorted(case.methods, key=self._at["method"].__getitem__):
+                parties, epsilons = sorted(case.parties), sorted(map(float, plan.epsilons(name, method)))
+                shape = (case.replicates, len(parties), case.folds, len(epsilons))
+                yield Block(name, method, parties, epsilons, first, shape)
+                first += math.prod(shape)
+
+    def _positions(self, plan: Plan, block: Block) -> np.ndarray:
+        """Positions of the cells of a block, ascending because all its labels are."""
+        case = plan.cases[block.case]
+        rest = (range(case.replicates), block.parties, range(case.folds), block.epsilons)
+        return self.of((block.case, block.method, *rest))
 
     def of(self, block: Sequence[Any]) -> np.ndarray:
         """Positions of a block of labels (or single labels) in the order of the six dims, in C order.
@@ -185,18 +215,9 @@ class Columns:
         """Units of a variable."""
         return self.described[name][1]
 
-    def pairs(self) -> Iterator[tuple[int, int]]:
-        """Numbers of the cases and methods that have cells, in the order of the cube."""
-        size = int(np.prod(self.places.shape[2:]))
-        for both in np.unique(self.places.cells // size).tolist():
-            yield divmod(both, self.places.shape[1])
-
-    def part(self, values: np.ndarray, pair: tuple[int, int], outside: Any) -> np.ndarray:
-        """Values of the cells of a case and a method over the six dims, (1, 1, replicate, parties, fold, epsilon)."""
-        shape = self.places.shape
-        size = int(np.prod(shape[2:]))
-        start = (pair[0] * shape[1] + pair[1]) * size
-        return self._dense(values, start, start + size, outside).reshape(1, 1, *shape[2:])
+    def part(self, values: np.ndarray, block: Block) -> np.ndarray:
+        """A view of the values of a block, (replicate, parties, fold, epsilon) of its own lengths."""
+        return values[block.first : block.first + math.prod(block.shape)].reshape(block.shape)
 
     def _dense(self, values: np.ndarray, start: int, stop: int, outside: Any) -> np.ndarray:
         block = np.full(stop - start, outside, values.dtype)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
@@ -12,11 +12,13 @@ import numpy as np
 from ..cells import STATUS
 from ..plan import Plan
 from ..run_totals import CELL, RUN, costs_more
-from .columns import Columns
+from .columns import Block, Columns
 
 MIB = 2.0**20
 # Nobody reads more rows on a screen or a page; the CSV files have all.
 MOST_ROWS = 10_000
+# Slots that are averaged at a time: what they take is their number times that of the variables.
+MOST_SLOTS = 1000
 SLOT = ("case", "method", "parties", "epsilon")
 # Behind an epsilon that stands at a delta of 1/n or more.
 MARK, FLAG = "!", "delta_exceeds_1_over_n"
@@ -47,20 +49,20 @@ def averages(values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
     Parameters
     ----------
-    values : ndarray, shape (case, method, replicate, parties, fold, epsilon)
-        Undefined cells (NaN) are left out.
+    values : ndarray, shape (replicate, parties, fold, epsilon)
+        Of one case and one method. Undefined cells (NaN) are left out.
 
     Returns
     -------
-    mean, error, count : ndarray, shape (case, method, parties, epsilon)
+    mean, error, count : ndarray, shape (parties, epsilon)
         The standard error is NaN where fewer than two replicates have a finite value.
     """
     with np.errstate(invalid="ignore", divide="ignore"):
-        each = _mean(values, 4)
+        each = _mean(values, 2)
         known = ~np.isnan(each)
-        count = known.sum(2)
-        mean = _mean(each, 2)
-        squares = np.where(known, (each - mean[:, :, None]) ** 2, 0.0).sum(2)
+        count = known.sum(0)
+        mean = _mean(each, 0)
+        squares = _sum(np.where(known, (each - mean) ** 2, 0.0), 0)
         error = np.sqrt(squares / np.where(count > 1, count - 1, np.nan) / np.where(count > 0, count, np.nan))
     return mean, error, count
 
@@ -68,38 +70,57 @@ def averages(values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 def _mean(values: np.ndarray, axis: int) -> np.ndarray:
     """Mean of what is defined, NaN where nothing is."""
     undefined = np.isnan(values)
-    total = np.where(undefined, 0.0, values).sum(axis)
-    return total / (~undefined).sum(axis)
+    return _sum(np.where(undefined, 0.0, values), axis) / (~undefined).sum(axis)
+
+
+def _sum(values: np.ndarray, axis: int) -> np.ndarray:
+    """Sum in the order of the axis, from 0.0: its last bit does not depend on the lengths of the other axes."""
+    return np.add.accumulate(values, axis).take(-1, axis) + 0.0
 
 
 def slots(columns: Columns, names: Iterable[str]) -> Iterator[Slot]:
     """The averages of some variables, one case and one method after the other, in the order of the cube."""
     names = list(names)
-    for pair in columns.pairs():
-        used = (columns.part(columns.status, pair, 0) > 0).any((0, 1, 2, 4))
-        found = {name: averages(columns.part(columns.numbers[name], pair, np.nan)) for name in names}
-        vain = _vain(columns, pair)
-        for k, e in np.argwhere(used).tolist():
-            place = (*pair, k, e)
-            labels = {dim: columns.places.labels[dim][i].item() for dim, i in zip(SLOT, place, strict=True)}
-            numbers = {
-                name: (float(mean[0, 0, k, e]), float(error[0, 0, k, e]), int(count[0, 0, k, e]))
-                for name, (mean, error, count) in found.items()
-            }
-            yield Slot(labels, numbers, frozenset(name for name, marked in vain.items() if marked[k, e]))
+    for block in columns.places.blocks:
+        for parties, epsilons in _parts(block):
+
+            def part(values: np.ndarray, block: Block = block, chosen: Any = np.s_[:, parties, :, epsilons]) -> Any:
+                return columns.part(values, block)[chosen]
+
+            used = (part(columns.status) > 0).any((0, 2))
+            found = {name: averages(part(columns.numbers[name])) for name in names}
+            vain = _vain(columns, part)
+            for k, e in np.argwhere(used).tolist():
+                place = (block.case, block.method, block.parties[parties][k], block.epsilons[epsilons][e])
+                numbers = {
+                    name: (float(mean[k, e]), float(error[k, e]), int(count[k, e]))
+                    for name, (mean, error, count) in found.items()
+                }
+                marked = frozenset(name for name, flags in vain.items() if flags[k, e])
+                yield Slot(dict(zip(SLOT, place, strict=True)), numbers, marked)
 
 
-def _vain(columns: Columns, pair: tuple[int, int]) -> dict[str, np.ndarray]:
-    """Where over (parties, epsilon) an epsilon is finite at a total delta of 1/n or more."""
+def _parts(block: Block) -> Iterator[tuple[slice, slice]]:
+    """Parts of the parties and epsilons of a block, in their order, each of at most ``MOST_SLOTS`` slots."""
+    parties, epsilons = len(block.parties), len(block.epsilons)
+    width = min(epsilons, MOST_SLOTS)
+    height = MOST_SLOTS // width if width == epsilons else 1
+    for k in range(0, parties, height):
+        for e in range(0, epsilons, width):
+            yield slice(k, k + height), slice(e, e + width)
+
+
+def _vain(columns: Columns, part: Callable[[np.ndarray], np.ndarray]) -> dict[str, np.ndarray]:
+    """Where over (parties, epsilon) of a part an epsilon is finite at a total delta of 1/n or more."""
     if FLAG not in columns.numbers:
         return {}
-    flag, n = (columns.part(columns.numbers[name], pair, np.nan) for name in (FLAG, "n_protected"))
+    flag, n = (part(columns.numbers[name]) for name in (FLAG, "n_protected"))
     found = {}
     for name, delta in DELTAS.items():
         if name in columns.numbers:
-            value, least = (columns.part(columns.numbers[each], pair, np.nan) for each in (name, delta))
+            value, least = (part(columns.numbers[each]) for each in (name, delta))
             with np.errstate(invalid="ignore"):
-                found[name] = ((flag == 1) & (least * n >= 1) & np.isfinite(value)).any((0, 1, 2, 4))
+                found[name] = ((flag == 1) & (least * n >= 1) & np.isfinite(value)).any((0, 2))
     return found
 
 
