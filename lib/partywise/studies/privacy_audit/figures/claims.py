@@ -26,8 +26,8 @@ ROW_HEIGHT = 0.21
 FREE, INFINITE = -2.9, 5.0
 LOW, HIGH = -2.3, 4.4
 # Right ends of the columns of numbers, in widths of the axis.
-ROOM = 0.93
-COLUMNS = (1.08, 1.20, 1.34)
+ROOM = 0.91
+COLUMNS = (1.08, 1.22, 1.38)
 
 
 @dataclass(frozen=True)
