@@ -213,3 +213,11 @@ def test_statistics_of_the_studies_do_not_lose_their_sensitivity(scale):
             continue
         assert sensitivity >= 1e-290
     assert contrasts_sensitivity(scale * np.eye(2), 4, 3) == pytest.approx(scale * math.sqrt(3) / 2, rel=1e-15)
+
+
+def test_features_of_few_digits_have_a_bound_of_all_digits():
+    """Features are public, so that their bound may be raised where a radius would have to be chosen anew."""
+    x = np.full((5, 3), 5e-324)
+    for y in (np.zeros(5), np.ones(5)):
+        assert label_dot_product(x, y).certificate.value == 1e-290
+    assert label_dot_product(np.zeros((5, 3)), np.zeros(5)).certificate.value == 0

@@ -10,7 +10,7 @@ refused. Shapes are plain: they show in what is released.
 import numpy as np
 
 from ..accounted import UNPROVED, Accounted, Public, parameter, parents_of
-from ..accounting.rounding import raised
+from ..accounting.rounding import NORMAL
 from .bounded import Bounded, SensitivityCertificate, clip_curves, record_matrix, summed
 from .counts import counts, membership
 from .geometry import Ball, lengths, mahalanobis
@@ -150,7 +150,8 @@ def label_dot_product(x, y, *, stratum: str = "*") -> Bounded:
         raise ValueError("y has labels other than 0 and 1; the bound is for binary labels.")
     longest = float(np.max(lengths(x)))
     certificate = SensitivityCertificate(
-        value=raised(longest / len(x), longest),
+        # Features are public: a bound that has few digits is raised to one that has all.
+        value=max(longest / len(x), NORMAL) if longest else 0.0,
         norm="l2",
         unit="label",
         relation="label_flip",
