@@ -114,4 +114,4 @@ def test_closures_of_the_real_study_stay_apart():
     names = closure(["partywise.functional.protocols.curves"])
     assert "partywise.functional.protocols.moments" not in names
     assert "partywise.functional.protocols.rounds" not in names
-    assert not any(name.startswith(("partywise.figures.", "partywise.studies.")) for name in names)
+    assert not any(name.startswith(("partywise.experiment.plotting", "partywise.studies.")) for name in names)
