@@ -10,9 +10,6 @@ import numpy as np
 from ..privacy.accounted import Accounted
 from .bases import BSplineBasis, FourierBasis, make_basis
 
-# `cases` and `own_cases` make radii of settings, generator constants and the length of the domain; no curve is read.
-RADIUS = "clipping radius of the case: a setting, or a constant of its generator"
-
 
 class BasisSpec(NamedTuple):
     """A basis as three plain values, so that it travels with the data."""

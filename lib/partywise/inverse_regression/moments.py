@@ -300,7 +300,7 @@ def participants(sizes, least: float = 1) -> np.ndarray:
     sizes : sequence of int
         Public n_k.
     least : float
-        For example `mechanisms_published.minimal_n`.
+        For example `published.minimal_n`.
 
     Raises
     ------

@@ -7,9 +7,12 @@ from functools import cached_property
 
 import numpy as np
 
-from ...functional.model import RADIUS, BasisSpec
+from ...functional.model import BasisSpec
 from ...functional.model import PublicFacts as Public
 from ...privacy.accounted import Public as Fixed
+
+# `cases` and `own_cases` make radii of settings, generator constants and the length of the domain; no curve is read.
+RADIUS = "clipping radius of the case: a setting, or a constant of its generator"
 
 
 @dataclass(frozen=True)
