@@ -25,8 +25,8 @@ import numpy as np
 
 from partywise.datasets import fetch as resources
 from partywise.experiment.study import MethodSpec
-from partywise.federation.channel import Channel
 from partywise.federation.folds import Fold
+from partywise.federation.run import Run, simulate
 from partywise.functional.options import MomentsOptions
 from partywise.functional.protocols import moments as moments_release
 from partywise.randomness import Streams, stream
@@ -73,11 +73,9 @@ def share(data: Any, settings: Any, parties: int, folds: int, epsilon: float, ma
     of, options = splitting.folds(data, folds, settings), MomentsOptions(margin=margin)
     for held_out in range(folds):
         fold, held = Fold(of, held_out, folds), splitting.split(data, parties, Spec(), settings)
-        channel, spec = (
-            Channel(held, (moments_release.AGGREGATOR,)),
-            MethodSpec(options, Spec(), settings, data.public()),
-        )
-        estimate = moments_release.fit(held, channel, epsilon=epsilon, fold=fold, rng_for=noise, spec=spec)
+        spec, extra = MethodSpec(options, Spec(), settings, data.public()), (moments_release.AGGREGATOR,)
+        run = Run(held, epsilon=epsilon, fold=fold, rng_for=noise, spec=spec, extra=extra)
+        estimate = simulate(moments_release.fit, run)
         found.append(metrics(estimate, data, fold.train, spec)["relative_error"])
     return float(np.mean(found))
 

@@ -23,6 +23,7 @@ from partywise.experiment.study import MethodSpec, available, load
 from partywise.federation.channel import Channel, Message
 from partywise.federation.folds import Fold
 from partywise.federation.parties import Party
+from partywise.federation.run import Run, simulate
 from partywise.randomness import Streams
 from pipeline import ROOT
 
@@ -100,13 +101,13 @@ class Fit:
 
     def run(self, parties: Sequence[Party], after: Callable[[int], None]) -> tuple[Any, Channel]:
         """The estimate, and the channel with everything that was sent."""
-        channel = Turns(parties, self.method.protocol.extra, after)
         spec = MethodSpec(self.method.options, self.made.spec, self.case.settings, self.data.public())
         noise = Streams(self.seed, self.study.name, self.case.name, "noise", 0)
-        estimate = self.method.protocol.fit(
-            parties, channel, epsilon=self.epsilon, fold=self.fold, rng_for=noise, spec=spec
-        )
-        return deepcopy(estimate), channel  # some are views of a block
+        extra = self.method.protocol.extra
+        execution = Run(parties, epsilon=self.epsilon, fold=self.fold, rng_for=noise, spec=spec, extra=extra)
+        execution.channel = Turns(parties, extra, after)
+        estimate = simulate(self.method.protocol.fit, execution)
+        return deepcopy(estimate), execution.channel  # some are views of a block
 
 
 def same(first: Any, second: Any) -> bool:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from partywise.experiment.study import MethodSpec
+from partywise.federation import run as federation
 from partywise.federation.channel import Channel
 from partywise.federation.folds import Fold
 from partywise.logistic.model import Estimate
@@ -56,7 +57,8 @@ def run(protocol: str, epsilon: float, *, data: LabelData | None = None, setting
     chosen = STUDY.methods[protocol]
     parties = splitting.split(data, 2, Spec(), settings)
     fold = Fold(splitting.folds(data, 1, settings), 0, 1)
-    channel = Channel(parties)
     spec = MethodSpec(chosen.options(**options), Spec(), settings, data.public())
-    estimate = chosen.fit(parties, channel, epsilon=epsilon, fold=fold, rng_for=rng_for("noise", replicate), spec=spec)
-    return Run(estimate, channel, data, fold, spec)
+    noise = rng_for("noise", replicate)
+    execution = federation.Run(parties, epsilon=epsilon, fold=fold, rng_for=noise, spec=spec)
+    estimate = federation.simulate(chosen.fit, execution)
+    return Run(estimate, execution.channel, data, fold, spec)

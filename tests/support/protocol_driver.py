@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from partywise.experiment.study import MethodSpec
+from partywise.federation import run as federation
 from partywise.federation.channel import Channel
 from partywise.federation.folds import Fold
 from partywise.functional.model import Estimate
@@ -103,8 +104,8 @@ def run(
     held = splitting.split(data, parties, Spec(), settings)
     fold = Fold(splitting.folds(data, folds, settings), held_out, folds)
     extra = (moments_release.AGGREGATOR,) if isinstance(options, MomentsOptions) else ()
-    channel = Channel(held, extra)
     spec = MethodSpec(options, Spec(delta=delta), settings, data.public())
     rng_for = noise_rng(replicate) if noise is None else noise
-    estimate = protocol_of(options)(held, channel, epsilon=epsilon, fold=fold, rng_for=rng_for, spec=spec)
-    return Run(estimate, channel, data, fold, spec)
+    execution = federation.Run(held, epsilon=epsilon, fold=fold, rng_for=rng_for, spec=spec, extra=extra)
+    estimate = federation.simulate(protocol_of(options), execution)
+    return Run(estimate, execution.channel, data, fold, spec)

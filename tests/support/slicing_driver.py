@@ -12,6 +12,7 @@ import numpy as np
 from partywise.experiment.study import MethodSpec, load
 from partywise.federation.channel import Channel
 from partywise.federation.folds import Fold
+from partywise.federation.run import Run, simulate
 from partywise.randomness import stream
 from partywise.studies.sliced_inverse_regression import cases
 from partywise.studies.sliced_inverse_regression.metrics import metrics
@@ -52,11 +53,11 @@ def fit(protocol: str, data, settings, clients: int, epsilon: float = inf, repli
     chosen = STUDY.methods[protocol]
     spec = MethodSpec(chosen.options(**options), STUDY.spec(), settings, data.public())
     parties = split(data, clients, spec.study, settings)
-    channel = Channel(parties, chosen.extra)
     fold = Fold(folds(data, 1, settings), 0, 1)
 
     def rng_for(*names) -> np.random.Generator:
         return stream(7, "sir study", "noise", replicate, *names)
 
-    estimate = chosen.fit(parties, channel, epsilon=epsilon, fold=fold, rng_for=rng_for, spec=spec)
-    return Done(estimate, metrics(estimate, data, fold.train, spec), channel, settings.delta)
+    run = Run(parties, epsilon=epsilon, fold=fold, rng_for=rng_for, spec=spec, extra=chosen.extra)
+    estimate = simulate(chosen.fit, run)
+    return Done(estimate, metrics(estimate, data, fold.train, spec), run.channel, settings.delta)

@@ -70,32 +70,34 @@ def split(data: Data, n_parties: int, spec: Spec, settings: Settings) -> list[Pa
     return [Party("active", "active", {}), Party("owner", "passive", {"x": data.x}, columns=(0,))]
 
 
-def fit_clear(parties, channel, *, epsilon, fold, rng_for, spec) -> Estimate:
-    value = Clear(parties[1].block["x"][fold.train].sum(), units=("features",), owner="owner")
-    total = channel.send("owner", "active", "sum", value)
-    return Estimate(float(total) / fold.train.sum(), np.inf, {"large": np.int64(2**40)})
+def fit_clear(run) -> Estimate:
+    value = Clear(run.parties[1].block["x"][run.fold.train].sum(), units=("features",), owner="owner")
+    total = run.channel.send("owner", "active", "sum", value)
+    return Estimate(float(total) / run.fold.train.sum(), np.inf, {"large": np.int64(2**40)})
 
 
-def fit_noisy(parties, channel, *, epsilon, fold, rng_for, spec) -> Estimate:
+def fit_noisy(run) -> Estimate:
     """One release for all folds, at a noise that falls with epsilon."""
-    bounded = record_sum(parties[1].block["x"], fixed(1.0))
-    release = Gaussian(sigma=spec.options.sigma / min(epsilon, 100.0))(
-        bounded, rng_for("sum"), owner="owner", release_id="sum"
+    bounded = record_sum(run.parties[1].block["x"], fixed(1.0))
+    release = Gaussian(sigma=run.spec.options.sigma / min(run.epsilon, 100.0))(
+        bounded, run.rng_for("sum"), owner="owner", release_id="sum"
     )
-    total = channel.send("owner", "active", "sum", release)
-    return Estimate(float(np.sum(total)) / len(fold.of), float(epsilon))
+    total = run.channel.send("owner", "active", "sum", release)
+    return Estimate(float(np.sum(total)) / len(run.fold.of), float(run.epsilon))
 
 
-def fit_anew(parties, channel, *, epsilon, fold, rng_for, spec) -> Estimate:
+def fit_anew(run) -> Estimate:
     """A release of its own for every fit, mu = epsilon / sigma each."""
-    name = f"sum for fold {fold.held_out}"
-    bounded = record_sum(parties[1].block["x"], fixed(0.5))
-    release = Gaussian(sigma=spec.options.sigma / epsilon)(bounded, rng_for(name), owner="owner", release_id=name)
-    total = channel.send("owner", "active", "sum", release)
-    return Estimate(float(np.sum(total)) / len(fold.of), float(epsilon))
+    name = f"sum for fold {run.fold.held_out}"
+    bounded = record_sum(run.parties[1].block["x"], fixed(0.5))
+    release = Gaussian(sigma=run.spec.options.sigma / run.epsilon)(
+        bounded, run.rng_for(name), owner="owner", release_id=name
+    )
+    total = run.channel.send("owner", "active", "sum", release)
+    return Estimate(float(np.sum(total)) / len(run.fold.of), float(run.epsilon))
 
 
-def fit_broken(parties, channel, *, epsilon, fold, rng_for, spec) -> Estimate:
+def fit_broken(run) -> Estimate:
     raise FloatingPointError("a division by nothing")
 
 

@@ -15,6 +15,7 @@ from ..arrays import Unreadable, load_npz, save_npz
 from ..errors import DataMissing
 from ..federation.channel import Channel
 from ..federation.folds import Fold
+from ..federation.run import Run, simulate
 from ..privacy.ledger.event import Event
 from ..randomness import Streams, stream
 from .plan import Plan
@@ -171,11 +172,10 @@ class _Block:
     def cell(self, held_out: int, epsilon: float) -> Cell:
         """One fit with everything that is reported about it."""
         with self._named(fold=held_out, epsilon=epsilon):
-            channel = Channel(self.parties, self.method.protocol.extra)
             fold = Fold(self.of, held_out, self.case.folds)
-            estimate = self.method.protocol.fit(
-                self.parties, channel, epsilon=epsilon, fold=fold, rng_for=self.noise, spec=self.spec
-            )
+            extra = self.method.protocol.extra
+            execution = Run(self.parties, epsilon=epsilon, fold=fold, rng_for=self.noise, spec=self.spec, extra=extra)
+            estimate, channel = simulate(self.method.protocol.fit, execution), execution.channel
             scalars = dict(self.study.metrics(estimate, self.data, fold.train, self.spec))
             scalars |= self._privacy(channel) | {"epsilon_claimed": float(estimate.epsilon_claimed)}
             scalars |= promised(scalars)

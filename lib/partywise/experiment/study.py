@@ -74,7 +74,7 @@ class Protocol:
 
     options : dataclass of the keys beside ``protocol``; its ``uses_epsilon`` says whether the grid's epsilon is a
         target (otherwise the method has one slot, inf)
-    fit : (parties, channel, *, epsilon, fold, rng_for, spec: MethodSpec) -> estimate with ``epsilon_claimed``
+    fit : (Run) -> estimate with ``epsilon_claimed``; its ``spec`` is a `MethodSpec`
     extra : names on the channel of those who take part without data, such as an aggregator
     """
 

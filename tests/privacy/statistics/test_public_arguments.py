@@ -21,6 +21,7 @@ from partywise.experiment.study import MethodSpec
 from partywise.federation.channel import Channel
 from partywise.federation.folds import Fold
 from partywise.federation.parties import Party
+from partywise.federation.run import Run, simulate
 from partywise.inverse_regression.simulation.clients import client_at
 from partywise.randomness import Streams, stream
 from partywise.studies.functional_boosting.data import FunctionalData
@@ -288,12 +289,13 @@ def fitted(made: Plan, case: str, method: str, data: Any) -> Callable[[], Channe
 
     def run() -> Channel:
         parties = study.split(data, count, made.spec, settings)
-        channel = Channel(parties, chosen.protocol.extra)
         fold = Fold(study.folds(data, 1, settings), 0, 1)
         spec = MethodSpec(chosen.options, made.spec, settings, data.public())
         noise = Streams(made.root_seed, study.name, case, "noise", 0)
-        chosen.protocol.fit(parties, channel, epsilon=epsilon, fold=fold, rng_for=noise, spec=spec)
-        return channel
+        extra = chosen.protocol.extra
+        execution = Run(parties, epsilon=epsilon, fold=fold, rng_for=noise, spec=spec, extra=extra)
+        simulate(chosen.protocol.fit, execution)
+        return execution.channel
 
     return run
 

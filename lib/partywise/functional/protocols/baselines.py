@@ -6,13 +6,10 @@ clear and are charged for it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
 
-from ...federation.channel import Channel
 from ...federation.parties import Party
+from ...federation.run import Run
 from ...privacy.accounted import Clear
 from ..boosting import fit_joint
 from ..coordinates import Coordinates, make_coordinates
@@ -65,15 +62,7 @@ def active_oracle(truth: np.ndarray, selected: np.ndarray) -> Estimate:
     )
 
 
-def fit(
-    parties: list[Party],
-    channel: Channel,
-    *,
-    epsilon: float,
-    fold: Any,
-    rng_for: Callable[..., np.random.Generator],
-    spec: Any,
-) -> Estimate:
+def fit(run: Run) -> Estimate:
     """Everything in the clear at the active party (nothing at all for the mean curve).
 
     Raises
@@ -81,6 +70,7 @@ def fit(
     ValueError
         For the oracle of data whose true operators are unknown.
     """
+    parties, channel, fold, spec = run.parties, run.channel, run.fold, run.spec
     options, public = spec.options, spec.public
     active, owners = parties[0], parties[1:]
     Y, p = active.block["Y"], len(public.radius)

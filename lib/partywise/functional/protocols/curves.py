@@ -9,13 +9,11 @@ back are then a function of releases only); who takes part; a radius taken from 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from ...federation.channel import Channel
-from ...federation.parties import Party
+from ...federation.run import Run
 from ...privacy.accounted import Clear, Public
 from ...privacy.ledger.budget import PrivacyFilter
 from ...privacy.mechanisms.gaussian import Gaussian
@@ -109,32 +107,10 @@ def rests_on(options: LocalOptions, announced: dict[int, Release | Clear]) -> tu
     return tuple(announced.values()) if levels_share_radii(options) else ()
 
 
-def fit(
-    parties: list[Party],
-    channel: Channel,
-    *,
-    epsilon: float,
-    fold: Any,
-    rng_for: Callable[..., np.random.Generator],
-    spec: Any,
-) -> Estimate:
-    """Release once, correct the moments, boost; the operators go back to their parties.
-
-    Parameters
-    ----------
-    parties : list of Party
-        The active party (``block["Y"]``, (N, Qy)) first, then the owners of predictors (``block["X"]``, (N, m, Qx)).
-    channel : Channel
-        The only way between them.
-    epsilon : float
-        Target of calibrated noise; inf where none is set.
-    fold : Fold
-        Public assignment of records to training, held-out and the two halves.
-    rng_for : callable
-        Generators by address.
-    spec : MethodSpec
-        ``options`` (LocalOptions), ``study`` (delta), ``public`` (bases, radii).
-    """
+def fit(run: Run) -> Estimate:
+    """Release once, correct the moments, boost; the operators go back to their parties."""
+    parties, channel, spec = run.parties, run.channel, run.spec
+    epsilon, fold, rng_for = run.epsilon, run.fold, run.rng_for
     options, public, active, owners = spec.options, spec.public, parties[0], parties[1:]
     names, p = public.predictor_names, len(public.predictor_names)
     coordinates = coordinates_of(public, options)

@@ -12,14 +12,13 @@ Frobenius one, sqrt(2) S_tot^2, and off-diagonal entries get half the variance o
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
-from ...federation.channel import Channel, Cipher
+from ...federation.channel import Cipher
 from ...federation.parties import Party
+from ...federation.run import Run
 from ...privacy.accounted import Accounted, Clear, Public
 from ...privacy.mechanisms.gaussian import Gaussian
 from ...privacy.mechanisms.release import Release, derived
@@ -114,19 +113,13 @@ def active_boost(
     return fit_boosting(train, a, b, groups, coordinates.penalties, options, floor=floor, released=known, rng=rng)
 
 
-def fit(
-    parties: list[Party],
-    channel: Channel,
-    *,
-    epsilon: float,
-    fold: Any,
-    rng_for: Callable[..., np.random.Generator],
-    spec: Any,
-) -> Estimate:
+def fit(run: Run) -> Estimate:
     """Clip, aggregate each chunk with noise, boost on the sums; the operators go back to their parties.
 
     The active party's response is clipped to the public S_y; its own second moments stay with it.
     """
+    parties, channel, spec = run.parties, run.channel, run.spec
+    epsilon, fold, rng_for = run.epsilon, run.fold, run.rng_for
     options, public, delta = spec.options, spec.public, spec.study.delta
     active, owners = parties[0], parties[1:]
     coordinates = coordinates_of(public, options)

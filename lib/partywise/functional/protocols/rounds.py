@@ -9,14 +9,12 @@ this one is ours.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from ...federation.channel import Channel
-from ...federation.parties import Party
+from ...federation.run import Run
 from ...privacy.accounted import Clear, Public
 from ...privacy.mechanisms.gaussian import Gaussian
 from ...privacy.mechanisms.release import Release, Terms, derived
@@ -119,16 +117,10 @@ def active_result(booster: ActiveBooster, received: np.ndarray, claimed: float, 
     )
 
 
-def fit(
-    parties: list[Party],
-    channel: Channel,
-    *,
-    epsilon: float,
-    fold: Any,
-    rng_for: Callable[..., np.random.Generator],
-    spec: Any,
-) -> Estimate:
+def fit(run: Run) -> Estimate:
     """T rounds: every party re-releases, the active party takes one step; the operators go back."""
+    parties, channel, spec = run.parties, run.channel, run.spec
+    epsilon, fold, rng_for = run.epsilon, run.fold, run.rng_for
     options, public, delta = spec.options, spec.public, spec.study.delta
     active, owners = parties[0], parties[1:]
     coordinates = coordinates_of(public, options)

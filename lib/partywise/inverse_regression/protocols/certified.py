@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from ...federation.channel import Channel
 from ...federation.parties import Party
+from ...federation.run import Run
 from ...privacy.mechanisms.release import Release, derived
 from ...randomness import remembered
 from ..certified import release_means, release_second, second_sigma
@@ -62,19 +62,9 @@ def local_draw(
     return means, second, (noise_sd(means.event), noise_sd(second.event))
 
 
-def fit(
-    parties: list[Party],
-    channel: Channel,
-    *,
-    epsilon: float,
-    fold: Any,
-    rng_for: Callable[..., np.random.Generator],
-    spec: Any,
-) -> Estimate:
-    """Screening (many columns only), one release of moments by each client, aggregation.
-
-    Arguments as in ``published``.
-    """
+def fit(run: Run) -> Estimate:
+    """Screening (many columns only), one release of moments by each client, aggregation."""
+    parties, channel, epsilon, rng_for, spec = run.parties, run.channel, run.epsilon, run.rng_for, run.spec
     options: CertifiedOptions = spec.options
     budget = allotted(spec, epsilon)
     sizes = spec.public.sizes[: len(parties)]

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from ...federation.channel import Channel
 from ...federation.parties import Party
+from ...federation.run import Run
 from ...privacy.accounted import UNPROVED, Clear
 from ...privacy.mechanisms.release import Release, derived
 from ...randomness import remembered
@@ -143,32 +143,9 @@ def server_dimension(means: list[np.ndarray], weights: list[int], spec: Any) -> 
     return eigengap_dimension(leading(stack, weights, 1)[1])
 
 
-def fit(
-    parties: list[Party],
-    channel: Channel,
-    *,
-    epsilon: float,
-    fold: Any,
-    rng_for: Callable[..., np.random.Generator],
-    spec: Any,
-) -> Estimate:
-    """One shot: screen (many columns only), release, aggregate.
-
-    Parameters
-    ----------
-    parties : list of Party
-        The clients.
-    channel : Channel
-        Between them and ``server``.
-    epsilon : float
-        Of the slice means, and of the second moment unless the settings say otherwise.
-    fold : Fold
-        Nothing is held out.
-    rng_for : callable
-        Generators by address; noise depends on the client, never on the number of clients or epsilon.
-    spec : MethodSpec
-        ``options`` (PublishedOptions), ``settings`` (radius, delta), ``public`` (sizes, slices, d).
-    """
+def fit(run: Run) -> Estimate:
+    """One shot: screen (many columns only), release, aggregate."""
+    parties, channel, epsilon, rng_for, spec = run.parties, run.channel, run.epsilon, run.rng_for, run.spec
     options: PublishedOptions = spec.options
     epsilon_second = spec.settings.epsilon_second or epsilon
 

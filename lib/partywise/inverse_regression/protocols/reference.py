@@ -6,14 +6,13 @@ inverse regression itself.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from math import inf
 from typing import Any
 
 import numpy as np
 
-from ...federation.channel import Channel
 from ...federation.parties import Party
+from ...federation.run import Run
 from ...privacy.accounted import Clear
 from ...privacy.mechanisms.release import derived
 from ..estimate import Subspace, classical
@@ -44,16 +43,9 @@ def server_classical(means: np.ndarray, second: np.ndarray, counts: np.ndarray, 
     return classical(Moments(int(counts.sum()), means.T, second, counts, "quantile"), n_directions)
 
 
-def fit(
-    parties: list[Party],
-    channel: Channel,
-    *,
-    epsilon: float,
-    fold: Any,
-    rng_for: Callable[..., np.random.Generator],
-    spec: Any,
-) -> Estimate:
-    """Moments in the clear.  Arguments as in ``published``."""
+def fit(run: Run) -> Estimate:
+    """Moments in the clear."""
+    parties, channel, spec = run.parties, run.channel, run.spec
     options: ReferenceOptions = spec.options
     sizes, d = spec.public.sizes[: len(parties)], spec.public.n_directions
 

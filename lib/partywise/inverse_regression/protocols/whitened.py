@@ -18,8 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from ...federation.channel import Channel
 from ...federation.parties import Party
+from ...federation.run import Run
 from ...privacy.accounted import Accounted, Public
 from ...privacy.accounting.calibration import gdp_mu
 from ...privacy.mechanisms.release import Release, derived
@@ -100,16 +100,9 @@ def server_subspace(means: list[np.ndarray], weights: list[int], merged: np.ndar
     return unwhiten(np.stack(means).transpose(0, 2, 1), weights, merged, n_directions)
 
 
-def fit(
-    parties: list[Party],
-    channel: Channel,
-    *,
-    epsilon: float,
-    fold: Any,
-    rng_for: Callable[..., np.random.Generator],
-    spec: Any,
-) -> Estimate:
-    """Screening (many columns only), second moments, whitened slice means.  Arguments as in ``published``."""
+def fit(run: Run) -> Estimate:
+    """Screening (many columns only), second moments, whitened slice means."""
+    parties, channel, epsilon, rng_for, spec = run.parties, run.channel, run.epsilon, run.rng_for, run.spec
     budget = allotted(spec, epsilon)
     sizes, d = spec.public.sizes[: len(parties)], spec.public.n_directions
     taking = [parties[k] for k in participants(sizes)]

@@ -11,12 +11,11 @@ shows to the measurer; the number of examples; m labels of one user cost m times
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
-from ...federation.channel import Channel
 from ...federation.parties import Party
+from ...federation.run import Run
 from ...privacy.mechanisms.release import Release
 from ..model import Estimate, delta_of
 from ..options import WalrOptions
@@ -70,32 +69,10 @@ def server_fit(
     )
 
 
-def fit(
-    parties: list[Party],
-    channel: Channel,
-    *,
-    epsilon: float,
-    fold: Any,
-    rng_for: Callable[..., np.random.Generator],
-    spec: Any,
-) -> Estimate:
-    """Send the features, release the dot-product, fit.
-
-    Parameters
-    ----------
-    parties : list of Party
-        The trainer (``block["X"]``, (N, k)) and the measurer (``block["y"]``, (N,)).
-    channel : Channel
-        The only way between them.
-    epsilon : float
-        Target; inf releases the dot-product without noise.
-    fold : Fold
-        Its ``train`` are the rows that train.
-    rng_for : callable
-        Generators by address.
-    spec : MethodSpec
-        ``options`` (WalrOptions), ``study`` and ``settings`` (delta, tau).
-    """
+def fit(run: Run) -> Estimate:
+    """Send the features, release the dot-product, fit."""
+    parties, channel, spec = run.parties, run.channel, run.spec
+    epsilon, fold, rng_for = run.epsilon, run.fold, run.rng_for
     trainer, measurer = parties
     options = spec.options
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from ...federation.channel import Channel
 from ...federation.parties import Party
+from ...federation.run import Run
 from ...privacy.mechanisms.release import Release
 from ..model import Estimate, delta_of
 from ..perturbation import objective_perturbation
@@ -37,16 +37,10 @@ def local_coefficients(
     )
 
 
-def fit(
-    parties: list[Party],
-    channel: Channel,
-    *,
-    epsilon: float,
-    fold: Any,
-    rng_for: Callable[..., np.random.Generator],
-    spec: Any,
-) -> Estimate:
-    """Send the features to the measurer, get coefficients back.  Arguments as in ``one_release``."""
+def fit(run: Run) -> Estimate:
+    """Send the features to the measurer, get coefficients back."""
+    parties, channel, spec = run.parties, run.channel, run.spec
+    epsilon, fold, rng_for = run.epsilon, run.fold, run.rng_for
     trainer, measurer = parties
     X = channel.send(trainer.name, measurer.name, "features", local_features(trainer, fold.train))
     release = local_coefficients(measurer, fold.train, X, epsilon, spec, rng_for)

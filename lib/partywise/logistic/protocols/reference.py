@@ -6,13 +6,11 @@ The floor of every comparison, and the trainers without noise: how far each of t
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from ...federation.channel import Channel
-from ...federation.parties import Party
+from ...federation.run import Run
 from ...privacy.accounted import Clear
 from ..model import Estimate
 from ..objective import dot_product
@@ -37,16 +35,9 @@ def server_reference(
     return found.theta, found.steps, found.converged
 
 
-def fit(
-    parties: list[Party],
-    channel: Channel,
-    *,
-    epsilon: float,
-    fold: Any,
-    rng_for: Callable[..., np.random.Generator],
-    spec: Any,
-) -> Estimate:
-    """Labels in the clear.  Arguments as in ``one_release``."""
+def fit(run: Run) -> Estimate:
+    """Labels in the clear."""
+    parties, channel, fold, rng_for, spec = run.parties, run.channel, run.fold, run.rng_for, run.spec
     trainer, measurer = parties
     labels = Clear(local_labels(measurer, fold.train), units=("label",), owner=measurer.name)
     y = channel.send(measurer.name, trainer.name, "labels", labels)

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from ...federation.channel import Channel
 from ...federation.parties import Party
+from ...federation.run import Run
 from ...privacy.mechanisms.release import Release
 from ..baselines import gradient_descent, label_noise_plan
 from ..model import Estimate, delta_of
@@ -55,16 +55,10 @@ def server_descent(
     return point.theta, learning_rate, has_minimiser(objective, point)
 
 
-def fit(
-    parties: list[Party],
-    channel: Channel,
-    *,
-    epsilon: float,
-    fold: Any,
-    rng_for: Callable[..., np.random.Generator],
-    spec: Any,
-) -> Estimate:
-    """Send the features, release a noisy dot-product for every round, descend.  Arguments as in ``one_release``."""
+def fit(run: Run) -> Estimate:
+    """Send the features, release a noisy dot-product for every round, descend."""
+    parties, channel, spec = run.parties, run.channel, run.spec
+    epsilon, fold, rng_for = run.epsilon, run.fold, run.rng_for
     trainer, measurer = parties
     options = spec.options
     X = channel.send(trainer.name, measurer.name, "features", local_features(trainer, fold.train))

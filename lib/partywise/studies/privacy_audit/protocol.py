@@ -14,8 +14,8 @@ import numpy as np
 
 from ...audits.exposure import Exposure, Task, Verdict, claimed
 from ...audits.worlds import AuditEstimate, World
-from ...federation.channel import Channel
 from ...federation.parties import Party
+from ...federation.run import Run
 from ...privacy.accounting.calibration import gaussian_epsilon
 from ...privacy.audit.one_run import audit_one_run
 from . import tracing
@@ -91,32 +91,9 @@ def server_one_run(exposure: Exposure, rng: np.random.Generator, options: AuditO
     return {"one_run_lower": found.eps_lower, "one_run_correct": found.correct}
 
 
-def fit(
-    parties: list[Party],
-    channel: Channel,
-    *,
-    epsilon: float,
-    fold: Any,
-    rng_for: Callable[..., np.random.Generator],
-    spec: Any,
-) -> AuditEstimate:
-    """Send once, ask the ledger, attack.
-
-    Parameters
-    ----------
-    parties : list of Party
-        Owners of the data, each with the four worlds ``x`` (4, n, p) and ``y`` (4, n).
-    channel : Channel
-        With the receiver ``server``.
-    epsilon : float
-        Claimed by the source; target of the repaired mechanism.
-    fold : Fold
-        Not used: nothing is held out.
-    rng_for : callable
-        Generators by address.
-    spec : MethodSpec
-        ``options`` (AuditOptions), ``settings`` (RowSettings), ``study`` (delta).
-    """
+def fit(run: Run) -> AuditEstimate:
+    """Send once, ask the ledger, attack."""
+    parties, channel, epsilon, rng_for, spec = run.parties, run.channel, run.epsilon, run.rng_for, run.spec
     options, settings = spec.options, spec.settings
     delta = settings.claim_delta(spec.study.delta)
     worst, ordinary = local_worlds(parties[0])
