@@ -7,9 +7,8 @@ of whoever received what was sent last (a sender may write to several in a row) 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from copy import deepcopy
-from dataclasses import fields, is_dataclass
 from itertools import takewhile
 from typing import Any
 
@@ -17,20 +16,13 @@ import numpy as np
 import pytest
 
 import every_protocol
-from partywise.experiment.cells import generate
-from partywise.experiment.plan import Plan, plan
-from partywise.experiment.study import MethodSpec, available, load
+from every_protocol import execution, generated, planned, same
+from partywise.experiment.study import available, load
 from partywise.federation.channel import Channel, Message
-from partywise.federation.folds import Fold
 from partywise.federation.parties import Party
-from partywise.federation.run import Run, simulate
-from partywise.randomness import Streams
-from pipeline import ROOT
+from partywise.federation.run import simulate
 
 FITS = list(every_protocol.fits())
-SEED = every_protocol.ROOT_SEED
-PLANS: dict[str, Plan] = {name: plan(name, every_protocol.block(name), SEED) for name in available()}
-
 
 # Who goes on with its own block after the last message: the party that trains; in an audit the experimenter, who knows
 # the worlds and attacks what was sent; in slicing a server without data.
@@ -90,46 +82,20 @@ class Fit:
     """One fit of a method of a case, as often as wanted."""
 
     def __init__(self, study: str, case: str, method: str) -> None:
-        made = PLANS[study]
-        self.study, self.case, self.seed = made.study, made.cases[case], made.root_seed
-        self.method, self.made = made.methods[method], made
-        self.data = generate(made, case, [0], ROOT / "resources")[0]
-        (count,) = self.case.parties
-        self.parties = self.study.split(self.data, count, made.spec, self.case.settings)
-        self.fold = Fold(self.study.folds(self.data, 1, self.case.settings), 0, 1)
-        (self.epsilon,) = made.epsilons(case, method)
+        self.given = planned(study), case, method, generated(study, case)
+        self.fit = planned(study).methods[method].protocol.fit
+        self.parties = execution(*self.given).parties
 
     def run(self, parties: Sequence[Party], after: Callable[[int], None]) -> tuple[Any, Channel]:
         """The estimate, and the channel with everything that was sent."""
-        spec = MethodSpec(self.method.options, self.made.spec, self.case.settings, self.data.public())
-        noise = Streams(self.seed, self.study.name, self.case.name, "noise", 0)
-        extra = self.method.protocol.extra
-        execution = Run(parties, epsilon=self.epsilon, fold=self.fold, rng_for=noise, spec=spec, extra=extra)
-        execution.channel = Turns(parties, extra, after)
-        estimate = simulate(self.method.protocol.fit, execution)
-        return deepcopy(estimate), execution.channel  # some are views of a block
-
-
-def same(first: Any, second: Any) -> bool:
-    """Whether two estimates agree to the last bit."""
-    if type(first) is not type(second):
-        return False
-    if isinstance(first, np.ndarray):
-        return (first.shape, first.dtype, first.tobytes()) == (second.shape, second.dtype, second.tobytes())
-    if is_dataclass(first):
-        return all(same(getattr(first, f.name), getattr(second, f.name)) for f in fields(first))
-    if isinstance(first, Mapping):
-        return list(first) == list(second) and all(same(first[key], second[key]) for key in first)
-    if isinstance(first, list | tuple):
-        return len(first) == len(second) and all(map(same, first, second))
-    if isinstance(first, float):
-        return np.float64(first).tobytes() == np.float64(second).tobytes()
-    return bool(first == second)
+        run = execution(*self.given)
+        run.parties, run.channel = tuple(parties), Turns(parties, run.channel.names[len(parties) :], after)
+        return deepcopy(simulate(self.fit, run)), run.channel  # some are views of a block
 
 
 def test_the_fits_cover_every_protocol_of_every_study():
     for study in available():
-        used = {PLANS[study].methods[method].protocol for name, _, method in FITS if name == study}
+        used = {planned(study).methods[method].protocol for name, _, method in FITS if name == study}
         assert used == set(load(study).methods.values()), study
 
 

@@ -208,7 +208,7 @@ def test_the_trainer_never_sees_a_label():
     assert one.plan.predicted_excess == other.plan.predicted_excess
     np.testing.assert_array_equal(one.plan.covariance, other.plan.covariance)
     options = WalrOptions(noise="shaped")
-    again = one_release.server_fit(X, one.noisy_dot, other.plan, options, rng_for("noise")("unused"))
+    again = one_release.server_fit(X, one.noisy_dot, other.plan, options, rng_for("noise"))
     np.testing.assert_array_equal(again.theta, one.theta)
     assert not np.allclose(one.theta, other.theta)
 

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import fields, is_dataclass
+from functools import cache
 from typing import Any
 
+import numpy as np
 import yaml
 
-from partywise.experiment.study import available
+from partywise.experiment.cells import generate
+from partywise.experiment.plan import Plan, plan
+from partywise.experiment.study import MethodSpec, available
+from partywise.federation.folds import Fold
+from partywise.federation.run import Run
+from partywise.randomness import Streams
 from pipeline import ROOT
 
 ROOT_SEED = 7
@@ -63,3 +71,46 @@ def fits() -> Iterator[tuple[str, str, str]]:
         made = block(study)
         for case in made["cases"]:
             yield from ((study, case, method) for method in made["methods"])
+
+
+@cache
+def planned(study: str) -> Plan:
+    """The plan of the small cases of a study."""
+    return plan(study, block(study), ROOT_SEED)
+
+
+@cache
+def generated(study: str, case: str) -> Any:
+    """The one replicate of a small case."""
+    return generate(planned(study), case, [0], ROOT / "resources")[0]
+
+
+def execution(made: Plan, case: str, method: str, data: Any) -> Run:
+    """A run of a method of a small case, on some data; ``made.methods[method].protocol.fit`` takes it."""
+    chosen, settings = made.methods[method], made.cases[case].settings
+    (count,), (epsilon,) = made.cases[case].parties, made.epsilons(case, method)
+    return Run(
+        made.study.split(data, count, made.spec, settings),
+        epsilon=epsilon,
+        fold=Fold(made.study.folds(data, 1, settings), 0, 1),
+        rng_for=Streams(made.root_seed, made.study.name, case, "noise", 0),
+        spec=MethodSpec(chosen.options, made.spec, settings, data.public()),
+        extra=chosen.protocol.extra,
+    )
+
+
+def same(first: Any, second: Any) -> bool:
+    """Whether two estimates agree to the last bit."""
+    if type(first) is not type(second):
+        return False
+    if isinstance(first, np.ndarray):
+        return (first.shape, first.dtype, first.tobytes()) == (second.shape, second.dtype, second.tobytes())
+    if is_dataclass(first):
+        return all(same(getattr(first, f.name), getattr(second, f.name)) for f in fields(first))
+    if isinstance(first, Mapping):
+        return list(first) == list(second) and all(same(first[key], second[key]) for key in first)
+    if isinstance(first, list | tuple):
+        return len(first) == len(second) and all(map(same, first, second))
+    if isinstance(first, float):
+        return np.float64(first).tobytes() == np.float64(second).tobytes()
+    return bool(first == second)

@@ -11,6 +11,7 @@ shows to the measurer; the number of examples; m labels of one user cost m times
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -22,8 +23,8 @@ from ..options import WalrOptions
 from ..plan import Plan
 from ..planner import fixed_plan, plan_label_dp
 from ..release import release_dot_product
-from ..trainers import WalrFit, fit_walr
-from .common import local_features, local_labels
+from ..trainers import fit_walr
+from .common import local_features
 
 
 def local_release(measurer: Party, train: np.ndarray, X: np.ndarray, plan: Plan, rng_for: Callable) -> Release:
@@ -31,16 +32,17 @@ def local_release(measurer: Party, train: np.ndarray, X: np.ndarray, plan: Plan,
 
     Its noise depends on the law alone, so that methods and epsilons of one law share it.
     """
-    y = local_labels(measurer, train)
+    y = measurer.block["y"][train]
     rng = rng_for("dot-product", plan.law)
     return release_dot_product(X, y, plan, rng, owner=measurer.name, release_id="dot-product")
 
 
-def server_plan(X: np.ndarray, epsilon: float, delta: float, tau: float, options: WalrOptions) -> Plan:
+def server_plan(X: np.ndarray, epsilon: float, spec: Any) -> Plan:
     """Noise and ridge from the public features, by anyone who has them."""
+    options, delta = spec.options, delta_of(spec)
     if options.ridge == "planned":
         law = {"shaped": "gaussian"}.get(options.noise, options.noise)
-        return plan_label_dp(X, epsilon, delta, tau, law=law)
+        return plan_label_dp(X, epsilon, delta, spec.settings.tau, law=law)
     return fixed_plan(
         X,
         epsilon,
@@ -53,39 +55,18 @@ def server_plan(X: np.ndarray, epsilon: float, delta: float, tau: float, options
     )
 
 
-def server_fit(
-    X: np.ndarray, noisy_dot: np.ndarray, plan: Plan, options: WalrOptions, rng: np.random.Generator
-) -> WalrFit:
+def server_fit(X: np.ndarray, noisy_dot: np.ndarray, plan: Plan, options: WalrOptions, rng_for: Callable) -> Estimate:
     """The trainer's fit on the release."""
-    return fit_walr(
+    fitted = fit_walr(
         X,
         noisy_dot,
         plan,
         options.trainer,
-        rng=rng,
+        rng=rng_for("mini-batches"),
         steps=options.steps,
         batch_size=min(options.batch_size, len(X)),
         learning_rate=options.learning_rate,
     )
-
-
-def fit(run: Run) -> Estimate:
-    """Send the features, release the dot-product, fit."""
-    parties, channel, spec = run.parties, run.channel, run.spec
-    epsilon, fold, rng_for = run.epsilon, run.fold, run.rng_for
-    trainer, measurer = parties
-    options = spec.options
-
-    # 1. the trainer shows its features, from which everyone makes the same plan
-    X = channel.send(trainer.name, measurer.name, "features", local_features(trainer, fold.train))
-    plan = server_plan(X, epsilon, delta_of(spec), spec.settings.tau, options)
-
-    # 2. one release
-    release = local_release(measurer, fold.train, X, plan, rng_for)
-    noisy_dot = channel.send(measurer.name, trainer.name, "noisy dot-product", release)
-
-    # 3. the trainer fits; nothing else ever crosses
-    fitted = server_fit(X, noisy_dot, plan, options, rng_for("mini-batches"))
     numbers = {
         "steps": fitted.steps,
         "bounded": fitted.bounded,
@@ -95,4 +76,14 @@ def fit(run: Run) -> Estimate:
     }
     if options.trainer == "newton" and not fitted.converged:
         numbers["status"] = "not_converged"
-    return Estimate(fitted.theta, plan.epsilon_claimed, plan, np.asarray(noisy_dot), numbers)
+    return Estimate(fitted.theta, plan.epsilon_claimed, plan, noisy_dot, numbers)
+
+
+def fit(run: Run) -> Estimate:
+    """Show the features, from which all make the same plan; release the dot-product once; fit on it."""
+    trainer, measurer = run.parties
+    train, options = run.fold.train, run.spec.options
+    X = run.send(trainer, measurer, "features", local_features, train)
+    plan = run.everywhere(server_plan, X, run.epsilon, run.spec)
+    noisy_dot = run.send(measurer, trainer, "noisy dot-product", local_release, train, X, plan, run.rng_for)
+    return run.at(trainer.name, server_fit, X, noisy_dot, plan, options, run.rng_for)

@@ -16,14 +16,14 @@ from ...federation.run import Run
 from ...privacy.mechanisms.release import Release
 from ..model import Estimate, delta_of
 from ..perturbation import objective_perturbation
-from .common import local_features, local_labels
+from .common import local_features
 
 
 def local_coefficients(
     measurer: Party, train: np.ndarray, X: np.ndarray, epsilon: float, spec: Any, rng_for: Callable
 ) -> Release:
     """Coefficients (k,) of the perturbed objective; of ranges read from the table nothing is promised for rows."""
-    y = local_labels(measurer, train)
+    y = measurer.block["y"][train]
     unit = "label" if spec.public.from_the_data else "row"
     return objective_perturbation(
         X,
@@ -39,10 +39,9 @@ def local_coefficients(
 
 def fit(run: Run) -> Estimate:
     """Send the features to the measurer, get coefficients back."""
-    parties, channel, spec = run.parties, run.channel, run.spec
-    epsilon, fold, rng_for = run.epsilon, run.fold, run.rng_for
-    trainer, measurer = parties
-    X = channel.send(trainer.name, measurer.name, "features", local_features(trainer, fold.train))
-    release = local_coefficients(measurer, fold.train, X, epsilon, spec, rng_for)
-    theta = channel.send(measurer.name, trainer.name, "coefficients", release)
-    return Estimate(np.asarray(theta), epsilon)
+    trainer, measurer = run.parties
+    train, spec = run.fold.train, run.spec
+    X = run.send(trainer, measurer, "features", local_features, train)
+    given = (train, X, run.epsilon, spec, run.rng_for)
+    theta = run.send(measurer, trainer, "coefficients", local_coefficients, *given)
+    return run.at(trainer.name, Estimate, theta, run.epsilon)

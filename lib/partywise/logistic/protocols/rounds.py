@@ -24,21 +24,26 @@ from ..options import RoundsOptions
 from ..plan import Plan
 from ..release import release_dot_product
 from ..trainers import has_minimiser
-from .common import local_features, local_labels
+from .common import local_features
 
 
 def local_rounds(measurer: Party, train: np.ndarray, X: np.ndarray, plan: Plan, rng_for: Callable) -> Release:
     """The noisy dot-products (T, k) of all rounds."""
-    y = local_labels(measurer, train)
+    y = measurer.block["y"][train]
     return release_dot_product(X, y, plan, rng_for("rounds"), owner=measurer.name, release_id="dot-products")
 
 
+def server_plan(X: np.ndarray, epsilon: float, spec: Any) -> Plan:
+    """Noise of all rounds from the public features, by anyone who has them."""
+    return label_noise_plan(X, epsilon, delta_of(spec), spec.options.rounds, spec.options.rate)
+
+
 def server_descent(
-    X: np.ndarray, noisy_dots: np.ndarray, options: RoundsOptions, rng_for: Callable
-) -> tuple[np.ndarray, float, bool | None]:
+    X: np.ndarray, noisy_dots: np.ndarray, plan: Plan, options: RoundsOptions, rng_for: Callable
+) -> Estimate:
     """Gradient descent at every learning rate; the path with the least objective under the mean release.
 
-    The last value says whether that objective has a minimiser at all: the steps end whether or not it has.
+    ``bounded`` says whether that objective has a minimiser at all: the steps end whether or not it has.
 
     The choice reads releases only, so it costs nothing.  With sampled labels the trainer's predictions are of batches
     of the same size, its own and public.
@@ -52,19 +57,15 @@ def server_descent(
         theta = gradient_descent(X, noisy_dots, learning_rate, rng_for("mini-batches"), batch_size=batch)
         paths.append((objective.at(theta), learning_rate))
     point, learning_rate = min(paths, key=lambda path: path[0].value)
-    return point.theta, learning_rate, has_minimiser(objective, point)
+    numbers: dict[str, Any] = {"steps": options.rounds, "learning_rate": learning_rate, "chosen_law": "gaussian"}
+    return Estimate(point.theta, plan.epsilon_claimed, numbers=numbers | {"bounded": has_minimiser(objective, point)})
 
 
 def fit(run: Run) -> Estimate:
-    """Send the features, release a noisy dot-product for every round, descend."""
-    parties, channel, spec = run.parties, run.channel, run.spec
-    epsilon, fold, rng_for = run.epsilon, run.fold, run.rng_for
-    trainer, measurer = parties
-    options = spec.options
-    X = channel.send(trainer.name, measurer.name, "features", local_features(trainer, fold.train))
-    plan = label_noise_plan(X, epsilon, delta_of(spec), options.rounds, options.rate)
-    release = local_rounds(measurer, fold.train, X, plan, rng_for)
-    noisy_dots = channel.send(measurer.name, trainer.name, "noisy dot-products", release)
-    theta, learning_rate, bounded = server_descent(X, np.asarray(noisy_dots), options, rng_for)
-    numbers: dict[str, Any] = {"steps": options.rounds, "learning_rate": learning_rate, "chosen_law": "gaussian"}
-    return Estimate(theta, plan.epsilon_claimed, numbers=numbers | {"bounded": bounded})
+    """Show the features, release a noisy dot-product for every round, descend."""
+    trainer, measurer = run.parties
+    train, options = run.fold.train, run.spec.options
+    X = run.send(trainer, measurer, "features", local_features, train)
+    plan = run.everywhere(server_plan, X, run.epsilon, run.spec)
+    noisy_dots = run.send(measurer, trainer, "noisy dot-products", local_rounds, train, X, plan, run.rng_for)
+    return run.at(trainer.name, server_descent, X, noisy_dots, plan, options, run.rng_for)
