@@ -12,8 +12,8 @@ from forked import forked
 from partywise.federation.channel import Channel, Cipher
 from partywise.federation.codec import decoded, encoded, packed, unpacked
 from partywise.federation.parties import Party
-from partywise.federation.placed import PlacedRun, PlaceError
-from partywise.federation.run import Run, simulate
+from partywise.federation.placed import PlacedRun
+from partywise.federation.run import PlaceError, Run, simulate
 from partywise.privacy.accounted import Clear, Public
 from partywise.privacy.mechanisms.gaussian import Gaussian
 from partywise.privacy.mechanisms.release import derived
@@ -144,12 +144,51 @@ MISTAKES = {
     ),
     "a block read by the program": (lambda run: run.parties[0].block["x"], "the program itself reads the block"),
     "noise drawn by the program": (lambda run: run.rng_for("noise"), "the program itself draws"),
-    "a place that does not exist": (lambda run: run.at("sever", len, ()), "place='sever' is not on this channel"),
     "everywhere what only one has": (
         lambda run: run.everywhere(len, run.at("server", list, ())),
         r"uses a value that only \['server'\] have",
     ),
 }
+
+
+# Seen at once, also where the program runs unchecked on bare values.
+PLAIN_MISTAKES = {
+    "a place that does not exist": (lambda run: run.at("sever", len, ()), "place='sever' is not on this channel"),
+    "a place that has no value of its own": (
+        lambda run: run.at(run.parties[2], local_inside, [run.each(run.parties[:2], local_scale, np.ones(3))]),
+        r"client 2.* has no value of its own; \('client 0', 'client 1'\) have",
+    ),
+    "known is what each has for itself": (
+        lambda run: run.known(run.each(run.parties, local_scale, np.ones(3))),
+        "each have a value of their own here: send it to all first",
+    ),
+    "everywhere from what each has for itself": (
+        lambda run: run.everywhere(len, [run.each(run.parties, local_scale, np.ones(3))]),
+        "each have a value of their own here: send it to all first",
+    ),
+}
+
+
+def local_inside(client, values):
+    return values[0]
+
+
+@pytest.mark.parametrize("mode", [Run, PlacedRun])
+@pytest.mark.parametrize("name", PLAIN_MISTAKES)
+def test_a_place_or_an_own_value_that_is_not_there_is_an_error_in_every_mode(mode, name):
+    mistake, sentence = PLAIN_MISTAKES[name]
+    with pytest.raises(PlaceError, match=sentence):
+        mistake(run() if mode is Run else PlacedRun(run()))
+
+
+@pytest.mark.parametrize("mode", [Run, PlacedRun])
+def test_own_values_inside_lists_are_those_of_the_place(mode):
+    one = run() if mode is Run else PlacedRun(run())
+    scales = one.each(one.parties, local_scale, np.ones(3))
+    again = one.assemble(dict, one.each(one.parties, local_inside, [scales, ([scales],)]))
+    assert len(set(again.values())) == 1 and again == one.assemble(dict, scales)
+    nested = one.at(one.parties[1], lambda client, values: values[1][0][0], [scales, ([scales],)])
+    assert one.assemble(float, nested) == again["client 1"]
 
 
 @pytest.mark.parametrize("name", MISTAKES)

@@ -14,13 +14,9 @@ from typing import Any, Protocol
 from .channel import Cipher
 from .codec import packed, unpacked
 from .parties import Party
-from .run import Names, Own, Place, Run, arranged, checked, name_of, names_of
+from .run import Names, Own, Place, PlaceError, Run, arranged, checked, name_of, names_of, shared
 
 __all__ = ["Held", "Link", "PlaceError", "PlacedRun", "together"]
-
-
-class PlaceError(RuntimeError):
-    """A value was used at a place that does not have it."""
 
 
 class Link(Protocol):
@@ -137,9 +133,7 @@ class PlacedRun(Run):
 
     def at(self, place: Place, function: Callable[..., Any], *values: Any) -> Any:
         """As in `Run`; PlaceError if the place has not all of the values."""
-        name = name_of(place)
-        if name not in self.names:
-            raise PlaceError(f"place={name!r} is not on this channel; it connects {self.names}.")
+        name = self.located(place)
         self._require(values, name, function)
         return Held(frozenset([name]), self._computed(name, place, function, values))
 
@@ -150,6 +144,7 @@ class PlacedRun(Run):
 
     def everywhere(self, function: Callable[..., Any], *values: Any) -> Any:
         """As in `Run`; PlaceError if somebody lacks a value."""
+        shared(values)
         for name in self.names:
             self._require(values, name, function)
         here = [name for name in self.names if name in self._here]
@@ -157,6 +152,7 @@ class PlacedRun(Run):
 
     def known(self, value: Any) -> Any:
         """As in `Run`; PlaceError unless every place has it."""
+        shared((value,))
         if not isinstance(value, Held):
             return value
         missing = set(self.names) - value.places
@@ -276,7 +272,7 @@ def _title(function: Callable[..., Any]) -> str:
 def _resolved(value: Any, name: str, where: str) -> Any:
     if isinstance(value, Own):
         if name not in value.values:
-            raise PlaceError(f"{where} has no value of its own; {sorted(value.values)} have.")
+            raise PlaceError(f"{where} has no value of its own; {tuple(value.values)} have.")
         return _resolved(value.values[name], name, where)
     if isinstance(value, Held):
         return value.of(name, where)

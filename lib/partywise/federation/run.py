@@ -17,12 +17,16 @@ import numpy as np
 from .channel import Channel
 from .parties import Party
 
-__all__ = ["Names", "Own", "Place", "Run", "name_of", "simulate"]
+__all__ = ["Names", "Own", "Place", "PlaceError", "Run", "name_of", "simulate"]
 
 R = TypeVar("R")
 Place = Party | str
 # What the messages of one sender are called: a name, one for each of several payloads, or a rule by party.
 Names = str | tuple[str, ...] | Callable[[Any], tuple[str, ...]]
+
+
+class PlaceError(RuntimeError):
+    """A value was used at a place that does not have it, or at one that does not exist."""
 
 
 def name_of(place: Place) -> str:
@@ -89,8 +93,14 @@ class Run:
             Reads its arguments and, of blocks, that of the party alone; changes none of them.
         *values
             Bare values (public) and values that the place has.
+
+        Raises
+        ------
+        PlaceError
+            If there is no such place, or it has no value of its own where one is used.
         """
-        own = [_own(value, name_of(place)) for value in values]
+        name = self.located(place)
+        own = [_own(value, name) for value in values]
         return function(place, *own) if isinstance(place, Party) else function(*own)
 
     def each(self, places: Sequence[Place], function: Callable[..., Any], *values: Any) -> Any:
@@ -99,10 +109,12 @@ class Run:
 
     def everywhere(self, function: Callable[..., R], *values: Any) -> R:
         """Compute at all places what all can compute, from values that all have."""
+        shared(values)
         return function(*values)
 
     def known(self, value: R) -> R:
         """The bare value of something that all places have: the only one that may steer the program."""
+        shared((value,))
         return value
 
     def send(self, sender: Place, receiver: Place, name: str, payload: Any, *values: Any) -> Any:
@@ -173,6 +185,13 @@ class Run:
         """
         return function(*[value.values if isinstance(value, Own) else value for value in values])
 
+    def located(self, place: Place) -> str:
+        """Name of a place; PlaceError if there is none of that name."""
+        name = name_of(place)
+        if name not in self.channel.names:
+            raise PlaceError(f"place={name!r} is not on this channel; it connects {self.names}.")
+        return name
+
     def _payload(self, sender: Place, payload: Any, values: Sequence[Any]) -> Any:
         return self.at(sender, payload, *values) if callable(payload) else payload
 
@@ -197,6 +216,15 @@ def checked(names: tuple[str, ...], payloads: Any) -> tuple[Any, ...]:
     return payloads
 
 
+def shared(values: Sequence[Any]) -> None:
+    """PlaceError if one of the values is not one, but another at every place."""
+    for value in values:
+        if isinstance(value, Own):
+            raise PlaceError(f"{tuple(value.values)} each have a value of their own here: send it to all first.")
+        if type(value) in (list, tuple):
+            shared(value)
+
+
 def arranged(name: Names, rows: Sequence[tuple[Any, ...]]) -> Any:
     """What `Run.gather` returns, from one tuple of values for each sender."""
     if isinstance(name, str):
@@ -210,7 +238,7 @@ def _own(value: Any, name: str) -> Any:
     """The value as one place has it, also inside lists and tuples."""
     if isinstance(value, Own):
         if name not in value.values:
-            raise KeyError(f"{name!r} has no value of its own; {tuple(value.values)} have.")
+            raise PlaceError(f"{name} has no value of its own; {tuple(value.values)} have.")
         return value.values[name]
     if type(value) in (list, tuple) and any(isinstance(item, Own | list | tuple) for item in value):
         return type(value)(_own(item, name) for item in value)
