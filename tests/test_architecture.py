@@ -25,6 +25,7 @@ LAYERS = (
     ("functional", "inverse_regression", "logistic"),
     ("experiment",),
     ("studies",),
+    ("__main__",),
 )
 METHODS = {"functional", "inverse_regression", "logistic"}
 NUMERICS = METHODS | {"audits", "attacks", "datasets"}
@@ -151,7 +152,8 @@ def test_methods_never_import_each_other():
 @pytest.mark.parametrize("name", sorted(MODULES))
 def test_heavy_and_foreign_packages_stay_where_they_belong(name):
     used = foreign_imports(MODULES[name])
-    tops = {other.split(".")[0] for other in used}
+    # The command prints a configuration as people write it.
+    tops = {other.split(".")[0] for other in used} - ({"yaml"} if name == "__main__" else set())
     assert not tops & {"snakemake", "yaml", "jsonschema", "pandas"}, (
         "the library knows no workflow and no configuration"
     )

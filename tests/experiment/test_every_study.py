@@ -33,7 +33,7 @@ def smoke(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def tool(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     """The verbs on cubes."""
-    command = [sys.executable, "workflow/cube_tools.py", *words]
+    command = [sys.executable, "-m", "partywise", *words]
     return subprocess.run(command, cwd=folder, env=environment(), capture_output=True, text=True)
 
 

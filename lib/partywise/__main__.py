@@ -1,0 +1,94 @@
+"""The verbs on finished cubes, as ``python -m partywise`` and as the command ``partywise``.
+
+``provenance``: the configuration and revision that made a cube; ``verify``: some of its cells computed anew;
+``compare``: two cubes, or two folders of results, cell by cell.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from .errors import ConfigError, CubeError, DataMissing
+
+SHOWN = ("source", "git_commit", "lock_sha256", "code_sha256", "config_sha256", "software_versions")
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Run a verb; 0 when all is well, 1 when cells differ, 2 when a cube cannot be used."""
+    parser = argparse.ArgumentParser(
+        prog="partywise", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    verbs = parser.add_subparsers(dest="verb", required=True)
+    provenance_verb = verbs.add_parser("provenance", help="what made a cube")
+    provenance_verb.add_argument("cube", type=Path)
+    verify_verb = verbs.add_parser("verify", help="compute a random sample of cells anew")
+    verify_verb.add_argument("cube", type=Path)
+    verify_verb.add_argument("--cells", type=int, default=10, help="number of cells to compute anew (default 10)")
+    verify_verb.add_argument("--seed", type=int, default=0, help="chooses the cells")
+    compare_verb = verbs.add_parser("compare", help="two cubes or folders of results, to the last bit")
+    compare_verb.add_argument("first", type=Path)
+    compare_verb.add_argument("second", type=Path)
+    compare_verb.add_argument("--common", action="store_true", help="what only one of them holds is no difference")
+    given = parser.parse_args(words)
+    try:
+        if given.verb == "compare":
+            return compare(given.first, given.second, given.common)
+        return provenance(given.cube) if given.verb == "provenance" else verify(given.cube, given.cells, given.seed)
+    except (CubeError, ConfigError, DataMissing) as error:
+        print(f"{given.verb}: {error}", file=sys.stderr)
+        return 2
+
+
+def provenance(path: Path) -> int:
+    """Print revision, lock and versions as comments, then the configuration as a file that makes the cube again."""
+    import yaml
+
+    from .experiment.results.cube import open_cube
+    from .experiment.verify import configuration
+
+    cube = open_cube(path)
+    for name in SHOWN:
+        print(f"# {name}: {cube.attrs[name]}")
+    print("# Check out that revision, save this text as again.yaml and say ./run --configfile again.yaml")
+    print(yaml.safe_dump(configuration(cube), sort_keys=False, default_flow_style=None, width=110), end="")
+    return 0
+
+
+def verify(path: Path, count: int, seed: int) -> int:
+    """Compute a random sample of cells anew and compare every number with the cube."""
+    from .experiment.results.cube import open_cube
+    from .experiment.verify import compare, plan_of, recompute, sample
+
+    if count < 1:
+        print(f"--cells is {count}: it must be at least 1.", file=sys.stderr)
+        return 2
+    cube = open_cube(path)
+    made, bad = plan_of(cube), 0
+    chosen = sample(cube, count, seed)
+    for where in chosen:
+        name = ", ".join(f"{key} {value}" for key, value in where.items())
+        different = compare(cube, recompute(made, where, "resources"))
+        bad += bool(different)
+        print(f"{'differs' if different else 'same'}: {name}")
+        for item in different:
+            print(f"    {item.variable}: {item.stored!r} in the cube, {item.found!r} now")
+    print(f"{len(chosen) - bad} of {len(chosen)} cells came out the same.")
+    return 1 if bad else 0
+
+
+def compare(first: Path, second: Path, common: bool) -> int:
+    """Print what two cubes, or the cubes of two folders, do not have in common, and every number that moved."""
+    from .experiment.results.compare import compare_results
+
+    reports = dict(compare_results(first, second))
+    for name, report in reports.items():
+        print("\n".join([f"{name}: {report.verdict(common)}", *(f"    {line}" for line in report.lines)]))
+    shared = any(report.cells for report in reports.values())
+    return 0 if shared and all(report.equal(common) for report in reports.values()) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
