@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 
-from fingerprint import module_file
+from fingerprint import source
 
 
 def caption(address: str) -> str:
@@ -17,7 +17,7 @@ def caption(address: str) -> str:
         When there is no such function or it says nothing: every figure of a report has a caption.
     """
     module, _, name = address.partition(":")
-    path = module_file(module)
+    path = source(module, [module.partition(".")[0]])
     tree = ast.parse(path.read_bytes()) if path is not None else ast.Module(body=[], type_ignores=[])
     for node in tree.body:
         if isinstance(node, ast.FunctionDef) and node.name == name:

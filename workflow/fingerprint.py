@@ -1,13 +1,15 @@
 """SHA-256 of the library files that a job uses, found by following its import statements.
 
 Snakemake does not see edits in lib/: with this fingerprint among the params of a rule, an edit reruns the jobs that
-use the edited file, and nothing else.
+use the edited file, and nothing else.  Methods and studies from elsewhere are followed as well: through their own
+package where that is installed, through the whole folder where it is not.
 """
 
 from __future__ import annotations
 
 import ast
 import hashlib
+import importlib.util
 from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
@@ -27,8 +29,41 @@ def module_file(module: str, lib: Path = LIB) -> Path | None:
 
 
 @cache
+def home(top: str) -> Path | None:
+    """Folder of a module or package that is not of this project, None when there is none with a source."""
+    try:
+        found = importlib.util.find_spec(top)
+    except (ImportError, ValueError):
+        return None
+    if found is None:
+        return None
+    if found.submodule_search_locations:
+        return Path(next(iter(found.submodule_search_locations))).parent
+    return Path(found.origin).parent if found.origin and found.origin.endswith(".py") else None
+
+
+def source(module: str, own: Iterable[str], lib: Path = LIB) -> Path | None:
+    """Source of a module of the package, of those in ``own``, or beside one of these."""
+    top = module.partition(".")[0]
+    if top == PACKAGE:
+        return module_file(module, lib)
+    for name in own:
+        folder = home(name)
+        installed = folder is not None and {"site-packages", "dist-packages"} & set(folder.parts)
+        if folder is not None and (top == name or not installed) and (path := module_file(module, folder)):
+            return path
+    return None
+
+
+@cache
 def imports(path: Path, module: str) -> frozenset[str]:
     """Modules of the package that a source file imports anywhere, except for type checking only."""
+    return frozenset(name for name in named(path, module) if name.split(".")[0] == PACKAGE)
+
+
+@cache
+def named(path: Path, module: str) -> frozenset[str]:
+    """Everything that a source file imports anywhere, except for type checking only."""
     package = module if path.name == "__init__.py" else module.rpartition(".")[0]
     found = set()
     for node in _statements(ast.parse(path.read_bytes())):
@@ -38,7 +73,7 @@ def imports(path: Path, module: str) -> frozenset[str]:
             up = package.split(".")[: len(package.split(".")) - node.level + 1] if node.level else []
             base = ".".join([*up, *([node.module] if node.module else [])])
             found |= {base} | {f"{base}.{alias.name}" for alias in node.names}
-    return frozenset(name for name in found if name.split(".")[0] == PACKAGE)
+    return frozenset(found)
 
 
 def _statements(tree: ast.AST) -> Iterator[ast.Import | ast.ImportFrom]:
@@ -51,16 +86,17 @@ def _statements(tree: ast.AST) -> Iterator[ast.Import | ast.ImportFrom]:
 
 
 def closure(roots: Iterable[str], lib: Path = LIB) -> dict[str, Path]:
-    """Every module of the package that importing the roots brings in, with its source file."""
+    """Every module of the package and of packages of the roots that importing the roots brings in, with its source."""
     found: dict[str, Path] = {}
     queue = list(roots)
+    own = {root.partition(".")[0] for root in queue} - {PACKAGE}
     while queue:
         module = queue.pop()
-        path = module_file(module, lib)
+        path = source(module, own, lib)
         if module in found or path is None:
             continue
         found[module] = path
-        queue += imports(path, module)
+        queue += named(path, module) if own else imports(path, module)
         if "." in module:
             queue.append(module.rpartition(".")[0])
     return found
@@ -81,8 +117,8 @@ def fingerprint(roots: Iterable[str], lib: Path = LIB) -> str:
     """
     roots = tuple(roots)
     for root in roots:
-        if module_file(root, lib) is None:
-            raise ValueError(f"root {root!r} is no module below {lib.name}/: correct the name in the study.")
+        if source(root, [root.partition(".")[0]], lib) is None:
+            raise ValueError(f"root {root!r} is no module with a source: correct the name in the study.")
     total = hashlib.sha256()
     for module, path in sorted(closure(roots, lib).items()):
         total.update(module.encode() + b"\0" + _digest(path))

@@ -165,7 +165,7 @@ def toy_plan(study: Study = STUDY, **grids: dict[str, Any]) -> Plan:
     cases = {name: CasePlan(name, study.sources["normal"], Settings(), Grid(**grid)) for name, grid in grids.items()}
     block = {"spec": {"delta": 1e-5}, "methods": {label: {"protocol": label} for label in labels}}
     block["cases"] = {name: {"grid": {**grid}} for name, grid in grids.items()}
-    return Plan(study, 5, Spec(), methods, cases, Batch(), (), MappingProxyType(block))
+    return Plan(study, 5, Spec(), methods, cases, Batch(), (), MappingProxyType(block), "toy")
 
 
 def varied(**changes: Any) -> Study:

@@ -142,7 +142,7 @@ def whole_plan(wildcards):
     made = PLANS[wildcards.study]
     block = {
         key: made.block[key]
-        for key in ("spec", "methods", "cases")
+        for key in ("address", "spec", "methods", "cases")
         if key in made.block
     }
     return {"name": wildcards.study, "root_seed": made.root_seed, "block": block}
@@ -178,7 +178,7 @@ def data_roots(study, case):
     made = PLANS[study]
     lazy = (made.cases[case].source.generate, made.study.data)
     return {
-        f"partywise.studies.{study}.study",
+        made.home,
         *script_modules("generate"),
         *(item.module for item in lazy),
     }
@@ -186,18 +186,18 @@ def data_roots(study, case):
 
 def fit_roots(study, method):
     """Modules behind the cells of a method."""
-    made = PLANS[study].study
-    protocol = PLANS[study].methods[method].protocol
+    made, chosen = PLANS[study].study, PLANS[study].methods[method]
     lazy = (
         made.data,
         made.split,
         made.folds,
         made.metrics,
         made.exhibits,
-        protocol.fit,
+        chosen.protocol.fit,
     )
     return {
-        f"partywise.studies.{study}.study",
+        PLANS[study].home,
+        chosen.home or PLANS[study].home,
         *script_modules("fit"),
         *(item.module for item in lazy if item is not None),
     }
@@ -216,7 +216,7 @@ def fit_code(wildcards):
 def cube_code(wildcards):
     """Fingerprint of all code behind a cube."""
     study, cases = wildcards.study, PLANS[wildcards.study].cases
-    roots = {f"partywise.studies.{study}.study", *script_modules("collect")}
+    roots = {PLANS[study].home, *script_modules("collect")}
     for name, case in cases.items():
         roots |= data_roots(study, name).union(
             *(fit_roots(study, method) for method in case.methods)

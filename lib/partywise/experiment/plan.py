@@ -10,10 +10,10 @@ from typing import Any
 
 from ..errors import ConfigError
 from .config import as_block, build, choices, convert, refuse_unknown
-from .study import Protocol, Source, Study, load
+from .study import Lazy, Protocol, Source, Study, address_of, own
 
 NAME = re.compile(r"[a-z][a-z0-9_]*")
-BLOCK_KEYS = ("spec", "methods", "cases", "batch", "figures", "ledger_replicates")
+BLOCK_KEYS = ("address", "spec", "methods", "cases", "batch", "figures", "ledger_replicates")
 
 
 @dataclass(frozen=True)
@@ -58,11 +58,15 @@ class Grid:
 
 @dataclass(frozen=True)
 class MethodPlan:
-    """A method of the configuration: its label, its protocol and the options in force."""
+    """A method of the configuration: its label, its protocol and the options in force.
+
+    home : module that defines the protocol where that is not the study
+    """
 
     label: str
     protocol: Protocol
     options: Any
+    home: str | None = None
 
     @property
     def uses_epsilon(self) -> bool:
@@ -109,6 +113,7 @@ class CasePlan:
 class Plan:
     """A study with the configuration in force; ``block`` is that configuration as it was written.
 
+    home : module that defines the study
     ledger_replicates : of how many replicates every release is kept; None for all of them.  The totals of each cell,
         and the end of the hash chain of its ledger, are in the cube for all.
     """
@@ -121,6 +126,7 @@ class Plan:
     batch: Batch
     figures: tuple[str, ...]
     block: Mapping[str, Any] = field(repr=False)
+    home: str
     ledger_replicates: int | None = None
 
     @property
@@ -160,6 +166,8 @@ class Plan:
         chosen = self.block["cases"][case]
         part: dict[str, Any] = {key: chosen[key] for key in ("source", "settings") if key in chosen}
         block: dict[str, Any] = {"spec": self.block.get("spec") or {}, "methods": {}, "cases": {case: part}}
+        if "address" in self.block:
+            block["address"] = self.block["address"]
         if method is not None:
             grid = chosen["grid"]
             part["grid"] = {"folds": grid["folds"], "epsilon": list(self.epsilons(case, method)), "methods": [method]}
@@ -175,8 +183,9 @@ def plan(name: str, block: Mapping[str, Any], root_seed: int, *, complete: bool 
     Parameters
     ----------
     name : str
-        Study, a file in ``partywise.studies``.
+        Study, a folder in ``partywise.studies``, or any name with ``address`` in the block.
     block : mapping
+        ``address`` (``package.module:NAME`` of a study from elsewhere),
         ``spec``, ``methods`` (label -> protocol and options), ``cases`` (name -> source, settings, grid), ``batch``,
         ``figures``, ``ledger_replicates``.
     root_seed : int
@@ -189,9 +198,10 @@ def plan(name: str, block: Mapping[str, Any], root_seed: int, *, complete: bool 
     ConfigError
         For an unknown, missing, mistyped or contradictory key: one sentence with key, value and what is allowed.
     """
-    study, where = load(name), f"studies.{name}"
+    where = f"studies.{name}"
     block = as_block(block, where)
     refuse_unknown(block, BLOCK_KEYS, where)
+    address, study = _study(name, block, where)
     if isinstance(root_seed, bool) or not isinstance(root_seed, int) or root_seed < 0:
         raise ConfigError(f"root_seed is {root_seed!r}: it must be a whole number of at least 0.")
     methods = {
@@ -212,11 +222,24 @@ def plan(name: str, block: Mapping[str, Any], root_seed: int, *, complete: bool 
         batch=build(Batch, block.get("batch"), f"{where}.batch"),
         figures=figures,
         block=block,
+        home=Lazy(address).module,
         ledger_replicates=_ledger_replicates(block, f"{where}.ledger_replicates"),
     )
     if complete:
         _contradictions(made, where)
     return made
+
+
+def _study(name: str, block: Mapping[str, Any], where: str) -> tuple[str, Study]:
+    """Address and study of a block; a study from elsewhere bears the name under which the block stands."""
+    if "address" not in block:
+        address = address_of(name)
+        return address, Lazy(address).target
+    address = convert(block["address"], str, f"{where}.address")
+    study = own(address, Study, f"{where}.address")
+    if study.name != name:
+        raise ConfigError(f"{where}.address is {address!r}: that study is called {study.name!r}, write {study.name}.")
+    return address, study
 
 
 def _ledger_replicates(block: Mapping[str, Any], where: str) -> int | None:
@@ -241,6 +264,9 @@ def _method(study: Study, label: str, entry: Any, where: str) -> MethodPlan:
     protocol = entry.pop("protocol", None)
     if protocol is None:
         raise ConfigError(f"{where}.protocol is missing: it must be one of {', '.join(study.methods)}.")
+    if isinstance(protocol, str) and ":" in protocol:
+        chosen = own(protocol, Protocol, f"{where}.protocol")
+        return MethodPlan(label, chosen, build(chosen.options, entry, where), home=Lazy(protocol).module)
     if protocol not in study.methods:
         raise ConfigError(f"{where}.protocol is {protocol!r}: {choices(protocol, study.methods)}.")
     chosen = study.methods[protocol]

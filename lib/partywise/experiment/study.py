@@ -7,15 +7,18 @@ numerics by :class:`Lazy` references, and its own file imports nothing but optio
 from __future__ import annotations
 
 import importlib
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..errors import ConfigError
 
 if TYPE_CHECKING:
     from .plan import Plan
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -157,8 +160,8 @@ def available() -> tuple[str, ...]:
     return tuple(sorted(path.parent.name for path in Path(__file__).parents[1].joinpath("studies").glob("*/study.py")))
 
 
-def load(name: str) -> Study:
-    """The study of that name, without its numerics.
+def address_of(name: str) -> str:
+    """Address of a study of this package.
 
     Raises
     ------
@@ -166,5 +169,49 @@ def load(name: str) -> Study:
         When there is no such study; the message lists those that exist.
     """
     if name not in available():
-        raise ConfigError(f"studies.{name} is unknown: the studies are {', '.join(available())}.")
-    return importlib.import_module(f"partywise.studies.{name}.study").STUDY
+        known = ", ".join(available())
+        raise ConfigError(
+            f"studies.{name} is unknown: the studies are {known}; for one of your own give its address, as in "
+            "address: my_package.my_study:STUDY."
+        )
+    return f"partywise.studies.{name}.study:STUDY"
+
+
+def load(name: str) -> Study:
+    """The study of that name of this package, without its numerics; ConfigError when there is none."""
+    return Lazy(address_of(name)).target
+
+
+def own(address: str, kind: type[T], where: str) -> T:
+    """An object of the user's by its address ``package.module:NAME``.
+
+    Parameters
+    ----------
+    address : str
+        Its module is looked for among what is installed, then in the folder of the run.
+    kind : type
+        What it must be, `Study` or `Protocol`.
+    where : str
+        Key of the configuration that names it, for messages.
+
+    Raises
+    ------
+    ConfigError
+        When the module cannot be imported, or the object is absent or of another kind.
+    """
+    folder = str(Path.cwd())
+    if folder not in sys.path:
+        sys.path.append(folder)
+        importlib.invalidate_caches()
+    try:
+        found = Lazy(address).target
+    except ValueError as error:
+        raise ConfigError(f"{where} is {address!r}: {error}") from None
+    except Exception as error:
+        raise ConfigError(
+            f"{where} is {address!r}: importing it ends with {type(error).__name__}: {error}; modules are looked for "
+            f"among the installed ones and in the folder of the run, {folder}."
+        ) from error
+    if not isinstance(found, kind):
+        raise ConfigError(f"{where} is {address!r}: that is a {type(found).__name__}, give a {kind.__name__}.")
+    return found

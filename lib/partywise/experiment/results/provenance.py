@@ -59,6 +59,8 @@ def global_attributes(plan: Plan, *, code_sha256: str, root: Path) -> dict[str, 
 def config_json(plan: Plan) -> str:
     """Canonical JSON of the configuration that numbers depend on; infinity is written ``Infinity``."""
     block = {key: plan.block.get(key) or {} for key in KEYS}
+    if "address" in plan.block:
+        block["address"] = plan.block["address"]
     return json.dumps({"root_seed": plan.root_seed, "study": plan.study.name, **block}, sort_keys=True)
 
 
