@@ -9,7 +9,6 @@ import sys
 import tarfile
 import tracemalloc
 import zipfile
-from importlib.util import find_spec
 from pathlib import Path
 
 import netCDF4
@@ -43,7 +42,10 @@ class Carrier:
     """A tiny package file, its resource in the catalogue, and a stand-in for pip that serves it."""
 
     def __init__(self, monkeypatch, folder, form):
-        self.monkeypatch, self.file = monkeypatch, folder / ("tiny-1.0.whl" if form == "wheel" else "tiny-1.0.tar.gz")
+        self.monkeypatch, self.file = (
+            monkeypatch,
+            folder / ("tiny-1.0-py3-none-any.whl" if form == "wheel" else "tiny-1.0.tar.gz"),
+        )
         packed = io.BytesIO()
         if form == "wheel":
             with zipfile.ZipFile(packed, "w") as archive:
@@ -258,93 +260,46 @@ def test_reading_checks_what_was_recorded(carrier, tmp_path):
 def test_pins_are_complete_and_usable_as_names():
     for name, resource in RESOURCES.items():
         assert name.replace("_", "").isalnum() and name.islower()
-        pins = [member.sha256 for member in resource.members]
-        if not resource.module:
-            assert resource.archive.startswith(f"{resource.package}-{resource.version}")
-            pins.append(resource.sha256)
-        for pin in pins:
+        assert resource.archive.replace("_", "-").startswith(f"{resource.package}-{resource.version}")
+        for pin in [resource.sha256, *(member.sha256 for member in resource.members)]:
             assert len(pin) == 64 and set(pin) <= set("0123456789abcdef")
 
 
-# Files of an installed package
-
-
-class Installed:
-    """A tiny installed package that cannot be imported, and its resource in the catalogue."""
-
-    def __init__(self, monkeypatch, folder):
-        self.monkeypatch, self.site = monkeypatch, folder
-        (folder / "tinypack").mkdir()
-        (folder / "tinypack" / "__init__.py").write_text("raise AssertionError('the carrier was imported')\n")
-        (folder / "tinypack" / "a.csv").write_bytes(CONTENT["a.csv"])
-        self.version("1.0")
-        self.pin()
-        monkeypatch.syspath_prepend(str(folder))
-
-    def version(self, version):
-        for about in self.site.glob("tiny_pack-*.dist-info"):
-            (about / "METADATA").unlink()
-            about.rmdir()
-        about = self.site / f"tiny_pack-{version}.dist-info"
-        about.mkdir()
-        (about / "METADATA").write_text(f"Metadata-Version: 2.1\nName: tiny-pack\nVersion: {version}\n")
-
-    def pin(self, module="tinypack", path="tinypack/a.csv", digest=None):
-        member = Member("a.csv", path, digest or sha(CONTENT["a.csv"]))
-        resource = Resource("tiny-pack", "1.0", "", "", (member,), "none", "one row", module)
-        self.monkeypatch.setitem(RESOURCES, "tiny", resource)
+def wheel(place, name, **contents):
+    """A package file that pip itself accepts, in a folder that it may look into; its SHA-256."""
+    package, version = name.split("-")[:2]
+    about = {
+        "METADATA": f"Metadata-Version: 2.1\nName: {package}\nVersion: {version}\n",
+        "WHEEL": "Wheel-Version: 1.0\n",
+        "RECORD": "",
+    }
+    with zipfile.ZipFile(place / name, "w") as archive:
+        for path, content in contents.items():
+            archive.writestr(path, content)
+        for path, content in about.items():
+            archive.writestr(f"{package}-{version}.dist-info/{path}", content)
+    return sha((place / name).read_bytes())
 
 
 @pytest.fixture
-def installed(monkeypatch, tmp_path):
-    (tmp_path / "site").mkdir()
-    monkeypatch.setattr(carriers, "pip_command", lambda: pytest.fail("nothing is downloaded"))
-    return Installed(monkeypatch, tmp_path / "site")
+def shelf(monkeypatch, tmp_path):
+    """The only folder that pip knows."""
+    (tmp_path / "shelf").mkdir()
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path / "shelf"))
+    monkeypatch.setenv("PIP_CONFIG_FILE", "/dev/null")
+    return tmp_path / "shelf"
 
 
-def test_an_installed_file_is_copied_and_its_package_never_imported(installed, tmp_path):
-    record = json.loads(resources.fetch("tiny", tmp_path / "tiny").read_text())
-    assert (tmp_path / "tiny" / "a.csv").read_bytes() == CONTENT["a.csv"]
-    assert (record["package"], record["version"]) == ("tiny-pack", "1.0")
-    assert record["archive"] == "none: read from the installed package"
-    assert record["files"][0]["member"] == "tinypack/a.csv" and not record["files"][0]["note"]
-    assert "tinypack" not in sys.modules
-    contents, _, notes = resources.read_files("tiny", tmp_path / "tiny")
-    assert contents == {"a.csv": CONTENT["a.csv"]} and notes == ()
-
-
-def test_a_users_own_file_is_kept_when_the_package_is_absent(installed, tmp_path):
-    installed.pin(module="no_such_package_here")
-    (tmp_path / "tiny").mkdir()
-    (tmp_path / "tiny" / "a.csv").write_bytes(b"mine")
-    note = json.loads(resources.fetch("tiny", tmp_path / "tiny").read_text())["files"][0]["note"]
-    assert note == "a.csv is not the pinned file: it is used as it was found."
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (lambda i: i.pin(module="no_such_package_here"), r"tiny-pack==1\.0 is not installed: install it and run"),
-        (lambda i: i.version("1.1"), r"tiny-pack is installed in version 1\.1 where 1\.0 is pinned: install tiny-pack"),
-        (lambda i: i.pin(path="tinypack/b.csv"), r"installed tiny-pack==1\.0 has no tinypack/b\.csv: put a\.csv"),
-        (
-            lambda i: i.pin(digest="0" * 64),
-            rf"tinypack/a\.csv of the installed \S+ has SHA-256 \S+ where {'0' * 64} is",
-        ),
-    ],
-)
-def test_an_installed_package_that_is_not_the_pinned_one(installed, tmp_path, change, message):
-    change(installed)
-    with pytest.raises(DataMissing, match=message):
-        resources.fetch("tiny", tmp_path / "tiny")
-    assert files_in(tmp_path / "tiny") == []
-
-
-def test_a_resource_is_in_an_archive_or_in_a_package():
-    member = (Member("a.csv", "a.csv", "0" * 64),)
-    for archive, module in (("", ""), ("tiny-1.0.whl", "tiny")):
-        with pytest.raises(ValueError, match=r"archive is .* and module .*: give one of the two"):
-            Resource("tiny", "1.0", archive, "0" * 64, member, "", "", module)
+def test_a_package_file_for_another_machine_is_opened_here(shelf, monkeypatch, tmp_path):
+    """Data are data: the pinned file is the one that pip brings, whatever this machine is."""
+    names = [f"tiny-1.0-cp39-cp39-{of}.whl" for of in ("macosx_11_0_arm64", "win32", "manylinux2014_s390x.linux_s390x")]
+    for name in names:
+        pinned = wheel(shelf, name, **{"tiny/a.csv": name.encode()})
+        member = Member("a.csv", "tiny/a.csv", sha(name.encode()))
+        monkeypatch.setitem(RESOURCES, "tiny", Resource("tiny", "1.0", name, pinned, (member,), "none", "one row"))
+        resources.fetch("tiny", tmp_path / name)
+        assert (tmp_path / name / "a.csv").read_bytes() == name.encode()
 
 
 def repack(carrier, **contents):
@@ -391,24 +346,19 @@ def test_a_new_pin_that_cannot_be_fetched_leaves_the_old_file_and_is_told(carrie
         resources.read_files("tiny", folder)
 
 
-def test_the_rule_fetches_anew_when_the_pin_changes(tmp_path):
+def test_the_rule_fetches_anew_when_the_pin_changes(shelf, tmp_path):
     """Through Snakemake, which would remove the record of what was fetched, and not run at all for a new pin."""
     folder = copy_project(tmp_path / "project")
-    catalogue, target = folder / "lib/partywise/datasets/catalogue.py", "resources/breast_cancer/provenance.json"
-    member = RESOURCES["breast_cancer"].members[0]
-    other = member.path.replace("breast_cancer", "iris")
-    content = (Path(find_spec("sklearn").submodule_search_locations[0]).parent / other).read_bytes()
-    now = catalogue.read_text()
-    assert member.path in now and member.sha256 in now
-    catalogue.write_text(now.replace(member.path, other).replace(member.sha256, sha(content)))
-    done = snakemake(folder, target, *TINY)
-    assert done.returncode == 0, done.stderr
-    fetched = folder / "resources/breast_cancer" / member.file
-    assert fetched.read_bytes() == content
-    catalogue.write_text(now)
-    done = snakemake(folder, target, *TINY)
-    assert done.returncode == 0, done.stderr
-    assert sha(fetched.read_bytes()) == member.sha256
+    catalogue, target = folder / "lib/partywise/datasets/catalogue.py", "resources/body_fat/provenance.json"
+    resource, shipped = RESOURCES["body_fat"], catalogue.read_text()
+    member = resource.members[0]
+    assert member.sha256 in shipped and resource.sha256 in shipped
+    for content in (b"x\n1\n", b"x\n2\n", b"x\n1\n"):
+        pinned = wheel(shelf, resource.archive, **{member.path: content})
+        catalogue.write_text(shipped.replace(member.sha256, sha(content)).replace(resource.sha256, pinned))
+        done = snakemake(folder, target, *TINY)
+        assert done.returncode == 0, done.stderr
+        assert (folder / "resources/body_fat" / member.file).read_bytes() == content
     again = snakemake(folder, target, *TINY)
     assert "Nothing to be done" in again.stdout + again.stderr
 

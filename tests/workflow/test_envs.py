@@ -12,7 +12,6 @@ import yaml
 from rattler import MatchSpec
 
 from fingerprint import closure, script_roots
-from partywise.datasets.catalogue import RESOURCES
 from partywise.experiment.study import load
 from pipeline import ROOT
 
@@ -60,9 +59,6 @@ def imported(step: str) -> set[str]:
                 found.add(node.module or "")
     tops = {name.partition(".")[0] for name in found} - set(sys.stdlib_module_names) - {"partywise"}
     packages = {MODULES.get(name, name) for name in tops}
-    if step == "data":
-        # Packages whose files are read where they are installed, without an import.
-        packages |= {resource.package for resource in RESOURCES.values() if resource.module}
     return packages | {BACKENDS[name] for name in packages if name in BACKENDS}
 
 

