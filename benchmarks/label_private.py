@@ -29,8 +29,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
 from partywise.datasets.loaders import adult
-from partywise.logistic.batch import fit_many
-from partywise.logistic.newton import newton
+from partywise.logistic.newton import fit_many, newton
 from partywise.logistic.objective import Objective, sigmoid
 from partywise.logistic.planner import fixed_plan, plan_label_dp
 from partywise.logistic.release import redraw_dot_products

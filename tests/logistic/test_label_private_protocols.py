@@ -13,9 +13,9 @@ from partywise.datasets.labelled import Range, scale
 from partywise.errors import CertificationError, ConfigError
 from partywise.experiment.config import build
 from partywise.experiment.plan import plan
-from partywise.logistic.baselines import label_noise_plan
 from partywise.logistic.objective import dot_product
 from partywise.logistic.options import LabelSgdOptions, ReferenceOptions, RoundsOptions, WalrOptions
+from partywise.logistic.planner import label_noise_plan
 from partywise.logistic.protocols import one_release
 from partywise.logistic.release import release_dot_product
 from partywise.logistic.trainers import penalised_optimum

@@ -9,10 +9,9 @@ from label_driver import run
 from logit_data import logistic
 from partywise.errors import CertificationError
 from partywise.logistic import perturbation
-from partywise.logistic.attainable import attainable, first_column, truncated_shift
-from partywise.logistic.batch import fit_many
 from partywise.logistic.evaluate import log_loss
-from partywise.logistic.newton import NewtonFit, newton
+from partywise.logistic.newton import NewtonFit, fit_many, newton
+from partywise.logistic.noise import attainable, first_column, truncated_shift
 from partywise.logistic.objective import Objective
 from partywise.logistic.planner import fixed_plan, plan_label_dp
 from partywise.logistic.release import redraw_dot_products

@@ -11,15 +11,13 @@ import pytest
 import partywise.logistic as package
 from fingerprint import imports
 from logit_data import logistic
-from partywise.logistic.baselines import gradient_descent, label_noise_plan
-from partywise.logistic.batch import fit_many
 from partywise.logistic.evaluate import auc, log_loss
-from partywise.logistic.newton import newton
+from partywise.logistic.newton import fit_many, newton
 from partywise.logistic.objective import Objective, dot_product, ridge_vector
 from partywise.logistic.perturbation import objective_perturbation
-from partywise.logistic.planner import fixed_plan, plan_label_dp
+from partywise.logistic.planner import fixed_plan, label_noise_plan, plan_label_dp
 from partywise.logistic.release import redraw_dot_products, release_dot_product
-from partywise.logistic.trainers import fit_walr, ordinary_mini_batch, penalised_optimum
+from partywise.logistic.trainers import fit_walr, gradient_descent, ordinary_mini_batch, penalised_optimum
 from partywise.logistic.zonotope import boundedness
 from partywise.randomness import stream
 
@@ -183,7 +181,7 @@ def test_the_names_of_the_package_are_found_lazily_and_not_by_the_library():
 
 def test_importing_the_numerics_brings_no_optimiser_and_no_statistics():
     code = (
-        "import sys, partywise.logistic.release, partywise.logistic.batch, partywise.logistic.trainers;"
+        "import sys, partywise.logistic.release, partywise.logistic.newton, partywise.logistic.trainers;"
         "print([m for m in ('scipy.stats', 'scipy.optimize', 'sklearn', 'xarray', 'matplotlib') if m in sys.modules])"
     )
     done = subprocess.run(

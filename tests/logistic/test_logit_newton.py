@@ -8,8 +8,7 @@ from sklearn.linear_model import LogisticRegression
 
 from logit_data import logistic, objective_by_hand
 from partywise.errors import UnboundedObjectiveError
-from partywise.logistic.batch import fit_many
-from partywise.logistic.newton import newton
+from partywise.logistic.newton import fit_many, newton
 from partywise.logistic.objective import BLOCK, Objective, dot_product, ridge_vector, weighted_gram
 from partywise.logistic.planner import fixed_plan, plan_label_dp
 from partywise.logistic.release import redraw_dot_products

@@ -10,12 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from logit_data import logistic
-from partywise.logistic.baselines import label_noise_plan
-from partywise.logistic.batch import fit_many
 from partywise.logistic.evaluate import log_loss
+from partywise.logistic.newton import fit_many
 from partywise.logistic.noise import POWERS, certified_mu, gaussian_shapes, max_norm, reach, rr_covariance
 from partywise.logistic.objective import ridge_vector, sigmoid
-from partywise.logistic.planner import fixed_plan, plan_label_dp
+from partywise.logistic.planner import fixed_plan, label_noise_plan, plan_label_dp
 from partywise.logistic.prediction import expectation, predicted_excess
 from partywise.logistic.release import redraw_dot_products, release_dot_product
 from partywise.privacy.accounting.calibration import gaussian_delta, gaussian_epsilon

@@ -17,14 +17,13 @@ import pytest
 from sklearn.datasets import load_breast_cancer
 
 from partywise.datasets.loaders import adult
-from partywise.logistic.baselines import gradient_descent, label_noise_plan
-from partywise.logistic.batch import fit_many
 from partywise.logistic.evaluate import auc, log_loss
+from partywise.logistic.model import Plan
+from partywise.logistic.newton import fit_many
 from partywise.logistic.perturbation import objective_perturbation
-from partywise.logistic.plan import Plan
-from partywise.logistic.planner import fixed_plan, plan_label_dp
+from partywise.logistic.planner import fixed_plan, label_noise_plan, plan_label_dp
 from partywise.logistic.release import redraw_dot_products, release_dot_product
-from partywise.logistic.trainers import fit_walr, penalised_optimum
+from partywise.logistic.trainers import fit_walr, gradient_descent, penalised_optimum
 from partywise.logistic.zonotope import boundedness
 from partywise.privacy.accounting.calibration import gaussian_epsilon
 from partywise.privacy.audit.pairs import audit_pair

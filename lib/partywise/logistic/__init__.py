@@ -9,14 +9,14 @@ from typing import Any
 
 _HOME = {
     "Boundedness": "zonotope",
-    "Plan": "plan",
+    "Plan": "model",
     "WalrFit": "trainers",
     "boundedness": "zonotope",
-    "fit_many": "batch",
+    "fit_many": "newton",
     "fit_walr": "trainers",
     "fixed_plan": "planner",
-    "gradient_descent": "baselines",
-    "label_noise_plan": "baselines",
+    "gradient_descent": "trainers",
+    "label_noise_plan": "planner",
     "objective_perturbation": "perturbation",
     "penalised_optimum": "trainers",
     "plan_label_dp": "planner",

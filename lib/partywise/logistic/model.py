@@ -1,4 +1,4 @@
-"""What everyone may know before a label is read, and what a fit returns."""
+"""What everyone may know before a label is read, a plan included, and what a fit returns."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-
-from .plan import Plan
 
 
 @dataclass(frozen=True)
@@ -21,6 +19,73 @@ class PublicFacts:
     n_features: int
     feature_names: tuple[str, ...]
     from_the_data: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """How a dot-product will be released and fitted; computed from public inputs only.
+
+    Parameters
+    ----------
+    law : {"gaussian", "rr"}
+        Gaussian noise on v (central), or randomised response on every label (local), debiased.
+    covariance : ndarray of shape (k, k) or None
+        Of the Gaussian noise of one round, on the scale of v; None for randomised response and without noise.
+    ridge : ndarray of shape (k,)
+        Diagonal of Lambda.
+    epsilon : float
+        What all rounds together certify at ``delta`` for one label; randomised response: at delta = 0.
+    delta : float
+    mu : float or None
+        Gaussian-DP parameter of one round; infinity without noise, None for randomised response.
+    predicted_excess : float
+        The planner's prediction of the excess risk; NaN for a plan that was not optimised.
+    certified : bool
+        Whether ``epsilon`` is at most the claim.
+    epsilon_claimed : float
+        By the formula that set the noise.
+    power : float or None
+        Exponent a of the shape (X'X/N + r)^a of the covariance.
+    rounds, rate : int, float
+        Noisy releases of v, and the probability with which Poisson sampling takes a label into one of them.
+
+    Raises
+    ------
+    ValueError
+        If ``epsilon`` or ``mu`` is NaN, or the covariance is not finite with a positive diagonal: no such plan says
+        what it costs.
+    """
+
+    law: str
+    covariance: np.ndarray | None
+    ridge: np.ndarray
+    epsilon: float
+    delta: float
+    mu: float | None
+    predicted_excess: float
+    certified: bool
+    epsilon_claimed: float
+    power: float | None = None
+    rounds: int = 1
+    rate: float = 1.0
+
+    def __post_init__(self) -> None:
+        for name in ("epsilon", "mu"):
+            value = getattr(self, name)
+            if value is not None and not value >= 0:
+                raise ValueError(f"{name}={value!r} of a plan must be non-negative.")
+        variances = np.ones(1) if self.covariance is None else np.diagonal(self.covariance)
+        if not (np.all(variances > 0) and (self.covariance is None or np.all(np.isfinite(self.covariance)))):
+            raise ValueError(
+                f"covariance of a plan for epsilon={self.epsilon_claimed!r} has variances from {variances.min()} to "
+                f"{variances.max()}, beyond what a float can hold; ask for another epsilon or delta, or scale the "
+                "features."
+            )
+
+    @property
+    def deviation(self) -> float:
+        """Root mean variance of the Gaussian noise on one entry; 0 without noise."""
+        return 0.0 if self.covariance is None else float(np.sqrt(np.trace(self.covariance) / len(self.covariance)))
 
 
 @dataclass(frozen=True)

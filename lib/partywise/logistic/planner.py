@@ -9,13 +9,13 @@ import numpy as np
 
 from ..errors import CertificationError
 from ..privacy.accounting.calibration import gaussian_epsilon
+from .model import Plan
 from .noise import certified_mu, gaussian_deviation, gaussian_shapes, max_norm, rr_covariance
 from .objective import check_features, check_ridge, ridge_vector
 from .options import LARGEST_EPSILON, SMALLEST_EPSILON
-from .plan import Plan
 from .prediction import Expectation, expectation, predicted_excess
 
-__all__ = ["Plan", "fixed_plan", "plan_label_dp"]
+__all__ = ["Plan", "fixed_plan", "label_noise_plan", "plan_label_dp"]
 
 # Ridges that are tried, as multiples of the one that the prior asks for without noise.
 RIDGE_STEPS = 10.0 ** np.arange(-0.5, 6.01, 0.125)
@@ -152,6 +152,64 @@ def fixed_plan(
         certified=certified <= epsilon,
         epsilon_claimed=epsilon,
         power=0.0 if law == "gaussian" else None,
+    )
+
+
+def label_noise_plan(
+    X, epsilon: float, delta: float, rounds: int, rate: float = 1.0, *, features_public: bool = True
+) -> Plan:
+    """Plan of ``rounds`` noisy dot-products that together cost (epsilon, delta) for one label.
+
+    Parameters
+    ----------
+    X : ndarray of shape (N, k)
+        Public features.
+    epsilon, delta : float
+        Of all rounds together.
+    rounds : int
+        Noisy releases, at least 1.
+    rate : float
+        In (0, 1]. Below 1, every round sums the labels of a Poisson sample that nobody else sees; one label is then
+        present in one world and absent in the other, and the accountant of Poisson-sampled Gaussians sets the noise.
+
+    Returns
+    -------
+    Plan
+        Without ridge; ``covariance`` and ``mu`` are those of one round.
+    """
+    X = public_features(X, features_public)
+    target = noise_epsilon(epsilon, delta, "gaussian")
+    if rounds < 1 or rounds != int(rounds):
+        raise ValueError(f"rounds={rounds!r} must be a whole number from 1.")
+    if not 0 < rate <= 1:
+        raise ValueError(f"rate={rate!r} must lie in (0, 1].")
+    n, k = X.shape
+    sensitivity = max_norm(X) / (rate * n)
+    if math.isinf(epsilon):
+        mu, certified = math.inf, target
+    elif rate == 1:
+        total = certified_mu(target, delta)
+        mu, certified = total / math.sqrt(rounds), float(gaussian_epsilon(total, delta))
+    else:
+        # Imported here: the accountant of sampled releases is needed by this baseline alone.
+        from ..privacy.ledger.compose import subsampled_sigma
+
+        mu, certified = 1.0 / subsampled_sigma(target, delta, rate, rounds), target
+    deviation = sensitivity / mu
+    covariance = deviation**2 * np.eye(k) if deviation > 0 else None
+    return Plan(
+        law="gaussian",
+        covariance=covariance,
+        ridge=np.zeros(k),
+        epsilon=certified,
+        delta=delta,
+        mu=mu,
+        predicted_excess=math.nan,
+        certified=True,
+        epsilon_claimed=epsilon,
+        power=0.0,
+        rounds=int(rounds),
+        rate=float(rate),
     )
 
 

@@ -15,9 +15,9 @@ from ..privacy.mechanisms.randomized_response import RandomizedResponse
 from ..privacy.mechanisms.release import Release, Terms, ratio, released
 from ..privacy.statistics.bounded import Bounded
 from ..privacy.statistics.records import entries, label_dot_product
+from .model import Plan
 from .noise import reach
 from .objective import check_features, check_labels
-from .plan import Plan
 
 # A plan made for these very features agrees with them to rounding; anything further off was made for others.
 SAME_FEATURES = 1e-9

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .attainable import attainable
+from .model import Plan
 from .newton import TOLERANCE, newton, unbounded
+from .noise import attainable
 from .objective import Objective, Point, check_features, check_labels, check_ridge, check_vector, sigmoid
-from .plan import Plan
 from .zonotope import LP_ROWS, boundedness, coordinate_test
 
 SOLVERS = ("newton", "hybrid", "full_batch")
@@ -109,6 +109,45 @@ def planned_objective(X, noisy_dot, plan: Plan) -> Objective:
     """What a plan minimises; with a ridge, the release is moved to where labels can have put it (see `attainable`)."""
     X = check_features(X)
     return Objective(X, attainable(X, check_vector("noisy_dot", noisy_dot, X.shape[1]), plan), plan.ridge)
+
+
+def gradient_descent(
+    X,
+    noisy_dots,
+    learning_rate: float,
+    rng: np.random.Generator | None = None,
+    *,
+    batch_size: int | None = None,
+) -> np.ndarray:
+    """Gradient descent from 0 with another noisy dot-product in every step, theta of shape (k,).
+
+    Parameters
+    ----------
+    X : ndarray of shape (N, k)
+        Public features: predictions cost nothing.
+    noisy_dots : ndarray of shape (T, k)
+        Value of the release of a plan with T rounds.
+    learning_rate : float
+        Fixed before any label is read.
+    rng : numpy.random.Generator
+        Draws the trainer's own batches, independent of those that the labels were sampled in.
+    batch_size : int, optional
+        Examples a step predicts; by default all.
+    """
+    X = check_features(X)
+    dots = np.atleast_2d(np.asarray(noisy_dots, dtype=float))
+    if dots.ndim != 2 or dots.shape[1] != X.shape[1] or not np.all(np.isfinite(dots)):
+        raise ValueError(f"noisy_dots has shape {dots.shape}: give finite values of shape (T, {X.shape[1]}).")
+    if not (np.isfinite(learning_rate) and learning_rate > 0):
+        raise ValueError(f"learning_rate={learning_rate!r} must be positive and finite.")
+    if batch_size is not None and (rng is None or not 1 <= batch_size <= len(X)):
+        raise ValueError(f"batch_size={batch_size!r} must lie between 1 and N={len(X)}, with an rng to draw batches.")
+    theta, batch = np.zeros(X.shape[1]), X
+    for dot in dots:
+        if batch_size is not None and rng is not None:
+            batch = X[rng.choice(len(X), batch_size, replace=False, shuffle=False)]
+        theta = theta - learning_rate * (sigmoid(batch @ theta) @ batch / len(batch) - dot)
+    return theta
 
 
 def full_batch(objective: Objective, theta: np.ndarray, steps: int, learning_rate: float) -> np.ndarray:

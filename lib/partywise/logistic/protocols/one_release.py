@@ -18,9 +18,8 @@ import numpy as np
 from ...federation.parties import Party
 from ...federation.run import Run
 from ...privacy.mechanisms.release import Release
-from ..model import Estimate, delta_of
+from ..model import Estimate, Plan, delta_of
 from ..options import WalrOptions
-from ..plan import Plan
 from ..planner import fixed_plan, plan_label_dp
 from ..release import release_dot_product
 from ..trainers import fit_walr

@@ -17,13 +17,12 @@ import numpy as np
 from ...federation.parties import Party
 from ...federation.run import Run
 from ...privacy.mechanisms.release import Release
-from ..baselines import gradient_descent, label_noise_plan
-from ..model import Estimate, delta_of
+from ..model import Estimate, Plan, delta_of
 from ..objective import Objective
 from ..options import RoundsOptions
-from ..plan import Plan
+from ..planner import label_noise_plan
 from ..release import release_dot_product
-from ..trainers import has_minimiser
+from ..trainers import gradient_descent, has_minimiser
 from .common import local_features
 
 

@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 
 from ...logistic.evaluate import BINS, log_loss, predict
-from ...logistic.model import Estimate
+from ...logistic.model import Estimate, Plan
 from ...logistic.objective import dot_product
-from ...logistic.plan import Plan
 from ...logistic.planner import fixed_plan
 from ...logistic.trainers import fit_walr, ordinary_mini_batch, planned_objective
 from .data import LabelData

@@ -12,9 +12,8 @@ from typing import Any
 import numpy as np
 
 from ...logistic.evaluate import auc, calibration, log_loss, predict
-from ...logistic.model import Estimate
+from ...logistic.model import Estimate, Plan
 from ...logistic.objective import Objective, ridge_vector
-from ...logistic.plan import Plan
 from ...logistic.trainers import fit_walr, penalised_optimum, planned_objective
 from .data import LabelData
 from .redraws import audited, classic_limit, expected, share_unbounded

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from ...logistic.batch import fit_many
 from ...logistic.evaluate import auc, log_loss
-from ...logistic.plan import Plan
+from ...logistic.model import Plan
+from ...logistic.newton import fit_many
 from ...logistic.release import redraw_dot_products
 from ...logistic.zonotope import boundedness, coordinate_test
 from ...privacy.accounting.calibration import classic_gaussian_sigma, gaussian_epsilon
