@@ -20,7 +20,7 @@ from .netcdf import read_groups
 from .reader import Reader
 
 if TYPE_CHECKING:
-    from ...studies.functional_boosting.own_settings import TablesSettings
+    from .files import CurveTables
 
 
 @dataclass(frozen=True)
@@ -55,12 +55,12 @@ class OwnTables:
     block: np.ndarray
 
 
-def read_files(settings: TablesSettings) -> tuple[tuple[str, bytes], ...]:
+def read_files(settings: CurveTables) -> tuple[tuple[str, bytes], ...]:
     """Name and content of every file of the settings, each once."""
     return tuple((file, read_bytes(file)) for file in dict.fromkeys(settings.files.values()))
 
 
-def load(settings: TablesSettings, contents: Mapping[str, bytes]) -> OwnTables:
+def load(settings: CurveTables, contents: Mapping[str, bytes]) -> OwnTables:
     """Read all curves, check them, and keep the records that all of them have.
 
     Raises
@@ -106,7 +106,7 @@ def _check_varies(measured: Measured) -> None:
         )
 
 
-def _blocks(reader: Reader, settings: TablesSettings, ids: list[str]) -> np.ndarray:
+def _blocks(reader: Reader, settings: CurveTables, ids: list[str]) -> np.ndarray:
     """Group of every record, numbered from 0; each record its own without ``fold_block``."""
     column, response = settings.fold_block, settings.response
     if column is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 from dataclasses import dataclass
 from math import isfinite
+from typing import Protocol
 
 from ...checks import at_least, check_name, one_of, positive
 
@@ -145,3 +146,35 @@ class Missing:
         at_least(min_points=(self.min_points, 2))
         if self.max_gap is not None:
             positive(max_gap=self.max_gap)
+
+
+class CurveTables(Protocol):
+    """What the readers ask of a study's settings of own curves; every study adds what it makes of them.
+
+    curves : every curve by its key in the configuration, the response first; files : their files by these keys
+    match : ``refuse`` or ``common``, for ids that some files lack
+    fold_block : column of the response's file whose entries are held out together; min_records, min_blocks : fewest
+    """
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def domain(self) -> tuple[float, float]: ...
+    @property
+    def response(self) -> ResponseFile: ...
+    @property
+    def curves(self) -> dict[str, CurveFile]: ...
+    @property
+    def files(self) -> dict[str, str]: ...
+    @property
+    def missing(self) -> Missing: ...
+    @property
+    def match(self) -> str: ...
+    @property
+    def fold_block(self) -> str | None: ...
+    @property
+    def min_records(self) -> int: ...
+    @property
+    def min_blocks(self) -> int: ...
+    def id_of(self, curve: CurveFile) -> str: ...
+    def domain_of(self, curve: CurveFile) -> tuple[float, float]: ...

@@ -12,7 +12,7 @@ import numpy as np
 from ...errors import DataMissing
 
 if TYPE_CHECKING:
-    from ...studies.functional_boosting.own_settings import TablesSettings
+    from .files import CurveTables
 
 LOG = logging.getLogger("partywise")
 
@@ -142,7 +142,7 @@ def _some(ids: list[str]) -> str:
 
 
 def drop_gaps(
-    ids: list[str], measured: Mapping[str, Measured], settings: TablesSettings
+    ids: list[str], measured: Mapping[str, Measured], settings: CurveTables
 ) -> tuple[list[str], dict[str, Measured]]:
     """The records whose curves are measured well enough, and the curves on these records alone.
 
@@ -178,7 +178,7 @@ def drop_gaps(
     return kept, {key: _only(curve, kept) for key, curve in measured.items()}
 
 
-def _sentence(curve: Measured, bad: list[str], count: np.ndarray, longest: np.ndarray, settings: TablesSettings) -> str:
+def _sentence(curve: Measured, bad: list[str], count: np.ndarray, longest: np.ndarray, settings: CurveTables) -> str:
     i, rule = curve.ids.index(bad[0]), settings.missing
     more = f" ({len(bad)} such records)" if len(bad) > 1 else ""
     if count[i] < rule.min_points:

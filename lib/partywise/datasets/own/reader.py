@@ -14,8 +14,7 @@ from .matching import Measured
 from .netcdf import read_variable
 
 if TYPE_CHECKING:
-    from ...studies.functional_boosting.own_settings import TablesSettings
-    from .files import CurveFile
+    from .files import CurveFile, CurveTables
 
 NUMBER = re.compile(r"\d+(?:\.\d+)?")
 TRANSFORM: dict[str, Callable[[np.ndarray], np.ndarray]] = {
@@ -31,7 +30,7 @@ LOWEST = {"none": -np.inf, "log": 0.0, "log1p": -1.0, "sqrt": 0.0}
 class Reader:
     """Curves of files that are each parsed once."""
 
-    def __init__(self, settings: TablesSettings, contents: Mapping[str, bytes]) -> None:
+    def __init__(self, settings: CurveTables, contents: Mapping[str, bytes]) -> None:
         self.settings, self.contents = settings, contents
         self._tables: dict[tuple[str, str, str], TextTable] = {}
         self._columns: dict[str, tuple[str, set[str]]] = {}
