@@ -107,8 +107,8 @@ def test_cells_summary_and_page_show_it(tmp_path):
         columns.add(corner)
     RunTotals(made, columns).close()
     lines = {tuple(line.split()[:2]): line.split() for line in summary_text(made, columns).splitlines()}
-    assert [lines["small", m][-3:-1] for m in ("iid", "cert")] == [["2!", "inf"], ["2", "1.388"]]
-    assert [word[-1] for word in lines["power", "cert"][-3:-1]] == ["!", "!"]
+    assert [lines["small", m][-6:-4] for m in ("iid", "cert")] == [["2!", "inf"], ["2", "1.388"]]
+    assert [word[-1] for word in lines["power", "cert"][-6:-4]] == ["!", "!"]
     assert "! the total delta is at least 1/n" in summary_text(made, columns)
     shown = {(row["case"], row["method"]): row["delta"] for row in summary_wide(made, summary_rows(made, columns))}
     assert [bool(shown["small", m]) for m in ("iid", "cert")] == [True, False]

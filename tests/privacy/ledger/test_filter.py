@@ -12,8 +12,9 @@ from scipy.special import ndtr
 from fixed import fixed
 from partywise.errors import BudgetExceeded, CertificationError
 from partywise.privacy.accounting.calibration import gdp_mu, zcdp_rho
+from partywise.privacy.accounting.tradeoff import pure_mu
 from partywise.privacy.ledger import compose as accounting
-from partywise.privacy.ledger.budget import PrivacyFilter, pure_mu
+from partywise.privacy.ledger.budget import PrivacyFilter
 from partywise.privacy.ledger.event import Event
 from partywise.privacy.ledger.ledger import Ledger
 from partywise.privacy.mechanisms import Gaussian, QuantileRadius

@@ -14,10 +14,11 @@ from partywise.errors import BudgetExceeded, CertificationError
 from partywise.privacy.accounting import calibration
 from partywise.privacy.accounting.compose import compose
 from partywise.privacy.accounting.law import Law
+from partywise.privacy.accounting.tradeoff import pure_mu
 from partywise.privacy.audit.one_run import audit_one_run
 from partywise.privacy.audit.pairs import audit_pair, clopper_pearson
 from partywise.privacy.ledger import compose as accounting
-from partywise.privacy.ledger.budget import PrivacyFilter, pure_mu
+from partywise.privacy.ledger.budget import PrivacyFilter
 from partywise.privacy.ledger.event import Event
 from partywise.privacy.ledger.ledger import Ledger
 from partywise.privacy.mechanisms import (

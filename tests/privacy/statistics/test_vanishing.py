@@ -12,9 +12,10 @@ from partywise.inverse_regression.bounded import bounded_means, bounded_second
 from partywise.inverse_regression.contrasts import bounded_contrasts, contrasts_sensitivity
 from partywise.inverse_regression.moments import client_moments
 from partywise.inverse_regression.slices import public_slices
+from partywise.privacy.accounting.tradeoff import pure_mu
 from partywise.privacy.audit.pairs import audit_pair
 from partywise.privacy.ledger import compose as accounting
-from partywise.privacy.ledger.budget import PrivacyFilter, pure_mu
+from partywise.privacy.ledger.budget import PrivacyFilter
 from partywise.privacy.ledger.event import Event
 from partywise.privacy.ledger.ledger import Ledger
 from partywise.privacy.mechanisms import DiscreteGaussian, Gaussian, NoisyVotes, ReportNoisyMax, SymmetricGaussian

@@ -29,7 +29,8 @@ from .summary import MOST_ROWS, summary_rows, summary_text
 from .tables import LedgerTables, Wire, write_csv, write_text
 
 NUMBERS: dict[str, type] = {"replicate": int, "parties": int, "n_releases": int}
-NUMBERS |= {"epsilon_target": float, "epsilon_certified": float, "mu_total": float}
+FLOATS = ("epsilon_target", "epsilon_certified", "mu_upper", "tpr_at_1_percent", "tpr_at_0_1_percent")
+NUMBERS |= dict.fromkeys(FLOATS, float)
 
 
 def collect(

@@ -13,7 +13,7 @@ from typing import Any
 
 from ..plan import Plan
 from ..run_totals import CELL, RUN, costs_more
-from .summary import FLAG, MOST_ROWS
+from .summary import BESIDE, FLAG, MOST_ROWS
 
 STYLE = """
 body { font: 15px/1.45 system-ui, sans-serif; margin: 1rem auto; max-width: 75rem; padding: 0 1rem; color: #222; }
@@ -35,8 +35,16 @@ for (const box of document.querySelectorAll("input[data-table]")) box.addEventLi
   }
 });
 """
-TOTALS = ["case", "method", "replicate", "parties", "epsilon_target", "epsilon_certified", "mu_total", "n_releases"]
-TOTALS += ["view_worst", "trust_model", "sampler", "ledger_sha256"]
+TOTALS = ["case", "method", "replicate", "parties", "epsilon_target", "epsilon_certified", "mu_upper"]
+TOTALS += [
+    "tpr_at_1_percent",
+    "tpr_at_0_1_percent",
+    "n_releases",
+    "view_worst",
+    "trust_model",
+    "sampler",
+    "ledger_sha256",
+]
 SLOT = ("case", "method", "parties", "epsilon")
 
 
@@ -86,7 +94,7 @@ def summary_wide(plan: Plan, rows: Iterable[Mapping[str, Any]]) -> list[dict[str
     grouped = groupby(rows, key=lambda row: tuple(row[key] for key in SLOT))
     slots = [(place, {row["variable"]: row for row in group}) for place, group in islice(grouped, MOST_ROWS + 1)]
     run = (RUN,) if any(map(_costs_more, (found for _, found in slots))) else ()
-    names = (*plan.study.summary, "epsilon_claimed", CELL, *run, "bytes_measured")
+    names = (*plan.study.summary, "epsilon_claimed", CELL, *BESIDE, *run, "bytes_measured")
     wide = []
     for place, found in slots:
         line = dict(zip(SLOT, place, strict=True)) | {name: _with_error(found.get(name)) for name in names}
@@ -97,7 +105,7 @@ def summary_wide(plan: Plan, rows: Iterable[Mapping[str, Any]]) -> list[dict[str
 
 def shown_names(plan: Plan) -> tuple[str, ...]:
     """Variables that :func:`summary_wide` reads."""
-    return (*plan.study.summary, "epsilon_claimed", CELL, RUN, "bytes_measured", FLAG)
+    return (*plan.study.summary, "epsilon_claimed", CELL, *BESIDE, RUN, "bytes_measured", FLAG)
 
 
 def _costs_more(found: Mapping[str, Mapping[str, Any]]) -> bool:

@@ -23,9 +23,12 @@ SLOT = ("case", "method", "parties", "epsilon")
 # Behind an epsilon that stands at a delta of 1/n or more.
 MARK, FLAG = "!", "delta_exceeds_1_over_n"
 DELTAS = {"epsilon_claimed": "delta_claimed", CELL: "delta", RUN: "delta"}
+# What stands beside a certified epsilon: the same guarantee in other words.
+BESIDE = {"mu_upper": "mu", "tpr_at_1_percent": "TPR at 1 %", "tpr_at_0_1_percent": "TPR at .1 %"}
 HEADINGS = {
     "epsilon_claimed": "claimed",
     CELL: "certified",
+    **BESIDE,
     RUN: "whole run",
     "bytes_measured": "MiB sent",
 }
@@ -181,6 +184,8 @@ def _notes(plan: Plan, columns: Columns, dearer: bool, vain: bool) -> list[str]:
         deltas.setdefault(plan.delta(case), []).append(case)
     shown = [f"{delta:g}" + (f" ({', '.join(cases)})" if len(deltas) > 1 else "") for delta, cases in deltas.items()]
     notes = [f"epsilon at delta = {', '.join(shown)} for the unit {plan.spec.unit}; inf: nothing can be certified"]
+    if "tpr_at_1_percent" in columns.numbers:
+        notes.append("mu and TPR: of the certified releases; no attack finds more at that rate of false positives")
     if dearer:
         notes.append("certified: the releases of one fit; whole run: those of all folds of a replicate together")
     numbers = columns.numbers

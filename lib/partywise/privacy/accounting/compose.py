@@ -19,7 +19,7 @@ from .law import Law
 from .pld import Part
 from .rounding import raised, total
 
-__all__ = ["Composition", "check_delta", "compose", "loss_parts"]
+__all__ = ["Composition", "check_delta", "compose", "finite_atoms", "loss_parts", "within_limits"]
 
 # More atoms than this go to the grid.
 ATOMS = 4096
@@ -164,16 +164,16 @@ def _epsilon(law: Composition, delta: float) -> float:
 
 def _loss_epsilon(law: Composition, delta: float) -> float:
     """Epsilon from the distribution of the loss: without rows known by rho alone."""
-    if delta < DELTAS or not _within_limits(law):
+    if delta < DELTAS or not within_limits(law):
         return float(zcdp_epsilon(law.zcdp, delta))
-    atoms = _atoms(law)
+    atoms = finite_atoms(law)
     if atoms is not None:
         return atoms_epsilon(law.mu, atoms, delta)
     # The grid has its limits (extreme deltas, losses of thousands); what zCDP says holds always.
     return min(grid_epsilon(loss_parts(law), delta), float(zcdp_epsilon(law.zcdp, delta)))
 
 
-def _within_limits(law: Composition) -> bool:
+def within_limits(law: Composition) -> bool:
     """Whether the losses of all laws are of a size that floats can add."""
     mus = [mu for mu, _, _ in law.sampled] + ([law.mu] if law.mu_squared else [])
     counts = [part[-1] for part in (*law.finite, *law.sampled)]
@@ -185,7 +185,8 @@ def _within_limits(law: Composition) -> bool:
     )
 
 
-def _atoms(law: Composition) -> Atoms | None:
+def finite_atoms(law: Composition) -> Atoms | None:
+    """Summed losses of the finite laws; None beside sampled Gaussians, or where they are too many to enumerate."""
     return None if law.sampled else sum_atoms([lattice(*part) for part in law.finite], ATOMS)
 
 
@@ -228,10 +229,10 @@ def _delta(law: Composition, epsilon: float) -> float:
         found = 1.0
     elif law.gaussian:
         found = float(gaussian_delta(law.mu, epsilon)) * (1 + SLACK)
-    elif law.rho or not _within_limits(law):
+    elif law.rho or not within_limits(law):
         found = _delta_by_bisection(law, epsilon)
     else:
-        atoms = _atoms(law)
+        atoms = finite_atoms(law)
         found = grid_delta(loss_parts(law), epsilon) if atoms is None else atoms_delta(law.mu, atoms, epsilon)
     # A loss that can be larger than epsilon has a delta, even where no float is as small.
     return min(1.0, max(found, LEAST) + numeric)
@@ -240,7 +241,7 @@ def _delta(law: Composition, epsilon: float) -> float:
 def _delta_by_bisection(law: Composition, epsilon: float) -> float:
     """Least delta (to 1e-6, rounded up) at which epsilon is not exceeded; by zCDP alone where grids would take long."""
     low, high = -700.0, 0.0
-    quick = _within_limits(law) and _atoms(law) is not None
+    quick = within_limits(law) and finite_atoms(law) is not None
     while high - low > 1e-6:
         middle = (low + high) / 2
         delta = math.exp(middle)

@@ -15,7 +15,7 @@ import numpy as np
 from .finite import Atoms
 from .pld import GridLaw, Part, cumulant, tilted
 
-__all__ = ["grid_delta", "grid_epsilon"]
+__all__ = ["grid_delta", "grid_epsilon", "grid_power"]
 
 UNIT = float(np.finfo(float).eps)
 # Relative error of the long sums, charged.
@@ -31,6 +31,8 @@ CELLS = 2**21
 WIDE = 700.0
 # Natural logarithm of the share of delta that may lie above the window.
 ABOVE = 21.0
+# Losses down to this are kept for the power of an attack: below, its misses are rarer than 1 in 3000.
+MISSES = -8.0
 
 
 class Summed(NamedTuple):
@@ -70,6 +72,19 @@ class Summed(NamedTuple):
         share = math.expm1(max(epsilon - (self.first + j) * self.step, 0.0)) / math.expm1(self.step)
         return min(1.0, left + (right - left) * min(share, 1.0))
 
+    def power(self, fpr: float) -> float:
+        """Least of ``fpr e^epsilon + delta(epsilon)`` over the losses of the window, negative ones included."""
+        loss = (self.first + np.arange(len(self.mass))) * self.step
+        above = np.cumsum(self.mass[::-1])[::-1]
+        with np.errstate(under="ignore", over="ignore"):
+            # delta(e) = sum over losses above e of m (1 - exp(e - loss)); the subtracted sum, one step after the other.
+            less = (
+                np.exp(np.minimum(loss, WIDE)) * np.cumsum((self.mass * np.exp(-np.maximum(loss, -WIDE)))[::-1])[::-1]
+            )
+            noise = np.exp(np.minimum(self.noise - self.theta * loss, 0.0))
+            delta = np.maximum(above - less, 0.0) + SLACK * above + self.lost + noise
+            return float(np.min(fpr * np.exp(np.minimum(loss, WIDE)) + np.minimum(delta, 1.0)))
+
     def epsilon(self, target: float) -> float | None:
         """Least epsilon with delta <= target; inf if it is above the window, None if below."""
         low, high, falls = 0, len(self.mass) - 1, self._falls()
@@ -101,6 +116,18 @@ def grid_epsilon(parts: Sequence[Part], delta: float) -> float:
 def grid_delta(parts: Sequence[Part], epsilon: float) -> float:
     """Delta of the composed parts at ``epsilon >= 0``, rounded up; the worse of both directions."""
     return max(_delta(parts, epsilon, removed) for removed in _directions(parts))
+
+
+def grid_power(parts: Sequence[Part], fpr: float) -> float:
+    """Largest true-positive rate of a test of the composed parts, rounded up; the worse of both directions."""
+    return min(max(_power(parts, fpr, removed) for removed in _directions(parts)), 1.0)
+
+
+def _power(parts: Sequence[Part], fpr: float, removed: bool) -> float:
+    log_fpr = math.log(fpr)
+    rough = _rough(parts, fpr, removed)
+    theta = _least(rough, lambda t, bound: (bound - log_fpr) / t)
+    return _near(parts, rough, theta, log_fpr, removed, 1.0, cover=MISSES).power(fpr)
 
 
 def _epsilon(parts: Sequence[Part], delta: float, removed: bool) -> float:

@@ -5,35 +5,19 @@ import sys
 from fractions import Fraction
 from typing import Any
 
-from scipy.special import erfinv, ndtri_exp
-
 from ...errors import BudgetExceeded, CertificationError
 from ..accounting.calibration import MARGIN, gdp_mu, zcdp_rho
 from ..accounting.law import Law
 from ..accounting.rounding import raised
+from ..accounting.tradeoff import pure_mu
 from .event import FIELDS, QUESTIONS, UNNAMED, Event
 
-__all__ = ["PrivacyFilter", "pure_mu"]
+__all__ = ["PrivacyFilter"]
 
 RULES = ("gdp", "zcdp", "pure")
 CURRENCY = {"gdp": "mu squared", "zcdp": "rho", "pure": "epsilon"}
 # Calibration rounds its budgets down by more than this (relative), so that equal shares of a budget fit into it.
 ROUNDING = {"gdp": MARGIN, "zcdp": MARGIN, "pure": 0.0}
-
-
-def pure_mu(epsilon: float) -> float:
-    """Gaussian-DP parameter of any pure epsilon-DP mechanism, ``2 Phi^-1(e^epsilon / (1 + e^epsilon))``.
-
-    The trade-off function of epsilon-DP consists of two straight lines that meet where both errors are
-    1 / (1 + e^epsilon). This mu is the one whose curve G_mu passes through that point. G_mu is convex and shares the
-    end points (0, 1) and (1, 0), so it lies below both lines, which are its chords: the mechanism is mu-Gaussian-DP.
-    """
-    if not 0 < epsilon < math.inf:
-        return epsilon
-    if epsilon < 1e-3:
-        # The same number where e^epsilon / (1 + e^epsilon) is 1/2 to most of its digits.
-        return raised(math.sqrt(8) * float(erfinv(math.tanh(epsilon / 2))), epsilon)
-    return -2 * float(ndtri_exp(-epsilon - math.log1p(math.exp(-epsilon))))
 
 
 def _square_down(mu: float) -> float:

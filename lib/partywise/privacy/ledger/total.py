@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from ..accounting.calibration import rho_from_mu, simple_zcdp_epsilon
 from ..accounting.compose import Composition, compose
 from ..accounting.law import Law
+from ..accounting.tradeoff import mu_upper, power
 from .event import Event
 
 __all__ = ["Total", "ViewSum", "default_views", "sum_view", "total_of", "worst_view"]
@@ -27,6 +28,11 @@ class Total:
         rho + 2 sqrt(rho log(1/delta)) with ``rho_total``, for comparison.
     mu_total : float
         Composed Gaussian-DP parameter; nan if a row that counts has another law, inf if any row is unproved.
+    mu_upper : float
+        A Gaussian-DP parameter of the whole: ``mu_total`` where that is a number; inf where none is proved.
+    tpr_at_1_percent, tpr_at_0_1_percent : float
+        No attack on the view has a larger true-positive rate at these rates of false positives; 1 if any row is
+        unproved.
     rho_total : float
         mu_total^2 / 2, or the summed zCDP of the largest stratum if there are other laws; inf if any row is unproved.
     delta : float
@@ -46,6 +52,9 @@ class Total:
     epsilon_certified_part: float
     eps_simple: float
     mu_total: float
+    mu_upper: float
+    tpr_at_1_percent: float
+    tpr_at_0_1_percent: float
     rho_total: float
     delta: float
     n_releases: int
@@ -76,6 +85,15 @@ class ViewSum:
         if any(stratum.rho or stratum.finite or stratum.sampled for stratum in self.strata):
             return math.nan
         return max(stratum.mu for stratum in self.strata)
+
+    @property
+    def mu_upper(self) -> float:
+        """Gaussian-DP parameter that every stratum satisfies."""
+        return max(mu_upper(stratum) for stratum in self.strata)
+
+    def power(self, fpr: float) -> float:
+        """Bound of the true-positive rate of every attack on the proved rows: that of the largest stratum."""
+        return max(power(stratum, fpr) for stratum in self.strata)
 
     @property
     def rho(self) -> float:
@@ -134,6 +152,9 @@ def total_of(name: str, found: ViewSum, unit: str, delta: float) -> Total:
         epsilon_certified_part=part,
         eps_simple=simple if proved else math.inf,
         mu_total=found.mu if proved else math.inf,
+        mu_upper=found.mu_upper if proved else math.inf,
+        tpr_at_1_percent=found.power(0.01) if proved else 1.0,
+        tpr_at_0_1_percent=found.power(0.001) if proved else 1.0,
         rho_total=found.rho if proved else math.inf,
         delta=float(delta),
         n_releases=len(found.counted),

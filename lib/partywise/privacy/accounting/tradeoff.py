@@ -1,0 +1,163 @@
+"""The best attack on a composition: the largest true-positive rate at a rate of false positives, and a Gaussian mu.
+
+Whoever knows both neighbouring data sets and everything else tests which of them was used. Of an (epsilon, delta)-DP
+release no test with false-positive rate a has a true-positive rate above
+
+    min(e^epsilon a + delta, 1 - e^-epsilon (1 - delta - a))
+
+(Wasserman and Zhou 2010; Kairouz, Oh and Viswanath 2015), and the least of these over the privacy profile is the
+trade-off function itself (Dong, Roth and Su 2022, proposition 2.13). Every number is rounded up.
+"""
+
+import functools
+import math
+import sys
+from collections.abc import Callable
+
+from scipy.special import erfinv, ndtr, ndtri, ndtri_exp
+
+from .compose import Composition, finite_atoms, loss_parts, within_limits
+from .convolution import grid_power
+from .finite import atoms_delta
+from .rounding import raised
+
+__all__ = ["gaussian_power", "mu_upper", "power", "profile_power", "pure_mu", "zcdp_power"]
+
+# Relative numerical error that is always charged.
+SLACK = 1e-12
+# Steps of the search over epsilon: any epsilon gives a bound, the search makes it sharp.
+STEPS = 44
+
+
+def power(law: Composition, fpr: float) -> float:
+    """Upper bound of the true-positive rate of every attack on a composition.
+
+    Parameters
+    ----------
+    law : Composition
+    fpr : float
+        False-positive rate of the attack, in (0, 1).
+
+    Returns
+    -------
+    float
+        In [fpr, 1]. Exact (to 1e-9) for Gaussians, finite laws and both together; on the safe side by the grid for
+        sampled Gaussians; by zCDP where a law is known by its rho alone or beyond the limits of the grids.
+
+    Raises
+    ------
+    ValueError
+        If ``fpr`` is out of range.
+    """
+    if not 0 < fpr < 1:
+        raise ValueError(f"fpr={fpr!r}: a false-positive rate must lie in (0, 1).")
+    return _power(law, float(fpr))
+
+
+@functools.lru_cache(maxsize=16384)
+def _power(law: Composition, fpr: float) -> float:
+    exact, numeric = law._replace(delta_numeric=0.0), law.delta_numeric
+    if math.inf in (law.mu_squared, law.rho, law.pure) or any(mu == math.inf for mu, _, _ in law.sampled):
+        return 1.0
+    if exact == Composition():
+        return min(fpr + numeric, 1.0)
+    if exact.gaussian:
+        found = gaussian_power(law.mu, fpr)
+    else:
+        found = min(zcdp_power(law.zcdp, fpr), gaussian_power(mu_upper(exact), fpr))
+        if not law.rho and within_limits(law):
+            atoms = finite_atoms(law)
+            if atoms is None:
+                found = min(found, grid_power(loss_parts(law), fpr))
+            else:
+                found = min(found, profile_power(functools.partial(atoms_delta, law.mu, atoms), fpr))
+    return min(max(found * (1 + SLACK), fpr) + numeric, 1.0)
+
+
+def gaussian_power(mu: float, fpr: float) -> float:
+    """Phi(Phi^-1(fpr) + mu): the trade-off function of Gaussian noise, attained by the likelihood ratio."""
+    return float(ndtr(ndtri(fpr) + mu))
+
+
+def zcdp_power(rho: float, fpr: float) -> float:
+    """Bound of rho-zCDP: Renyi divergence is not raised by a test.
+
+    With b the true-positive rate, b^t fpr^(1 - t) <= exp((t - 1) t rho) for every order t > 1. The best order gives
+    b <= exp(-(sqrt(log 1/fpr) - sqrt rho)^2); the same for the error rates in the other order bounds 1 - b.
+    """
+    if rho == 0:
+        return fpr
+    x, y, root = -math.log(fpr), -math.log1p(-fpr), math.sqrt(rho)
+    above = math.exp(-((math.sqrt(x) - root) ** 2)) if x > rho else 1.0
+    return min(above, -math.expm1(-((root + math.sqrt(y)) ** 2)))
+
+
+def profile_power(delta: Callable[[float], float], fpr: float) -> float:
+    """Bound from a privacy profile that holds for both orders of the neighbours.
+
+    Parameters
+    ----------
+    delta : callable
+        Delta at an epsilon >= 0; ``fpr e^epsilon + delta`` is convex in e^epsilon.
+    fpr : float
+    """
+
+    def above(epsilon: float) -> float:
+        return math.exp(epsilon) * fpr + delta(epsilon)
+
+    def below(epsilon: float) -> float:
+        return 1 - math.exp(-epsilon) * (1 - delta(epsilon) - fpr)
+
+    # Beyond log(1/fpr) the first bound is above 1; the second is the better one where the attack nearly always wins.
+    return min(_least(above, -math.log(fpr)), _least(below, -math.log(sys.float_info.epsilon * fpr)), 1.0)
+
+
+def _least(function: Callable[[float], float], high: float) -> float:
+    """Least value seen by golden section on [0, high], ends included."""
+    ratio = (math.sqrt(5) - 1) / 2
+    low, best = 0.0, min(function(0.0), function(high))
+    a, b = high - ratio * (high - low), low + ratio * (high - low)
+    at_a, at_b = function(a), function(b)
+    for _ in range(STEPS):
+        best = min(best, at_a, at_b)
+        if at_a <= at_b:
+            high, b, at_b = b, a, at_a
+            a = high - ratio * (high - low)
+            at_a = function(a)
+        else:
+            low, a, at_a = a, b, at_b
+            b = low + ratio * (high - low)
+            at_b = function(b)
+    return min(best, at_a, at_b)
+
+
+def mu_upper(law: Composition) -> float:
+    """A Gaussian-DP parameter that a composition satisfies.
+
+    Exact for Gaussians. A pure law counts as `pure_mu`, a sampled Gaussian as if it were not sampled (at small
+    false-positive rates it is no better). inf where none is proved here: zCDP alone, or a delta beside the laws.
+    """
+    if law.rho or law.delta_numeric:
+        return math.inf
+    square = law.mu_squared
+    for epsilon, _, count in law.finite:
+        mu = pure_mu(epsilon)
+        square += raised(count * mu * mu, mu) * (1 + SLACK)
+    for mu, _, count in law.sampled:
+        square += raised(count * mu * mu, mu)
+    return law.mu if square == law.mu_squared else math.sqrt(square) * (1 + SLACK)
+
+
+def pure_mu(epsilon: float) -> float:
+    """Gaussian-DP parameter of any pure epsilon-DP mechanism, ``2 Phi^-1(e^epsilon / (1 + e^epsilon))``.
+
+    The trade-off function of epsilon-DP consists of two straight lines that meet where both errors are
+    1 / (1 + e^epsilon). This mu is the one whose curve G_mu passes through that point. G_mu is convex and shares the
+    end points (0, 1) and (1, 0), so it lies below both lines, which are its chords: the mechanism is mu-Gaussian-DP.
+    """
+    if not 0 < epsilon < math.inf:
+        return epsilon
+    if epsilon < 1e-3:
+        # The same number where e^epsilon / (1 + e^epsilon) is 1/2 to most of its digits.
+        return raised(math.sqrt(8) * float(erfinv(math.tanh(epsilon / 2))), epsilon)
+    return -2 * float(ndtri_exp(-epsilon - math.log1p(math.exp(-epsilon))))
