@@ -12,7 +12,7 @@ from partywise.logistic.newton import fit_many, newton
 from partywise.logistic.objective import BLOCK, Objective, dot_product, ridge_vector, weighted_gram
 from partywise.logistic.planner import fixed_plan, plan_label_dp
 from partywise.logistic.release import redraw_dot_products
-from partywise.logistic.trainers import fit_walr, full_batch, ordinary_mini_batch, penalised_optimum
+from partywise.logistic.trainers import fit_walr, ordinary_mini_batch, penalised_optimum
 from partywise.logistic.zonotope import boundedness, recession_slope
 from partywise.randomness import stream
 
@@ -200,7 +200,7 @@ def test_descent_without_a_minimiser_runs_away_as_section_3_of_the_specification
     X, y = logistic(300, 4)
     v, plan = dot_product(X, y), fixed_plan(X, 1.0, 1e-5)
     v[1] = -0.1
-    lengths = [np.linalg.norm(full_batch(Objective(X, v, plan.ridge), np.zeros(4), t, 1.0)) for t in (1000, 4000)]
+    lengths = [np.linalg.norm(fit_walr(X, v, plan, "full_batch", steps=t).theta) for t in (1000, 4000)]
     assert 3.5 < lengths[1] / lengths[0] < 4.5
 
 

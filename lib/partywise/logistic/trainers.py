@@ -98,10 +98,11 @@ def fit_walr(
         fit = newton(objective, start=start, tolerance=tolerance)
         return WalrFit(fit.theta, fit.steps, fit.converged, True, fit.objective, fit.gradient_norm)
     theta = np.zeros(objective.X.shape[1]) if start is None else np.array(start, dtype=float)
-    if solver == "hybrid":
-        theta = hybrid(objective, theta, steps, batch_size, learning_rate, rng)
-    else:
-        theta = full_batch(objective, theta, steps, learning_rate)
+    # The published trainer, the hybrid: a mini-batch on the left, the dot-product of all N examples on the right.
+    size, ridge = batch_size if solver == "hybrid" else None, objective.ridge
+    theta = _descent(
+        objective.X, lambda step, rows: objective.v, steps, learning_rate, theta, ridge=ridge, rng=rng, batch_size=size
+    )
     return _first_order_fit(objective, theta, steps, tolerance)
 
 
@@ -138,38 +139,7 @@ def gradient_descent(
     dots = np.atleast_2d(np.asarray(noisy_dots, dtype=float))
     if dots.ndim != 2 or dots.shape[1] != X.shape[1] or not np.all(np.isfinite(dots)):
         raise ValueError(f"noisy_dots has shape {dots.shape}: give finite values of shape (T, {X.shape[1]}).")
-    if not (np.isfinite(learning_rate) and learning_rate > 0):
-        raise ValueError(f"learning_rate={learning_rate!r} must be positive and finite.")
-    if batch_size is not None and (rng is None or not 1 <= batch_size <= len(X)):
-        raise ValueError(f"batch_size={batch_size!r} must lie between 1 and N={len(X)}, with an rng to draw batches.")
-    theta, batch = np.zeros(X.shape[1]), X
-    for dot in dots:
-        if batch_size is not None and rng is not None:
-            batch = X[rng.choice(len(X), batch_size, replace=False, shuffle=False)]
-        theta = theta - learning_rate * (sigmoid(batch @ theta) @ batch / len(batch) - dot)
-    return theta
-
-
-def full_batch(objective: Objective, theta: np.ndarray, steps: int, learning_rate: float) -> np.ndarray:
-    """Gradient descent on all examples: theta <- theta - lr ((1/N) X'p - v + Lambda theta)."""
-    X, n = objective.X, len(objective.X)
-    _check_steps(steps, learning_rate)
-    for _ in range(steps):
-        gradient = sigmoid(X @ theta) @ X / n - objective.v + objective.ridge * theta
-        theta = theta - learning_rate * gradient
-    return theta
-
-
-def hybrid(
-    objective: Objective,
-    theta: np.ndarray,
-    steps: int,
-    batch_size: int,
-    learning_rate: float,
-    rng: np.random.Generator | None,
-) -> np.ndarray:
-    """The published trainer: a mini-batch on the left, the dot-product of all N examples on the right."""
-    return _mini_batch(objective, theta, steps, batch_size, learning_rate, rng, lambda rows: objective.v)
+    return _descent(X, lambda step, rows: dots[step], len(dots), learning_rate, rng=rng, batch_size=batch_size)
 
 
 def ordinary_mini_batch(
@@ -178,12 +148,12 @@ def ordinary_mini_batch(
     """Mini-batch gradient descent with labels in every step, theta of shape (k,): not private, for comparison."""
     X = check_features(X)
     y = check_labels(y, len(X))
-    objective = Objective(X, y @ X / len(X), check_ridge(ridge, X.shape[1]))
+    ridge = check_ridge(ridge, X.shape[1])
 
-    def right(rows: np.ndarray) -> np.ndarray:
+    def right(step: int, rows: np.ndarray) -> np.ndarray:
         return y[rows] @ X[rows] / len(rows)
 
-    return _mini_batch(objective, np.zeros(X.shape[1]), steps, batch_size, learning_rate, rng, right)
+    return _descent(X, right, steps, learning_rate, ridge=ridge, rng=rng, batch_size=batch_size)
 
 
 def penalised_optimum(X, y, ridge=0.0) -> np.ndarray:
@@ -197,34 +167,35 @@ def penalised_optimum(X, y, ridge=0.0) -> np.ndarray:
     return newton(Objective(X, v, check_ridge(ridge, X.shape[1]))).theta
 
 
-def _mini_batch(
-    objective: Objective,
-    theta: np.ndarray,
+def _descent(
+    X: np.ndarray,
+    right: Callable[[int, np.ndarray], np.ndarray],
     steps: int,
-    batch_size: int,
     learning_rate: float,
-    rng: np.random.Generator | None,
-    right: Callable[[np.ndarray], np.ndarray],
+    theta: np.ndarray | None = None,
+    *,
+    ridge: np.ndarray | float = 0.0,
+    rng: np.random.Generator | None = None,
+    batch_size: int | None = None,
 ) -> np.ndarray:
-    X, n = objective.X, len(objective.X)
-    _check_steps(steps, learning_rate)
-    if not 1 <= batch_size <= n:
-        raise ValueError(f"batch_size={batch_size!r} must lie between 1 and N={n}.")
-    if rng is None:
-        raise ValueError("rng=None: mini-batches are drawn; give a numpy Generator.")
-    for _ in range(steps):
-        rows = rng.choice(n, batch_size, replace=False, shuffle=False)
-        batch = X[rows]
-        gradient = sigmoid(batch @ theta) @ batch / batch_size - right(rows) + objective.ridge * theta
-        theta = theta - learning_rate * gradient
-    return theta
-
-
-def _check_steps(steps: int, learning_rate: float) -> None:
+    """theta <- theta - lr ((1/B) X_B'p - right(step, B) + Lambda theta), with a batch B drawn in every step or all."""
+    n, rows = len(X), np.arange(len(X))
     if steps < 1 or steps != int(steps):
         raise ValueError(f"steps={steps!r} must be a whole number from 1.")
     if not (np.isfinite(learning_rate) and learning_rate > 0):
         raise ValueError(f"learning_rate={learning_rate!r} must be positive and finite.")
+    if batch_size is not None and not 1 <= batch_size <= n:
+        raise ValueError(f"batch_size={batch_size!r} must lie between 1 and N={n}.")
+    if batch_size is not None and rng is None:
+        raise ValueError("rng=None: mini-batches are drawn; give a numpy Generator.")
+    theta, batch = np.zeros(X.shape[1]) if theta is None else theta, X
+    for step in range(steps):
+        if batch_size is not None and rng is not None:
+            rows = rng.choice(n, batch_size, replace=False, shuffle=False)
+            batch = X[rows]
+        gradient = sigmoid(batch @ theta) @ batch / len(batch) - right(step, rows) + ridge * theta
+        theta = theta - learning_rate * gradient
+    return theta
 
 
 def _refuse(objective: Objective) -> None:
