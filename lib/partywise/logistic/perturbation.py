@@ -9,6 +9,7 @@ import numpy as np
 from scipy.special import log_ndtr
 
 from ..errors import CertificationError
+from ..privacy.accounting.roots import bisect
 from ..privacy.mechanisms.release import Release, Terms, released
 from ..privacy.statistics.bounded import Bounded, SensitivityCertificate
 from .newton import newton
@@ -130,9 +131,10 @@ def row_noise(epsilon: float, delta: float, k: int, ridge: float = 0.0, relation
         return 0.0
     reach, target = RELATIONS[relation] * math.sqrt(k), math.log(delta * COVERED)
     left = epsilon - math.log1p(k / 4 / max(k / (2 * epsilon), ridge))
-    low, high = 0.0, 40.0
-    for _ in range(100):
-        t = (low + high) / 2
+
+    def likely(t: float) -> bool:
         pair = math.log(2) + log_ndtr(-2 * t) if relation == "replace_one" else -math.inf
-        low, high = (t, high) if np.logaddexp(log_ndtr(-t), pair) > target else (low, t)
-    return reach * (high + math.sqrt(high * high + 2 * left)) / (2 * left)
+        return bool(np.logaddexp(log_ndtr(-t), pair) > target)
+
+    _, t = bisect(likely, 0.0, 40.0, rounds=100)
+    return reach * (t + math.sqrt(t * t + 2 * left)) / (2 * left)

@@ -19,7 +19,8 @@ import numpy as np
 from scipy.special import erfinv, ndtri
 
 from ...errors import CertificationError
-from .profile import excess, log_delta, mills, mu_at, solve_monotone, zcdp_bound
+from .profile import excess, log_delta, mills, mu_at, zcdp_bound
+from .roots import solve_monotone
 from .rounding import NORMAL, square, total
 
 __all__ = [

@@ -18,7 +18,8 @@ import numpy as np
 from scipy.special import log_ndtr
 
 from .calibration import FAR, MARGIN, gaussian_epsilon
-from .profile import log_delta, solve_monotone
+from .profile import log_delta
+from .roots import solve_monotone
 
 __all__ = ["Atoms", "atoms_delta", "atoms_epsilon", "lattice", "sum_atoms"]
 

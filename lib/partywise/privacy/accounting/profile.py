@@ -10,7 +10,9 @@ import math
 import numpy as np
 from scipy.special import erfcx, log_ndtr
 
-__all__ = ["excess", "log_delta", "mills", "mu_at", "solve_monotone", "zcdp_bound"]
+from .roots import solve_monotone
+
+__all__ = ["excess", "log_delta", "mills", "mu_at", "zcdp_bound"]
 
 # Below this mu the difference R(x) - R(x + mu) is integrated instead of subtracted.
 SMALL_MU = 0.5
@@ -101,24 +103,3 @@ def zcdp_bound(rho, log_inverse):
     order = 1 + v
     log_order = np.where(v < 1e-3, np.log1p(v), np.log(order))
     return rho * order + (log_inverse - log_order) / v - np.log1p(1 / v), order
-
-
-def solve_monotone(function, low, high, *, decreasing: bool):
-    """Root of a monotone vectorised function in [low, high]: Newton, with bisection wherever it leaves the bracket."""
-    low, high = low.copy(), high.copy()
-    x = (low + high) / 2
-    # A finished element stays as it is: its root must not depend on what else is in the array.
-    done = np.zeros(x.shape, dtype=bool)
-    for _ in range(200):
-        value, slope = function(x)
-        above = (value < 0) if decreasing else (value > 0)
-        high, low = np.where(above, x, high), np.where(above, low, x)
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            newton = x - value / slope
-        inside = (newton >= low) & (newton <= high)
-        step = np.where(inside, newton, (low + high) / 2) - x
-        x = np.where(done, x, x + step)
-        done |= (np.abs(step) <= 4e-16 * np.abs(x)) | (high - low <= 4e-16 * np.abs(x))
-        if np.all(done):
-            break
-    return x

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import bdtrc, expit, gammaln
 
+from ..accounting.roots import bisect
+
 __all__ = ["OneRunAudit", "audit_one_run", "one_run_tail"]
 
 
@@ -135,16 +137,14 @@ def _invert(correct: int, guesses: int, canaries: int, delta: float, error: floa
     """The largest epsilon that the count refutes, rounded down; the bound increases in epsilon."""
     if one_run_tail(correct, guesses, canaries, 0.0, delta) > error:
         return 0.0
+
+    def refuted(epsilon: float) -> bool:
+        return one_run_tail(correct, guesses, canaries, epsilon, delta) <= error
+
     low, high = 0.0, 1.0
-    while high < MOST and one_run_tail(correct, guesses, canaries, high, delta) <= error:
+    while high < MOST and refuted(high):
         low, high = high, 2 * high
-    while high - low > 1e-9:
-        middle = (low + high) / 2
-        if one_run_tail(correct, guesses, canaries, middle, delta) <= error:
-            low = middle
-        else:
-            high = middle
-    return low
+    return bisect(refuted, low, high, gap=1e-9)[0]
 
 
 def _two_groups(scores: np.ndarray) -> float:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import betaincinv, ndtr, ndtri
 
+from ..accounting.roots import bisect
 from .exact import ExactAudit, audit_exact
 from .one_run import OneRunAudit, audit_one_run
 
@@ -155,13 +156,10 @@ def _joint_mu(hit: int, missed: int, n: int, error: float) -> float:
     are thus never at their worst together, which costs a quarter less than half of the error for each. The quarter
     circle is enclosed by steps: in each, TPR is taken from its one end and FPR from the other.
     """
-    low, high = 0.0, 40.0
-    for _ in range(60):
-        c = (low + high) / 2
-        low, high = (c, high) if ndtr(-c) + np.exp(-c * c / 2) / 4 > error else (low, c)
+    _, radius = bisect(lambda c: ndtr(-c) + np.exp(-c * c / 2) / 4 > error, 0.0, 40.0, rounds=60)
     angles = np.linspace(0, np.pi / 2, ARC_STEPS + 1)
-    true, _ = clopper_pearson(hit, n, ndtr(-high * np.cos(angles[:-1])))
-    _, false = clopper_pearson(missed, n, ndtr(-high * np.sin(angles[1:])))
+    true, _ = clopper_pearson(hit, n, ndtr(-radius * np.cos(angles[:-1])))
+    _, false = clopper_pearson(missed, n, ndtr(-radius * np.sin(angles[1:])))
     return float(np.min(_separation(true, false)))
 
 

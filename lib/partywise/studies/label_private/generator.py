@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.special import expit, ndtr
 
+from ...privacy.accounting.roots import bisect
 from ...randomness import stream
 
 # The truth of the generator is a constant: it is found on these rows, which no replicate ever uses.
@@ -45,11 +46,8 @@ def truth(k: int, dependence: float, rarest: float, signal: float, positive: flo
     theta = np.zeros(k)
     theta[1:] = np.where(np.arange(k - 1) // 2 % 2, -1.0, 1.0) / X[:, 1:].std(0)
     theta *= signal / (X @ theta).std()
-    logits, low, high = X @ theta, -60.0, 60.0
-    for _ in range(60):
-        middle = (low + high) / 2
-        low, high = (middle, high) if expit(logits + middle).mean() < positive else (low, middle)
-    theta[0] = (low + high) / 2
+    logits = X @ theta
+    theta[0] = sum(bisect(lambda intercept: expit(logits + intercept).mean() < positive, -60.0, 60.0, rounds=60)) / 2
     return tuple(float(value) for value in theta)
 
 

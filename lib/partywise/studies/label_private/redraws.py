@@ -17,6 +17,7 @@ from ...logistic.newton import fit_many
 from ...logistic.release import redraw_dot_products
 from ...logistic.zonotope import boundedness, coordinate_test
 from ...privacy.accounting.calibration import classic_gaussian_sigma, gaussian_epsilon
+from ...privacy.accounting.roots import bisect
 from ...privacy.audit.pairs import audit_pair
 from ...randomness import stream
 from .data import LabelData
@@ -87,9 +88,9 @@ def classic_limit(delta: float) -> float:
 
     Classic sigma is proved below 1 only; the true epsilon of its noise crosses the claim later.
     """
-    low, high = 1.0, 100.0
-    for _ in range(50):
-        middle = (low + high) / 2
-        mu = 1 / float(classic_gaussian_sigma(middle, delta, 1.0, allow_uncertified=True))
-        low, high = (middle, high) if gaussian_epsilon(mu, delta) <= middle else (low, middle)
-    return low
+
+    def kept(epsilon: float) -> bool:
+        mu = 1 / float(classic_gaussian_sigma(epsilon, delta, 1.0, allow_uncertified=True))
+        return bool(gaussian_epsilon(mu, delta) <= epsilon)
+
+    return bisect(kept, 1.0, 100.0, rounds=50)[0]

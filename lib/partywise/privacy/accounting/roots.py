@@ -1,0 +1,53 @@
+"""Roots of monotone functions: by bisection, and by Newton steps inside a bracket."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+
+def bisect(
+    below: Callable[[float], bool], low: float, high: float, *, rounds: int = 200, gap: float = 0.0
+) -> tuple[float, float]:
+    """Narrow [low, high] around the place where ``below`` turns from true to false.
+
+    Parameters
+    ----------
+    below : callable
+        Whether a number lies below the root; it is taken to be true at ``low`` and false at ``high``.
+    low, high : float
+    rounds : int
+        At most so many halvings.
+    gap : float
+        An interval as narrow as this is halved no more, nor one without a float inside.
+
+    Returns
+    -------
+    low, high : float
+    """
+    for _ in range(rounds):
+        middle = (low + high) / 2
+        if high - low <= gap or middle in (low, high):
+            break
+        low, high = (middle, high) if below(middle) else (low, middle)
+    return low, high
+
+
+def solve_monotone(function, low, high, *, decreasing: bool):
+    """Root of a monotone vectorised function in [low, high]: Newton, with bisection wherever it leaves the bracket."""
+    low, high = low.copy(), high.copy()
+    x = (low + high) / 2
+    # A finished element stays as it is: its root must not depend on what else is in the array.
+    done = np.zeros(x.shape, dtype=bool)
+    for _ in range(200):
+        value, slope = function(x)
+        above = (value < 0) if decreasing else (value > 0)
+        high, low = np.where(above, x, high), np.where(above, low, x)
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            newton = x - value / slope
+        inside = (newton >= low) & (newton <= high)
+        step = np.where(inside, newton, (low + high) / 2) - x
+        x = np.where(done, x, x + step)
+        done |= (np.abs(step) <= 4e-16 * np.abs(x)) | (high - low <= 4e-16 * np.abs(x))
+        if np.all(done):
+            break
+    return x
