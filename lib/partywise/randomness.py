@@ -10,12 +10,15 @@ import hashlib
 import operator
 import struct
 from collections.abc import Callable, Hashable
-from typing import Any
+from functools import wraps
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
-__all__ = ["SimulationRandom", "Streams", "remembered", "stream"]
+__all__ = ["Rng", "SimulationRandom", "Streams", "once", "stream"]
 
+Rng = Callable[..., np.random.Generator]
+F = TypeVar("F", bound=Callable[..., Any])
 NAMELESS = "a stream needs at least one name besides its root; say what the draw is for."
 
 
@@ -76,8 +79,8 @@ def stream(root: int, *names: str | int) -> SimulationRandom:
 class Streams:
     """All streams below one address: ``Streams(root, *names)(*more)`` is ``stream(root, *names, *more)``.
 
-    What is computed from such streams alone, and from values that never change, is a pure function of its key: it
-    may be computed once and used again wherever the same address is asked for (`remember`).
+    What is computed from such streams alone, and from values that never change, is a pure function of them: it may be
+    computed once and used again wherever the same is asked for (`once`).
 
     Parameters
     ----------
@@ -91,7 +94,7 @@ class Streams:
         self._root = _checked(root)
         self._prefix = hashlib.sha256(b"".join(map(_encoded, names)))
         self._named = bool(names)
-        self._known: dict[Hashable, Any] = {}
+        self.known: dict[Hashable, Any] = {}
 
     def __call__(self, *names: str | int) -> SimulationRandom:
         """The generator at ``names`` below the address, from its beginning."""
@@ -101,16 +104,30 @@ class Streams:
         state.update(b"".join(map(_encoded, names)))
         return _restored(SimulationRandom, _seeded(self._root, state.digest()))
 
-    def remember(self, key: Hashable, make: Callable[[], Any]) -> Any:
-        """What ``make()`` returned when ``key`` was first asked for; kept as long as this object."""
-        if key not in self._known:
-            self._known[key] = make()
-        return self._known[key]
+
+def once(function: F) -> F:
+    """A function whose last argument is ``rng_for``, computed once for all fits that share it.
+
+    Its other arguments are hashable, or arrays; together with the streams they decide the result, which nobody
+    changes. It is kept as long as the `Streams`; with any other source of generators, which may have a state, the
+    function is computed at every call.
+    """
+
+    @wraps(function)
+    def remembering(*arguments: Any) -> Any:
+        streams = arguments[-1]
+        if not isinstance(streams, Streams):
+            return function(*arguments)
+        key = (function, *map(_hashable, arguments[:-1]))
+        if key not in streams.known:
+            streams.known[key] = function(*arguments)
+        return streams.known[key]
+
+    return cast(F, remembering)
 
 
-def remembered(rng_for: Callable[..., np.random.Generator], key: Hashable, make: Callable[[], Any]) -> Any:
-    """`Streams.remember` where ``rng_for`` is a `Streams`; any other source of generators may have a state."""
-    return rng_for.remember(key, make) if isinstance(rng_for, Streams) else make()
+def _hashable(value: Any) -> Hashable:
+    return (value.dtype.str, value.shape, value.tobytes()) if isinstance(value, np.ndarray) else value
 
 
 def _restored(kind: type[SimulationRandom], bit_generator: np.random.BitGenerator) -> SimulationRandom:

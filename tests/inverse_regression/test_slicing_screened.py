@@ -14,17 +14,19 @@ from partywise.errors import ConfigError
 from partywise.experiment.plan import plan
 from partywise.experiment.study import MethodSpec
 from partywise.federation.parties import Party
+from partywise.inverse_regression.model import PublicFacts
 from partywise.inverse_regression.moments import client_moments
 from partywise.inverse_regression.options import CertifiedOptions
 from partywise.inverse_regression.protocols import screening as screened
-from partywise.inverse_regression.protocols.budgets import FIRST_SHARE, allotted, screening_rounds
+from partywise.inverse_regression.protocols.budgets import FIRST_SHARE, Plan, allotted, screening_rounds
 from partywise.inverse_regression.protocols.certified import local_release
+from partywise.inverse_regression.protocols.common import local_records, reading
 from partywise.inverse_regression.slices import class_slices
 from partywise.privacy.accounting.calibration import gaussian_epsilon, gdp_mu
 from partywise.randomness import Streams, stream
-from partywise.studies.sliced_inverse_regression.settings import SimulatedSettings
+from partywise.studies.sliced_inverse_regression.settings import ActivitySettings, SimulatedSettings
 from partywise.studies.sliced_inverse_regression.splitting import split
-from slicing_driver import fit, simulated
+from slicing_driver import fit, records_of, simulated
 
 MANY = SimulatedSettings(model="V", n=400, clients=8, p=60, active=5)
 CHAIN = replace(MANY, model="IV")
@@ -116,39 +118,37 @@ def test_clients_are_nested_in_the_first_round(many):
 @pytest.mark.parametrize("model", ["V", "IV"])
 def test_screening_moments_and_whitening_read_the_same_records(many, model):
     data, settings = many[model], MANY if model == "V" else CHAIN
-    client = split(data, 3, None, settings)[2]
     chosen = np.array([0, 4, 5, 17, 18, 40, 59])
-    for way in WAYS[::2]:
-        spec = spec_of(data, settings, **way)
-        X, y = screened.local_chosen_records(client, spec, chosen)
-        moments = screened.local_chosen_moments(client, spec, chosen)
+    for screening in ("signs", "votes"):
+        records = records_of(data, 2, settings, screening)
+        (X, y), moments = records.records(chosen), records.moments(own=False, columns=chosen)
         again = client_moments(X, y, data.fixed, radius=fixed(settings.radius))
         assert np.array_equal(moments.second, again.second) and np.array_equal(moments.means, again.means)
-    spec = spec_of(data, settings)
-    X, y = screened.local_chosen_records(client, spec, np.arange(60))
+    records = records_of(data, 2, settings, "signs")
+    X, y = records.records(np.arange(60))
     codes = data.fixed.codes(y)
     wanted = np.stack([np.sign(X[codes == h]).sum(axis=0) for h in range(8)])
-    assert np.array_equal(screened.local_sign_sums(client, spec), wanted)
+    assert np.array_equal(records.sign_sums(), wanted)
 
 
 def test_real_records_are_screened_as_they_are():
     """Classes without order: all contrasts; columns are read, not drawn."""
     X, y = noise("X").standard_normal((90, 6)).astype(np.float32), noise("y").integers(0, 3, 90)
-    client = Party("client 1", "client", {"address": np.array([7, 0]), "X": X, "y": y})
-    public = SimpleNamespace(fixed=class_slices(fixed(range(3))), n_slices=3, n_columns=6, n_directions=1, sizes=(90,))
-    settings = SimpleNamespace(screened=True, radius=1.0, release_delta=1e-4, active=1, delta=3e-4)
-    spec = SimpleNamespace(public=public, settings=settings, options=CertifiedOptions(max_size=3))
-    steps = screening_rounds(spec, {"screening": math.inf})
+    client = Party("client 1", "client", {"X": X, "y": y})
+    public = PublicFacts((client.name,), (90,), 6, 3, 1, class_slices(fixed(range(3))))
+    settings = ActivitySettings()
+    plan = Plan(MethodSpec(CertifiedOptions(max_size=3), None, settings, public), math.inf)
+    steps = plan.rounds
     assert len(steps) == 1 and steps[0].keep == 3
-    release = screened.local_screening(client, spec, steps[0], None, math.inf, noise)
+    release = screened.local_screening(client, plan, steps[0], None, noise)
     wanted = np.stack([np.sign(X[y == h]).sum(axis=0) for h in range(3)])
-    assert np.array_equal(screened.local_sign_sums(client, spec), wanted)
+    assert np.array_equal(screened.local_sign_sums(client, reading(plan.spec), noise), wanted)
     assert release.value.shape == (2, 6)
     spread = np.sum((wanted - wanted.mean(axis=0)) ** 2, axis=0)
     heard = screened.server_heard([release.value], [90], steps[0], None)
-    columns = screened.server_columns([heard], steps[0], spec)
+    columns = screened.server_columns([heard], steps[0], plan.spec)
     assert columns.tolist() == sorted(np.argsort(-spread)[:3])
-    assert np.array_equal(screened.local_chosen_records(client, spec, columns)[0], X[:, columns])
+    assert np.array_equal(local_records(client, reading(plan.spec), noise).records(columns)[0], X[:, columns])
 
 
 def test_rounds_share_one_budget(many):
@@ -179,15 +179,14 @@ def test_the_second_round_adds_to_the_first():
 
 
 def test_a_release_is_drawn_once_for_all_numbers_of_clients(many):
-    spec = spec_of(many["V"])
-    client = split(many["V"], 1, None, MANY)[0]
-    budget, streams = allotted(spec, 1.0), Streams(7, "slicing screened")
-    step = screening_rounds(spec, budget)[0]
-    releases = [screened.local_screening(client, spec, step, None, 1.0, rng) for rng in (streams, streams, noise)]
+    client, streams = split(many["V"], 1, None, MANY)[0], Streams(7, "slicing screened")
+    plans = [Plan(spec_of(many["V"]), 1.0) for _ in range(3)]
+    ways = list(zip(plans, (streams, streams, noise), strict=True))
+    releases = [screened.local_screening(client, one, one.rounds[0], None, rng) for one, rng in ways]
     assert releases[0] is releases[1] is not releases[2]
     assert np.array_equal(releases[0].value, releases[2].value)
     columns = np.arange(10)
-    pairs = [local_release(client, spec, columns, budget, rng) for rng in (streams, streams, noise)]
+    pairs = [local_release(client, one, columns, rng) for one, rng in ways]
     assert pairs[0] is pairs[1] and np.array_equal(pairs[0][0].value, pairs[2][0].value)
 
 

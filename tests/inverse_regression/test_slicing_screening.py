@@ -22,12 +22,12 @@ from partywise.inverse_regression.screening import (
     vote_release,
     vote_select,
 )
-from partywise.inverse_regression.simulation import null_columns
-from partywise.inverse_regression.simulation.null_columns import draw_null
 from partywise.inverse_regression.slices import equal_frequency, public_slices
 from partywise.inverse_regression.subspace import projection_loss
 from partywise.privacy.ledger.ledger import Ledger
 from partywise.randomness import stream
+from partywise.studies.sliced_inverse_regression.simulation import null_columns
+from partywise.studies.sliced_inverse_regression.simulation.null_columns import draw_null
 
 DRAWS = 2000
 

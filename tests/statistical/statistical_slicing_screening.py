@@ -16,11 +16,10 @@ import pytest
 
 from partywise.inverse_regression.contrasts import score
 from partywise.inverse_regression.screening import vote_select
-from partywise.inverse_regression.simulation.clients import client_at
 from partywise.privacy.accounting.calibration import gdp_mu
 from partywise.randomness import stream
 from partywise.studies.sliced_inverse_regression.settings import SimulatedSettings
-from slicing_driver import fit, simulated
+from slicing_driver import fit, records_of, simulated
 
 pytestmark = pytest.mark.statistical
 
@@ -36,10 +35,10 @@ def many(model: str, p: int) -> SimulatedSettings:
 
 def slice_sums(data, settings, number: int) -> dict[str, np.ndarray]:
     """Sums (H, p) of clipped entries and of signs over the public slices, from all records of a client."""
-    one = client_at(data.key, number, data.beta, data.edges, settings)
+    one = records_of(data, number, settings, "signs")
     member = (np.arange(data.fixed.n_slices)[:, None] == data.fixed.codes(one.drawn[1])).astype(float)
     parts = np.array_split(np.arange(settings.p), -(-settings.p // BLOCK))
-    clipped = np.concatenate([member @ np.clip(one.signed_records(part), -1, 1) for part in parts], axis=1)
+    clipped = np.concatenate([member @ np.clip(one.records(part)[0], -1, 1) for part in parts], axis=1)
     return dict(zip(BY_SLICE, (clipped, one.sign_sums()), strict=True))
 
 

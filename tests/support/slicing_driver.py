@@ -30,6 +30,11 @@ def simulated(settings, replicate: int = 0, root: int = 7):
     return cases.simulated(settings, STUDY.spec(), rng_for, Path())
 
 
+def records_of(data, number: int, settings, screening: str = "slice means"):
+    """The records of a client, as a protocol that screens so reads them."""
+    return data.facts.records(data.clients[number].block, data.facts, settings, screening)
+
+
 @dataclass(frozen=True)
 class Done:
     """What a fit left behind."""
@@ -48,8 +53,8 @@ class Done:
         return {row.release_id: row.noise_digest for row in self.channel.ledger.rows if row.noise_digest}
 
 
-def fit(protocol: str, data, settings, clients: int, epsilon: float = inf, replicate: int = 0, **options) -> Done:
-    """One fit of a protocol of the study."""
+def run_of(protocol: str, data, settings, clients: int, epsilon: float = inf, replicate: int = 0, **options) -> Run:
+    """A run of a protocol of the study that has not begun."""
     chosen = STUDY.methods[protocol]
     spec = MethodSpec(chosen.options(**options), STUDY.spec(), settings, data.public())
     parties = split(data, clients, spec.study, settings)
@@ -58,6 +63,11 @@ def fit(protocol: str, data, settings, clients: int, epsilon: float = inf, repli
     def rng_for(*names) -> np.random.Generator:
         return stream(7, "sir study", "noise", replicate, *names)
 
-    run = Run(parties, epsilon=epsilon, fold=fold, rng_for=rng_for, spec=spec, extra=chosen.extra)
-    estimate = simulate(chosen.fit, run)
-    return Done(estimate, metrics(estimate, data, fold.train, spec), run.channel, settings.delta)
+    return Run(parties, epsilon=epsilon, fold=fold, rng_for=rng_for, spec=spec, extra=chosen.extra)
+
+
+def fit(protocol: str, data, settings, clients: int, epsilon: float = inf, replicate: int = 0, **options) -> Done:
+    """One fit of a protocol of the study."""
+    run = run_of(protocol, data, settings, clients, epsilon, replicate, **options)
+    estimate = simulate(STUDY.methods[protocol].fit, run)
+    return Done(estimate, metrics(estimate, data, run.fold.train, run.spec), run.channel, settings.delta)

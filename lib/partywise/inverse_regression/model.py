@@ -2,26 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
 
+from .records import ArrayRecords, Records
 from .slices import Slices
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class PublicFacts:
     """What everyone knows before data are seen.
 
-    sizes : n_k of every client; n_columns, n_slices, n_directions : p, H, d
+    names, sizes : of every client, n_k records; the number of a client is its place among them
+    n_columns, n_slices, n_directions : p, H, d
     fixed : public slices (edges fixed in advance, or the classes)
+    records : (block, facts, settings, screening) -> `Records`: how a client reads what its block holds
     """
 
+    names: tuple[str, ...]
     sizes: tuple[int, ...]
     n_columns: int
     n_slices: int
     n_directions: int
     fixed: Slices
+    records: Callable[..., Records] = ArrayRecords
+
+    def number(self, name: str) -> int:
+        """Number of a client, part of the address of its noise."""
+        return self.names.index(name)
 
 
 @dataclass(frozen=True)

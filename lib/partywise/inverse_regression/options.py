@@ -43,6 +43,7 @@ class PublishedOptions:
     threshold: float | None = None
 
     uses_epsilon = True
+    screened_by = "slice means"
 
     def __post_init__(self) -> None:
         one_of("mechanism", self.mechanism, ("iid", "vgm"))
@@ -107,6 +108,11 @@ class CertifiedOptions:
     centre: bool = False
 
     uses_epsilon = True
+
+    @property
+    def screened_by(self) -> str:
+        """The statistic by which columns are screened."""
+        return self.screening
 
     def __post_init__(self) -> None:
         one_of("calibrate", self.calibrate, ("each", "total"))
@@ -175,6 +181,7 @@ class ReferenceOptions:
     top: int | None = None
 
     uses_epsilon = False
+    screened_by = "slice means"
 
     def __post_init__(self) -> None:
         one_of("slices", self.slices, ("quantile", "public"))

@@ -22,7 +22,6 @@ from partywise.federation.channel import Channel
 from partywise.federation.folds import Fold
 from partywise.federation.parties import Party
 from partywise.federation.run import Run, simulate
-from partywise.inverse_regression.simulation.clients import client_at
 from partywise.randomness import Streams, stream
 from partywise.studies.functional_boosting.data import FunctionalData
 from partywise.studies.label_private.data import LabelData
@@ -31,6 +30,7 @@ from partywise.studies.privacy_audit.settings import SliceSettings
 from partywise.studies.sliced_inverse_regression.cases import reduced
 from partywise.studies.sliced_inverse_regression.data import SlicingData
 from replay import compare, record, replay
+from slicing_driver import records_of
 
 ROOT = Path(__file__).parents[3]
 CONFIG = yaml.safe_load((ROOT / "config.yaml").read_text())["studies"]
@@ -213,10 +213,10 @@ FITS = [(s, name, m) for s, made in PLANS.items() for name, case in made.cases.i
 
 def with_rows(data: SlicingData, settings: Any) -> SlicingData:
     """Simulated clients as if their records were a table, which a neighbour can then change."""
-    clients = [client_at(data.key, k, data.beta, data.edges, settings) for k in range(len(data.sizes))]
-    columns = np.arange(len(data.beta))
-    X = [one.signed_records(columns) if settings.screened else one.drawn[0] for one in clients]
-    return kept(replace(data, X=np.concatenate(X), y=np.concatenate([one.drawn[1] for one in clients])), settings)
+    columns = np.arange(len(data.beta)) if settings.screened else None
+    drawn = [records_of(data, k, settings, "signs").records(columns) for k in range(len(data.sizes))]
+    X, y = (np.concatenate(part) for part in zip(*drawn, strict=True))
+    return kept(replace(data, X=X, y=y), settings)
 
 
 def kept(data: SlicingData, settings: Any) -> SlicingData:

@@ -18,8 +18,9 @@ from partywise.inverse_regression.inversion import inverse_root
 from partywise.inverse_regression.moments import ball_moments, client_moments, merge, whitened_means
 from partywise.inverse_regression.options import CertifiedOptions
 from partywise.inverse_regression.protocols import certified
+from partywise.inverse_regression.protocols.budgets import Plan
+from partywise.inverse_regression.protocols.common import noise_sd
 from partywise.inverse_regression.published import fitted_sigma, prop2_sigma
-from partywise.inverse_regression.simulation.clients import client_at
 from partywise.inverse_regression.subspace import projection_loss
 from partywise.privacy.accounting.calibration import analytic_gaussian_sigma, gaussian_epsilon, gdp_mu
 from partywise.privacy.statistics.isometry import to_matrix
@@ -27,7 +28,7 @@ from partywise.randomness import stream
 from partywise.studies.sliced_inverse_regression.paper_tables import printed
 from partywise.studies.sliced_inverse_regression.settings import SimulatedSettings
 from partywise.studies.sliced_inverse_regression.splitting import split
-from slicing_driver import fit, simulated
+from slicing_driver import fit, records_of, simulated
 
 SMALL = SimulatedSettings(model="III", n=300, clients=6, p=6)
 MANY = SimulatedSettings(model="V", n=400, clients=8, p=60, active=5, row=500)
@@ -48,7 +49,7 @@ def noise(*names):
 
 
 def records(data, settings, clients):
-    return [client_at(data.key, k, data.beta, data.edges, settings).drawn for k in range(clients)]
+    return [records_of(data, k, settings).records() for k in range(clients)]
 
 
 def test_without_noise_any_number_of_clients_is_the_pooled_estimate(data):
@@ -112,8 +113,8 @@ def test_the_noise_is_one_draw_rescaled_over_epsilon(data):
     client = split(data, 3, None, SMALL)[2]
     drawn = []
     for epsilon in (1.0, 2.0):
-        budget = {"means": epsilon, "second": epsilon}
-        means, second, sds = certified.local_release(client, spec, None, budget, noise)
+        means, second = certified.local_release(client, Plan(spec, epsilon), None, noise)
+        sds = [noise_sd([release]) for release in (means, second)]
         sensitivity = 2 * math.sqrt(6) / 300
         assert sds[0] == pytest.approx(analytic_gaussian_sigma(epsilon, SMALL.release_delta, sensitivity), rel=1e-9)
         clean = client.block["means_fixed"].T, to_matrix(client.block["second"], 6)
@@ -184,11 +185,11 @@ def test_null_columns_have_the_means_that_screening_saw(model):
     """Own and public slices see the same null columns, and records drawn later have exactly these slice means."""
     settings = replace(MANY, model=model)
     data = simulated(settings)
-    client = client_at(data.key, 3, data.beta, data.edges, settings)
+    client = records_of(data, 3, settings)
     chosen = np.array([0, 4, 5, 17, 18, 59])
-    X, y = client.columns(chosen), client.drawn[1]
+    X, y = client.records(chosen)
     assert np.array_equal(X[:, :2], client.drawn[0][:, [0, 4]])
-    for slices in (client.own, client.fixed):
+    for slices in (client.own, data.fixed):
         means, counts = client.profile(slices)
         codes = slices.codes(y)
         assert np.array_equal(counts, np.bincount(codes, minlength=8))

@@ -16,11 +16,16 @@ from partywise.inverse_regression.contrasts import contrasts, score, sign_sums
 from partywise.inverse_regression.estimate import classical
 from partywise.inverse_regression.moments import client_moments
 from partywise.inverse_regression.screening import vote_select
-from partywise.inverse_regression.simulation import sign_columns
-from partywise.inverse_regression.simulation.sign_columns import BLOCK, AutoregressiveColumns, bridge, signed_columns
 from partywise.inverse_regression.slices import public_slices
 from partywise.inverse_regression.subspace import projection_loss
 from partywise.randomness import stream
+from partywise.studies.sliced_inverse_regression.simulation import sign_columns
+from partywise.studies.sliced_inverse_regression.simulation.sign_columns import (
+    BLOCK,
+    AutoregressiveColumns,
+    bridge,
+    signed_columns,
+)
 
 DRAWS, S, Q, NS = 2000, 4, 56, 60
 FIXED = public_slices(fixed([-0.4, 0.4]))

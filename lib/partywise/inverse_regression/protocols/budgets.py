@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from ...privacy.accounting.calibration import gaussian_epsilon, gdp_mu
@@ -25,6 +26,32 @@ class Round:
     mu: float
     share: float
     keep: int
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What everyone knows of a certified fit before its first message: by it a client's releases are what they are.
+
+    spec : of the method; epsilon : of the grid
+    """
+
+    spec: Any
+    epsilon: float
+
+    @cached_property
+    def claimed(self) -> float:
+        """Sum of the claims of all kinds of release."""
+        return sum(claimed(self.spec, self.epsilon).values())
+
+    @cached_property
+    def budget(self) -> dict[str, float]:
+        """Epsilon at which each kind of release is calibrated."""
+        return allotted(self.spec, self.epsilon)
+
+    @cached_property
+    def rounds(self) -> tuple[Round, ...]:
+        """Rounds of screening."""
+        return screening_rounds(self.spec, self.budget)
 
 
 def claimed(spec: Any, epsilon: float) -> dict[str, float]:

@@ -1,80 +1,107 @@
-"""What clients and server do in every protocol of this study: records, moments, screening, the final estimate."""
+"""What all protocols of this study share: who takes part, a client's records, the final estimate."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ...federation.parties import Party
-from ...privacy.ledger.event import Event
-from ...privacy.statistics.isometry import to_matrix
+from ...federation.run import Run
+from ...privacy.accounted import Accounted, Clear
+from ...privacy.mechanisms.release import Release, derived
+from ...randomness import Rng, once
 from ..dp_lda import dp_lda
 from ..estimate import Subspace, aggregate
-from ..model import Estimate
-from ..moments import Moments, client_moments
-from ..screening import mean_differences, slice_profile
-from ..simulation.clients import Client, client_at, client_differences, client_restricted, own_slices
-from ..slices import Slices, case_radius
+from ..model import Estimate, PublicFacts
+from ..moments import Moments, participants
+from ..records import Records
+from ..screening import ccmd_multiplicity
 
 
-def local_number(client: Party) -> int:
-    """Number of the client, part of the address of its noise."""
-    return int(client.block["address"][1])
+@dataclass(frozen=True)
+class Reading:
+    """How clients read their records: what they share between methods that read the same.
+
+    facts : what everyone knows; settings : of the case; screening : by which statistic columns are screened
+    """
+
+    facts: PublicFacts
+    settings: Any
+    screening: str
 
 
-def local_client(client: Party, spec: Any) -> Client:
-    """A simulated client at its address."""
-    key, number = map(int, client.block["address"])
-    return client_at(key, number, client.block["beta"], spec.public.fixed.edges, spec.settings)
+def reading(spec: Any) -> Reading:
+    """How the clients of a method read their records."""
+    return Reading(spec.public, spec.settings, spec.options.screened_by)
 
 
-def local_records(client: Party, spec: Any, columns: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
-    """Records (n, p) and responses (n,): as they are kept (there of some columns only), or drawn again."""
-    if "X" in client.block:
-        X, y = client.block["X"], client.block["y"]
-        return (X if columns is None else X[:, columns]), y
-    return local_client(client, spec).drawn
+def taking_part(run: Run, least: float = 1) -> tuple[list[Party], list[int]]:
+    """The clients that are large enough, and their sizes: public numbers."""
+    sizes = run.spec.public.sizes[: len(run.parties)]
+    kept = participants(sizes, least)
+    return [run.parties[k] for k in kept], [sizes[k] for k in kept]
 
 
+@once
+def local_records(client: Party, how: Reading, rng_for: Rng) -> Records:
+    """The client's records, which stay with it."""
+    return how.facts.records(client.block, how.facts, how.settings, how.screening)
+
+
+@once
 def local_moments(
-    client: Party, spec: Any, *, own: bool, columns: np.ndarray | None = None, clipped: bool = True
+    client: Party, how: Reading, own: bool, columns: np.ndarray | None, clipped: bool, rng_for: Rng
 ) -> Moments:
-    """Moments of the client in its own slices or the public ones; kept ones where there are any."""
-    kept, radius = client.block, spec.settings.radius
-    if clipped and columns is None and "means_fixed" in kept:
-        separate = own and "means_own" in kept
-        return Moments(
-            n=spec.public.sizes[local_number(client)],
-            means=kept["means_own" if separate else "means_fixed"],
-            second=to_matrix(kept["second"], spec.public.n_columns),
-            counts=kept["counts_own" if separate else "counts_fixed"],
-            kind="quantile" if separate else spec.public.fixed.kind,
-            radius=radius,
-            largest_norm=float(kept["norms"]),
-            clip_share=float(kept["clip_share"]),
-        )
-    if columns is not None and "X" not in kept:
-        chosen = tuple(columns.tolist())
-        return client_restricted(local_client(client, spec), own, chosen, radius if clipped else None)
-    X, y = local_records(client, spec, columns)
-    slices = own_slices(y, spec.public.fixed) if own else spec.public.fixed
-    return client_moments(X, y, slices, radius=case_radius(radius) if clipped else None)
+    """Moments of the client in its own slices or the public ones, which stay with it."""
+    return local_records(client, how, rng_for).moments(own=own, columns=columns, clipped=clipped)
 
 
-def local_differences(client: Party, spec: Any, *, own: bool) -> np.ndarray:
-    """(p, H) distances of the slice means of unclipped records from their mean: what screening looks at."""
-    fixed: Slices = spec.public.fixed
-    if "X" in client.block:
-        y = client.block["y"]
-        return mean_differences(*slice_profile(client.block["X"], y, own_slices(y, fixed) if own else fixed))
-    return client_differences(local_client(client, spec), own)
+@dataclass(frozen=True)
+class Choice:
+    """Which columns a client selects without noise: own slices or public ones, and the rule of each slice."""
+
+    own: bool
+    threshold: float | None
+    top: int | None
 
 
-def noise_sd(event: Event) -> float:
-    """Noise sd of an entry, as the event of a Gaussian release states it."""
+@once
+def local_choice(client: Party, how: Reading, rule: Choice, rng_for: Rng) -> Clear:
+    """Multiset of columns that the client's slices select: no noise, so that it is unprotected."""
+    omega = local_records(client, how, rng_for).differences(own=rule.own)
+    chosen = ccmd_multiplicity(omega, threshold=rule.threshold, top=rule.top)
+    found = np.flatnonzero(chosen)
+    return Clear(np.stack([found, chosen[found]]), units=("row",), owner=client.name)
+
+
+def server_table(choices: Sequence[np.ndarray], n_columns: int) -> np.ndarray:
+    """How many slices of each client selected each column (K, p)."""
+    table = np.zeros((len(choices), n_columns), dtype=np.int64)
+    for row, (columns, multiplicity) in zip(table, choices, strict=True):
+        row[columns] = multiplicity
+    return table
+
+
+def server_answer(columns: np.ndarray, choices: Sequence[Accounted], clients: Sequence[str]) -> Accounted:
+    """The columns that stay, as unprotected as what the clients selected."""
+    return derived(columns, choices, name="columns", owner="server", audience=tuple(clients))
+
+
+def noise_sd(releases: Sequence[Release]) -> float:
+    """Noise sd of an entry of the last of several Gaussian releases, as its event states it."""
+    event = releases[-1].event
     return 0.0 if not event.mu or event.sensitivity is None else event.sensitivity / event.mu
+
+
+def merged(values: Sequence[np.ndarray], weights: Sequence[int]) -> np.ndarray:
+    """Mean of what clients sent, weighted by their sizes."""
+    total: Any = 0.0
+    for value, weight in zip(values, weights, strict=True):
+        total = total + weight * value
+    return total / sum(weights)
 
 
 def server_basis(
@@ -102,8 +129,8 @@ def server_basis(
     found = aggregate(stack, weights, second, n_directions, aggregation=aggregation, inversion=inversion)
     if estimator == "sir":
         return found
-    merged = np.tensordot(np.asarray(weights) / np.sum(weights), stack, 1)
-    return Subspace(dp_lda(merged, second, inversion), found.strengths, found.floored, found.indefinite, False)
+    mean = np.tensordot(np.asarray(weights) / np.sum(weights), stack, 1)
+    return Subspace(dp_lda(mean, second, inversion), found.strengths, found.floored, found.indefinite, False)
 
 
 def failed(p: int, n_directions: int) -> Subspace:

@@ -9,21 +9,21 @@ noises its own moments.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ...federation.parties import Party
 from ...federation.run import Run
-from ...privacy.accounted import UNPROVED, Clear
-from ...privacy.mechanisms.release import Release, derived
-from ...randomness import remembered
+from ...privacy.accounted import UNPROVED
+from ...privacy.mechanisms.release import Release
+from ...randomness import Rng, once
 from ..dimension import eigengap_dimension
 from ..estimate import leading
 from ..model import Estimate
-from ..moments import Moments, centred, participants
-from ..options import PublishedOptions
+from ..moments import Moments, centred
 from ..published import (
     covariance_release,
     fitted_sigma,
@@ -35,107 +35,144 @@ from ..published import (
     vgm_precision,
     vgm_release,
 )
-from ..screening import ccmd_multiplicity, ccmd_select
-from .common import local_differences, local_moments, local_number, server_basis, server_estimate
+from ..screening import ccmd_select
+from .common import (
+    Choice,
+    Reading,
+    local_choice,
+    local_moments,
+    merged,
+    reading,
+    server_answer,
+    server_basis,
+    server_estimate,
+    server_table,
+    taking_part,
+)
 
 
-def local_choice(client: Party, spec: Any, rng_for: Callable) -> Clear:
-    """Multiset of columns that the client's slices select: no noise, so that it is unprotected."""
-    return remembered(rng_for, ("selected columns", client, spec.options), lambda: local_computed_choice(client, spec))
+@dataclass(frozen=True)
+class Plan:
+    """What everyone knows before the first message.
 
-
-def local_computed_choice(client: Party, spec: Any) -> Clear:
-    """`local_choice`, computed."""
-    options: PublishedOptions = spec.options
-    top = None if options.threshold is not None else options.top or spec.settings.active
-    omega = local_differences(client, spec, own=options.slices == "quantile")
-    chosen = ccmd_multiplicity(omega, threshold=options.threshold, top=top)
-    found = np.flatnonzero(chosen)
-    return Clear(np.stack([found, chosen[found]]), units=("row",), owner=client.name)
-
-
-def local_release(
-    client: Party, spec: Any, columns: np.ndarray | None, epsilon: float, epsilon_second: float, rng_for: Callable
-) -> tuple[Release, Release, float]:
-    """Noisy slice means (H, p) and second moment (p, p), and the entries' noise sd of the first.
-
-    A client releases once at an epsilon, however many others take part.
+    spec : of the method; epsilon : of the grid, for the slice means
     """
-    chosen = None if columns is None else tuple(columns.tolist())
-    key = ("published", client, spec.options, chosen, epsilon, epsilon_second)
-    return remembered(
-        rng_for, key, lambda: local_computed_release(client, spec, columns, epsilon, epsilon_second, rng_for)
-    )
+
+    spec: Any
+    epsilon: float
+
+    @property
+    def second(self) -> Second:
+        """What a client's second moment depends on."""
+        options, epsilon = self.spec.options, self.spec.settings.epsilon_second or self.epsilon
+        return Second(options.slices == "quantile", options.centre, options.cov_clipped, options.cov_scale, epsilon)
+
+    @property
+    def choice(self) -> Choice:
+        """The rule by which clients select columns."""
+        options = self.spec.options
+        top = None if options.threshold is not None else options.top or self.spec.settings.active
+        return Choice(options.slices == "quantile", options.threshold, top)
+
+    @property
+    def least(self) -> float:
+        """Records of the smallest client that takes part: enough for the noise that it tolerates."""
+        options, settings = self.spec.options, self.spec.settings
+        if options.sigma0 is None:
+            return 1
+        return minimal_n(self.spec.public.n_columns, settings.radius, self.epsilon, settings.delta, options.sigma0)
+
+    def noise(self, n: int, p: int) -> float:
+        """Sd of independent noise on slice means, or the least variance of shaped noise."""
+        options, settings = self.spec.options, self.spec.settings
+        if options.mechanism == "iid" and options.iid_variance == "fitted":
+            return fitted_sigma(n, self.epsilon, settings.delta)
+        rule = vgm_floor if options.vgm_variance == "variance" else vgm_precision
+        rule = prop2_sigma if options.mechanism == "iid" else rule
+        return rule(n, p, settings.radius, self.epsilon, settings.delta)
 
 
-def local_computed_release(
-    client: Party, spec: Any, columns: np.ndarray | None, epsilon: float, epsilon_second: float, rng_for: Callable
-) -> tuple[Release, Release, float]:
-    """`local_release`, computed."""
-    options: PublishedOptions = spec.options
-    settings, number = spec.settings, local_number(client)
-    own = options.slices == "quantile"
-    moments = local_moments(client, spec, own=own, columns=columns)
+@dataclass(frozen=True)
+class Second:
+    """What a release of a second moment depends on besides the records: the same for either noise on slice means.
+
+    own, centre, clipped : of the moments; scale : of lemma 1's noise; epsilon : claimed
+    """
+
+    own: bool
+    centre: bool
+    clipped: bool
+    scale: float
+    epsilon: float
+
+
+def local_release(client: Party, plan: Plan, columns: np.ndarray | None, rng_for: Rng) -> tuple[Release, Release]:
+    """Noisy slice means (H, p) and second moment (p, p): one release at an epsilon, however many others take part."""
+    second = local_second(client, reading(plan.spec), plan.second, columns, rng_for)
+    return local_means(client, plan, columns, rng_for), second
+
+
+def local_shaped(
+    client: Party, how: Reading, second: Second, columns: np.ndarray | None, clipped: bool, rng_for: Rng
+) -> Moments:
+    """Moments that are released, about the mean of the records where that is asked for."""
+    moments = local_moments(client, how, second.own, columns, clipped, rng_for)
+    return centred(moments) if second.centre and clipped else moments
+
+
+def local_terms(client: Party, columns: np.ndarray | None) -> dict[str, Any]:
+    """What both releases of a client state."""
     # How many columns there are, and with them the sensitivity, was chosen in the clear.
     parents: tuple[str, ...] = () if columns is None else (UNPROVED,)
-    if options.centre:
-        moments = centred(moments)
-    common: dict[str, Any] = {"owner": client.name, "stratum": client.name, "data_dependent_parameters": parents}
-    means, sd = local_means(moments, spec, epsilon, rng_for("client", number, "mean"), common)
-
-    plain = moments if options.cov_clipped else local_moments(client, spec, own=own, columns=columns, clipped=False)
-    sigma = lemma1_sigma(moments.n, moments.p, epsilon_second, settings.delta)
-    second = covariance_release(
-        plain,
-        sigma,
-        rng_for("client", number, "covariance"),
-        scale=options.cov_scale,
-        release_id=f"second moment of {client.name}",
-        epsilon_claimed=epsilon_second,
-        **common,
-    )
-    return means, second, sd
+    return {"owner": client.name, "stratum": client.name, "data_dependent_parameters": parents}
 
 
-def local_means(
-    moments: Moments, spec: Any, epsilon: float, rng: np.random.Generator, common: dict[str, Any]
-) -> tuple[Release, float]:
+@once
+def local_means(client: Party, plan: Plan, columns: np.ndarray | None, rng_for: Rng) -> Release:
     """The slice means with independent noise, or with noise shaped by their own singular vectors."""
-    options, delta = spec.options, spec.settings.delta
-    terms = common | {"release_id": f"slice means of {common['owner']}", "epsilon_claimed": epsilon}
-    size = (moments.n, moments.p, spec.settings.radius)
+    spec, options = plan.spec, plan.spec.options
+    moments = local_shaped(client, reading(spec), plan.second, columns, True, rng_for)
+    rng, noise = rng_for("client", spec.public.number(client.name), "mean"), plan.noise(moments.n, moments.p)
+    terms = local_terms(client, columns) | {"release_id": f"slice means of {client.name}"}
+    terms |= {"epsilon_claimed": plan.epsilon}
     if options.mechanism == "iid":
-        fitted = options.iid_variance == "fitted"
-        sigma = fitted_sigma(moments.n, epsilon, delta) if fitted else prop2_sigma(*size, epsilon, delta)
-        return iid_release(moments, sigma, rng, **terms), sigma
-    floor = (vgm_floor if options.vgm_variance == "variance" else vgm_precision)(*size, epsilon, delta)
+        return iid_release(moments, noise, rng, **terms)
     d = spec.public.n_directions
     if options.dimension == "eigengap":
         d = eigengap_dimension(np.linalg.svd(moments.means, compute_uv=False))
-    return vgm_release(moments, d, floor, rng, gap_sign=options.gap_sign, **terms), float(np.sqrt(floor))
+    return vgm_release(moments, d, noise, rng, gap_sign=options.gap_sign, **terms)
 
 
-def server_participants(sizes: tuple[int, ...], epsilon: float, spec: Any) -> np.ndarray:
-    """Clients that are large enough for the noise they tolerate, by public numbers alone."""
-    if spec.options.sigma0 is None:
-        return participants(sizes)
-    settings = spec.settings
-    least = minimal_n(spec.public.n_columns, settings.radius, epsilon, settings.delta, spec.options.sigma0)
-    return participants(sizes, least)
+@once
+def local_second(client: Party, how: Reading, second: Second, columns: np.ndarray | None, rng_for: Rng) -> Release:
+    """The second moment with the noise of lemma 1."""
+    moments = local_shaped(client, how, second, columns, second.clipped, rng_for)
+    return covariance_release(
+        moments,
+        lemma1_sigma(moments.n, moments.p, second.epsilon, how.settings.delta),
+        rng_for("client", how.facts.number(client.name), "covariance"),
+        scale=second.scale,
+        release_id=f"second moment of {client.name}",
+        epsilon_claimed=second.epsilon,
+        **local_terms(client, columns),
+    )
 
 
-def server_columns(choices: list[np.ndarray], spec: Any) -> tuple[np.ndarray, bool]:
+def server_selected(choices: Sequence[np.ndarray], spec: Any) -> tuple[np.ndarray, bool]:
     """Columns selected by a majority, and whether the most wanted ones had to complete them to d columns."""
-    table = np.zeros((len(choices), spec.public.n_columns), dtype=np.int64)
-    for row, (columns, multiplicity) in zip(table, choices, strict=True):
-        row[columns] = multiplicity
-    selected, d = ccmd_select(table), spec.public.n_directions
+    table, d = server_table(choices, spec.public.n_columns), spec.public.n_directions
+    selected = ccmd_select(table)
     if len(selected) >= d:
         return selected, False
     return np.sort(np.argsort(-table.sum(axis=0), kind="stable")[:d]), True
 
 
-def server_dimension(means: list[np.ndarray], weights: list[int], spec: Any) -> int:
+def server_columns(selected: tuple[np.ndarray, bool], *given: Any) -> Any:
+    """The columns that stay."""
+    return server_answer(selected[0], *given)
+
+
+def server_dimension(means: Sequence[np.ndarray], weights: Sequence[int], spec: Any) -> int:
     """The true d, or by the gaps of the singular values of the merged matrix."""
     if spec.options.dimension == "true":
         return spec.public.n_directions
@@ -143,59 +180,52 @@ def server_dimension(means: list[np.ndarray], weights: list[int], spec: Any) -> 
     return eigengap_dimension(leading(stack, weights, 1)[1])
 
 
-def fit(run: Run) -> Estimate:
-    """One shot: screen (many columns only), release, aggregate."""
-    parties, channel, epsilon, rng_for, spec = run.parties, run.channel, run.epsilon, run.rng_for, run.spec
-    options: PublishedOptions = spec.options
-    epsilon_second = spec.settings.epsilon_second or epsilon
-
-    # 1. who takes part, by public sizes
-    sizes = spec.public.sizes[: len(parties)]
-    taking = [parties[k] for k in server_participants(sizes, epsilon, spec)]
-    weights = [sizes[local_number(client)] for client in taking]
-
-    # 2. many columns: index sets in the clear, the majority's columns back
-    columns, completed = None, False
-    if spec.settings.screened:
-        choices = [local_choice(client, spec, rng_for) for client in taking]
-        heard = [
-            channel.send(client.name, "server", "selected columns", choice)
-            for client, choice in zip(taking, choices, strict=True)
-        ]
-        selected, completed = server_columns(heard, spec)
-        names = tuple(client.name for client in taking)
-        answer = derived(selected, choices, name="columns", owner="server", audience=names)
-        for client in taking:
-            columns = channel.send("server", client.name, "columns", answer)
-
-    # 3. one client after the other releases its moments
-    means, second, sd = [], 0.0, 0.0
-    for client, weight in zip(taking, weights, strict=True):
-        M, S, sd = local_release(client, spec, columns, epsilon, epsilon_second, rng_for)
-        means.append(channel.send(client.name, "server", "slice means", M))
-        second = second + weight * channel.send(client.name, "server", "second moment", S)
-
-    # 4. the server aggregates and inverts, whatever the noise left
-    second = second / sum(weights)
-    d = server_dimension(means, weights, spec)
+def server_fit(
+    means: Sequence[np.ndarray],
+    seconds: Sequence[np.ndarray],
+    weights: Sequence[int],
+    selected: tuple[np.ndarray | None, bool],
+    plan: Plan,
+    clients: int,
+) -> Estimate:
+    """Aggregation and inversion, whatever the noise left; the noise sd is that of the last client."""
+    spec, (columns, completed) = plan.spec, selected
+    noise = plan.noise(weights[-1], means[-1].shape[1])
     found = server_basis(
         means,
         weights,
-        second,
-        d,
-        aggregation=options.chosen_aggregation,
+        merged(seconds, weights),
+        server_dimension(means, weights, spec),
+        aggregation=spec.options.chosen_aggregation,
         inversion="plain",
-        estimator=options.estimator,
+        estimator=spec.options.estimator,
     )
     return server_estimate(
         found,
         spec,
-        claimed=epsilon + epsilon_second,
-        epsilon=epsilon,
-        clients=len(parties),
+        claimed=plan.epsilon + plan.second.epsilon,
+        epsilon=plan.epsilon,
+        clients=clients,
         columns=columns,
-        skipped=len(parties) - len(taking),
+        skipped=clients - len(weights),
         completed=completed,
-        sd_means=sd,
+        sd_means=noise if spec.options.mechanism == "iid" else float(np.sqrt(noise)),
         delta_claimed=spec.settings.claimed_delta,
     )
+
+
+def fit(run: Run) -> Estimate:
+    """One shot: screen (many columns only), release, aggregate."""
+    plan, spec = Plan(run.spec, run.epsilon), run.spec
+    clients, weights = taking_part(run, plan.least)
+    columns: Any = None
+    selected: Any = (None, False)
+    if spec.settings.screened:
+        how = reading(spec)
+        choices = run.gather(clients, "server", "selected columns", local_choice, how, plan.choice, run.rng_for)
+        selected = run.at("server", server_selected, choices, spec)
+        heard, audience = run.heard("server", "selected columns"), [client.name for client in clients]
+        columns = run.broadcast("server", clients, "columns", server_columns, selected, heard, audience)
+    names = ("slice means", "second moment")
+    means, seconds = run.gather(clients, "server", names, local_release, plan, columns, run.rng_for)
+    return run.at("server", server_fit, means, seconds, weights, selected, plan, len(run.parties))

@@ -6,6 +6,7 @@ inverse regression itself.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import inf
 from typing import Any
 
@@ -14,65 +15,58 @@ import numpy as np
 from ...federation.parties import Party
 from ...federation.run import Run
 from ...privacy.accounted import Clear
-from ...privacy.mechanisms.release import derived
-from ..estimate import Subspace, classical
+from ...randomness import Rng
+from ..estimate import classical
 from ..model import Estimate
 from ..moments import Moments
-from ..options import ReferenceOptions
-from ..screening import ccmd_multiplicity, ccmd_select
-from .common import local_differences, local_moments, local_number, server_basis, server_estimate
+from ..screening import ccmd_select
+from .common import (
+    Choice,
+    local_choice,
+    local_moments,
+    merged,
+    reading,
+    server_answer,
+    server_basis,
+    server_estimate,
+    server_table,
+)
 
 
-def local_choice(client: Party, spec: Any, top: int) -> Clear:
-    """Multiset of columns that the client's slices select, as in ``published``."""
-    omega = local_differences(client, spec, own=spec.options.slices == "quantile")
-    chosen = ccmd_multiplicity(omega, top=top)
-    found = np.flatnonzero(chosen)
-    return Clear(np.stack([found, chosen[found]]), units=("row",), owner=client.name)
-
-
-def local_clear(client: Party, spec: Any, columns: np.ndarray | None) -> Clear:
+def local_clear(client: Party, spec: Any, columns: np.ndarray | None, rng_for: Rng) -> Clear:
     """Slice means (H, p), second moment (p, p) and slice counts (H,) as they are."""
-    options: ReferenceOptions = spec.options
-    moments = local_moments(client, spec, own=options.slices == "quantile", columns=columns, clipped=options.clipped)
+    own, clipped = spec.options.slices == "quantile", spec.options.clipped
+    moments = local_moments(client, reading(spec), own, columns, clipped, rng_for)
     return Clear([moments.means.T, moments.second, moments.counts], units=("row",), owner=client.name)
 
 
-def server_classical(means: np.ndarray, second: np.ndarray, counts: np.ndarray, n_directions: int) -> Subspace:
-    """Li's estimator from merged moments, centred."""
-    return classical(Moments(int(counts.sum()), means.T, second, counts, "quantile"), n_directions)
+def server_columns(choices: Sequence[np.ndarray], n_columns: int) -> np.ndarray:
+    """Columns selected by a majority."""
+    return ccmd_select(server_table(choices, n_columns))
+
+
+def server_fit(
+    moments: Sequence[list[np.ndarray]], weights: Sequence[int], columns: np.ndarray | None, spec: Any
+) -> Estimate:
+    """The pooled estimate, or Li's from merged moments, centred."""
+    means, seconds, counts = zip(*moments, strict=True)
+    second, d = merged(seconds, weights), spec.public.n_directions
+    if spec.options.kernel == "classical":
+        M, n_h = np.tensordot(np.asarray(weights) / sum(weights), np.stack(means), 1), np.sum(counts, axis=0)
+        found = classical(Moments(int(n_h.sum()), M.T, second, n_h, "quantile"), d)
+    else:
+        found = server_basis(means, weights, second, d, estimator=spec.options.estimator)
+    return server_estimate(found, spec, claimed=inf, epsilon=inf, clients=len(weights), columns=columns)
 
 
 def fit(run: Run) -> Estimate:
     """Moments in the clear."""
-    parties, channel, spec = run.parties, run.channel, run.spec
-    options: ReferenceOptions = spec.options
-    sizes, d = spec.public.sizes[: len(parties)], spec.public.n_directions
-
-    columns = None
+    clients, spec, columns = run.parties, run.spec, None
     if spec.settings.screened:
-        table = np.zeros((len(parties), spec.public.n_columns), dtype=np.int64)
-        top = options.top or spec.settings.active
-        choices = [local_choice(client, spec, top) for client in parties]
-        for row, client, choice in zip(table, parties, choices, strict=True):
-            chosen = channel.send(client.name, "server", "selected columns", choice)
-            row[chosen[0]] = chosen[1]
-        names = tuple(client.name for client in parties)
-        answer = derived(ccmd_select(table), choices, name="columns", owner="server", audience=names)
-        for client in parties:
-            columns = channel.send("server", client.name, "columns", answer)
-
-    weights = [sizes[local_number(client)] for client in parties]
-    means, second, counts = [], 0.0, np.zeros(spec.public.n_slices)
-    for client, weight in zip(parties, weights, strict=True):
-        M, S, n_h = channel.send(client.name, "server", "moments", local_clear(client, spec, columns))
-        means.append(M)
-        second, counts = second + weight * S, counts + n_h
-    second = second / sum(weights)
-
-    if options.kernel == "classical":
-        merged = np.tensordot(np.asarray(weights) / sum(weights), np.stack(means), 1)
-        found = server_classical(merged, second, counts, d)
-    else:
-        found = server_basis(means, weights, second, d, estimator=options.estimator)
-    return server_estimate(found, spec, claimed=inf, epsilon=inf, clients=len(parties), columns=columns)
+        rule = Choice(spec.options.slices == "quantile", None, spec.options.top or spec.settings.active)
+        choices = run.gather(clients, "server", "selected columns", local_choice, reading(spec), rule, run.rng_for)
+        selected = run.at("server", server_columns, choices, spec.public.n_columns)
+        heard, audience = run.heard("server", "selected columns"), [client.name for client in clients]
+        columns = run.broadcast("server", clients, "columns", server_answer, selected, heard, audience)
+    moments = run.gather(clients, "server", "moments", local_clear, spec, columns, run.rng_for)
+    return run.at("server", server_fit, moments, spec.public.sizes[: len(clients)], columns, spec)

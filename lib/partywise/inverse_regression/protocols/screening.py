@@ -1,37 +1,30 @@
-"""Steps of certified screening that both certified protocols share: what a client releases, what the server keeps.
+"""Sub-protocol: certified screening of columns, which both certified protocols begin with.
 
-Rounds are those of `budgets.screening_rounds`.  A protocol sends each release, and the columns that stay, itself.
+In each round of `budgets.screening_rounds` every client releases noisy contrasts between the slices of the signs
+of the columns that are left, or noisy votes, and the server answers with the columns that stay.
 
 Formal guarantee: each round is mu-Gaussian-DP for replacing one record of the client; what stays is post-processing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ...federation.parties import Party
-from ...privacy.accounted import Public
-from ...privacy.mechanisms.release import Release
-from ...randomness import remembered
-from ..contrasts import contrasts, contrasts_release, score, sign_sums
-from ..moments import Moments, check_records
+from ...federation.run import Place, Run
+from ...privacy.accounted import Accounted, Public
+from ...privacy.mechanisms.release import Release, derived
+from ...randomness import Rng, once
+from ..contrasts import contrasts, contrasts_release, score
 from ..screening import vote_release, vote_select
-from ..simulation.clients import client_sign_sums, client_signed
-from .budgets import Round, kept_columns
-from .common import local_client, local_differences, local_moments, local_number, local_records
+from .budgets import Plan, Round, kept_columns
+from .common import Reading, local_records, reading
 
-__all__ = [
-    "Heard",
-    "local_chosen_moments",
-    "local_chosen_records",
-    "local_screening",
-    "server_columns",
-    "server_heard",
-]
+__all__ = ["Heard", "local_screening", "screen", "server_columns", "server_heard"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,39 +40,47 @@ class Heard:
     weight: float
 
 
-def local_sign_sums(client: Party, spec: Any) -> np.ndarray:
+def screen(run: Run, clients: Sequence[Place], weights: Sequence[int], plan: Plan) -> Any:
+    """The columns that stay, known to the clients and the server; None where there is nothing to screen."""
+    columns: Any = None
+    heard: tuple[Heard, ...] = ()
+    for step in plan.rounds:
+        values = run.gather(clients, "server", step.message, local_screening, plan, step, columns, run.rng_for)
+        heard = run.at("server", server_listen, heard, values, weights, step, columns)
+        said = run.heard("server", step.message)
+        columns = run.broadcast("server", clients, "columns", server_answer, heard, said, step, plan.spec)
+    return columns
+
+
+@once
+def local_sign_sums(client: Party, how: Reading, rng_for: Rng) -> np.ndarray:
     """Sums (H, p) of the signs of all columns over the public slices."""
-    if "X" not in client.block:
-        return client_sign_sums(local_client(client, spec))
-    X, y = check_records(client.block["X"], client.block["y"])
-    return sign_sums(X, spec.public.fixed.codes(y), spec.public.n_slices)
+    return local_records(client, how, rng_for).sign_sums()
 
 
-def local_screening(
-    client: Party, spec: Any, step: Round, columns: np.ndarray | None, epsilon: float, rng_for: Callable
-) -> Release:
+@once
+def local_differences(client: Party, how: Reading, rng_for: Rng) -> np.ndarray:
+    """(p, H) distances of the means of the public slices from the mean of the records."""
+    return local_records(client, how, rng_for).differences(own=False)
+
+
+@once
+def local_screening(client: Party, plan: Plan, step: Round, columns: np.ndarray | None, rng_for: Rng) -> Release:
     """Release of one round: contrasts of signs (m, q) of the columns that are left (None: all), or votes (p,)."""
-    key = ("screening", client, spec.options, step, None if columns is None else tuple(columns.tolist()), epsilon)
-    return remembered(rng_for, key, lambda: local_draw(client, spec, step, columns, epsilon, rng_for))
-
-
-def local_draw(
-    client: Party, spec: Any, step: Round, columns: np.ndarray | None, epsilon: float, rng_for: Callable
-) -> Release:
-    """`local_screening`, computed."""
-    number = local_number(client)
+    spec, how = plan.spec, reading(plan.spec)
+    number = spec.public.number(client.name)
     if spec.options.screening == "votes":
         return vote_release(
-            local_differences(client, spec, own=False),
+            local_differences(client, how, rng_for),
             kept_columns(spec),
             step.mu,
             rng_for("client", number, "votes"),
             owner=client.name,
             stratum=client.name,
             release_id=f"votes of {client.name}",
-            epsilon_claimed=epsilon,
+            epsilon_claimed=plan.budget["screening"],
         )
-    sums = local_sign_sums(client, spec)
+    sums = local_sign_sums(client, how, rng_for)
     return contrasts_release(
         sums if columns is None else sums[:, columns],
         Public(contrasts(spec.public.fixed), because="a function of the number of the public slices"),
@@ -92,20 +93,9 @@ def local_draw(
     )
 
 
-def local_chosen_moments(client: Party, spec: Any, columns: np.ndarray | None) -> Moments:
-    """Clipped moments, in the public slices, of the columns that stayed: of the records that were screened."""
-    if columns is None or "X" in client.block or spec.options.screening == "votes":
-        return local_moments(client, spec, own=False, columns=columns)
-    return client_signed(local_client(client, spec), tuple(columns.tolist()), spec.settings.radius)
-
-
-def local_chosen_records(client: Party, spec: Any, columns: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
-    """Records (n, T) of the columns that stayed, the ones that were screened, and responses (n,)."""
-    if columns is None or "X" in client.block:
-        return local_records(client, spec, columns)
-    one = local_client(client, spec)
-    X = one.columns(columns) if spec.options.screening == "votes" else one.signed_records(columns)
-    return X, one.drawn[1]
+def server_listen(heard: Sequence[Heard], *given: Any) -> tuple[Heard, ...]:
+    """What was heard so far, with another round."""
+    return (*heard, server_heard(*given))
 
 
 def server_heard(
@@ -129,3 +119,8 @@ def server_columns(heard: Sequence[Heard], step: Round, spec: Any) -> np.ndarray
         total += one.weight * one.merged[:, np.searchsorted(one.columns, left)]
     scores = total[0] if step.message == "votes" else score(total)
     return left[vote_select(scores, step.keep, spec.public.n_directions)]
+
+
+def server_answer(heard: Sequence[Heard], said: Sequence[Accounted], step: Round, spec: Any) -> Accounted:
+    """The columns that stay, made of all releases so far."""
+    return derived(server_columns(heard, step, spec), said, name=f"columns of round {step.number}", owner="server")

@@ -6,13 +6,13 @@ noise shaped by an already private output.  The second moment is that of records
 their directions; public numbers choose its radius, the larger the less noise there is (`reach_of`).
 
 Formal guarantee: as in ``certified``; the adaptive choice of the whitening matrix is a function of releases that are
-charged.
+charged.  Whether noise left a second moment that whitens nothing decides what the messages say, not which there are.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -23,139 +23,145 @@ from ...federation.run import Run
 from ...privacy.accounted import Accounted, Public
 from ...privacy.accounting.calibration import gdp_mu
 from ...privacy.mechanisms.release import Release, derived
+from ...randomness import Rng
 from ..certified import reach_of, release_means, release_second, unwhiten
-from ..estimate import Subspace
 from ..inversion import inverse_root
 from ..model import Estimate
-from ..moments import ball_moments, participants, whitened_means
-from .budgets import allotted, claimed, screening_rounds, user_epsilon
-from .common import failed, local_number, noise_sd, server_estimate
-from .screening import Heard, local_chosen_moments, local_chosen_records, local_screening, server_columns, server_heard
+from ..moments import ball_moments, whitened_means
+from .budgets import Plan, user_epsilon
+from .common import failed, local_moments, local_records, noise_sd, reading, server_estimate, taking_part
+from .screening import screen
 
 
-def public_radius(spec: Any, p: int, weights: list[int], epsilon: float) -> float | None:
+def public_radius(plan: Plan, p: int, weights: Sequence[int]) -> float | None:
     """Radius of the ball behind the second moment, from public numbers; None where entries are clipped instead."""
-    if spec.options.clip == "box":
+    options, settings = plan.spec.options, plan.spec.settings
+    if options.clip == "box":
         return None
-    mu = float(gdp_mu(epsilon, spec.settings.release_delta))
-    reach = spec.options.reach or reach_of(p, sum(weights), len(weights), mu)
-    return reach * spec.settings.radius * math.sqrt(p)
+    mu = float(gdp_mu(plan.budget["second"], settings.release_delta))
+    reach = options.reach or reach_of(p, sum(weights), len(weights), mu)
+    return reach * settings.radius * math.sqrt(p)
 
 
 def local_second(
-    client: Party, spec: Any, columns: np.ndarray | None, radius: float | None, epsilon: float, rng_for: Callable
-) -> tuple[Release, float]:
-    """Round 1: noisy second moment (p, p) of clipped records, and the noise sd of its diagonal."""
-    delta = spec.settings.release_delta
+    client: Party, plan: Plan, columns: np.ndarray | None, weights: Sequence[int], rng_for: Rng
+) -> Release:
+    """Round 1: noisy second moment (p, p) of clipped records."""
+    spec, how = plan.spec, reading(plan.spec)
+    radius = public_radius(plan, spec.public.n_columns if columns is None else len(columns), weights)
     if radius is None:
-        moments = local_chosen_moments(client, spec, columns)
+        moments = local_moments(client, how, False, columns, True, rng_for)
     else:
         ball = Public(radius, because="by public numbers: columns, sizes and the budget")
-        moments = ball_moments(*local_chosen_records(client, spec, columns), spec.public.fixed, ball)
-    release = release_second(
+        moments = ball_moments(*local_records(client, how, rng_for).records(columns), spec.public.fixed, ball)
+    return release_second(
         moments,
-        epsilon,
-        delta,
-        rng_for("client", local_number(client), "covariance"),
+        plan.budget["second"],
+        spec.settings.release_delta,
+        rng_for("client", spec.public.number(client.name), "covariance"),
         owner=client.name,
         stratum=client.name,
         release_id=f"second moment of {client.name}",
     )
-    return release, noise_sd(release.event)
 
 
-def local_means(
-    client: Party,
-    spec: Any,
-    columns: np.ndarray | None,
-    root: Accounted,
-    epsilon: float,
-    *,
-    rng_for: Callable,
-) -> tuple[Release, float, float]:
-    """Round 2: noisy slice means (H, p) of whitened records, their noise sd, and the share of records that shrank."""
-    delta = spec.settings.release_delta
-    X, y = local_chosen_records(client, spec, columns)
+def local_whitened(
+    client: Party, plan: Plan, columns: np.ndarray | None, second: np.ndarray, said: Sequence[Release], rng_for: Rng
+) -> tuple[Release, float]:
+    """Round 2: noisy slice means (H, p) of whitened records, and the share of records that shrank.
+
+    Nothing, where the merged second moment has no positive eigenvalue.
+    """
+    spec = plan.spec
+    if not whitens(second):
+        return replace(said[-1], value=None), math.nan
+    root = replace(said[-1], value=inverse_root(second)[0])
     ball = Public(spec.options.ball, because="ball of the method, an option")
+    X, y = local_records(client, reading(spec), rng_for).records(columns)
     moments = whitened_means(X, y, spec.public.fixed, root, ball)
     release = release_means(
         moments,
-        epsilon,
-        delta,
-        rng_for("client", local_number(client), "mean"),
+        plan.budget["means"],
+        spec.settings.release_delta,
+        rng_for("client", spec.public.number(client.name), "mean"),
         owner=client.name,
         stratum=client.name,
         release_id=f"whitened slice means of {client.name}",
     )
-    return release, noise_sd(release.event), moments.clip_share
+    return release, moments.clip_share
 
 
-def server_merge(seconds: list[np.ndarray], weights: list[int]) -> np.ndarray:
+def local_means(client: Party, whitened: tuple[Release, float]) -> Release:
+    """What leaves the client in round 2."""
+    return whitened[0]
+
+
+def server_merge(seconds: Sequence[np.ndarray], weights: Sequence[int], said: Sequence[Release]) -> Accounted:
     """Weighted mean (p, p) of the released second moments."""
-    return np.tensordot(np.asarray(weights) / sum(weights), np.stack(seconds), 1)
+    mean = np.tensordot(np.asarray(weights) / sum(weights), np.stack(seconds), 1)
+    return derived(mean, said, name="merged second moment", owner="server")
 
 
-def server_subspace(means: list[np.ndarray], weights: list[int], merged: np.ndarray, n_directions: int) -> Subspace:
-    """Basis in x-space."""
-    return unwhiten(np.stack(means).transpose(0, 2, 1), weights, merged, n_directions)
+def whitens(second: np.ndarray) -> bool:
+    """Whether a second moment has a positive eigenvalue."""
+    return bool(np.linalg.eigvalsh(second)[-1] > 0)
+
+
+def server_fit(
+    answer: Accounted,
+    means: Sequence[np.ndarray],
+    said: Sequence[Any],
+    weights: Sequence[int],
+    columns: np.ndarray | None,
+    plan: Plan,
+    clients: int,
+) -> Estimate:
+    """Back to x-space; the noise sds are those of the last client."""
+    spec, d, merged = plan.spec, plan.spec.public.n_directions, answer.value
+    found, numbers = failed(len(merged), d), dict[str, float]()
+    if whitens(merged):
+        found = unwhiten(np.stack(means).transpose(0, 2, 1), weights, merged, d)
+        numbers["sd_means"] = noise_sd(said[1])
+    return server_estimate(
+        found,
+        spec,
+        claimed=plan.claimed,
+        epsilon=plan.epsilon,
+        clients=clients,
+        columns=columns,
+        skipped=clients - len(weights),
+        epsilon_user=user_epsilon(spec, plan.budget),
+        **numbers,
+        sd_second=noise_sd(said[0]),
+        clip_radius=public_radius(plan, len(merged), weights),
+    )
+
+
+def finished(estimate: Estimate, drawn: Sequence[tuple[Any, float]]) -> Estimate:
+    """The estimate, with the share of records that shrank, which stays with the clients."""
+    if "sd_means" not in estimate.numbers:
+        return estimate
+    return replace(estimate, numbers=estimate.numbers | {"shrunk": float(np.mean([share for _, share in drawn]))})
 
 
 def fit(run: Run) -> Estimate:
     """Screening (many columns only), second moments, whitened slice means."""
-    parties, channel, epsilon, rng_for, spec = run.parties, run.channel, run.epsilon, run.rng_for, run.spec
-    budget = allotted(spec, epsilon)
-    sizes, d = spec.public.sizes[: len(parties)], spec.public.n_directions
-    taking = [parties[k] for k in participants(sizes)]
-    weights = [sizes[local_number(client)] for client in taking]
-    facts: dict[str, Any] = {
-        "claimed": sum(claimed(spec, epsilon).values()),
-        "epsilon": epsilon,
-        "clients": len(parties),
-        "skipped": len(parties) - len(taking),
-        "epsilon_user": user_epsilon(spec, budget),
-    }
+    plan, (clients, weights) = Plan(run.spec, run.epsilon), taking_part(run)
+    columns = screen(run, clients, weights, plan)
 
-    # 0. many columns: each round of screening, and the columns that stay
-    columns: np.ndarray | None = None
-    heard: list[Heard] = []
-    said: list[Release] = []
-    for step in screening_rounds(spec, budget):
-        signs = [local_screening(client, spec, step, columns, budget["screening"], rng_for) for client in taking]
-        values = [channel.send(c.name, "server", step.message, r) for c, r in zip(taking, signs, strict=True)]
-        heard.append(server_heard(values, weights, step, columns))
-        said += signs
-        kept = server_columns(heard, step, spec)
-        chosen = derived(kept, said, name=f"columns of round {step.number}", owner="server")
-        for client in taking:
-            columns = channel.send("server", client.name, "columns", chosen)
-    facts["columns"] = columns
+    # 1. second moments, merged
+    seconds = run.gather(clients, "server", "second moment", local_second, plan, columns, weights, run.rng_for)
+    answer = run.at("server", server_merge, seconds, weights, run.heard("server", "second moment"))
 
-    # 1. second moments, merged; the server sends the merged matrix back
-    p = spec.public.n_columns if columns is None else len(columns)
-    radius = public_radius(spec, p, weights, budget["second"])
-    releases = [local_second(client, spec, columns, radius, budget["second"], rng_for) for client in taking]
-    sd_second = releases[-1][1]
-    seconds = [
-        channel.send(client.name, "server", "second moment", release)
-        for client, (release, _) in zip(taking, releases, strict=True)
-    ]
-    merged = server_merge(seconds, weights)
-    if not np.linalg.eigvalsh(merged)[-1] > 0:
-        return server_estimate(failed(len(merged), d), spec, **facts, sd_second=sd_second, clip_radius=radius)
-    made_of = [release for release, _ in releases]
-    answer = derived(merged, made_of, name="merged second moment", owner="server")
-
-    # 2. each client whitens its records with it and releases their slice means
-    means, sd, shares = [], 0.0, []
-    for client in taking:
-        received = channel.send("server", client.name, "merged second moment", answer)
-        root = replace(answer, value=inverse_root(received)[0])
-        release, sd, share = local_means(client, spec, columns, root, budget["means"], rng_for=rng_for)
-        means.append(channel.send(client.name, "server", "whitened slice means", release))
-        shares.append(share)
+    # 2. one client after the other gets the merged matrix, whitens its records with it and releases their slice means
+    means, drawn = [], []
+    for client in clients:
+        second = run.send("server", client, "merged second moment", answer)
+        said = run.heard(client, "merged second moment")
+        drawn.append(run.at(client, local_whitened, plan, columns, second, said, run.rng_for))
+        means.append(run.send(client, "server", "whitened slice means", local_means, drawn[-1]))
 
     # 3. back to x-space
-    found = server_subspace(means, weights, merged, d)
-    numbers: dict[str, Any] = {"sd_means": sd, "sd_second": sd_second, "clip_radius": radius}
-    numbers["shrunk"] = float(np.mean(shares))
-    return server_estimate(found, spec, **facts, **numbers)
+    said = tuple(run.heard("server", name) for name in ("second moment", "whitened slice means"))
+    estimate = run.at("server", server_fit, answer, means, said, weights, columns, plan, len(run.parties))
+    return run.assemble(finished, estimate, drawn)

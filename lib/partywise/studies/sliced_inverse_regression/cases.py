@@ -13,12 +13,13 @@ from ...datasets.loaders import flights as flights_table
 from ...datasets.loaders import watch as watch_table
 from ...inverse_regression import models
 from ...inverse_regression.moments import Moments, client_moments
-from ...inverse_regression.simulation.clients import client_at, own_slices
+from ...inverse_regression.records import own_slices
 from ...inverse_regression.slices import Slices, case_edges, case_radius, public_slices
 from ...privacy.statistics.isometry import to_vector
 from ...randomness import stream
 from .data import SlicingData
 from .settings import ActivitySettings, FlightsSettings, SimulatedSettings
+from .simulation.clients import true_records
 
 Rng = Callable[..., np.random.Generator]
 KEYS = 2**62
@@ -44,9 +45,8 @@ def simulated(settings: SimulatedSettings, spec: Any, rng_for: Rng, resources: P
     if settings.screened:
         kept = reduced([], fixed, settings.p, settings.radius)
     else:
-        kept = reduced(
-            (client_at(key, k, beta, edges, settings).drawn for k in range(count)), fixed, settings.p, settings.radius
-        )
+        drawn = (true_records(settings, key, k, beta) for k in range(count))
+        kept = reduced(drawn, fixed, settings.p, settings.radius)
     return SlicingData(**common, **kept, X=np.zeros((0, settings.p)), **NO_ROWS)
 
 

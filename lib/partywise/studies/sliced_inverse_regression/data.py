@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
 from ...federation.parties import Party
-from ...inverse_regression.model import PublicFacts as Public
+from ...inverse_regression.model import PublicFacts
+from ...inverse_regression.records import ArrayRecords
 from ...inverse_regression.slices import Slices, case_edges, class_slices, public_slices
+from .simulation.clients import SimulatedRecords
 
 # Moments that a simulated client keeps of its records.
 KEPT = ("means_own", "means_fixed", "second", "counts_own", "counts_fixed", "norms", "clip_share")
@@ -61,9 +62,11 @@ class SlicingData:
         return class_slices(case_edges(self.labels)) if len(self.labels) else public_slices(case_edges(self.edges))
 
     @cached_property
-    def kept(self) -> dict[Any, Any]:
-        """What the evaluator has computed already for this replicate."""
-        return {}
+    def facts(self) -> PublicFacts:
+        """What everyone knows of the data set."""
+        names, sizes = tuple(client.name for client in self.clients), tuple(int(size) for size in self.sizes)
+        records = ArrayRecords if len(self.X) else SimulatedRecords
+        return PublicFacts(names, sizes, len(self.beta), self.fixed.n_slices, self.n_directions, self.fixed, records)
 
     @cached_property
     def clients(self) -> tuple[Party, ...]:
@@ -71,14 +74,14 @@ class SlicingData:
         ends = np.concatenate([[0], np.cumsum(self.sizes)])
         parties = []
         for k in range(len(self.sizes)):
-            block = {"address": np.array([self.key, k]), "beta": self.beta}
-            block |= {name: getattr(self, name)[k] for name in KEPT if len(getattr(self, name))}
+            block = {name: getattr(self, name)[k] for name in KEPT if len(getattr(self, name))}
             if len(self.X):
                 block |= {"X": self.X[ends[k] : ends[k + 1]], "y": self.y[ends[k] : ends[k + 1]]}
+            else:
+                block |= {"address": np.array([self.key, k]), "beta": self.beta}
             parties.append(Party(f"client {k + 1}", "client", block))
         return tuple(parties)
 
-    def public(self) -> Public:
+    def public(self) -> PublicFacts:
         """The part of the data set that is public."""
-        sizes = tuple(int(size) for size in self.sizes)
-        return Public(sizes, len(self.beta), self.fixed.n_slices, self.n_directions, self.fixed)
+        return self.facts

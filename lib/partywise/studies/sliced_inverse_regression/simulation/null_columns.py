@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..models import AR_INNOVATION, AR_STEP
+from ....inverse_regression.models import AR_INNOVATION, AR_STEP
 
 __all__ = ["NullColumns", "draw_null"]
 

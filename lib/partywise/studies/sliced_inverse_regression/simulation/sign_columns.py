@@ -19,9 +19,9 @@ from functools import cache
 
 import numpy as np
 
-from ...randomness import stream
-from ..contrasts import sign_sums
-from ..models import AR_STEP
+from ....inverse_regression.contrasts import sign_sums
+from ....inverse_regression.models import AR_STEP
+from ....randomness import stream
 
 __all__ = ["AutoregressiveColumns", "IndependentColumns", "SignedColumns", "bridge", "signed_columns"]
 

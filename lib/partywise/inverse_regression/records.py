@@ -1,0 +1,96 @@
+"""The records of a client, behind what a protocol may ask of them: kept as arrays, or drawn where a study simulates."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from ..privacy.statistics.isometry import to_matrix
+from .contrasts import sign_sums
+from .moments import Moments, check_records, client_moments
+from .screening import mean_differences, slice_profile
+from .slices import Slices, case_radius, equal_frequency
+
+if TYPE_CHECKING:
+    from .model import PublicFacts
+
+__all__ = ["ArrayRecords", "Records", "own_slices"]
+
+
+class Records(Protocol):
+    """What a client can compute from its records; ``columns`` None stands for all of them."""
+
+    def records(self, columns: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
+        """Records (n, q) of some columns, in increasing order, and responses (n,)."""
+
+    def moments(self, *, own: bool, columns: np.ndarray | None = None, clipped: bool = True) -> Moments:
+        """Moments in the client's own slices or the public ones."""
+
+    def differences(self, *, own: bool) -> np.ndarray:
+        """(p, H) distances of the slice means of unclipped records from their mean."""
+
+    def sign_sums(self) -> np.ndarray:
+        """Sums (H, p) of the signs of all columns over the public slices."""
+
+
+@dataclass(frozen=True, eq=False)
+class ArrayRecords:
+    """Records as arrays.
+
+    block : of the client: ``X`` (n, p) and ``y`` (n,), and the clipped moments that it may keep of them
+    facts : what everyone knows; settings : of the case, with ``radius`` R
+    screening : by which statistic the method screens columns; arrays are the same for all
+    """
+
+    block: Mapping[str, np.ndarray]
+    facts: PublicFacts
+    settings: Any
+    screening: str
+
+    def records(self, columns: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
+        """As in `Records`."""
+        X = self.block["X"]
+        return (X if columns is None else X[:, columns]), self.block["y"]
+
+    def moments(self, *, own: bool, columns: np.ndarray | None = None, clipped: bool = True) -> Moments:
+        """As in `Records`; kept ones where there are any."""
+        if clipped and columns is None and "means_fixed" in self.block:
+            return self._kept(own)
+        X, y = self.records(columns)
+        return client_moments(X, y, self.slices(y, own), radius=case_radius(self.settings.radius if clipped else None))
+
+    def differences(self, *, own: bool) -> np.ndarray:
+        """As in `Records`."""
+        X, y = self.records()
+        return mean_differences(*slice_profile(X, y, self.slices(y, own)))
+
+    def sign_sums(self) -> np.ndarray:
+        """As in `Records`."""
+        X, y = check_records(*self.records())
+        return sign_sums(X, self.facts.fixed.codes(y), self.facts.n_slices)
+
+    def slices(self, y: np.ndarray, own: bool) -> Slices:
+        """The client's own slices of its responses, or the public ones."""
+        return own_slices(y, self.facts.fixed) if own else self.facts.fixed
+
+    def _kept(self, own: bool) -> Moments:
+        block = self.block
+        which = "own" if own and "means_own" in block else "fixed"
+        return Moments(
+            n=int(block[f"counts_{which}"].sum()),
+            means=block[f"means_{which}"],
+            second=to_matrix(block["second"], self.facts.n_columns),
+            counts=block[f"counts_{which}"],
+            kind="quantile" if which == "own" else self.facts.fixed.kind,
+            radius=self.settings.radius,
+            largest_norm=float(block["norms"]),
+            clip_share=float(block["clip_share"]),
+        )
+
+
+def own_slices(y: np.ndarray, fixed: Slices) -> Slices:
+    """Slices of nearly equal frequency, as many as the public ones; classes are what they are."""
+    return fixed if fixed.n_slices == 2 or fixed.kind == "labels" else equal_frequency(y, fixed.n_slices)

@@ -1,0 +1,129 @@
+"""The records of simulated clients by their address, with null columns that are drawn only where they are asked for.
+
+Null columns enter screening through slice means alone (`null_columns`), or through signs (`sign_columns`).  Slice means
+are drawn for the common refinement of the client's own slices and the public ones, so that methods with either kind of
+slices see the same records.  The two samplers draw null columns of one law, not the same columns: a method reads one
+of them throughout.  True columns and responses are the same in both.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+
+from ....inverse_regression import models
+from ....inverse_regression.contrasts import sign_sums
+from ....inverse_regression.records import ArrayRecords
+from ....inverse_regression.screening import mean_differences, slice_profile
+from ....inverse_regression.slices import Slices
+from ....randomness import stream
+from ..settings import SimulatedSettings
+from .null_columns import NullColumns, draw_null
+from .sign_columns import SignedColumns, signed_columns
+
+# True columns of so many entries are kept between draws; longer ones are drawn again.
+REMEMBERED = 1 << 16
+
+
+class SimulatedRecords(ArrayRecords):
+    """Records that are a function of the block's ``address`` (root of the randomness, number of the client).
+
+    Its ``beta`` (p, d) is the true basis. Both are data: no other place has them.
+    """
+
+    @property
+    def drawn(self) -> tuple[np.ndarray, np.ndarray]:
+        """Columns of the true support (n, s) and responses (n,)."""
+        return self._kept_true if self.settings.n * len(self.beta) <= REMEMBERED else self._true
+
+    @property
+    def _true(self) -> tuple[np.ndarray, np.ndarray]:
+        return true_records(self.settings, *self.address, self.beta)
+
+    @cached_property
+    def _kept_true(self) -> tuple[np.ndarray, np.ndarray]:
+        return self._true
+
+    @cached_property
+    def address(self) -> tuple[int, int]:
+        """Root of the randomness, and number of the client."""
+        key, number = map(int, self.block["address"])
+        return key, number
+
+    @cached_property
+    def beta(self) -> np.ndarray:
+        """True basis (s, d) on the true support."""
+        return np.array(self.block["beta"][: self.settings.active])
+
+    @cached_property
+    def own(self) -> Slices:
+        """The client's own quantile slices; two classes are public."""
+        return self.slices(self.drawn[1], own=True)
+
+    @cached_property
+    def refined(self) -> Slices:
+        """Slices at the edges of both kinds."""
+        edges = np.union1d(self.own.edges, self.facts.fixed.edges)
+        return Slices(len(edges) + 1, edges, "quantile")
+
+    @cached_property
+    def null(self) -> NullColumns:
+        """The columns after the true support, for screening by slice means."""
+        rng = stream(self.address[0], "null", self.address[1])
+        codes = self.refined.codes(self.drawn[1])
+        return draw_null(codes, self.refined.n_slices, self.nulls, rng, before=self.before)
+
+    @property
+    def signed(self) -> SignedColumns:
+        """The columns after the true support, for screening by signs."""
+        return signed_columns(*self.address, self.settings.n, self.nulls, self.before)
+
+    @property
+    def nulls(self) -> int:
+        """Number of columns after the true support."""
+        return self.settings.p - len(self.beta)
+
+    @property
+    def before(self) -> np.ndarray | None:
+        """The last true column where columns are AR(1/2); None where they are independent."""
+        return self.drawn[0][:, -1] if models.settings(self.settings.model).autoregressive else None
+
+    def records(self, columns: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
+        """As in `Records`: the ones that were screened. After slice means one call is one draw of the residuals."""
+        X, y = self.drawn
+        if columns is None:
+            return X, y
+        s = len(self.beta)
+        true, null = columns[columns < s], columns[columns >= s] - s
+        if self.screening == "signs":
+            return np.concatenate([X[:, true], self.signed.records(null)], axis=1), y
+        if not len(null):
+            return X[:, true], y
+        rng = stream(self.address[0], "residual", self.address[1])
+        return np.concatenate([X[:, true], self.null.materialise(null, rng)], axis=1), y
+
+    def differences(self, *, own: bool) -> np.ndarray:
+        """As in `Records`."""
+        return mean_differences(*self.profile(self.own if own else self.facts.fixed))
+
+    def profile(self, slices: Slices) -> tuple[np.ndarray, np.ndarray]:
+        """Unclipped means (p, H) of every slice and its counts (H,), for the own slices or the public ones."""
+        means, counts = slice_profile(*self.drawn, slices)
+        # A slice of the refinement lies inside one slice: that of its upper edge.
+        upper = np.append(self.refined.edges, np.inf)
+        inside = np.searchsorted(slices.edges, upper, side="left")[:, None] == np.arange(slices.n_slices)
+        sums = (self.null.means * self.null.counts) @ inside
+        return np.concatenate([means, sums / np.maximum(counts, 1)]), counts
+
+    def sign_sums(self) -> np.ndarray:
+        """As in `Records`; whole numbers."""
+        (X, y), H = self.drawn, self.facts.n_slices
+        codes = self.facts.fixed.codes(y)
+        return np.concatenate([sign_sums(X, codes, H), self.signed.sums(codes, H)], axis=1).astype(np.float32)
+
+
+def true_records(settings: SimulatedSettings, key: int, number: int, beta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Columns of the true support (n, s) and responses (n,) of the client at an address."""
+    X, y, _ = models.draw(settings.model, settings.n, len(beta), stream(key, "client", number), beta=beta)
+    return X, y
