@@ -5,15 +5,96 @@ Standard library only: the pipeline checks a configuration with them before any 
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import fields
-from math import isfinite
+import types
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, fields
+from functools import cache
+from math import inf, isfinite
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 # What a study may protect.  The ledger also answers for a person with several rows, but only when told how many; no
 # cell tells it, so that every epsilon of that unit would be infinite.
 UNITS = ("row", "label", "features")
 # A spreadsheet takes text that begins with one of these for a formula.
 FORMULA = ("=", "+", "-", "@")
+
+
+@dataclass(frozen=True)
+class Range:
+    """What a number may be, as part of the type of a field: ``Annotated[int, Range(1, 100)]``.
+
+    low, high : bounds; ends : which of them belong to it, as in ``(]``; finite : whether infinity is refused
+    """
+
+    low: float = -inf
+    high: float = inf
+    ends: str = "[]"
+    finite: bool = True
+
+    def problem(self, value: float) -> str:
+        """What the number must be, as the end of a sentence; empty where it is."""
+        above = value > self.low or (value == self.low and self.ends[0] == "[")
+        below = value < self.high or (value == self.high and self.ends[1] == "]")
+        if above and below and (isfinite(value) or not self.finite):
+            return ""
+        if self.high < inf:
+            return f"it must lie in {self.ends[0]}{self.low:g}, {self.high:g}{self.ends[1]}"
+        if self.ends[0] == "(":
+            return f"it must be greater than {self.low:g}" + (" and finite" if self.finite else "")
+        return f"it must be at least {self.low:g}" + (" and finite" if self.finite and not isfinite(value) else "")
+
+
+Count = Annotated[int, Range(1)]
+Natural = Annotated[int, Range(0)]
+Positive = Annotated[float, Range(0, ends="(]")]
+NotNegative = Annotated[float, Range(0)]
+Share = Annotated[float, Range(0, 1, "()")]
+Probability = Annotated[float, Range(0, 1, "(]")]
+
+
+def check_fields(values: object) -> None:
+    """Raise a named error for the first field of a dataclass whose value its type does not allow.
+
+    Raises
+    ------
+    ValueError
+        For a number outside its :class:`Range`, one that is not whole, or a word that its ``Literal`` does not list;
+        entries of tuples are named by their number.
+    """
+    cls: Any = type(values)
+    for name, hint in field_types(cls).items():
+        for where, value, problem in _problems(name, getattr(values, name), hint):
+            raise ValueError(f"{where} is {value!r}: {problem}.")
+
+
+@cache
+def field_types(cls: type) -> dict[str, Any]:
+    """Types of the fields of a dataclass, with their ranges."""
+    hints = get_type_hints(cls, include_extras=True)
+    return {entry.name: hints[entry.name] for entry in fields(cls)}
+
+
+def _problems(where: str, value: Any, hint: Any, limit: Range | None = None) -> Iterator[tuple[str, Any, str]]:
+    origin, args = get_origin(hint), get_args(hint)
+    if origin is Annotated:
+        yield from _problems(where, value, args[0], args[1])
+    elif origin in (Union, types.UnionType):
+        # Without a value, or of several types: the one that the value has.
+        kinds = [arg for arg in args if isinstance(value, tuple) == (get_origin(arg) is tuple)]
+        if value is not None:
+            yield from (
+                found for kind in kinds if kind is not types.NoneType for found in _problems(where, value, kind)
+            )
+    elif origin is tuple:
+        inner = [args[0]] * len(value) if args[-1] is Ellipsis else args
+        for i, (one, kind) in enumerate(zip(value, inner, strict=False)):
+            yield from _problems(f"{where}[{i}]", one, kind)
+    elif origin is Literal and value not in args:
+        yield where, value, f"it must be one of {', '.join(map(str, args))}"
+    elif hint is int and not float(value).is_integer():
+        yield where, value, "it must be a whole number"
+    elif limit is not None and (problem := limit.problem(value)):
+        yield where, value, problem
 
 
 def one_of(name: str, value: object, allowed: Collection[object]) -> None:

@@ -161,11 +161,16 @@ def toy_plan(study: Study = STUDY, **grids: dict[str, Any]) -> Plan:
             "two": {"methods": ("noisy",), "replicates": 3, "parties": (2,), "folds": 1, "epsilon": (4.0,)},
         }
     labels = dict.fromkeys(label for grid in grids.values() for label in grid["methods"])
-    methods = {label: MethodPlan(label, study.methods[label], study.methods[label].options()) for label in labels}
-    cases = {name: CasePlan(name, study.sources["normal"], Settings(), Grid(**grid)) for name, grid in grids.items()}
+    methods = {
+        label: MethodPlan(label, study.methods[label], study.methods[label].options(), label, label) for label in labels
+    }
+    cases = {
+        name: CasePlan(name, study.sources["normal"], Settings(), Grid(**grid), name, name, "normal")
+        for name, grid in grids.items()
+    }
     block = {"spec": {"delta": 1e-5}, "methods": {label: {"protocol": label} for label in labels}}
     block["cases"] = {name: {"grid": {**grid}} for name, grid in grids.items()}
-    return Plan(study, 5, Spec(), methods, cases, Batch(), (), MappingProxyType(block), "toy")
+    return Plan(study, 5, Spec(), methods, cases, Batch(), (), MappingProxyType(block), "toy", MappingProxyType(block))
 
 
 def varied(**changes: Any) -> Study:

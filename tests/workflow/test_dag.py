@@ -28,20 +28,21 @@ def expected_jobs(config: dict[str, Any]) -> dict[str, int]:
     """Jobs of a configuration by arithmetic on its axes."""
     count: Counter[str] = Counter()
     from partywise.experiment.study import load
+    from partywise.experiment.sweep import written_out
 
     datasets = set()
     for name, study in config["studies"].items():
         figures = study.get("figures", list(load(name).figures))
         count += {"collect": 1, "figure": len(figures)}
         batch = {"replicates_per_job": 10, "folds_per_job": 10, "parties_per_job": 1} | study.get("batch", {})
-        for case_name, case in study["cases"].items():
-            grid = case["grid"]
+        for case in written_out(study["cases"], study.get("grid", {}), "cases"):
+            grid = case.block["grid"]
             replicate_blocks = ceil(grid["replicates"] / batch["replicates_per_job"])
             fold_blocks = ceil(grid["folds"] / batch["folds_per_job"])
             count["generate"] += replicate_blocks
             party_blocks = ceil(len(grid["parties"]) / batch["parties_per_job"])
             count["fit"] += replicate_blocks * fold_blocks * party_blocks * len(grid["methods"])
-            datasets |= set(load(name).sources[case.get("source", case_name)].resources)
+            datasets |= set(load(name).sources[case.block.get("source", case.group)].resources)
     if datasets:
         count["fetch"] = len(datasets)
     return dict(count)
@@ -101,8 +102,8 @@ def test_parsing_imports_nothing_heavy():
     """What Snakemake reads before the first job, and again in every cluster job: numpy at most."""
     code = (
         f"import sys, yaml; sys.path[:0] = [{str(ROOT / 'lib')!r}, {str(ROOT / 'workflow')!r}];"
-        "import config_check, fingerprint;"
-        f"config_check.checked_plans(yaml.safe_load(open({str(ROOT / 'config.yaml')!r})));"
+        "import fingerprint; from partywise.experiment.plan import plans;"
+        f"plans(yaml.safe_load(open({str(ROOT / 'config.yaml')!r})));"
         "print(*sys.modules)"
     )
     loaded = subprocess.run([sys.executable, "-c", code], env=environment(), capture_output=True, text=True, check=True)

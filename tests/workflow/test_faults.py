@@ -315,7 +315,7 @@ def test_a_broken_configuration_after_a_kill_is_told(finished, tmp_path):
     edit(folder / "config/tiny.yaml", "folds: 2\n", "folds: 0\n")
     done = launch(folder, *TINY)
     assert done.returncode == 1
-    assert "grid.folds is 0: it must be at least 1." in done.stderr
+    assert "grid.folds is 0: it must lie in [1, 100]." in done.stderr
     assert "Traceback" not in done.stderr
 
 

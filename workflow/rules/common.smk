@@ -1,7 +1,6 @@
 """Shared by all rules: the checked plans of the configuration, the axes of jobs, fingerprints of code.
 
-Inputs: the configuration in force.  Steps: schema, dataclasses of the study, contradictions; then names of blocks and
-files.  Outputs: PLANS and the functions that rules call.
+Inputs: the configuration in force.  Steps: plans, which check all of it; then names of blocks and files.  Outputs: PLANS and the functions that rules call.
 """
 
 import sys
@@ -15,10 +14,11 @@ from library import share_library
 share_library()
 
 from captions import caption
-from config_check import check_files, checked_plans
+from config_check import check_files
 from fingerprint import fingerprint, script_roots
 from partywise.datasets.catalogue import pin
 from partywise.errors import ConfigError
+from partywise.experiment.plan import plans as checked_plans
 from size import check_sizes, collect_megabytes, figure_megabytes, machine_megabytes
 
 
@@ -139,13 +139,7 @@ def method_part(wildcards):
 
 def whole_plan(wildcards):
     """What a cube may depend on: everything but how cells are batched and which figures are drawn."""
-    made = PLANS[wildcards.study]
-    block = {
-        key: made.block[key]
-        for key in ("address", "spec", "methods", "cases")
-        if key in made.block
-    }
-    return {"name": wildcards.study, "root_seed": made.root_seed, "block": block}
+    return PLANS[wildcards.study].whole()
 
 
 def collect_memory(wildcards):

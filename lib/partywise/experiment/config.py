@@ -6,7 +6,7 @@ import difflib
 import types
 from collections.abc import Collection, Mapping
 from dataclasses import MISSING, fields
-from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from ..errors import ConfigError
 
@@ -71,11 +71,11 @@ def as_block(value: object, where: str) -> dict[str, Any]:
     return dict(value)
 
 
-def refuse_unknown(block: Collection[str], allowed: Collection[str], where: str) -> None:
+def refuse_unknown(block: Collection[str], allowed: Collection[str], where: str = "") -> None:
     """Raise a named error for the first key that is not allowed, with the nearest allowed one."""
     for key in block:
         if key not in allowed:
-            raise ConfigError(f"{where}.{key} is unknown: {choices(key, allowed)}.")
+            raise ConfigError(f"{where}.{key} is unknown: {choices(key, allowed)}.".removeprefix("."))
 
 
 def choices(given: object, allowed: Collection[str]) -> str:
@@ -88,6 +88,8 @@ def choices(given: object, allowed: Collection[str]) -> str:
 def describe(hint: Any) -> str:
     """A type as a person would say it."""
     origin, args = get_origin(hint), get_args(hint)
+    if origin is Literal:
+        return f"one of {', '.join(map(str, args))}"
     if origin in (Union, types.UnionType):
         return " or ".join(describe(arg) for arg in args)
     if origin is tuple and args:
@@ -110,6 +112,8 @@ def convert(value: Any, hint: Any, where: str) -> Any:
 
 def _converted(value: Any, hint: Any, where: str) -> Any:
     origin, args = get_origin(hint), get_args(hint)
+    if origin is Literal:
+        return value if any(value == word and type(value) is type(word) for word in args) else MISSING
     if origin in (Union, types.UnionType):
         tried = (_converted(value, arg, where) for arg in args)
         return next((result for result in tried if result is not MISSING), MISSING)

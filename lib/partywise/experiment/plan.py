@@ -2,70 +2,66 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from math import inf, prod
-from typing import Any
+from typing import Annotated, Any
 
+from ..checks import Count, Range, check_fields
 from ..errors import ConfigError
 from .config import as_block, build, choices, convert, refuse_unknown
 from .study import Lazy, Protocol, Source, Study, address_of, own
+from .sweep import NAME, Entry, checked_title, fill, written_out
 
-NAME = re.compile(r"[a-z][a-z0-9_]*")
-BLOCK_KEYS = ("address", "spec", "methods", "cases", "batch", "figures", "ledger_replicates")
+TOP_KEYS = ("root_seed", "studies")
+BLOCK_KEYS = ("address", "spec", "methods", "grid", "cases", "batch", "figures", "ledger_replicates")
+GRID = "give methods, replicates, parties, folds and epsilon, here or for all cases under grid of the study"
 
 
 @dataclass(frozen=True)
 class Batch:
     """How many replicates, folds and numbers of parties one job computes; no result depends on it."""
 
-    replicates_per_job: int = 10
-    folds_per_job: int = 10
-    parties_per_job: int = 1
+    replicates_per_job: Annotated[int, Range(1, 1000)] = 10
+    folds_per_job: Annotated[int, Range(1, 100)] = 10
+    parties_per_job: Annotated[int, Range(1, 1000)] = 1
 
     def __post_init__(self) -> None:
-        for name in ("replicates_per_job", "folds_per_job", "parties_per_job"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} is {getattr(self, name)}: it must be at least 1.")
+        check_fields(self)
 
 
 @dataclass(frozen=True)
 class Grid:
-    """The cells of a case: methods x replicates x parties x folds x epsilon."""
+    """The cells of a case: methods x replicates x parties x folds x epsilon; no value twice on an axis."""
 
     methods: tuple[str, ...]
-    replicates: int
-    parties: tuple[int, ...]
-    folds: int
-    epsilon: tuple[float, ...]
+    replicates: Annotated[int, Range(1, 10_000)]
+    parties: tuple[Count, ...]
+    folds: Annotated[int, Range(1, 100)]
+    epsilon: tuple[Annotated[float, Range(0, ends="(]", finite=False)], ...]
 
     def __post_init__(self) -> None:
-        for name in ("replicates", "folds"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} is {getattr(self, name)}: it must be at least 1.")
+        check_fields(self)
         for name in ("methods", "parties", "epsilon"):
             values = getattr(self, name)
             if len(set(values)) != len(values) or not values:
                 raise ValueError(f"{name} is {list(values)}: give at least one value and none twice.")
-        for count in self.parties:
-            if count < 1:
-                raise ValueError(f"parties is {count}: a number of parties must be at least 1.")
-        for value in self.epsilon:
-            if not value > 0:
-                raise ValueError(f"epsilon is {value}: it must be positive; .inf stands for no target.")
 
 
 @dataclass(frozen=True)
 class MethodPlan:
     """A method of the configuration: its label, its protocol and the options in force.
 
+    title : how figures call it; protocol_name : as the configuration names it; given : options that it sets
     home : module that defines the protocol where that is not the study
     """
 
     label: str
     protocol: Protocol
     options: Any
+    title: str
+    protocol_name: str
+    given: tuple[str, ...] = ()
     home: str | None = None
 
     @property
@@ -76,12 +72,20 @@ class MethodPlan:
 
 @dataclass(frozen=True)
 class CasePlan:
-    """A data-generating setting and its grid."""
+    """A data-generating setting and its grid.
+
+    title : how figures call it; group : the sweep that it belongs to, or its own name; source_name : as the
+        configuration names it; given : settings that are given or swept
+    """
 
     name: str
     source: Source
     settings: Any
     grid: Grid
+    title: str
+    group: str
+    source_name: str
+    given: tuple[str, ...] = ()
 
     @property
     def methods(self) -> tuple[str, ...]:
@@ -111,8 +115,10 @@ class CasePlan:
 
 @dataclass(frozen=True)
 class Plan:
-    """A study with the configuration in force; ``block`` is that configuration as it was written.
+    """A study with the configuration in force.
 
+    block : that configuration as it was written
+    plain : what a job may depend on of it: spec, methods and cases one by one, without titles and sweeps
     home : module that defines the study
     ledger_replicates : of how many replicates every release is kept; None for all of them.  The totals of each cell,
         and the end of the hash chain of its ledger, are in the cube for all.
@@ -127,6 +133,7 @@ class Plan:
     figures: tuple[str, ...]
     block: Mapping[str, Any] = field(repr=False)
     home: str
+    plain: Mapping[str, Any] = field(repr=False)
     ledger_replicates: int | None = None
 
     @property
@@ -163,18 +170,43 @@ class Plan:
         The replicates, party counts and other cases and methods of the whole run are not in it, so that extending a
         grid leaves the jobs alone that it does not touch.
         """
-        chosen = self.block["cases"][case]
+        chosen = self.plain["cases"][case]
         part: dict[str, Any] = {key: chosen[key] for key in ("source", "settings") if key in chosen}
-        block: dict[str, Any] = {"spec": self.block.get("spec") or {}, "methods": {}, "cases": {case: part}}
+        block: dict[str, Any] = {"spec": self.plain["spec"], "methods": {}, "cases": {case: part}}
         if "address" in self.block:
             block["address"] = self.block["address"]
         if method is not None:
             grid = chosen["grid"]
             part["grid"] = {"folds": grid["folds"], "epsilon": list(self.epsilons(case, method)), "methods": [method]}
-            block["methods"] = {method: self.block["methods"][method]}
+            block["methods"] = {method: self.plain["methods"][method]}
             if self.ledger_replicates is not None:
                 block["ledger_replicates"] = self.ledger_replicates
         return {"name": self.study.name, "root_seed": self.root_seed, "block": block}
+
+    def whole(self) -> dict[str, Any]:
+        """What a cube may depend on, as plain data: all but how cells are batched and which figures are drawn."""
+        block = {
+            key: self.block[key] or {} for key in ("address", "spec", "methods", "grid", "cases") if key in self.block
+        }
+        return {"name": self.study.name, "root_seed": self.root_seed, "block": block}
+
+
+def plans(config: Mapping[str, Any]) -> dict[str, Plan]:
+    """One plan for each study of a configuration.
+
+    Raises
+    ------
+    ConfigError
+        For the first key that is unknown, missing, mistyped, out of range or contradicts another.
+    """
+    refuse_unknown(config, TOP_KEYS)
+    for key, wanted in zip(TOP_KEYS, ("a whole number", "a block of keys"), strict=True):
+        if key not in config:
+            raise ConfigError(f"{key} is missing: give {wanted}.")
+    studies = as_block(config["studies"], "studies")
+    if not studies:
+        raise ConfigError("studies is empty: give at least one.")
+    return {name: plan(name, block, config["root_seed"]) for name, block in studies.items()}
 
 
 def plan(name: str, block: Mapping[str, Any], root_seed: int, *, complete: bool = True) -> Plan:
@@ -186,8 +218,8 @@ def plan(name: str, block: Mapping[str, Any], root_seed: int, *, complete: bool 
         Study, a folder in ``partywise.studies``, or any name with ``address`` in the block.
     block : mapping
         ``address`` (``package.module:NAME`` of a study from elsewhere),
-        ``spec``, ``methods`` (label -> protocol and options), ``cases`` (name -> source, settings, grid), ``batch``,
-        ``figures``, ``ledger_replicates``.
+        ``spec``, ``methods`` (label -> protocol and options), ``grid`` (axes for all cases), ``cases`` (name -> source,
+        settings, grid, sweep), ``batch``, ``figures``, ``ledger_replicates``.
     root_seed : int
         Seed of the whole run.
     complete : bool
@@ -198,36 +230,44 @@ def plan(name: str, block: Mapping[str, Any], root_seed: int, *, complete: bool 
     ConfigError
         For an unknown, missing, mistyped or contradictory key: one sentence with key, value and what is allowed.
     """
-    where = f"studies.{name}"
+    seed, where = convert(root_seed, int, "root_seed"), f"studies.{name}"
+    if seed < 0:
+        raise ConfigError(f"root_seed is {seed}: it must be at least 0.")
     block = as_block(block, where)
     refuse_unknown(block, BLOCK_KEYS, where)
     address, study = _study(name, block, where)
-    if isinstance(root_seed, bool) or not isinstance(root_seed, int) or root_seed < 0:
-        raise ConfigError(f"root_seed is {root_seed!r}: it must be a whole number of at least 0.")
     methods = {
-        label: _method(study, label, entry, f"{where}.methods.{label}")
+        label: _method(study, label, as_block(entry, f"{where}.methods.{label}"), f"{where}.methods.{label}")
         for label, entry in _named(block, "methods", where).items()
     }
-    cases = {
-        case: _case(study, case, entry, f"{where}.cases.{case}", complete)
-        for case, entry in _named(block, "cases", where).items()
-    }
+    grid = as_block(block.get("grid"), f"{where}.grid")
+    refuse_unknown(grid, [entry.name for entry in fields(Grid)], f"{where}.grid")
+    entries = list(written_out(_named(block, "cases", where), grid, f"{where}.cases"))
     figures = convert(block.get("figures", list(study.figures)), tuple[str, ...], f"{where}.figures")
     made = Plan(
         study=study,
         root_seed=root_seed,
         spec=build(study.spec, block.get("spec"), f"{where}.spec"),
         methods=methods,
-        cases=cases,
+        cases={entry.name: _case(study, entry, complete) for entry in entries},
         batch=build(Batch, block.get("batch"), f"{where}.batch"),
         figures=figures,
         block=block,
         home=Lazy(address).module,
+        plain={
+            "spec": block.get("spec") or {},
+            "methods": {label: _untitled(entry) for label, entry in block["methods"].items()},
+            "cases": {entry.name: entry.block for entry in entries},
+        },
         ledger_replicates=_ledger_replicates(block, f"{where}.ledger_replicates"),
     )
     if complete:
         _contradictions(made, where)
     return made
+
+
+def _untitled(entry: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in entry.items() if key != "title"}
 
 
 def _study(name: str, block: Mapping[str, Any], where: str) -> tuple[str, Study]:
@@ -255,38 +295,47 @@ def _named(block: dict[str, Any], key: str, where: str) -> dict[str, Any]:
     entries = as_block(block[key], f"{where}.{key}")
     for name in entries:
         if not NAME.fullmatch(name):
-            raise ConfigError(f"{where}.{key}.{name} is not a usable name: use a-z, 0-9 and _, a letter first.")
+            raise ConfigError(f"{where}.{key}.{name} is no name: a name has a-z, 0-9 and _, a letter first.")
     return entries
 
 
-def _method(study: Study, label: str, entry: Any, where: str) -> MethodPlan:
-    entry = as_block(entry, where)
-    protocol = entry.pop("protocol", None)
+def _method(study: Study, label: str, entry: dict[str, Any], where: str) -> MethodPlan:
+    options = {key: value for key, value in entry.items() if key not in ("protocol", "title")}
+    protocol = entry.get("protocol")
     if protocol is None:
         raise ConfigError(f"{where}.protocol is missing: it must be one of {', '.join(study.methods)}.")
+    home = None
     if isinstance(protocol, str) and ":" in protocol:
-        chosen = own(protocol, Protocol, f"{where}.protocol")
-        return MethodPlan(label, chosen, build(chosen.options, entry, where), home=Lazy(protocol).module)
-    if protocol not in study.methods:
+        chosen, home = own(protocol, Protocol, f"{where}.protocol"), Lazy(protocol).module
+    elif isinstance(protocol, str) and protocol in study.methods:
+        chosen = study.methods[protocol]
+    else:
         raise ConfigError(f"{where}.protocol is {protocol!r}: {choices(protocol, study.methods)}.")
-    chosen = study.methods[protocol]
-    return MethodPlan(label, chosen, build(chosen.options, entry, where))
+    made: Any = build(chosen.options, options, where)
+    title = checked_title(entry.get("title", label.replace("_", " ")), f"{where}.title")
+    return MethodPlan(label, chosen, made, fill(title, _values(made), f"{where}.title"), protocol, tuple(options), home)
 
 
-def _case(study: Study, name: str, entry: Any, where: str, complete: bool) -> CasePlan:
-    entry = as_block(entry, where)
-    refuse_unknown(entry, ("source", "settings", "grid"), where)
-    source = entry.get("source", name)
-    if source not in study.sources:
+def _case(study: Study, entry: Entry, complete: bool) -> CasePlan:
+    where, block = entry.where, entry.block
+    source = block.get("source", entry.group)
+    if not isinstance(source, str) or source not in study.sources:
         raise ConfigError(f"{where}.source is {source!r}: {choices(source, study.sources)}.")
     chosen = study.sources[source]
-    settings: Any = build(chosen.settings, entry.get("settings"), f"{where}.settings")
-    grid = entry.get("grid")
+    settings: Any = build(chosen.settings, block.get("settings"), f"{where}.settings")
+    grid = block.get("grid")
     if not complete:
         grid = {"methods": ["any"], "replicates": 1, "parties": [1], "folds": 1, "epsilon": [inf]} | (grid or {})
     elif grid is None:
-        raise ConfigError(f"{where}.grid is missing: give methods, replicates, parties, folds and epsilon.")
-    return CasePlan(name, chosen, settings, build(Grid, grid, f"{where}.grid"))
+        raise ConfigError(f"{where}.grid is missing: {GRID}.")
+    title = fill(entry.title or entry.name.replace("_", " "), {**_values(settings), **entry.words}, f"{where}.title")
+    made = build(Grid, grid, f"{where}.grid")
+    return CasePlan(entry.name, chosen, settings, made, title, entry.group, source, entry.given)
+
+
+def _values(values: Any) -> dict[str, Any]:
+    """What a title may name: the fields of a dataclass, in force."""
+    return {entry.name: getattr(values, entry.name) for entry in fields(values)}
 
 
 def _contradictions(made: Plan, where: str) -> None:

@@ -43,7 +43,7 @@ def plan_of(cube: xr.Dataset) -> Plan:
     """
     try:
         made = json.loads(cube.attrs["config_json"])
-        return plan(made.pop("study"), _block(made), made["root_seed"])
+        return plan(made.pop("study"), made, made.pop("root_seed"))
     except (KeyError, ValueError, TypeError) as error:
         raise CubeError(f"config_json of the cube holds no configuration ({error}): it cannot be made again.") from None
 
@@ -51,12 +51,8 @@ def plan_of(cube: xr.Dataset) -> Plan:
 def configuration(cube: xr.Dataset) -> dict[str, Any]:
     """The configuration behind a cube, in the form of a configuration file."""
     made = json.loads(cube.attrs["config_json"])
-    return {"root_seed": made["root_seed"], "studies": {made["study"]: _block(made)}}
-
-
-def _block(made: Mapping[str, Any]) -> dict[str, Any]:
-    """The block of the study in the configuration of a cube."""
-    return {key: made[key] for key in ("address", "spec", "methods", "cases") if key in made}
+    seed, study = made.pop("root_seed"), made.pop("study")
+    return {"root_seed": seed, "studies": {study: made}}
 
 
 def sample(cube: xr.Dataset, count: int, seed: int) -> list[dict[str, Any]]:

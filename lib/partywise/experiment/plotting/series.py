@@ -11,6 +11,7 @@ import xarray as xr
 from matplotlib.axes import Axes
 
 from ...errors import CubeError
+from ..plan import plan
 from .style import look
 
 BAND = "bands: ± 1 standard error over replicates"
@@ -75,8 +76,9 @@ def draw(ax: Axes, line: Series, method: str, **options: Any) -> None:
 
 
 def configuration(cube: xr.Dataset) -> dict[str, Any]:
-    """The block of the study in the configuration that made the cube."""
-    return json.loads(cube.attrs["config_json"])
+    """The configuration that made the cube: ``methods``, and ``cases`` one by one."""
+    made = json.loads(cube.attrs["config_json"])
+    return dict(plan(made.pop("study"), made, made.pop("root_seed")).plain)
 
 
 def exhibits_of(cube: xr.Dataset, case: str) -> xr.Dataset:

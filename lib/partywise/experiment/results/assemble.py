@@ -13,6 +13,7 @@ from ..blocks import Corner
 from ..plan import Plan
 from ..run_totals import RunTotals
 from .columns import Columns
+from .labels import case_labels, method_labels
 
 SHOWN = ("case", "method", "parties", "epsilon")
 
@@ -48,17 +49,18 @@ def assemble(plan: Plan, corners: Iterable[Corner], totals: Iterable[Mapping[str
     run = RunTotals(plan, columns)
     run.add(totals)
     run.close()
-    header = header_of(columns, corners)
+    header = header_of(plan, columns, corners)
     every: dict[Hashable, Any] = dict(header.data_vars)
     every.update(columns.variables())
     return header.assign({name: every[name] for name in sorted(every, key=str)})
 
 
-def header_of(columns: Columns, corners: Iterable[Corner]) -> xr.Dataset:
-    """The labels of the six dims and the exhibits of the corners that have any: a cube before its scalars."""
+def header_of(plan: Plan, columns: Columns, corners: Iterable[Corner]) -> xr.Dataset:
+    """The labels of the six dims with what they stand for, and the exhibits of the corners that have any."""
     labels = columns.places.labels
     exhibits, shown = _exhibits(list(corners), labels, columns.described)
     coords = shown | {name: (name, values, _described(COORDS[name])) for name, values in labels.items()}
+    coords |= case_labels(plan) | method_labels(plan, labels["method"].tolist())
     return xr.Dataset(exhibits, coords=coords)
 
 

@@ -83,7 +83,7 @@ def gather(plan: Plan, entries: Iterable[Entry], tables: LedgerTables) -> tuple[
         totals.add(tables.add(found))
     columns.check()
     totals.close()
-    return columns, header_of(columns, exhibits), wire
+    return columns, header_of(plan, columns, exhibits), wire
 
 
 def together(entries: Iterable[Entry]) -> Iterator[list[Entry]]:

@@ -75,7 +75,7 @@ def tables_page(
         "Summary": _filtered("summary", summary_wide(plan, summary), "summary.csv"),
         "What crosses the wire": _markdown(wire),
         "Ledger": _filtered("ledger", _short_totals(totals), "ledger_totals.csv"),
-        "Configuration": f"<pre>{escape(json.dumps(made, indent=1))}</pre>",
+        "Configuration": f"<pre>{escape(json.dumps(made, indent=1, ensure_ascii=False))}</pre>",
         "Versions": _table([{"what": key, "value": value} for key, value in versions.items()]),
     }
     links = "".join(f'<a href="#{_anchor(title)}">{title}</a>' for title in parts)

@@ -14,7 +14,6 @@ from ... import __version__
 from ..plan import Plan
 
 PACKAGES = ("numpy", "scipy", "xarray", "netCDF4")
-KEYS = ("spec", "methods", "cases")
 
 
 def global_attributes(plan: Plan, *, code_sha256: str, root: Path) -> dict[str, str]:
@@ -57,11 +56,9 @@ def global_attributes(plan: Plan, *, code_sha256: str, root: Path) -> dict[str, 
 
 
 def config_json(plan: Plan) -> str:
-    """Canonical JSON of the configuration that numbers depend on; infinity is written ``Infinity``."""
-    block = {key: plan.block.get(key) or {} for key in KEYS}
-    if "address" in plan.block:
-        block["address"] = plan.block["address"]
-    return json.dumps({"root_seed": plan.root_seed, "study": plan.study.name, **block}, sort_keys=True)
+    """The configuration that the cube depends on as JSON, in the order in which it was written; infinity is
+    ``Infinity``."""
+    return json.dumps({"root_seed": plan.root_seed, "study": plan.study.name, **plan.whole()["block"]})
 
 
 def software_versions() -> dict[str, str]:

@@ -1,0 +1,82 @@
+"""Coordinates along ``case`` and ``method``: titles, sources, protocols, and the settings and options in force.
+
+Figures and users select by them, because labels are the user's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from ..plan import Plan
+from ..sweep import in_title
+
+
+def case_labels(plan: Plan) -> dict[str, xr.Variable]:
+    """``case_title``, ``case_group``, ``case_source``, and ``case_<setting>`` for each setting that some case gives."""
+    cases = list(plan.cases.values())
+    about = {
+        "title": ("title of the case", [case.title for case in cases]),
+        "group": ("sweep that the case belongs to", [case.group for case in cases]),
+        "source": ("source of the data", [case.source_name for case in cases]),
+    }
+    return _labels("case", "setting", about, [(case.settings, case.given) for case in cases])
+
+
+def method_labels(plan: Plan, labels: Iterable[str]) -> dict[str, xr.Variable]:
+    """``method_title``, ``method_protocol``, and ``method_<option>`` for each option that some method gives or that
+    differs between methods."""
+    methods = [plan.methods[label] for label in labels]
+    about = {
+        "title": ("title of the method", [method.title for method in methods]),
+        "protocol": ("protocol of the method", [method.protocol_name for method in methods]),
+    }
+    return _labels("method", "option", about, [(method.options, method.given) for method in methods], differing=True)
+
+
+def _labels(
+    dim: str,
+    what: str,
+    about: Mapping[str, tuple[str, list[str]]],
+    entries: Sequence[tuple[Any, Sequence[str]]],
+    differing: bool = False,
+) -> dict[str, xr.Variable]:
+    """Coordinates along a dim: what is told of it, and the chosen fields of its dataclasses."""
+    values = [_values(made) for made, _ in entries]
+    names = list(dict.fromkeys(name for made in values for name in made))
+    given = {name for _, those in entries for name in those}
+    shown = [n for n in names if n in given or (differing and len({repr(v[n]) for v in values if n in v}) > 1)]
+    for name in shown:
+        if name in about:
+            raise ValueError(f"{what} is {name!r}: {dim}_{name} is a coordinate already; rename the field.")
+    told = {name: xr.Variable(dim, np.array(texts), _attributes(words)) for name, (words, texts) in about.items()}
+    told |= {
+        name: xr.Variable(dim, _column([made.get(name) for made in values]), _attributes(f"{what} {name}"))
+        for name in shown
+    }
+    return {f"{dim}_{name}": variable for name, variable in told.items()}
+
+
+def _attributes(words: str) -> dict[str, str]:
+    return {"long_name": words, "units": "1"}
+
+
+def _values(made: Any) -> dict[str, Any]:
+    """Fields of a dataclass that are numbers, words or lists of them."""
+    found = {entry.name: getattr(made, entry.name) for entry in fields(made)}
+    return {name: value for name, value in found.items() if not _nested(value)}
+
+
+def _nested(value: Any) -> bool:
+    return is_dataclass(value) or (isinstance(value, tuple) and any(map(_nested, value)))
+
+
+def _column(values: Sequence[Any]) -> np.ndarray:
+    """Numbers with NaN where there is none, or text, empty where there is none."""
+    if all(value is None or (isinstance(value, int | float) and not isinstance(value, bool)) for value in values):
+        return np.array([np.nan if value is None else float(value) for value in values])
+    return np.array(["" if value is None else in_title(value) for value in values])

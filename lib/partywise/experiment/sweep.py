@@ -1,0 +1,202 @@
+"""Cases of a configuration before they are checked: a case with ``sweep`` stands for the product of its settings."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+from ..errors import ConfigError
+from .config import as_block, choices, refuse_unknown
+
+NAME = re.compile(r"[a-z][a-z0-9_]*")
+FIELD = re.compile(r"\{([^{}]*)\}")
+KEYS = ("source", "settings", "grid", "sweep", "name", "title")
+# More cases than this are a slip of the pen: no study has a thousand.
+MOST_CASES = 10_000
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One case as it is written, or as a sweep writes it out.
+
+    name : of the case; group : key under ``cases``, shared by the cases of a sweep; where : path, for messages
+    block : ``source``, ``settings`` and ``grid``; title : as given, with fields in braces, or empty
+    words : what stands in braces besides settings
+    """
+
+    name: str
+    group: str
+    where: str
+    block: Mapping[str, Any]
+    title: str
+    words: Mapping[str, Any]
+
+    @property
+    def given(self) -> tuple[str, ...]:
+        """Names of the settings that are given or swept."""
+        return tuple(self.block.get("settings") or ())
+
+
+@dataclass(frozen=True)
+class Step:
+    """One entry of a swept list: the word that stands for it in names, and the settings that it sets."""
+
+    word: Any
+    settings: Mapping[str, Any]
+
+
+def written_out(cases: Mapping[str, Any], grid: Mapping[str, Any], where: str) -> Iterator[Entry]:
+    """The cases of a study one by one, sweeps as their products.
+
+    Parameters
+    ----------
+    cases : mapping
+        The block ``cases``: name -> block with ``source``, ``settings``, ``grid``, ``sweep``, ``name``, ``title``.
+    grid : mapping
+        Axes for the cases whose own grid leaves them out.
+    where : str
+        Path of ``cases``, for messages.
+
+    Raises
+    ------
+    ConfigError
+        For an unknown key, an empty list, a setting that is given twice, and a name that is ill-formed or taken.
+    """
+    taken: dict[str, str] = {}
+    for group, written in cases.items():
+        at = f"{where}.{group}"
+        block = as_block(written, at)
+        refuse_unknown(block, KEYS, at)
+        for entry in _entries(group, block, grid, at):
+            if entry.name in taken:
+                raise ConfigError(
+                    f"{at} makes the case {entry.name!r} twice: its name must tell its swept settings apart."
+                    if taken[entry.name] == group
+                    else f"{at} makes the case {entry.name!r}, which {where}.{taken[entry.name]} makes too: "
+                    "give one of them another name."
+                )
+            taken[entry.name] = group
+            yield entry
+
+
+def _entries(group: str, block: dict[str, Any], grid: Mapping[str, Any], where: str) -> Iterator[Entry]:
+    texts = {key: checked_title(block[key], f"{where}.{key}") for key in ("name", "title") if key in block}
+    title = texts.get("title", "")
+    plain: dict[str, Any] = {key: block[key] for key in ("source", "settings") if key in block}
+    own = as_block(block.get("grid"), f"{where}.grid")
+    if grid or "grid" in block:
+        plain["grid"] = {**grid, **own}
+    if "sweep" not in block:
+        if "name" in block:
+            raise ConfigError(f"{where}.name is {block['name']!r}: a case without sweep has the name of its key.")
+        yield Entry(group, group, where, plain, title, {})
+        return
+    plain.setdefault("source", group)
+    settings = as_block(block.get("settings"), f"{where}.settings")
+    axes = _axes(as_block(block["sweep"], f"{where}.sweep"), settings, f"{where}.sweep")
+    for steps in itertools.product(*axes.values()):
+        words = dict(zip(axes, (step.word for step in steps), strict=True))
+        all_settings = settings | {key: value for step in steps for key, value in step.settings.items()}
+        name = _name(group, block.get("name"), words, all_settings, where)
+        yield Entry(name, group, f"{where}[{name}]", plain | {"settings": all_settings}, title, words)
+
+
+def _axes(sweep: Mapping[str, Any], settings: Mapping[str, Any], where: str) -> dict[str, list[Step]]:
+    """The lists of a sweep as steps, each setting on one axis only."""
+    axes = {key: _steps(key, value, f"{where}.{key}") for key, value in sweep.items()}
+    if not axes:
+        raise ConfigError(f"{where} is empty: give at least one list of settings, or leave it out.")
+    count = prod(map(len, axes.values()))
+    if count > MOST_CASES:
+        raise ConfigError(f"{where} makes {count} cases: it may make at most {MOST_CASES}.")
+    home: dict[str, str] = {}
+    for key, steps in axes.items():
+        for name in dict.fromkeys(name for step in steps for name in step.settings):
+            if name in settings:
+                raise ConfigError(f"{where}.{key} sweeps {name}, which is under settings too: keep one of them.")
+            if name in home:
+                raise ConfigError(f"{where}.{key} sweeps {name}, which {where}.{home[name]} sweeps too: keep one.")
+            home[name] = key
+    return axes
+
+
+def _steps(key: str, value: Any, where: str) -> list[Step]:
+    if not isinstance(value, list | tuple | Mapping):
+        raise ConfigError(f"{where} is {value!r}: it must be a list of values or of blocks, or blocks by name.")
+    if not value:
+        raise ConfigError(f"{where} is empty: give at least one value.")
+    if isinstance(value, Mapping):
+        return [Step(word, _settings(block, f"{where}.{word}")) for word, block in as_block(value, where).items()]
+    steps = []
+    for i, one in enumerate(value):
+        if isinstance(one, Mapping):
+            moved = _settings(one, f"{where}[{i}]")
+            # The setting of the same name, else the first, stands for all that move together.
+            steps.append(Step(moved.get(key, next(iter(moved.values()))), moved))
+        else:
+            steps.append(Step(one, {key: one}))
+    return steps
+
+
+def _settings(block: Any, where: str) -> dict[str, Any]:
+    settings = as_block(block, where)
+    if not settings:
+        raise ConfigError(f"{where} is empty: give the settings that move together.")
+    return settings
+
+
+def _name(group: str, pattern: Any, words: Mapping[str, Any], settings: Mapping[str, Any], where: str) -> str:
+    """The name of a case: that of its sweep and its values, or the pattern filled in."""
+    values = {key: in_name(value) for key, value in {**settings, **words}.items()}
+    if pattern is None:
+        name, at, hint = "_".join([group, *(values[word] for word in words)]), where, "give a pattern under name:"
+    else:
+        name, at, hint = fill(pattern, values, f"{where}.name"), f"{where}.name", "change the pattern"
+    if not NAME.fullmatch(name):
+        raise ConfigError(f"{at} makes the name {name!r}: a name has a-z, 0-9 and _, a letter first; {hint}.")
+    return name
+
+
+def checked_title(value: Any, where: str) -> str:
+    """A title or a pattern of names as it is, or a named error where it is no line of text."""
+    if not (isinstance(value, str) and value.strip() and value.isprintable()):
+        raise ConfigError(f"{where} is {value!r}: give text.")
+    return value
+
+
+def in_name(value: Any) -> str:
+    """A value as part of a name: in lower case, a point as _."""
+    return in_title(value).lower().replace(", ", "_").replace(".", "_")
+
+
+def in_title(value: Any) -> str:
+    """A value as part of a title: numbers short, lists with commas."""
+    if isinstance(value, list | tuple):
+        return ", ".join(map(in_title, value))
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def fill(pattern: str, values: Mapping[str, Any], where: str) -> str:
+    """A pattern with its fields in braces filled in.
+
+    Raises
+    ------
+    ConfigError
+        For a field that is no key of ``values``, and for a brace that is none of a field.
+    """
+
+    def value(found: re.Match[str]) -> str:
+        if found[1] not in values:
+            raise ConfigError(f"{where} is {pattern!r}: {{{found[1]}}} is unknown: {choices(found[1], values)}.")
+        return in_title(values[found[1]])
+
+    filled = FIELD.sub(value, pattern)
+    if {"{", "}"} & set(FIELD.sub("", pattern)):
+        raise ConfigError(f"{where} is {pattern!r}: braces stand around the name of a setting, as in {{n}}.")
+    return filled
