@@ -119,9 +119,11 @@ def once(function: F) -> F:
         if not isinstance(streams, Streams):
             return function(*arguments)
         key = (function, *map(_hashable, arguments[:-1]))
-        if key not in streams.known:
-            streams.known[key] = function(*arguments)
-        return streams.known[key]
+        try:
+            return streams.known[key]
+        except KeyError:
+            result = streams.known[key] = function(*arguments)
+            return result
 
     return cast(F, remembering)
 

@@ -18,9 +18,9 @@ from partywise.inverse_regression.model import PublicFacts
 from partywise.inverse_regression.moments import client_moments
 from partywise.inverse_regression.options import CertifiedOptions
 from partywise.inverse_regression.protocols import screening as screened
-from partywise.inverse_regression.protocols.budgets import FIRST_SHARE, Plan, allotted, screening_rounds
+from partywise.inverse_regression.protocols.budgets import FIRST_SHARE, CertifiedPlan, allotted, screening_rounds
 from partywise.inverse_regression.protocols.certified import local_release
-from partywise.inverse_regression.protocols.common import local_records, reading
+from partywise.inverse_regression.protocols.common import local_records
 from partywise.inverse_regression.slices import class_slices
 from partywise.privacy.accounting.calibration import gaussian_epsilon, gdp_mu
 from partywise.randomness import Streams, stream
@@ -137,18 +137,18 @@ def test_real_records_are_screened_as_they_are():
     client = Party("client 1", "client", {"X": X, "y": y})
     public = PublicFacts((client.name,), (90,), 6, 3, 1, class_slices(fixed(range(3))))
     settings = ActivitySettings()
-    plan = Plan(MethodSpec(CertifiedOptions(max_size=3), None, settings, public), math.inf)
+    plan = CertifiedPlan(MethodSpec(CertifiedOptions(max_size=3), None, settings, public), math.inf)
     steps = plan.rounds
     assert len(steps) == 1 and steps[0].keep == 3
     release = screened.local_screening(client, plan, steps[0], None, noise)
     wanted = np.stack([np.sign(X[y == h]).sum(axis=0) for h in range(3)])
-    assert np.array_equal(screened.local_sign_sums(client, reading(plan.spec), noise), wanted)
+    assert np.array_equal(screened.local_sign_sums(client, plan.how, noise), wanted)
     assert release.value.shape == (2, 6)
     spread = np.sum((wanted - wanted.mean(axis=0)) ** 2, axis=0)
     heard = screened.server_heard([release.value], [90], steps[0], None)
     columns = screened.server_columns([heard], steps[0], plan.spec)
     assert columns.tolist() == sorted(np.argsort(-spread)[:3])
-    assert np.array_equal(local_records(client, reading(plan.spec), noise).records(columns)[0], X[:, columns])
+    assert np.array_equal(local_records(client, plan.how, noise).records(columns)[0], X[:, columns])
 
 
 def test_rounds_share_one_budget(many):
@@ -180,7 +180,7 @@ def test_the_second_round_adds_to_the_first():
 
 def test_a_release_is_drawn_once_for_all_numbers_of_clients(many):
     client, streams = split(many["V"], 1, None, MANY)[0], Streams(7, "slicing screened")
-    plans = [Plan(spec_of(many["V"]), 1.0) for _ in range(3)]
+    plans = [CertifiedPlan(spec_of(many["V"]), 1.0) for _ in range(3)]
     ways = list(zip(plans, (streams, streams, noise), strict=True))
     releases = [screened.local_screening(client, one, one.rounds[0], None, rng) for one, rng in ways]
     assert releases[0] is releases[1] is not releases[2]

@@ -18,7 +18,7 @@ from partywise.inverse_regression.inversion import inverse_root
 from partywise.inverse_regression.moments import ball_moments, client_moments, merge, whitened_means
 from partywise.inverse_regression.options import CertifiedOptions
 from partywise.inverse_regression.protocols import certified
-from partywise.inverse_regression.protocols.budgets import Plan
+from partywise.inverse_regression.protocols.budgets import CertifiedPlan
 from partywise.inverse_regression.protocols.common import noise_sd
 from partywise.inverse_regression.published import fitted_sigma, prop2_sigma
 from partywise.inverse_regression.subspace import projection_loss
@@ -113,7 +113,7 @@ def test_the_noise_is_one_draw_rescaled_over_epsilon(data):
     client = split(data, 3, None, SMALL)[2]
     drawn = []
     for epsilon in (1.0, 2.0):
-        means, second = certified.local_release(client, Plan(spec, epsilon), None, noise)
+        means, second = certified.local_release(client, CertifiedPlan(spec, epsilon), None, noise)
         sds = [noise_sd([release]) for release in (means, second)]
         sensitivity = 2 * math.sqrt(6) / 300
         assert sds[0] == pytest.approx(analytic_gaussian_sigma(epsilon, SMALL.release_delta, sensitivity), rel=1e-9)

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from ...privacy.accounting.calibration import gaussian_epsilon, gdp_mu
+from .common import Plan
 
 # Screening by signs in two rounds: the first keeps every fourth column, and pays this share of mu^2.
 FIRST_PART, FIRST_SHARE = 4, 0.6
@@ -28,15 +29,8 @@ class Round:
     keep: int
 
 
-@dataclass(frozen=True)
-class Plan:
-    """What everyone knows of a certified fit before its first message: by it a client's releases are what they are.
-
-    spec : of the method; epsilon : of the grid
-    """
-
-    spec: Any
-    epsilon: float
+class CertifiedPlan(Plan):
+    """What everyone knows of a certified fit."""
 
     @cached_property
     def claimed(self) -> float:

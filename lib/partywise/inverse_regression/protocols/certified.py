@@ -23,17 +23,19 @@ from ...randomness import Rng, once
 from ..certified import release_means, release_second, second_sigma
 from ..model import Estimate
 from ..published import covariance_release
-from .budgets import Plan, user_epsilon
-from .common import local_moments, merged, noise_sd, reading, server_basis, server_estimate, taking_part
+from .budgets import CertifiedPlan, user_epsilon
+from .common import local_moments, merged, noise_sd, server_basis, server_estimate, taking_part
 from .screening import screen
 
 
 @once
-def local_release(client: Party, plan: Plan, columns: np.ndarray | None, rng_for: Rng) -> tuple[Release, Release]:
+def local_release(
+    client: Party, plan: CertifiedPlan, columns: np.ndarray | None, rng_for: Rng
+) -> tuple[Release, Release]:
     """Noisy slice means (H, p) and second moment (p, p): one release at an epsilon, however many others take part."""
     spec, budget, delta = plan.spec, plan.budget, plan.spec.settings.release_delta
     number = spec.public.number(client.name)
-    moments = local_moments(client, reading(spec), False, columns, True, rng_for)
+    moments = local_moments(client, plan.how, False, columns, True, rng_for)
     common: dict[str, Any] = {"owner": client.name, "stratum": client.name}
     mean_terms = common | {"release_id": f"slice means of {client.name}"}
     terms = common | {"release_id": f"second moment of {client.name}"}
@@ -52,7 +54,7 @@ def server_fit(
     said: tuple[Sequence[Release], Sequence[Release]],
     weights: Sequence[int],
     columns: np.ndarray | None,
-    plan: Plan,
+    plan: CertifiedPlan,
     clients: int,
 ) -> Estimate:
     """Aggregation and inversion with a floor; the noise sds are those of the last client."""
@@ -74,7 +76,7 @@ def server_fit(
 
 def fit(run: Run) -> Estimate:
     """Screening (many columns only), one release of moments by each client, aggregation."""
-    plan, (clients, weights) = Plan(run.spec, run.epsilon), taking_part(run)
+    plan, (clients, weights) = CertifiedPlan(run.spec, run.epsilon), taking_part(run)
     columns = screen(run, clients, weights, plan)
     names = ("slice means", "second moment")
     means, seconds = run.gather(clients, "server", names, local_release, plan, columns, run.rng_for)

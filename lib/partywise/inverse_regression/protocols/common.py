@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -32,10 +33,32 @@ class Reading:
     settings: Any
     screening: str
 
+    def __hash__(self) -> int:
+        return hash((self.facts, self.screening))
 
-def reading(spec: Any) -> Reading:
-    """How the clients of a method read their records."""
-    return Reading(spec.public, spec.settings, spec.options.screened_by)
+
+@dataclass(frozen=True)
+class Plan:
+    """What everyone knows of a fit before its first message: by it a client's releases are what they are.
+
+    spec : of the method; epsilon : of the grid
+    """
+
+    spec: Any
+    epsilon: float
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        # All releases of a fit are remembered by their plan, whose fields are many.
+        return hash((self.spec, self.epsilon))
+
+    @cached_property
+    def how(self) -> Reading:
+        """How clients read their records."""
+        return Reading(self.spec.public, self.spec.settings, self.spec.options.screened_by)
 
 
 def taking_part(run: Run, least: float = 1) -> tuple[list[Party], list[int]]:

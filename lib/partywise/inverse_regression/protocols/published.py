@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -38,11 +39,11 @@ from ..published import (
 from ..screening import ccmd_select
 from .common import (
     Choice,
+    Plan,
     Reading,
     local_choice,
     local_moments,
     merged,
-    reading,
     server_answer,
     server_basis,
     server_estimate,
@@ -51,17 +52,10 @@ from .common import (
 )
 
 
-@dataclass(frozen=True)
-class Plan:
-    """What everyone knows before the first message.
+class PublishedPlan(Plan):
+    """What everyone knows of a fit as published; its epsilon is that of the slice means."""
 
-    spec : of the method; epsilon : of the grid, for the slice means
-    """
-
-    spec: Any
-    epsilon: float
-
-    @property
+    @cached_property
     def second(self) -> Second:
         """What a client's second moment depends on."""
         options, epsilon = self.spec.options, self.spec.settings.epsilon_second or self.epsilon
@@ -106,9 +100,11 @@ class Second:
     epsilon: float
 
 
-def local_release(client: Party, plan: Plan, columns: np.ndarray | None, rng_for: Rng) -> tuple[Release, Release]:
+def local_release(
+    client: Party, plan: PublishedPlan, columns: np.ndarray | None, rng_for: Rng
+) -> tuple[Release, Release]:
     """Noisy slice means (H, p) and second moment (p, p): one release at an epsilon, however many others take part."""
-    second = local_second(client, reading(plan.spec), plan.second, columns, rng_for)
+    second = local_second(client, plan.how, plan.second, columns, rng_for)
     return local_means(client, plan, columns, rng_for), second
 
 
@@ -128,10 +124,10 @@ def local_terms(client: Party, columns: np.ndarray | None) -> dict[str, Any]:
 
 
 @once
-def local_means(client: Party, plan: Plan, columns: np.ndarray | None, rng_for: Rng) -> Release:
+def local_means(client: Party, plan: PublishedPlan, columns: np.ndarray | None, rng_for: Rng) -> Release:
     """The slice means with independent noise, or with noise shaped by their own singular vectors."""
     spec, options = plan.spec, plan.spec.options
-    moments = local_shaped(client, reading(spec), plan.second, columns, True, rng_for)
+    moments = local_shaped(client, plan.how, plan.second, columns, True, rng_for)
     rng, noise = rng_for("client", spec.public.number(client.name), "mean"), plan.noise(moments.n, moments.p)
     terms = local_terms(client, columns) | {"release_id": f"slice means of {client.name}"}
     terms |= {"epsilon_claimed": plan.epsilon}
@@ -185,7 +181,7 @@ def server_fit(
     seconds: Sequence[np.ndarray],
     weights: Sequence[int],
     selected: tuple[np.ndarray | None, bool],
-    plan: Plan,
+    plan: PublishedPlan,
     clients: int,
 ) -> Estimate:
     """Aggregation and inversion, whatever the noise left; the noise sd is that of the last client."""
@@ -216,13 +212,12 @@ def server_fit(
 
 def fit(run: Run) -> Estimate:
     """One shot: screen (many columns only), release, aggregate."""
-    plan, spec = Plan(run.spec, run.epsilon), run.spec
+    plan, spec = PublishedPlan(run.spec, run.epsilon), run.spec
     clients, weights = taking_part(run, plan.least)
     columns: Any = None
     selected: Any = (None, False)
     if spec.settings.screened:
-        how = reading(spec)
-        choices = run.gather(clients, "server", "selected columns", local_choice, how, plan.choice, run.rng_for)
+        choices = run.gather(clients, "server", "selected columns", local_choice, plan.how, plan.choice, run.rng_for)
         selected = run.at("server", server_selected, choices, spec)
         heard, audience = run.heard("server", "selected columns"), [client.name for client in clients]
         columns = run.broadcast("server", clients, "columns", server_columns, selected, heard, audience)

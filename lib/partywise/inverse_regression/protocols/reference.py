@@ -22,10 +22,10 @@ from ..moments import Moments
 from ..screening import ccmd_select
 from .common import (
     Choice,
+    Plan,
     local_choice,
     local_moments,
     merged,
-    reading,
     server_answer,
     server_basis,
     server_estimate,
@@ -33,10 +33,10 @@ from .common import (
 )
 
 
-def local_clear(client: Party, spec: Any, columns: np.ndarray | None, rng_for: Rng) -> Clear:
+def local_clear(client: Party, plan: Plan, columns: np.ndarray | None, rng_for: Rng) -> Clear:
     """Slice means (H, p), second moment (p, p) and slice counts (H,) as they are."""
-    own, clipped = spec.options.slices == "quantile", spec.options.clipped
-    moments = local_moments(client, reading(spec), own, columns, clipped, rng_for)
+    own, clipped = plan.spec.options.slices == "quantile", plan.spec.options.clipped
+    moments = local_moments(client, plan.how, own, columns, clipped, rng_for)
     return Clear([moments.means.T, moments.second, moments.counts], units=("row",), owner=client.name)
 
 
@@ -62,11 +62,12 @@ def server_fit(
 def fit(run: Run) -> Estimate:
     """Moments in the clear."""
     clients, spec, columns = run.parties, run.spec, None
+    plan = Plan(spec, inf)
     if spec.settings.screened:
         rule = Choice(spec.options.slices == "quantile", None, spec.options.top or spec.settings.active)
-        choices = run.gather(clients, "server", "selected columns", local_choice, reading(spec), rule, run.rng_for)
+        choices = run.gather(clients, "server", "selected columns", local_choice, plan.how, rule, run.rng_for)
         selected = run.at("server", server_columns, choices, spec.public.n_columns)
         heard, audience = run.heard("server", "selected columns"), [client.name for client in clients]
         columns = run.broadcast("server", clients, "columns", server_answer, selected, heard, audience)
-    moments = run.gather(clients, "server", "moments", local_clear, spec, columns, run.rng_for)
+    moments = run.gather(clients, "server", "moments", local_clear, plan, columns, run.rng_for)
     return run.at("server", server_fit, moments, spec.public.sizes[: len(clients)], columns, spec)

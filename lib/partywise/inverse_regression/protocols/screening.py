@@ -21,8 +21,8 @@ from ...privacy.mechanisms.release import Release, derived
 from ...randomness import Rng, once
 from ..contrasts import contrasts, contrasts_release, score
 from ..screening import vote_release, vote_select
-from .budgets import Plan, Round, kept_columns
-from .common import Reading, local_records, reading
+from .budgets import CertifiedPlan, Round, kept_columns
+from .common import Reading, local_records
 
 __all__ = ["Heard", "local_screening", "screen", "server_columns", "server_heard"]
 
@@ -40,7 +40,7 @@ class Heard:
     weight: float
 
 
-def screen(run: Run, clients: Sequence[Place], weights: Sequence[int], plan: Plan) -> Any:
+def screen(run: Run, clients: Sequence[Place], weights: Sequence[int], plan: CertifiedPlan) -> Any:
     """The columns that stay, known to the clients and the server; None where there is nothing to screen."""
     columns: Any = None
     heard: tuple[Heard, ...] = ()
@@ -65,9 +65,11 @@ def local_differences(client: Party, how: Reading, rng_for: Rng) -> np.ndarray:
 
 
 @once
-def local_screening(client: Party, plan: Plan, step: Round, columns: np.ndarray | None, rng_for: Rng) -> Release:
+def local_screening(
+    client: Party, plan: CertifiedPlan, step: Round, columns: np.ndarray | None, rng_for: Rng
+) -> Release:
     """Release of one round: contrasts of signs (m, q) of the columns that are left (None: all), or votes (p,)."""
-    spec, how = plan.spec, reading(plan.spec)
+    spec, how = plan.spec, plan.how
     number = spec.public.number(client.name)
     if spec.options.screening == "votes":
         return vote_release(

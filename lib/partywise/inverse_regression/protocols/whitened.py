@@ -28,12 +28,12 @@ from ..certified import reach_of, release_means, release_second, unwhiten
 from ..inversion import inverse_root
 from ..model import Estimate
 from ..moments import ball_moments, whitened_means
-from .budgets import Plan, user_epsilon
-from .common import failed, local_moments, local_records, noise_sd, reading, server_estimate, taking_part
+from .budgets import CertifiedPlan, user_epsilon
+from .common import failed, local_moments, local_records, noise_sd, server_estimate, taking_part
 from .screening import screen
 
 
-def public_radius(plan: Plan, p: int, weights: Sequence[int]) -> float | None:
+def public_radius(plan: CertifiedPlan, p: int, weights: Sequence[int]) -> float | None:
     """Radius of the ball behind the second moment, from public numbers; None where entries are clipped instead."""
     options, settings = plan.spec.options, plan.spec.settings
     if options.clip == "box":
@@ -44,10 +44,10 @@ def public_radius(plan: Plan, p: int, weights: Sequence[int]) -> float | None:
 
 
 def local_second(
-    client: Party, plan: Plan, columns: np.ndarray | None, weights: Sequence[int], rng_for: Rng
+    client: Party, plan: CertifiedPlan, columns: np.ndarray | None, weights: Sequence[int], rng_for: Rng
 ) -> Release:
     """Round 1: noisy second moment (p, p) of clipped records."""
-    spec, how = plan.spec, reading(plan.spec)
+    spec, how = plan.spec, plan.how
     radius = public_radius(plan, spec.public.n_columns if columns is None else len(columns), weights)
     if radius is None:
         moments = local_moments(client, how, False, columns, True, rng_for)
@@ -66,7 +66,12 @@ def local_second(
 
 
 def local_whitened(
-    client: Party, plan: Plan, columns: np.ndarray | None, second: np.ndarray, said: Sequence[Release], rng_for: Rng
+    client: Party,
+    plan: CertifiedPlan,
+    columns: np.ndarray | None,
+    second: np.ndarray,
+    said: Sequence[Release],
+    rng_for: Rng,
 ) -> tuple[Release, float]:
     """Round 2: noisy slice means (H, p) of whitened records, and the share of records that shrank.
 
@@ -77,7 +82,7 @@ def local_whitened(
         return replace(said[-1], value=None), math.nan
     root = replace(said[-1], value=inverse_root(second)[0])
     ball = Public(spec.options.ball, because="ball of the method, an option")
-    X, y = local_records(client, reading(spec), rng_for).records(columns)
+    X, y = local_records(client, plan.how, rng_for).records(columns)
     moments = whitened_means(X, y, spec.public.fixed, root, ball)
     release = release_means(
         moments,
@@ -113,7 +118,7 @@ def server_fit(
     said: Sequence[Any],
     weights: Sequence[int],
     columns: np.ndarray | None,
-    plan: Plan,
+    plan: CertifiedPlan,
     clients: int,
 ) -> Estimate:
     """Back to x-space; the noise sds are those of the last client."""
@@ -146,7 +151,7 @@ def finished(estimate: Estimate, drawn: Sequence[tuple[Any, float]]) -> Estimate
 
 def fit(run: Run) -> Estimate:
     """Screening (many columns only), second moments, whitened slice means."""
-    plan, (clients, weights) = Plan(run.spec, run.epsilon), taking_part(run)
+    plan, (clients, weights) = CertifiedPlan(run.spec, run.epsilon), taking_part(run)
     columns = screen(run, clients, weights, plan)
 
     # 1. second moments, merged
