@@ -14,8 +14,9 @@ from partywise.errors import CertificationError
 from partywise.federation.channel import Channel, Cipher, payload_bytes
 from partywise.federation.parties import Party
 from partywise.privacy.accounted import Clear, Public
-from partywise.privacy.ledger.event import Event
+from partywise.privacy.ledger.event import Event, clear_event
 from partywise.privacy.mechanisms import Gaussian, Release
+from partywise.privacy.mechanisms.release import derived
 from partywise.privacy.statistics.records import clipped_coefficients
 from partywise.randomness import stream
 
@@ -254,3 +255,27 @@ def test_importing_the_wire_starts_no_heavy_package():
         [sys.executable, "-c", program], capture_output=True, text=True, check=True, env={"PYTHONPATH": LIBRARY}
     )
     assert found.stdout.strip() == "[]"
+
+
+def test_a_value_for_several_is_accounted_for_once_and_still_for_nobody_else(channel, monkeypatch):
+    """One payload or a copy for each receiver: the same rows. The rows of many owners are not made again."""
+    made = []
+
+    def counted(*given):
+        made.append(given)
+        return clear_event(*given)
+
+    monkeypatch.setattr("partywise.federation.channel.clear_event", counted)
+    parts = [Clear(1.0, ("row",), owner) for owner in ("p1", "p2")]
+    other = Channel([*PARTIES, Party("p3", "passive", {})])
+    answers = [derived(2.0, parts, name="sum", owner="active", audience=("p1", "p2")) for _ in range(2)]
+    for one, sent in ((channel, (answers[0], answers[0])), (other, answers)):
+        for receiver, answer in zip(("p1", "p2"), sent, strict=True):
+            one.send("active", receiver, "sum", answer)
+    assert len(made) == 2 + 4
+    assert channel.ledger.digest == other.ledger.digest and len(channel.ledger) == 2
+    assert channel.transcript() == other.transcript()
+    with pytest.raises(CertificationError, match=r"the value is for \('p1', 'p2'\), not for 'p3'"):
+        other.send("active", "p3", "sum", answers[1])
+    other.send("active", "p1", "another", answers[1])
+    assert len(other.ledger) == 4
