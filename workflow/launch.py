@@ -21,10 +21,6 @@ from pathlib import Path
 
 import psutil
 
-from library import share_library
-
-share_library()
-
 from config_text import read_configuration
 from guard import Claim, Holder, Occupied, foreign, holder, take
 from partywise.errors import ConfigError

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -111,7 +112,24 @@ def test_every_rule_names_an_environment_that_exists():
     assert {Path(path).stem for path in named} == set(STEPS)
 
 
-def test_lock_holds_hashes_and_no_address():
-    text = (ROOT / "requirements.lock").read_text()
-    assert "--hash=sha256:" in text
-    assert not re.search(r"https?://|--index-url|--find-links|@ file", text)
+def packages(name: str) -> dict[str, str]:
+    """What a lock says of each package: version, marker and hashes, without the comments."""
+    blocks = re.split(r"^(?=\S)", re.sub(r"^ +#.*\n", "", (ROOT / name).read_text(), flags=re.M), flags=re.M)
+    return {block.split("==")[0]: block for block in blocks if block}
+
+
+@pytest.mark.parametrize("name", ["requirements.lock", "requirements-test.lock"])
+def test_locks_hold_hashes_and_no_address(name):
+    assert not re.search(r"https?://|--index-url|--find-links|@ file", (ROOT / name).read_text())
+    for package, text in packages(name).items():
+        assert re.search(r"==\S+", text) and "--hash=sha256:" in text, package
+
+
+def test_the_lock_of_tests_holds_all_that_a_run_needs_and_a_run_needs_no_tools_of_tests():
+    """So that one environment serves both, whichever verb came first."""
+    run, test = packages("requirements.lock"), packages("requirements-test.lock")
+    assert run == {name: test[name] for name in run}
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    tools = {re.split(r"[=<>]", tool)[0].lower() for tool in project["dependency-groups"]["dev"]}
+    assert tools <= set(test) - set(run)
+    assert {"numpy", "scipy", "netcdf4", "matplotlib", "snakemake", "setuptools"} <= set(run)

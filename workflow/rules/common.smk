@@ -3,15 +3,17 @@
 Inputs: the configuration in force.  Steps: plans, which check all of it; then names of blocks and files.  Outputs: PLANS and the functions that rules call.
 """
 
+import os
 import sys
 from pathlib import Path
 
 ROOT = Path(workflow.basedir)
-sys.path.insert(0, str(ROOT / "workflow"))
-
-from library import share_library
-
-share_library()
+# The library of this folder, here and in scripts, in whatever environment they run.
+LIBRARY = str(ROOT / "lib")
+sys.path[:0] = [str(ROOT / "workflow"), LIBRARY]
+os.environ["PYTHONPATH"] = os.pathsep.join(
+    filter(None, [LIBRARY, os.environ.get("PYTHONPATH")])
+)
 
 from captions import caption
 from config_check import check_files

@@ -1,0 +1,122 @@
+"""The set-up of ``./run`` with a stand-in for Python and pip, which only write down what they are asked.
+
+tests/system/fresh.py has the real one, from a fresh clone.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from pipeline import ROOT
+
+# It makes environments that hold itself, and answers what the set-up and the verbs ask.
+PYTHON = """#!/bin/sh
+case "$*" in
+    *version_info*) exit 0 ;;
+    *sysconfig*) echo "$PWD/.venv/site"; exit 0 ;;
+    "-m venv .venv") [ ! -e "$STUB/no-ensurepip" ] || exit 1 ;;
+    "-m pip --version") [ -e "$STUB/no-ensurepip" ] && exit 1 || exit 0 ;;
+esac
+echo "$0 $*" >> "$STUB/calls"
+case "$*" in
+    "-m venv"*)
+        for name in pandas numpy scipy matplotlib; do mkdir -p .venv/site/$name/core .venv/site/$name/tests; done
+        mkdir .venv/bin
+        cp "$STUB/python" .venv/bin/python ;;
+esac
+[ ! -e "$STUB/fails" ]
+"""
+
+
+class Machine:
+    """A folder with ``./run`` and two locks, and a machine that has nothing but the stand-in and the usual commands."""
+
+    def __init__(self, tmp_path: Path) -> None:
+        self.stub, self.folder = tmp_path / "stub", tmp_path / "project"
+        for folder in (self.stub, self.folder):
+            folder.mkdir()
+        shutil.copy2(ROOT / "run", self.folder / "run")
+        for lock in ("requirements.lock", "requirements-test.lock"):
+            (self.folder / lock).write_text(f"{lock}\n")
+        (self.stub / "python").write_text(PYTHON)
+        (self.stub / "python").chmod(0o755)
+
+    def run(self, *words: str, code: int = 0) -> list[str]:
+        """What the stand-in was asked by a verb."""
+        environ = {"PATH": "/usr/bin:/bin", "HOME": str(self.stub), "STUB": str(self.stub)}
+        environ["PYTHON"] = str(self.stub / "python")
+        (self.stub / "calls").unlink(missing_ok=True)
+        done = subprocess.run([self.folder / "run", *words], env=environ, capture_output=True, text=True)
+        assert done.returncode == code, done.stderr
+        calls = self.stub / "calls"
+        return [line.replace(str(self.stub), "") for line in calls.read_text().splitlines()] if calls.exists() else []
+
+
+@pytest.fixture
+def machine(tmp_path):
+    return Machine(tmp_path)
+
+
+def locks(calls: list[str]) -> list[str]:
+    """The locks that were installed."""
+    return [call.split()[-1] for call in calls if "--require-hashes" in call]
+
+
+def test_a_run_installs_the_small_lock_once_and_tests_the_large_one(machine):
+    calls = machine.run("verify", "cube.nc")
+    pip = ".venv/bin/python -m pip --python .venv/bin/python install"
+    options = "--quiet --disable-pip-version-check --no-deps --no-compile"
+    assert calls == [
+        "/python -m venv .venv",
+        f"{pip} {options} --require-hashes -r requirements.lock",
+        f"{pip} {options} --no-index --no-build-isolation -e .",
+        ".venv/bin/python -m partywise verify cube.nc",
+    ]
+    site = machine.folder / ".venv" / "site" / "pandas"
+    assert [path.name for path in site.iterdir()] == ["core"], "the tests of a package are no part of a run"
+    assert locks(machine.run()) == []
+    assert locks(machine.run("test")) == ["requirements-test.lock"]
+    assert locks(machine.run("test")) == locks(machine.run()) == []
+
+
+def test_a_lock_that_changed_is_installed_again(machine):
+    machine.run("test")
+    (machine.folder / "requirements.lock").write_text("another\n")
+    os.utime(machine.folder / "requirements.lock", (0, 0))
+    assert locks(machine.run()) == ["requirements.lock"]
+    assert locks(machine.run("bench")) == ["requirements-test.lock"]
+
+
+def test_a_set_up_that_failed_is_tried_again(machine):
+    (machine.stub / "fails").touch()
+    machine.run(code=1)
+    (machine.stub / "fails").unlink()
+    assert locks(machine.run()) == ["requirements.lock"]
+
+
+def test_where_the_project_was_moved_or_copied_the_environment_is_made_anew(machine):
+    machine.run()
+    (machine.folder / ".venv" / "old").touch()
+    shutil.copytree(machine.folder, machine.folder.with_name("copy"))
+    assert locks(machine.run()) == [], "the original is as it was"
+    machine.folder = machine.folder.with_name("copy")
+    calls = machine.run()
+    assert calls[0] == "/python -m venv .venv" and locks(calls) == ["requirements.lock"]
+    assert not (machine.folder / ".venv" / "old").exists()
+
+
+def test_a_python_without_its_copy_of_pip_uses_the_one_it_has(machine):
+    (machine.stub / "no-ensurepip").touch()
+    calls = machine.run("verify", "cube.nc")
+    assert calls[0] == "/python -m venv --clear --without-pip .venv"
+    assert calls[1].startswith("/python -m pip --python .venv/bin/python install")
+
+
+def test_the_lock_needs_uv_and_says_so(machine):
+    assert machine.run("lock", code=2) == []
+    assert (machine.folder / "requirements.lock").read_text() == "requirements.lock\n"
