@@ -8,11 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from partywise.functional.model import Estimate
-from partywise.functional.options import BaselineOptions, CentralOptions, LocalOptions
-from partywise.privacy.audit.pairs import audit_pair
-from partywise.randomness import stream
-from partywise.studies.functional_boosting.membership import (
+from partywise.attacks.membership import (
     ATTACK,
     attack_metrics,
     balanced_accuracy,
@@ -20,6 +16,10 @@ from partywise.studies.functional_boosting.membership import (
     rank_auc,
     true_positive_rate,
 )
+from partywise.functional.model import Estimate
+from partywise.functional.options import BaselineOptions, CentralOptions, LocalOptions
+from partywise.privacy.audit.pairs import audit_pair
+from partywise.randomness import stream
 from protocol_driver import DELTA, SMALL, make_data, run
 
 # Few distinct scores, so that ties are common.

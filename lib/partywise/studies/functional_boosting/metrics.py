@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from ...attacks.membership import attack_metrics, rank_auc
 from ...functional.model import Estimate
 from .data import FunctionalData
-from .membership import attack_metrics, rank_auc
 
 GRID = 101
 

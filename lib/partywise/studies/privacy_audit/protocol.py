@@ -18,8 +18,12 @@ from ...federation.parties import Party
 from ...federation.run import Run
 from ...privacy.accounting.calibration import gaussian_epsilon
 from ...privacy.audit.one_run import audit_one_run
-from . import tracing
-from .claims import curves, exchange, labels, slicing, trees
+from ..functional_boosting import exposures as curves
+from ..label_private import exposures as labels
+from ..sliced_inverse_regression import exposures as slicing
+from ..sliced_inverse_regression import tracing
+from ..vertical_glm import exposures as exchange
+from ..vertical_trees import exposures as trees
 from .options import AuditOptions
 
 MECHANISMS: dict[str, Callable[[Task], Exposure]] = {

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...functional.boosting import fit_joint
-from ...functional.model import Estimate
-from ...functional.moments import Sums, corrected_moments
-from ...functional.path_options import BoostingOptions
-from ...functional.paths import Penalties
-from ...randomness import stream
-from .data import FunctionalData
+from ..functional.boosting import fit_joint
+from ..functional.model import Estimate
+from ..functional.moments import Sums, corrected_moments
+from ..functional.path_options import BoostingOptions
+from ..functional.paths import Penalties
+from ..randomness import stream
+from ..studies.functional_boosting.data import FunctionalData
 
 FALSE_POSITIVES = 0.01
 ATTACK = (

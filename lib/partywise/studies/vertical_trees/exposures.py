@@ -6,19 +6,19 @@ from math import nan
 
 import numpy as np
 
-from ....audits.exposure import Exposure, Task, fixed, unproved
-from ....audits.pairs import ClearPair, LawPair, NoLaw, ResponseLawPair, ResponsePair
-from ....audits.worlds import World
-from ....federation.channel import Cipher
-from ....privacy.accounted import Accounted, Clear, Public
-from ....privacy.audit.exact import audit_exact
-from ....privacy.mechanisms.distance import DistanceExponential
-from ....privacy.mechanisms.distance_adjusted import AdjustedDistanceExponential
-from ....privacy.mechanisms.randomized_response import RandomizedResponse
-from ....privacy.statistics.bounded import Bounded
-from ....privacy.statistics.records import entries
-from ....privacy.statistics.slices import Quantiles, bucket_index
-from ..settings import TreeSettings
+from ...audits.exposure import Exposure, Task, fixed, unproved
+from ...audits.pairs import ClearPair, LawPair, NoLaw, ResponseLawPair, ResponsePair
+from ...audits.worlds import World
+from ...federation.channel import Cipher
+from ...privacy.accounted import Accounted, Clear, Public
+from ...privacy.audit.exact import audit_exact
+from ...privacy.mechanisms.distance import DistanceExponential
+from ...privacy.mechanisms.distance_adjusted import AdjustedDistanceExponential
+from ...privacy.mechanisms.randomized_response import RandomizedResponse
+from ...privacy.statistics.bounded import Bounded
+from ...privacy.statistics.records import entries
+from ...privacy.statistics.slices import Quantiles, bucket_index
+from ..privacy_audit.settings import TreeSettings
 
 # Fixed-point grid of masked values.
 FRACTION_BITS = 32

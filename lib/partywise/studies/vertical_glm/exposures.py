@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from ....attacks.exchange import column_space, dictionary_attack, hash_identifiers, recover_rows, scores_of_block
-from ....audits.exposure import Exposure, Task
-from ....audits.pairs import ClearPair, GaussianPair
-from ....audits.worlds import World
-from ....privacy.accounted import Clear, Public
-from ....privacy.mechanisms.gaussian import SymmetricGaussian
-from ....privacy.statistics.bounded import Bounded
-from ....privacy.statistics.moments import second_moment
+from ...attacks.exchange import column_space, dictionary_attack, hash_identifiers, recover_rows, scores_of_block
+from ...audits.exposure import Exposure, Task
+from ...audits.pairs import ClearPair, GaussianPair
+from ...audits.worlds import World
+from ...privacy.accounted import Clear, Public
+from ...privacy.mechanisms.gaussian import SymmetricGaussian
+from ...privacy.statistics.bounded import Bounded
+from ...privacy.statistics.moments import second_moment
 
 # Rounding errors of a reconstruction stay far below this share of the data's size.
 EXACT = 1e-9

@@ -6,21 +6,21 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ....audits.exposure import Exposure, Task, fixed, unproved
-from ....audits.pairs import ClearPair, GaussianPair, NoLaw
-from ....audits.worlds import World
-from ....inverse_regression.dimension import eigengap_dimension
-from ....inverse_regression.published import lemma1_sigma, vgm_covariance, vgm_floor
-from ....privacy.accounted import Accounted, Clear, Public
-from ....privacy.accounting.calibration import analytic_gaussian_sigma
-from ....privacy.mechanisms.gaussian import Gaussian, SymmetricGaussian
-from ....privacy.mechanisms.release import resting_on
-from ....privacy.mechanisms.selection import NoisyVotes
-from ....privacy.statistics.bounded import Bounded
-from ....privacy.statistics.counts import membership
-from ....privacy.statistics.moments import covariance
-from ....privacy.statistics.slices import Quantiles, slice_means
-from ..settings import SliceSettings
+from ...audits.exposure import Exposure, Task, fixed, unproved
+from ...audits.pairs import ClearPair, GaussianPair, NoLaw
+from ...audits.worlds import World
+from ...inverse_regression.dimension import eigengap_dimension
+from ...inverse_regression.published import lemma1_sigma, vgm_covariance, vgm_floor
+from ...privacy.accounted import Accounted, Clear, Public
+from ...privacy.accounting.calibration import analytic_gaussian_sigma
+from ...privacy.mechanisms.gaussian import Gaussian, SymmetricGaussian
+from ...privacy.mechanisms.release import resting_on
+from ...privacy.mechanisms.selection import NoisyVotes
+from ...privacy.statistics.bounded import Bounded
+from ...privacy.statistics.counts import membership
+from ...privacy.statistics.moments import covariance
+from ...privacy.statistics.slices import Quantiles, slice_means
+from ..privacy_audit.settings import SliceSettings
 
 
 def public_edges(settings: SliceSettings) -> Public:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from ....audits.exposure import Exposure, Task
-from ....audits.pairs import GaussianPair
-from ....audits.worlds import World
-from ....privacy.mechanisms.gaussian import Gaussian
-from ....privacy.statistics.bounded import Bounded
-from ....privacy.statistics.records import label_dot_product
+from ...audits.exposure import Exposure, Task
+from ...audits.pairs import GaussianPair
+from ...audits.worlds import World
+from ...privacy.mechanisms.gaussian import Gaussian
+from ...privacy.statistics.bounded import Bounded
+from ...privacy.statistics.records import label_dot_product
 
 
 def label_sum(task: Task) -> Exposure:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from ....audits.exposure import Exposure, Task, fixed
-from ....audits.pairs import ClearPair, GaussianPair, LawPair, canaries
-from ....audits.worlds import World
-from ....functional.bases import BSplineBasis
-from ....privacy.accounted import Clear, Public
-from ....privacy.mechanisms.gaussian import Gaussian
-from ....privacy.mechanisms.quantiles import PrivateQuantile
-from ....privacy.statistics.bounded import clip_curves
-from ....privacy.statistics.records import clipped_coefficients, entries
+from ...audits.exposure import Exposure, Task, fixed
+from ...audits.pairs import ClearPair, GaussianPair, LawPair, canaries
+from ...audits.worlds import World
+from ...functional.bases import BSplineBasis
+from ...privacy.accounted import Clear, Public
+from ...privacy.mechanisms.gaussian import Gaussian
+from ...privacy.mechanisms.quantiles import PrivateQuantile
+from ...privacy.statistics.bounded import clip_curves
+from ...privacy.statistics.records import clipped_coefficients, entries
 
 SHARE = 0.95
 
