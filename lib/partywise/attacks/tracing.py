@@ -9,6 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .roc import area
+
 __all__ = [
     "Trace",
     "direction_of_slices",
@@ -192,10 +194,7 @@ def tracing_auc(members, nonmembers) -> float:
     ValueError
         If one of them is empty, is no vector or holds a score that is not finite.
     """
-    inside, outside = _scores(members, nonmembers)
-    ordered = np.sort(outside)
-    below = np.searchsorted(ordered, inside, side="left") + np.searchsorted(ordered, inside, side="right")
-    return float(below.sum() / (2 * len(inside) * len(outside)))
+    return area(*_scores(members, nonmembers))
 
 
 def roc_curve(members, nonmembers) -> tuple[np.ndarray, np.ndarray]:

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from ..attacks.roc import rank_auc
 from .newton import newton
 from .objective import Objective, check_features, check_labels, check_vector, sigmoid
 
@@ -53,13 +54,8 @@ def auc(scores, y) -> float:
     """
     y = check_labels(y, len(np.asarray(scores)))
     scores = check_vector("scores", scores, len(y))
-    positives = float(y.sum())
-    if positives in (0.0, float(len(y))):
-        return float("nan")
-    _, place, counts = np.unique(scores, return_inverse=True, return_counts=True)
-    last = np.cumsum(counts)
-    ranks = (last - (counts - 1) / 2)[place]
-    return float((ranks[y == 1].sum() - positives * (positives + 1) / 2) / (positives * (len(y) - positives)))
+    area = rank_auc(scores[y == 1], scores[y == 0])
+    return float("nan") if area is None else area
 
 
 def calibration(p, y) -> tuple[float, float, float]:

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from ...attacks.membership import attack_metrics, rank_auc
+from ...attacks.membership import attack_metrics
+from ...attacks.roc import rank_auc
+from ...functional.boosting import fit_joint
 from ...functional.model import Estimate
+from ...functional.moments import Sums, corrected_moments
+from ...functional.path_options import BoostingOptions
+from ...functional.paths import Penalties
 from .data import FunctionalData
 
 GRID = 101
@@ -45,8 +51,19 @@ def _metrics(estimate: Estimate, data: FunctionalData, train: np.ndarray) -> dic
     scalars["n_protected"] = int(train.sum())
     scalars["n_selected"] = int(estimate.selected.sum())
     if len(data.reference_X):
-        scalars |= attack_metrics(estimate, data, train)
+        references = zip(data.reference_X, data.reference_Y, strict=True)
+        scalars |= attack_metrics(estimate.predict, (data.X, data.Y), train, references, reference_model)
     return scalars
+
+
+def reference_model(X: np.ndarray, Y: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
+    """Non-private least squares on a fresh data set (N, p, Qx), (N, Qy): calibrates the membership attack."""
+    _, p, q = X.shape
+    moments = corrected_moments(Sums.of(X.reshape(len(X), -1), Y), np.zeros((p * q, p * q)))
+    free = Penalties(np.zeros((p, q, q)), np.zeros((Y.shape[1],) * 2))
+    B = fit_joint(moments, free, BoostingOptions(lambda_s=0.0, lambda_t=0.0)).B
+    means = moments.mean_x.reshape(p, q), moments.mean_y
+    return Estimate(B.reshape(p, q, -1), *means, np.ones(p, dtype=bool), np.inf).predict
 
 
 def _risk(Y: np.ndarray, predicted: np.ndarray) -> float:

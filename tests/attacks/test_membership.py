@@ -8,18 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from partywise.attacks.membership import (
-    ATTACK,
-    attack_metrics,
-    balanced_accuracy,
-    bootstrap_interval,
-    rank_auc,
-    true_positive_rate,
-)
+from partywise.attacks.membership import ATTACK, attack_metrics
+from partywise.attacks.roc import balanced_accuracy, bootstrap_interval, rank_auc, true_positive_rate
+from partywise.attacks.tracing import tracing_auc
 from partywise.functional.model import Estimate
 from partywise.functional.options import BaselineOptions, CentralOptions, LocalOptions
+from partywise.logistic.evaluate import auc
 from partywise.privacy.audit.pairs import audit_pair
 from partywise.randomness import stream
+from partywise.studies.functional_boosting.metrics import reference_model
 from protocol_driver import DELTA, SMALL, make_data, run
 
 # Few distinct scores, so that ties are common.
@@ -29,7 +26,10 @@ SCORES = st.lists(st.integers(-4, 4), min_size=1, max_size=25).map(lambda values
 @given(SCORES, SCORES)
 def test_the_rank_auc_is_the_share_of_pairs_won(members, others):
     pairs = [1.0 if a > b else 0.5 if a == b else 0.0 for a in members for b in others]
-    assert rank_auc(members, others) == pytest.approx(np.mean(pairs), abs=1e-12)
+    found = rank_auc(members, others)
+    assert found == pytest.approx(np.mean(pairs), abs=1e-12)
+    labels = np.repeat([1.0, 0.0], [len(members), len(others)])
+    assert found == tracing_auc(members, others) == auc(np.concatenate([members, others]), labels)
 
 
 @given(SCORES, SCORES)
@@ -88,7 +88,8 @@ def test_the_score_is_minus_the_loss_calibrated_by_fresh_models():
         B = np.linalg.lstsq(flat - flat.mean(0), Y - Y.mean(0), rcond=None)[0].reshape(4, 6, 6)
         reference += losses(B, X.mean(0), Y.mean(0)) / 2
     members, others = np.flatnonzero(train)[:50], np.flatnonzero(~train)  # as many members as non-members
-    found = attack_metrics(estimate, data, train)
+    references = zip(data.reference_X, data.reference_Y, strict=True)
+    found = attack_metrics(estimate.predict, (data.X, data.Y), train, references, reference_model)
     assert found["attack_auc"] == rank_auc(-own[members], -own[others])
     # The reference models have a ridge of 1e-8, which no rank of 100 well separated scores sees.
     score = reference - own
@@ -105,7 +106,9 @@ def test_without_non_members_or_with_a_diverged_fit_nothing_is_reported():
     data = make_data(settings)
     lost = Estimate(1e200 * data.operators, np.zeros((4, 6)), np.zeros(6), np.ones(4, dtype=bool), 1.0)
     with np.errstate(over="ignore"):
-        assert set(attack_metrics(lost, data, np.arange(120) > 60).values()) == {None}
+        records, references = (data.X, data.Y), [(data.reference_X[0], data.reference_Y[0])]
+        found = attack_metrics(lost.predict, records, np.arange(120) > 60, references, reference_model)
+        assert set(found.values()) == {None}
     assert not set(ATTACK) & set(run(LocalOptions(max_steps=2)).scalars)
 
 
