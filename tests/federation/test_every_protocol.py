@@ -14,7 +14,7 @@ from partywise.federation.placed import PlacedRun, together
 from partywise.federation.run import Run, simulate
 
 # Studies whose protocols are not written with the verbs of a run yet.
-AWAITED = ("functional_boosting", "privacy_audit")
+AWAITED = ("functional_boosting",)
 FITS = [fit for fit in every_protocol.fits() if fit[0] not in AWAITED]
 
 

@@ -30,12 +30,12 @@ CASES: dict[str, dict[str, tuple[str, dict[str, Any], list[int], float]]] = {
         "many_columns": ("simulated", {"model": "III", "n": 400, "p": 60, "active": 5, "clients": 3}, [3], 1.0),
     },
     "privacy_audit": {
-        "fb_sqrt_j": ("curves", {"row": "budget", "n": 30, "n_basis": 1, "n_predictors": 4}, [2], 1.0),
-        "sir_slice_means_public": ("slices", {"row": "public_slices", "n": 100, "p": 3}, [1], 1.0),
-        "walr_classic": ("labels", {"row": "label_sum", "n": 100, "k": 4}, [1], 1.0),
-        "bucket_rr_public": ("trees", {"row": "public_buckets", "n": 60, "n_buckets": 10}, [1], 3.0),
-        "scores_u_d": ("exchange", {"row": "scores", "n": 200}, [1], 1.0),
-        "tracing": ("tracing", {"row": "tracing", "n": 41, "p": 5}, [1], 1.0),
+        "fb_sqrt_j": ("budget", {"n": 30, "n_basis": 1, "n_predictors": 4}, [2], 1.0),
+        "sir_slice_means_public": ("public_slices", {"n": 100, "p": 3}, [1], 1.0),
+        "walr_classic": ("label_sum", {"n": 100, "k": 4}, [1], 1.0),
+        "bucket_rr_public": ("public_buckets", {"n": 60, "n_buckets": 10}, [1], 3.0),
+        "scores_u_d": ("scores", {"n": 200}, [1], 1.0),
+        "tracing": ("tracing", {"n": 41, "p": 5}, [1], 1.0),
     },
 }
 # Protocols that the default configuration has no method of.
@@ -94,7 +94,7 @@ def execution(made: Plan, case: str, method: str, data: Any) -> Run:
         epsilon=epsilon,
         fold=Fold(made.study.folds(data, 1, settings), 0, 1),
         rng_for=Streams(made.root_seed, made.study.name, case, "noise", 0),
-        spec=MethodSpec(chosen.options, made.spec, settings, data.public()),
+        spec=MethodSpec(chosen.options, made.spec, settings, data.public(), made.cases[case].source),
         extra=chosen.protocol.extra,
     )
 

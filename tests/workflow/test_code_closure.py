@@ -64,7 +64,7 @@ def asked(folder: Path, smk: dict[str, Any]) -> list[tuple[str, set[str], dict[s
                 corner = str(folder / study / f"{case}_{method}.npz")
                 params = {"job": plan.part(case, method), "case": case, "method": method}
                 params |= {"parties": list(made.parties), "replicates": [0], "folds": [0]}
-                roots = smk["fit_roots"](study, method)
+                roots = smk["fit_roots"](study, case, method)
                 collected |= roots
                 fit = job("fit", {"data": data}, {"corner": corner}, params)
                 jobs.append((f"{study}/{case}/{method}", roots, fit))

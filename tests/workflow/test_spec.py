@@ -22,7 +22,7 @@ SMALLEST: dict[str, tuple[str, dict[str, Any], int, dict[str, Any]]] = {
         {"protocol": "boosting", "s_mode": "calibrated", "max_steps": 2},
     ),
     "label_private": ("generated", {"n": 200, "k": 4}, 2, {"protocol": "walr", "noise": "iid", "ridge": "fixed"}),
-    "privacy_audit": ("curves", {"row": "orthonormal", "n": 10}, 1, {"protocol": "audit", "draws": 2000}),
+    "privacy_audit": ("orthonormal", {"n": 10}, 1, {"protocol": "audit", "draws": 2000}),
     "sliced_inverse_regression": (
         "simulated",
         {"model": "III", "n": 100, "p": 4, "clients": 2},

@@ -171,29 +171,36 @@ def script_modules(rule_name):
 
 def data_roots(study, case):
     """Modules behind a data file."""
-    made = PLANS[study]
-    lazy = (made.cases[case].source.generate, made.study.data)
+    made, chosen = PLANS[study], PLANS[study].cases[case]
+    lazy = (chosen.source.generate, made.study.data)
     return {
         made.home,
+        chosen.home or made.home,
+        *made.study.reads,
         *script_modules("generate"),
         *(item.module for item in lazy),
     }
 
 
-def fit_roots(study, method):
-    """Modules behind the cells of a method."""
+def fit_roots(study, case, method):
+    """Modules behind the cells of a method in a case."""
     made, chosen = PLANS[study].study, PLANS[study].methods[method]
+    data = PLANS[study].cases[case]
     lazy = (
         made.data,
         made.split,
         made.folds,
         made.metrics,
+        made.ledger,
         made.exhibits,
         chosen.protocol.fit,
+        *data.source.fits,
     )
     return {
         PLANS[study].home,
         chosen.home or PLANS[study].home,
+        data.home or PLANS[study].home,
+        *made.reads,
         *script_modules("fit"),
         *(item.module for item in lazy if item is not None),
     }
@@ -206,7 +213,7 @@ def data_code(wildcards):
 
 def fit_code(wildcards):
     """Fingerprint of the code behind a corner."""
-    return fingerprint(fit_roots(wildcards.study, wildcards.method))
+    return fingerprint(fit_roots(wildcards.study, wildcards.case, wildcards.method))
 
 
 def cube_code(wildcards):
@@ -215,7 +222,7 @@ def cube_code(wildcards):
     roots = {PLANS[study].home, *script_modules("collect")}
     for name, case in cases.items():
         roots |= data_roots(study, name).union(
-            *(fit_roots(study, method) for method in case.methods)
+            *(fit_roots(study, name, method) for method in case.methods)
         )
     return fingerprint(roots)
 

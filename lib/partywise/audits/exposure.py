@@ -1,8 +1,8 @@
-"""What a mechanism lets out, and the attack on it: the common form of all rows of the audit study."""
+"""What a mechanism lets out, and the attack on it: the common form of everything that is audited."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -45,33 +45,32 @@ class Attacked(Protocol):
 
 @dataclass(frozen=True)
 class Task:
-    """One row in one cell: the data and everything public.
+    """What one owner knows: its data and everything public.
 
-    settings : of the case; variant : ``published`` or ``repaired``; epsilon, delta : of the claim
-    worst, ordinary : pairs of neighbours; owners : names of the parties that hold the data
+    settings : parameters of the mechanism; epsilon, delta : of the claim
+    worst, ordinary : pairs of neighbours, the first of which is the data
+    owners : names of the parties that hold the data; owner : whose task it is
     rng_for : generators by address; trials : repetitions of a descriptive attack
     """
 
     settings: Any
-    variant: str
     epsilon: float
     delta: float
     worst: tuple[World, World]
     ordinary: tuple[World, World]
     owners: tuple[str, ...]
+    owner: str
     rng_for: Callable[..., np.random.Generator]
     trials: int = 1
 
     @property
-    def published(self) -> bool:
-        """Whether the source's own formula is wanted."""
-        return self.variant == "published"
+    def classic(self) -> float:
+        """Noise for sensitivity 1 by the classic formula of the sources."""
+        return float(classic_gaussian_sigma(self.epsilon, self.delta, 1.0, allow_uncertified=True))
 
     @property
-    def multiplier(self) -> float:
-        """Noise for sensitivity 1: the source's classic formula, or the analytic one."""
-        if self.published:
-            return float(classic_gaussian_sigma(self.epsilon, self.delta, 1.0, allow_uncertified=True))
+    def analytic(self) -> float:
+        """Noise for sensitivity 1 that has the target."""
         return 1 / self.mu
 
     @property
@@ -83,9 +82,9 @@ class Task:
         """Generator of the one release that is sent."""
         return self.rng_for("release")
 
-    def sent(self, name: str, payload: Payload) -> tuple[tuple[str, str, Payload], ...]:
-        """The only payload of a row with one owner."""
-        return ((self.owners[0], name, payload),)
+    def own(self, releases: int) -> range:
+        """Numbers of the releases that are this owner's, where they are dealt in turn."""
+        return range(self.owners.index(self.owner), releases, len(self.owners))
 
     def pairs(self, make: Callable[[World, World], Attacked]) -> tuple[Attacked, Attacked]:
         """Both pairs of neighbours, put under attack in one way."""
@@ -94,29 +93,19 @@ class Task:
 
 @dataclass(frozen=True)
 class Exposure:
-    """What leaves the owners, and how well it is attacked.
+    """What leaves an owner, and how well it is attacked.
 
-    payloads : (owner, name, what is sent); pairs : under attack, the worst one and an ordinary one
+    payloads : what is sent, by number of the release; pairs : under attack, the worst one and an ordinary one
     numbers : further scalars
     one_run : (rng, canaries) -> scores and bits of one run with many records, or None
     curves : (2, points) mean false- and true-positive rates of a descriptive attack, or None
-    claim : epsilon that is claimed, where it is not that of the row
     """
 
-    payloads: tuple[tuple[str, str, Payload], ...]
+    payloads: Mapping[int, Payload]
     pairs: tuple[Attacked, Attacked]
     numbers: dict[str, Any] = field(default_factory=dict)
     one_run: Callable[[np.random.Generator, int], tuple[np.ndarray, np.ndarray]] | None = None
     curves: np.ndarray | None = None
-    claim: float | None = None
-
-
-def claimed(task: Task, exposure: Exposure) -> float:
-    """Epsilon by the source's formula, 0 where it is said to be free, nan where nothing is said; a repair's target."""
-    if exposure.claim is not None:
-        return exposure.claim
-    kind = task.settings.entry.claim if task.published else "epsilon"
-    return {"epsilon": task.epsilon, "free": 0.0, "none": float("nan")}[kind]
 
 
 def fixed(settings: Any, *names: str) -> Public:

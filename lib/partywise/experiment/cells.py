@@ -160,7 +160,7 @@ class _Block:
         with self._named(fold="any", epsilon="any"):
             self.parties = self.study.split(data, n_parties, plan.spec, self.case.settings)
             self.of = self._folds()
-        self.spec = MethodSpec(self.method.options, plan.spec, self.case.settings, data.public())
+        self.spec = MethodSpec(self.method.options, plan.spec, self.case.settings, data.public(), self.case.source)
 
     def _named(self, **where: Any) -> _CellErrors:
         coords = {"case": self.case.name, "method": self.method.label, "replicate": self.replicate}
@@ -181,6 +181,8 @@ class _Block:
             estimate, channel = simulate(self.method.protocol.fit, execution), execution.channel
             scalars = dict(self.study.metrics(estimate, self.data, fold.train, self.spec))
             scalars |= self._privacy(channel) | {"epsilon_claimed": float(estimate.epsilon_claimed)}
+            if self.study.ledger is not None:
+                scalars |= self.study.ledger(channel.ledger, channel.names, self.spec)
             scalars |= promised(scalars)
             first = self.replicate == 0 and held_out == 0
             exhibits = {}

@@ -76,6 +76,7 @@ class CasePlan:
 
     title : how figures call it; group : the sweep that it belongs to, or its own name; source_name : as the
         configuration names it; given : settings that are given or swept
+    home : module that defines the source where that is not the study
     """
 
     name: str
@@ -86,6 +87,7 @@ class CasePlan:
     group: str
     source_name: str
     given: tuple[str, ...] = ()
+    home: str | None = None
 
     @property
     def methods(self) -> tuple[str, ...]:
@@ -319,9 +321,13 @@ def _method(study: Study, label: str, entry: dict[str, Any], where: str) -> Meth
 def _case(study: Study, entry: Entry, complete: bool) -> CasePlan:
     where, block = entry.where, entry.block
     source = block.get("source", entry.group)
-    if not isinstance(source, str) or source not in study.sources:
+    home = None
+    if isinstance(source, str) and ":" in source:
+        chosen, home = own(source, Source, f"{where}.source"), Lazy(source).module
+    elif isinstance(source, str) and source in study.sources:
+        chosen = study.sources[source]
+    else:
         raise ConfigError(f"{where}.source is {source!r}: {choices(source, study.sources)}.")
-    chosen = study.sources[source]
     settings: Any = build(chosen.settings, block.get("settings"), f"{where}.settings")
     grid = block.get("grid")
     if not complete:
@@ -330,7 +336,7 @@ def _case(study: Study, entry: Entry, complete: bool) -> CasePlan:
         raise ConfigError(f"{where}.grid is missing: {GRID}.")
     title = fill(entry.title or entry.name.replace("_", " "), {**_values(settings), **entry.words}, f"{where}.title")
     made = build(Grid, grid, f"{where}.grid")
-    return CasePlan(entry.name, chosen, settings, made, title, entry.group, source, entry.given)
+    return CasePlan(entry.name, chosen, settings, made, title, entry.group, source, entry.given, home)
 
 
 def _values(values: Any) -> dict[str, Any]:

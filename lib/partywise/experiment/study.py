@@ -70,6 +70,11 @@ class Source:
     generate: Lazy
     resources: tuple[str, ...] = ()
 
+    @property
+    def fits(self) -> tuple[Lazy, ...]:
+        """What fits on these data call by reference, beside the protocol: part of their code."""
+        return ()
+
 
 @dataclass(frozen=True)
 class Protocol:
@@ -91,12 +96,14 @@ class MethodSpec:
     """What a protocol, a metric or an exhibit may know besides the data.
 
     options : of the method; study : the study's constants; settings : of the case; public : what everyone knows
+    source : where the data of the case come from
     """
 
     options: Any
     study: Any
     settings: Any
     public: Any
+    source: Source | None = None
 
 
 @dataclass(frozen=True)
@@ -121,6 +128,10 @@ class Study:
         ``status`` (``ok``, ``not_converged``, ``diverged``) becomes the status of the cell.
     variables : mapping
         Name of a scalar or exhibit -> (long_name, units); nothing else may enter the cube.
+    reads : tuple of str
+        Modules that the file of the study reads without an import statement: part of the code of all its jobs.
+    ledger : Lazy, optional
+        (ledger, names, MethodSpec) -> scalars, like ``metrics``: further questions to the ledger of a cell.
     folds : Lazy, optional
         (data, n_folds, settings) -> fold of every record (N,), -1 for never tested.  By default floor(i K / N).
     exhibits : Lazy, optional
@@ -143,6 +154,8 @@ class Study:
     split: Lazy
     metrics: Lazy
     variables: Mapping[str, tuple[str, str]]
+    reads: tuple[str, ...] = ()
+    ledger: Lazy | None = None
     folds: Lazy | None = None
     exhibits: Lazy | None = None
     figures: Mapping[str, Lazy] = field(default_factory=dict)
@@ -190,7 +203,7 @@ def own(address: str, kind: type[T], where: str) -> T:
     address : str
         Its module is looked for among what is installed, then in the folder of the run.
     kind : type
-        What it must be, `Study` or `Protocol`.
+        What it must be: `Study`, `Protocol` or `Source`.
     where : str
         Key of the configuration that names it, for messages.
 

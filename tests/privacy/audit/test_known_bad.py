@@ -45,16 +45,16 @@ def holds(found: dict, target: float = 1.0) -> bool:
 
 
 def test_000_noise_with_the_gram_matrix_as_covariance():
-    settings = {"row": "covariance", "n": 50}
-    bad = scalars("curves", settings, draws=100_000)
+    settings = {"n": 50}
+    bad = scalars("covariance", settings, draws=100_000)
     assert refuted(bad) and bad["mu_lower"] > 7 and bad["one_run_correct"] == 2000
     assert bad["certified_for_claim"] == pytest.approx(2581, abs=1)
-    assert holds(scalars("curves", settings, "repaired"))
+    assert holds(scalars("covariance", settings, "repaired"))
 
 
 def test_000_a_guarantee_does_not_depend_on_the_unit_of_time():
     certified = {
-        (variant, end): scalars("curves", {"row": "covariance", "n": 50, "end": end}, variant)["certified_for_claim"]
+        (variant, end): scalars("covariance", {"n": 50, "end": end}, variant)["certified_for_claim"]
         for variant in ("published", "repaired")
         for end in (1.0, 365.0)
     }
@@ -63,43 +63,42 @@ def test_000_a_guarantee_does_not_depend_on_the_unit_of_time():
 
 
 def test_000_an_uncharged_radius_taken_from_the_data():
-    bad = cell("curves", {"row": "radius"})
+    bad = cell("radius", {})
     assert bad.scalars["epsilon_claimed"] == 0 and bad.scalars["certified_for_claim"] == inf
     assert bad.scalars["audited_lower"] == inf and [event.mechanism for event in bad.ledger] == ["none"]
-    good = cell("curves", {"row": "radius"}, "repaired")
+    good = cell("radius", {}, "repaired")
     assert holds(dict(good.scalars)) and good.ledger[0].epsilon == 1.0
 
 
 @pytest.mark.parametrize(("parties", "certified"), [(2, 2.69), (4, 1.82), (10, 1.10)])
 def test_000_a_budget_held_by_the_root_of_the_number_of_parties(parties, certified):
-    settings = {"row": "budget", "n": 10, "n_basis": 1}
-    bad = dict(cell("curves", settings, parties=parties).scalars)
+    settings = {"n": 10, "n_basis": 1}
+    bad = dict(cell("budget", settings, parties=parties).scalars)
     assert bad["certified_for_claim"] == pytest.approx(certified, abs=0.005)
     assert refuted(bad), "the exact epsilon of one record's 20 curves exceeds the total that is claimed"
-    assert holds(dict(cell("curves", settings, "repaired", parties=parties).scalars))
+    assert holds(dict(cell("budget", settings, "repaired", parties=parties).scalars))
 
 
 def test_000_residuals_carry_the_response():
-    assert scalars("curves", {"row": "messages"})["certified_for_claim"] == inf
-    assert holds(scalars("curves", {"row": "messages"}, "repaired"))
+    assert scalars("messages", {})["certified_for_claim"] == inf
+    assert holds(scalars("messages", {}, "repaired"))
 
 
 def test_001_quantile_slices():
-    settings = {"row": "quantile_slices", "p": 3}
-    bad, good = (scalars("slices", settings, variant, draws=200_000) for variant in ("published", "repaired"))
+    settings = {"p": 3}
+    bad, good = (scalars("quantile_slices", settings, variant, draws=200_000) for variant in ("published", "repaired"))
     assert refuted(bad) and bad["epsilon_mu_lower"] > 1 and holds(good)
-    public = scalars("slices", {"row": "public_slices", "p": 3})
+    public = scalars("public_slices", {"p": 3})
     ratio = (
-        cell("slices", settings).ledger[0].sensitivity
-        / cell("slices", {"row": "public_slices", "p": 3}).ledger[0].sensitivity
+        cell("quantile_slices", settings).ledger[0].sensitivity / cell("public_slices", {"p": 3}).ledger[0].sensitivity
     )
     assert ratio == pytest.approx(np.sqrt(8))
     assert not refuted(public) and public["control"]
 
 
 def test_001_the_printed_covariance_has_no_law():
-    settings = {"row": "printed_covariance", "n": 1000, "truncation": 1.0}
-    bad = scalars("slices", settings)
+    settings = {"n": 1000, "truncation": 1.0}
+    bad = scalars("printed_covariance", settings)
     assert bad["least_variance"] < 0 and bad["audit_kind"] == "no_law" and bad["certified_for_claim"] == inf
     slice_mean = np.diag([0.3, 0.1, 0.0])
     certificate = SensitivityCertificate(1.0, "l2", "row", "replace_one", frozenset(("label", "features")))
@@ -108,73 +107,73 @@ def test_001_the_printed_covariance_has_no_law():
             Bounded(slice_mean, certificate), stream(7, "printed"), owner="client"
         )
     assert np.linalg.eigvalsh(vectorised(slice_mean, 0.001))[0] > 0
-    assert holds(scalars("slices", settings, "repaired"))
+    assert holds(scalars("printed_covariance", settings, "repaired"))
 
 
 def test_001_the_charitable_covariance_on_a_near_tie():
-    settings = {"row": "near_tie", "n": 1000, "n_slices": 4, "truncation": 1.0}
-    bad = scalars("slices", settings, draws=100_000)
+    settings = {"n": 1000, "n_slices": 4, "truncation": 1.0}
+    bad = scalars("near_tie", settings, draws=100_000)
     assert refuted(bad) and bad["audited_lower"] > 5 and bad["certified_for_claim"] == inf
-    fixed = scalars("slices", settings | {"row": "fixed_covariance"})
+    fixed = scalars("fixed_covariance", settings)
     assert not refuted(fixed) and fixed["exact_epsilon"] < 0.2 and fixed["certified_for_claim"] < 1
-    assert holds(scalars("slices", settings, "repaired"))
+    assert holds(scalars("near_tie", settings, "repaired"))
 
 
 def test_001_a_scale_taken_from_the_data():
-    settings = {"row": "scale", "n": 1000, "p": 4}
-    bad = scalars("slices", settings)
+    settings = {"n": 1000, "p": 4}
+    bad = scalars("scale", settings)
     assert refuted(bad) and bad["certified_for_claim"] == inf and bad["audited_lower"] > 5
-    assert holds(scalars("slices", settings, "repaired"))
+    assert holds(scalars("scale", settings, "repaired"))
 
 
 def test_001_index_sets_of_the_screening():
-    bad = scalars("slices", {"row": "screening"})
+    bad = scalars("screening", {})
     assert bad["audit_kind"] == "certain" and bad["audited_lower"] == inf and bad["certified_for_claim"] == inf
-    assert holds(scalars("slices", {"row": "screening"}, "repaired"))
+    assert holds(scalars("screening", {}, "repaired"))
 
 
 def test_001_lemma_1_holds_with_more_noise_than_needed():
-    settings = {"row": "symmetric", "n": 1000, "p": 10}
-    published, repaired = (scalars("slices", settings, variant) for variant in ("published", "repaired"))
+    settings = {"n": 1000, "p": 10}
+    published, repaired = (scalars("symmetric", settings, variant) for variant in ("published", "repaired"))
     assert not refuted(published) and holds(repaired)
     assert published["noise_sd"] / repaired["noise_sd"] == pytest.approx(13.3, abs=0.05)
 
 
 @pytest.mark.parametrize(("epsilon", "certified"), [(10.0, 10.39), (16.0, 18.90)])
 def test_002_the_classic_noise_at_large_epsilon(epsilon, certified):
-    bad = scalars("labels", {"row": "label_sum"}, epsilon=epsilon, draws=500_000)
+    bad = scalars("label_sum", {}, epsilon=epsilon, draws=500_000)
     assert bad["certified_for_claim"] == pytest.approx(certified, abs=0.01) and refuted(bad)
     with pytest.raises(CertificationError):
         classic_gaussian_sigma(epsilon, 1e-5, 1.0)
-    assert holds(scalars("labels", {"row": "label_sum"}, "repaired", epsilon), epsilon)
+    assert holds(scalars("label_sum", {}, "repaired", epsilon), epsilon)
 
 
 def test_002_the_classic_noise_at_epsilon_1_keeps_its_claim():
-    good = scalars("labels", {"row": "label_sum"})
+    good = scalars("label_sum", {})
     assert good["certified_for_claim"] == pytest.approx(0.751, abs=0.001) and not refuted(good)
 
 
 @pytest.mark.parametrize(("epsilon", "certified"), [(1.0, 10.59), (3.0, 86.05)])
 def test_003_buckets_at_quantiles(epsilon, certified):
-    settings = {"row": "quantile_buckets", "n": 200}
-    bad = scalars("trees", settings, epsilon=epsilon)
+    settings = {"n": 200}
+    bad = scalars("quantile_buckets", settings, epsilon=epsilon)
     assert bad["indices_moved"] == 50 and bad["certified_for_claim"] == pytest.approx(certified, abs=0.01)
     assert refuted(bad) and bad["audited_lower"] > epsilon
     assert bad["exact_epsilon"] <= bad["certified_for_claim"] < bad["exact_epsilon"] + 0.01
-    assert holds(scalars("trees", settings, "repaired", epsilon), epsilon)
+    assert holds(scalars("quantile_buckets", settings, "repaired", epsilon), epsilon)
 
 
 def test_003_features_of_one_record_compose():
-    settings = {"row": "many_features", "n": 200}
-    bad = scalars("trees", settings, epsilon=3.0)
+    settings = {"n": 200}
+    bad = scalars("many_features", settings, epsilon=3.0)
     assert bad["exact_pure"] == pytest.approx(42) and refuted(bad)
-    assert holds(scalars("trees", settings, "repaired", 3.0), 3.0)
+    assert holds(scalars("many_features", settings, "repaired", 3.0), 3.0)
 
 
 def test_003_distance_privacy_is_no_local_privacy():
-    bad = scalars("trees", {"row": "distance"}, epsilon=2.0)
+    bad = scalars("distance", {}, epsilon=2.0)
     assert bad["exact_pure"] == pytest.approx(99) and refuted(bad)
-    assert holds(scalars("trees", {"row": "distance"}, "repaired", 2.0), 2.0)
+    assert holds(scalars("distance", {}, "repaired", 2.0), 2.0)
 
 
 def test_003_the_adjusting_law_as_printed():
@@ -183,8 +182,8 @@ def test_003_the_adjusting_law_as_printed():
     with pytest.raises(ValueError, match="matrix is no law"):
         audit_exact(buckets)
     assert audit_exact(mechanism.matrix()).epsilon == pytest.approx(mechanism.epsilon_pure, rel=1e-12)
-    assert scalars("trees", {"row": "adjusting"}, epsilon=2.0)["certified_for_claim"] == inf
-    good = scalars("trees", {"row": "adjusting"}, "repaired", 2.0)
+    assert scalars("adjusting", {}, epsilon=2.0)["certified_for_claim"] == inf
+    good = scalars("adjusting", {}, "repaired", 2.0)
     assert holds(good, 18.0) and good["exact_pure"] == pytest.approx(18.0, abs=0.01)
 
 
@@ -196,12 +195,12 @@ def test_003_the_floor_policy():
 
 
 def test_003_an_affine_map_by_the_range_of_the_sample():
-    assert scalars("trees", {"row": "affine"}, epsilon=2.0)["audited_lower"] == inf
-    assert holds(scalars("trees", {"row": "affine"}, "repaired", 2.0), 2.0)
+    assert scalars("affine", {}, epsilon=2.0)["audited_lower"] == inf
+    assert holds(scalars("affine", {}, "repaired", 2.0), 2.0)
 
 
 def test_003_encryption_that_returns_the_plaintext():
-    bad, good = (cell("trees", {"row": "encryption"}, variant) for variant in ("published", "repaired"))
+    bad, good = (cell("encryption", {}, variant) for variant in ("published", "repaired"))
     assert bad.scalars["certified_for_claim"] == inf and bad.wire[0]["kind"] == "clear"
     assert good.scalars["certified_for_claim"] == 0 and good.wire[0]["kind"] == "cipher"
     values = stream(7, "gradients").standard_normal(1000)
@@ -214,16 +213,16 @@ def test_003_encryption_that_returns_the_plaintext():
 
 def test_004_rows_come_back_from_scores_and_from_linear_predictors():
     for row in ("scores", "predictor"):
-        bad = scalars("exchange", {"row": row, "n": 500})
+        bad = scalars(row, {"n": 500})
         assert bad["recovered"] == 492 and bad["recovery_error"] < 1e-10 and bad["certified_for_claim"] == inf
-        assert holds(scalars("exchange", {"row": row, "n": 500}, "repaired"))
+        assert holds(scalars(row, {"n": 500}, "repaired"))
     block = stream(7, "block").standard_normal((50, 4))
     with pytest.raises(ValueError, match="the known rows span 3 of 4 directions"):
         recover_rows(scores_of_block(block), np.arange(3), block[:3])
 
 
 def test_004_hashes_of_identifiers_are_inverted():
-    bad = scalars("exchange", {"row": "hashes", "n": 100, "population": 1000})
+    bad = scalars("hashes", {"n": 100, "population": 1000})
     assert bad["recovered_share"] == 1 and bad["certified_for_claim"] == inf
     # With a key that the receiver lacks, the same dictionary finds nothing.
     keyed = hash_identifiers(f"key{i}/PATIENT_{i:05d}" for i in range(100))
@@ -282,8 +281,8 @@ def test_features_in_the_clear_are_no_finite_row_epsilon():
     channel.send("owner", "server", "sum", Gaussian(mu=0.3)(bounded, stream(7, "n"), owner="owner"))
     assert channel.ledger.worst_total(channel.names, "row", 1e-5).epsilon_certified == inf
     assert channel.ledger.worst_total(channel.names, "label", 1e-5).epsilon_certified < 2
-    assert scalars("labels", {"row": "label_sum"})["epsilon_certified"] == inf
-    assert scalars("labels", {"row": "label_sum"})["certified_for_claim"] < 1
+    assert scalars("label_sum", {})["epsilon_certified"] == inf
+    assert scalars("label_sum", {})["certified_for_claim"] < 1
 
 
 def test_the_noise_floor_of_equation_4_is_the_inverse_of_a_precision():

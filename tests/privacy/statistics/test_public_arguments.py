@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import yaml
+from partywise.studies.privacy_audit.settings import SliceSettings
 
 import every_protocol
 from partywise.audits.exposure import Task
@@ -26,7 +27,6 @@ from partywise.randomness import Streams, stream
 from partywise.studies.functional_boosting.data import FunctionalData
 from partywise.studies.label_private.data import LabelData
 from partywise.studies.privacy_audit.protocol import MECHANISMS, SERVER
-from partywise.studies.privacy_audit.settings import SliceSettings
 from partywise.studies.sliced_inverse_regression.cases import reduced
 from partywise.studies.sliced_inverse_regression.data import SlicingData
 from replay import compare, record, replay

@@ -19,28 +19,28 @@ from partywise.studies.privacy_audit.variables import VARIABLES
 
 
 def block():
-    """Rows of every kind, small enough for seconds."""
+    """Claims of every kind, small enough for seconds."""
     both = {"methods": ["published", "repaired"], "replicates": 2, "parties": [1], "folds": 1, "epsilon": [1.0]}
-    rows = {
-        "covariance": ("curves", {"n": 10}, {}),
-        "orthonormal": ("curves", {"n": 10}, {}),
-        "radius": ("curves", {"n": 40}, {}),
-        "budget": ("curves", {"n": 10, "n_basis": 1}, {"parties": [2, 4]}),
-        "messages": ("curves", {"n": 10}, {}),
-        "near_tie": ("slices", {"n": 1000, "truncation": 1.0, "n_slices": 4}, {}),
-        "printed_covariance": ("slices", {"n": 1000, "truncation": 1.0}, {}),
-        "label_sum": ("labels", {"n": 20}, {"epsilon": [1.0, 16.0]}),
-        "quantile_buckets": ("trees", {"n": 40, "n_buckets": 10}, {}),
-        "adjusting": ("trees", {"n": 100}, {}),
-        "scores": ("exchange", {"n": 50}, {}),
-        "tracing": ("tracing", {"n": 41, "p": 5}, {"epsilon": [1.0, 8.0]}),
+    claims = {
+        "covariance": ({"n": 10}, {}),
+        "orthonormal": ({"n": 10}, {}),
+        "radius": ({"n": 40}, {}),
+        "budget": ({"n": 10, "n_basis": 1}, {"parties": [2, 4]}),
+        "messages": ({"n": 10}, {}),
+        "near_tie": ({"n": 1000, "truncation": 1.0, "n_slices": 4}, {}),
+        "printed_covariance": ({"n": 1000, "truncation": 1.0}, {}),
+        "label_sum": ({"n": 20}, {"epsilon": [1.0, 16.0]}),
+        "quantile_buckets": ({"n": 40, "n_buckets": 10}, {}),
+        "adjusting": ({"n": 100}, {}),
+        "scores": ({"n": 50}, {}),
+        "tracing": ({"n": 41, "p": 5}, {"epsilon": [1.0, 8.0]}),
     }
     few = {"protocol": "audit", "draws": 2000, "trials": 5, "canaries": 50}
     return {
         "methods": {"published": few, "repaired": few | {"variant": "repaired"}},
         "cases": {
-            row: {"source": source, "settings": {"row": row} | settings, "grid": both | grid}
-            for row, (source, settings, grid) in rows.items()
+            claim: {"source": claim, "settings": settings, "grid": both | grid}
+            for claim, (settings, grid) in claims.items()
         },
     }
 

@@ -14,7 +14,7 @@ from partywise.audits.pairs import ClearPair, GaussianPair, NoLaw, ResponsePair,
 from partywise.privacy.audit.laws import finite_epsilon, response_epsilon
 from partywise.privacy.mechanisms import DistanceExponential, RandomizedResponse
 from partywise.randomness import stream
-from partywise.studies.privacy_audit.protocol import server_bounds
+from partywise.studies.privacy_audit.protocol import bounds
 
 
 def test_response_epsilon_agrees_with_enumeration_of_all_outputs():
@@ -83,7 +83,7 @@ def test_clear_pairs_and_formulas_without_a_law():
 
 def test_a_claim_is_refuted_by_a_bound_above_it_only():
     def refuted(worst: Verdict, claim: float):
-        return server_bounds(worst, Verdict(None, "no_law"), claim, 1e-5)["claim_refuted"]
+        return bounds(worst, Verdict(None, "no_law"), claim, 1e-5)["claim_refuted"]
 
     assert refuted(Verdict(2.0, "counts"), 1.0) is True
     assert refuted(Verdict(1.0 + 1e-12, "exact"), 1.0) is False

@@ -1,32 +1,93 @@
-"""Seed 000, functional boosting: noise on curves, their clipping radius, the budget, and what else is sent."""
+"""Seed 000 under audit: noise on curves, their clipping radius, the budget, and what else is sent.
+
+First the neighbours: antipodal curves of the clipping radius, along the direction in which the noise is smallest.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 
-from ...audits.exposure import Exposure, Task, fixed
+from ...audits.exposure import Attacked, Exposure, Task, fixed
 from ...audits.pairs import ClearPair, GaussianPair, LawPair, canaries
-from ...audits.worlds import World
+from ...audits.worlds import AuditData, World
 from ...functional.bases import BSplineBasis
 from ...privacy.accounted import Clear, Public
 from ...privacy.mechanisms.gaussian import Gaussian
 from ...privacy.mechanisms.quantiles import PrivateQuantile
 from ...privacy.statistics.bounded import clip_curves
 from ...privacy.statistics.records import clipped_coefficients, entries
+from .claims import BudgetSettings, CurveSettings, SplineSettings
 
+Rng = Callable[..., np.random.Generator]
 SHARE = 0.95
 
 
-def covariance(task: Task) -> Exposure:
-    """Coefficients clipped to ||c||_M <= S plus N(0, s^2 M); repaired: N(0, s^2 M^-1), the geometry of the clip.
+def antipodal_curves(settings: CurveSettings, spec: Any, rng_for: Rng, resources: Path) -> AuditData:
+    """One curve along the first coordinate, and its opposite; one ordinary curve, and another."""
+    white, other, extreme = _curves(settings, 1, rng_for)
+    return _neighbours(white, other, extreme, -extreme)
 
-    Published: seed 000, "Gaussian mechanism", with s = 2 S sqrt(2 log(1.25 / delta)) / epsilon.  The least noise lies
-    along the eigenvector of the least eigenvalue of M, where the clip allows the longest coefficients.
+
+def curves_of_predictors(settings: BudgetSettings, spec: Any, rng_for: Rng, resources: Path) -> AuditData:
+    """The same for every predictor of one record."""
+    white, other, extreme = _curves(settings, settings.n_predictors, rng_for)
+    return _neighbours(white, other, extreme, -extreme)
+
+
+def long_curve(settings: CurveSettings, spec: Any, rng_for: Rng, resources: Path) -> AuditData:
+    """One record crosses the 95th percentile; in the ordinary pair one curve replaces another."""
+    white, other, extreme = _curves(settings, 1, rng_for)
+    return _neighbours(white, other, 10 * extreme, 0 * extreme)
+
+
+def spline_curves(settings: SplineSettings, spec: Any, rng_for: Rng, resources: Path) -> AuditData:
+    """Coefficients of splines; the extreme ones lie along the eigenvector of the least eigenvalue of M."""
+    white, other, _ = _curves(settings, 1, rng_for)
+    basis = BSplineBasis((settings.start, settings.end), settings.n_basis)
+    values, vectors = np.linalg.eigh(basis.gram)
+    extreme = settings.radius / np.sqrt(values[0]) * vectors[:, :1].T
+    return _neighbours(white @ basis.inverse_root, other @ basis.inverse_root, extreme, -extreme)
+
+
+def _curves(settings: CurveSettings, copies: int, rng_for: Rng) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Ordinary curves (n, copies, Q) of about the clipping radius, another one, and the longest along an axis."""
+    rng, q = rng_for("curves"), settings.n_basis
+    white = rng.standard_normal((settings.n, copies, q)) * settings.radius / np.sqrt(q)
+    other = rng.standard_normal((copies, q)) * settings.radius / np.sqrt(q)
+    extreme = np.zeros((copies, q))
+    extreme[:, 0] = settings.radius
+    return white, other, extreme
+
+
+def _neighbours(white: np.ndarray, other: np.ndarray, first: np.ndarray, second: np.ndarray) -> AuditData:
+    x = np.repeat(white.reshape(1, len(white), -1), 4, axis=0)
+    x[0, 0], x[1, 0], x[3, 0] = first.ravel(), second.ravel(), other.ravel()
+    return AuditData(x, np.zeros((4, len(white))))
+
+
+def covariance_published(task: Task) -> Exposure:
+    """Coefficients clipped to ||c||_M <= S plus N(0, s^2 M), s = 2 S sqrt(2 log(1.25 / delta)) / epsilon.
+
+    Seed 000, "Gaussian mechanism".  The least noise lies along the eigenvector of the least eigenvalue of M, where the
+    clip allows the longest coefficients.
     """
+    return _coefficients(task, task.classic, lambda gram: gram)
+
+
+def covariance_repaired(task: Task) -> Exposure:
+    """The same with N(0, s^2 M^-1), the geometry of the clip."""
+    return _coefficients(task, task.analytic, np.linalg.inv)
+
+
+def _coefficients(task: Task, multiplier: float, shape_of: Callable[[np.ndarray], np.ndarray]) -> Exposure:
     settings = task.settings
     gram = BSplineBasis((settings.start, settings.end), settings.n_basis).gram
-    shape = gram if task.published else np.linalg.inv(gram)
-    noise = (2 * settings.radius * task.multiplier) ** 2 * (shape + shape.T) / 2
+    shape = shape_of(gram)
+    noise = (2 * settings.radius * multiplier) ** 2 * (shape + shape.T) / 2
 
     def attacked(first: World, second: World) -> GaussianPair:
         return GaussianPair(_record(first, gram, settings.radius), _record(second, gram, settings.radius), noise)
@@ -34,83 +95,91 @@ def covariance(task: Task) -> Exposure:
     metric = Public(gram, because="Gram matrix of the basis of the case, a setting")
     bounded = clipped_coefficients(task.worst[0].x, metric, fixed(settings, "radius"))
     spread = Public(noise, because="a multiple of the Gram matrix, or of its inverse, of a basis that is a setting")
-    release = Gaussian(covariance=spread)(bounded, task.noise(), owner=task.owners[0], epsilon_claimed=task.epsilon)
+    release = Gaussian(covariance=spread)(bounded, task.noise(), owner=task.owner, epsilon_claimed=task.epsilon)
     worst = attacked(*task.worst)
-    return Exposure(
-        task.sent("curves", release),
-        (worst, attacked(*task.ordinary)),
-        one_run=lambda rng, count: canaries(worst, rng, count),
-    )
+    pairs = worst, attacked(*task.ordinary)
+    return Exposure({0: release}, pairs, one_run=lambda rng, count: canaries(worst, rng, count))
 
 
-def orthonormal(task: Task) -> Exposure:
-    """White noise on orthonormal coordinates: the classic level of the source, or the analytic one."""
-    settings, noise = task.settings, 2 * task.settings.radius * task.multiplier
+def orthonormal_published(task: Task) -> Exposure:
+    """White noise on orthonormal coordinates at the classic level of the source."""
+    return _orthonormal(task, task.classic)
+
+
+def orthonormal_repaired(task: Task) -> Exposure:
+    """The same at the analytic level."""
+    return _orthonormal(task, task.analytic)
+
+
+def _orthonormal(task: Task, multiplier: float) -> Exposure:
+    settings, noise = task.settings, 2 * task.settings.radius * multiplier
     bounded = clipped_coefficients(task.worst[0].x, None, fixed(settings, "radius"))
-    release = Gaussian(sigma=noise)(bounded, task.noise(), owner=task.owners[0], epsilon_claimed=task.epsilon)
-    return Exposure(task.sent("curves", release), _white(task, noise))
+    release = Gaussian(sigma=noise)(bounded, task.noise(), owner=task.owner, epsilon_claimed=task.epsilon)
+    return Exposure({0: release}, _white(task, noise))
 
 
-def radius(task: Task) -> Exposure:
-    """``adapt_Sx``: the 95 % quantile of the norms, announced and not charged; repaired: a private quantile."""
-    first = _norms(task.worst[0])
-    if task.published:
-        payload = Clear(float(np.quantile(first, SHARE)), units=("features",), owner=task.owners[0])
-        pairs = task.pairs(
-            lambda one, other: ClearPair(np.quantile(_norms(one), SHARE), np.quantile(_norms(other), SHARE))
-        )
-        return Exposure(task.sent("radius", payload), pairs)
+def radius_published(task: Task) -> Exposure:
+    """``adapt_Sx``: the 95 % quantile of the norms, announced and not charged."""
+    payload = Clear(float(np.quantile(_norms(task.worst[0]), SHARE)), units=("features",), owner=task.owner)
+    pairs = task.pairs(lambda one, other: ClearPair(np.quantile(_norms(one), SHARE), np.quantile(_norms(other), SHARE)))
+    return Exposure({0: payload}, pairs)
+
+
+def radius_repaired(task: Task) -> Exposure:
+    """A private quantile."""
     domain = Public((0.0, 4 * task.settings.radius), because="four times the radius of the case, a setting")
     quantile = PrivateQuantile(task.epsilon, SHARE, domain)
-    release = quantile(entries(first, unit="features"), task.noise(), owner=task.owners[0])
+    release = quantile(entries(_norms(task.worst[0]), unit="features"), task.noise(), owner=task.owner)
     pairs = task.pairs(lambda one, other: LawPair(*_quantile_laws(quantile, _norms(one), _norms(other))))
-    return Exposure(task.sent("radius", release), pairs)
+    return Exposure({0: release}, pairs)
 
 
-def budget(task: Task) -> Exposure:
-    """ "Total held" by noise s sqrt(J) for J parties, although p predictors are released; repaired: sqrt(p), analytic.
+def budget_published(task: Task) -> Exposure:
+    """ "Total held" by noise s sqrt(J) for J parties, although p predictors are released."""
+    return _budget(task, task.classic, len(task.owners))
 
-    Each party releases its predictors by itself, so a record's curves compose over all p of them.
-    """
-    settings, count = task.settings, task.settings.n_predictors
-    noise = 2 * settings.radius * task.multiplier * float(np.sqrt(len(task.owners) if task.published else count))
-    payloads = []
-    for j in range(count):
-        owner = task.owners[j % len(task.owners)]
+
+def budget_repaired(task: Task) -> Exposure:
+    """The same with sqrt(p) at the analytic level."""
+    return _budget(task, task.analytic, task.settings.n_predictors)
+
+
+def _budget(task: Task, multiplier: float, shares: int) -> Exposure:
+    """Each party releases its predictors by itself, so a record's curves compose over all p of them."""
+    settings = task.settings
+    noise = 2 * settings.radius * multiplier * float(np.sqrt(shares))
+    releases = {}
+    for j in task.own(settings.n_predictors):
         columns = slice(j * settings.n_basis, (j + 1) * settings.n_basis)
         bounded = clipped_coefficients(task.worst[0].x[:, columns], None, fixed(settings, "radius"))
-        release = Gaussian(sigma=noise)(bounded, task.rng_for("release", j), owner=owner, release_id=f"curves {j}")
-        payloads.append((owner, f"curves {j}", release))
+        rng = task.rng_for("release", j)
+        releases[j] = Gaussian(sigma=noise)(bounded, rng, owner=task.owner, release_id=f"curves {j}")
 
     def attacked(one: World, other: World) -> GaussianPair:
-        first, second = (_curves(world, settings.n_basis, settings.radius) for world in (one, other))
+        first, second = (_clipped(world, settings.n_basis, settings.radius) for world in (one, other))
         return GaussianPair(first, second, noise)
 
-    return Exposure(tuple(payloads), task.pairs(attacked))
+    return Exposure(releases, task.pairs(attacked))
 
 
-def messages(task: Task) -> Exposure:
-    """Residuals: the first are the response curves less their mean, in the clear; repaired: a released response."""
-    settings, noise = task.settings, 2 * task.settings.radius * task.multiplier
-    if task.published:
-        payload = Clear(_residuals(task.worst[0]), units=("label",), owner=task.owners[0])
-        pairs = task.pairs(lambda one, other: ClearPair(_residuals(one), _residuals(other)))
-        return Exposure(task.sent("residuals", payload), pairs)
+def residuals(task: Task) -> Exposure:
+    """Residuals: the first are the response curves less their mean, in the clear."""
+    payload = Clear(_residuals(task.worst[0]), units=("label",), owner=task.owner)
+    return Exposure({0: payload}, task.pairs(lambda one, other: ClearPair(_residuals(one), _residuals(other))))
+
+
+def response(task: Task) -> Exposure:
+    """A released response, from which anybody may compute residuals."""
+    settings, noise = task.settings, 2 * task.settings.radius * task.analytic
     radius = fixed(settings, "radius")
     bounded = clipped_coefficients(task.worst[0].x, None, radius, unit="label", depends_on=("label",))
-    release = Gaussian(sigma=noise)(bounded, task.noise(), owner=task.owners[0])
-    return Exposure(task.sent("response", release), _white(task, noise))
+    return Exposure({0: Gaussian(sigma=noise)(bounded, task.noise(), owner=task.owner)}, _white(task, noise))
 
 
-def _white(task: Task, noise: float) -> tuple[GaussianPair, GaussianPair]:
+def _white(task: Task, noise: float) -> tuple[Attacked, Attacked]:
     """Both pairs under white noise on orthonormal coordinates."""
-
-    def attacked(first: World, second: World) -> GaussianPair:
-        return GaussianPair(
-            _record(first, None, task.settings.radius), _record(second, None, task.settings.radius), noise
-        )
-
-    return attacked(*task.worst), attacked(*task.ordinary)
+    radius = task.settings.radius
+    return task.pairs(lambda one, other: GaussianPair(_record(one, None, radius), _record(other, None, radius), noise))
 
 
 def _record(world: World, gram: np.ndarray | None, radius: float) -> np.ndarray:
@@ -118,7 +187,7 @@ def _record(world: World, gram: np.ndarray | None, radius: float) -> np.ndarray:
     return clip_curves(world.x[:1], gram, radius)[0][0]
 
 
-def _curves(world: World, n_basis: int, radius: float) -> np.ndarray:
+def _clipped(world: World, n_basis: int, radius: float) -> np.ndarray:
     """All clipped curves of that record, shape (p q,)."""
     return clip_curves(world.x[0].reshape(-1, n_basis), None, radius)[0].ravel()
 

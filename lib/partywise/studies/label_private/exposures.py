@@ -1,27 +1,54 @@
-"""Seed 002, label-private logistic regression: one noisy sum of features weighted by labels."""
+"""Seed 002 under audit: one noisy sum of features weighted by labels."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
 from ...audits.exposure import Exposure, Task
 from ...audits.pairs import GaussianPair
-from ...audits.worlds import World
+from ...audits.worlds import AuditData, World
 from ...privacy.mechanisms.gaussian import Gaussian
 from ...privacy.statistics.bounded import Bounded
 from ...privacy.statistics.records import label_dot_product
+from .claims import SumSettings
 
 
-def label_sum(task: Task) -> Exposure:
-    """X'y / N plus N(0, sigma^2 I), sigma = max ||x_i|| / N sqrt(2 log(1.25 / delta)) / epsilon; repaired: analytic.
+def flipped_label(
+    settings: SumSettings, spec: Any, rng_for: Callable[..., np.random.Generator], resources: Path
+) -> AuditData:
+    """The label of the longest record flips; ordinarily that of an average one."""
+    rng = rng_for("records")
+    x = np.repeat(rng.random((1, settings.n, settings.k)), 4, axis=0)
+    y = np.repeat((rng.random((1, settings.n)) < 0.3).astype(float), 4, axis=0)
+    # The largest norm of all four worlds is that of record 1, so features are the same in all of them.
+    x[:, 1], x[:2, 0] = 1.0, 1.0
+    y[0::2, 0], y[1::2, 0] = 1.0, 0.0
+    return AuditData(x, y)
 
-    The guarantee is about one label; the features are public to whoever measures the labels.
-    """
+
+def label_sum_published(task: Task) -> Exposure:
+    """X'y / N plus N(0, sigma^2 I), sigma = max ||x_i|| / N sqrt(2 log(1.25 / delta)) / epsilon."""
+    return _released(task, task.classic)
+
+
+def label_sum_repaired(task: Task) -> Exposure:
+    """The same at the analytic level."""
+    return _released(task, task.analytic)
+
+
+def _released(task: Task, multiplier: float) -> Exposure:
+    """The guarantee is about one label; the features are public to whoever measures the labels."""
     first = _sum(task.worst[0])
-    noise = first.certificate.value * task.multiplier
+    noise = first.certificate.value * multiplier
     release = Gaussian(sigma=noise)(
-        first, task.noise(), owner=task.owners[0], epsilon_claimed=task.epsilon, trust_model="label"
+        first, task.noise(), owner=task.owner, epsilon_claimed=task.epsilon, trust_model="label"
     )
     pairs = task.pairs(lambda one, other: GaussianPair(_sum(one).value, _sum(other).value, noise))
-    return Exposure(task.sent("label dot product", release), pairs, {"noise_sd": noise})
+    return Exposure({0: release}, pairs, {"noise_sd": noise})
 
 
 def _sum(world: World) -> Bounded:

@@ -1,4 +1,4 @@
-"""Seed 001, sliced inverse regression: slice means, vectorised noise, the covariance of Lemma 1, screening."""
+"""Seed 001 under audit: slice means, vectorised noise, the covariance of Lemma 1, screening."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ...privacy.statistics.bounded import Bounded
 from ...privacy.statistics.counts import membership
 from ...privacy.statistics.moments import covariance
 from ...privacy.statistics.slices import Quantiles, slice_means
-from ..privacy_audit.settings import SliceSettings
+from .claims import ScreeningSettings, SliceSettings
 
 
 def public_edges(settings: SliceSettings) -> Public:
@@ -36,25 +36,41 @@ def means(settings: SliceSettings, world: World, edges: Accounted | Quantiles) -
     return slice_means(world.x, world.y, edges, box=fixed(settings, "truncation"))
 
 
-def slices(task: Task) -> Exposure:
-    """Proposition 2: iid noise for the sensitivity 2 R sqrt(p) / n, with public or with quantile slices."""
+def public_slices_published(task: Task) -> Exposure:
+    """Proposition 2: iid noise for the sensitivity 2 R sqrt(p) / n, with public slices."""
+    return _proposition(task, public_edges(task.settings), task.classic)
+
+
+def public_slices_repaired(task: Task) -> Exposure:
+    """The same at the analytic level."""
+    return _proposition(task, public_edges(task.settings), task.analytic)
+
+
+def quantile_slices(task: Task) -> Exposure:
+    """Proposition 2 with quantile slices, which one record moves all of."""
+    return _proposition(task, Quantiles(task.settings.n_slices), task.classic)
+
+
+def _proposition(task: Task, edges: Accounted | Quantiles, multiplier: float) -> Exposure:
     settings = task.settings
-    own = settings.row == "quantile_slices" and task.published
-    edges = Quantiles(settings.n_slices) if own else public_edges(settings)
-    noise = 2 * settings.truncation * np.sqrt(settings.p) / settings.n * task.multiplier
+    noise = 2 * settings.truncation * np.sqrt(settings.p) / settings.n * multiplier
     return _released(task, edges, float(noise))
 
 
-def fixed_covariance(task: Task) -> Exposure:
-    """Theorem 3 with a fixed covariance I / sigma_vgm^2, equation (4); repaired: independent noise, analytic level."""
-    noise = float(np.sqrt(floor_variance(task))) if task.published else _analytic(task)
+def independent_noise(task: Task) -> Exposure:
+    """Independent noise at the analytic level, the repair of all vectorised noise."""
+    sensitivity = 2 * task.settings.truncation * np.sqrt(task.settings.p) / task.settings.n
+    noise = float(analytic_gaussian_sigma(task.epsilon, task.delta, sensitivity))
     return _released(task, public_edges(task.settings), noise)
+
+
+def fixed_covariance(task: Task) -> Exposure:
+    """Theorem 3 with a fixed covariance I / sigma_vgm^2, equation (4)."""
+    return _released(task, public_edges(task.settings), float(np.sqrt(floor_variance(task))))
 
 
 def near_tie(task: Task) -> Exposure:
     """Algorithm 2, charitable: variances 1/sigma_vgm^2 + |s_j - s_j+1| along the singular vectors of the data."""
-    if not task.published:
-        return _released(task, public_edges(task.settings), _analytic(task))
     settings, floor = task.settings, floor_variance(task)
     edges = public_edges(settings)
 
@@ -63,28 +79,26 @@ def near_tie(task: Task) -> Exposure:
         return GaussianPair(first, second, vectorised(first, floor), vectorised(second, floor))
 
     bounded = means(settings, task.worst[0], edges)
-    shape = Clear(vectorised(np.asarray(bounded.value), floor), units=("row",), owner=task.owners[0])
-    release = Gaussian(covariance=shape)(bounded, task.noise(), owner=task.owners[0], epsilon_claimed=task.epsilon)
-    return Exposure(task.sent("slice means", release), task.pairs(attacked))
+    shape = Clear(vectorised(np.asarray(bounded.value), floor), units=("row",), owner=task.owner)
+    release = Gaussian(covariance=shape)(bounded, task.noise(), owner=task.owner, epsilon_claimed=task.epsilon)
+    return Exposure({0: release}, task.pairs(attacked))
 
 
 def printed_covariance(task: Task) -> Exposure:
     """Algorithm 2 with the sign of its eigengaps, r_j = s_j+1 - s_j: a negative variance, so no law has it."""
-    if not task.published:
-        return _released(task, public_edges(task.settings), _analytic(task))
     bounded = means(task.settings, task.ordinary[0], public_edges(task.settings))
     # The sign turned: floor - gap where the charitable reading has floor + gap.
     floor = floor_variance(task)
     shape = 2 * floor * np.eye(task.settings.p) - vectorised(np.asarray(bounded.value), floor)
     numbers = {"least_variance": float(np.linalg.eigvalsh(shape)[0])}
     try:
-        covariance = Clear(shape, units=("row",), owner=task.owners[0])
-        payload = Gaussian(covariance=covariance)(bounded, task.noise(), owner=task.owners[0])
+        covariance = Clear(shape, units=("row",), owner=task.owner)
+        payload = Gaussian(covariance=covariance)(bounded, task.noise(), owner=task.owner)
     except ValueError:
         # What a program makes of the root of a negative variance.
         nothing = np.full(np.shape(bounded.value), np.nan)
-        payload = unproved(nothing, task.owners[0], "row", "vectorised noise as printed")
-    return Exposure(task.sent("slice means", payload), (NoLaw(), NoLaw()), numbers)
+        payload = unproved(nothing, task.owner, "row", "vectorised noise as printed")
+    return Exposure({0: payload}, (NoLaw(), NoLaw()), numbers)
 
 
 def floor_variance(task: Task) -> float:
@@ -103,31 +117,40 @@ def vectorised(slice_mean: np.ndarray, floor: float) -> np.ndarray:
     return (shape + shape.T) / 2
 
 
-def symmetric(task: Task) -> Exposure:
-    """Lemma 1: symmetric noise on X X' / n of records of norm at most 1; repaired: the analytic level."""
-    return _moments(task, lambda world: Public(1.0, because="Lemma 1 states it for records of norm at most 1"))
+def symmetric_published(task: Task) -> Exposure:
+    """Lemma 1: symmetric noise on X X' / n of records of norm at most 1."""
+    return _moments(task, _of_norm_one, _lemma(task))
 
 
-def scale(task: Task) -> Exposure:
-    """Lemma 1 on X / c_R, c_R = max ||X_i|| of the data: one record rescales all; repaired: the public bound."""
-    if task.published:
-        return _moments(task, lambda world: Clear(_longest(world), units=("row",), owner=task.owners[0]))
-    # A public bound, as the truncation box gives one; longer records are clipped.
+def symmetric_repaired(task: Task) -> Exposure:
+    """The same at the analytic level."""
+    return _moments(task, _of_norm_one)
+
+
+def scale_published(task: Task) -> Exposure:
+    """Lemma 1 on X / c_R, c_R = max ||X_i|| of the data: one record rescales all."""
+    return _moments(task, lambda world: Clear(_longest(world), units=("row",), owner=task.owner), _lemma(task))
+
+
+def scale_repaired(task: Task) -> Exposure:
+    """The same with a public bound, as the truncation box gives one; longer records are clipped."""
     return _moments(task, lambda world: fixed(task.settings, "ratio"))
 
 
-def _moments(task: Task, scale_of: Callable[[World], Accounted]) -> Exposure:
-    """X X' / n of records divided by a scale, with the symmetric noise of Lemma 1 or of the analytic level."""
+def _of_norm_one(world: World) -> Public:
+    return Public(1.0, because="Lemma 1 states it for records of norm at most 1")
+
+
+def _lemma(task: Task) -> float:
+    return lemma1_sigma(task.settings.n, task.settings.p, task.epsilon, task.delta)
+
+
+def _moments(task: Task, scale_of: Callable[[World], Accounted], noise: float | None = None) -> Exposure:
+    """X X' / n of records divided by a scale, with symmetric noise (None: of the analytic level)."""
     settings, first = task.settings, _moment(task.worst[0], scale_of)
-    noise = lemma1_sigma(settings.n, settings.p, task.epsilon, task.delta)
-    if not task.published:
+    if noise is None:
         noise = float(analytic_gaussian_sigma(task.epsilon, task.delta, first.certificate.value))
-    release = SymmetricGaussian(noise)(
-        first,
-        task.noise(),
-        owner=task.owners[0],
-        epsilon_claimed=task.epsilon,
-    )
+    release = SymmetricGaussian(noise)(first, task.noise(), owner=task.owner, epsilon_claimed=task.epsilon)
     # The upper triangle holds the entries with independent noise.
     upper = np.triu_indices(settings.p)
 
@@ -135,16 +158,20 @@ def _moments(task: Task, scale_of: Callable[[World], Accounted]) -> Exposure:
         first, second = (np.asarray(_moment(world, scale_of).value)[upper] for world in (one, other))
         return GaussianPair(first, second, noise)
 
-    return Exposure(task.sent("covariance", release), task.pairs(attacked), {"noise_sd": noise})
+    return Exposure({0: release}, task.pairs(attacked), {"noise_sd": noise})
 
 
-def screening(task: Task) -> Exposure:
-    """CCMD filter: the indices j with |mean(x_j in h) - mean(x_j)| > t, per slice, uploaded; repaired: noisy votes."""
+def screened_indices(task: Task) -> Exposure:
+    """CCMD filter: the indices j with |mean(x_j in h) - mean(x_j)| > t, per slice, uploaded."""
     settings = task.settings
-    if task.published:
-        payload = Clear(screened(settings, task.worst[0]), units=("row",), owner=task.owners[0])
-        pairs = task.pairs(lambda one, other: ClearPair(screened(settings, one), screened(settings, other)))
-        return Exposure(task.sent("index set", payload), pairs)
+    payload = Clear(screened(settings, task.worst[0]), units=("row",), owner=task.owner)
+    pairs = task.pairs(lambda one, other: ClearPair(screened(settings, one), screened(settings, other)))
+    return Exposure({0: payload}, pairs)
+
+
+def noisy_votes(task: Task) -> Exposure:
+    """Noisy votes for as many columns as the filter may choose."""
+    settings = task.settings
     size = max(1, settings.p // 2)
 
     def vote(world: World) -> Bounded:
@@ -152,13 +179,13 @@ def screening(task: Task) -> Exposure:
         return membership(chosen, settings.p, Public(size, because="half of the columns, whose number is public"))
 
     first = vote(task.worst[0])
-    release = NoisyVotes(task.mu, size)(first, task.noise(), owner=task.owners[0])
+    release = NoisyVotes(task.mu, size)(first, task.noise(), owner=task.owner)
     noise = first.certificate.value / task.mu
     pairs = task.pairs(lambda one, other: GaussianPair(vote(one).value, vote(other).value, noise))
-    return Exposure(task.sent("noisy votes", release), pairs)
+    return Exposure({0: release}, pairs)
 
 
-def screened(settings: SliceSettings, world: World) -> np.ndarray:
+def screened(settings: ScreeningSettings, world: World) -> np.ndarray:
     """0/1 matrix (H, p) of the features whose mean in a slice differs from their mean by more than the threshold."""
     classes = np.searchsorted(public_edges(settings).value, world.y, side="left")
     found = np.zeros((settings.n_slices, settings.p))
@@ -170,18 +197,13 @@ def screened(settings: SliceSettings, world: World) -> np.ndarray:
 def _released(task: Task, edges: Accounted | Quantiles, noise: float) -> Exposure:
     """Slice means with independent noise."""
     bounded = means(task.settings, task.worst[0], edges)
-    release = Gaussian(sigma=noise)(bounded, task.noise(), owner=task.owners[0], epsilon_claimed=task.epsilon)
+    release = Gaussian(sigma=noise)(bounded, task.noise(), owner=task.owner, epsilon_claimed=task.epsilon)
 
     def attacked(one: World, other: World) -> GaussianPair:
         first, second = (means(task.settings, world, edges).value for world in (one, other))
         return GaussianPair(first, second, noise)
 
-    return Exposure(task.sent("slice means", release), task.pairs(attacked), {"noise_sd": noise})
-
-
-def _analytic(task: Task) -> float:
-    sensitivity = 2 * task.settings.truncation * np.sqrt(task.settings.p) / task.settings.n
-    return float(analytic_gaussian_sigma(task.epsilon, task.delta, sensitivity))
+    return Exposure({0: release}, task.pairs(attacked), {"noise_sd": noise})
 
 
 def _longest(world: World) -> float:

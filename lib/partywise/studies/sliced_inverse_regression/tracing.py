@@ -16,8 +16,18 @@ from ...privacy.statistics.moments import record_sum
 GRID = np.linspace(0.0, 1.0, 101)
 
 
-def tracing(task: Task) -> Exposure:
-    """The mean of signed records: as it is (published), or with independent noise for the target (repaired).
+def direction_published(task: Task) -> Exposure:
+    """The mean of signed records as it is."""
+    return _direction(task, 0.0)
+
+
+def direction_repaired(task: Task) -> Exposure:
+    """The same with independent noise for the target."""
+    return _direction(task, task.analytic)
+
+
+def _direction(task: Task, multiplier: float) -> Exposure:
+    """The mean of signed records with noise, traced.
 
     Half of the records make the direction; the attack scores both halves.  The curve and its area are means over
     trials with new halves and new noise.
@@ -27,16 +37,14 @@ def tracing(task: Task) -> Exposure:
     length = Public(radius, because="length of the corner of the truncation box, a setting of the case")
     size = (len(world.x) - 1) // 2
     clipped = np.clip(world.x, -settings.truncation, settings.truncation)
-    noise = 0.0 if task.published else 2 * radius * task.multiplier
+    noise = 2 * radius * multiplier
 
     def direction(x: np.ndarray, y: np.ndarray) -> np.ndarray:
         return release(x, y, rng).value
 
     def release(x: np.ndarray, y: np.ndarray, source: np.random.Generator) -> Release:
         bounded = record_sum(signed_records(x, y), length, unit="row", depends_on=("label", "features"))
-        made = Gaussian(sigma=noise)(
-            bounded, source, owner=task.owners[0], data_dependent_parameters=settings.whitening
-        )
+        made = Gaussian(sigma=noise)(bounded, source, owner=task.owner, data_dependent_parameters=settings.whitening)
         return made.post_process(lambda total: total / len(x))
 
     rng = task.rng_for("tracing")
@@ -49,11 +57,11 @@ def tracing(task: Task) -> Exposure:
     # The worst pair of neighbours: one member at opposite corners of the box.
     corner = np.full(settings.p, settings.truncation)
     curves = np.stack([GRID, curve])
-    if task.published:
-        payload, clear = Clear(made.value, units=("row",), owner=task.owners[0]), ClearPair(corner, -corner)
-        return Exposure(task.sent("direction", payload), (clear, clear), numbers, curves=curves)
+    if not noise:
+        payload, clear = Clear(made.value, units=("row",), owner=task.owner), ClearPair(corner, -corner)
+        return Exposure({0: payload}, (clear, clear), numbers, curves=curves)
     pair = GaussianPair(corner, -corner, noise)
-    return Exposure(task.sent("direction", made), (pair, pair), numbers, curves=curves)
+    return Exposure({0: made}, (pair, pair), numbers, curves=curves)
 
 
 def _on_grid(fpr: np.ndarray, tpr: np.ndarray) -> np.ndarray:

@@ -1,45 +1,66 @@
-"""Seed 004, vertical generalised linear models: rotations of the data, linear predictors, hashes of identifiers."""
+"""Seed 004 under audit: rotations of the data, linear predictors, hashes of identifiers."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from ...attacks.exchange import column_space, dictionary_attack, hash_identifiers, recover_rows, scores_of_block
 from ...audits.exposure import Exposure, Task
 from ...audits.pairs import ClearPair, GaussianPair
-from ...audits.worlds import World
+from ...audits.worlds import AuditData, World
 from ...privacy.accounted import Clear, Public
 from ...privacy.mechanisms.gaussian import SymmetricGaussian
 from ...privacy.statistics.bounded import Bounded
 from ...privacy.statistics.moments import second_moment
+from .claims import ExchangeSettings
 
+Rng = Callable[..., np.random.Generator]
 # Rounding errors of a reconstruction stay far below this share of the data's size.
 EXACT = 1e-9
 
 
+def replaced_row(settings: ExchangeSettings, spec: Any, rng_for: Rng, resources: Path) -> AuditData:
+    """One row of the feature block is another; identifiers are distinct numbers (kept as labels)."""
+    rng, n, p = rng_for("records"), settings.n, settings.p
+    x = np.repeat(rng.standard_normal((1, n, p)) @ np.diag(np.linspace(1, 2, p))[None], 4, axis=0)
+    # Two long rows at right angles: their outer products differ most.
+    x[:2, 0] = 0.0
+    x[0, 0, 0], x[1, 0, 1] = 10.0, 10.0
+    x[3, 0] = rng.standard_normal(p)
+    y = np.repeat(rng.permutation(settings.population)[None, : n + 1].astype(float), 4, axis=0)
+    y[1::2, 0] = y[0, n]
+    return AuditData(x, y[:, :n])
+
+
+def replaced_identifier(settings: ExchangeSettings, spec: Any, rng_for: Rng, resources: Path) -> AuditData:
+    """One identifier is another; there are no features."""
+    data = replaced_row(settings, spec, rng_for, resources)
+    return AuditData(np.zeros_like(data.x), data.y)
+
+
 def scores(task: Task) -> Exposure:
-    """U_k D_k in the clear, from which p known rows give all others; repaired: a Gram matrix with noise."""
-    if not task.published:
-        return _gram(task)
+    """U_k D_k in the clear, from which p known rows give all others."""
     block = task.worst[0].x
     sent, known = scores_of_block(block), np.arange(1, block.shape[1] + 1)
     found = recover_rows(sent, known, block[known])
-    payload = Clear(sent, units=("features",), owner=task.owners[0])
+    payload = Clear(sent, units=("features",), owner=task.owner)
     pairs = task.pairs(lambda one, other: ClearPair(scores_of_block(one.x), scores_of_block(other.x)))
-    return Exposure(task.sent("scores", payload), pairs, _recovered(block, found, known))
+    return Exposure({0: payload}, pairs, _recovered(block, found, known))
 
 
 def predictor(task: Task) -> Exposure:
-    """eta_k = X_k beta_k of p iterations in the clear spans the column space of X_k; repaired: a noisy Gram matrix."""
-    if not task.published:
-        return _gram(task)
+    """eta_k = X_k beta_k of p iterations in the clear spans the column space of X_k."""
     block = task.worst[0].x
     path = task.rng_for("iterations").standard_normal((block.shape[1], block.shape[1]))
     sent, known = block @ path, np.arange(1, block.shape[1] + 1)
     found = recover_rows(column_space(sent), known, block[known], law="linear")
-    payload = Clear(sent, units=("features",), owner=task.owners[0])
+    payload = Clear(sent, units=("features",), owner=task.owner)
     pairs = task.pairs(lambda one, other: ClearPair(one.x @ path, other.x @ path))
-    return Exposure(task.sent("linear predictors", payload), pairs, _recovered(block, found, known))
+    return Exposure({0: payload}, pairs, _recovered(block, found, known))
 
 
 def hashes(task: Task) -> Exposure:
@@ -48,9 +69,9 @@ def hashes(task: Task) -> Exposure:
     sent = hash_identifiers(names)
     found = dictionary_attack(sent, (f"PATIENT_{i:05d}" for i in range(task.settings.population)))
     right = sum(found.get(digest) == name for digest, name in zip(sent, names, strict=True))
-    payload = Clear(sent, units=("row",), owner=task.owners[0])
+    payload = Clear(sent, units=("row",), owner=task.owner)
     pairs = task.pairs(lambda one, other: ClearPair(_hashed(one), _hashed(other)))
-    return Exposure(task.sent("hashes", payload), pairs, {"recovered_share": right / len(sent), "recovered": right})
+    return Exposure({0: payload}, pairs, {"recovered_share": right / len(sent), "recovered": right})
 
 
 def identifiers(world: World) -> list[str]:
@@ -71,18 +92,18 @@ def _recovered(block: np.ndarray, found: np.ndarray, known: np.ndarray) -> dict[
     return {"recovered_share": right / int(hidden.sum()), "recovered": right, "recovery_error": float(error.max())}
 
 
-def _gram(task: Task) -> Exposure:
+def gram_matrix(task: Task) -> Exposure:
     """X'X of rows clipped to a public radius, with symmetric noise: enough for correlations, components and models."""
     first = _moment(task.worst[0])
     noise = first.certificate.value / task.mu
-    release = SymmetricGaussian(noise)(first, task.noise(), owner=task.owners[0])
+    release = SymmetricGaussian(noise)(first, task.noise(), owner=task.owner)
     upper = np.triu_indices(task.settings.p)
 
     def attacked(one: World, other: World) -> GaussianPair:
         first, second = (np.asarray(_moment(world).value)[upper] for world in (one, other))
         return GaussianPair(first, second, noise)
 
-    return Exposure(task.sent("Gram matrix", release), task.pairs(attacked))
+    return Exposure({0: release}, task.pairs(attacked))
 
 
 def _moment(world: World) -> Bounded:

@@ -1,14 +1,19 @@
-"""Seed 003, vertical trees: randomised buckets, order-preserving noise, affine maps, and encryption in name only."""
+"""Seed 003 under audit: randomised buckets, order-preserving noise, affine maps, and encryption in name only.
+
+First the neighbours: one feature value moves from the least to the greatest, past every bucket boundary.
+"""
 
 from __future__ import annotations
 
-from math import nan
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from ...audits.exposure import Exposure, Task, fixed, unproved
 from ...audits.pairs import ClearPair, LawPair, NoLaw, ResponseLawPair, ResponsePair
-from ...audits.worlds import World
+from ...audits.worlds import AuditData, World
 from ...federation.channel import Cipher
 from ...privacy.accounted import Accounted, Clear, Public
 from ...privacy.audit.exact import audit_exact
@@ -18,31 +23,56 @@ from ...privacy.mechanisms.randomized_response import RandomizedResponse
 from ...privacy.statistics.bounded import Bounded
 from ...privacy.statistics.records import entries
 from ...privacy.statistics.slices import Quantiles, bucket_index
-from ..privacy_audit.settings import TreeSettings
+from .claims import BucketSettings, DomainSettings, FeatureSettings
 
+Rng = Callable[..., np.random.Generator]
 # Fixed-point grid of masked values.
 FRACTION_BITS = 32
 
 
+def moved_value(settings: Any, spec: Any, rng_for: Rng, resources: Path) -> AuditData:
+    """One feature, whose values fill [0, 1] evenly."""
+    return _moved(settings.n, 1, rng_for)
+
+
+def moved_values(settings: FeatureSettings, spec: Any, rng_for: Rng, resources: Path) -> AuditData:
+    """All features of one record move."""
+    return _moved(settings.n, settings.n_features, rng_for)
+
+
+def turned_label(settings: Any, spec: Any, rng_for: Rng, resources: Path) -> AuditData:
+    """One gradient changes its sign, and no feature."""
+    data = _moved(settings.n, 1, rng_for)
+    data.x[1::2] = data.x[0::2]
+    data.y[1::2, 0] = -data.y[0::2, 0]
+    return data
+
+
+def _moved(n: int, columns: int, rng_for: Rng) -> AuditData:
+    rng = rng_for("records")
+    base = np.stack([rng.permutation(n) for _ in range(columns)], axis=1) + 0.5
+    x = np.repeat(base[None] / n, 4, axis=0)
+    x[0, 0], x[1, 0] = 0.0, 1.0
+    x[3, 0] = rng.random(columns)
+    return AuditData(x, np.repeat(rng.standard_normal((1, n)), 4, axis=0))
+
+
 def public_buckets(task: Task) -> Exposure:
-    """One index in buckets with public edges: the loss of randomised response itself."""
+    """An index of each feature in buckets with public edges: of one feature, the loss of randomised response itself."""
     return _buckets(task, public_edges(task.settings), task.epsilon)
 
 
 def quantile_buckets(task: Task) -> Exposure:
-    """As published: buckets of equal size, so that one record moves an index across every edge; repaired: public."""
-    settings = task.settings
-    edges = Quantiles(settings.n_buckets) if task.published else public_edges(settings)
-    return _buckets(task, edges, task.epsilon)
+    """Buckets of equal size, so that one record moves an index across every edge."""
+    return _buckets(task, Quantiles(task.settings.n_buckets), task.epsilon)
 
 
-def many_features(task: Task) -> Exposure:
-    """epsilon for each feature of a record; repaired: epsilon / d for each (public edges in both)."""
-    epsilon = task.epsilon if task.published else task.epsilon / task.settings.n_features
-    return _buckets(task, public_edges(task.settings), epsilon)
+def shared_buckets(task: Task) -> Exposure:
+    """Epsilon / d for each of d features of a record."""
+    return _buckets(task, public_edges(task.settings), task.epsilon / task.settings.n_features)
 
 
-def public_edges(settings: TreeSettings) -> Public:
+def public_edges(settings: BucketSettings) -> Public:
     """Cuts of [0, 1] into equal parts."""
     cuts = np.arange(1, settings.n_buckets) / settings.n_buckets
     return Public(cuts, because="equal parts of [0, 1], to which the source maps every feature; n_buckets is a setting")
@@ -52,7 +82,7 @@ def _buckets(task: Task, edges: Accounted | Quantiles, epsilon: float) -> Exposu
     settings = task.settings
     mechanism = RandomizedResponse(epsilon, settings.n_buckets)
     bounded = _indices(task.worst[0], edges)
-    release = mechanism(bounded, task.noise(), owner=task.owners[0], epsilon_claimed=task.epsilon)
+    release = mechanism(bounded, task.noise(), owner=task.owner, epsilon_claimed=task.epsilon)
     # Public edges move one index a feature, which is enumerated; an attack on many is drawn.
     kind = ResponsePair if isinstance(edges, Quantiles) else ResponseLawPair
 
@@ -62,66 +92,71 @@ def _buckets(task: Task, edges: Accounted | Quantiles, epsilon: float) -> Exposu
 
     worst = attacked(*task.worst)
     numbers = {"indices_moved": worst.moved, "exact_pure": worst.moved * audit_exact(mechanism.matrix()).epsilon}
-    return Exposure(task.sent("bucket indices", release), (worst, attacked(*task.ordinary)), numbers)
+    return Exposure({0: release}, (worst, attacked(*task.ordinary)), numbers)
 
 
 def _indices(world: World, edges: Accounted | Quantiles) -> Bounded:
     return bucket_index(world.x if world.x.shape[1] > 1 else world.x[:, 0], edges)
 
 
-def distance(task: Task) -> Exposure:
-    """OpBoost, global: the claim is about distance 1, the value may be any of the domain; repaired: spread over it."""
-    settings = task.settings
-    per_step = task.epsilon if task.published else 2 * task.epsilon / (settings.high - settings.low)
-    mechanism = DistanceExponential(per_step, fixed(settings, "low", "high"))
-    return _distances(task, mechanism)
+def distance_published(task: Task) -> Exposure:
+    """OpBoost, global: the claim is about distance 1, the value may be any of the domain."""
+    return _distances(task, DistanceExponential(task.epsilon, fixed(task.settings, "low", "high")))
 
 
-def adjusting(task: Task) -> Exposure:
-    """OpBoost, adjusting: as printed both sums run over lb..ub and no law results; repaired: sums over the buckets."""
+def distance_repaired(task: Task) -> Exposure:
+    """The same with epsilon spread over the domain."""
     settings = task.settings
-    domain = fixed(settings, "low", "high")
-    mechanism = AdjustedDistanceExponential(task.epsilon, task.epsilon, settings.theta, domain)
-    if not task.published:
-        # The right sums make a law, and a claim about distances; about the whole domain nothing is claimed any more.
-        return _distances(task, mechanism, claim=nan)
+    per_step = 2 * task.epsilon / (settings.high - settings.low)
+    return _distances(task, DistanceExponential(per_step, fixed(settings, "low", "high")))
+
+
+def adjusting_published(task: Task) -> Exposure:
+    """OpBoost, adjusting, as printed: both sums run over lb..ub and no law results."""
+    mechanism = _adjusted(task)
     buckets, values = mechanism.printed_matrix()
     totals = {"printed_total": float(buckets.sum(axis=1).min())}
     try:
         audit_exact(buckets)
     except ValueError:
-        payload = unproved(values, task.owners[0], "features", "adjusting as printed")
-        return Exposure(task.sent("desensitised values", payload), (NoLaw(), NoLaw()), totals)
+        payload = unproved(values, task.owner, "features", "adjusting as printed")
+        return Exposure({0: payload}, (NoLaw(), NoLaw()), totals)
     return _distances(task, mechanism)
 
 
-def _distances(
-    task: Task, mechanism: DistanceExponential | AdjustedDistanceExponential, claim: float | None = None
-) -> Exposure:
+def adjusting_repaired(task: Task) -> Exposure:
+    """The same with sums over the buckets."""
+    return _distances(task, _adjusted(task))
+
+
+def _adjusted(task: Task) -> AdjustedDistanceExponential:
+    settings = task.settings
+    return AdjustedDistanceExponential(task.epsilon, task.epsilon, settings.theta, fixed(settings, "low", "high"))
+
+
+def _distances(task: Task, mechanism: DistanceExponential | AdjustedDistanceExponential) -> Exposure:
     """Release the whole column; the pair's loss is enumerated from the law."""
     settings = task.settings
     law = mechanism.matrix()
     bounded = entries(_integers(settings, task.worst[0]), unit="features")
-    release = mechanism(bounded, task.noise(), owner=task.owners[0], epsilon_claimed=task.epsilon)
+    release = mechanism(bounded, task.noise(), owner=task.owner, epsilon_claimed=task.epsilon)
 
     def attacked(one: World, other: World) -> LawPair:
         return LawPair(*(law[int(_integers(settings, world)[0]) - settings.low] for world in (one, other)))
 
     numbers = {"exact_pure": audit_exact(law).epsilon}
-    return Exposure(task.sent("desensitised values", release), task.pairs(attacked), numbers, claim=claim)
+    return Exposure({0: release}, task.pairs(attacked), numbers)
 
 
-def _integers(settings: TreeSettings, world: World) -> np.ndarray:
+def _integers(settings: DomainSettings, world: World) -> np.ndarray:
     """Values of [0, 1] mapped to the integers low..high by public bounds."""
     return np.clip(np.round(settings.low + world.x[:, 0] * (settings.high - settings.low)), settings.low, settings.high)
 
 
 def affine(task: Task) -> Exposure:
-    """The map to [lb, ub] by the sample's own minimum and maximum, which the receiver can undo; repaired: public."""
-    if not task.published:
-        return distance(task)
-    payload = Clear(_range(task.worst[0]), units=("features",), owner=task.owners[0])
-    return Exposure(task.sent("range", payload), task.pairs(lambda one, other: ClearPair(_range(one), _range(other))))
+    """The map to [lb, ub] by the sample's own minimum and maximum, which the receiver can undo."""
+    payload = Clear(_range(task.worst[0]), units=("features",), owner=task.owner)
+    return Exposure({0: payload}, task.pairs(lambda one, other: ClearPair(_range(one), _range(other))))
 
 
 def _range(world: World) -> np.ndarray:
@@ -139,13 +174,16 @@ def mask(values: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     return fixed + rng.integers(0, 2**64, fixed.shape, dtype=np.uint64)
 
 
-def encryption(task: Task) -> Exposure:
-    """ "he" with ``abstract_paillier``: gradients cross as they are; repaired: a cipher whose key stays at home."""
-    if task.published:
-        payload = Clear(abstract_encrypt(task.worst[0].y), units=("label",), owner=task.owners[0])
-        pairs = task.pairs(lambda one, other: ClearPair(abstract_encrypt(one.y), abstract_encrypt(other.y)))
-        return Exposure(task.sent("gradients", payload), pairs)
-    masked = Cipher(mask(task.worst[0].y, task.noise()), key_holder=task.owners[0])
+def encryption_published(task: Task) -> Exposure:
+    """ "he" with ``abstract_paillier``: gradients cross as they are."""
+    payload = Clear(abstract_encrypt(task.worst[0].y), units=("label",), owner=task.owner)
+    pairs = task.pairs(lambda one, other: ClearPair(abstract_encrypt(one.y), abstract_encrypt(other.y)))
+    return Exposure({0: payload}, pairs)
+
+
+def encryption_repaired(task: Task) -> Exposure:
+    """A cipher whose key stays at home."""
+    masked = Cipher(mask(task.worst[0].y, task.noise()), key_holder=task.owner)
     # A uniform mask gives every value the same law, whatever it hides.
     same = LawPair(np.ones(1), np.ones(1))
-    return Exposure(task.sent("gradients", masked), (same, same))
+    return Exposure({0: masked}, (same, same))

@@ -1,0 +1,146 @@
+"""What source documents claim about privacy: one object a claim, in the ``claims.py`` of the study of its document.
+
+A claim is a source of data of the audit study: the data are neighbours made to hurt, and ordinary ones.  Standard
+library only: claims are read whenever a plan of the audit is made, their mechanisms when a cell is computed.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from math import nan
+from pathlib import Path
+from typing import Any
+
+from ..checks import at_least, one_of, valid_delta
+from .study import Lazy, Source
+
+# What a claim says of a release: the epsilon of the grid, that it costs nothing, or nothing at all.
+STATES = {"epsilon": None, "free": 0.0, "none": nan}
+STUDIES = Path(__file__).parents[1] / "studies"
+
+
+@dataclass(frozen=True)
+class ClaimSettings:
+    """What the parameters of all claims share.
+
+    n : records; delta : of the claim (None: the study's)
+    """
+
+    n: int = 400
+    delta: float | None = None
+
+    def __post_init__(self) -> None:
+        at_least(n=(self.n, 2))
+        if self.delta is not None:
+            valid_delta(self.delta)
+
+    @property
+    def releases(self) -> int:
+        """How many messages are sent; each owner sends at least one of them."""
+        return 1
+
+
+@dataclass(frozen=True)
+class Mechanism:
+    """One form of a mechanism.
+
+    message : name of what is sent; where there are several, with their numbers
+    expose : (Task) -> Exposure, what leaves an owner and how well it is attacked (`partywise.audits.exposure`)
+    """
+
+    message: str
+    expose: Lazy
+
+    def name(self, number: int, releases: int) -> str:
+        """Name of one of the messages."""
+        return self.message if releases == 1 else f"{self.message} {number}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Claim(Source):
+    """One claim of a source document about privacy, and what tests it.
+
+    As a `Source`, ``settings`` are the parameters of the mechanism (a `ClaimSettings`) and ``generate`` makes two pairs
+    of data sets that differ in one replaced record (`partywise.audits.worlds.AuditData`): the worst case that is known,
+    and an ordinary one.
+
+    name : what the configuration calls it, as ``source`` of a case of the audit
+    document : number of the seed
+    title : template over the settings, of letters, digits, blanks and ``. - +``, as text flags of a cube take them
+    remedy : what repairs it
+    published, repaired : the mechanism as the document has it, and as it should be (None: no mechanism repairs it)
+    unit : what changes between neighbours in the claim
+    states : ``epsilon`` (the slot of the grid), ``free`` (said to cost nothing) or ``none`` (nothing is said)
+    repair_states : the same of the repaired mechanism
+    control : whether the published mechanism keeps its claim
+    """
+
+    name: str
+    document: str
+    title: str
+    remedy: str
+    published: Mechanism
+    repaired: Mechanism | None
+    unit: str = "row"
+    states: str = "epsilon"
+    repair_states: str = "epsilon"
+    control: bool = False
+
+    def __post_init__(self) -> None:
+        one_of("states", self.states, STATES)
+        one_of("repair_states", self.repair_states, STATES)
+
+    @property
+    def fits(self) -> tuple[Lazy, ...]:
+        """Both forms of the mechanism."""
+        return tuple(form.expose for form in (self.published, self.repaired) if form is not None)
+
+    def form(self, variant: str) -> Mechanism:
+        """The mechanism as ``published`` or as ``repaired``.
+
+        Raises
+        ------
+        ValueError
+            Where there is no repair.
+        """
+        form = {"published": self.published, "repaired": self.repaired}[variant]
+        if form is None:
+            raise ValueError(f"variant is {variant!r}: no mechanism repairs {self.name} ({self.remedy}); leave it out.")
+        return form
+
+    def epsilon(self, variant: str, epsilon: float) -> float:
+        """Epsilon that is claimed where the grid has ``epsilon``: 0 for what is said to be free, nan for silence."""
+        stated = STATES[self.states if variant == "published" else self.repair_states]
+        return epsilon if stated is None else stated
+
+    def delta(self, settings: Any, study_delta: float) -> float:
+        """Delta of the claim."""
+        return study_delta if settings.delta is None else settings.delta
+
+    def titled(self, settings: Any) -> str:
+        """The title with the parameters of a case."""
+        return self.title.format(**asdict(settings))
+
+
+def modules() -> tuple[str, ...]:
+    """The modules that hold claims: ``claims.py`` of any folder of ``partywise.studies``, a study or not yet one."""
+    return tuple(f"partywise.studies.{path.parent.name}.claims" for path in sorted(STUDIES.glob("*/claims.py")))
+
+
+def collected() -> Mapping[str, Claim]:
+    """All claims by name, in the order of their documents.
+
+    Raises
+    ------
+    ValueError
+        When two claims have one name.
+    """
+    found: dict[str, Claim] = {}
+    for module in modules():
+        for claim in importlib.import_module(module).CLAIMS:
+            if claim.name in found:
+                raise ValueError(f"name is {claim.name!r} in {module}: another claim has it; names must differ.")
+            found[claim.name] = claim
+    return dict(sorted(found.items(), key=lambda item: item[1].document))

@@ -1,0 +1,122 @@
+"""What seed 000 claims about privacy: noise on curves, their clipping radius, the budget, and what else is sent."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import isfinite
+
+from ...checks import at_least, positive
+from ...experiment.claims import Claim, ClaimSettings, Mechanism
+from ...experiment.study import Lazy
+
+
+@dataclass(frozen=True)
+class CurveSettings(ClaimSettings):
+    """Curves in orthonormal coordinates with a public clipping radius of the L2 norm."""
+
+    n_basis: int = 15
+    radius: float = 1.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        at_least(n_basis=(self.n_basis, 1))
+        positive(radius=self.radius)
+
+
+@dataclass(frozen=True)
+class SplineSettings(CurveSettings):
+    """Cubic B-splines on [start, end]."""
+
+    start: float = 0.0
+    end: float = 1.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        at_least(n_basis=(self.n_basis, 4))
+        if not (isfinite(self.start) and isfinite(self.end) and self.start < self.end):
+            raise ValueError(f"start and end are {self.start} and {self.end}: they must be finite and increasing.")
+
+
+@dataclass(frozen=True)
+class BudgetSettings(CurveSettings):
+    """Curves of several predictors, dealt to the owners."""
+
+    n_predictors: int = 20
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        at_least(n_predictors=(self.n_predictors, 1))
+
+    @property
+    def releases(self) -> int:
+        """One of each predictor."""
+        return self.n_predictors
+
+
+_EXPOSURES = "partywise.studies.functional_boosting.exposures:"
+
+
+def _form(message: str, function: str) -> Mechanism:
+    return Mechanism(message, Lazy(_EXPOSURES + function))
+
+
+CLAIMS = (
+    Claim(
+        name="covariance",
+        document="000",
+        title="curves with noise covariance s2M - {n_basis} splines on {start:g} to {end:g}",
+        remedy="covariance s2 times the inverse of M",
+        unit="features",
+        settings=SplineSettings,
+        generate=Lazy(_EXPOSURES + "spline_curves"),
+        published=_form("curves", "covariance_published"),
+        repaired=_form("curves", "covariance_repaired"),
+    ),
+    Claim(
+        name="orthonormal",
+        document="000",
+        title="curves with white noise on orthonormal coordinates",
+        remedy="analytic noise level",
+        unit="features",
+        control=True,
+        settings=CurveSettings,
+        generate=Lazy(_EXPOSURES + "antipodal_curves"),
+        published=_form("curves", "orthonormal_published"),
+        repaired=_form("curves", "orthonormal_repaired"),
+    ),
+    Claim(
+        name="radius",
+        document="000",
+        title="clip radius at the 95th percentile of the data",
+        remedy="private quantile",
+        unit="features",
+        states="free",
+        settings=CurveSettings,
+        generate=Lazy(_EXPOSURES + "long_curve"),
+        published=_form("radius", "radius_published"),
+        repaired=_form("radius", "radius_repaired"),
+    ),
+    Claim(
+        name="budget",
+        document="000",
+        title="noise times root J - {n_predictors} predictors",
+        remedy="noise times the root of the number of predictors",
+        unit="features",
+        settings=BudgetSettings,
+        generate=Lazy(_EXPOSURES + "curves_of_predictors"),
+        published=_form("curves", "budget_published"),
+        repaired=_form("curves", "budget_repaired"),
+    ),
+    Claim(
+        name="messages",
+        document="000",
+        title="residuals sent to the parties",
+        remedy="released response",
+        unit="label",
+        states="none",
+        settings=CurveSettings,
+        generate=Lazy(_EXPOSURES + "antipodal_curves"),
+        published=_form("residuals", "residuals"),
+        repaired=_form("response", "response"),
+    ),
+)

@@ -1,0 +1,208 @@
+"""What seed 001 claims about privacy: slice means, vectorised noise, the covariance of Lemma 1, screening, tracing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import isfinite
+from typing import ClassVar
+
+from ...checks import at_least, one_of, positive
+from ...experiment.claims import Claim, ClaimSettings, Mechanism
+from ...experiment.study import Lazy
+
+
+@dataclass(frozen=True)
+class RecordSettings(ClaimSettings):
+    """p features; the source's own delta, n^(-1.1), unless another is given."""
+
+    p: int = 10
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        at_least(p=(self.p, 2))
+        if self.delta is None:
+            object.__setattr__(self, "delta", float(self.n) ** -1.1)
+
+
+@dataclass(frozen=True)
+class ScaleSettings(RecordSettings):
+    """One record that is ``ratio`` times as long as the longest other one."""
+
+    ratio: float = 1.5
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.ratio > 1:
+            raise ValueError(f"ratio is {self.ratio}: the replaced record must be longer than the others.")
+
+
+@dataclass(frozen=True)
+class BoxSettings(RecordSettings):
+    """Features truncated to [-R, R], R = ``truncation``."""
+
+    truncation: float = 2.0
+
+    # Parameters taken from the data before a mechanism sees it; generated records are white by design.
+    whitening: ClassVar[tuple[str, ...]] = ()
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        positive(truncation=self.truncation)
+
+
+@dataclass(frozen=True)
+class BodyFatSettings(BoxSettings):
+    """Example 1 on its own data: whitened by the mean and covariance of all men, which nobody paid for."""
+
+    whitening: ClassVar[tuple[str, ...]] = ("mean and covariance of the data",)
+
+
+@dataclass(frozen=True)
+class SliceSettings(BoxSettings):
+    """H slices with public cuts of the response.
+
+    edges : ``classes``, between the whole numbers 0..H-1, or ``equal``, equally spaced over ``lowest``..``highest``;
+    whatever lies outside is in the first or the last slice
+    """
+
+    n_slices: int = 8
+    edges: str = "equal"
+    lowest: float = -3.0
+    highest: float = 3.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        at_least(n_slices=(self.n_slices, 2))
+        if self.n < 4 * self.n_slices:
+            raise ValueError(f"n is {self.n}: {self.n_slices} slices need at least {4 * self.n_slices} records.")
+        one_of("edges", self.edges, ("classes", "equal"))
+        if not (isfinite(self.lowest) and isfinite(self.highest) and self.lowest < self.highest):
+            raise ValueError(
+                f"lowest and highest are {self.lowest} and {self.highest}: they must be finite and increasing."
+            )
+
+
+@dataclass(frozen=True)
+class ClassSettings(SliceSettings):
+    """Slices that are classes, as the worst neighbours differ in one."""
+
+    edges: str = "classes"
+
+
+@dataclass(frozen=True)
+class ScreeningSettings(ClassSettings):
+    """Screening with threshold t."""
+
+    threshold: float = 0.3
+
+
+_EXPOSURES = "partywise.studies.sliced_inverse_regression.exposures:"
+_NEIGHBOURS = "partywise.studies.sliced_inverse_regression.neighbours:"
+_TRACING = "partywise.studies.sliced_inverse_regression.tracing:"
+
+
+def _form(message: str, function: str) -> Mechanism:
+    return Mechanism(message, Lazy(_EXPOSURES + function))
+
+
+_INDEPENDENT = _form("slice means", "independent_noise")
+_VECTORISED = Claim(
+    name="near_tie",
+    document="001",
+    title="vectorised noise - charitable reading",
+    remedy="independent noise at the analytic level",
+    settings=ClassSettings,
+    generate=Lazy(_NEIGHBOURS + "near_tie"),
+    published=_form("slice means", "near_tie"),
+    repaired=_INDEPENDENT,
+)
+_DIRECTION = Claim(
+    name="tracing",
+    document="001",
+    title="tracing attack on the discriminant direction",
+    remedy="independent noise",
+    states="none",
+    settings=BoxSettings,
+    generate=Lazy(_NEIGHBOURS + "white_records"),
+    published=Mechanism("direction", Lazy(_TRACING + "direction_published")),
+    repaired=Mechanism("direction", Lazy(_TRACING + "direction_repaired")),
+)
+
+CLAIMS = (
+    Claim(
+        name="public_slices",
+        document="001",
+        title="slice means - public slices",
+        remedy="analytic noise level",
+        control=True,
+        settings=SliceSettings,
+        generate=Lazy(_NEIGHBOURS + "opposite_corners"),
+        published=_form("slice means", "public_slices_published"),
+        repaired=_form("slice means", "public_slices_repaired"),
+    ),
+    Claim(
+        name="quantile_slices",
+        document="001",
+        title="slice means - {n_slices} quantile slices",
+        remedy="public slices",
+        settings=SliceSettings,
+        generate=Lazy(_NEIGHBOURS + "shifted_slices"),
+        published=_form("slice means", "quantile_slices"),
+        repaired=_form("slice means", "public_slices_repaired"),
+    ),
+    replace(
+        _VECTORISED,
+        name="fixed_covariance",
+        title="vectorised noise - fixed covariance",
+        remedy="analytic noise level",
+        control=True,
+        published=_form("slice means", "fixed_covariance"),
+    ),
+    replace(
+        _VECTORISED,
+        name="printed_covariance",
+        title="vectorised noise - as printed",
+        published=_form("slice means", "printed_covariance"),
+    ),
+    _VECTORISED,
+    Claim(
+        name="symmetric",
+        document="001",
+        title="covariance of Lemma 1",
+        remedy="symmetric noise at the analytic level",
+        settings=RecordSettings,
+        generate=Lazy(_NEIGHBOURS + "unit_records"),
+        published=_form("covariance", "symmetric_published"),
+        repaired=_form("covariance", "symmetric_repaired"),
+    ),
+    Claim(
+        name="scale",
+        document="001",
+        title="scale from the longest record - ratio {ratio:g}",
+        remedy="public scale",
+        settings=ScaleSettings,
+        generate=Lazy(_NEIGHBOURS + "longest_record"),
+        published=_form("covariance", "scale_published"),
+        repaired=_form("covariance", "scale_repaired"),
+    ),
+    Claim(
+        name="screening",
+        document="001",
+        title="screened index sets",
+        remedy="noisy votes",
+        states="free",
+        settings=ScreeningSettings,
+        generate=Lazy(_NEIGHBOURS + "on_the_threshold"),
+        published=_form("index set", "screened_indices"),
+        repaired=_form("noisy votes", "noisy_votes"),
+    ),
+    # Example 1 and Figure 1: descriptive
+    _DIRECTION,
+    replace(
+        _DIRECTION,
+        name="body_fat",
+        settings=BodyFatSettings,
+        generate=Lazy(_NEIGHBOURS + "body_fat"),
+        resources=("body_fat",),
+    ),
+)

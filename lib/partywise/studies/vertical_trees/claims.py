@@ -1,0 +1,141 @@
+"""What seed 003 claims about privacy: randomised buckets, order-preserving noise, affine maps, encryption in name."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ...checks import at_least
+from ...experiment.claims import Claim, ClaimSettings, Mechanism
+from ...experiment.study import Lazy
+
+
+@dataclass(frozen=True)
+class BucketSettings(ClaimSettings):
+    """n_buckets equally filled buckets."""
+
+    n_buckets: int = 50
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        at_least(n_buckets=(self.n_buckets, 2))
+        if self.n < 2 * self.n_buckets:
+            raise ValueError(f"n is {self.n}: {self.n_buckets} buckets need at least {2 * self.n_buckets} records.")
+
+
+@dataclass(frozen=True)
+class FeatureSettings(BucketSettings):
+    """The buckets of several features."""
+
+    n_features: int = 14
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        at_least(n_features=(self.n_features, 1))
+
+
+@dataclass(frozen=True)
+class DomainSettings(ClaimSettings):
+    """Integers low..high, in buckets of width theta where a mechanism has buckets."""
+
+    low: int = 1
+    high: int = 100
+    theta: int = 10
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        at_least(theta=(self.theta, 1))
+        if self.low >= self.high:
+            raise ValueError(f"low and high are {self.low} and {self.high}: they must be increasing.")
+
+
+_EXPOSURES = "partywise.studies.vertical_trees.exposures:"
+
+
+def _form(message: str, function: str) -> Mechanism:
+    return Mechanism(message, Lazy(_EXPOSURES + function))
+
+
+CLAIMS = (
+    Claim(
+        name="public_buckets",
+        document="003",
+        title="bucket response - public edges",
+        remedy="none needed for one feature",
+        unit="features",
+        control=True,
+        settings=BucketSettings,
+        generate=Lazy(_EXPOSURES + "moved_value"),
+        published=_form("bucket indices", "public_buckets"),
+        repaired=_form("bucket indices", "public_buckets"),
+    ),
+    Claim(
+        name="quantile_buckets",
+        document="003",
+        title="bucket response - {n_buckets} quantile buckets",
+        remedy="public edges",
+        unit="features",
+        settings=BucketSettings,
+        generate=Lazy(_EXPOSURES + "moved_value"),
+        published=_form("bucket indices", "quantile_buckets"),
+        repaired=_form("bucket indices", "public_buckets"),
+    ),
+    Claim(
+        name="many_features",
+        document="003",
+        title="bucket response - {n_features} features with {n_buckets} buckets",
+        remedy="epsilon shared by the features",
+        unit="features",
+        settings=FeatureSettings,
+        generate=Lazy(_EXPOSURES + "moved_values"),
+        published=_form("bucket indices", "public_buckets"),
+        repaired=_form("bucket indices", "shared_buckets"),
+    ),
+    Claim(
+        name="distance",
+        document="003",
+        title="OpBoost global - {low} to {high}",
+        remedy="epsilon spread over the domain",
+        unit="features",
+        settings=DomainSettings,
+        generate=Lazy(_EXPOSURES + "moved_value"),
+        published=_form("desensitised values", "distance_published"),
+        repaired=_form("desensitised values", "distance_repaired"),
+    ),
+    Claim(
+        name="adjusting",
+        document="003",
+        title="OpBoost adjusting - as printed",
+        remedy="sums over the buckets",
+        unit="features",
+        # The right sums make a law, and a claim about distances; about the whole domain nothing is claimed any more.
+        repair_states="none",
+        settings=DomainSettings,
+        generate=Lazy(_EXPOSURES + "moved_value"),
+        published=_form("desensitised values", "adjusting_published"),
+        repaired=_form("desensitised values", "adjusting_repaired"),
+    ),
+    Claim(
+        name="affine",
+        document="003",
+        title="affine map by sample minimum and maximum",
+        remedy="public bounds",
+        unit="features",
+        states="free",
+        settings=DomainSettings,
+        generate=Lazy(_EXPOSURES + "moved_value"),
+        published=_form("range", "affine"),
+        repaired=_form("desensitised values", "distance_repaired"),
+    ),
+    Claim(
+        name="encryption",
+        document="003",
+        title="encryption by abstract paillier",
+        remedy="one-time masks or Paillier",
+        unit="label",
+        states="free",
+        settings=ClaimSettings,
+        generate=Lazy(_EXPOSURES + "turned_label"),
+        published=_form("gradients", "encryption_published"),
+        repaired=_form("gradients", "encryption_repaired"),
+    ),
+)

@@ -1,0 +1,43 @@
+"""Which jobs an edit of a claim, of its mechanism, or of a library mechanism runs again: jobs of the audit only."""
+
+from __future__ import annotations
+
+import pytest
+from test_code_closure import asked, rules
+
+from fingerprint import closure
+
+
+@pytest.fixture(scope="module")
+def jobs(tmp_path_factory) -> list[tuple[str, set[str]]]:
+    """Name and modules of every job of all studies."""
+    return [(name, set(closure(roots))) for name, roots, _ in asked(tmp_path_factory.mktemp("jobs"), rules())]
+
+
+def users(jobs, module: str) -> set[str]:
+    return {name for name, modules in jobs if f"partywise.{module}" in modules}
+
+
+def drawn(name: str) -> bool:
+    return "/figure" in name
+
+
+def test_an_edit_of_a_claim_reruns_jobs_of_the_audit_only(jobs):
+    audit = {name for name, _ in jobs if name.startswith("privacy_audit/") and not drawn(name)}
+    assert users(jobs, "studies.functional_boosting.claims") == audit
+
+
+@pytest.mark.parametrize(
+    ("module", "case"),
+    [
+        ("studies.vertical_trees.exposures", "bucket_rr_public"),
+        ("privacy.mechanisms.distance_adjusted", "bucket_rr_public"),
+        ("studies.vertical_glm.exposures", "scores_u_d"),
+        ("studies.sliced_inverse_regression.tracing", "tracing"),
+        ("studies.functional_boosting.exposures", "fb_sqrt_j"),
+    ],
+)
+def test_an_edit_of_a_mechanism_reruns_the_cases_that_use_it(jobs, module, case):
+    found = users(jobs, module)
+    assert found and {name.split("/")[1] for name in found} <= {case, "collect"}
+    assert {name.split("/")[0] for name in found} == {"privacy_audit"}
