@@ -1,7 +1,4 @@
-"""Mechanisms on finite sets, each with its exact law and its exact privacy loss: here randomised response.
-
-Every law is a row-stochastic matrix (`matrix`), and `pair_loss` is the largest log ratio of two of its rows.
-"""
+"""Randomised response: its law is a row-stochastic matrix, `pair_loss` the largest log ratio of two of its rows."""
 
 import math
 from dataclasses import dataclass, field
@@ -13,13 +10,11 @@ from ..accounted import Accounted, parameter
 from ..accounting.calibration import randomized_response_probability
 from ..ledger.event import UNNAMED
 from ..statistics.bounded import Bounded
-from .distance import DistanceExponential
-from .distance_adjusted import AdjustedDistanceExponential
 from .finite_draws import rare
 from .random import SecureRandom
 from .release import Release, Terms, certificate_of, generator, pure_law, released, resting_on
 
-__all__ = ["AdjustedDistanceExponential", "DistanceExponential", "RandomizedResponse"]
+__all__ = ["RandomizedResponse"]
 
 # The smallest positive float.
 LEAST = 5e-324
