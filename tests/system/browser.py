@@ -55,7 +55,7 @@ def browser(report, request) -> Iterator[webdriver.Chrome]:
     """Chromium on the report, with its console recorded and no name resolved."""
     options = webdriver.ChromeOptions()
     chromium, chromedriver = shutil.which("chromium"), shutil.which("chromedriver")
-    assert chromium and chromedriver, "no browser: workflow/report/browser.sh install"
+    assert chromium and chromedriver, "no browser: tests/system/browser.sh install"
     options.binary_location = chromium
     for word in (*QUIET, "--window-size=1280,900"):
         options.add_argument(word)

@@ -22,7 +22,7 @@ from pipeline import ROOT, STUDY, TINY, copy_project, results
 
 pytestmark = pytest.mark.system
 
-NODE = ROOT / "workflow" / "cluster" / "slurm_node.sh"
+NODE = ROOT / "tests" / "system" / "slurm_node.sh"
 # The profile's waits suit a large cluster; one machine answers at once.
 QUICK = ["--latency-wait", "10", "--seconds-between-status-checks", "2"]
 QUICK += ["--slurm-init-seconds-before-status-checks", "2", "--jobs", "20"]

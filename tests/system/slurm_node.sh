@@ -179,7 +179,7 @@ case "${1:-}" in
 esac
 case "${1:-}" in
     install)
-        exec "$(dirname "$0")/../debian_packages.sh" slurmctld=slurmctld slurmd=slurmd slurm-client=squeue munge=munged
+        exec "$(dirname "$0")/debian_packages.sh" slurmctld=slurmctld slurmd=slurmd slurm-client=squeue munge=munged
         ;;
     start) start "${2:?folder for its state}" ;;
     stop) stop ;;
