@@ -110,6 +110,14 @@ def test_where_the_project_was_moved_or_copied_the_environment_is_made_anew(mach
     assert not (machine.folder / ".venv" / "old").exists()
 
 
+def test_a_project_behind_a_link_is_in_its_place(machine):
+    machine.run()
+    link = machine.folder.with_name("link")
+    link.symlink_to(machine.folder, target_is_directory=True)
+    machine.folder = link
+    assert locks(machine.run()) == []
+
+
 def test_a_python_without_its_copy_of_pip_uses_the_one_it_has(machine):
     (machine.stub / "no-ensurepip").touch()
     calls = machine.run("verify", "cube.nc")
