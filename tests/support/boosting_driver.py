@@ -3,7 +3,7 @@
 import numpy as np
 
 from functional_reference import Problem
-from partywise.functional.boosting import _Walk, fit_boosting
+from partywise.functional.boosting import Walk, fit_boosting
 from partywise.functional.path_options import BoostingOptions
 from partywise.functional.paths import PathState, Rotation, noise_floor, path_covariances
 
@@ -27,10 +27,10 @@ def fit(problem: Problem, groups, options: BoostingOptions, **more):
     return fit_boosting(*problem.moments(), groups, problem.penalties, options, **more)
 
 
-def make_walk(problem: Problem, groups, options: BoostingOptions) -> _Walk:
+def make_walk(problem: Problem, groups, options: BoostingOptions) -> Walk:
     """The walk of a fit before its first step, to be led along a given path."""
     train, a, b = problem.moments()
     floor = noise_floor(train, problem.Z.shape[2])
     covariances = path_covariances([train, a, b], options, floor)[0]
     rotation = Rotation(covariances[0], groups, problem.penalties, options)
-    return _Walk(PathState(rotation, covariances, train, [a, b]), train, [a, b], options, 0.0, None)
+    return Walk(PathState(rotation, covariances, train, [a, b]), train, [a, b], options, 0.0, None)

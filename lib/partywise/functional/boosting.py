@@ -110,7 +110,7 @@ def fit_boosting(
     covariances, least, projected = path_covariances([train, *halves], options, scale)
     rotation = Rotation(covariances[0], groups, penalties, options)
     state = PathState(rotation, covariances, train, halves)
-    walk = _Walk(state, train, halves, options, response_noise, rng, released)
+    walk = Walk(state, train, halves, options, response_noise, rng, released)
     with np.errstate(over="ignore", invalid="ignore"):
         best = walk.run()
     if np.isnan(least):
@@ -187,7 +187,21 @@ def _check_shapes(train: Moments, half_a: Moments | None, half_b: Moments | None
             )
 
 
-class _Walk:
+@dataclass(frozen=True)
+class Progress:
+    """How far a criterion has come: its lowest value, the step that has it, and whether patience ran out since."""
+
+    lowest: float
+    best: int = 0
+    stopped: bool = False
+
+    def after(self, steps: int, criterion: float, options: BoostingOptions) -> Progress:
+        """After one more step."""
+        lowest, best = (criterion, steps) if criterion < self.lowest else (self.lowest, self.best)
+        return Progress(lowest, best, steps >= options.min_steps and steps - best >= options.patience)
+
+
+class Walk:
     """One walk along the path: candidates, scores, criterion, stopping."""
 
     def __init__(
@@ -221,31 +235,39 @@ class _Walk:
 
     def run(self) -> int:
         """Walk until the criterion stops it; return the number of steps of the returned state."""
-        options = self.options
-        lowest, best, steps = self._null_criterion(), 0, 0
+        options, published = self.options, self.options.stop == "cv_published"
+        progress, steps = Progress(self._null_criterion()), 0
         while steps < options.max_steps:
-            targets, changes = self._candidates()
-            scores = self._scores(targets, changes)
-            if not np.all(np.isfinite(scores)):
+            block, targets, changes, score = self.choice()
+            if block is None:
                 self.diverged = True
                 break
-            block = first_lowest(scores)
-            criterion = self._step(block, targets, changes, float(scores[block]))
+            criterion = self._step(block, targets, changes, score)
             if not np.isfinite(criterion):
                 # An information criterion is undefined where the corrected errors are not positive: stop there.
                 self.diverged = not np.isfinite(self.trace["sse_raw"][-1])
                 self.stopped = not self.diverged
                 break
             steps += 1
-            if criterion < lowest and (self.released is None or self.improvement.demonstrated):
-                lowest, best = criterion, steps
-                self.shrinkage = 1.0 if self.released is None else self.improvement.shrinkage
-            if best == steps or options.stop == "cv_published":
+            demonstrated = self.released is None or self.improvement.demonstrated
+            progress = progress.after(steps, criterion if demonstrated else float("inf"), options)
+            if progress.best == steps and self.released is not None:
+                self.shrinkage = self.improvement.shrinkage
+            if progress.best == steps or published:
                 self.best_coef = self.state.coef[FULL].copy()
-            if steps >= options.min_steps and steps - best >= options.patience:
+            if progress.stopped:
                 self.stopped = True
                 break
-        return steps if options.stop == "cv_published" else best
+        return steps if published else progress.best
+
+    def choice(self) -> tuple[int | None, np.ndarray, np.ndarray, float]:
+        """The block with the lowest score (None where scores left the range of numbers), all candidates, the score."""
+        targets, changes = self._candidates()
+        scores = self._scores(targets, changes)
+        if not np.all(np.isfinite(scores)):
+            return None, targets, changes, float("nan")
+        block = first_lowest(scores)
+        return block, targets, changes, float(scores[block])
 
     def _candidates(self) -> tuple[np.ndarray, np.ndarray]:
         """New block values and full-step changes of all blocks for every path, shapes (n_states, P, Qy)."""

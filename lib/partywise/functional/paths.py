@@ -147,9 +147,17 @@ class PathState:
 
     ``coef`` (3, P, Qy): full, A, B.  ``grad`` (6, P, Qy): H - G B of the full path, of A and B on their own
     moments, of A on B's and of B on A's raw moments (validation), and of the full path on the uncorrected ones.
+    Paths that go on from operators ``at`` (3, P, Qy), in the order of the predictors, have their changes in ``coef``.
     """
 
-    def __init__(self, rotation: Rotation, covariances: list, train: Moments, halves: list[Moments]) -> None:
+    def __init__(
+        self,
+        rotation: Rotation,
+        covariances: list,
+        train: Moments,
+        halves: list[Moments],
+        at: np.ndarray | None = None,
+    ) -> None:
         self.rotation = rotation
         cross = [train.H, *[h.H for h in halves], *[h.H for h in halves[::-1]], train.H]
         grams = [*covariances, *[h.G for h in halves[::-1]], train.raw]
@@ -157,6 +165,8 @@ class PathState:
         self.raw = len(grams) - 1
         rotated = np.stack([rotation.gram(g) for g in grams])
         self.columns = [np.ascontiguousarray(rotated[:, :, s]) for s in rotation.slices]
+        if at is not None:
+            cross = [h - g @ at[i] for h, g, i in zip(cross, grams, self.states, strict=True)]
         self.start = np.stack([rotation.cross(h) for h in cross])
         self.grad = self.start.copy()
         self.coef = np.zeros((3 if halves else 1, *self.start.shape[1:]))
