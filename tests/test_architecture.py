@@ -196,8 +196,6 @@ def test_only_fit_touches_a_channel():
                 assert function.name == "fit" and name in methods, f"{name}.{function.name} touches a channel"
 
 
-# Studies whose protocols are not written with the verbs of a run yet.
-AWAITED = ("functional.", "studies.privacy_audit.")
 # What a program never reads itself: blocks, what crossed before, contents of messages and ciphers.
 CLOSED = {"block", "channel", "value"}
 
@@ -210,7 +208,7 @@ def programs(path: Path) -> Iterator[ast.FunctionDef]:
             yield function
 
 
-@pytest.mark.parametrize("name", sorted(name for name in protocol_modules() if not name.startswith(AWAITED)))
+@pytest.mark.parametrize("name", sorted(protocol_modules()))
 def test_a_program_only_routes(name):
     found = list(programs(MODULES[name]))
     assert "fit" in [function.name for function in found]

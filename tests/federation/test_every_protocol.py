@@ -9,18 +9,10 @@ import pytest
 
 import every_protocol
 from every_protocol import execution, generated, planned, same
-from forked import forked
-from partywise.federation.placed import PlacedRun, together
+from forked import checked, forked
 from partywise.federation.run import Run, simulate
 
-# Studies whose protocols are not written with the verbs of a run yet.
-AWAITED = ("functional_boosting",)
-FITS = [fit for fit in every_protocol.fits() if fit[0] not in AWAITED]
-
-
-def checked(fit: Any, run: Run) -> Any:
-    """The estimate of a program whose values are all checked for their place."""
-    return together([fit(PlacedRun(run))])
+FITS = list(every_protocol.fits())
 
 
 @cache

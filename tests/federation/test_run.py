@@ -9,14 +9,15 @@ import pytest
 
 from fixed import fixed
 from forked import forked
-from partywise.federation.channel import Channel, Cipher
+from partywise.federation.channel import Channel, Cipher, content_of
 from partywise.federation.codec import decoded, encoded, packed, unpacked
 from partywise.federation.parties import Party
 from partywise.federation.placed import PlacedRun
 from partywise.federation.run import PlaceError, Run, simulate
 from partywise.privacy.accounted import Clear, Public
+from partywise.privacy.ledger.budget import PrivacyFilter
 from partywise.privacy.mechanisms.gaussian import Gaussian
-from partywise.privacy.mechanisms.release import derived
+from partywise.privacy.mechanisms.release import Release, derived
 from partywise.privacy.statistics.moments import record_sum
 from partywise.randomness import stream
 
@@ -86,9 +87,18 @@ def names_of(client):
     return ("first", "second") if client.name == "client 1" else ("first",)
 
 
+def local_again(client, heard):
+    assert [type(payload) for payload in heard] == [Release, Release, Public, Public]
+    return derived(len(heard), heard, name=f"count of {client.name}", owner=client.name)
+
+
+BUDGETS = [PrivacyFilter.of_mu(mu, unit="features", name=f"budget {mu}") for mu in (1.0, 2.0)]
+
+
 def program(run):
     """Rounds of sums, a mean that goes back, a public stop, columns in the clear, and a report."""
     clients, state, mean = run.parties, [], None
+    run.reserve(BUDGETS[0].row)
     for t in range(run.spec.rounds):
         given = (run.spec.radius, t, run.rng_for)
         sums, sizes = run.gather(clients, "server", ("sum", "size"), local_both, *given)
@@ -97,7 +107,9 @@ def program(run):
         stop = run.broadcast("server", clients, "stop", server_stop, state)
         if run.known(stop):
             break
+    run.reserve(BUDGETS[1].row)
     scales = run.each(clients, local_scale, mean)
+    run.gather(clients, "server", "again", local_again, run.heard(clients, "mean", "stop"))
     columns = run.gather(clients, "server", names_of, local_parts, names_of)
     run.send(clients[0], "server", "closed", Cipher(b"secret", key_holder="client 2"))
     return run.assemble(server_report, state, columns, scales)
@@ -115,7 +127,9 @@ def test_all_ways_to_run_a_program_are_one(how):
     assert described(found) == described(expected)
     assert other.channel.transcript() == plain.channel.transcript()
     assert other.channel.ledger.digest == plain.channel.ledger.digest
-    assert len(expected["means"]) == 2 and len(plain.channel.messages) == 2 * (6 + 3 + 3) + 4 + 1
+    assert len(expected["means"]) == 2 and len(plain.channel.messages) == 2 * (6 + 3 + 3) + 4 + 3 + 1
+    budgets = [row.release_id for row in plain.channel.ledger.rows if row.mechanism == "budget"]
+    assert budgets == ["budget 1.0", "budget 2.0"] and plain.channel.ledger.rows[0].release_id == "budget 1.0"
     # What goes back is a function of sums that were released, and names them.
     total = plain.channel.ledger.total("client 1", "features", 1e-5)
     assert 0 < total.epsilon_certified < np.inf
@@ -267,7 +281,7 @@ def test_a_payload_comes_back_with_what_it_cost():
     mean = derived(release.value / 5, [release], name="mean", owner="b")
     for payload in (release, mean, Public(1.0, "a setting"), Clear([1], ("row",), "a"), Cipher(b"x", "a")):
         again = unpacked(packed(payload))
-        assert type(again) is type(payload) and encoded(again.value) == encoded(payload.value)
+        assert type(again) is type(payload) and encoded(content_of(again)) == encoded(content_of(payload))
         assert getattr(again, "event", None) == getattr(payload, "event", None)
         assert [type(part) for part in getattr(again, "made_of", ())] == [
             type(part) for part in getattr(payload, "made_of", ())

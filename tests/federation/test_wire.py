@@ -100,14 +100,46 @@ def test_a_clear_value_belongs_to_its_owner_and_repeats_share_a_row(channel):
 def test_ciphers_stay_closed_and_their_key_holder_gets_none(channel):
     cipher = Cipher(np.zeros(4), key_holder="active")
     closed = channel.send("p1", "p2", "sum", cipher)
-    assert (type(closed), closed.key_holder) == (Cipher, "active") and np.array_equal(closed.value, np.zeros(4))
+    assert (type(closed), closed.key_holder) == (Cipher, "active") and np.array_equal(
+        closed.opened("active"), np.zeros(4)
+    )
     assert channel.bytes_total == 32 and len(channel.ledger) == 0
     with pytest.raises(CertificationError, match="'active' holds the key"):
         channel.send("p1", "active", "sum", cipher)
     channel.send("p1", "active", "sum", Clear(cipher, units=("features",)))
     noisy = released("noisy sum").post_process(lambda value: Cipher(value, key_holder="active"))
-    assert channel.send("p2", "active", "sum", noisy).value.shape == (10, 3)
+    assert channel.send("p2", "active", "sum", noisy).opened("active").shape == (10, 3)
     assert channel.bytes_total == 32 + 32 + 240 and channel.messages[-1].shape == (10, 3)
+
+
+def test_a_cipher_is_opened_by_its_key_holder_alone():
+    cipher = Cipher(np.ones(2), key_holder="active")
+    with pytest.raises(CertificationError, match=r"only 'active' may open it, by cipher\.opened"):
+        _ = cipher.value
+    with pytest.raises(CertificationError, match="by='p1': only 'active' can open"):
+        cipher.opened("p1")
+    assert cipher.opened("active").tolist() == [1, 1]
+
+
+def test_a_cipher_has_the_operations_of_its_scheme_and_no_others():
+    sealed = Cipher(np.ones(2), "active")
+    one, two = (Cipher(np.full(2, value), "active", "additive shares") for value in (1.0, 2.0))
+    assert (one + two.scale(0.5)).opened("active").tolist() == [2, 2]
+    assert (one + two).scheme == "additive shares" and (one + two).key_holder == "active"
+    refused = [
+        (lambda: sealed + sealed, "no operation 'add'"),
+        (lambda: sealed.scale(2), "no operation 'scale'"),
+        (lambda: one + Cipher(np.ones(2), "p1", "additive shares"), "of its scheme and key holder"),
+        (lambda: one + sealed, "of its scheme and key holder"),
+        (lambda: one + 1.0, "of its scheme and key holder"),
+        (lambda: 1.0 + one, "unsupported operand"),
+        (lambda: one * two, "unsupported operand"),
+    ]
+    for operation, sentence in refused:
+        with pytest.raises((TypeError, ValueError), match=sentence):
+            operation()
+    with pytest.raises(ValueError, match="scheme='paper' of a cipher is unknown"):
+        Cipher(1.0, "active", "paper")
 
 
 def test_public_values_are_free_and_say_why(channel):
@@ -171,7 +203,7 @@ def views(array):
 def test_the_write_flag_of_what_arrives_cannot_be_set_and_neither_side_sees_the_other_change(channel, kind, shape):
     own = np.arange(float(np.prod(shape))).reshape(shape).T
     received = channel.send("p1", "p2", "x", SENT[kind](own))
-    received = received.value if kind == "cipher" else received["of"][0] if kind == "clear" else received
+    received = received.opened("active") if kind == "cipher" else received["of"][0] if kind == "clear" else received
     for array in views(received):
         with pytest.raises(ValueError, match="WRITEABLE"):
             array.flags.writeable = True

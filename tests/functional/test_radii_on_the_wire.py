@@ -65,7 +65,7 @@ def test_owners_draw_their_noise_at_the_level_of_the_radii_that_they_received(op
 
     def altered(channel, sender, receiver, name, payload):
         value = honest(channel, sender, receiver, name, payload)
-        return 2 * value if name == "radii" and receiver == "party 2" else value
+        return 2 * value if name == "radii" else value
 
     def noise() -> np.ndarray:
         # Clipping is nothing beside noise at this target.
@@ -75,8 +75,7 @@ def test_owners_draw_their_noise_at_the_level_of_the_radii_that_they_received(op
     before = noise()
     monkeypatch.setattr(Channel, "send", altered)
     after = noise()
-    assert after[[0, 2]] == pytest.approx(before[[0, 2]], rel=1e-12), "party 1"
-    assert after[[1, 3]] == pytest.approx(2 * before[[1, 3]], rel=0.01), "party 2"
+    assert after == pytest.approx(2 * before, rel=0.01)
 
 
 def test_an_owner_that_was_told_smaller_radii_overdraws_the_budget(monkeypatch):

@@ -7,7 +7,7 @@ import pytest
 
 from error_rates import accepts_sigma
 from partywise.functional.options import LocalOptions, RoundwiseOptions
-from partywise.functional.protocols.rounds import ActiveBooster
+from partywise.functional.protocols import rounds as roundwise
 from partywise.privacy.statistics.bounded import clip_curves
 from protocol_driver import INF, SMALL, make_data, run
 
@@ -18,13 +18,13 @@ ROUNDS = RoundwiseOptions(s=0.4, max_steps=8)
 def rounds_seen(monkeypatch):
     """What the active party works on in each round: curves and the covariance it is told."""
     seen = []
-    original = ActiveBooster.round
+    original = roundwise.active_step
 
-    def recording(self, Z, covariance):
+    def recording(course, Z, covariance, plan):
         seen.append((Z.copy(), covariance.copy()))
-        original(self, Z, covariance)
+        return original(course, Z, covariance, plan)
 
-    monkeypatch.setattr(ActiveBooster, "round", recording)
+    monkeypatch.setattr(roundwise, "active_step", recording)
     return seen
 
 
@@ -49,18 +49,19 @@ def test_early_stopping_refunds_nothing():
 
 @pytest.mark.parametrize("patience", [1, 3])
 def test_the_walk_ends_after_as_many_rounds_without_improvement_as_patience_says(patience, monkeypatch):
-    boosters = []
-    original = ActiveBooster.round
+    courses = []
+    original = roundwise.active_round
 
-    def recording(self, Z, covariance):
-        boosters.append(self)
-        original(self, Z, covariance)
+    def recording(*given):
+        courses.append(original(*given))
+        return courses[-1]
 
-    monkeypatch.setattr(ActiveBooster, "round", recording)
+    monkeypatch.setattr(roundwise, "active_round", recording)
     done = run(replace(ROUNDS, s=3.0, max_steps=30, patience=patience))
-    assert len(boosters) == 30 and boosters[0].stopped
-    assert len(boosters[0].path) - boosters[0].best == patience
-    assert done.estimate.numbers["steps"] == boosters[0].best
+    last = courses[-1]
+    assert len(courses) == 30 and last.progress.stopped
+    assert len(last.path) - last.progress.best == patience
+    assert done.estimate.numbers["steps"] == last.progress.best
 
 
 def test_calibrated_rounds_spend_exactly_the_target():

@@ -1,6 +1,7 @@
-"""Runs a protocol with one process a place, each with its own block only; the parent keeps transcript and ledger.
+"""Runs a protocol with the place of every value checked, or with one process a place, each with its own block only.
 
-Forked processes of one seed are a test of the program, not a boundary: every process could draw another's noise.
+Forked processes of one seed are a test of the program, not a boundary: every process could draw another's noise; the
+parent keeps transcript and ledger.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import numpy as np
 from partywise.federation.codec import packed, unpacked
 from partywise.federation.placed import PlacedRun, together
 from partywise.federation.run import Run
+from partywise.privacy.ledger.event import Event
 
 FORK = multiprocessing.get_context("fork")
 PATIENCE = 120
@@ -30,6 +32,9 @@ class PipeLink:
     def put(self, step: int, sender: str, receiver: str, name: str, payload: Any) -> None:
         self.pipe.send(("put", step, sender, receiver, name, packed(payload)))
 
+    def reserve(self, step: int, row: Event) -> None:
+        self.pipe.send(("reserve", step, row.to_row()))
+
     def get(self, step: int, receiver: str) -> Any:
         while step not in self.early:
             if not self.pipe.poll(PATIENCE):
@@ -37,6 +42,11 @@ class PipeLink:
             arrived, data = self.pipe.recv()
             self.early[arrived] = data
         return unpacked(self.early.pop(step))
+
+
+def checked(fit: Callable[[Any], Any], run: Run) -> Any:
+    """The estimate of a program whose values are all checked for their place."""
+    return together([fit(PlacedRun(run))])
 
 
 def forked(fit: Callable[[Any], Any], run: Run) -> Any:
@@ -78,10 +88,13 @@ def _observed(run: Run, pipes: dict[str, Connection]) -> list[Any]:
             else:
                 waiting[rest[0]] = tuple(rest[1:])
         while step in waiting:
-            sender, receiver, name, data = waiting.pop(step)
-            payload = unpacked(data)
-            run.channel.send(sender, receiver, name, payload)
-            pipes[receiver].send((step, data))
+            what = waiting.pop(step)
+            if len(what) == 1:
+                run.channel.ledger.append(Event.from_row(what[0]))
+            else:
+                sender, receiver, name, data = what
+                run.channel.send(sender, receiver, name, unpacked(data))
+                pipes[receiver].send((step, data))
             step += 1
     assert not waiting, f"messages {sorted(waiting)} stand without those before them"
     return list(results.values())

@@ -12,6 +12,7 @@ import numpy as np
 from partywise.experiment.study import MethodSpec
 from partywise.federation import run as federation
 from partywise.federation.channel import Channel
+from partywise.federation.exchanges.secure_sum import AGGREGATOR
 from partywise.federation.folds import Fold
 from partywise.functional.model import Estimate
 from partywise.functional.options import BaselineOptions, MomentsOptions, RoundwiseOptions
@@ -86,7 +87,7 @@ def protocol_of(options: Any) -> Callable[..., Estimate]:
     return baselines.fit if isinstance(options, BaselineOptions) else local_release.fit
 
 
-def run(
+def execution(
     options: Any,
     *,
     settings: SimulatedSettings = SMALL,
@@ -98,14 +99,20 @@ def run(
     replicate: int = 0,
     noise: Callable[..., np.random.Generator] | None = None,
     delta: float = DELTA,
-) -> Run:
-    """Fit one cell."""
+) -> federation.Run:
+    """A run of one cell."""
     data = make_data(settings, replicate) if data is None else data
     held = splitting.split(data, parties, Spec(), settings)
     fold = Fold(splitting.folds(data, folds, settings), held_out, folds)
-    extra = (moments_release.AGGREGATOR,) if isinstance(options, MomentsOptions) else ()
+    extra = (AGGREGATOR,) if isinstance(options, MomentsOptions) else ()
     spec = MethodSpec(options, Spec(delta=delta), settings, data.public())
     rng_for = noise_rng(replicate) if noise is None else noise
-    execution = federation.Run(held, epsilon=epsilon, fold=fold, rng_for=rng_for, spec=spec, extra=extra)
-    estimate = federation.simulate(protocol_of(options), execution)
-    return Run(estimate, execution.channel, data, fold, spec)
+    return federation.Run(held, epsilon=epsilon, fold=fold, rng_for=rng_for, spec=spec, extra=extra)
+
+
+def run(options: Any, *, data: FunctionalData | None = None, **cell: Any) -> Run:
+    """Fit one cell."""
+    data = make_data(cell.get("settings", SMALL), cell.get("replicate", 0)) if data is None else data
+    one = execution(options, data=data, **cell)
+    estimate = federation.simulate(protocol_of(options), one)
+    return Run(estimate, one.channel, data, one.fold, one.spec)

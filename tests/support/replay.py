@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from partywise.federation.channel import Channel, Cipher
+from partywise.federation.channel import Channel, Cipher, content_of
 from partywise.privacy.accounted import Clear, Public
 from partywise.privacy.ledger.event import Event
 from partywise.privacy.mechanisms import release as release_module
@@ -147,7 +147,7 @@ def _same_event(name: str, one: Event, other: Event) -> None:
 
 
 def _same_messages(first: list, second: list, unit: str) -> None:
-    heads = [[(*m[:3], type(m[3]).__name__, _shapes(m[3].value)) for m in sent] for sent in (first, second)]
+    heads = [[(*m[:3], type(m[3]).__name__, _shapes(content_of(m[3]))) for m in sent] for sent in (first, second)]
     assert heads[0] == heads[1], "other messages cross"
     for (sender, receiver, name, one), (*_, other) in zip(first, second, strict=True):
         free = isinstance(one, Public) or (isinstance(one, Clear) and unit not in one.units)

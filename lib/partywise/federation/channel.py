@@ -17,15 +17,72 @@ from ..privacy.ledger.ledger import Ledger
 from ..privacy.mechanisms.release import Release, derived_event, digest_of, released_parts
 from .parties import Party
 
-__all__ = ["Channel", "Cipher", "Clear", "Message", "Public", "Release", "payload_bytes"]
+__all__ = [
+    "Channel",
+    "Cipher",
+    "Clear",
+    "Message",
+    "Public",
+    "Release",
+    "content_of",
+    "emptied",
+    "payload_bytes",
+    "visible",
+]
+
+
+# What a scheme computes on closed values.
+SCHEMES = {"sealed": (), "additive shares": ("add", "scale")}
 
 
 @dataclass(frozen=True, eq=False)
 class Cipher:
-    """A value that only ``key_holder`` can open: free to everybody else, a disclosure to the key holder."""
+    """A value that only ``key_holder`` can open: free to everybody else, a disclosure to the key holder.
 
-    value: Any
+    Parameters
+    ----------
+    content : object
+        What is closed: for the channel and its codec. A protocol calls `opened`.
+    key_holder : str
+        Who can open it: a party, or an assumed functionality (`partywise.federation.exchanges`).
+    scheme : {"sealed", "additive shares"}
+        What can be done with it while it is closed: nothing, or sums and multiples by public numbers.
+    """
+
+    content: Any
     key_holder: str
+    scheme: str = "sealed"
+
+    def __post_init__(self) -> None:
+        if self.scheme not in SCHEMES:
+            raise ValueError(f"scheme={self.scheme!r} of a cipher is unknown; use one of {tuple(SCHEMES)}.")
+
+    @property
+    def value(self) -> Any:
+        """Refused: a cipher is closed."""
+        raise CertificationError(f"a cipher is closed: only {self.key_holder!r} may open it, by cipher.opened(by).")
+
+    def opened(self, by: str) -> Any:
+        """The value, for its key holder; `CertificationError` for anybody else."""
+        if by != self.key_holder:
+            raise CertificationError(f"by={by!r}: only {self.key_holder!r} can open this cipher.")
+        return self.content
+
+    def __add__(self, other: "Cipher") -> "Cipher":
+        """Sum of two ciphers of one scheme and one key holder."""
+        self._require("add")
+        if not isinstance(other, Cipher) or (other.key_holder, other.scheme) != (self.key_holder, self.scheme):
+            raise TypeError(f"other={type(other).__name__}: a cipher is added to one of its scheme and key holder.")
+        return replace(self, content=self.content + other.content)
+
+    def scale(self, factor: float) -> "Cipher":
+        """The cipher of a public multiple."""
+        self._require("scale")
+        return replace(self, content=factor * self.content)
+
+    def _require(self, operation: str) -> None:
+        if operation not in SCHEMES[self.scheme]:
+            raise TypeError(f"scheme={self.scheme!r} of a cipher has no operation {operation!r}.")
 
 
 Payload = Release | Cipher | Public | Clear
@@ -86,6 +143,7 @@ class Channel:
         self._messages: list[Message] = []
         self._record, self._payloads = record, list[Payload]()
         self._shared: tuple[Any, tuple[str, str]] = None, ("", "")
+        self._heard = dict[tuple[str, str], list[Payload]]()
 
     @property
     def messages(self) -> tuple[Message, ...]:
@@ -140,14 +198,18 @@ class Channel:
         if sender == receiver:
             raise ValueError(f"payload {name!r}: {sender!r} cannot send to itself.")
         # Everything that can fail comes before anything is recorded.
-        size = payload_bytes(payload.value, name)
+        content = content_of(payload)
+        size = payload_bytes(content, name)
         argument, event = self._account(sender, receiver, name, payload)
-        shape = np.shape(_opened(payload.value)) if isinstance(_opened(payload.value), np.ndarray) else ()
+        inner = content_of(content) if isinstance(content, Cipher) else content
+        shape = inner.shape if isinstance(inner, np.ndarray) else ()
         step = len(self._messages)
         self._messages.append(Message(step, sender, receiver, name, kind, argument, event, shape, size))
         # The values of many rounds are many: unasked, a message leaves what it cost.
-        self._payloads.append(payload if self._record else replace(payload, value=None))
-        return _read_only(payload if isinstance(payload, Cipher) else payload.value)
+        kept = payload if self._record else emptied(payload)
+        self._payloads.append(kept)
+        self._heard.setdefault((receiver, name), []).append(kept)
+        return _read_only(visible(payload))
 
     def heard(self, receiver: str, name: str) -> tuple[Payload, ...]:
         """The payloads of that name that a participant received, in order: what its functions of them are made of.
@@ -155,7 +217,7 @@ class Channel:
         They hold their values only where the channel records them.
         """
         self._check_name("receiver", receiver)
-        return tuple(p for p, m in self._recorded() if m.receiver == receiver and m.name == name)
+        return tuple(self._heard.get((receiver, name), ()))
 
     def view(self, *parties: str) -> tuple[tuple[Message, Any], ...]:
         """What colluding participants saw: the messages that reached one of them, with their values, ciphers closed.
@@ -171,7 +233,7 @@ class Channel:
             )
         for name in parties:
             self._check_name("parties", name)
-        seen = ((m, p if isinstance(p, Cipher) else p.value) for p, m in self._recorded() if m.receiver in parties)
+        seen = ((m, visible(p)) for p, m in self._recorded() if m.receiver in parties)
         return tuple((message, _read_only(value)) for message, value in seen)
 
     def _recorded(self) -> Iterator[tuple[Payload, Message]]:
@@ -292,7 +354,7 @@ def payload_bytes(value: Any, name: str = "value") -> int:
     if isinstance(value, list | tuple):
         return sum(payload_bytes(item, name) for item in value)
     if isinstance(value, Cipher):
-        return payload_bytes(value.value, name)
+        return payload_bytes(value.content, name)
     raise TypeError(f"payload {name!r} holds a {type(value).__name__}, which has no serialised size; send arrays.")
 
 
@@ -304,8 +366,19 @@ def _audience(payload: Public | Clear, receiver: str) -> tuple[str, ...]:
     return ("*",) if named == "*" else tuple(named)
 
 
-def _opened(value: Any) -> Any:
-    return value.value if isinstance(value, Cipher) else value
+def content_of(payload: Any) -> Any:
+    """What a payload holds, that of a cipher included: for whoever carries it."""
+    return payload.content if isinstance(payload, Cipher) else payload.value
+
+
+def visible(payload: Any) -> Any:
+    """What both ends of a message have: its value, or a cipher, closed."""
+    return payload if isinstance(payload, Cipher) else payload.value
+
+
+def emptied(payload: Any) -> Any:
+    """A payload without what it holds: what it cost."""
+    return replace(payload, content=None) if isinstance(payload, Cipher) else replace(payload, value=None)
 
 
 def _read_only(value: Any) -> Any:
@@ -316,7 +389,7 @@ def _read_only(value: Any) -> Any:
         stored = value.transpose(axes)
         return np.ndarray(stored.shape, stored.dtype, stored.tobytes()).transpose(np.argsort(axes))
     if isinstance(value, Cipher):
-        return Cipher(_read_only(value.value), value.key_holder)
+        return replace(value, content=_read_only(value.content))
     if isinstance(value, Mapping):
         return {key: _read_only(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

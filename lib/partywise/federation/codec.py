@@ -127,9 +127,10 @@ def unpacked(data: bytes) -> Any:
 
 
 def _form(payload: Any, value: bool) -> dict[str, Any]:
-    form: dict[str, Any] = {"kind": type(payload).__name__, "value": payload.value if value else None}
+    kind = type(payload).__name__
     if isinstance(payload, Cipher):
-        return form | {"key_holder": payload.key_holder}
+        return {"kind": kind, "content": payload.content, "key_holder": payload.key_holder, "scheme": payload.scheme}
+    form: dict[str, Any] = {"kind": kind, "value": payload.value if value else None}
     form["made_of"] = [_form(part, value=False) for part in payload.made_of]
     if isinstance(payload, Release):
         return form | {"event": payload.event.to_row()}

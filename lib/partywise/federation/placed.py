@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from .channel import Cipher
+from ..privacy.ledger.event import Event
+from .channel import emptied, visible
 from .codec import packed, unpacked
 from .parties import Party
 from .run import Names, Own, Place, PlaceError, Run, arranged, checked, name_of, names_of, shared
@@ -24,6 +25,9 @@ class Link(Protocol):
 
     def put(self, step: int, sender: str, receiver: str, name: str, payload: Any) -> None:
         """Hand over what a place of this process sends."""
+
+    def reserve(self, step: int, row: Event) -> None:
+        """Hand over a row of the ledger that stands at a step."""
 
     def get(self, step: int, receiver: str) -> Any:
         """The payload that a place of this process receives at a step."""
@@ -182,15 +186,22 @@ class PlacedRun(Run):
             rows.append(tuple(self._crossed(sender, receiver, *pair) for pair in zip(names, parts, strict=True)))
         return self._arranged(name, rows, name_of(receiver))
 
-    def heard(self, receiver: Place, name: str) -> Any:
-        """As in `Run`; the receiver has them."""
-        return tuple(self._heard.get((name_of(receiver), name), ()))
+    def reserve(self, row: Event) -> None:
+        """As in `Run`; whoever keeps the ledger is told by the process of the first place."""
+        step, self._step = self._step, self._step + 1
+        if self._link is None:
+            self.channel.ledger.append(row)
+        elif self.names[0] in self._here:
+            self._link.reserve(step, row)
 
     def assemble(self, function: Callable[..., Any], *values: Any) -> Any:
         """As in `Run` where all places live here; else what this process can say, for who has all of them."""
         if self._here >= set(self.names):
             return function(*[_anyone(value) for value in values])
         return _Report(function, values)
+
+    def _received(self, receiver: str, name: str) -> Sequence[Any]:
+        return self._heard.get((receiver, name), ())
 
     def _computed(self, name: str, place: Place, function: Callable[..., Any], values: Sequence[Any]) -> dict[str, Any]:
         if name not in self._here:
@@ -242,15 +253,15 @@ class PlacedRun(Run):
             if target in self._here:
                 payload = self._link.get(step, target)
         place = frozenset([target])
-        heard = Held(place, {} if payload is None else {target: replace(payload, value=None)})
+        heard = Held(place, {} if payload is None else {target: emptied(payload)})
         self._heard.setdefault((target, name), []).append(heard)
         if payload is None:
             return Held(place)
-        return Held(place, {target: payload if isinstance(payload, Cipher) else payload.value})
+        return Held(place, {target: visible(payload)})
 
     def _both(self, sender: Place, made: Held, received: Sequence[Held]) -> Held:
         own = name_of(sender)
-        values = {own: made.values[own].value} if own in made.values else {}
+        values = {own: visible(made.values[own])} if own in made.values else {}
         for held in received:
             values |= held.values
         return Held(frozenset([own]).union(*(held.places for held in received)), values)

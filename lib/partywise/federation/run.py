@@ -14,7 +14,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from .channel import Channel
+from ..privacy.ledger.event import Event
+from .channel import Channel, visible
 from .parties import Party
 
 __all__ = ["Names", "Own", "Place", "PlaceError", "Run", "name_of", "simulate"]
@@ -139,7 +140,7 @@ class Run:
     def broadcast(self, sender: Place, receivers: Sequence[Place], name: str, payload: Any, *values: Any) -> Any:
         """Send one payload to several receivers; all of them and the sender have its value then."""
         made = self._payload(sender, payload, values)
-        value = made.value
+        value = visible(made)
         for receiver in receivers:
             value = self.channel.send(name_of(sender), name_of(receiver), name, made)
         return value
@@ -174,9 +175,18 @@ class Run:
             rows.append(tuple(self.channel.send(*ends, *pair) for pair in zip(names, payloads, strict=True)))
         return arranged(name, rows)
 
-    def heard(self, receiver: Place, name: str) -> Any:
-        """The payloads of that name that a place received, in order: what it may name as parts of what it derives."""
-        return self.channel.heard(name_of(receiver), name)
+    def heard(self, receiver: Place | Sequence[Place], *names: str) -> Any:
+        """The payloads of these names that a place received: what it may name as parts of what it derives.
+
+        They come name by name, those of one name in order; of several places each has its own.
+        """
+        if isinstance(receiver, Party | str):
+            return tuple(payload for name in names for payload in self._received(name_of(receiver), name))
+        return Own({name_of(place): self.heard(place, *names) for place in receiver})
+
+    def reserve(self, row: Event) -> None:
+        """Enter a row into the ledger before what it pays for: a budget that was fixed in advance."""
+        self.channel.ledger.append(row)
 
     def assemble(self, function: Callable[..., R], *values: Any) -> R:
         """What is reported about a run, from values of several places: after the last message, in simulations only.
@@ -191,6 +201,9 @@ class Run:
         if name not in self.channel.names:
             raise PlaceError(f"place={name!r} is not on this channel; it connects {self.names}.")
         return name
+
+    def _received(self, receiver: str, name: str) -> Sequence[Any]:
+        return self.channel.heard(receiver, name)
 
     def _payload(self, sender: Place, payload: Any, values: Sequence[Any]) -> Any:
         return self.at(sender, payload, *values) if callable(payload) else payload

@@ -238,7 +238,7 @@ class Walk:
         options, published = self.options, self.options.stop == "cv_published"
         progress, steps = Progress(self._null_criterion()), 0
         while steps < options.max_steps:
-            block, targets, changes, score = self.choice()
+            block, targets, changes, score = self.selection()
             if block is None:
                 self.diverged = True
                 break
@@ -260,7 +260,7 @@ class Walk:
                 break
         return steps if published else progress.best
 
-    def choice(self) -> tuple[int | None, np.ndarray, np.ndarray, float]:
+    def selection(self) -> tuple[int | None, np.ndarray, np.ndarray, float]:
         """The block with the lowest score (None where scores left the range of numbers), all candidates, the score."""
         targets, changes = self._candidates()
         scores = self._scores(targets, changes)

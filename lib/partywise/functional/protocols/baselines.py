@@ -6,42 +6,48 @@ clear and are charged for it.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
+from ...federation.folds import Fold
 from ...federation.parties import Party
 from ...federation.run import Run
 from ...privacy.accounted import Clear
 from ..boosting import fit_joint
-from ..coordinates import Coordinates, make_coordinates
+from ..coordinates import make_coordinates
 from ..model import Estimate
 from ..moments import Sums, corrected_moments
 from ..path_options import BoostingOptions
+from .common import joined
 
 
-def local_curves(party: Party) -> np.ndarray:
+def local_curves(party: Party) -> Clear:
     """The party's predictors as they are, (N, m, Qx)."""
-    return party.block["X"]
+    return Clear(party.block["X"], units=("features",), owner=party.name)
 
 
-def active_mean(Y: np.ndarray, train: np.ndarray, n_predictors: int, n_basis: int) -> Estimate:
+def local_mean(active: Party, fold: Fold, spec: Any) -> Estimate:
     """The training mean curve, whatever the predictors are."""
+    Y, p, q = active.block["Y"], len(spec.public.radius), spec.public.basis_x.n_basis
     return Estimate(
-        operators=np.zeros((n_predictors, n_basis, Y.shape[1])),
-        mean_x=np.zeros((n_predictors, n_basis)),
-        mean_y=Y[train].mean(0),
-        selected=np.zeros(n_predictors, dtype=bool),
+        operators=np.zeros((p, q, Y.shape[1])),
+        mean_x=np.zeros((p, q)),
+        mean_y=Y[fold.train].mean(0),
+        selected=np.zeros(p, dtype=bool),
         epsilon_claimed=0.0,
         numbers={"steps": 0},
     )
 
 
-def active_least_squares(
-    X: np.ndarray, Y: np.ndarray, train: np.ndarray, coordinates: Coordinates, lambda_s: float, lambda_t: float
-) -> Estimate:
+def local_least_squares(active: Party, curves: tuple, held: tuple, fold: Fold, spec: Any) -> Estimate:
     """Joint penalised least squares on all predictors, without noise."""
+    X, options = joined(curves, held), spec.options
     p, q = X.shape[1:]
-    moments = corrected_moments(Sums.of(X[train].reshape(-1, p * q), Y[train]), np.zeros((p * q, p * q)))
-    fit = fit_joint(moments, coordinates.penalties, BoostingOptions(lambda_s=lambda_s, lambda_t=lambda_t))
+    sums = Sums.of(X[fold.train].reshape(-1, p * q), active.block["Y"][fold.train])
+    moments = corrected_moments(sums, np.zeros((p * q, p * q)))
+    penalties = make_coordinates(spec.public, p).penalties
+    fit = fit_joint(moments, penalties, BoostingOptions(lambda_s=options.lambda_s, lambda_t=options.lambda_t))
     return Estimate(
         operators=fit.B.reshape(p, q, -1),
         mean_x=moments.mean_x.reshape(p, q),
@@ -51,38 +57,33 @@ def active_least_squares(
     )
 
 
-def active_oracle(truth: np.ndarray, selected: np.ndarray) -> Estimate:
-    """The operators that made the data: no estimate, the floor of every comparison."""
+def local_oracle(active: Party) -> Estimate:
+    """The operators that made the data: no estimate, the floor of every comparison.
+
+    Raises
+    ------
+    ValueError
+        If they are unknown.
+    """
+    if "operators" not in active.block:
+        raise ValueError("kind is 'oracle' and the true operators are unknown: use it on simulated cases only.")
+    truth = active.block["operators"]
     return Estimate(
         operators=truth,
         mean_x=np.zeros(truth.shape[:2]),
         mean_y=np.zeros(truth.shape[2]),
-        selected=selected,
+        selected=active.block["active"],
         epsilon_claimed=float("inf"),
     )
 
 
 def fit(run: Run) -> Estimate:
-    """Everything in the clear at the active party (nothing at all for the mean curve).
-
-    Raises
-    ------
-    ValueError
-        For the oracle of data whose true operators are unknown.
-    """
-    parties, channel, fold, spec = run.parties, run.channel, run.fold, run.spec
-    options, public = spec.options, spec.public
-    active, owners = parties[0], parties[1:]
-    Y, p = active.block["Y"], len(public.radius)
-    if options.kind == "mean":
-        return active_mean(Y, fold.train, p, public.basis_x.n_basis)
-    X = np.empty((len(Y), p, public.basis_x.n_basis))
-    for party in owners:
-        payload = Clear(local_curves(party), units=("features",), owner=party.name)
-        X[:, list(party.columns)] = channel.send(party.name, active.name, "curves", payload)
-    if options.kind == "oracle":
-        if "operators" not in active.block:
-            raise ValueError("kind is 'oracle' and the true operators are unknown: use it on simulated cases only.")
-        return active_oracle(active.block["operators"], active.block["active"])
-    coordinates = make_coordinates(public, p)
-    return active_least_squares(X, Y, fold.train, coordinates, options.lambda_s, options.lambda_t)
+    """Everything in the clear at the active party (nothing at all for the mean curve)."""
+    active, *owners = run.parties
+    if run.spec.options.kind == "mean":
+        return run.at(active, local_mean, run.fold, run.spec)
+    curves = run.gather(owners, active, "curves", local_curves)
+    if run.spec.options.kind == "oracle":
+        return run.at(active, local_oracle)
+    held = tuple(party.columns for party in owners)
+    return run.at(active, local_least_squares, curves, held, run.fold, run.spec)

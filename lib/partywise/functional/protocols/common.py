@@ -1,65 +1,206 @@
-"""What every protocol on released curves shares: clipping at a party, estimates at the active party."""
+"""What every protocol on curves shares: the public plan, radii, clipping at a party, what goes back and is reported."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...federation.folds import Fold
 from ...federation.parties import Party
-from ...privacy.accounted import Accounted, Public
+from ...federation.run import Run
+from ...privacy.accounted import Accounted, Clear, Public
+from ...privacy.mechanisms.quantiles import QuantileRadius
+from ...privacy.mechanisms.release import Release, derived
 from ...privacy.statistics.bounded import Bounded
 from ...privacy.statistics.records import clipped_coefficients
 from ..boosting import BoostingFit
-from ..coordinates import Coordinates
+from ..coordinates import Coordinates, coordinates_of
 from ..model import Estimate
+from .communication import formula_bytes
+from .noise import claimed_epsilon, levels_share_radii, noise_levels
 
 UNCLIPPED = Public(float("inf"), because="nothing is clipped, and nothing is certified")
+RngFor = Callable[..., np.random.Generator]
 
 
 @dataclass(frozen=True)
-class Received:
-    """What the active party holds after the releases.
+class Plan:
+    """What everyone knows before a fit.
 
-    Z : (N, p, q) curves in working coordinates; covariance : (p, q, q) of their noise; s, radius : (p,)
+    names : of the predictors; held : the predictors of each owner, in the order of the owners
+    radii : public clipping radii of the predictors
+    active : name of the active party
     """
 
-    Z: np.ndarray
-    covariance: np.ndarray
-    s: np.ndarray
-    radius: np.ndarray
+    options: Any
+    epsilon: float
+    delta: float
+    fold: Fold
+    names: tuple[str, ...]
+    held: tuple[tuple[int, ...], ...]
+    radii: tuple[Accounted, ...]
     coordinates: Coordinates
+    active: str
 
-    def numbers(self) -> dict[str, Any]:
-        """Scalars of the release for the cube."""
-        return {
-            "radius": float(np.mean(self.radius)),
-            "noise_sd": float(np.sqrt(np.mean(self.s**2))),
-        }
+    @classmethod
+    def of(cls, run: Run) -> Plan:
+        """The plan of a run."""
+        options, public = run.spec.options, run.spec.public
+        active, *owners = run.parties
+        return cls(
+            options=options,
+            epsilon=run.epsilon,
+            delta=run.spec.study.delta,
+            fold=run.fold,
+            names=public.predictor_names,
+            held=tuple(party.columns for party in owners),
+            radii=radii(public, options.radius_value),
+            coordinates=coordinates_of(public, options),
+            active=active.name,
+        )
+
+    @cached_property
+    def radius(self) -> np.ndarray:
+        """Public radii (p,) as numbers."""
+        return np.array([one.value for one in self.radii], dtype=float)
+
+    @cached_property
+    def this_fit(self) -> str:
+        """What tells this fit from others of a replicate."""
+        return f"fit J={len(self.held)} fold={self.fold.held_out}"
+
+    @property
+    def world(self) -> tuple[str, ...]:
+        """What names of releases and addresses of their noise say besides."""
+        return (self.this_fit,) if getattr(self.options, "release", "once") == "per_fit" else ()
+
+    @cached_property
+    def groups(self) -> tuple[tuple[int, ...], ...]:
+        """Predictors of each base learner."""
+        return active_groups(self.held, self.options.learner)
+
+    @property
+    def announces(self) -> bool:
+        """Whether the radii come from the data."""
+        return self.options.noise == "local" and self.options.radius != "public"
+
+    def named(self, what: str) -> str:
+        """Name of a release."""
+        return " ".join((what, *self.world))
+
+    def names_of(self, what: str, *columns: int) -> tuple[str, ...]:
+        """Names of the releases of some predictors."""
+        return tuple(self.named(f"{what} of {self.names[j]}") for j in columns)
+
+    def all_names(self, what: str) -> tuple[str, ...]:
+        """Names of the releases of all predictors, in the order in which they are sent."""
+        return tuple(name for columns in self.held for name in self.names_of(what, *columns))
+
+    def levels(self, radius: np.ndarray) -> np.ndarray:
+        """Noise sd (p,) of the curves with these radii."""
+        return noise_levels(self.options, radius, len(self.held), self.epsilon, self.delta)
+
+    def claimed(self, radius: np.ndarray) -> float:
+        """The epsilon that the method claims."""
+        s = self.levels(radius)
+        return claimed_epsilon(self.options, radius, s, len(self.held), self.epsilon, self.delta)
+
+    def formulas(self) -> dict[str, float]:
+        """Bytes by formula."""
+        sizes, fold, c = [len(columns) for columns in self.held], self.fold, self.coordinates
+        n_train, n = int(fold.train.sum()), len(fold.of)
+        return formula_bytes(sizes, n_train, n, len(c.gram), len(c.to_y), 2 * fold.n_folds)
 
 
-def local_norms(party: Party, column: int) -> np.ndarray:
-    """L2 norms of the party's curves of one predictor, shape (N,)."""
-    return np.linalg.norm(party.block["X"][:, party.columns.index(column)], axis=1)
+class Radii(NamedTuple):
+    """Clipping radii and who has them.
+
+    own : of its predictors, at each owner; parts : the radii that its noise rests on besides, at each owner
+    passed : (p,) at every owner whose noise depends on all of them, else None; at_active : (p,)
+    """
+
+    own: Any
+    parts: Any
+    passed: Any
+    at_active: Any
 
 
-def local_quantile(party: Party, column: int) -> float:
-    """The source's radius: the 95 % quantile of the norms in the data (``adapt_Sx``); not private."""
-    return float(np.quantile(local_norms(party, column), 0.95))
+def announced_radii(run: Run, plan: Plan) -> Radii:
+    """Public radii; or those of the data, announced by their owners and passed on to whose noise depends on all."""
+    active, *owners = run.parties
+    if not plan.announces:
+        return Radii(run.each(owners, local_public, plan), (), None, plan.radius)
+    own = run.each(owners, local_radii, plan, run.rng_for)
+    arrived = run.gather(owners, active, lambda owner: plan.names_of("radius", *owner.columns), local_payloads, own)
+    at_active = run.at(active.name, active_radii, arrived, plan)
+    if not levels_share_radii(plan.options):
+        return Radii(own, (), None, at_active)
+    if len(owners) == 1:
+        return Radii(own, own, None, at_active)
+    announced, audience = run.heard(active, *plan.all_names("radius")), tuple(owner.name for owner in owners)
+    passed = run.broadcast(active.name, owners, "radii", active_passed, at_active, announced, plan, audience)
+    return Radii(own, run.heard(owners, "radii"), passed, at_active)
 
 
-def radii(public: Any, value: float | None) -> list[Accounted]:
+def local_public(party: Party, plan: Plan) -> tuple[Accounted, ...]:
+    """Public radii of the party's predictors."""
+    return tuple(plan.radii[j] for j in party.columns)
+
+
+def local_radii(party: Party, plan: Plan, rng_for: RngFor) -> tuple[Release | Clear, ...]:
+    """Radii of the party's predictors from its data: a private quantile, or the source's ``adapt_Sx``, not private."""
+    norms = [np.linalg.norm(party.block["X"][:, i], axis=1) for i in range(len(party.columns))]
+    if plan.options.radius == "quantile":
+        values = [float(np.quantile(one, 0.95)) for one in norms]
+        return tuple(Clear(value, units=("features",), owner=party.name) for value in values)
+    quantile, names = QuantileRadius(plan.options.radius_rho), plan.names_of("radius", *party.columns)
+    return tuple(
+        quantile(one, rng_for("radius", j, *plan.world), owner=party.name, release_id=name)
+        for one, j, name in zip(norms, party.columns, names, strict=True)
+    )
+
+
+def local_payloads(party: Party, payloads: tuple[Accounted, ...]) -> tuple[Accounted, ...]:
+    """What the party made before, as it leaves."""
+    return payloads
+
+
+def active_radii(arrived: tuple[tuple[float, ...], ...], plan: Plan) -> np.ndarray:
+    """Radii (p,) as numbers."""
+    radius = plan.radius.copy()
+    for columns, values in zip(plan.held, arrived, strict=True):
+        radius[list(columns)] = values
+    return radius
+
+
+def active_passed(
+    radius: np.ndarray, announced: Sequence[Accounted], plan: Plan, audience: tuple[str, ...]
+) -> Accounted:
+    """All radii for the owners, at what they cost."""
+    return derived(radius.copy(), announced, name=plan.named("radii"), owner=plan.active, audience=audience)
+
+
+def local_levels(party: Party, own: Sequence[Accounted], passed: np.ndarray | None, plan: Plan) -> np.ndarray:
+    """Noise sd (p,) by the radii that the party knows; a level that is not shared depends on its own radius alone."""
+    known = plan.radius.copy()
+    known[list(party.columns)] = [one.value for one in own]
+    return plan.levels(known if passed is None else passed)
+
+
+def rests_on(parts: Sequence[Accounted]) -> tuple[Accounted, ...]:
+    """The radii that the noise of an owner depends on: its own, or those that the message with all of them names."""
+    return tuple(radius for part in parts for radius in part.made_of or (part,))
+
+
+def radii(public: Any, value: float | None) -> tuple[Accounted, ...]:
     """Clipping radii of all predictors: those of the case, or one that the method's option gives to all."""
     if value is None:
-        return list(public.radius)
-    return [Public(value, because="radius_value of the method, an option")] * len(public.radius)
-
-
-def sizes_of(given: Sequence[Accounted]) -> np.ndarray:
-    """Radii (p,) as numbers."""
-    return np.array([one.value for one in given], dtype=float)
+        return tuple(public.radius)
+    return (Public(value, because="radius_value of the method, an option"),) * len(public.radius)
 
 
 def local_clip(party: Party, column: int, coordinates: Coordinates, radius: Accounted) -> Bounded:
@@ -68,27 +209,60 @@ def local_clip(party: Party, column: int, coordinates: Coordinates, radius: Acco
     return clipped_coefficients(curves, coordinates.metric, radius)
 
 
-def local_response(party: Party, radius: Accounted) -> Bounded:
-    """The response curves clipped to the radius: (N, Qy), sensitivity 2 S_y for the unit ``label``."""
-    return clipped_coefficients(party.block["Y"], None, radius, unit="label", depends_on=("label",))
+def local_labels(party: Party) -> Clear:
+    """The response as it is, which what goes back is made of."""
+    return Clear(party.block["Y"], units=("label",), owner=party.name)
 
 
-def active_groups(held: list[tuple[int, ...]], learner: str) -> tuple[tuple[int, ...], ...]:
+def joined(arrived: Sequence[Any], held: Sequence[tuple[int, ...]]) -> np.ndarray:
+    """Curves (N, p, q) of all predictors, from the curves of each owner: one array a predictor, or one (N, m, q)."""
+    parts = [one if isinstance(one, tuple) else one.transpose(1, 0, 2) for one in arrived]
+    n, q = parts[0][0].shape
+    curves = np.empty((n, sum(map(len, held)), q))
+    for columns, own in zip(held, parts, strict=True):
+        for j, values in zip(columns, own, strict=True):
+            curves[:, j] = values
+    return curves
+
+
+def active_groups(held: Sequence[tuple[int, ...]], learner: str) -> tuple[tuple[int, ...], ...]:
     """Predictors of each base learner: one each, or one joint block a party."""
     if learner == "party":
         return tuple(tuple(columns) for columns in held)
     return tuple((j,) for j in sorted(j for columns in held for j in columns))
 
 
-def active_estimate(
-    fit: BoostingFit, coordinates: Coordinates, groups: tuple[tuple[int, ...], ...], claimed: float, **more: Any
-) -> Estimate:
-    """The fit in orthonormal coordinates, with what is reported about it; ``more`` adds scalars or ``released``."""
-    p = len(coordinates.penalties.omega_x)
-    selected = np.zeros(p, dtype=bool)
-    for k in fit.path:
-        selected[list(groups[k])] = True
-    released = more.pop("released", None)
+def active_operators(fit: BoostingFit, plan: Plan) -> np.ndarray:
+    """The operators in orthonormal coordinates, (p, Qx, Qy)."""
+    return plan.coordinates.operators(fit.B)
+
+
+def operators_back(run: Run, plan: Plan, operators: Any, curves: tuple[str, ...], response: Any) -> None:
+    """Every party gets its operators: they cost what the curves and the response cost."""
+    active, *owners = run.parties
+    parts = run.heard(active, *curves)
+    for owner in owners:
+        run.send(
+            active.name, owner, "operators", active_back, operators, parts, response, plan, owner.name, owner.columns
+        )
+
+
+def active_back(
+    operators: np.ndarray,
+    curves: Sequence[Accounted],
+    response: Accounted,
+    plan: Plan,
+    receiver: str,
+    columns: tuple[int, ...],
+) -> Accounted:
+    """The operators of one party."""
+    name = f"operators of {receiver} {plan.this_fit}"
+    own = operators[list(columns)]
+    return derived(own, (*curves, response), name=name, owner=plan.active, audience=(receiver,))
+
+
+def path_numbers(fit: BoostingFit) -> dict[str, Any]:
+    """Scalars of a path for the cube."""
     numbers: dict[str, float | int | bool | None] = {
         "steps": fit.steps,
         "min_eigenvalue": fit.min_eig_before,
@@ -101,13 +275,29 @@ def active_estimate(
         if fit.steps and name in fit.trace:
             value = float(fit.trace[name][fit.steps - 1])
             numbers[name] = None if np.isnan(value) else value
+    return numbers
+
+
+def estimate_of(
+    fit: BoostingFit,
+    operators: np.ndarray,
+    plan: Plan,
+    claimed: float,
+    numbers: dict[str, Any],
+    released: np.ndarray | None = None,
+) -> Estimate:
+    """The fit in orthonormal coordinates, with what is reported about it."""
+    coordinates, p = plan.coordinates, len(plan.names)
+    selected = np.zeros(p, dtype=bool)
+    for k in fit.path:
+        selected[list(plan.groups[k])] = True
     return Estimate(
-        operators=coordinates.operators(fit.B),
+        operators=operators,
         mean_x=coordinates.back_x(fit.mean_x.reshape(p, -1)),
         mean_y=coordinates.from_y @ fit.mean_y,
         selected=selected,
         epsilon_claimed=claimed,
         released=None if released is None else coordinates.back_x(released),
-        numbers=numbers | more,
+        numbers=numbers | plan.formulas(),
         basis_x=coordinates.basis_x,
     )

@@ -1,9 +1,9 @@
 """Protocol: release noisy second moments instead of curves (trust model ``central``).
 
-The parties' clipped curves meet only inside a secure aggregation that adds the noise itself: assumed here, not
-simulated.  Each disjoint chunk of records is released once, so a person pays once (parallel composition over
-chunks); training sets are sums of chunks.  Composition of the three releases of a chunk: rho is shared among S_zz,
-S_zy and the mean.
+The parties' clipped curves meet only inside a secure aggregation that adds the noise itself
+(`partywise.federation.exchanges.secure_sum`: assumed, not simulated).  Each disjoint chunk of records is released once,
+so a person pays once (parallel composition over chunks); training sets are sums of chunks.  Composition of the three
+releases of a chunk: rho is shared among S_zz, S_zy and the mean.
 
 S_zz is released as its isometric vector (diagonal, sqrt(2) times the upper triangle): its sensitivity is the
 Frobenius one, sqrt(2) S_tot^2, and off-diagonal entries get half the variance of noise that is iid on the triangle.
@@ -12,43 +12,81 @@ Frobenius one, sqrt(2) S_tot^2, and off-diagonal entries get half the variance o
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ...federation.channel import Cipher
+from ...federation.exchanges.secure_sum import AGGREGATOR, secure_sum
 from ...federation.parties import Party
 from ...federation.run import Run
-from ...privacy.accounted import Accounted, Clear, Public
+from ...privacy.accounted import Accounted, Public
 from ...privacy.mechanisms.gaussian import Gaussian
-from ...privacy.mechanisms.release import Release, derived
+from ...privacy.mechanisms.release import Release
 from ...privacy.statistics.bounded import Bounded, clip_curves
 from ...privacy.statistics.geometry import lengths
 from ...privacy.statistics.isometry import to_matrix, to_vector
 from ...privacy.statistics.moments import cross_moment, record_sum, second_moment
 from ..boosting import BoostingFit, fit_boosting
-from ..coordinates import Coordinates, coordinates_of
 from ..margin import ReleasedNoise
 from ..model import Estimate
 from ..moments import Moments, Sums, corrected_moments
-from ..options import MomentsOptions
-from .common import active_estimate, active_groups, radii, sizes_of
-from .communication import formula_bytes
+from .common import Plan, RngFor, active_operators, estimate_of, joined, local_labels, operators_back, path_numbers
 from .noise import rho_of
 
-AGGREGATOR = "aggregator"
-NOBODY = "no single party"
 PARTS = ("zz", "zy", "mean")
 
 
-def local_clip(party: Party, coordinates: Coordinates, radius: np.ndarray) -> np.ndarray:
+@dataclass(frozen=True)
+class Aggregation:
+    """What everyone knows of the aggregation.
+
+    radius : length of all curves of a record; response_radius : of its response
+    chunks : (fold, half) of the chunks of each half; sd : of the noise of each part of a chunk
+    """
+
+    radius: Accounted
+    response_radius: Accounted
+    chunks: tuple[tuple[tuple[int, int], ...], ...]
+    sd: dict[str, float]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the releases."""
+        return tuple(f"{part} of chunk {f}/{h}" for half in self.chunks for f, h in half for part in PARTS)
+
+
+def aggregation(plan: Plan, response: Accounted) -> Aggregation:
+    """The public side of the aggregation."""
+    options, because = plan.options, "root of the sum of squares of the radii"
+    total = Public(float(lengths(plan.radius)), because=because, made_of=plan.radii)
+    if options.response_radius is not None:
+        response = Public(options.response_radius, because="response_radius of the method, an option")
+    rho, one, other = rho_of(plan.epsilon, plan.delta), np.zeros((1, 1)), np.zeros((1, 1))
+    bounds = {part: bounded.certificate.value for part, bounded in chunk_sums(one, other, total, response, "*").items()}
+    sd = {part: bounds[part] / np.sqrt(2 * share * rho) for part, share in zip(PARTS, options.shares, strict=True)}
+    chunks = tuple(tuple((f, h) for f in plan.fold.training_folds) for h in (0, 1))
+    return Aggregation(total, response, chunks, sd)
+
+
+def local_curves(party: Party, plan: Plan) -> np.ndarray:
     """The party's curves in working coordinates, each clipped to its public radius: (N, m, q)."""
-    curves = coordinates.predictors(party.block["X"])
-    clipped = [clip_curves(curves[:, i], coordinates.gram, radius[j])[0] for i, j in enumerate(party.columns)]
+    curves, gram = plan.coordinates.predictors(party.block["X"]), plan.coordinates.gram
+    clipped = [clip_curves(curves[:, i], gram, plan.radius[j])[0] for i, j in enumerate(party.columns)]
     return np.stack(clipped, axis=1)
 
 
-def server_sums(
+def local_response(active: Party, radius: Accounted) -> np.ndarray:
+    """The response (N, Qy), clipped to the public radius."""
+    return clip_curves(active.block["Y"], np.eye(active.block["Y"].shape[1]), radius.value)[0]
+
+
+def local_given(party: Party, values: np.ndarray) -> np.ndarray:
+    """What a party computed before."""
+    return values
+
+
+def chunk_sums(
     z: np.ndarray, y: np.ndarray, radius: Accounted, response_radius: Accounted, stratum: str
 ) -> dict[str, Bounded]:
     """Sums over the records of a chunk inside the secure aggregation, with their sensitivities under replace-one.
@@ -63,12 +101,48 @@ def server_sums(
     }
 
 
+def noisy_sums(
+    curves: Sequence[np.ndarray], response: Sequence[np.ndarray], sums: Aggregation, plan: Plan, rng_for: RngFor
+) -> tuple[Release, ...]:
+    """Every part of every chunk with its noise: computed inside the secure aggregation."""
+    Z, (Y,) = joined(curves, plan.held), response
+    flat, released = Z.reshape(len(Z), -1), []
+    for f, h in (where for half in sums.chunks for where in half):
+        rows = plan.fold.chunk(f, h)
+        bounded = chunk_sums(flat[rows], Y[rows], sums.radius, sums.response_radius, f"chunk {f}/{h}")
+        for part in PARTS:
+            release = Gaussian(sigma=sums.sd[part])(
+                bounded[part],
+                rng_for("moments", part, f, h),
+                owner=AGGREGATOR,
+                release_id=f"{part} of chunk {f}/{h}",
+                trust_model="central",
+            )
+            released.append(release)
+    return tuple(released)
+
+
 @dataclass(frozen=True)
 class NoisySums:
     """Released sums of one chunk and the noise sd of each part."""
 
     sums: Sums
     sd: dict[str, float]
+
+
+def active_chunks(
+    released: Sequence[Sequence[np.ndarray]], Y: np.ndarray, sums: Aggregation, plan: Plan
+) -> list[list[NoisySums]]:
+    """Sums of the chunks of each half: what was released, and the active party's own response."""
+    (values,), size = map(iter, released), len(plan.names) * len(plan.coordinates.gram)
+    chunks: list[list[NoisySums]] = [[], []]
+    for f, h in (where for half in sums.chunks for where in half):
+        zz, zy, mean = (next(values) for _ in PARTS)
+        rows = plan.fold.chunk(f, h)
+        y = Y[rows]
+        made = Sums(float(rows.sum()), mean, y.sum(0), to_matrix(zz, size), zy, y.T @ y)
+        chunks[h].append(NoisySums(made, sums.sd))
+    return chunks
 
 
 def active_moments(chunks: list[NoisySums], noise_mean: float) -> Moments:
@@ -96,21 +170,22 @@ def active_noise(chunks: list[list[NoisySums]]) -> ReleasedNoise:
     return ReleasedNoise(second, cross, mean, sum(total["mean"]) / sum(n) ** 2)
 
 
-def active_boost(
-    chunks: list[list[NoisySums]],
-    coordinates: Coordinates,
-    groups: tuple[tuple[int, ...], ...],
-    options: MomentsOptions,
-    rng: np.random.Generator,
-) -> BoostingFit:
+def active_boost(chunks: list[list[NoisySums]], plan: Plan, rng_for: RngFor) -> BoostingFit:
     """Boosting on the released moments of the two halves."""
-    q = len(coordinates.gram)
+    options = plan.options
     variance = chunks[0][0].sd["mean"] ** 2
     both = chunks[0] + chunks[1]
     a, b, train = (active_moments(part, variance) for part in (chunks[0], chunks[1], both))
-    floor = active_floor(both, q)
+    floor = active_floor(both, len(plan.coordinates.gram))
     known = active_noise(chunks) if options.margin == "noise" else None
-    return fit_boosting(train, a, b, groups, coordinates.penalties, options, floor=floor, released=known, rng=rng)
+    penalties, rng = plan.coordinates.penalties, rng_for("probes")
+    return fit_boosting(train, a, b, plan.groups, penalties, options, floor=floor, released=known, rng=rng)
+
+
+def reported(fit: BoostingFit, operators: np.ndarray, plan: Plan) -> Estimate:
+    """The estimate, with what is said about it."""
+    numbers = path_numbers(fit) | {"radius": float(plan.radius.mean())}
+    return estimate_of(fit, operators, plan, plan.epsilon, numbers)
 
 
 def fit(run: Run) -> Estimate:
@@ -118,65 +193,17 @@ def fit(run: Run) -> Estimate:
 
     The active party's response is clipped to the public S_y; its own second moments stay with it.
     """
-    parties, channel, spec = run.parties, run.channel, run.spec
-    epsilon, fold, rng_for = run.epsilon, run.fold, run.rng_for
-    options, public, delta = spec.options, spec.public, spec.study.delta
-    active, owners = parties[0], parties[1:]
-    coordinates = coordinates_of(public, options)
-    q, p = len(coordinates.gram), len(public.radius)
-    used = radii(public, options.radius_value)
-    radius, response_radius = sizes_of(used), public.response_radius
-    total = Public(float(lengths(radius)), because="root of the sum of squares of the radii", made_of=used)
-    if options.response_radius is not None:
-        response_radius = Public(options.response_radius, because="response_radius of the method, an option")
-    Y = clip_curves(active.block["Y"], np.eye(active.block["Y"].shape[1]), response_radius.value)[0]
-    Z = np.empty((len(Y), p, q))
-    for party in owners:
-        share = Cipher(local_clip(party, coordinates, radius), key_holder=NOBODY)
-        Z[:, list(party.columns)] = channel.send(party.name, AGGREGATOR, "curves in shares", share).value
-    Y = channel.send(active.name, AGGREGATOR, "response in shares", Cipher(Y, key_holder=NOBODY)).value
-    flat = Z.reshape(len(Y), -1)
-    rho = rho_of(epsilon, delta)
-    plan = [[(fold.chunk(f, h), (f, h)) for f in fold.training_folds] for h in (0, 1)]
-    chunks: list[list[NoisySums]] = []
-    sent: list[Release] = []
-    for half in plan:
-        noisy = []
-        for rows, where in half:
-            bounded = server_sums(flat[rows], Y[rows], total, response_radius, stratum=f"chunk {where[0]}/{where[1]}")
-            values, sd = {}, {}
-            for part, share in zip(PARTS, options.shares, strict=True):
-                sd[part] = bounded[part].certificate.value / np.sqrt(2 * share * rho)
-                mechanism = Gaussian(sigma=sd[part])
-                name = f"{part} of chunk {'/'.join(map(str, where))}"
-                release = mechanism(
-                    bounded[part],
-                    rng_for("moments", part, *where),
-                    owner=AGGREGATOR,
-                    release_id=name,
-                    trust_model="central",
-                )
-                values[part] = channel.send(AGGREGATOR, active.name, name, release)
-                sent.append(release)
-            y = Y[rows]
-            sums = Sums(
-                float(rows.sum()), values["mean"], y.sum(0), to_matrix(values["zz"], p * q), values["zy"], y.T @ y
-            )
-            noisy.append(NoisySums(sums, sd))
-        chunks.append(noisy)
-    groups = active_groups([party.columns for party in owners], options.learner)
-    boosted = active_boost(chunks, coordinates, groups, options, rng_for("probes"))
-    sizes = [len(party.columns) for party in owners]
-    formulas = formula_bytes(sizes, int(fold.train.sum()), len(Y), q, Y.shape[1], 2 * fold.n_folds)
-    estimate = active_estimate(boosted, coordinates, groups, epsilon, radius=float(radius.mean()), **formulas)
-    made_of = [*sent, Clear(active.block["Y"], units=("label",), owner=active.name)]
-    for party in owners:
-        back = derived(
-            estimate.operators[list(party.columns)],
-            made_of,
-            name=f"operators of {party.name} fit J={len(owners)} fold={fold.held_out}",
-            owner=active.name,
-            audience=(party.name,),
-        )
-        channel.send(active.name, party.name, "operators", back)
-    return estimate
+    active, *owners = run.parties
+    plan = Plan.of(run)
+    sums = aggregation(plan, run.spec.public.response_radius)
+    Y = run.at(active, local_response, sums.response_radius)
+    inputs = (
+        (owners, "curves in shares", local_curves, (plan,)),
+        ((active,), "response in shares", local_given, (Y,)),
+    )
+    released = secure_sum(run, inputs, active, sums.names, noisy_sums, sums, plan, run.rng_for)
+    chunks = run.at(active.name, active_chunks, released, Y, sums, plan)
+    boosted = run.at(active.name, active_boost, chunks, plan, run.rng_for)
+    operators = run.at(active.name, active_operators, boosted, plan)
+    operators_back(run, plan, operators, sums.names, run.at(active, local_labels))
+    return run.assemble(reported, boosted, operators, plan)

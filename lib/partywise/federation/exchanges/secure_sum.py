@@ -1,0 +1,74 @@
+"""Exchange: noisy sums over records whose columns lie at several parties, by an assumed secure aggregation.
+
+Assumed, not simulated: every party turns its columns into shares that no single party can open; one functionality joins
+them, forms the sums of records and of their products, draws the noise inside and lets the releases out, and nothing
+else (trust model ``central``).  Additive shares alone give sums and multiples; products of columns of two parties need
+more rounds or a trusted machine.  Here the functionality is a place of the run, and `assumed_releases` the only
+function that opens shares.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ...privacy.mechanisms.release import Release
+from ..channel import Cipher
+from ..parties import Party
+from ..run import Place, Run
+
+__all__ = ["AGGREGATOR", "secure_sum"]
+
+AGGREGATOR = "aggregator"
+NOBODY = "no single party"
+
+# Who holds values, what their shares are called on the wire, how a holder computes its own, and from what.
+Input = tuple[Sequence[Place], str, Callable[..., Any], tuple[Any, ...]]
+
+
+def local_share(party: Party, local_values: Callable[..., Any], *values: Any) -> Cipher:
+    """What a party computes, in shares."""
+    return Cipher(local_values(party, *values), key_holder=NOBODY, scheme="additive shares")
+
+
+def assumed_releases(
+    releases: Callable[..., tuple[Release, ...]], shares: Sequence[Sequence[Cipher]], *values: Any
+) -> tuple[Release, ...]:
+    """What leaves the functionality, made of what the shares of all parties hide."""
+    opened = [tuple(share.opened(NOBODY) for share in given) for given in shares]
+    return releases(*opened, *values)
+
+
+def secure_sum(
+    run: Run,
+    inputs: Sequence[Input],
+    receiver: Place,
+    names: tuple[str, ...],
+    releases: Callable[..., tuple[Release, ...]],
+    *values: Any,
+) -> Any:
+    """Noisy sums of what parties hold, at one receiver.
+
+    Parameters
+    ----------
+    run : Run
+        With a place `AGGREGATOR`.
+    inputs : sequence of (holders, name, local_values, values)
+        ``local_values(party, *values)`` is what every holder puts in.
+    receiver : Party or str
+        Who gets the sums.
+    names : tuple of str
+        Names of the releases, in order.
+    releases : callable
+        ``(one tuple of contributions for each input, *values)`` -> as many releases as names, noise included: computed
+        inside the functionality.
+
+    Returns
+    -------
+    tuple
+        Of the one sender a tuple of released values, in the order of the names.
+    """
+    shares = [
+        run.gather(holders, AGGREGATOR, name, local_share, local, *given) for holders, name, local, given in inputs
+    ]
+    return run.gather((AGGREGATOR,), receiver, lambda _: names, assumed_releases, releases, shares, *values)

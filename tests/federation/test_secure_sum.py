@@ -1,0 +1,95 @@
+"""The assumed secure aggregation: what goes in stays closed, what comes out is released, in every mode."""
+
+from __future__ import annotations
+
+import ast
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from fixed import fixed
+from forked import checked, forked
+from partywise.errors import CertificationError
+from partywise.federation.channel import Cipher
+from partywise.federation.exchanges.secure_sum import AGGREGATOR, secure_sum
+from partywise.federation.parties import Party
+from partywise.federation.run import Run, simulate
+from partywise.privacy.mechanisms.gaussian import Gaussian
+from partywise.privacy.statistics.moments import record_sum, second_moment
+from partywise.randomness import stream
+from pipeline import ROOT
+
+NAMES = ("sum", "second moment")
+
+
+def run(**options) -> Run:
+    parties = [Party(f"p{k}", "passive", {"x": stream(1, "x", k).standard_normal((30, 2))}, (k,)) for k in range(3)]
+    spec, extra = SimpleNamespace(radius=9.0), (AGGREGATOR,)
+    return Run(parties, epsilon=1.0, fold=None, rng_for=lambda *n: stream(2, *n), spec=spec, extra=extra, **options)
+
+
+def local_columns(party):
+    return party.block["x"]
+
+
+def noisy(columns, radius, rng_for):
+    joint = np.concatenate(columns, axis=1)
+    made = record_sum(joint, fixed(radius)), second_moment(joint, fixed(radius))
+    return tuple(
+        Gaussian(mu=1.0)(bounded, rng_for(name), owner=AGGREGATOR, release_id=name, trust_model="central")
+        for bounded, name in zip(made, NAMES, strict=True)
+    )
+
+
+def program(run):
+    receiver, *holders = run.parties
+    inputs = [(holders, "columns in shares", local_columns, ())]
+    sums = secure_sum(run, inputs, receiver, NAMES, noisy, run.spec.radius, run.rng_for)
+    return run.at(receiver.name, lambda rows: rows[0], sums)
+
+
+def test_the_sums_of_all_columns_come_out_and_nothing_else():
+    one = run(record=True)
+    total, second = simulate(program, one)
+    joint = np.concatenate([party.block["x"] for party in one.parties[1:]], axis=1)
+    drawn = [stream(2, name).standard_normal(shape) for name, shape in zip(NAMES, (4, (4, 4)), strict=True)]
+    assert np.allclose(total, joint.sum(0) + 2 * 9.0 * drawn[0], rtol=0, atol=1e-9)
+    assert second.shape == (4, 4) and not np.allclose(second, joint.T @ joint, rtol=0.01)
+    assert [name for name in (message.name for message, _ in one.channel.view("p0"))] == list(NAMES)
+    shares = [value for _, value in one.channel.view(AGGREGATOR)]
+    assert len(shares) == 2 and all(isinstance(share, Cipher) for share in shares)
+    for who in ("p0", AGGREGATOR):
+        with pytest.raises(CertificationError, match="only 'no single party' can open"):
+            shares[0].opened(who)
+    # The ledger: two releases of the aggregator, and no row for what went in.
+    assert [(row.release_id, row.trust_model) for row in one.channel.ledger.rows] == [(n, "central") for n in NAMES]
+
+
+@pytest.mark.parametrize("how", [checked, forked])
+def test_the_exchange_is_one_program(how):
+    expected, other = run(), run()
+    first, second = simulate(program, expected), how(program, other)
+    assert all(a.tobytes() == b.tobytes() for a, b in zip(first, second, strict=True))
+    assert other.channel.transcript() == expected.channel.transcript()
+    assert other.channel.ledger.digest == expected.channel.ledger.digest
+
+
+def opening(path) -> set[str]:
+    """Functions of a file that open a cipher."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    return {
+        function.name
+        for function in ast.walk(tree)
+        if isinstance(function, ast.FunctionDef)
+        for node in ast.walk(function)
+        if isinstance(node, ast.Attribute) and node.attr in ("opened", "content")
+    }
+
+
+def test_only_a_declared_functionality_and_those_who_carry_ciphers_look_into_one():
+    library = ROOT / "lib" / "partywise"
+    found = {path.relative_to(library).as_posix(): opening(path) for path in library.rglob("*.py")}
+    carriers = ("federation/channel.py", "federation/codec.py")
+    others = {path: names for path, names in found.items() if names and path not in carriers}
+    assert others == {"federation/exchanges/secure_sum.py": {"assumed_releases"}}

@@ -1,0 +1,62 @@
+"""Functional protocols do the same in one process, checked place by place, and with one process a place."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from functools import cache
+
+import pytest
+
+from every_protocol import same
+from forked import checked, forked
+from functional_methods import METHODS
+from partywise.functional import options as every_option
+from partywise.functional.options import LocalOptions, MomentsOptions, RoundwiseOptions
+from protocol_driver import execution, protocol_of, run
+
+# Options whose every value goes another way through a protocol, and those values.
+WAYS = {
+    LocalOptions: {
+        "learner": ("predictor", "party"),
+        "noise": ("local", "none"),
+        "s_mode": ("fixed", "sqrt_j", "calibrated"),
+        "calibration": ("exact", "classic"),
+        "radius": ("public", "dp_quantile", "quantile"),
+        "geometry": ("orthonormal", "gram"),
+        "coordinates": ("orthonormal", "raw"),
+        "release": ("once", "per_fit"),
+    },
+    RoundwiseOptions: {"learner": ("predictor", "party"), "memory": ("last", "mean"), "radius": ("public", "quantile")},
+    MomentsOptions: {"learner": ("predictor", "party"), "margin": ("noise", "none")},
+}
+
+
+@cache
+def plain(name):
+    options, parties, epsilon = METHODS[name]
+    return run(options, parties=parties, epsilon=epsilon)
+
+
+@pytest.mark.parametrize("how", [checked, forked])
+@pytest.mark.parametrize("name", METHODS)
+def test_a_functional_protocol_is_one_program(name, how):
+    options, parties, epsilon = METHODS[name]
+    other = execution(options, parties=parties, epsilon=epsilon)
+    estimate = how(protocol_of(options), other)
+    assert other.channel.transcript() == plain(name).channel.transcript()
+    assert other.channel.ledger.digest == plain(name).channel.ledger.digest
+    assert same(estimate, plain(name).estimate)
+
+
+def test_the_methods_go_every_way():
+    used = [options for options, _, _ in METHODS.values()]
+    classes = {
+        made
+        for made in vars(every_option).values()
+        if isinstance(made, type) and made.__module__ == every_option.__name__
+    }
+    assert {type(options) for options in used} == classes
+    for kind, ways in WAYS.items():
+        for name, values in ways.items():
+            assert {getattr(options, name) for options in used if isinstance(options, kind)} >= set(values), name
+        assert set(ways) <= {entry.name for entry in fields(kind)}
