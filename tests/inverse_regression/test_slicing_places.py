@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import astuple
+from dataclasses import astuple, fields
 from functools import cache
 from typing import Any
 
 import numpy as np
 import pytest
-import yaml
 
+from every_protocol import planned
 from fixed import fixed
 from forked import forked
 from partywise.federation.codec import encoded
@@ -21,7 +21,6 @@ from partywise.randomness import Streams, stream
 from partywise.studies.sliced_inverse_regression.cases import reduced
 from partywise.studies.sliced_inverse_regression.data import SlicingData
 from partywise.studies.sliced_inverse_regression.settings import ActivitySettings, FlightsSettings, SimulatedSettings
-from pipeline import ROOT
 from slicing_driver import STUDY, run_of, simulated
 
 SIZES, EDGES = (90, 200, 150), (-0.5, 0.0, 1.0)
@@ -78,8 +77,11 @@ LIMITS = {
 
 def methods() -> dict[str, tuple[str, dict[str, Any], tuple[str, ...]]]:
     """Protocol, options and cases by name."""
-    shipped = yaml.safe_load((ROOT / "config.yaml").read_text(encoding="utf-8"))["studies"][STUDY.name]["methods"]
-    found = {name: (entry.pop("protocol"), entry, tuple(CASES)) for name, entry in shipped.items()}
+    names, found = {protocol.options: name for name, protocol in STUDY.methods.items()}, {}
+    for label, method in planned(STUDY.name).methods.items():
+        options = {f.name: getattr(method.options, f.name) for f in fields(method.options)}
+        given = {f.name: options[f.name] for f in fields(method.options) if options[f.name] != f.default}
+        found[label] = (names[type(method.options)], given, tuple(CASES))
     for protocol, entries in MORE.items():
         for options, cases in entries:
             found[f"{protocol} {options}"] = (protocol, options, cases)
