@@ -14,7 +14,7 @@ from partywise.datasets import fetch as resources
 from partywise.datasets.carriers import digest
 from partywise.datasets.loaders import flights, watch
 from partywise.errors import DataMissing
-from partywise.inverse_regression.projection import coordinates, separation
+from partywise.inverse_regression.subspace import coordinates, separation
 from partywise.randomness import stream
 
 COLUMNS = (*flights.SCALES, flights.RESPONSE, "carrier")

@@ -16,8 +16,7 @@ from fixed import fixed
 from partywise.errors import CertificationError
 from partywise.inverse_regression import certified, models
 from partywise.inverse_regression.bounded import bounded_means, bounded_second, check_budget
-from partywise.inverse_regression.estimate import aggregate
-from partywise.inverse_regression.inversion import inverse_root
+from partywise.inverse_regression.estimate import aggregate, inverse_root
 from partywise.inverse_regression.moments import ball_moments, centred, client_moments, merge, restrict, whitened_means
 from partywise.inverse_regression.slices import class_slices, equal_frequency, public_slices
 from partywise.inverse_regression.subspace import projection_loss

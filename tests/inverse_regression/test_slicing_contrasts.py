@@ -9,7 +9,9 @@ import pytest
 
 from error_rates import accepts_sigma
 from fixed import fixed
-from partywise.inverse_regression.contrasts import (
+from partywise.inverse_regression.protocols.budgets import Round
+from partywise.inverse_regression.protocols.screening import server_heard
+from partywise.inverse_regression.screening import (
     bounded_contrasts,
     contrasts,
     contrasts_release,
@@ -17,8 +19,6 @@ from partywise.inverse_regression.contrasts import (
     score,
     sign_sums,
 )
-from partywise.inverse_regression.protocols.budgets import Round
-from partywise.inverse_regression.protocols.screening import server_heard
 from partywise.inverse_regression.slices import class_slices, public_slices
 from partywise.privacy.ledger.ledger import Ledger
 from partywise.randomness import stream

@@ -14,10 +14,16 @@ import scipy.linalg
 import partywise.inverse_regression
 from fixed import fixed
 from partywise.inverse_regression import models, projection_loss, sir
-from partywise.inverse_regression.dimension import eigengap_dimension
-from partywise.inverse_regression.dp_lda import dp_lda
-from partywise.inverse_regression.estimate import aggregate, classical, leading
-from partywise.inverse_regression.inversion import floored_spectrum, inverse_root, invert
+from partywise.inverse_regression.estimate import (
+    aggregate,
+    classical,
+    dp_lda,
+    eigengap_dimension,
+    floored_spectrum,
+    inverse_root,
+    invert,
+    leading,
+)
 from partywise.inverse_regression.moments import client_moments
 from partywise.inverse_regression.slices import equal_frequency, public_slices
 from partywise.inverse_regression.subspace import angle, screening_metrics

@@ -16,8 +16,7 @@ import pytest
 
 from fixed import fixed
 from partywise.inverse_regression import certified, models, published
-from partywise.inverse_regression.estimate import aggregate, leading
-from partywise.inverse_regression.inversion import inverse_root, invert
+from partywise.inverse_regression.estimate import aggregate, inverse_root, invert, leading
 from partywise.inverse_regression.moments import client_moments, merge, whitened_means
 from partywise.inverse_regression.slices import equal_frequency, public_slices
 from partywise.inverse_regression.subspace import projection_loss

@@ -14,8 +14,7 @@ import time
 import numpy as np
 import pytest
 
-from partywise.inverse_regression.contrasts import score
-from partywise.inverse_regression.screening import vote_select
+from partywise.inverse_regression.screening import score, vote_select
 from partywise.privacy.accounting.calibration import gdp_mu
 from partywise.randomness import stream
 from partywise.studies.sliced_inverse_regression.settings import SimulatedSettings

@@ -18,10 +18,9 @@ from ..privacy.mechanisms.gaussian import Gaussian
 from ..privacy.mechanisms.release import Release, Terms
 from ..privacy.statistics.isometry import to_matrix
 from .bounded import bounded_means, bounded_second, check_budget, means_sensitivity, second_sensitivity
-from .estimate import Subspace, leading, tied
-from .inversion import inverse_root
+from .estimate import Subspace, inverse_root, leading, tied
 from .moments import Moments
-from .refusals import refuse
+from .options import refuse
 
 __all__ = ["means_sigma", "reach_of", "refuse", "release_means", "release_second", "second_sigma", "unwhiten"]
 

@@ -11,11 +11,150 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..privacy.accounted import Clear, Public
-from .inversion import floored_spectrum, invert
 from .moments import Moments, centred, check_records, client_moments
 from .slices import class_slices, equal_frequency, public_slices
 
-__all__ = ["Subspace", "aggregate", "classical", "leading", "sir", "tied"]
+__all__ = [
+    "FLOOR",
+    "Subspace",
+    "aggregate",
+    "classical",
+    "dp_lda",
+    "eigengap_dimension",
+    "floored_spectrum",
+    "inverse_root",
+    "invert",
+    "leading",
+    "sir",
+    "tied",
+]
+
+INVERSIONS = ("floor", "plain")
+# Certified floor: eigenvalues below this share of the largest are raised to it.
+FLOOR = 0.05
+# A spectrum that holds a smaller share than this of its largest magnitude has no inverse in floating point.
+SINGULAR = 1e-14
+
+
+def floored_spectrum(second, floor: float = FLOOR) -> tuple[np.ndarray, np.ndarray, int, bool]:
+    """Eigenvalues raised to ``floor`` times the largest, eigenvectors, how many were raised, whether one was <= 0.
+
+    Raises
+    ------
+    ValueError
+        If no eigenvalue is positive: then no floor makes a covariance of it.
+    """
+    values, vectors = np.linalg.eigh(np.asarray(second, dtype=float))
+    if not values[-1] > 0:
+        raise ValueError(
+            f"second has no positive eigenvalue (largest {values[-1]:.3g}): noise or constant columns left nothing; "
+            "use more records or a larger budget."
+        )
+    lifted = np.maximum(values, floor * values[-1])
+    return lifted, vectors, int(np.count_nonzero(lifted > values)), bool(values[0] <= 0)
+
+
+def inverse_root(second, floor: float = FLOOR) -> tuple[np.ndarray, int, bool]:
+    """Symmetric Sigma^(-1/2) of the floored matrix, the number of raised eigenvalues, and the flag ``indefinite``."""
+    values, vectors, floored, indefinite = floored_spectrum(second, floor)
+    return (vectors / np.sqrt(values)) @ vectors.T, floored, indefinite
+
+
+def invert(second, directions, inversion: str = "floor", floor: float = FLOOR) -> tuple[np.ndarray, int, bool]:
+    """Sigma^(-1) U: the last step of algorithm 1 of seed 001.
+
+    Parameters
+    ----------
+    second : ndarray of shape (p, p)
+        Merged second moment, possibly indefinite through noise.
+    directions : ndarray of shape (p, d)
+        U.
+    inversion : {"floor", "plain"}
+        ``"plain"`` is the published inverse: it also inverts an indefinite matrix, and says so. Only a singular
+        matrix, which has no inverse, is floored.
+    floor : float
+        Share of the largest eigenvalue.
+
+    Returns
+    -------
+    basis : ndarray of shape (p, d)
+    floored : int
+        Eigenvalues that were raised.
+    indefinite : bool
+        Whether an eigenvalue was not positive.
+
+    Raises
+    ------
+    ValueError
+        For an unknown inversion, or if a floor is needed and no eigenvalue is positive.
+    """
+    if inversion not in INVERSIONS:
+        raise ValueError(f"inversion={inversion!r} is unknown; use one of {INVERSIONS}.")
+    if inversion == "plain":
+        values, vectors = np.linalg.eigh(np.asarray(second, dtype=float))
+        magnitudes = np.abs(values)
+        if magnitudes.min() > SINGULAR * magnitudes.max():
+            return vectors @ ((vectors.T @ directions) / values[:, None]), 0, bool(values[0] <= 0)
+    values, vectors, floored, indefinite = floored_spectrum(second, floor)
+    return vectors @ ((vectors.T @ directions) / values[:, None]), floored, indefinite
+
+
+def eigengap_dimension(strengths, largest: int | None = None) -> int:
+    """The d with the largest gap s_d - s_{d+1} (step 3, with the sign that makes sense).
+
+    Parameters
+    ----------
+    strengths : ndarray
+        Singular values of one slice mean matrix, decreasing, at least two. On a private matrix the result is a
+        private number: certified mode refuses it (`options.refuse`).
+    largest : int, optional
+        Greatest d considered; by default all but the last value.
+
+    Raises
+    ------
+    ValueError
+        If values are not finite or do not decrease, or ``largest`` is out of range.
+    """
+    s = np.asarray(strengths, dtype=float)
+    if s.ndim != 1 or len(s) < 2 or not np.all(np.isfinite(s)) or np.any(np.diff(s) > 0):
+        raise ValueError(f"strengths={strengths!r} must be at least two finite, decreasing numbers.")
+    most = len(s) - 1 if largest is None else largest
+    if not 1 <= most <= len(s) - 1:
+        raise ValueError(f"largest={largest!r} must lie between 1 and {len(s) - 1}.")
+    return int(np.argmax((s[:-1] - s[1:])[:most])) + 1
+
+
+def dp_lda(means, second, inversion: str = "floor") -> np.ndarray:
+    """Discriminant direction Sigma^(-1) (m_1 - m_0).
+
+    Parameters
+    ----------
+    means : ndarray of shape (p, 2)
+        Merged (released) slice means, columns in the order of the classes 0 and 1; each divided by n.
+    second : ndarray of shape (p, p)
+        Merged (released) second moment.
+    inversion : {"floor", "plain"}
+        See `partywise.inverse_regression.estimate.invert`.
+
+    Returns
+    -------
+    ndarray of shape (p, 1)
+
+    Raises
+    ------
+    ValueError
+        Unless there are exactly two classes.
+
+    Notes
+    -----
+    Seed 001, example 1 and section 3: post-processing, at no further cost. For classes of equal size and centred
+    records it is the direction of sliced inverse regression with H = 2.
+    """
+    matrix = np.asarray(means, dtype=float)
+    if matrix.ndim != 2 or matrix.shape[1] != 2:
+        raise ValueError(f"means has shape {matrix.shape}; discriminant analysis needs two classes, shape (p, 2).")
+    return invert(second, matrix[:, 1:] - matrix[:, :1], inversion)[0]
+
 
 AGGREGATIONS = ("mean", "kernel", "projector")
 # Below this share of the largest, a pooled covariance is singular up to rounding.

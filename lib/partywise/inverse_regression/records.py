@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from ..privacy.statistics.isometry import to_matrix
-from .contrasts import sign_sums
 from .moments import Moments, check_records, client_moments
-from .screening import mean_differences, slice_profile
+from .screening import mean_differences, sign_sums, slice_profile
 from .slices import Slices, case_radius, equal_frequency
 
 if TYPE_CHECKING:

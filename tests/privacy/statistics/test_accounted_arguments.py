@@ -166,7 +166,7 @@ def test_certificates_are_made_by_hand_where_this_says_how():
         # Of moments, which carry what their radius, edges and root came from.
         "inverse_regression/bounded.py",
         # Of a code that is Accounted, and n and p, which are shapes.
-        "inverse_regression/contrasts.py",
+        "inverse_regression/screening.py",
         # Of k, a shape: features outside [0, 1] are refused, and what 0 and 1 stand for decides the unit.
         "logistic/perturbation.py",
         # Sensitivity 0, for draws of the experimenter that nobody sees.

@@ -9,8 +9,8 @@ import pytest
 from fixed import fixed
 from partywise.errors import CertificationError
 from partywise.inverse_regression.bounded import bounded_means, bounded_second
-from partywise.inverse_regression.contrasts import bounded_contrasts, contrasts_sensitivity
 from partywise.inverse_regression.moments import client_moments
+from partywise.inverse_regression.screening import bounded_contrasts, contrasts_sensitivity
 from partywise.inverse_regression.slices import public_slices
 from partywise.privacy.accounting.tradeoff import pure_mu
 from partywise.privacy.audit.pairs import audit_pair

@@ -13,8 +13,7 @@ from partywise.errors import ConfigError
 from partywise.experiment.plan import plan
 from partywise.experiment.study import MethodSpec
 from partywise.inverse_regression.certified import unwhiten
-from partywise.inverse_regression.estimate import aggregate
-from partywise.inverse_regression.inversion import inverse_root
+from partywise.inverse_regression.estimate import aggregate, inverse_root
 from partywise.inverse_regression.moments import ball_moments, client_moments, merge, whitened_means
 from partywise.inverse_regression.options import CertifiedOptions
 from partywise.inverse_regression.protocols import certified

@@ -12,10 +12,9 @@ from scipy.stats import ks_2samp
 from error_rates import ALPHA, accepts_covariance
 from fixed import fixed
 from partywise.inverse_regression import models
-from partywise.inverse_regression.contrasts import contrasts, score, sign_sums
 from partywise.inverse_regression.estimate import classical
 from partywise.inverse_regression.moments import client_moments
-from partywise.inverse_regression.screening import vote_select
+from partywise.inverse_regression.screening import contrasts, score, sign_sums, vote_select
 from partywise.inverse_regression.slices import public_slices
 from partywise.inverse_regression.subspace import projection_loss
 from partywise.randomness import stream

@@ -14,8 +14,7 @@ from ...federation.run import Run
 from ...privacy.accounted import Accounted, Clear
 from ...privacy.mechanisms.release import Release, derived
 from ...randomness import Rng, once
-from ..dp_lda import dp_lda
-from ..estimate import Subspace, aggregate
+from ..estimate import Subspace, aggregate, dp_lda
 from ..model import Estimate, PublicFacts
 from ..moments import Moments, participants
 from ..records import Records

@@ -21,8 +21,7 @@ from ...federation.run import Run
 from ...privacy.accounted import UNPROVED
 from ...privacy.mechanisms.release import Release
 from ...randomness import Rng, once
-from ..dimension import eigengap_dimension
-from ..estimate import leading
+from ..estimate import eigengap_dimension, leading
 from ..model import Estimate
 from ..moments import Moments, centred
 from ..published import (

@@ -19,8 +19,7 @@ from ...federation.run import Place, Run
 from ...privacy.accounted import Accounted, Public
 from ...privacy.mechanisms.release import Release, derived
 from ...randomness import Rng, once
-from ..contrasts import contrasts, contrasts_release, score
-from ..screening import vote_release, vote_select
+from ..screening import contrasts, contrasts_release, score, vote_release, vote_select
 from .budgets import CertifiedPlan, Round, kept_columns
 from .common import Reading, local_records
 

@@ -25,7 +25,7 @@ from ...privacy.accounting.calibration import gdp_mu
 from ...privacy.mechanisms.release import Release, derived
 from ...randomness import Rng
 from ..certified import reach_of, release_means, release_second, unwhiten
-from ..inversion import inverse_root
+from ..estimate import inverse_root
 from ..model import Estimate
 from ..moments import ball_moments, whitened_means
 from .budgets import CertifiedPlan, user_epsilon

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...inverse_regression.model import Estimate
-from ...inverse_regression.projection import coordinates
+from ...inverse_regression.subspace import coordinates
 from .data import SlicingData
 
 Exhibits = dict[str, tuple[tuple[str, ...], np.ndarray]]

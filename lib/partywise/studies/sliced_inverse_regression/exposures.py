@@ -9,7 +9,7 @@ import numpy as np
 from ...audits.exposure import Exposure, Task, fixed, unproved
 from ...audits.pairs import ClearPair, GaussianPair, NoLaw
 from ...audits.worlds import World
-from ...inverse_regression.dimension import eigengap_dimension
+from ...inverse_regression.estimate import eigengap_dimension
 from ...inverse_regression.published import lemma1_sigma, vgm_covariance, vgm_floor
 from ...privacy.accounted import Accounted, Clear, Public
 from ...privacy.accounting.calibration import analytic_gaussian_sigma

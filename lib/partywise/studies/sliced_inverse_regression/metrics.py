@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...inverse_regression.model import Estimate
-from ...inverse_regression.projection import separation
-from ...inverse_regression.subspace import angle, projection_loss, screening_metrics
+from ...inverse_regression.subspace import angle, projection_loss, screening_metrics, separation
 from .data import SlicingData
 from .paper_tables import printed
 

@@ -13,9 +13,8 @@ from functools import cached_property
 import numpy as np
 
 from ....inverse_regression import models
-from ....inverse_regression.contrasts import sign_sums
 from ....inverse_regression.records import ArrayRecords
-from ....inverse_regression.screening import mean_differences, slice_profile
+from ....inverse_regression.screening import mean_differences, sign_sums, slice_profile
 from ....inverse_regression.slices import Slices
 from ....randomness import stream
 from ..settings import SimulatedSettings

@@ -19,8 +19,8 @@ from functools import cache
 
 import numpy as np
 
-from ....inverse_regression.contrasts import sign_sums
 from ....inverse_regression.models import AR_STEP
+from ....inverse_regression.screening import sign_sums
 from ....randomness import stream
 
 __all__ = ["AutoregressiveColumns", "IndependentColumns", "SignedColumns", "bridge", "signed_columns"]
