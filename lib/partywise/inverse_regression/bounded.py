@@ -10,9 +10,10 @@ import math
 import warnings
 
 from ..errors import CertificationError
-from ..privacy.accounting.rounding import raised
-from ..privacy.statistics.bounded import Bounded, SensitivityCertificate, product
+from ..privacy.statistics.bounded import Bounded, summed
 from ..privacy.statistics.isometry import to_vector
+from ..privacy.statistics.moments import second_moment_bound
+from ..privacy.statistics.slices import slice_means_bound
 from .moments import Moments
 
 __all__ = ["bounded_means", "bounded_second", "check_budget", "means_sensitivity", "second_sensitivity"]
@@ -45,14 +46,12 @@ def means_sensitivity(moments: Moments) -> float:
     over a boundary, and nothing of order 1/n holds. Without equal responses sqrt(H) times the bound of public slices
     would do, but whether there are any is private, and a neighbour may have them.
     """
-    length = record_length(moments)
-    return math.inf if moments.kind == "quantile" else raised(2 * length / moments.n, length)
+    return math.inf if moments.kind == "quantile" else slice_means_bound(record_length(moments), moments.n)
 
 
 def second_sensitivity(moments: Moments) -> float:
     """Frobenius sensitivity of S: sqrt(2) p R^2 / n, or sqrt(2) C^2 / n; two orthogonal records reach it."""
-    length = record_length(moments)
-    return math.sqrt(2) * product(length, length) / moments.n
+    return second_moment_bound(record_length(moments), moments.n)
 
 
 def record_length(moments: Moments) -> float:
@@ -87,7 +86,7 @@ def bounded_means(moments: Moments, *, stratum: str = "*", certified: bool = Tru
         )
     require_clip(moments, certified)
     source = "quantile slices: no bound of order 1 / n" if moments.kind == "quantile" else "2 S / n, public slices"
-    certificate = _certificate(means_sensitivity(moments), f"slice means: {source}")
+    certificate = summed(means_sensitivity(moments), f"slice means: {source}", "row", ROW)
     parents = tuple(dict.fromkeys((*moments.parents, *moments.slice_parents)))
     return Bounded(moments.means.T, certificate, stratum, moments.clip_share, parents)
 
@@ -101,7 +100,7 @@ def bounded_second(moments: Moments, *, stratum: str = "*", certified: bool = Tr
         If ``certified`` and nothing was clipped.
     """
     require_clip(moments, certified)
-    certificate = _certificate(second_sensitivity(moments), "sqrt(2) S^2 / n from |xx' - yy'|", {"features"})
+    certificate = summed(second_sensitivity(moments), "sqrt(2) S^2 / n from |xx' - yy'|", "row", {"features"})
     return Bounded(to_vector(moments.second), certificate, stratum, moments.clip_share, moments.parents)
 
 
@@ -110,15 +109,3 @@ def require_clip(moments: Moments, certified: bool) -> None:
         raise CertificationError(
             "radius=None: unclipped moments have unbounded sensitivity; make them with a public clipping radius."
         )
-
-
-def _certificate(value: float, source: str, depends_on: frozenset[str] | set[str] = ROW) -> SensitivityCertificate:
-    return SensitivityCertificate(
-        value=value,
-        norm="l2",
-        unit="row",
-        relation="replace_one",
-        depends_on=frozenset(depends_on),
-        assumptions=("number of records public", "clipping radius public"),
-        source=source,
-    )

@@ -8,7 +8,7 @@ import math
 from ..accounted import Accounted, parameter, parents_of
 from .bounded import Bounded, clip_curves, product, record_matrix, summed
 
-__all__ = ["covariance", "cross_moment", "record_sum", "second_moment"]
+__all__ = ["covariance", "cross_moment", "record_sum", "second_moment", "second_moment_bound"]
 
 
 def second_moment(
@@ -37,10 +37,14 @@ def second_moment(
     """
     length = parameter("radius", radius)
     clipped, share = clip_curves(record_matrix("z", z), None, length)
-    bound = math.sqrt(2) * product(length, length)
     total = clipped.T @ clipped
-    certificate = summed(bound, "sqrt(2) S^2 from |xx' - yy'|", unit, depends_on)
+    certificate = summed(second_moment_bound(length), "sqrt(2) S^2 from |xx' - yy'|", unit, depends_on)
     return Bounded((total + total.T) / 2, certificate, stratum, share, radius.parents)
+
+
+def second_moment_bound(length: float, n: int = 1) -> float:
+    """l2 sensitivity sqrt(2) S^2 / n of a second moment of records of at most this length; orthogonal ones reach it."""
+    return math.sqrt(2) * product(length, length) / n
 
 
 def cross_moment(
@@ -134,10 +138,11 @@ def covariance(
     clipped, share = clip_curves(x, None, length)
     if centered:
         clipped = clipped - clipped.mean(axis=0)
-    factor, source = (
-        (math.sqrt(2) + 4, "outer products and their mean: sqrt(2) + 4") if centered else (math.sqrt(2), "sqrt(2)")
-    )
-    certificate = summed(factor * product(length, length) / n, f"{source} S^2 / n", unit, depends_on)
+    bound, source = second_moment_bound(length, n), "sqrt(2) S^2 / n"
+    if centered:
+        bound = (math.sqrt(2) + 4) * product(length, length) / n
+        source = "outer products and their mean: sqrt(2) + 4 S^2 / n"
+    certificate = summed(bound, source, unit, depends_on)
     total = clipped.T @ clipped / n
     return Bounded((total + total.T) / 2, certificate, stratum, share, radius.parents)
 

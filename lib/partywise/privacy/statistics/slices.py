@@ -10,10 +10,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..accounted import Accounted, parameter, parents_of
-from ..accounting.rounding import NORMAL
+from ..accounting.rounding import NORMAL, raised
 from .bounded import Bounded, clip_curves, record_matrix, summed
 
-__all__ = ["Quantiles", "bucket_index", "slice_means"]
+__all__ = ["Quantiles", "bucket_index", "slice_means", "slice_means_bound"]
 
 
 @dataclass(frozen=True)
@@ -88,11 +88,16 @@ def slice_means(
     means = np.zeros((n_slices, p))
     np.add.at(means, slices, clipped / n)
     if isinstance(edges, Quantiles):
-        bound, source = 2 * length / n * np.sqrt(n_slices), "quantile edges: 2 S / n sqrt(H)"
+        bound, source = slice_means_bound(length, n) * np.sqrt(n_slices), "quantile edges: 2 S / n sqrt(H)"
     else:
-        bound, source = 2 * length / n, "public edges: 2 S / n"
+        bound, source = slice_means_bound(length, n), "public edges: 2 S / n"
     parents = parents_of(_cuts(edges), radius, box)
     return Bounded(means, summed(bound, source, unit, depends_on), stratum, share, parents)
+
+
+def slice_means_bound(length: float, n: int) -> float:
+    """l2 sensitivity 2 S / n of the slice means of n records of at most this length, in slices fixed in advance."""
+    return raised(2 * length / n, length)
 
 
 def bucket_index(
