@@ -23,7 +23,7 @@ import yaml
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "lib"))
 
-from partywise.experiment.cells import generate, run, save_data
+from partywise.experiment.cells import generate, run
 from partywise.experiment.plan import plan
 
 LIMIT_SECONDS = 120.0
@@ -65,8 +65,7 @@ def main() -> int:
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         wall, cpu = time.perf_counter() - begun, children_cpu() - spent
         made = plan("functional_boosting", BLOCK, 1)
-        data = Path(folder) / "data.npz"
-        save_data(data, generate(made, "published", range(10), folder))
+        data = generate(made, "published", range(10), folder)
         begun_cpu = time.process_time()
         cells = [
             c for k in (2, 4, 6, 8, 10) for c in run(made, "published", "certified_fine", k, range(10), range(4), data)

@@ -1,25 +1,21 @@
-"""Fit and judge one block of cells: parties x replicates x folds x epsilons of one case and method."""
+"""Make the data of one block of cells, fit and judge them: the shares of some cases, each with all its methods."""
 
 from time import process_time
 
-from partywise.experiment.blocks import write_corner
-from partywise.experiment.cells import run
+from partywise.experiment.blocks import write_corners
+from partywise.experiment.cells import compute
 from partywise.experiment.logs import log_to
 from partywise.experiment.plan import plan
+from partywise.experiment.timings import Timings
 
 log = log_to(snakemake.log[0])
-params = snakemake.params
+params, timings = snakemake.params, Timings()
 begun = process_time()
-cells = run(
-    plan(**params.job, complete=False),
-    params.case,
-    params.method,
-    params.parties,
-    params.replicates,
-    params.folds,
-    snakemake.input.data,
-)
+made = plan(**params.job, complete=False)
+cells = [cell for share in params.shares for cell in compute(made, share, params.resources_folder, timings)]
 spent = process_time() - begun
-write_corner(snakemake.output[0], cells)
-log.info("case %s, method %s, %s parties: %d cells", params.case, params.method, params.parties, len(cells))
+write_corners(snakemake.output.block, cells)
+timings.write(snakemake.output.timings)
+for (case, method), cost in timings.costs.items():
+    log.info("case %s, method %s: %d cells, %.3f CPU s", case, method, cost.cells, cost.cpu_seconds)
 log.info("computing: %.3f CPU s", spent)

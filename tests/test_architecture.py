@@ -161,7 +161,7 @@ def test_heavy_and_foreign_packages_stay_where_they_belong(name):
     if not drawing(name):
         assert "matplotlib" not in tops
         if not name.startswith(("experiment.results", "experiment.verify")):
-            # A user's own file is read in a generate job, which imports netCDF4 when it has one to read.
+            # A user's own file is read in a fit job, which imports netCDF4 when it has one to read.
             allowed = {"netCDF4"} if name == "datasets.own.netcdf" else set()
             assert tops & {"xarray", "netCDF4"} == allowed
     if layer(name) < layer("privacy"):
@@ -278,7 +278,7 @@ def test_rule_files_say_what_they_do():
         assert text.startswith('"""'), path.name
         assert "lambda" not in text and "run:" not in text, path.name
     rules = (ROOT / "workflow" / "rules" / "study.smk").read_text().split("\nrule ")[1:]
-    assert [rule.split(":")[0] for rule in rules] == ["fetch", "generate", "fit", "collect", "figure"]
+    assert [rule.split(":")[0] for rule in rules] == ["fetch", "fit", "collect", "figure"]
     for rule in rules:
         assert rule.split("\n")[1].strip().startswith('"""')
         for part in (

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 import yaml
 
-from partywise.experiment.blocks import read_corners, write_corner
-from partywise.experiment.cells import generate, promised, run, save_data
+from partywise.experiment.blocks import read_corners, write_corners
+from partywise.experiment.cells import generate, promised, run
 from partywise.experiment.plan import plan
 from partywise.experiment.results.assemble import assemble
 from partywise.experiment.results.columns import Columns
@@ -90,14 +90,14 @@ def test_cells_summary_and_page_show_it(tmp_path):
         entry["grid"] = grid
     made, corners = plan("sliced_inverse_regression", block, 3), []
     for case in made.cases:
-        save_data(tmp_path / "data.npz", generate(made, case, [0], tmp_path))
+        data = generate(made, case, [0], tmp_path)
         for method in made.methods:
             vain = (case, method) != ("small", "cert")
             with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always")
-                cells = run(made, case, method, 2, [0], [0], tmp_path / "data.npz")
+                cells = run(made, case, method, 2, [0], [0], data)
             assert any("total delta" in str(one.message) for one in caught) == vain
-            write_corner(tmp_path / "corner.npz", cells)
+            write_corners(tmp_path / "corner.npz", cells)
             corners += read_corners(tmp_path / "corner.npz")
     cube = assemble(made, corners)
     flags = cube["delta_exceeds_1_over_n"].squeeze(drop=True).transpose("case", "method").values

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from partywise.datasets.curves import CurveTable, Scale
-from partywise.experiment.blocks import read_corner, write_corner
-from partywise.experiment.cells import generate, run, save_data
+from partywise.experiment.blocks import read_corners, write_corners
+from partywise.experiment.cells import generate, run
 from partywise.experiment.plan import plan
 from partywise.experiment.plotting.series import replicate_means, series
 from partywise.experiment.plotting.style import LOOKS, look
@@ -105,13 +105,12 @@ def cube(tmp_path_factory):
         made = plan("functional_boosting", block(), 3)
         corners = []
         for name, case in made.cases.items():
-            data = folder / f"{name}.npz"
-            save_data(data, generate(made, name, range(case.replicates), folder))
+            data = generate(made, name, range(case.replicates), folder)
             for method in case.methods:
                 for count in case.parties:
                     cells = run(made, name, method, count, range(case.replicates), range(case.folds), data)
-                    write_corner(folder / "corner.npz", cells)
-                    corners.append(read_corner(folder / "corner.npz"))
+                    write_corners(folder / "corner.npz", cells)
+                    corners += read_corners(folder / "corner.npz")
     return assemble(made, corners).assign_attrs(config_json=config_json(made))
 
 

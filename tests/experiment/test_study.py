@@ -16,8 +16,8 @@ import pytest
 
 import toy
 from partywise import files
-from partywise.errors import ConfigError, DataMissing
-from partywise.experiment.cells import generate, load_data, run, save_data
+from partywise.errors import ConfigError
+from partywise.experiment.cells import generate, run
 from partywise.experiment.config import build
 from partywise.experiment.plan import plan
 from partywise.experiment.study import Lazy, Study, available, load
@@ -140,24 +140,23 @@ def test_a_part_of_a_plan_is_what_a_job_may_depend_on():
     made = plan("functional_boosting", BLOCK, 1)
     assert made.epsilons("simulated", "quiet") == (inf,)
     assert made.epsilons("simulated", "target") == (4.0, inf)
-    part = made.part("simulated", "target")
+    part = made.part({"simulated": ["target"]})
     assert part["block"]["methods"] == {"target": {"protocol": "moments"}}
     assert part["block"]["cases"]["simulated"]["grid"] == {"folds": 2, "epsilon": [4.0, inf], "methods": ["target"]}
     again = plan(**part, complete=False)
     assert again.methods["target"] == made.methods["target"]
     assert again.cases["simulated"].settings == made.cases["simulated"].settings
     assert again.epsilons("simulated", "target") == (4.0, inf)
-    assert "grid" not in made.part("simulated")["block"]["cases"]["simulated"]
     with pytest.raises(ConfigError, match=r"root_seed is 1.5: it must be a whole number."):
         plan("functional_boosting", BLOCK, 1.5)
 
 
 def test_a_part_gives_the_cells_of_the_whole_plan(tmp_path):
     made = plan("functional_boosting", BLOCK, 1)
-    save_data(tmp_path / "d.npz", generate(made, "simulated", range(2), tmp_path))
-    whole = run(made, "simulated", "target", 3, range(2), range(2), tmp_path / "d.npz")
-    part = plan(**made.part("simulated", "target"), complete=False)
-    alone = run(part, "simulated", "target", 3, [1], [0], tmp_path / "d.npz")
+    data = generate(made, "simulated", range(2), tmp_path)
+    whole = run(made, "simulated", "target", 3, range(2), range(2), data)
+    part = plan(**made.part({"simulated": ["target"]}), complete=False)
+    alone = run(part, "simulated", "target", 3, [1], [0], data)
     wanted = [cell for cell in whole if cell.coords["replicate"] == 1 and cell.coords["fold"] == 0]
     assert [cell.coords for cell in alone] == [cell.coords for cell in wanted]
     for one, other in zip(alone, wanted, strict=True):
@@ -165,32 +164,22 @@ def test_a_part_gives_the_cells_of_the_whole_plan(tmp_path):
         assert one.ledger == other.ledger
 
 
-def test_data_survive_their_file(tmp_path):
+def test_data_are_the_same_at_every_call_and_share_what_is_shared(tmp_path):
     made = toy.toy_plan()
-    data = generate(made, "one", [0, 3], tmp_path)
-    save_data(tmp_path / "deep" / "data.npz", data)
-    save_data(tmp_path / "again.npz", generate(made, "one", [0, 3], tmp_path))
-    assert (tmp_path / "deep" / "data.npz").read_bytes() == (tmp_path / "again.npz").read_bytes()
+    data, again = (generate(made, "one", [0, 3], tmp_path) for _ in range(2))
     for replicate, item in data.items():
-        read = load_data(tmp_path / "again.npz", toy.Data, replicate)
-        np.testing.assert_array_equal(read.x, item.x)
-        assert (read.name, read.level) == (item.name, item.level)
+        np.testing.assert_array_equal(again[replicate].x, item.x)
     assert data[0].level == data[3].level, "shared randomness is the same for all replicates"
     assert not np.array_equal(data[0].x, data[3].x)
-    with pytest.raises(DataMissing, match=r"again.npz has no replicate 1: delete it and run again."):
-        load_data(tmp_path / "again.npz", toy.Data, 1)
-    with pytest.raises(DataMissing, match=r"gone.npz cannot be read .*: delete it and run again."):
-        load_data(tmp_path / "gone.npz", toy.Data, 0)
 
 
 @pytest.fixture
-def data_file(tmp_path):
-    save_data(tmp_path / "data.npz", generate(toy.toy_plan(), "one", range(2), tmp_path))
-    return tmp_path / "data.npz"
+def data(tmp_path):
+    return generate(toy.toy_plan(), "one", range(2), tmp_path)
 
 
-def test_cells_carry_their_privacy_beside_their_error(data_file):
-    cells = run(toy.toy_plan(), "one", "noisy", 1, [0, 1], [0, 1], data_file)
+def test_cells_carry_their_privacy_beside_their_error(data):
+    cells = run(toy.toy_plan(), "one", "noisy", 1, [0, 1], [0, 1], data)
     assert [tuple(cell.coords.values()) for cell in cells[:4]] == [
         ("one", "noisy", 0, 1, 0, 1.0),
         ("one", "noisy", 0, 1, 0, 4.0),
@@ -206,15 +195,15 @@ def test_cells_carry_their_privacy_beside_their_error(data_file):
     assert first["n_train"] == 6 and first["status"] == "ok"
     assert len(first["ledger_sha256"]) == 64
     assert cells[0].names == ("active", "owner")
-    clear = run(toy.toy_plan(), "one", "clear", 1, [0], [0], data_file)[0].scalars
+    clear = run(toy.toy_plan(), "one", "clear", 1, [0], [0], data)[0].scalars
     assert clear["epsilon_certified"] == inf and clear["certified"] is False
 
 
 @pytest.mark.parametrize("delta", [1e-5, 1e-3])
-def test_one_gaussian_release_through_a_cell_is_the_number_of_the_calibration(data_file, delta):
+def test_one_gaussian_release_through_a_cell_is_the_number_of_the_calibration(data, delta):
     """Sensitivity 2 over sigma 2 / epsilon is mu = epsilon: the cell says what 50 digits say of it."""
     made = replace(toy.toy_plan(), spec=toy.Spec(delta=delta))
-    for cell in run(made, "one", "noisy", 1, [0, 1], [0, 1], data_file):
+    for cell in run(made, "one", "noisy", 1, [0, 1], [0, 1], data):
         mu, found = min(cell.coords["epsilon"], 100.0), cell.scalars
         assert found["delta"] == delta and found["mu_total"] == mu and cell.ledger[0].mu == mu
         assert found["epsilon_certified"] == found["epsilon_certified_part"] == gaussian_epsilon(mu, delta)
@@ -224,7 +213,7 @@ def test_one_gaussian_release_through_a_cell_is_the_number_of_the_calibration(da
             assert (1 - 1e-9) * delta < real <= delta
 
 
-def test_a_case_with_its_own_delta_is_certified_at_that_delta(data_file):
+def test_a_case_with_its_own_delta_is_certified_at_that_delta(data):
     @dataclass(frozen=True)
     class WithDelta:
         n: int = 12
@@ -232,58 +221,58 @@ def test_a_case_with_its_own_delta_is_certified_at_that_delta(data_file):
 
     made = toy.toy_plan()
     case = replace(made.cases["one"], settings=WithDelta())
-    found = run(replace(made, cases={**made.cases, "one": case}), "one", "noisy", 1, [0], [0], data_file)[0].scalars
+    found = run(replace(made, cases={**made.cases, "one": case}), "one", "noisy", 1, [0], [0], data)[0].scalars
     assert found["delta"] == 1e-3 and found["epsilon_certified"] == gaussian_epsilon(1.0, 1e-3)
 
 
-def test_noise_is_one_draw_rescaled_over_epsilon_and_shared_by_folds(data_file):
-    cells = {tuple(c.coords.values())[2:]: c for c in run(toy.toy_plan(), "one", "noisy", 1, [0], [0, 1], data_file)}
+def test_noise_is_one_draw_rescaled_over_epsilon_and_shared_by_folds(data):
+    cells = {tuple(c.coords.values())[2:]: c for c in run(toy.toy_plan(), "one", "noisy", 1, [0], [0, 1], data)}
     released = {key: cell.ledger[0].noise_digest for key, cell in cells.items()}
     assert released[0, 1, 0, 4.0] == released[0, 1, 1, 4.0], "folds re-use the release"
-    data = load_data(data_file, toy.Data, 0)
-    clipped = np.clip(data.x, -1, 1).sum() / 12
-    mean = {e: cells[0, 1, 0, e].scalars["error"] + data.x[:6].mean() for e in (1.0, 4.0)}
+    x = data[0].x
+    clipped = np.clip(x, -1, 1).sum() / 12
+    mean = {e: cells[0, 1, 0, e].scalars["error"] + x[:6].mean() for e in (1.0, 4.0)}
     assert (mean[1.0] - clipped) / (mean[4.0] - clipped) == pytest.approx(4.0)
 
 
-def test_exhibits_and_wire_come_from_the_first_replicate_and_fold_only(data_file):
-    cells = run(toy.toy_plan(), "one", "noisy", 2, [0, 1], [0, 1], data_file)
+def test_exhibits_and_wire_come_from_the_first_replicate_and_fold_only(data):
+    cells = run(toy.toy_plan(), "one", "noisy", 2, [0, 1], [0, 1], data)
     for cell in cells:
         first = cell.coords["replicate"] == 0 and cell.coords["fold"] == 0
         assert bool(cell.exhibits) == first and bool(cell.wire) == first
     assert cells[0].wire[0]["name"] == "sum"
 
 
-def test_results_do_not_depend_on_blocks(data_file):
+def test_results_do_not_depend_on_blocks(data):
     made = toy.toy_plan()
-    together = run(made, "one", "noisy", 1, [0, 1], [0, 1], data_file)
-    apart = [cell for r in (0, 1) for f in (0, 1) for cell in run(made, "one", "noisy", 1, [r], [f], data_file)]
+    together = run(made, "one", "noisy", 1, [0, 1], [0, 1], data)
+    apart = [cell for r in (0, 1) for f in (0, 1) for cell in run(made, "one", "noisy", 1, [r], [f], data)]
     assert [(c.coords, c.scalars, c.ledger, c.wire) for c in together] == [
         (c.coords, c.scalars, c.ledger, c.wire) for c in apart
     ]
 
 
-def test_a_failing_cell_names_itself_and_keeps_its_cause(data_file):
+def test_a_failing_cell_names_itself_and_keeps_its_cause(data):
     made = toy.toy_plan(one={**ONE, "methods": ("broken",)})
     where = "study toy, case one, method broken, replicate 0, parties 1, fold 0, epsilon inf"
     message = rf"cell \({where}\) failed: FloatingPointError: a division by nothing"
     with pytest.raises(RuntimeError, match=message) as told:
-        run(made, "one", "broken", 1, [0], [0], data_file)
+        run(made, "one", "broken", 1, [0], [0], data)
     assert isinstance(told.value.__cause__, FloatingPointError)
     with pytest.raises(RuntimeError, match=r"parties 99, fold any, epsilon any\) failed: ValueError: n_parties is 99"):
-        run(made, "one", "broken", 99, [0], [0], data_file)
+        run(made, "one", "broken", 99, [0], [0], data)
 
 
-def test_scalars_must_be_described_and_divergence_is_a_record(data_file):
+def test_scalars_must_be_described_and_divergence_is_a_record(data):
     undescribed = toy.toy_plan(toy.varied(metrics=toy.lazy("metrics_undescribed")), one=ONE)
     with pytest.raises(RuntimeError, match=r"mystery is reported and not among the variables of study toy: add it."):
-        run(undescribed, "one", "clear", 1, [0], [0], data_file)
+        run(undescribed, "one", "clear", 1, [0], [0], data)
     diverged = toy.toy_plan(toy.varied(metrics=toy.lazy("metrics_diverged"), exhibits=None), one=ONE)
-    assert run(diverged, "one", "clear", 1, [0], [0], data_file)[0].scalars["status"] == "diverged"
+    assert run(diverged, "one", "clear", 1, [0], [0], data)[0].scalars["status"] == "diverged"
 
 
-def test_one_fold_trains_on_all(data_file):
-    assert run(toy.toy_plan(one=ONE), "one", "clear", 1, [0], [0], data_file)[0].scalars["n_train"] == 12
+def test_one_fold_trains_on_all(data):
+    assert run(toy.toy_plan(one=ONE), "one", "clear", 1, [0], [0], data)[0].scalars["n_train"] == 12
 
 
 def test_a_file_is_replaced_as_a_whole_or_not_at_all(tmp_path):

@@ -14,8 +14,8 @@ from math import prod
 from pathlib import Path
 
 import toy
-from partywise.experiment.blocks import write_corner
-from partywise.experiment.cells import generate, run, save_data
+from partywise.experiment.blocks import write_corners as write
+from partywise.experiment.cells import generate, run
 from partywise.experiment.plan import Plan
 from partywise.experiment.results.collect import collect
 from partywise.experiment.results.columns import Places
@@ -41,8 +41,7 @@ def write_corners(plan: Plan, folder: Path) -> list[Path]:
     """All corners of a plan, in jobs of ten replicates."""
     paths = []
     for name, case in plan.cases.items():
-        save_data(folder / "data.npz", generate(plan, name, [0], folder))
-        fits = run(plan, name, "noisy", 1, [0], range(case.folds), folder / "data.npz")
+        fits = run(plan, name, "noisy", 1, [0], range(case.folds), generate(plan, name, [0], folder))
         made = {cell.coords["fold"]: cell for cell in fits}
         for parties in case.parties:
             for first in range(0, case.replicates, 10):
@@ -59,7 +58,7 @@ def write_corners(plan: Plan, folder: Path) -> list[Path]:
                     for e in case.epsilon
                 ]
                 paths.append(folder / f"{name}_{parties}_{first}.npz")
-                write_corner(paths[-1], block)
+                write(paths[-1], block)
     return paths
 
 
@@ -83,7 +82,7 @@ def main(kind: str, cells: int) -> None:
             write_corners(plan, folder)
             os._exit(0)
         assert os.waitpid(child, 0)[1] == 0
-        paths = sorted(set(folder.glob("*.npz")) - {folder / "data.npz"})
+        paths = sorted(folder.glob("*.npz"))
         before = peak(anew=True)
         collect(plan, paths, {name: folder / name for name in OUTPUTS}, code_sha256="c" * 64, root=folder)
         used = peak() - before

@@ -73,7 +73,7 @@ class Planned:
 
     def methods(self) -> set[str]:
         """Methods that would be fitted again."""
-        return {output.split("/")[4] for output in self.outputs if "/corners/" in output}
+        return {output.split("/")[4] for output in self.outputs if "/blocks/" in output}
 
     def figures(self) -> set[str]:
         """Figures that would be drawn again."""
@@ -94,18 +94,18 @@ def planned(folder: Path, *words: str) -> Planned:
 
 
 def digests(folder: Path) -> dict[str, str]:
-    """SHA-256 of every kept result, by its path; data and corners included."""
+    """SHA-256 of every kept result, by its path, blocks included; what a fit cost is different every time."""
     found = {}
     for part in KEPT:
         for path in sorted((folder / part).rglob("*")):
-            if path.is_file():
+            if path.is_file() and not path.name.endswith("timings.csv"):
                 found[str(path.relative_to(folder))] = sha256(path.read_bytes()).hexdigest()
     return found
 
 
 def results(folder: Path) -> dict[str, str]:
-    """The same without data and corners, whose names depend on how cells are batched."""
-    return {name: value for name, value in digests(folder).items() if not re.search(r"/(data|corners)/", name)}
+    """The same without blocks, whose names depend on how cells are batched."""
+    return {name: value for name, value in digests(folder).items() if "/blocks/" not in name}
 
 
 def edit(path: Path, old: str, new: str) -> None:

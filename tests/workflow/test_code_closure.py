@@ -50,29 +50,27 @@ def rules() -> dict[str, Any]:
 
 
 def asked(folder: Path, smk: dict[str, Any]) -> list[tuple[str, set[str], dict[str, Any]]]:
-    """Name, roots of the fingerprint, and the job itself: data, fits, cube and figures of every study, in order."""
+    """Name, roots of the fingerprint, and the job itself: fits, cube and figures of every study, in order."""
     jobs = []
     for study, plan in smk["PLANS"].items():
-        corners, collected = [], {f"partywise.studies.{study}", *smk["script_modules"]("collect")}
+        files: dict[str, list[str]] = {"blocks": [], "timings": []}
         for case, made in plan.cases.items():
-            data = str(folder / study / f"{case}.npz")
-            params = {"job": plan.part(case), "case": case, "replicates": [0], "resources_folder": "resources"}
-            roots = smk["data_roots"](study, case)
-            collected |= roots
-            jobs.append((f"{study}/{case}/generate", roots, job("generate", {}, {"data": data}, params)))
             for method in made.methods:
-                corner = str(folder / study / f"{case}_{method}.npz")
-                params = {"job": plan.part(case, method), "case": case, "method": method}
-                params |= {"parties": list(made.parties), "replicates": [0], "folds": [0]}
-                roots = smk["fit_roots"](study, case, method)
-                collected |= roots
-                fit = job("fit", {"data": data}, {"corner": corner}, params)
-                jobs.append((f"{study}/{case}/{method}", roots, fit))
-                corners.append(corner)
-        names = ("cube", "ledger", "totals", "wire", "summary", "text", "tables")
+                names = {"block": "npz", "timings": "csv"}
+                out = {name: str(folder / study / f"{case}_{method}.{end}") for name, end in names.items()}
+                share = {"case": case, "methods": [method], "parties": list(made.parties)}
+                params = {"job": plan.part({case: [method]}), "resources_folder": "resources"}
+                params["shares"] = [share | {"replicates": [0], "folds": [0]}]
+                roots = smk["fit_roots"](study, {case: [method]})
+                jobs.append((f"{study}/{case}/{method}", roots, job("fit", {}, out, params)))
+                files["blocks"].append(out["block"])
+                files["timings"].append(out["timings"])
+        collected = smk["fit_roots"](study, {case: made.methods for case, made in plan.cases.items()})
+        names = ("cube", "ledger", "totals", "wire", "summary", "text", "tables", "timings")
         outputs = {name: str(folder / study / name) for name in names}
         whole = {"job": smk["whole_plan"](SimpleNamespace(study=study)), "code": "0" * 64}
-        jobs.append((f"{study}/collect", collected, job("collect", {"corners": corners}, outputs, whole)))
+        roots = collected | set(smk["script_modules"]("collect"))
+        jobs.append((f"{study}/collect", roots, job("collect", files, outputs, whole)))
         for figure, drawn in load(study).figures.items():
             files = {kind: str(folder / study / f"{figure}.{kind}") for kind in ("svg", "pdf", "png")}
             roots = {drawn.module, *smk["script_modules"]("figure")}

@@ -9,13 +9,14 @@ import subprocess
 import sys
 from collections import Counter
 from graphlib import TopologicalSorter
-from math import ceil
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
+from partywise.experiment.batches import blocks
+from partywise.experiment.plan import plan
 from pipeline import ROOT, environment, planned, snakemake
 
 README = ROOT / "README.md"
@@ -25,24 +26,13 @@ LIMIT_CPU, LIMIT_MB = 6.0, 200.0
 
 
 def expected_jobs(config: dict[str, Any]) -> dict[str, int]:
-    """Jobs of a configuration by arithmetic on its axes."""
+    """Jobs of a configuration: what `tests/experiment/test_batches.py` checks of its blocks, and one of all else."""
     count: Counter[str] = Counter()
-    from partywise.experiment.study import load
-    from partywise.experiment.sweep import written_out
-
     datasets = set()
-    for name, study in config["studies"].items():
-        figures = study.get("figures", list(load(name).figures))
-        count += {"collect": 1, "figure": len(figures)}
-        batch = {"replicates_per_job": 10, "folds_per_job": 10, "parties_per_job": 1} | study.get("batch", {})
-        for case in written_out(study["cases"], study.get("grid", {}), "cases"):
-            grid = case.block["grid"]
-            replicate_blocks = ceil(grid["replicates"] / batch["replicates_per_job"])
-            fold_blocks = ceil(grid["folds"] / batch["folds_per_job"])
-            count["generate"] += replicate_blocks
-            party_blocks = ceil(len(grid["parties"]) / batch["parties_per_job"])
-            count["fit"] += replicate_blocks * fold_blocks * party_blocks * len(grid["methods"])
-            datasets |= set(load(name).sources[case.block.get("source", case.group)].resources)
+    for name, block in config["studies"].items():
+        made = plan(name, block, config["root_seed"])
+        count += {"collect": 1, "figure": len(made.figures), "fit": len(blocks(made))}
+        datasets |= {resource for case in made.cases.values() for resource in case.source.resources}
     if datasets:
         count["fetch"] = len(datasets)
     return dict(count)
@@ -57,9 +47,9 @@ def test_job_counts_of_shipped_configurations(path, tmp_path):
     assert found.jobs == expected_jobs(config)
 
 
-def test_tiny_is_fifteen_jobs(tmp_path):
+def test_tiny_is_fourteen_jobs(tmp_path):
     found = planned(tmp_path, "--snakefile", str(ROOT / "Snakefile"), "--configfile", str(ROOT / "config/tiny.yaml"))
-    assert found.jobs == {"generate": 1, "fit": 10, "collect": 1, "figure": 2}
+    assert found.jobs == {"fit": 10, "collect": 1, "figure": 2}
 
 
 def test_default_configuration_is_found_without_words(finished):

@@ -344,7 +344,7 @@ def told_as(user: int | None, folder: Path, told: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", [f"results/{STUDY}/corners/simulated/moments", "results/logs", "results/figures", ".snakemake/metadata"]
+    "name", [f"results/{STUDY}/blocks/simulated/moments", "results/logs", "results/figures", ".snakemake/metadata"]
 )
 def test_a_folder_that_cannot_be_written_is_told_before_any_job(name):
     """It is far below the folder where a probe was written; for root, who may write everywhere, ``nobody`` looks."""
@@ -454,8 +454,8 @@ def test_a_failing_cell_is_named_in_its_log_and_the_rest_goes_on(finished, tmp_p
     log = folder / f"results/logs/{STUDY}/fit/simulated/moments/k4_r0000-0001_f00-01.log"
     assert log.read_text().rstrip().endswith(sentence)
     assert sentence in done.stderr, "the reason is shown to the user"
-    corners = folder / "results" / STUDY / "corners"
-    assert len(list(corners.rglob("*.npz"))) == 9, "the other fits were kept"
+    blocks = folder / "results" / STUDY / "blocks"
+    assert len(list(blocks.rglob("*.npz"))) == 9, "the other fits were kept"
     assert not (folder / CUBE).exists()
     module.write_text(before)
     healed = launch(folder, *TINY)
@@ -466,12 +466,7 @@ def test_a_failing_cell_is_named_in_its_log_and_the_rest_goes_on(finished, tmp_p
 @pytest.mark.parametrize(
     ("broken", "log", "sentence"),
     [
-        (f"results/{STUDY}/corners/{K2}.npz", "collect.log", "corner"),
-        (
-            f"results/{STUDY}/data/simulated/r0000-0001.npz",
-            "fit/simulated/moments/k2_r0000-0001_f00-01.log",
-            "data file",
-        ),
+        (f"results/{STUDY}/blocks/{K2}.npz", "collect.log", "block"),
         (CUBE, "figure/error_by_parties.log", "cube"),
     ],
 )

@@ -41,8 +41,8 @@ def test_run_prints_progress_and_summary(finished):
     assert table in said
     assert "certified" in table and "MiB sent" in table
     assert "Done in 0:" in said
-    assert "1 of 15 jobs done" in progress and "left" in progress
-    assert "15 of 15 jobs done" in progress
+    assert "1 of 14 jobs done" in progress and "left" in progress
+    assert "14 of 14 jobs done" in progress
 
 
 def test_second_run_has_nothing_to_do(finished):
@@ -52,7 +52,7 @@ def test_second_run_has_nothing_to_do(finished):
 
 
 def test_small_blocks_on_one_core_give_the_same_bytes(finished, tmp_path):
-    """Fifteen jobs on two cores against forty-six on one: cube, tables and figures are equal byte for byte."""
+    """Fourteen jobs on two cores against forty-four on one: cube, tables and figures are equal byte for byte."""
     folder = copy_project(tmp_path / "blocks", finished)
     edit(
         folder / "config/tiny.yaml",
@@ -61,7 +61,7 @@ def test_small_blocks_on_one_core_give_the_same_bytes(finished, tmp_path):
     )
     done = snakemake(folder, *TINY, "--cores", "1")
     assert done.returncode == 0, done.stderr
-    assert len(list((folder / "results" / STUDY / "corners").rglob("*.npz"))) == 40
+    assert len(list((folder / "results" / STUDY / "blocks").rglob("*.npz"))) == 40
     assert results(folder) == results(finished)
 
 
@@ -88,7 +88,7 @@ def test_cube_is_described_and_complete(cube):
 
 def test_jobs_ran_with_one_thread_and_wrote_benchmarks(finished):
     logs = list((finished / "results" / "logs").rglob("*.log"))
-    assert len(logs) == 14
+    assert len(logs) == 13
     for log in logs:
         assert "OMP_NUM_THREADS=1, OPENBLAS_NUM_THREADS=1, MKL_NUM_THREADS=1" in log.read_text()
     assert len(list((finished / "results" / "benchmarks").rglob("*.tsv"))) == len(logs)

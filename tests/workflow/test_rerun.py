@@ -45,8 +45,8 @@ def test_nothing_without_an_edit_and_after_undoing_one(copy):
 @pytest.mark.parametrize(
     ("file", "expected"),
     [
-        (f"{LIB}studies/{STUDY}/study.py", {"generate": 1, "fit": 10, **DOWNSTREAM}),
-        (f"{LIB}randomness.py", {"generate": 1, "fit": 10, **DOWNSTREAM}),
+        (f"{LIB}studies/{STUDY}/study.py", {"fit": 10, **DOWNSTREAM}),
+        (f"{LIB}randomness.py", {"fit": 10, **DOWNSTREAM}),
         (f"{LIB}studies/{STUDY}/metrics.py", {"fit": 10, **DOWNSTREAM}),
         (f"{LIB}experiment/results/cube.py", {"collect": 1, "figure": 2}),
         (f"{LIB}experiment/results/summary.py", {"collect": 1, "figure": 2}),
@@ -69,14 +69,14 @@ def test_an_edited_file_reruns_its_users(copy, file, expected):
         # Blocks of two folds: the finished block changes its meaning, and there is one more.
         ("folds: 2\n", "folds: 4\n", {"fit": 20, **DOWNSTREAM}, METHODS, FIGURES),
         # Two more replicates are one more block; the finished ones stay.
-        ("replicates: 2\n", "replicates: 4\n", {"generate": 1, "fit": 10, **DOWNSTREAM}, METHODS, FIGURES),
+        ("replicates: 2\n", "replicates: 4\n", {"fit": 10, **DOWNSTREAM}, METHODS, FIGURES),
         ("parties: [2, 4]", "parties: [2, 3, 4]", {"fit": 5, **DOWNSTREAM}, METHODS, FIGURES),
         # Only the moments have a target.
         ("epsilon: [8.0, 64.0]", "epsilon: [8.0, 32.0]", {"fit": 2, **DOWNSTREAM}, {"moments"}, FIGURES),
         ("moments, max_steps: 30", "moments, max_steps: 31", {"fit": 2, **DOWNSTREAM}, {"moments"}, FIGURES),
-        ("snr: 10.0", "snr: 11.0", {"generate": 1, "fit": 10, **DOWNSTREAM}, METHODS, FIGURES),
-        ("root_seed: 7", "root_seed: 8", {"generate": 1, "fit": 10, **DOWNSTREAM}, METHODS, FIGURES),
-        ("delta: 1.0e-5", "delta: 1.0e-6", {"generate": 1, "fit": 10, **DOWNSTREAM}, METHODS, FIGURES),
+        ("snr: 10.0", "snr: 11.0", {"fit": 10, **DOWNSTREAM}, METHODS, FIGURES),
+        ("root_seed: 7", "root_seed: 8", {"fit": 10, **DOWNSTREAM}, METHODS, FIGURES),
+        ("delta: 1.0e-5", "delta: 1.0e-6", {"fit": 10, **DOWNSTREAM}, METHODS, FIGURES),
         ("[error_by_parties, error_by_epsilon]", "[error_by_parties, operators]", {"figure": 1}, set(), {"operators"}),
     ],
 )

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from partywise.errors import ConfigError
-from partywise.experiment.cells import Cell, generate, run, save_data
+from partywise.experiment.cells import Cell, generate, run
 from partywise.experiment.plan import plan
 from partywise.experiment.study import available, load
 
@@ -44,8 +44,8 @@ def block(study: str, spec: dict[str, Any]) -> dict[str, Any]:
 def cell(study: str, spec: dict[str, Any], folder: Path) -> Cell:
     """The first cell."""
     made = plan(study, block(study, spec), 7)
-    save_data(folder / "data.npz", generate(made, "one", [0], folder))
-    return run(made, "one", "one", SMALLEST[study][2], [0], [0], folder / "data.npz")[0]
+    data = generate(made, "one", [0], folder)
+    return run(made, "one", "one", SMALLEST[study][2], [0], [0], data)[0]
 
 
 def test_every_study_is_tried():

@@ -1,10 +1,11 @@
-"""Shared by all rules: the checked plans of the configuration, the axes of jobs, fingerprints of code.
+"""Shared by all rules: the checked plans of the configuration, the blocks of jobs, fingerprints of code.
 
-Inputs: the configuration in force.  Steps: plans, which check all of it; then names of blocks and files.  Outputs: PLANS and the functions that rules call.
+Inputs: the configuration in force.  Steps: plans, which check all of it; then blocks of cells and files.  Outputs: PLANS and the functions that rules call.
 """
 
 import os
 import sys
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(workflow.basedir)
@@ -20,6 +21,7 @@ from config_check import check_files
 from fingerprint import fingerprint, script_roots
 from partywise.datasets.catalogue import pin
 from partywise.errors import ConfigError
+from partywise.experiment.batches import blocks
 from partywise.experiment.plan import plans as checked_plans
 from size import check_sizes, collect_megabytes, figure_megabytes, machine_megabytes
 
@@ -38,35 +40,17 @@ def plans():
 PLANS = plans()
 
 
-def blocks(total, size):
-    """Blocks of at most ``size`` numbers, aligned to its multiples, as (first, last)."""
-    return [(first, min(first + size, total) - 1) for first in range(0, total, size)]
+BLOCKS = {study: blocks(made) for study, made in PLANS.items()}
 
 
-def party_spans(counts, size):
-    """Blocks of at most ``size`` numbers of parties: the number itself, or first-last of several."""
-    counts = sorted(counts)
-    parts = [counts[i : i + size] for i in range(0, len(counts), size)]
-    return ["-".join(map(str, sorted({part[0], part[-1]}))) for part in parts]
+def block_files(output):
+    """Files of all fit jobs of a study: the paths are those of the rule."""
 
+    def of_study(wildcards):
+        pattern = getattr(rules.fit.output, output)
+        return expand(pattern, study=wildcards.study, block=BLOCKS[wildcards.study])
 
-def members(span):
-    """All numbers of a block such as 0000-0009."""
-    first, last = span.split("-")
-    return list(range(int(first), int(last) + 1))
-
-
-def corners(wildcards):
-    """Files of all fit jobs of a study."""
-    made = PLANS[wildcards.study]
-    return [
-        f"results/{wildcards.study}/corners/{name}/{method}/k{k}_r{r[0]:04d}-{r[1]:04d}_f{f[0]:02d}-{f[1]:02d}.npz"
-        for name, case in made.cases.items()
-        for method in case.methods
-        for k in party_spans(case.parties, made.batch.parties_per_job)
-        for r in blocks(case.replicates, made.batch.replicates_per_job)
-        for f in blocks(case.folds, made.batch.folds_per_job)
-    ]
+    return of_study
 
 
 def cubes():
@@ -93,50 +77,37 @@ def dataset_pin(wildcards):
     return pin(wildcards.dataset)
 
 
-def case_name(wildcards):
-    """The case of a job."""
-    return wildcards.case
+def block(wildcards):
+    """The block of a job."""
+    return BLOCKS[wildcards.study][wildcards.block]
 
 
-def method_name(wildcards):
-    """The method of a job."""
-    return wildcards.method
+def block_shares(wildcards):
+    """The cells of a job, case by case, as plain data."""
+    return block(wildcards).plain()
 
 
-def party_counts(wildcards):
-    """The numbers of parties of a job."""
-    span = [int(k) for k in wildcards.parties.split("-")]
-    counts = sorted(PLANS[wildcards.study].cases[wildcards.case].parties)
-    return [k for k in counts if span[0] <= k <= span[-1]]
-
-
-def replicate_numbers(wildcards):
-    """The replicates of a job."""
-    return members(wildcards.reps)
-
-
-def fold_numbers(wildcards):
-    """The folds of a job."""
-    return members(wildcards.folds)
+def block_part(wildcards):
+    """What the cells of a job may depend on."""
+    return PLANS[wildcards.study].part(block(wildcards).methods)
 
 
 def resource_files(wildcards):
-    """What the source of a case needs from resources/, and the user's own files that its settings name."""
-    case = PLANS[wildcards.study].cases[wildcards.case]
-    own = dict.fromkeys(getattr(case.settings, "files", {}).values())
-    return [f"resources/{name}/provenance.json" for name in case.source.resources] + [
-        *own
+    """What the sources of a block need from resources/, and the user's own files that its settings name."""
+    cases = [PLANS[wildcards.study].cases[case] for case in block(wildcards).methods]
+    own = [
+        file for case in cases for file in getattr(case.settings, "files", {}).values()
+    ]
+    named = [name for case in cases for name in case.source.resources]
+    return [
+        *(f"resources/{name}/provenance.json" for name in dict.fromkeys(named)),
+        *dict.fromkeys(own),
     ]
 
 
-def case_part(wildcards):
-    """What a data file may depend on."""
-    return PLANS[wildcards.study].part(wildcards.case)
-
-
-def method_part(wildcards):
-    """What a fit may depend on."""
-    return PLANS[wildcards.study].part(wildcards.case, wildcards.method)
+def fit_priority(wildcards):
+    """The study with most cells first: what waits for all of its fits must not wait for the others too."""
+    return PLANS[wildcards.study].n_cells
 
 
 def whole_plan(wildcards):
@@ -169,66 +140,52 @@ def script_modules(rule_name):
     return script_roots(ROOT / "scripts" / f"{rule_name}.py")
 
 
-def data_roots(study, case):
-    """Modules behind a data file."""
-    made, chosen = PLANS[study], PLANS[study].cases[case]
-    lazy = (chosen.source.generate, made.study.data)
-    return {
-        made.home,
-        chosen.home or made.home,
-        *made.study.reads,
-        *script_modules("generate"),
-        *(item.module for item in lazy),
-    }
-
-
-def fit_roots(study, case, method):
-    """Modules behind the cells of a method in a case."""
-    made, chosen = PLANS[study].study, PLANS[study].methods[method]
-    data = PLANS[study].cases[case]
-    lazy = (
-        made.data,
-        made.split,
-        made.folds,
-        made.metrics,
-        made.ledger,
-        made.exhibits,
-        chosen.protocol.fit,
-        *data.source.fits,
+def fit_roots(study, methods):
+    """Modules behind a block of cells: the sources of its cases and all its methods (case -> labels)."""
+    plan, made = PLANS[study], PLANS[study].study
+    cases = [plan.cases[case] for case in methods]
+    chosen = [plan.methods[label] for labels in methods.values() for label in labels]
+    lazy = [made.data, made.split, made.folds, made.metrics, made.ledger, made.exhibits]
+    lazy += [method.protocol.fit for method in chosen]
+    lazy += [item for case in cases for item in (case.source.generate, *case.source.fits)]
+    return frozenset(
+        {
+            plan.home,
+            *(item.home for item in (*chosen, *cases) if item.home),
+            *made.reads,
+            *script_modules("fit"),
+            *(item.module for item in lazy if item is not None),
+        }
     )
-    return {
-        PLANS[study].home,
-        chosen.home or PLANS[study].home,
-        data.home or PLANS[study].home,
-        *made.reads,
-        *script_modules("fit"),
-        *(item.module for item in lazy if item is not None),
-    }
 
 
-def data_code(wildcards):
-    """Fingerprint of the code behind a data file."""
-    return fingerprint(data_roots(wildcards.study, wildcards.case))
+
+
+@cache
+def code(roots):
+    """Fingerprint of the code behind a job; many jobs have the same roots."""
+    return fingerprint(roots)
 
 
 def fit_code(wildcards):
-    """Fingerprint of the code behind a corner."""
-    return fingerprint(fit_roots(wildcards.study, wildcards.case, wildcards.method))
+    """Fingerprint of the code behind a block."""
+    return code(fit_roots(wildcards.study, block(wildcards).methods))
 
 
 def cube_code(wildcards):
     """Fingerprint of all code behind a cube."""
-    study, cases = wildcards.study, PLANS[wildcards.study].cases
-    roots = {PLANS[study].home, *script_modules("collect")}
-    for name, case in cases.items():
-        roots |= data_roots(study, name).union(
-            *(fit_roots(study, name, method) for method in case.methods)
-        )
-    return fingerprint(roots)
+    study = wildcards.study
+    methods = {name: case.methods for name, case in PLANS[study].cases.items()}
+    return code(fit_roots(study, methods) | frozenset(script_modules("collect")))
 
 
 def figure_code(wildcards):
     """Fingerprint of the code behind a figure."""
-    return fingerprint(
-        {figure_address(wildcards).partition(":")[0], *script_modules("figure")}
+    return code(
+        frozenset(
+            {
+                figure_address(wildcards).partition(":")[0],
+                *script_modules("figure"),
+            }
+        )
     )

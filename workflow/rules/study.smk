@@ -1,20 +1,16 @@
 """The rules that serve every study.
 
 Inputs: the plans of common.smk and the files in resources/.
-Steps: fetch (real data) -> generate (replicates of a case) -> fit (blocks of cells) -> collect (cube) -> figure.
+Steps: fetch (real data) -> fit (blocks of cells, from their data on) -> collect (cube) -> figure.
 Outputs: resources/{dataset}/, results/{study}/, results/figures/{study}/.
 """
 
 
 wildcard_constraints:
     study=r"[a-z][a-z0-9_]*",
-    case=r"[a-z][a-z0-9_]*",
-    method=r"[a-z][a-z0-9_]*",
     figure=r"[a-z][a-z0-9_]*",
     dataset=r"[a-z][a-z0-9_]*",
-    reps=r"\d{4}-\d{4}",
-    folds=r"\d{2}-\d{2}",
-    parties=r"\d+(-\d+)?",
+    block=r"[a-z][a-z0-9_-]*/[a-z][a-z0-9_-]*/k[0-9_rkf-]+",
 
 
 rule fetch:
@@ -26,6 +22,7 @@ rule fetch:
         "results/logs/fetch/{dataset}.log",
     benchmark:
         "results/benchmarks/fetch/{dataset}.tsv"
+    priority: 10**9
     conda:
         "../../envs/data.yaml"
     threads: 1
@@ -39,42 +36,18 @@ rule fetch:
         "../../scripts/fetch.py"
 
 
-rule generate:
-    """Make the data of a block of replicates; the same for every method, party count and epsilon."""
+rule fit:
+    """Make the data of a block of cells, fit and judge them; its log names the cell that failed, and why."""
     input:
         resource_files,
     output:
-        "results/{study}/data/{case}/r{reps}.npz",
+        block="results/{study}/blocks/{block}.npz",
+        timings="results/{study}/blocks/{block}.timings.csv",
     log:
-        "results/logs/{study}/generate/{case}_r{reps}.log",
+        "results/logs/{study}/fit/{block}.log",
     benchmark:
-        "results/benchmarks/{study}/generate/{case}_r{reps}.tsv"
-    conda:
-        "../../envs/generate.yaml"
-    threads: 1
-    resources:
-        mem_mb=memory(1000),
-        runtime=minutes(10),
-    params:
-        job=case_part,
-        case=case_name,
-        replicates=replicate_numbers,
-        resources_folder="resources",
-        code=data_code,
-    script:
-        "../../scripts/generate.py"
-
-
-rule fit:
-    """Fit and judge a block of cells; its log names the cell that failed, and why."""
-    input:
-        data="results/{study}/data/{case}/r{reps}.npz",
-    output:
-        "results/{study}/corners/{case}/{method}/k{parties}_r{reps}_f{folds}.npz",
-    log:
-        "results/logs/{study}/fit/{case}/{method}/k{parties}_r{reps}_f{folds}.log",
-    benchmark:
-        "results/benchmarks/{study}/fit/{case}/{method}/k{parties}_r{reps}_f{folds}.tsv"
+        "results/benchmarks/{study}/fit/{block}.tsv"
+    priority: fit_priority
     conda:
         "../../envs/fit.yaml"
     threads: 1
@@ -82,21 +55,19 @@ rule fit:
         mem_mb=memory(1000),
         runtime=minutes(20),
     params:
-        job=method_part,
-        case=case_name,
-        method=method_name,
-        parties=party_counts,
-        replicates=replicate_numbers,
-        folds=fold_numbers,
+        job=block_part,
+        shares=block_shares,
+        resources_folder="resources",
         code=fit_code,
     script:
         "../../scripts/fit.py"
 
 
 rule collect:
-    """Put all corners of a study into one cube and write its ledger, wire table and summary."""
+    """Put all blocks of a study into one cube and write its ledger, wire table, summary and timings."""
     input:
-        corners=corners,
+        blocks=block_files("block"),
+        timings=block_files("timings"),
     output:
         cube="results/{study}/cube.nc",
         ledger="results/{study}/ledger.csv",
@@ -104,6 +75,7 @@ rule collect:
         wire="results/{study}/wire.md",
         summary="results/{study}/summary.csv",
         text="results/{study}/summary.txt",
+        timings="results/{study}/timings.csv",
         tables=report(
             "results/{study}/tables.html",
             caption="../report/tables.rst",
@@ -114,6 +86,7 @@ rule collect:
         "results/logs/{study}/collect.log",
     benchmark:
         "results/benchmarks/{study}/collect.tsv"
+    priority: 10**9
     conda:
         "../../envs/collect.yaml"
     threads: 1

@@ -1,4 +1,4 @@
-"""The file that one fit job leaves: blocks of cells with their labels, one for each number of parties, as npz."""
+"""The file that one fit job leaves: its cells with their labels by case, method and number of parties, as npz."""
 
 from __future__ import annotations
 
@@ -7,18 +7,21 @@ import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ..arrays import Unreadable, load_npz, save_npz
+from ..arrays import Unreadable, open_npz, save_npz
 from ..errors import CubeError
 from ..privacy.ledger.event import Event
 from ..privacy.ledger.ledger import Ledger
 from .cells import Cell
 
 KINDS = ("none", "bool", "int", "float", "str")
+OUTER, INNER = ("case", "method", "parties"), ("replicate", "fold", "epsilon")
+INDEX = "index"
 
 
 @dataclass(frozen=True)
@@ -46,35 +49,35 @@ class Corner:
     wire: Mapping[float, list[dict[str, Any]]]
 
 
-def write_corner(path: Path | str, cells: Sequence[Cell]) -> None:
-    """Write the cells of one job, atomically: one corner for each number of parties.
+def write_corners(path: Path | str, cells: Sequence[Cell]) -> None:
+    """Write the cells of one job, atomically: one corner for each case, method and number of parties.
 
     Raises
     ------
     CubeError
-        When the cells are no full blocks of replicates x folds x epsilon, or differ in case or method.
+        When the cells of a corner are no full block of replicates x folds x epsilon.
     """
-    by_parties: dict[int, list[Cell]] = {}
+    parts: dict[tuple[Any, ...], list[Cell]] = {}
     for cell in cells:
-        by_parties.setdefault(cell.coords["parties"], []).append(cell)
-    stored: dict[str, np.ndarray] = {}
-    for count, block in by_parties.items():
-        stored |= {f"k{count}/{name}": array for name, array in _packed(block).items()}
-    save_npz(path, stored)
+        parts.setdefault(tuple(cell.coords[name] for name in OUTER), []).append(cell)
+    index, stored = [], dict[str, np.ndarray]()
+    for number, part in enumerate(parts.values()):
+        axes, arrays = _packed(part)
+        index.append(axes)
+        stored |= {f"{number}/{name}": array for name, array in arrays.items()}
+    save_npz(path, {INDEX: _bytes(json.dumps(index).encode()), **stored})
 
 
-def _packed(cells: Sequence[Cell]) -> dict[str, np.ndarray]:
-    """The arrays of one corner."""
-    axes = {name: tuple(dict.fromkeys(cell.coords[name] for cell in cells)) for name in cells[0].coords}
-    for name in ("case", "method"):
-        if len(axes[name]) != 1:
-            raise CubeError(f"{name} takes {axes[name]} in one corner: write one corner for each.")
-    shape = tuple(len(axes[name]) for name in ("replicate", "fold", "epsilon"))
-    at = {tuple(cell.coords[a] for a in ("replicate", "fold", "epsilon")): cell for cell in cells}
+def _packed(cells: Sequence[Cell]) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """The axes of one corner and its arrays."""
+    axes: dict[str, Any] = {name: cells[0].coords[name] for name in OUTER}
+    axes |= {name: tuple(dict.fromkeys(cell.coords[name] for cell in cells)) for name in INNER}
+    shape = tuple(len(axes[name]) for name in INNER)
+    at = {tuple(cell.coords[name] for name in INNER): cell for cell in cells}
     if len(at) != len(cells) or len(cells) != np.prod(shape):
         raise CubeError(f"{len(cells)} cells are no full block of {shape} replicates, folds and epsilons, each once.")
-    order = [at[r, f, e] for r in axes["replicate"] for f in axes["fold"] for e in axes["epsilon"]]
-    kinds, arrays = _numbers(order, shape)
+    order = [at[place] for place in product(*(axes[name] for name in INNER))]
+    kinds, numbers, texts = _numbers(order, shape)
     exhibits = _exhibits(order)
     header = {
         "kinds": kinds,
@@ -84,28 +87,24 @@ def _packed(cells: Sequence[Cell]) -> dict[str, np.ndarray]:
         "releases": [[r, e, [x.to_row() for x in rows]] for (r, e), rows in _releases(order).items()],
     }
     packed = zlib.compress(json.dumps(header, separators=(",", ":")).encode(), 6)
-    stored = {f"number/{name}": array for name, array in arrays.items()}
+    stored = {f"text/{name}": array for name, array in texts.items()}
     stored |= {f"exhibit/{name}": array for name, (_, array) in exhibits.items()}
-    where = np.frombuffer(json.dumps(axes).encode(), np.uint8)
-    return {"axes": where, "header": np.frombuffer(packed, np.uint8), **stored}
+    return axes, {"header": _bytes(packed), "numbers": numbers, **stored}
+
+
+def _bytes(content: bytes) -> np.ndarray:
+    return np.frombuffer(content, np.uint8)
 
 
 def read_corners(path: Path | str) -> tuple[Corner, ...]:
-    """Read what :func:`write_corner` wrote: one corner for each number of parties.
+    """Read what :func:`write_corners` wrote.
 
     Raises
     ------
     CubeError
         When the file is absent or broken: the message says to delete it and run again.
     """
-    with _readable(path):
-        blocks: dict[str, dict[str, np.ndarray]] = {}
-        for name, array in load_npz(path).items():
-            count, _, own = name.partition("/")
-            blocks.setdefault(count, {})[own] = array
-        if not blocks:
-            raise ValueError("it is empty")
-        return tuple(map(_unpacked, blocks.values()))
+    return tuple(entry.read() for entry in read_entries(path))
 
 
 @dataclass(frozen=True, order=True)
@@ -118,22 +117,50 @@ class Entry:
     replicates: tuple[int, ...]
     folds: tuple[int, ...]
     path: Path
+    number: int
+    epsilon: tuple[float, ...]
 
     def read(self) -> Corner:
         """The corner itself; errors as in :func:`read_corners`."""
         with _readable(self.path):
-            return _unpacked(load_npz(self.path, f"k{self.parties}/"))
+            return self._unpacked(open_npz(self.path).part(f"{self.number}/"))
+
+    def _unpacked(self, arrays: dict[str, np.ndarray]) -> Corner:
+        header = json.loads(zlib.decompress(arrays["header"].tobytes()))
+        numeric = [name for name, kind in header["kinds"].items() if kind != "str"]
+        numbers = dict(zip(numeric, arrays["numbers"], strict=True))
+        return Corner(
+            case=self.case,
+            method=self.method,
+            parties=self.parties,
+            replicates=self.replicates,
+            folds=self.folds,
+            epsilon=self.epsilon,
+            numbers={name: numbers[name] if name in numbers else arrays[f"text/{name}"] for name in header["kinds"]},
+            kinds=header["kinds"],
+            exhibits={n: (tuple(dims), arrays[f"exhibit/{n}"]) for n, dims in header["exhibits"].items()},
+            releases={(r, e): tuple(map(Event.from_row, rows)) for r, e, rows in header["releases"]},
+            names=tuple(header["names"]),
+            wire={epsilon: rows for epsilon, rows in header["wire"]},
+        )
 
 
 def read_entries(path: Path | str) -> tuple[Entry, ...]:
     """What a file holds, without its numbers and releases; errors as in :func:`read_corners`."""
     with _readable(path):
-        found = [json.loads(array.tobytes()) for array in load_npz(path, tail="/axes").values()]
-        if not found:
+        index = json.loads(open_npz(path).part(INDEX)[""].tobytes())
+        if not index:
             raise ValueError("it holds no cells")
         return tuple(
-            Entry(a["case"][0], a["method"][0], a["parties"][0], tuple(a["replicate"]), tuple(a["fold"]), Path(path))
-            for a in found
+            Entry(
+                *(axes[name] for name in OUTER),
+                replicates=tuple(axes["replicate"]),
+                folds=tuple(axes["fold"]),
+                path=Path(path),
+                number=number,
+                epsilon=tuple(axes["epsilon"]),
+            )
+            for number, axes in enumerate(index)
         )
 
 
@@ -142,35 +169,7 @@ def _readable(path: Path | str) -> Iterator[None]:
     try:
         yield
     except (Unreadable, KeyError, ValueError, zlib.error) as error:
-        raise CubeError(f"corner {path} cannot be read ({error}): delete it and run again.") from None
-
-
-def read_corner(path: Path | str) -> Corner:
-    """The one corner of a file with a single number of parties; errors as in :func:`read_corners`."""
-    found = read_corners(path)
-    if len(found) != 1:
-        raise CubeError(f"corner {path} holds {len(found)} numbers of parties: use read_corners.")
-    return found[0]
-
-
-def _unpacked(arrays: dict[str, np.ndarray]) -> Corner:
-    header = json.loads(zlib.decompress(arrays.pop("header").tobytes()))
-    axes = json.loads(arrays.pop("axes").tobytes())
-    exhibits = {n: (tuple(dims), arrays[f"exhibit/{n}"]) for n, dims in header["exhibits"].items()}
-    return Corner(
-        case=axes["case"][0],
-        method=axes["method"][0],
-        parties=axes["parties"][0],
-        replicates=tuple(axes["replicate"]),
-        folds=tuple(axes["fold"]),
-        epsilon=tuple(axes["epsilon"]),
-        numbers={name: arrays[f"number/{name}"] for name in header["kinds"]},
-        kinds=header["kinds"],
-        exhibits=exhibits,
-        releases={(r, e): tuple(map(Event.from_row, rows)) for r, e, rows in header["releases"]},
-        names=tuple(header["names"]),
-        wire={epsilon: rows for epsilon, rows in header["wire"]},
-    )
+        raise CubeError(f"block {path} cannot be read ({error}): delete it and run again.") from None
 
 
 def kind_of(values: Sequence[Any]) -> str:
@@ -198,16 +197,17 @@ def _kind(value: Any) -> str:
     raise CubeError(f"a scalar is {value!r}: it must be a number, true or false, text or None.")
 
 
-def _numbers(order: Sequence[Cell], shape: tuple[int, ...]) -> tuple[dict[str, str], dict[str, np.ndarray]]:
-    kinds, arrays = {}, {}
+def _numbers(order: Sequence[Cell], shape: tuple[int, ...]) -> tuple[dict[str, str], np.ndarray, dict[str, np.ndarray]]:
+    """Kinds of all scalars by name, the numbers among them in one array in that order, and the texts."""
+    kinds, numbers, texts = {}, [], {}
     for name in sorted({name for cell in order for name in cell.scalars}):
         values = [cell.scalars.get(name) for cell in order]
         kinds[name] = kind_of(values)
         if kinds[name] == "str":
-            arrays[name] = np.array(values, dtype=str).reshape(shape)
+            texts[name] = np.array(values, dtype=str).reshape(shape)
         else:
-            arrays[name] = np.array([np.nan if v is None else float(v) for v in values]).reshape(shape)
-    return kinds, arrays
+            numbers.append([np.nan if v is None else float(v) for v in values])
+    return kinds, np.array(numbers, dtype=float).reshape(len(numbers), *shape), texts
 
 
 def _exhibits(order: Sequence[Cell]) -> dict[str, tuple[tuple[str, ...], np.ndarray]]:

@@ -1,4 +1,4 @@
-"""The two kinds of job that compute: replicates of data, and blocks of cells.  No result depends on the blocks."""
+"""What a fit job computes: replicates of data, and cells of them.  No result depends on how cells are batched."""
 
 from __future__ import annotations
 
@@ -11,8 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import Unreadable, load_npz, save_npz
-from ..errors import DataMissing
 from ..federation.channel import Channel
 from ..federation.folds import Fold
 from ..federation.run import Run, simulate
@@ -20,6 +18,7 @@ from ..privacy.ledger.event import Event
 from ..randomness import Streams, stream
 from .plan import Plan
 from .study import MethodSpec
+from .timings import Timings
 
 Rng = Callable[..., np.random.Generator]
 
@@ -95,27 +94,41 @@ def generate(plan: Plan, case: str, replicates: Iterable[int], resources: Path |
     return {r: chosen.source.generate(chosen.settings, plan.spec, addressed(r), Path(resources)) for r in replicates}
 
 
-def save_data(path: Path | str, data: Mapping[int, Any]) -> None:
-    """Write replicates as ``r{replicate}/{field}`` of one npz file, atomically."""
-    arrays = {f"r{r}/{f.name}": np.asarray(getattr(item, f.name)) for r, item in data.items() for f in fields(item)}
-    save_npz(path, arrays)
+def compute(plan: Plan, share: Mapping[str, Any], resources: Path | str, timings: Timings) -> list[Cell]:
+    """The cells of one case in a job: the data of every replicate are made once and fitted by all methods.
 
-
-def load_data(path: Path | str, cls: type, replicate: int) -> Any:
-    """One replicate from a data file.
+    Parameters
+    ----------
+    plan : Plan
+    share : mapping
+        A `partywise.experiment.batches.Share` as plain data: ``case``, ``methods``, ``parties``, ``replicates`` and
+        ``folds``.
+    resources : Path or str
+        Folder of the real data sets.
+    timings : Timings
+        Gets what every method cost.
 
     Raises
     ------
-    DataMissing
-        When the file is absent, broken or has no such replicate.
+    RuntimeError
+        Naming the cell (study, case, method, replicate, parties, fold, epsilon) and the reason.
     """
-    try:
-        arrays = load_npz(path, f"r{replicate}/")
-    except Unreadable as error:
-        raise DataMissing(f"data file {path} cannot be read ({error}): delete it and run again.") from None
-    if not arrays:
-        raise DataMissing(f"data file {path} has no replicate {replicate}: delete it and run again.")
-    return cls(**{name: value.item() if value.ndim == 0 else value for name, value in arrays.items()})
+    case, cells = share["case"], list[Cell]()
+    for replicate in share["replicates"]:
+        with _CellErrors({"study": plan.study.name, "case": case, "replicate": replicate}, "data"):
+            data = generate(plan, case, [replicate], resources)
+        noise = noise_of(plan, case, replicate)
+        for method in share["methods"]:
+            with timings.measured(case, method) as cost:
+                fits = run(plan, case, method, share["parties"], [replicate], share["folds"], data, noise)
+                cost.cells = len(fits)
+            cells += fits
+    return cells
+
+
+def noise_of(plan: Plan, case: str, replicate: int) -> Streams:
+    """Noise depends on the replicate, never on method, parties, fold or epsilon, unless the names say so."""
+    return Streams(plan.root_seed, plan.study.name, case, "noise", replicate)
 
 
 def run(
@@ -125,9 +138,17 @@ def run(
     n_parties: int | Iterable[int],
     replicates: Iterable[int],
     folds: Iterable[int],
-    data_file: Path | str,
+    data: Mapping[int, Any],
+    noise: Streams | None = None,
 ) -> list[Cell]:
-    """Fit and judge a block of cells: numbers of parties x replicates x folds x the epsilon slots of the method.
+    """Fit and judge some cells of one method: numbers of parties x replicates x folds x its epsilon slots.
+
+    Parameters
+    ----------
+    data : mapping
+        Of each replicate, as `generate` makes them.
+    noise : Streams, optional
+        Of the one replicate, where several methods share what they draw alike.
 
     Raises
     ------
@@ -138,17 +159,15 @@ def run(
     folds = tuple(folds)
     cells = []
     for replicate in replicates:
-        data = load_data(data_file, plan.study.data.target, replicate)
-        # Noise depends on the replicate, never on method, parties, fold or epsilon, unless the names say so.
-        noise = Streams(plan.root_seed, plan.study.name, case, "noise", replicate)
+        drawn = noise or noise_of(plan, case, replicate)
         for count in counts:
-            job = _Block(plan, case, method, count, replicate, data, noise)
+            fits = _Fits(plan, case, method, count, replicate, data[replicate], drawn)
             for fold in folds:
-                cells += [job.cell(fold, epsilon) for epsilon in plan.epsilons(case, method)]
+                cells += [fits.cell(fold, epsilon) for epsilon in plan.epsilons(case, method)]
     return cells
 
 
-class _Block:
+class _Fits:
     """The cells that share one replicate, party count and method."""
 
     def __init__(
@@ -243,12 +262,12 @@ def _status(scalars: Mapping[str, Any]) -> str:
 class _CellErrors:
     """Any error inside becomes one that names the cell; the reason stays its cause."""
 
-    def __init__(self, where: Mapping[str, Any]) -> None:
-        self.where = ", ".join(f"{key} {value}" for key, value in where.items())
+    def __init__(self, where: Mapping[str, Any], what: str = "cell") -> None:
+        self.what, self.where = what, ", ".join(f"{key} {value}" for key, value in where.items())
 
     def __enter__(self) -> None:
         return None
 
     def __exit__(self, kind: type | None, error: BaseException | None, trace: Any) -> None:
         if isinstance(error, Exception):
-            raise RuntimeError(f"cell ({self.where}) failed: {type(error).__name__}: {error}") from error
+            raise RuntimeError(f"{self.what} ({self.where}) failed: {type(error).__name__}: {error}") from error

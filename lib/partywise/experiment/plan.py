@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from math import inf, prod
 from typing import Annotated, Any
@@ -20,11 +20,16 @@ GRID = "give methods, replicates, parties, folds and epsilon, here or for all ca
 
 @dataclass(frozen=True)
 class Batch:
-    """How many replicates, folds and numbers of parties one job computes; no result depends on it."""
+    """How much one job computes; no result depends on it.
+
+    Of replicates, folds and numbers of parties so many at most; of cases and methods about so many (`batches.runs`).
+    """
 
     replicates_per_job: Annotated[int, Range(1, 1000)] = 10
     folds_per_job: Annotated[int, Range(1, 100)] = 10
     parties_per_job: Annotated[int, Range(1, 1000)] = 1
+    cases_per_job: Annotated[int, Range(1, 1000)] = 1
+    methods_per_job: Annotated[int, Range(1, 1000)] = 1
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -166,23 +171,28 @@ class Plan:
         own = getattr(self.cases[case].settings, "delta", None)
         return self.spec.delta if own is None else own
 
-    def part(self, case: str, method: str | None = None) -> dict[str, Any]:
+    def part(self, methods: Mapping[str, Sequence[str]]) -> dict[str, Any]:
         """What one job may depend on, as plain data: feed it back with ``plan(**part, complete=False)``.
 
         The replicates, party counts and other cases and methods of the whole run are not in it, so that extending a
         grid leaves the jobs alone that it does not touch.
+
+        Parameters
+        ----------
+        methods : mapping
+            Labels of the methods of each case that the job computes.
         """
-        chosen = self.plain["cases"][case]
-        part: dict[str, Any] = {key: chosen[key] for key in ("source", "settings") if key in chosen}
-        block: dict[str, Any] = {"spec": self.plain["spec"], "methods": {}, "cases": {case: part}}
-        if "address" in self.block:
-            block["address"] = self.block["address"]
-        if method is not None:
-            grid = chosen["grid"]
-            part["grid"] = {"folds": grid["folds"], "epsilon": list(self.epsilons(case, method)), "methods": [method]}
-            block["methods"] = {method: self.plain["methods"][method]}
-            if self.ledger_replicates is not None:
-                block["ledger_replicates"] = self.ledger_replicates
+        block: dict[str, Any] = {"spec": self.plain["spec"], "methods": {}, "cases": {}}
+        for case, labels in methods.items():
+            chosen = self.plain["cases"][case]
+            part: dict[str, Any] = {key: chosen[key] for key in ("source", "settings") if key in chosen}
+            epsilon = self.cases[case].epsilon if any(self.methods[label].uses_epsilon for label in labels) else (inf,)
+            part["grid"] = {"folds": chosen["grid"]["folds"], "epsilon": list(epsilon), "methods": list(labels)}
+            block["cases"][case] = part
+            block["methods"] |= {label: self.plain["methods"][label] for label in labels}
+        for key in ("address", "ledger_replicates"):
+            if self.block.get(key) is not None:
+                block[key] = self.block[key]
         return {"name": self.study.name, "root_seed": self.root_seed, "block": block}
 
     def whole(self) -> dict[str, Any]:

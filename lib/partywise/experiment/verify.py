@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +13,7 @@ import xarray as xr
 
 from ..errors import CubeError
 from ..randomness import stream
-from .cells import Cell, generate, run, save_data
+from .cells import Cell, generate, run
 from .plan import Plan, plan
 from .results.attributes import meanings
 from .results.cube import DIMS
@@ -67,10 +66,8 @@ def sample(cube: xr.Dataset, count: int, seed: int) -> list[dict[str, Any]]:
 def recompute(made: Plan, where: Mapping[str, Any], resources: Path | str) -> Cell:
     """One cell computed anew, its data included."""
     case, replicate = where["case"], [where["replicate"]]
-    with tempfile.TemporaryDirectory() as scratch:
-        data = Path(scratch) / "data.npz"
-        save_data(data, generate(made, case, replicate, resources))
-        cells = run(made, case, where["method"], where["parties"], replicate, [where["fold"]], data)
+    data = generate(made, case, replicate, resources)
+    cells = run(made, case, where["method"], where["parties"], replicate, [where["fold"]], data)
     return next(cell for cell in cells if cell.coords["epsilon"] == where["epsilon"])
 
 

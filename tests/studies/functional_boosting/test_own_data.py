@@ -16,8 +16,8 @@ import yaml
 from own_data_sets import REAL, example, write_csv, write_netcdf
 from partywise.datasets.own.curves import Group, OwnCurve, load, read_files
 from partywise.datasets.own.netcdf import read_variable
-from partywise.experiment.blocks import read_corner, write_corner
-from partywise.experiment.cells import generate, run, save_data
+from partywise.experiment.blocks import read_corners, write_corners
+from partywise.experiment.cells import generate, run
 from partywise.experiment.config import build
 from partywise.experiment.plan import plan
 from partywise.experiment.results.assemble import assemble
@@ -331,12 +331,12 @@ def test_real_data_that_no_study_uses(folder, name):
     block = config["studies"]["functional_boosting"]
     block["cases"]["own"]["grid"]["epsilon"] = [10000.0]
     block = plan_of(config)
-    save_data(folder / "data.npz", generate(block, "own", [0], folder))
+    data = generate(block, "own", [0], folder)
     corners, errors = [], {}
     for method in block.cases["own"].methods:
-        cells = run(block, "own", method, 2, [0], range(5), folder / "data.npz")
-        write_corner(folder / "corner.npz", cells)
-        corners.append(read_corner(folder / "corner.npz"))
+        cells = run(block, "own", method, 2, [0], range(5), data)
+        write_corners(folder / "corner.npz", cells)
+        corners += read_corners(folder / "corner.npz")
         errors[method] = np.mean([cell.scalars["relative_error"] for cell in cells])
     count, *expected = FOUND[name]
     assert len(made(block.cases["own"].settings).Y) == count
@@ -363,11 +363,11 @@ def test_a_run_by_configuration_alone_and_what_an_edited_file_reruns(folder):
     done = snakemake(project, *words, "--cores", "2")
     assert done.returncode == 0, done.stderr
     assert "predictor_none" in (project / "results/functional_boosting/summary.txt").read_text()
-    log = (project / "results/logs/functional_boosting/generate/my_data_r0000-0000.log").read_text()
+    log = (project / "results/logs/functional_boosting/fit/my_data/predictor_none/k3_r0000-0000_f00-04.log").read_text()
     assert "effective degrees of freedom a curve" in log and "records: 59 of the 60" in log
     assert planned(project, *words).jobs == {}
     edit(project / "config/example_data/gauge.csv", "2023-03-06,1.03", "2023-03-06,1.04")
-    assert planned(project, *words).jobs == {"generate": 1, "fit": 1, "collect": 1}
+    assert planned(project, *words).jobs == {"fit": 1, "collect": 1}
     shutil.move(project / "config/example_data/gauge.csv", project / "gauge.csv")
     done = snakemake(project, *words)
     assert done.returncode == 1 and "Traceback" not in done.stderr

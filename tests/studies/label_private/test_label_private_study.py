@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
 from math import inf, sqrt
 from pathlib import Path
 
@@ -12,8 +11,8 @@ import xarray as xr
 from matplotlib import pyplot as plt
 
 from label_driver import SMALL, make_data, run
-from partywise.experiment.blocks import read_corner, write_corner
-from partywise.experiment.cells import generate, load_data, save_data
+from partywise.experiment.blocks import read_corners, write_corners
+from partywise.experiment.cells import generate
 from partywise.experiment.cells import run as run_cells
 from partywise.experiment.plan import plan
 from partywise.experiment.plotting.style import LOOKS
@@ -27,7 +26,6 @@ from partywise.logistic.trainers import fit_walr
 from partywise.logistic.zonotope import boundedness
 from partywise.studies.label_private import exhibits, metrics
 from partywise.studies.label_private import redraws as what_if
-from partywise.studies.label_private.data import LabelData
 from partywise.studies.label_private.figures import training as label_training
 from partywise.studies.label_private.figures import utility as label_utility
 from partywise.studies.label_private.study import STUDY
@@ -117,11 +115,11 @@ def corners(made, tmp_path_factory):
     folder = tmp_path_factory.mktemp("corners")
     found = []
     for case, entry in made.cases.items():
-        save_data(folder / f"{case}.npz", generate(made, case, range(entry.replicates), folder))
+        data = generate(made, case, range(entry.replicates), folder)
         for method in entry.methods:
-            cells = run_cells(made, case, method, 2, range(entry.replicates), [0], folder / f"{case}.npz")
-            write_corner(folder / "corner.npz", cells)
-            found.append(read_corner(folder / "corner.npz"))
+            cells = run_cells(made, case, method, 2, range(entry.replicates), [0], data)
+            write_corners(folder / "corner.npz", cells)
+            found += read_corners(folder / "corner.npz")
     return found
 
 
@@ -169,21 +167,12 @@ def test_the_totals_use_the_delta_of_the_case(made, corners):
 
 
 def test_results_do_not_depend_on_blocks(made, tmp_path):
-    save_data(tmp_path / "d.npz", generate(made, "generated", range(2), tmp_path))
-    together = run_cells(made, "generated", "auto", 2, [0, 1], [0], tmp_path / "d.npz")
-    apart = [cell for r in (0, 1) for cell in run_cells(made, "generated", "auto", 2, [r], [0], tmp_path / "d.npz")]
+    data = generate(made, "generated", range(2), tmp_path)
+    together = run_cells(made, "generated", "auto", 2, [0, 1], [0], data)
+    apart = [cell for r in (0, 1) for cell in run_cells(made, "generated", "auto", 2, [r], [0], data)]
     for one, other in zip(together, apart, strict=True):
         assert one.coords == other.coords and one.ledger == other.ledger
         assert repr(one.scalars) == repr(other.scalars)
-
-
-def test_data_survive_their_file(made, tmp_path):
-    data = generate(made, "generated", [1], tmp_path)[1]
-    save_data(tmp_path / "d.npz", {1: data})
-    read = load_data(tmp_path / "d.npz", LabelData, 1)
-    for entry in fields(LabelData):
-        np.testing.assert_array_equal(getattr(read, entry.name), getattr(data, entry.name))
-    np.testing.assert_array_equal(read.X, data.X)
 
 
 # Metrics

@@ -7,8 +7,8 @@ from math import inf
 import numpy as np
 import pytest
 
-from partywise.experiment.blocks import read_corner, write_corner
-from partywise.experiment.cells import generate, run, save_data
+from partywise.experiment.blocks import read_corners, write_corners
+from partywise.experiment.cells import generate, run
 from partywise.experiment.plan import plan
 from partywise.experiment.results.assemble import assemble
 from partywise.experiment.results.attributes import meanings
@@ -50,12 +50,12 @@ def cube(tmp_path_factory):
     folder = tmp_path_factory.mktemp("audit")
     made, corners = plan("privacy_audit", block(), 3), []
     for name, case in made.cases.items():
-        save_data(folder / "data.npz", generate(made, name, range(case.replicates), folder))
+        data = generate(made, name, range(case.replicates), folder)
         for method in case.methods:
             for count in case.parties:
-                cells = run(made, name, method, count, range(case.replicates), range(1), folder / "data.npz")
-                write_corner(folder / "corner.npz", cells)
-                corners.append(read_corner(folder / "corner.npz"))
+                cells = run(made, name, method, count, range(case.replicates), range(1), data)
+                write_corners(folder / "corner.npz", cells)
+                corners += read_corners(folder / "corner.npz")
     return assemble(made, corners).assign_attrs(config_json=config_json(made))
 
 
@@ -113,8 +113,8 @@ def test_figures_say_when_there_is_nothing_to_show(cube):
 
 def test_audits_do_not_depend_on_blocks(tmp_path):
     made = plan("privacy_audit", block(), 3)
-    save_data(tmp_path / "data.npz", generate(made, "orthonormal", range(2), tmp_path))
-    together = run(made, "orthonormal", "published", 1, [0, 1], [0], tmp_path / "data.npz")
-    apart = [c for r in (0, 1) for c in run(made, "orthonormal", "published", 1, [r], [0], tmp_path / "data.npz")]
+    data = generate(made, "orthonormal", range(2), tmp_path)
+    together = run(made, "orthonormal", "published", 1, [0, 1], [0], data)
+    apart = [c for r in (0, 1) for c in run(made, "orthonormal", "published", 1, [r], [0], data)]
     assert [repr(c.scalars) for c in together] == [repr(c.scalars) for c in apart]
     assert [c.ledger for c in together] == [c.ledger for c in apart]

@@ -12,8 +12,8 @@ import pytest
 
 from partywise.datasets.by_client import ClientTable
 from partywise.datasets.curves import Scale
-from partywise.experiment.blocks import read_corners, write_corner
-from partywise.experiment.cells import generate, run, save_data
+from partywise.experiment.blocks import read_corners, write_corners
+from partywise.experiment.cells import generate, run
 from partywise.experiment.plan import plan
 from partywise.experiment.plotting.style import LOOKS
 from partywise.experiment.results.assemble import assemble
@@ -118,14 +118,13 @@ def cube(tmp_path_factory):
         patch.setattr(cases, "_watch", lambda folder, window, step: small_table(7))
         made, corners = plan("sliced_inverse_regression", block(), 3), []
         for name, entry in made.cases.items():
-            data = folder / f"{name}.npz"
-            save_data(data, generate(made, name, range(entry.replicates), folder))
+            data = generate(made, name, range(entry.replicates), folder)
             for method in entry.methods:
                 n = 50 if name == "activity" else entry.settings.n
                 small = method.startswith(PUBLISHED) and entry.settings.claimed_delta >= 1 / n
                 with pytest.warns(UserWarning, match="total delta") if small else contextlib.nullcontext():
                     cells = run(made, name, method, entry.parties, range(entry.replicates), [0], data)
-                write_corner(folder / "corner.npz", cells)
+                write_corners(folder / "corner.npz", cells)
                 corners += read_corners(folder / "corner.npz")
     return assemble(made, corners).assign_attrs(config_json=config_json(made))
 
