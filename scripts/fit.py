@@ -16,6 +16,5 @@ cells = [cell for share in params.shares for cell in compute(made, share, params
 spent = process_time() - begun
 write_corners(snakemake.output.block, cells)
 timings.write(snakemake.output.timings)
-for (case, method), cost in timings.costs.items():
-    log.info("case %s, method %s: %d cells, %.3f CPU s", case, method, cost.cells, cost.cpu_seconds)
+log.info("%s", timings)
 log.info("computing: %.3f CPU s", spent)

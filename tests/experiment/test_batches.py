@@ -98,7 +98,7 @@ def test_a_new_case_changes_the_block_that_it_joins_and_no_other(at):
 
 @pytest.mark.parametrize("at", range(9))
 def test_a_new_method_changes_the_block_that_it_joins_and_no_other(at):
-    methods, batch = list("abcdefgh"), {"cases_per_job": 1000, "methods_per_job": 3}
+    methods, batch = [f"m{i}" for i in range(8)], {"cases_per_job": 1000, "methods_per_job": 3}
     before = blocks(study(batch, NAMES[:3], methods))
     after = blocks(study(batch, NAMES[:3], [*methods[:at], "new", *methods[at:]]))
     old = {frozenset(label for labels in block.methods.values() for label in labels) for block in before.values()}

@@ -153,12 +153,14 @@ def read_entries(path: Path | str) -> tuple[Entry, ...]:
             raise ValueError("it holds no cells")
         return tuple(
             Entry(
-                *(axes[name] for name in OUTER),
-                replicates=tuple(axes["replicate"]),
-                folds=tuple(axes["fold"]),
-                path=Path(path),
-                number=number,
-                epsilon=tuple(axes["epsilon"]),
+                axes["case"],
+                axes["method"],
+                axes["parties"],
+                tuple(axes["replicate"]),
+                tuple(axes["fold"]),
+                Path(path),
+                number,
+                tuple(axes["epsilon"]),
             )
             for number, axes in enumerate(index)
         )

@@ -55,6 +55,12 @@ class Timings:
         """Add to a case and method."""
         self.costs.setdefault((case, method), Cost()).add(cost)
 
+    def __str__(self) -> str:
+        return "\n".join(
+            f"case {case}, method {method}: {cost.cells} cells, {cost.cpu_seconds:.3f} CPU s"
+            for (case, method), cost in self.costs.items()
+        )
+
     def write(self, path: Path | str) -> None:
         """One row for each case and method."""
         with replacing(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as handle:
