@@ -97,7 +97,7 @@ def test_the_name_of_a_case_joins_its_sweep_and_its_values(sweep, names):
 
 def test_a_sweep_without_source_has_the_source_of_its_name():
     found = made(simulated={"settings": {"model": "I"}, "sweep": {"n": [500]}})
-    assert plan(**found.part("simulated_500"), complete=False).cases["simulated_500"].settings.n == 500
+    assert plan(**found.part({"simulated_500": ["plain"]}), complete=False).cases["simulated_500"].settings.n == 500
 
 
 def test_a_cube_keeps_the_configuration_as_it_was_written():
@@ -115,7 +115,7 @@ def test_a_title_is_no_part_of_a_job():
     titled["methods"]["plain"]["title"] = "another title"
     titled["cases"]["grown"]["title"] = "other"
     one, other = plan(STUDY, titled, 7), made()
-    assert one.part("table_i_n500", "mirrored") == other.part("table_i_n500", "mirrored")
+    assert one.part({"table_i_n500": ["mirrored"]}) == other.part({"table_i_n500": ["mirrored"]})
     assert other.methods["plain"].title == "plain" and other.methods["mirrored"].title == "all 2 rounds, mirrored"
 
 

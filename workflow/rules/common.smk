@@ -147,7 +147,9 @@ def fit_roots(study, methods):
     chosen = [plan.methods[label] for labels in methods.values() for label in labels]
     lazy = [made.data, made.split, made.folds, made.metrics, made.ledger, made.exhibits]
     lazy += [method.protocol.fit for method in chosen]
-    lazy += [item for case in cases for item in (case.source.generate, *case.source.fits)]
+    lazy += [
+        item for case in cases for item in (case.source.generate, *case.source.fits)
+    ]
     return frozenset(
         {
             plan.home,
@@ -157,8 +159,6 @@ def fit_roots(study, methods):
             *(item.module for item in lazy if item is not None),
         }
     )
-
-
 
 
 @cache
