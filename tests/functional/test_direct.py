@@ -8,7 +8,7 @@ import pytest
 from fixed import fixed
 from partywise.functional.bases import BSplineBasis, FourierBasis
 from partywise.functional.boosting import predict_curves
-from partywise.functional.estimator import clipping_radius, fit_central, release_curves
+from partywise.functional.direct import clipping_radius, fit_central, release_curves
 from partywise.functional.model import BasisSpec
 from partywise.functional.path_options import BoostingOptions
 from partywise.privacy.accounted import Clear, Public

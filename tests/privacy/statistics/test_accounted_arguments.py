@@ -12,7 +12,7 @@ import pytest
 
 from fixed import fixed
 from partywise.functional.bases import BSplineBasis
-from partywise.functional.estimator import fit_central, release_curves
+from partywise.functional.direct import fit_central, release_curves
 from partywise.functional.model import BasisSpec
 from partywise.privacy.accounted import UNPROVED, Accounted, Clear
 from partywise.privacy.ledger.ledger import Ledger
