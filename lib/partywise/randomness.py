@@ -15,7 +15,7 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
-__all__ = ["Rng", "SimulationRandom", "Streams", "once", "stream"]
+__all__ = ["Rng", "SimulationRandom", "Streams", "once", "stream", "streams_of"]
 
 Rng = Callable[..., np.random.Generator]
 F = TypeVar("F", bound=Callable[..., Any])
@@ -103,6 +103,29 @@ class Streams:
         state = self._prefix.copy()
         state.update(b"".join(map(_encoded, names)))
         return _restored(SimulationRandom, _seeded(self._root, state.digest()))
+
+
+def streams_of(rng: Any, *names: str | int) -> Streams:
+    """Generators by address from a seed, or from a numpy generator, which draws the seed; `Streams` stay as they are.
+
+    Parameters
+    ----------
+    rng : int, numpy.random.Generator or Streams
+    *names : str or int
+        Beginning of the address below a seed.
+
+    Raises
+    ------
+    TypeError
+        For anything else: there is no global generator to fall back on.
+    """
+    if isinstance(rng, Streams):
+        return rng
+    if isinstance(rng, np.random.Generator):
+        return Streams(int(rng.integers(2**63)), *names)
+    if isinstance(rng, int | np.integer) and not isinstance(rng, bool):
+        return Streams(int(rng), *names)
+    raise TypeError(f"rng={rng!r} must be an integer seed, a numpy.random.Generator or partywise.randomness.Streams.")
 
 
 def once(function: F) -> F:
