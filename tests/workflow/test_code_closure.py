@@ -73,7 +73,7 @@ def asked(folder: Path, smk: dict[str, Any]) -> list[tuple[str, set[str], dict[s
         jobs.append((f"{study}/collect", roots, job("collect", files, outputs, whole)))
         for figure, drawn in load(study).figures.items():
             files = {kind: str(folder / study / f"{figure}.{kind}") for kind in ("svg", "pdf", "png")}
-            roots = {drawn.module, *smk["script_modules"]("figure")}
+            roots = smk["figure_roots"](study, figure)
             params = {"address": drawn.address, "caption": ""}
             jobs.append((f"{study}/figure {figure}", roots, job("figure", {"cube": outputs["cube"]}, files, params)))
     return jobs

@@ -179,13 +179,19 @@ def cube_code(wildcards):
     return code(fit_roots(study, methods) | frozenset(script_modules("collect")))
 
 
+def figure_roots(study, figure):
+    """Modules behind a figure; it reads the plan of its cube."""
+    made = PLANS[study]
+    named = (*made.methods.values(), *made.cases.values())
+    return {
+        made.home,
+        *(item.home for item in named if item.home is not None),
+        *made.study.reads,
+        made.study.figures[figure].module,
+        *script_modules("figure"),
+    }
+
+
 def figure_code(wildcards):
     """Fingerprint of the code behind a figure."""
-    return code(
-        frozenset(
-            {
-                figure_address(wildcards).partition(":")[0],
-                *script_modules("figure"),
-            }
-        )
-    )
+    return code(frozenset(figure_roots(wildcards.study, wildcards.figure)))
