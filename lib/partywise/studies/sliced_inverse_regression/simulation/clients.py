@@ -21,7 +21,7 @@ from ..settings import SimulatedSettings
 from .null_columns import NullColumns, draw_null
 from .sign_columns import SignedColumns, signed_columns
 
-# True columns of so many entries are kept between draws; longer ones are drawn again.
+# So many entries of true columns, and of null columns by signs, are kept between draws; the others are drawn again.
 REMEMBERED = 1 << 16
 
 
@@ -96,11 +96,24 @@ class SimulatedRecords(ArrayRecords):
         s = len(self.beta)
         true, null = columns[columns < s], columns[columns >= s] - s
         if self.screening == "signs":
-            return np.concatenate([X[:, true], self.signed.records(null)], axis=1), y
+            return np.concatenate([X[:, true], self._signed_records(null)], axis=1), y
         if not len(null):
             return X[:, true], y
         rng = stream(self.address[0], "residual", self.address[1])
         return np.concatenate([X[:, true], self.null.materialise(null, rng)], axis=1), y
+
+    @cached_property
+    def _columns(self) -> dict[int, np.ndarray]:
+        return {}
+
+    def _signed_records(self, null: np.ndarray) -> np.ndarray:
+        """Null columns (n, q) after screening by signs: functions of their number, which may be kept one by one."""
+        kept = self._columns
+        missing = np.array([j for j in null.tolist() if j not in kept], dtype=int)
+        if not len(null) or self.settings.n * (len(kept) + len(missing)) > REMEMBERED:
+            return self.signed.records(null)
+        kept |= zip(missing.tolist(), np.array(self.signed.records(missing).T), strict=True)
+        return np.stack([kept[j] for j in null.tolist()]).T
 
     def differences(self, *, own: bool) -> np.ndarray:
         """As in `Records`."""
