@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import astuple, fields
 from functools import cache
@@ -16,11 +17,14 @@ from forked import forked
 from partywise.federation.codec import encoded
 from partywise.federation.placed import PlacedRun, together
 from partywise.federation.run import Run, simulate
+from partywise.inverse_regression import records
+from partywise.inverse_regression.protocols import common, published
 from partywise.inverse_regression.slices import class_slices, public_slices
 from partywise.randomness import Streams, stream
 from partywise.studies.sliced_inverse_regression.cases import reduced
 from partywise.studies.sliced_inverse_regression.data import SlicingData
 from partywise.studies.sliced_inverse_regression.settings import ActivitySettings, FlightsSettings, SimulatedSettings
+from partywise.studies.sliced_inverse_regression.simulation import clients
 from slicing_driver import STUDY, run_of, simulated
 
 SIZES, EDGES = (90, 200, 150), (-0.5, 0.0, 1.0)
@@ -182,3 +186,27 @@ def test_a_second_moment_that_whitens_nothing_changes_no_message_but_what_it_say
     assert {m.name: m.shape for m in run.channel.messages}["whitened slice means"] == ()
     spent = [row for row in run.channel.ledger.rows if row.mu]
     assert [row.release_id for row in spent] == ["second moment of client 1", "second moment of client 2"]
+
+
+def test_methods_of_a_job_that_read_the_same_columns_draw_them_once(monkeypatch):
+    """Streams and data of a replicate are shared: the second method finds choices, records, moments and releases."""
+    settings = SIMULATED["many independent columns"]
+    data, streams, drawn = simulated(settings), Streams(7, "sir study", "noise", 0), Counter()
+
+    def count(owner: Any, name: str) -> None:
+        made = getattr(owner, name)
+        monkeypatch.setattr(owner, name, lambda *given, **terms: drawn.update([name]) or made(*given, **terms))
+
+    count(clients, "draw_null")
+    count(clients, "true_records")
+    count(clients.NullColumns, "materialise")
+    count(common, "ccmd_multiplicity")
+    count(records, "client_moments")
+    count(published, "covariance_release")
+    for methods in (("iid",), ("vgm", "iid"), ("vgm",)):
+        for mechanism in methods:
+            run = run_of("published", data, settings, 3, 1.0, mechanism=mechanism)
+            run.rng_for = streams
+            simulate(published.fit, run)
+            names = ("draw_null", "true_records", "materialise", "ccmd_multiplicity", "client_moments")
+            assert drawn == dict.fromkeys((*names, "covariance_release"), 3)
