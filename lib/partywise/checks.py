@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 
 # What a study may protect.  The ledger also answers for a person with several rows, but only when told how many; no
 # cell tells it, so that every epsilon of that unit would be infinite.
-UNITS = ("row", "label", "features")
+Unit = Literal["row", "label", "features"]
 # A spreadsheet takes text that begins with one of these for a formula.
 FORMULA = ("=", "+", "-", "@")
 
@@ -24,12 +24,14 @@ class Range:
     """What a number may be, as part of the type of a field: ``Annotated[int, Range(1, 100)]``.
 
     low, high : bounds; ends : which of them belong to it, as in ``(]``; finite : whether infinity is refused
+    advice : what else to know, at the end of the message
     """
 
     low: float = -inf
     high: float = inf
     ends: str = "[]"
     finite: bool = True
+    advice: str = ""
 
     def problem(self, value: float) -> str:
         """What the number must be, as the end of a sentence; empty where it is."""
@@ -37,11 +39,16 @@ class Range:
         below = value < self.high or (value == self.high and self.ends[1] == "]")
         if above and below and (isfinite(value) or not self.finite):
             return ""
+        return self._wanted(value) + (f", {self.advice}" if self.advice else "")
+
+    def _wanted(self, value: float) -> str:
         if self.high < inf:
             return f"it must lie in {self.ends[0]}{self.low:g}, {self.high:g}{self.ends[1]}"
         if self.ends[0] == "(":
-            return f"it must be greater than {self.low:g}" + (" and finite" if self.finite else "")
-        return f"it must be at least {self.low:g}" + (" and finite" if self.finite and not isfinite(value) else "")
+            return "it must be a positive finite number" if self.finite else f"it must be greater than {self.low:g}"
+        if self.low == -inf:
+            return "it must be a finite number"
+        return f"it must be {'' if isinstance(value, int) else 'a finite number of '}at least {self.low:g}"
 
 
 Count = Annotated[int, Range(1)]
@@ -50,6 +57,7 @@ Positive = Annotated[float, Range(0, ends="(]")]
 NotNegative = Annotated[float, Range(0)]
 Share = Annotated[float, Range(0, 1, "()")]
 Probability = Annotated[float, Range(0, 1, "(]")]
+Delta = Annotated[float, Range(0, 1, "()", advice="well below 1 / n")]
 
 
 def check_fields(values: object) -> None:
@@ -126,13 +134,6 @@ def at_least(**values: tuple[float, float]) -> None:
             raise ValueError(f"{name} is {value}: it must be a finite number of at least {bound:g}.")
 
 
-def whole(**values: float | None) -> None:
-    """Raise a named error for the first argument that is given and is not a whole number."""
-    for name, value in values.items():
-        if value is not None and value != int(value):
-            raise ValueError(f"{name} is {value}: it must be a whole number.")
-
-
 def positive(**values: float | None) -> None:
     """Raise a named error for the first given argument that is not a positive finite number."""
     for name, value in values.items():
@@ -146,21 +147,3 @@ def unread(options: object, names: Collection[str], reader: str) -> None:
         value = getattr(options, entry.name)
         if entry.name in names and value != entry.default:
             raise ValueError(f"{entry.name} is {value!r}: it is read with {reader} only; leave it out.")
-
-
-def not_negative(**values: float) -> None:
-    """Raise a named error for the first argument that is negative or not finite."""
-    for name, value in values.items():
-        if not (isfinite(value) and value >= 0):
-            raise ValueError(f"{name} is {value}: it must be a finite number of at least 0.")
-
-
-def valid_unit(unit: str) -> None:
-    """Raise a named error unless ``unit`` is what a study may protect."""
-    one_of("unit", unit, UNITS)
-
-
-def valid_delta(delta: float) -> None:
-    """Raise a named error unless ``delta`` is the delta of an epsilon."""
-    if not 0 < delta < 1:
-        raise ValueError(f"delta is {delta}: it must lie in (0, 1), well below 1 / n.")

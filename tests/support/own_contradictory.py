@@ -25,7 +25,7 @@ CONTRADICTORY: dict[str, tuple[Change, str]] = {
     ),
     "unread": (first(value="rain"), f"{P}[0].value is 'rain': format 'wide' does not read it; leave it out."),
     "times of a long file": (response(times="names"), f"{S}.response.times is 'names': it belongs to format 'wide',"),
-    "times": (first(times="start"), f"{P}[0].times is 'start': it must be one of middles, names."),
+    "times": (first(times="start"), f"{P}[0].times is 'start': it must be one of middles, names or a list of numbers."),
     "delimiter": (first(delimiter=";;"), f"{P}[0].delimiter is ';;': it must be one character, such as ';' or "),
     "encoding": (
         first(encoding="utf-9"),
@@ -78,6 +78,6 @@ CONTRADICTORY: dict[str, tuple[Change, str]] = {
     ),
     "number of folds": (
         setting(min_blocks=2, fold_block=None, min_records=1),
-        f"{S}.min_records is 1: it must be a finite number of at least 2.",
+        f"{S}.min_records is 1: it must be at least 2.",
     ),
 }

@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from math import nan
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from ..checks import at_least, one_of, valid_delta
+from ..checks import Delta, Range, check_fields, one_of
 from .study import Lazy, Source
 
 # What a claim says of a release: the epsilon of the grid, that it costs nothing, or nothing at all.
@@ -28,13 +28,11 @@ class ClaimSettings:
     n : records; delta : of the claim (None: the study's)
     """
 
-    n: int = 400
-    delta: float | None = None
+    n: Annotated[int, Range(2)] = 400
+    delta: Delta | None = None
 
     def __post_init__(self) -> None:
-        at_least(n=(self.n, 2))
-        if self.delta is not None:
-            valid_delta(self.delta)
+        check_fields(self)
 
     @property
     def releases(self) -> int:

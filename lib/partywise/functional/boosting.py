@@ -14,7 +14,7 @@ import numpy as np
 from .df import ExactDf, HutchinsonDf
 from .margin import Improvement, ReleasedNoise, improvement
 from .moments import Moments, project
-from .path_options import BoostingOptions
+from .path_options import PenaltyOptions, WalkOptions
 from .paths import (
     A_ON_B,
     B_ON_A,
@@ -66,7 +66,7 @@ def fit_boosting(
     half_b: Moments | None,
     groups: tuple[tuple[int, ...], ...],
     penalties: Penalties,
-    options: BoostingOptions,
+    options: WalkOptions,
     *,
     floor: float | None = None,
     response_noise: float = 0.0,
@@ -131,7 +131,7 @@ def fit_boosting(
     )
 
 
-def fit_joint(train: Moments, penalties: Penalties, options: BoostingOptions) -> BoostingFit:
+def fit_joint(train: Moments, penalties: Penalties, options: PenaltyOptions) -> BoostingFit:
     """The central fit: one penalised equation for all predictors jointly (seed 000, ``dp_fof_fit``).
 
     The corrected covariance (P, P) is projected to the eigenvalue floor of the boosting path first.
@@ -195,7 +195,7 @@ class Progress:
     best: int = 0
     stopped: bool = False
 
-    def after(self, steps: int, criterion: float, options: BoostingOptions) -> Progress:
+    def after(self, steps: int, criterion: float, options: WalkOptions) -> Progress:
         """After one more step."""
         lowest, best = (criterion, steps) if criterion < self.lowest else (self.lowest, self.best)
         return Progress(lowest, best, steps >= options.min_steps and steps - best >= options.patience)
@@ -209,7 +209,7 @@ class Walk:
         state: PathState,
         train: Moments,
         halves: list[Moments],
-        options: BoostingOptions,
+        options: WalkOptions,
         response_noise: float,
         rng: np.random.Generator | None,
         released: ReleasedNoise | None = None,

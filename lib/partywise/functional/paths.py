@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .moments import Moments, project, stabilize_published
-from .path_options import BoostingOptions
+from .path_options import WalkOptions
 from .solver import check_penalty, diagonalize
 
 SOLVE_RIDGE = 1e-8
@@ -70,7 +70,7 @@ class Rotation:
         preconditioner: np.ndarray,
         groups: tuple[tuple[int, ...], ...],
         penalties: Penalties,
-        options: BoostingOptions,
+        options: WalkOptions,
     ) -> None:
         p, q = penalties.omega_x.shape[:2]
         check_groups(groups, p)
@@ -118,7 +118,7 @@ class Rotation:
         return back @ self.V.T
 
 
-def _stabilized(block: np.ndarray, options: BoostingOptions, scale: float) -> np.ndarray:
+def _stabilized(block: np.ndarray, options: WalkOptions, scale: float) -> np.ndarray:
     """A block that can be factored, also for curves that do not vary; ``scale`` is the mean variance of all blocks."""
     if options.stabiliser == "published":
         return stabilize_published(block, options.alpha, options.ridge) + options.h_ridge * np.eye(len(block))
@@ -126,7 +126,7 @@ def _stabilized(block: np.ndarray, options: BoostingOptions, scale: float) -> np
     return block + SOLVE_RIDGE * variance * np.eye(len(block))
 
 
-def path_covariances(moments: list[Moments], options: BoostingOptions, floor: float) -> tuple[list, float, bool]:
+def path_covariances(moments: list[Moments], options: WalkOptions, floor: float) -> tuple[list, float, bool]:
     """Covariances of the paths (jointly projected where there is noise), least eigenvalue before, moved or not.
 
     Validation covariances are never projected: they stay unbiased.

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NoReturn
+from typing import Literal, NoReturn, final
 
-from ..checks import one_of, positive, unread
+from ..checks import Count, NotNegative, Positive, check_fields, unread
 from ..errors import CertificationError
 
 REFUSED = {
@@ -23,11 +23,11 @@ def refuse(what: str) -> NoReturn:
     raise CertificationError(f"{what!r} is not available in mode 'certified': {REFUSED[what]}.")
 
 
-AGGREGATIONS = ("mean", "kernel", "projector")
 # Fitted to the columns FSIR-IID of tables 1 and 2; no formula of the source has this form.
 FITTED_FACTOR = 0.13
 
 
+@final
 @dataclass(frozen=True)
 class PublishedOptions:
     """The source's method with the constants that come closest to its tables: never certified with its defaults.
@@ -42,36 +42,27 @@ class PublishedOptions:
     screen : ``top_s`` (each slice the ``top`` best columns; None takes the true s) or ``threshold``
     """
 
-    mechanism: str = "vgm"
-    estimator: str = "sir"
-    aggregation: str = "fitted"
-    iid_variance: str = "fitted"
-    vgm_variance: str = "variance"
-    gap_sign: str = "decreasing"
-    cov_scale: float = 0.5
+    mechanism: Literal["iid", "vgm"] = "vgm"
+    estimator: Literal["sir", "lda"] = "sir"
+    aggregation: Literal["fitted", "mean", "kernel", "projector"] = "fitted"
+    iid_variance: Literal["fitted", "prop2"] = "fitted"
+    vgm_variance: Literal["variance", "printed"] = "variance"
+    gap_sign: Literal["decreasing", "printed"] = "decreasing"
+    cov_scale: Positive = 0.5
     cov_clipped: bool = True
-    dimension: str = "true"
-    slices: str = "quantile"
+    dimension: Literal["true", "eigengap"] = "true"
+    slices: Literal["quantile", "public"] = "quantile"
     centre: bool = False
-    sigma0: float | None = None
-    screen: str = "top_s"
-    top: int | None = None
-    threshold: float | None = None
+    sigma0: Positive | None = None
+    screen: Literal["top_s", "threshold"] = "top_s"
+    top: Count | None = None
+    threshold: NotNegative | None = None
 
     uses_epsilon = True
     screened_by = "slice means"
 
     def __post_init__(self) -> None:
-        one_of("mechanism", self.mechanism, ("iid", "vgm"))
-        one_of("estimator", self.estimator, ("sir", "lda"))
-        one_of("aggregation", self.aggregation, ("fitted", *AGGREGATIONS))
-        one_of("iid_variance", self.iid_variance, ("fitted", "prop2"))
-        one_of("vgm_variance", self.vgm_variance, ("variance", "printed"))
-        one_of("gap_sign", self.gap_sign, ("decreasing", "printed"))
-        one_of("dimension", self.dimension, ("true", "eigengap"))
-        one_of("slices", self.slices, ("quantile", "public"))
-        one_of("screen", self.screen, ("top_s", "threshold"))
-        positive(cov_scale=self.cov_scale, sigma0=self.sigma0, top=self.top)
+        check_fields(self)
         if self.mechanism == "iid":
             unread(self, ("vgm_variance", "gap_sign"), "mechanism 'vgm'")
         else:
@@ -80,8 +71,6 @@ class PublishedOptions:
             raise ValueError(f"threshold is {self.threshold}: screen 'threshold' needs it, and it alone reads it.")
         if self.threshold is not None:
             unread(self, ("top",), "screen 'top_s'")
-            if not self.threshold >= 0:
-                raise ValueError(f"threshold is {self.threshold}: it must not be negative.")
 
     @property
     def column(self) -> str:
@@ -97,30 +86,26 @@ class PublishedOptions:
 
 
 @dataclass(frozen=True)
-class CertifiedOptions:
+class ExactOptions:
     """Public slices, clipped moments, independent Gaussian noise at its exact level.
 
     calibrate : ``each`` release at (epsilon, delta), or ``total``: all releases together cost exactly the sum of the
         claims; the epsilons are those of the grid for each release
-    second : ``goe``, or ``mirrored``: the published shape of the noise, one sd for all entries
-    aggregation : ``mean``, ``kernel`` or ``projector`` of the released matrices
     max_size : T, columns that screening keeps; None takes 2 s
     screening : ``signs`` (contrasts of the signs of all columns) or ``votes`` (each client's noisy index set)
     rounds : of screening by signs; 2 releases the better quarter of the columns once more, at no higher total cost
     mechanism, slices, screen, norm, dimension, centre : stated so that what has no proof is refused by its name
     """
 
-    calibrate: str = "each"
-    second: str = "goe"
-    aggregation: str = "mean"
-    max_size: int | None = None
-    screening: str = "signs"
-    rounds: int = 2
-    mechanism: str = "iid"
-    slices: str = "public"
-    screen: str = "certified"
-    norm: str = "public"
-    dimension: str = "true"
+    calibrate: Literal["each", "total"] = "each"
+    max_size: Count | None = None
+    screening: Literal["signs", "votes"] = "signs"
+    rounds: Literal[1, 2] = 2
+    mechanism: Literal["iid", "vgm"] = "iid"
+    slices: Literal["public", "quantile"] = "public"
+    screen: Literal["certified", "top_s", "threshold"] = "certified"
+    norm: Literal["public", "largest"] = "public"
+    dimension: Literal["true", "eigengap"] = "true"
     centre: bool = False
 
     uses_epsilon = True
@@ -131,19 +116,9 @@ class CertifiedOptions:
         return self.screening
 
     def __post_init__(self) -> None:
-        one_of("calibrate", self.calibrate, ("each", "total"))
-        one_of("second", self.second, ("goe", "mirrored"))
-        one_of("aggregation", self.aggregation, AGGREGATIONS)
-        one_of("mechanism", self.mechanism, ("iid", "vgm"))
-        one_of("slices", self.slices, ("public", "quantile"))
-        one_of("screening", self.screening, ("signs", "votes"))
-        one_of("rounds", self.rounds, (1, 2))
+        check_fields(self)
         if self.screening == "votes":
             unread(self, ("rounds",), "screening 'signs'")
-        one_of("screen", self.screen, ("certified", "top_s", "threshold"))
-        one_of("norm", self.norm, ("public", "largest"))
-        one_of("dimension", self.dimension, ("true", "eigengap"))
-        positive(max_size=self.max_size)
         unproved = {
             "vgm": self.mechanism == "vgm",
             "quantile edges": self.slices == "quantile",
@@ -157,8 +132,22 @@ class CertifiedOptions:
                 refuse(what)
 
 
+@final
 @dataclass(frozen=True)
-class WhitenedOptions(CertifiedOptions):
+class CertifiedOptions(ExactOptions):
+    """One round: slice means and second moment.
+
+    second : ``goe``, or ``mirrored``: the published shape of the noise, one sd for all entries
+    aggregation : ``mean``, ``kernel`` or ``projector`` of the released matrices
+    """
+
+    second: Literal["goe", "mirrored"] = "goe"
+    aggregation: Literal["mean", "kernel", "projector"] = "mean"
+
+
+@final
+@dataclass(frozen=True)
+class WhitenedOptions(ExactOptions):
     """Two rounds: the released second moment whitens the records before their slice means are released.
 
     ball : C, whitened records are shrunk to this length
@@ -167,19 +156,17 @@ class WhitenedOptions(CertifiedOptions):
     reach : radius of that ball over R sqrt(p), where the rule should not choose it
     """
 
-    ball: float = 1.5
-    clip: str = "ball"
-    reach: float | None = None
+    ball: Positive = 1.5
+    clip: Literal["ball", "box"] = "ball"
+    reach: Positive | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        positive(ball=self.ball, reach=self.reach)
-        one_of("clip", self.clip, ("ball", "box"))
         if self.clip == "box":
             unread(self, ("reach",), "clip 'ball'")
-        unread(self, ("second", "aggregation"), "protocol 'certified'")
 
 
+@final
 @dataclass(frozen=True)
 class ReferenceOptions:
     """No privacy: clients send their moments in the clear.
@@ -191,16 +178,13 @@ class ReferenceOptions:
     """
 
     clipped: bool = True
-    slices: str = "quantile"
-    kernel: str = "federated"
-    estimator: str = "sir"
-    top: int | None = None
+    slices: Literal["quantile", "public"] = "quantile"
+    kernel: Literal["federated", "classical"] = "federated"
+    estimator: Literal["sir", "lda"] = "sir"
+    top: Count | None = None
 
     uses_epsilon = False
     screened_by = "slice means"
 
     def __post_init__(self) -> None:
-        one_of("slices", self.slices, ("quantile", "public"))
-        one_of("kernel", self.kernel, ("federated", "classical"))
-        one_of("estimator", self.estimator, ("sir", "lda"))
-        positive(top=self.top)
+        check_fields(self)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal, final
 
-from ..checks import not_negative, one_of, positive, unread
+from ..checks import Count, Natural, NotNegative, Positive, Probability, check_fields, unread
 
-TRAINERS = ("newton", "hybrid", "full_batch")
 FIRST_ORDER = ("steps", "batch_size", "learning_rate")
 
 # Epsilons whose noise is computed as asked. Below, a variance has no float and the accountant of sampled rounds cannot
@@ -14,6 +14,7 @@ FIRST_ORDER = ("steps", "batch_size", "learning_rate")
 SMALLEST_EPSILON, LARGEST_EPSILON = 1e-9, 1e6
 
 
+@final
 @dataclass(frozen=True)
 class WalrOptions:
     """One released dot-product and everything after it.
@@ -31,31 +32,24 @@ class WalrOptions:
     trace_steps : exhibit a first-order path up to this number of steps
     """
 
-    trainer: str = "newton"
-    noise: str = "auto"
-    sigma: str = "analytic"
-    bound: str = "max_norm"
-    ridge: str = "planned"
-    radius: float = 10.0
-    steps: int = 2000
-    batch_size: int = 1024
-    learning_rate: float = 1.0
-    noise_draws: int = 0
-    bounded_draws: int = 0
-    audit_draws: int = 0
-    trace_steps: int = 0
+    trainer: Literal["newton", "hybrid", "full_batch"] = "newton"
+    noise: Literal["iid", "shaped", "rr", "auto"] = "auto"
+    sigma: Literal["analytic", "classic"] = "analytic"
+    bound: Literal["max_norm", "sqrt_k"] = "max_norm"
+    ridge: Literal["none", "fixed", "planned"] = "planned"
+    radius: Positive = 10.0
+    steps: Count = 2000
+    batch_size: Count = 1024
+    learning_rate: Positive = 1.0
+    noise_draws: Natural = 0
+    bounded_draws: Natural = 0
+    audit_draws: Natural = 0
+    trace_steps: Natural = 0
 
     uses_epsilon = True
 
     def __post_init__(self) -> None:
-        one_of("trainer", self.trainer, TRAINERS)
-        one_of("noise", self.noise, ("iid", "shaped", "rr", "auto"))
-        one_of("sigma", self.sigma, ("analytic", "classic"))
-        one_of("bound", self.bound, ("max_norm", "sqrt_k"))
-        one_of("ridge", self.ridge, ("none", "fixed", "planned"))
-        positive(radius=self.radius, steps=self.steps, batch_size=self.batch_size, learning_rate=self.learning_rate)
-        for name in ("noise_draws", "bounded_draws", "audit_draws", "trace_steps"):
-            not_negative(**{name: getattr(self, name)})
+        check_fields(self)
         if self.noise == "iid" and self.ridge == "planned":
             raise ValueError("ridge is 'planned': noise 'iid' is a fixed plan; use 'fixed' or 'none'.")
         if self.noise in ("shaped", "auto") and self.ridge != "planned":
@@ -85,31 +79,29 @@ class RoundsOptions:
         for one over the smoothness of the loss
     """
 
-    rounds: int = 50
-    rate: float = 1.0
-    learning_rates: tuple[float, ...] = (0.0,)
+    rounds: Count = 50
+    rate: Probability = 1.0
+    learning_rates: tuple[NotNegative, ...] = (0.0,)
 
     uses_epsilon = True
 
     def __post_init__(self) -> None:
-        positive(rounds=self.rounds)
-        if not 0 < self.rate <= 1:
-            raise ValueError(f"rate is {self.rate}: it must lie in (0, 1].")
+        check_fields(self)
         if not self.learning_rates:
             raise ValueError("learning_rates is empty: give at least one.")
-        for value in self.learning_rates:
-            not_negative(learning_rates=value)
 
 
+@final
 @dataclass(frozen=True)
 class LabelSgdOptions(RoundsOptions):
     """Label-private stochastic gradient descent: Poisson samples, the noise accounted with amplification."""
 
-    rounds: int = 500
-    rate: float = 0.02
-    learning_rates: tuple[float, ...] = (1.0, 4.0)
+    rounds: Count = 500
+    rate: Probability = 0.02
+    learning_rates: tuple[NotNegative, ...] = (1.0, 4.0)
 
 
+@final
 @dataclass(frozen=True)
 class ObjectiveOptions:
     """Objective perturbation, which protects whole rows: labels and features."""
@@ -117,6 +109,7 @@ class ObjectiveOptions:
     uses_epsilon = True
 
 
+@final
 @dataclass(frozen=True)
 class ReferenceOptions:
     """No privacy: the optimum of the data, or a first-order trainer on its way there.
@@ -126,19 +119,17 @@ class ReferenceOptions:
     trace_steps : exhibit the path up to this number of steps (of a first-order trainer)
     """
 
-    trainer: str = "newton"
-    ridge: float = 1e-6
-    steps: int = 2000
-    batch_size: int = 1024
-    learning_rate: float = 1.0
-    trace_steps: int = 0
+    trainer: Literal["newton", "hybrid", "full_batch", "minibatch"] = "newton"
+    ridge: NotNegative = 1e-6
+    steps: Count = 2000
+    batch_size: Count = 1024
+    learning_rate: Positive = 1.0
+    trace_steps: Natural = 0
 
     uses_epsilon = False
 
     def __post_init__(self) -> None:
-        one_of("trainer", self.trainer, (*TRAINERS, "minibatch"))
-        not_negative(ridge=self.ridge, trace_steps=self.trace_steps)
-        positive(steps=self.steps, batch_size=self.batch_size, learning_rate=self.learning_rate)
+        check_fields(self)
         if self.trainer == "newton":
             unread(self, FIRST_ORDER, "a first-order trainer")
         if self.trainer == "full_batch":

@@ -5,14 +5,12 @@ from __future__ import annotations
 import codecs
 from dataclasses import dataclass
 from math import isfinite
-from typing import Protocol
+from typing import Annotated, Literal, Protocol
 
-from ...checks import at_least, check_name, one_of, positive
+from ...checks import Positive, Range, check_fields, check_name
 
 # Names that the protocols use for themselves on the channel between the parties.
 RESERVED = ("active", "aggregator")
-TRANSFORMS = ("none", "log", "log1p", "sqrt")
-TIMES = ("middles", "names")
 MARKS = ("", "NA", "NaN", "nan", "null")
 
 
@@ -42,26 +40,24 @@ class CurveFile:
     """
 
     file: str
-    format: str = "long"
+    format: Literal["long", "wide", "netcdf"] = "long"
     id: str | None = None
     time: str | None = None
     value: str | None = None
     columns: str | tuple[str, ...] | None = None
-    times: str | tuple[float, ...] = "middles"
+    times: Literal["middles", "names"] | tuple[float, ...] = "middles"
     domain: tuple[float, float] | None = None
-    outside: str = "refuse"
+    outside: Literal["refuse", "ignore"] = "refuse"
     delimiter: str = ","
     encoding: str = "utf-8"
     unit: str = ""
     range: tuple[float, float] | None = None
-    transform: str = "none"
-    centre: float = 0.0
-    scale: float = 1.0
+    transform: Literal["none", "log", "log1p", "sqrt"] = "none"
+    centre: Annotated[float, Range()] = 0.0
+    scale: Positive = 1.0
 
     def __post_init__(self) -> None:
-        one_of("format", self.format, ("long", "wide", "netcdf"))
-        one_of("outside", self.outside, ("refuse", "ignore"))
-        one_of("transform", self.transform, TRANSFORMS)
+        check_fields(self)
         self._check_names()
         for name in ("domain", "range"):
             increasing(name, getattr(self, name))
@@ -73,9 +69,6 @@ class CurveFile:
             raise ValueError(
                 f"encoding is {self.encoding!r}: it must be one that Python knows, such as utf-8 or latin-1."
             ) from None
-        positive(scale=self.scale)
-        if not isfinite(self.centre):
-            raise ValueError(f"centre is {self.centre}: it must be a finite number.")
 
     def _check_names(self) -> None:
         """The keys of the format are there, and no others."""
@@ -88,8 +81,6 @@ class CurveFile:
                 raise ValueError(
                     f"{name} is {getattr(self, name)!r}: format {self.format!r} does not read it; leave it out."
                 )
-        if isinstance(self.times, str):
-            one_of("times", self.times, TIMES)
         if self.times != "middles" and self.format != "wide":
             raise ValueError(f"times is {self.times!r}: it belongs to format 'wide', not {self.format!r}.")
 
@@ -116,14 +107,12 @@ class PredictorFile(CurveFile):
 
     name: str
     party: str
-    radius: float | None = None
+    radius: Positive | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
         for key in ("name", "party"):
             check_name(key, getattr(self, key))
-        if self.radius is not None:
-            positive(radius=self.radius)
 
 
 @dataclass(frozen=True)
@@ -138,14 +127,12 @@ class Missing:
     """
 
     marks: tuple[str, ...] = MARKS
-    max_gap: float | None = None
-    min_points: int = 4
+    max_gap: Positive | None = None
+    min_points: Annotated[int, Range(2)] = 4
     drop: bool = True
 
     def __post_init__(self) -> None:
-        at_least(min_points=(self.min_points, 2))
-        if self.max_gap is not None:
-            positive(max_gap=self.max_gap)
+        check_fields(self)
 
 
 class CurveTables(Protocol):

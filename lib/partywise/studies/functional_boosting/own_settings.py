@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from itertools import combinations
+from typing import Annotated, Literal
 
-from ...checks import at_least, one_of, positive
+from ...checks import Count, Positive, Range, check_fields
 from ...datasets.own.files import RESERVED, CurveFile, Missing, PredictorFile, ResponseFile, increasing
 from .settings import check_basis, check_explicit
 
@@ -34,18 +35,18 @@ class TablesSettings:
     domain: tuple[float, float]
     response: ResponseFile
     predictors: tuple[PredictorFile, ...]
-    radius: float
-    response_radius: float
-    n_basis_x: int = 8
-    n_basis_y: int = 8
-    basis: str = "bspline"
-    smoothing: float = 1e-6
+    radius: Positive
+    response_radius: Positive
+    n_basis_x: Count = 8
+    n_basis_y: Count = 8
+    basis: Literal["bspline", "fourier"] = "bspline"
+    smoothing: Annotated[float, Range(0, 1, advice="where 1 leaves straight lines")] = 1e-6
     missing: Missing = field(default_factory=Missing)
-    match: str = "refuse"
-    min_records: int = 20
-    min_blocks: int = 5
+    match: Literal["refuse", "common"] = "refuse"
+    min_records: Annotated[int, Range(2)] = 20
+    min_blocks: Annotated[int, Range(2)] = 5
     fold_block: str | None = None
-    split: str = "natural"
+    split: Literal["natural", "round_robin", "contiguous", "explicit"] = "natural"
     groups: tuple[tuple[int, ...], ...] = ()
 
     n_active = None
@@ -53,15 +54,8 @@ class TablesSettings:
 
     def __post_init__(self) -> None:
         increasing("domain", self.domain)
-        at_least(n_basis_x=(self.n_basis_x, 1), n_basis_y=(self.n_basis_y, 1))
-        if not 0 <= self.smoothing <= 1:
-            raise ValueError(f"smoothing is {self.smoothing}: it must lie in [0, 1], where 1 leaves straight lines.")
-        at_least(min_records=(self.min_records, 2), min_blocks=(self.min_blocks, 2))
-        positive(radius=self.radius, response_radius=self.response_radius)
-        one_of("basis", self.basis, ("bspline", "fourier"))
+        check_fields(self)
         check_basis(self.basis, n_basis_x=self.n_basis_x, n_basis_y=self.n_basis_y)
-        one_of("match", self.match, ("refuse", "common"))
-        one_of("split", self.split, ("natural", "round_robin", "contiguous", "explicit"))
         if not self.predictors:
             raise ValueError("predictors is empty: list at least one.")
         check_explicit(self.split, self.groups, self.n_predictors)

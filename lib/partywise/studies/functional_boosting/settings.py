@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import isfinite
+from typing import Literal
 
-from ...checks import at_least, one_of, positive
+from ...checks import Count, Natural, NotNegative, Positive, check_fields
 from .simulation_settings import SimulationSettings
 
 
@@ -20,25 +20,19 @@ class SimulatedSettings(SimulationSettings):
     references : data sets for the reference models of the membership attack (0: no attack)
     """
 
-    split: str = "round_robin"
+    split: Literal["round_robin", "contiguous", "explicit"] = "round_robin"
     groups: tuple[tuple[int, ...], ...] = ()
-    radius: float | None = None
-    fold_rule: str = "balanced"
-    n_test: int = 0
-    references: int = 0
+    radius: Positive | None = None
+    fold_rule: Literal["balanced", "published"] = "balanced"
+    n_test: Natural = 0
+    references: Natural = 0
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        one_of("split", self.split, ("round_robin", "contiguous", "explicit"))
-        one_of("fold_rule", self.fold_rule, ("balanced", "published"))
-        at_least(references=(self.references, 0), n_test=(self.n_test, 0))
         check_explicit(self.split, self.groups, self.p)
         check_basis(self.basis, n_basis_x=self.n_basis_x, n_basis_y=self.n_basis_y)
-        low, high = self.domain
-        if not (isfinite(low) and isfinite(high) and low < high):
-            raise ValueError(f"domain is {self.domain}: it must be finite and increasing.")
-        if self.radius is not None:
-            positive(radius=self.radius)
+        if not self.domain[0] < self.domain[1]:
+            raise ValueError(f"domain is {self.domain}: it must be increasing.")
 
     @property
     def n_predictors(self) -> int:
@@ -89,23 +83,19 @@ class RealSettings:
         response; the clipping radii are these times sqrt(hours)
     """
 
-    n_basis_x: int = 8
-    n_basis_y: int = 8
-    basis: str = "bspline"
-    smoothing: float = 1e-4
-    split: str = "natural"
+    n_basis_x: Count = 8
+    n_basis_y: Count = 8
+    basis: Literal["bspline", "fourier"] = "bspline"
+    smoothing: NotNegative = 1e-4
+    split: Literal["natural", "round_robin", "contiguous", "explicit"] = "natural"
     groups: tuple[tuple[int, ...], ...] = ()
-    radius: float = 1.5
-    response_radius: float = 2.0
-    fold_rule: str = "balanced"
+    radius: Positive = 1.5
+    response_radius: Positive = 2.0
+    fold_rule: Literal["balanced", "published"] = "balanced"
 
     def __post_init__(self) -> None:
-        at_least(n_basis_x=(self.n_basis_x, 1), n_basis_y=(self.n_basis_y, 1), smoothing=(self.smoothing, 0))
-        positive(radius=self.radius, response_radius=self.response_radius)
-        one_of("basis", self.basis, ("bspline", "fourier"))
+        check_fields(self)
         check_basis(self.basis, n_basis_x=self.n_basis_x, n_basis_y=self.n_basis_y)
-        one_of("split", self.split, ("natural", "round_robin", "contiguous", "explicit"))
-        one_of("fold_rule", self.fold_rule, ("balanced", "published"))
         check_explicit(self.split, self.groups, self.n_predictors)
 
     n_predictors = 1
@@ -134,11 +124,7 @@ class BeijingSettings(RealSettings):
 class NycSettings(RealSettings):
     """NYC 2013: share of late departures at one airport; weather office and three airport operators."""
 
-    airport: str = "EWR"
+    airport: Literal["EWR", "JFK", "LGA"] = "EWR"
     n_predictors = 27
     n_blocks = 52
     n_natural = 4
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        one_of("airport", self.airport, ("EWR", "JFK", "LGA"))

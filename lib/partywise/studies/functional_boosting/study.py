@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ...checks import valid_delta, valid_unit
+from ...checks import Delta, Unit, check_fields
 from ...errors import ConfigError
 from ...experiment.study import Lazy, Protocol, Source, Study
 from ...functional.options import (
@@ -32,12 +32,11 @@ if TYPE_CHECKING:
 class Spec:
     """Constants of the study: delta of every epsilon, and the unit that is protected."""
 
-    delta: float = 1e-5
-    unit: str = "features"
+    delta: Delta = 1e-5
+    unit: Unit = "features"
 
     def __post_init__(self) -> None:
-        valid_delta(self.delta)
-        valid_unit(self.unit)
+        check_fields(self)
 
 
 def check(plan: Plan) -> None:

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated, Literal, final
+
+from ...checks import Count, Range, Share, check_fields
 
 
+@final
 @dataclass(frozen=True)
 class AuditOptions:
     """How a mechanism is built and how hard it is attacked.
@@ -15,21 +19,14 @@ class AuditOptions:
     trials : repetitions of the tracing attack
     """
 
-    variant: str = "published"
-    draws: int = 200_000
-    confidence: float = 0.999
-    canaries: int = 2000
-    canary_confidence: float = 0.95
-    trials: int = 200
+    variant: Literal["published", "repaired"] = "published"
+    draws: Annotated[int, Range(1000)] = 200_000
+    confidence: Share = 0.999
+    canaries: Annotated[int, Range(10)] = 2000
+    canary_confidence: Share = 0.95
+    trials: Count = 200
 
     uses_epsilon = True
 
     def __post_init__(self) -> None:
-        if self.variant not in ("published", "repaired"):
-            raise ValueError(f"variant is {self.variant!r}: it must be 'published' or 'repaired'.")
-        for name, least in (("draws", 1000), ("canaries", 10), ("trials", 1)):
-            if getattr(self, name) < least:
-                raise ValueError(f"{name} is {getattr(self, name)}: it must be at least {least}.")
-        for name in ("confidence", "canary_confidence"):
-            if not 0 < getattr(self, name) < 1:
-                raise ValueError(f"{name} is {getattr(self, name)}: it must lie in (0, 1).")
+        check_fields(self)

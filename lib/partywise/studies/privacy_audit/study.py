@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ...checks import valid_delta, valid_unit
+from ...checks import Delta, Unit, check_fields
 from ...errors import ConfigError
 from ...experiment.claims import Claim, collected, modules
 from ...experiment.study import Lazy, Protocol, Study
@@ -25,12 +25,11 @@ if TYPE_CHECKING:
 class Spec:
     """Constants of the study: delta of claims that state none, and the unit that every cell is asked about."""
 
-    delta: float = 1e-5
-    unit: str = "row"
+    delta: Delta = 1e-5
+    unit: Unit = "row"
 
     def __post_init__(self) -> None:
-        valid_delta(self.delta)
-        valid_unit(self.unit)
+        check_fields(self)
 
 
 def check(plan: Plan) -> None:

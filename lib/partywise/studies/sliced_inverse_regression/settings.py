@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import inf, isfinite
+from typing import Annotated, Literal
 
-MODELS = ("I", "II", "III", "IV", "V")
+from ...checks import Count, Positive, Range, check_fields
+
 # Edges on the arrival delay in minutes: early, on time, and what counts as late in the yearly statistics.
 DELAY_EDGES = (-20.0, -10.0, 0.0, 15.0, 45.0)
-
-
-def number(name: str, value: float, low: float, high: float = inf) -> None:
-    """Raise a named error unless low <= value <= high and it is finite."""
-    if not (isfinite(value) and low <= value <= high):
-        raise ValueError(f"{name} is {value}: it must lie in [{low:g}, {high:g}].")
 
 
 @dataclass(frozen=True)
@@ -26,17 +21,12 @@ class CaseSettings:
     epsilon_second : epsilon of the second moment; None takes that of the grid
     """
 
-    radius: float = 1.0
-    delta_power: float = 1.1
-    epsilon_second: float | None = None
+    radius: Positive = 1.0
+    delta_power: Positive = 1.1
+    epsilon_second: Annotated[float, Range(0, ends="(]", finite=False)] | None = None
 
     def __post_init__(self) -> None:
-        if not (isfinite(self.radius) and self.radius > 0):
-            raise ValueError(f"radius is {self.radius}: it must be a positive finite number.")
-        if not (isfinite(self.delta_power) and self.delta_power > 0):
-            raise ValueError(f"delta_power is {self.delta_power}: it must be a positive finite number.")
-        if self.epsilon_second is not None and not self.epsilon_second > 0:
-            raise ValueError(f"epsilon_second is {self.epsilon_second}: it must be positive.")
+        check_fields(self)
 
     @property
     def least_size(self) -> int:
@@ -84,30 +74,23 @@ class SimulatedSettings(CaseSettings):
     row : label of the row of the source's tables that the case is compared with; None: no comparison
     """
 
-    model: str = "I"
-    n: int = 500
-    clients: int = 100
-    p: int = 10
-    n_slices: int | None = None
-    active: int | None = None
-    support: str = "disjoint"
-    row: int | None = None
+    model: Literal["I", "II", "III", "IV", "V"] = "I"
+    n: Annotated[int, Range(2)] = 500
+    clients: Count = 100
+    p: Count = 10
+    n_slices: Count | None = None
+    active: Count | None = None
+    support: Literal["disjoint", "printed"] = "disjoint"
+    row: Count | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.model not in MODELS:
-            raise ValueError(f"model is {self.model!r}: it must be one of {', '.join(MODELS)}.")
-        number("n", self.n, 2)
-        number("clients", self.clients, 1)
-        number("p", self.p, self.n_directions)
-        if self.n_slices is not None:
-            number("n_slices", self.n_slices, self.n_directions + 1)
-            if self.model == "I" and self.n_slices != 2:
-                raise ValueError(f"n_slices is {self.n_slices}: model I has the two classes of its response.")
-        if self.active is not None:
-            number("active", self.active, self.n_directions, self.p - 1)
-        if self.support not in ("disjoint", "printed"):
-            raise ValueError(f"support is {self.support!r}: it must be 'disjoint' or 'printed'.")
+        if self.p < self.n_directions:
+            raise ValueError(f"p is {self.p}: model {self.model} has {self.n_directions} directions.")
+        if self.model == "I" and self.n_slices not in (None, 2):
+            raise ValueError(f"n_slices is {self.n_slices}: model I has the two classes of its response.")
+        if self.active is not None and not self.n_directions <= self.active < self.p:
+            raise ValueError(f"active is {self.active}: it must lie in [{self.n_directions}, {self.p - 1}].")
         if self.n_directions > self.slices - 1:
             raise ValueError(f"n_slices is {self.slices}: {self.n_directions} directions need more slices.")
 
@@ -139,18 +122,17 @@ class FlightsSettings(CaseSettings):
     n : flights of each airline, drawn anew for each replicate; edges : of the delay in minutes; shown : flights drawn
     """
 
-    n: int = 5000
-    n_directions: int = 1
+    n: Annotated[int, Range(2, 5116)] = 5000
+    n_directions: Annotated[int, Range(1, 7)] = 1
     edges: tuple[float, ...] = DELAY_EDGES
-    shown: int = 1000
+    shown: Count = 1000
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        number("n", self.n, 2, 5116)
-        number("shown", self.shown, 1)
         if list(self.edges) != sorted(set(self.edges)) or len(self.edges) < 1:
             raise ValueError(f"edges is {list(self.edges)}: give increasing numbers.")
-        number("n_directions", self.n_directions, 1, min(7, len(self.edges)))
+        if self.n_directions > len(self.edges):
+            raise ValueError(f"n_directions is {self.n_directions}: {len(self.edges)} edges show at most as many.")
 
     @property
     def slices(self) -> int:
@@ -172,22 +154,20 @@ class ActivitySettings(CaseSettings):
     exercise
     """
 
-    window: int = 128
-    step: int = 64
-    n_directions: int = 2
-    shown: int = 200
-    least: int = 200
-    most: int = 450
-    delta_power: float = 1.5
+    window: Annotated[int, Range(16)] = 128
+    step: Count = 64
+    n_directions: Annotated[int, Range(1, 6)] = 2
+    shown: Count = 200
+    least: Annotated[int, Range(2)] = 200
+    most: Count = 450
+    delta_power: Positive = 1.5
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        number("window", self.window, 16)
-        number("step", self.step, 1, self.window)
-        number("shown", self.shown, 1)
-        number("least", self.least, 2)
-        number("most", self.most, self.least)
-        number("n_directions", self.n_directions, 1, 6)
+        if self.step > self.window:
+            raise ValueError(f"step is {self.step}: it must not exceed window ({self.window}).")
+        if self.most < self.least:
+            raise ValueError(f"most is {self.most}: it must be at least least ({self.least}).")
 
     @property
     def rows_per_user(self) -> int | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ...checks import valid_unit
+from ...checks import Unit, check_fields
 from ...errors import ConfigError
 from ...experiment.study import Lazy, Protocol, Source, Study
 from ...inverse_regression.options import CertifiedOptions, PublishedOptions, ReferenceOptions, WhitenedOptions
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 class Spec:
     """Constant of the study: the unit that is protected.  Each case has its own delta, from its public n."""
 
-    unit: str = "row"
+    unit: Unit = "row"
 
     def __post_init__(self) -> None:
-        valid_unit(self.unit)
+        check_fields(self)
 
 
 CLIENTS = {"flights": 11, "activity": 10}
