@@ -240,8 +240,8 @@ def test_the_best_learning_rate_is_chosen_from_releases_alone():
         ({"noise": "iid", "ridge": "none"}, "ridge is 'none': trainer 'newton' needs one"),
         ({"noise_draws": 1}, "noise_draws is 1: it needs trainer 'newton' and at least 2 draws"),
         ({"audit_draws": 10}, "audit_draws is 10: the audit here is of Gaussian noise"),
-        ({"trainer": "hybrid", "steps": 0}, "steps is 0: it must be a positive finite number"),
-        ({"bounded_draws": -1}, "bounded_draws is -1: it must be a finite number of at least 0"),
+        ({"trainer": "hybrid", "steps": 0}, "steps is 0: it must be at least 1"),
+        ({"bounded_draws": -1}, "bounded_draws is -1: it must be at least 0"),
     ],
 )
 def test_walr_options_name_what_is_wrong(options, message):
@@ -252,10 +252,10 @@ def test_walr_options_name_what_is_wrong(options, message):
 @pytest.mark.parametrize(
     ("kind", "options", "message"),
     [
-        (RoundsOptions, {"rounds": 0}, "rounds is 0: it must be a positive finite number"),
+        (RoundsOptions, {"rounds": 0}, "rounds is 0: it must be at least 1"),
         (RoundsOptions, {"rate": 1.5}, r"rate is 1.5: it must lie in \(0, 1\]"),
         (LabelSgdOptions, {"learning_rates": []}, "learning_rates is empty: give at least one"),
-        (LabelSgdOptions, {"learning_rates": [-1.0]}, "learning_rates is -1.0: it must be a finite number"),
+        (LabelSgdOptions, {"learning_rates": [-1.0]}, r"learning_rates\[0\] is -1.0: it must be a finite number"),
         (
             ReferenceOptions,
             {"trainer": "adam"},

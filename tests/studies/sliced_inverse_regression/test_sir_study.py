@@ -354,7 +354,7 @@ def test_what_has_no_proof_is_refused_before_any_job(protocol, option, reason):
             {},
             "reach is 1.0: it is read with clip",
         ),
-        ({"protocol": "whitened", "second": "mirrored"}, CASE, {}, "it is read with protocol 'certified' only"),
+        ({"protocol": "whitened", "second": "mirrored"}, CASE, {}, "second is unknown: allowed here: "),
         ({"protocol": "published"}, CASE | {"settings": {"model": "VI"}}, {}, "model is 'VI'"),
         ({"protocol": "published"}, CASE | {"settings": {"radius": -1.0}}, {}, "radius is -1.0"),
         ({"protocol": "published"}, CASE | {"settings": {"model": "III", "n_slices": 2}}, {}, "n_slices"),

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import isfinite
+from typing import Annotated
 
-from ...checks import at_least, positive
+from ...checks import Count, Positive, Range
 from ...experiment.claims import Claim, ClaimSettings, Mechanism
 from ...experiment.study import Lazy
 
@@ -14,25 +15,20 @@ from ...experiment.study import Lazy
 class CurveSettings(ClaimSettings):
     """Curves in orthonormal coordinates with a public clipping radius of the L2 norm."""
 
-    n_basis: int = 15
-    radius: float = 1.0
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        at_least(n_basis=(self.n_basis, 1))
-        positive(radius=self.radius)
+    n_basis: Count = 15
+    radius: Positive = 1.0
 
 
 @dataclass(frozen=True)
 class SplineSettings(CurveSettings):
     """Cubic B-splines on [start, end]."""
 
+    n_basis: Annotated[int, Range(4)] = 15
     start: float = 0.0
     end: float = 1.0
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        at_least(n_basis=(self.n_basis, 4))
         if not (isfinite(self.start) and isfinite(self.end) and self.start < self.end):
             raise ValueError(f"start and end are {self.start} and {self.end}: they must be finite and increasing.")
 
@@ -41,11 +37,7 @@ class SplineSettings(CurveSettings):
 class BudgetSettings(CurveSettings):
     """Curves of several predictors, dealt to the owners."""
 
-    n_predictors: int = 20
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        at_least(n_predictors=(self.n_predictors, 1))
+    n_predictors: Count = 20
 
     @property
     def releases(self) -> int:

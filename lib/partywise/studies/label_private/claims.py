@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ...checks import at_least
+from ...checks import Count
 from ...experiment.claims import Claim, ClaimSettings, Mechanism
 from ...experiment.study import Lazy
 
@@ -13,11 +13,7 @@ from ...experiment.study import Lazy
 class SumSettings(ClaimSettings):
     """k features in [0, 1]."""
 
-    k: int = 8
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        at_least(k=(self.k, 1))
+    k: Count = 8
 
 
 _EXPOSURES = "partywise.studies.label_private.exposures:"

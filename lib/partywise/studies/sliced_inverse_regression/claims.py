@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from math import isfinite
-from typing import ClassVar
+from typing import Annotated, ClassVar, Literal
 
-from ...checks import at_least, one_of, positive
+from ...checks import Positive, Range
 from ...experiment.claims import Claim, ClaimSettings, Mechanism
 from ...experiment.study import Lazy
 
@@ -15,11 +15,10 @@ from ...experiment.study import Lazy
 class RecordSettings(ClaimSettings):
     """p features; the source's own delta, n^(-1.1), unless another is given."""
 
-    p: int = 10
+    p: Annotated[int, Range(2)] = 10
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        at_least(p=(self.p, 2))
         if self.delta is None:
             object.__setattr__(self, "delta", float(self.n) ** -1.1)
 
@@ -40,14 +39,10 @@ class ScaleSettings(RecordSettings):
 class BoxSettings(RecordSettings):
     """Features truncated to [-R, R], R = ``truncation``."""
 
-    truncation: float = 2.0
+    truncation: Positive = 2.0
 
     # Parameters taken from the data before a mechanism sees it; generated records are white by design.
     whitening: ClassVar[tuple[str, ...]] = ()
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        positive(truncation=self.truncation)
 
 
 @dataclass(frozen=True)
@@ -65,17 +60,15 @@ class SliceSettings(BoxSettings):
     whatever lies outside is in the first or the last slice
     """
 
-    n_slices: int = 8
-    edges: str = "equal"
+    n_slices: Annotated[int, Range(2)] = 8
+    edges: Literal["classes", "equal"] = "equal"
     lowest: float = -3.0
     highest: float = 3.0
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        at_least(n_slices=(self.n_slices, 2))
         if self.n < 4 * self.n_slices:
             raise ValueError(f"n is {self.n}: {self.n_slices} slices need at least {4 * self.n_slices} records.")
-        one_of("edges", self.edges, ("classes", "equal"))
         if not (isfinite(self.lowest) and isfinite(self.highest) and self.lowest < self.highest):
             raise ValueError(
                 f"lowest and highest are {self.lowest} and {self.highest}: they must be finite and increasing."
@@ -86,7 +79,7 @@ class SliceSettings(BoxSettings):
 class ClassSettings(SliceSettings):
     """Slices that are classes, as the worst neighbours differ in one."""
 
-    edges: str = "classes"
+    edges: Literal["classes", "equal"] = "classes"
 
 
 @dataclass(frozen=True)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
-from ...checks import at_least
+from ...checks import Range
 from ...experiment.claims import Claim, ClaimSettings, Mechanism
 from ...experiment.study import Lazy
 
@@ -13,12 +14,11 @@ from ...experiment.study import Lazy
 class ExchangeSettings(ClaimSettings):
     """p features at an institution; identifiers are numbers below ``population``."""
 
-    p: int = 8
+    p: Annotated[int, Range(2)] = 8
     population: int = 20_000
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        at_least(p=(self.p, 2))
         if self.n <= self.p or self.population < self.n:
             raise ValueError(
                 f"n is {self.n}: it must exceed p ({self.p}) and not exceed population ({self.population})."

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
-from ...checks import at_least
+from ...checks import Count, Range
 from ...experiment.claims import Claim, ClaimSettings, Mechanism
 from ...experiment.study import Lazy
 
@@ -13,11 +14,10 @@ from ...experiment.study import Lazy
 class BucketSettings(ClaimSettings):
     """n_buckets equally filled buckets."""
 
-    n_buckets: int = 50
+    n_buckets: Annotated[int, Range(2)] = 50
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        at_least(n_buckets=(self.n_buckets, 2))
         if self.n < 2 * self.n_buckets:
             raise ValueError(f"n is {self.n}: {self.n_buckets} buckets need at least {2 * self.n_buckets} records.")
 
@@ -26,11 +26,7 @@ class BucketSettings(ClaimSettings):
 class FeatureSettings(BucketSettings):
     """The buckets of several features."""
 
-    n_features: int = 14
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        at_least(n_features=(self.n_features, 1))
+    n_features: Count = 14
 
 
 @dataclass(frozen=True)
@@ -39,11 +35,10 @@ class DomainSettings(ClaimSettings):
 
     low: int = 1
     high: int = 100
-    theta: int = 10
+    theta: Count = 10
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        at_least(theta=(self.theta, 1))
         if self.low >= self.high:
             raise ValueError(f"low and high are {self.low} and {self.high}: they must be increasing.")
 
