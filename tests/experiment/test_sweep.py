@@ -12,9 +12,9 @@ import pytest
 
 from partywise.errors import ConfigError
 from partywise.experiment.plan import Plan, plan
-from partywise.experiment.results.assemble import header_of
 from partywise.experiment.results.columns import Columns
 from partywise.experiment.results.cube import open_cube, write_cube
+from partywise.experiment.results.header import header_of
 from partywise.experiment.results.provenance import config_json, global_attributes
 from pipeline import ROOT
 
