@@ -25,7 +25,7 @@ LAYERS = (
     ("functional", "inverse_regression", "logistic"),
     ("experiment",),
     ("studies",),
-    ("__main__",),
+    ("__main__", "face"),
 )
 METHODS = {"functional", "inverse_regression", "logistic"}
 NUMERICS = METHODS | {"audits", "attacks", "datasets"}

@@ -36,3 +36,23 @@ def test_the_whole_core_adds_next_to_nothing_to_what_it_stands_on():
     names = ", ".join(f"partywise.privacy.{name}" for name in MODULES)
     base = cost("import numpy, scipy.special")
     assert cost(f"import {names}") - base <= 0.1 * cost("import scipy.stats")
+
+
+def test_the_face_costs_nothing_until_a_name_is_asked_for():
+    """Importing the package brings neither numpy nor any module of its own; a name brings its own home only."""
+    code = """
+import sys
+import partywise as pw
+loaded = [name for name in sys.modules if name.startswith(("partywise.", "numpy", "scipy"))]
+assert not loaded, loaded
+pw.split_rows
+assert "partywise.federation.parties" in sys.modules and "partywise.privacy" not in sys.modules
+assert "scipy" not in sys.modules
+for name in pw.__all__:
+    getattr(pw, name)
+assert "scipy.stats" not in sys.modules and "dp_accounting" not in sys.modules
+assert not [name for name in sys.modules if name.startswith("partywise.studies")]
+"""
+    path = {"PYTHONPATH": str(ROOT / "lib")}
+    done = subprocess.run([sys.executable, "-c", code], env=environment() | path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr

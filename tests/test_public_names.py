@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import subprocess
 import sys
 
 import pytest
 
+import partywise
+from fingerprint import closure, imports
+from partywise import face
 from pipeline import ROOT, environment
 
 PROMISED = {
@@ -58,3 +62,31 @@ def test_names_stay_what_they_are_whatever_else_was_imported():
     code = "\n".join([f"import sys; sys.path.insert(0, {str(ROOT / 'lib')!r})", *lines, *uses, *again])
     done = subprocess.run([sys.executable, "-c", code], env=environment(), capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+def test_the_face_has_every_name_once_and_each_is_there():
+    assert list(face.__all__) == sorted(face.HOME) and len(face.HOME) == sum(map(len, face.HOMES.values()))
+    for name in face.__all__:
+        found = getattr(partywise, name)
+        assert callable(found) and found.__doc__, name
+        assert found is getattr(importlib.import_module(f"partywise.{face.HOME[name]}"), name)
+    assert set(face.__all__) <= set(dir(partywise)) and partywise.__version__
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+        partywise.nonsense  # noqa: B018
+
+
+def test_editors_see_what_is_there():
+    """The imports for type checking are the table of homes."""
+    tree = ast.parse((ROOT / "lib" / "partywise" / "face.py").read_text(encoding="utf-8"))
+    (block,) = [node for node in tree.body if isinstance(node, ast.If)]
+    shown = {alias.name: node.module for node in block.body for alias in node.names}
+    assert shown == face.HOME
+
+
+def test_no_job_depends_on_the_face():
+    """What a job imports it imports from the modules: a new name reruns nothing."""
+    assert set(closure(["partywise.functional.protocols.curves"])) & {"partywise", "partywise.face"} == {"partywise"}
+    for path in sorted((ROOT / "lib").rglob("*.py")):
+        module = ".".join(path.relative_to(ROOT / "lib").with_suffix("").parts).removesuffix(".__init__")
+        assert "partywise.face" not in imports(path, module), module
+    assert set(closure(["partywise"])) == {"partywise"}

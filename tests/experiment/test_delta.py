@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 import yaml
 
-from assembled import assemble
 from partywise.experiment.blocks import read_corners, write_corners
 from partywise.experiment.cells import generate, promised, run
 from partywise.experiment.plan import plan
+from partywise.experiment.results.assemble import assemble
 from partywise.experiment.results.columns import Columns
 from partywise.experiment.results.page import summary_wide
 from partywise.experiment.results.summary import summary_rows, summary_text

@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from assembled import assemble
 from partywise.datasets.curves import CurveTable, Scale
 from partywise.experiment.blocks import read_corners, write_corners
 from partywise.experiment.cells import generate, run
 from partywise.experiment.plan import plan
 from partywise.experiment.plotting.series import replicate_means, series
 from partywise.experiment.plotting.style import LOOKS, look
+from partywise.experiment.results.assemble import assemble
 from partywise.experiment.results.provenance import config_json
 from partywise.randomness import stream
 from partywise.studies.functional_boosting import cases

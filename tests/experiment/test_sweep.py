@@ -12,9 +12,9 @@ import pytest
 
 from partywise.errors import ConfigError
 from partywise.experiment.plan import Plan, plan
+from partywise.experiment.results.assemble import header_of
 from partywise.experiment.results.columns import Columns
 from partywise.experiment.results.cube import open_cube, write_cube
-from partywise.experiment.results.header import header_of
 from partywise.experiment.results.provenance import config_json, global_attributes
 from pipeline import ROOT
 
@@ -75,7 +75,8 @@ def test_a_swept_case_is_the_case_that_could_be_typed():
     one = made(**typed)
     other = made(t=swept(sweep={"n": [500, 900]}, name="table_{model}_n{n}", title="n = {n}"))
     for case in typed:
-        assert one.part({case: ["plain"]}) == other.part({case: ["plain"]})
+        assert one.part(case) == other.part(case)
+        assert one.part(case, "plain") == other.part(case, "plain")
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,6 @@ penalty with the least roughness) or M^{-1/2}.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -132,19 +131,13 @@ def make_coordinates(
 
 def coordinates_of(public: Public, options: Any) -> Coordinates:
     """Coordinates of a protocol by its options; protocols without raw coordinates are orthonormal."""
-    kind, p = getattr(options, "coordinates", "orthonormal"), len(public.radius)
-    return _known(public.basis_x, public.basis_y, p, kind, options.directions, options.penalty, options.penalty_scale)
-
-
-# All fits of a job have the same few; nobody writes into them.
-@lru_cache(maxsize=16)
-def _known(
-    basis_x: BasisSpec, basis_y: BasisSpec, p: int, kind: str, directions: int | None, penalty: str, penalty_scale: str
-) -> Coordinates:
-    nothing = Fixed(0.0, because="no radius enters coordinates")
-    bases = Public(basis_x, basis_y, (), nothing, ())
     return make_coordinates(
-        bases, p, coordinates=kind, directions=directions, penalty=penalty, penalty_scale=penalty_scale
+        public,
+        len(public.radius),
+        coordinates=getattr(options, "coordinates", "orthonormal"),
+        directions=options.directions,
+        penalty=options.penalty,
+        penalty_scale=options.penalty_scale,
     )
 
 

@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 import yaml
 
-from assembled import assemble
 from own_data_sets import REAL, example, write_csv, write_netcdf
 from partywise.datasets.own.curves import Group, OwnCurve, load, read_files
 from partywise.datasets.own.netcdf import read_variable
@@ -21,6 +20,7 @@ from partywise.experiment.blocks import read_corners, write_corners
 from partywise.experiment.cells import generate, run
 from partywise.experiment.config import build
 from partywise.experiment.plan import plan
+from partywise.experiment.results.assemble import assemble
 from partywise.experiment.results.provenance import config_json
 from partywise.functional.bases import make_basis
 from partywise.randomness import stream

@@ -10,13 +10,13 @@ import pytest
 import xarray as xr
 from matplotlib import pyplot as plt
 
-from assembled import assemble
 from label_driver import SMALL, make_data, run
 from partywise.experiment.blocks import read_corners, write_corners
 from partywise.experiment.cells import generate
 from partywise.experiment.cells import run as run_cells
 from partywise.experiment.plan import plan
 from partywise.experiment.plotting.style import LOOKS
+from partywise.experiment.results.assemble import assemble
 from partywise.experiment.results.provenance import config_json
 from partywise.experiment.results.tables import ledger_totals
 from partywise.logistic.evaluate import log_loss

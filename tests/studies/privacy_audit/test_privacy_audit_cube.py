@@ -7,10 +7,10 @@ from math import inf
 import numpy as np
 import pytest
 
-from assembled import assemble
 from partywise.experiment.blocks import read_corners, write_corners
 from partywise.experiment.cells import generate, run
 from partywise.experiment.plan import plan
+from partywise.experiment.results.assemble import assemble
 from partywise.experiment.results.attributes import meanings
 from partywise.experiment.results.provenance import config_json
 from partywise.studies.privacy_audit.figures.claims import claims, published_lines

@@ -10,13 +10,13 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
-from assembled import assemble
 from partywise.datasets.by_client import ClientTable
 from partywise.datasets.curves import Scale
 from partywise.experiment.blocks import read_corners, write_corners
 from partywise.experiment.cells import generate, run
 from partywise.experiment.plan import plan
 from partywise.experiment.plotting.style import LOOKS
+from partywise.experiment.results.assemble import assemble
 from partywise.experiment.results.provenance import config_json
 from partywise.randomness import stream
 from partywise.studies.sliced_inverse_regression import cases

@@ -20,9 +20,9 @@ from ...files import replacing
 from ..blocks import Corner, Entry, read_entries
 from ..plan import Plan
 from ..run_totals import RunTotals
+from .assemble import header_of
 from .columns import Columns
 from .cube import write_cube
-from .header import header_of
 from .page import shown_names, tables_page
 from .provenance import global_attributes
 from .summary import MOST_ROWS, summary_rows, summary_text

@@ -28,8 +28,8 @@ BESIDE = {"mu_upper": "mu", "tpr_at_1_percent": "TPR at 1 %", "tpr_at_0_1_percen
 HEADINGS = {
     "epsilon_claimed": "claimed",
     CELL: "certified",
-    RUN: "whole run",
     **BESIDE,
+    RUN: "whole run",
     "bytes_measured": "MiB sent",
 }
 

@@ -10,7 +10,7 @@ back are then a function of releases only); who takes part; a radius taken from 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -171,24 +171,20 @@ def reported(
     return estimate_of(fit, operators, plan, plan.claimed(radius), path_numbers(fit) | numbers, Z)
 
 
-def released_curves(run: Run, plan: Plan) -> tuple[Any, Any, Any]:
-    """The curves and the radii at the active party; shares that were clipped, at the owners."""
-    active, *owners = run.parties
-    own, parts, passed, radius = announced_radii(run, plan)
-    drawn = run.each(owners, local_curves, own, parts, passed, plan, run.rng_for)
-    arrived = run.gather(owners, active, lambda owner: plan.names_of("curves", *owner.columns), local_sent, drawn)
-    return run.at(active.name, joined, arrived, plan.held), radius, run.each(owners, local_clip_shares, drawn)
-
-
 def fit(run: Run) -> Estimate:
     """Release once, correct the moments, boost; the operators go back to their parties."""
-    active, plan = run.parties[0], Plan.of(run)
+    active, *owners = run.parties
+    plan = Plan.of(run)
     budget = curves_budget(plan)
     if budget is not None:
         run.reserve(budget.row)
-    Z, radius, clip_shares = released_curves(run, plan)
+    own, parts, passed, radius = announced_radii(run, plan)
+    drawn = run.each(owners, local_curves, own, parts, passed, plan, run.rng_for)
+    arrived = run.gather(owners, active, lambda owner: plan.names_of("curves", *owner.columns), local_sent, drawn)
+    Z = run.at(active.name, joined, arrived, plan.held)
     response = run.at(active, local_response, plan, run.rng_for)
     boosted = run.at(active.name, active_fit, Z, radius, response, plan, run.rng_for)
     operators = run.at(active.name, active_operators, boosted, plan)
     operators_back(run, plan, operators, plan.all_names("curves"), response)
+    clip_shares = run.each(owners, local_clip_shares, drawn)
     return run.assemble(reported, boosted, operators, Z, radius, clip_shares, plan)

@@ -9,8 +9,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -27,8 +26,7 @@ FINITE = 64
 COMPARE = 0.1
 
 
-@dataclass(frozen=True)
-class SampledAudit:
+class SampledAudit(NamedTuple):
     """What an attack has shown; all four bounds hold together with probability ``confidence``.
 
     Parameters

@@ -1,8 +1,8 @@
-"""What stands beside the numbers of a cube: labels of its six dims, coordinates along them, exhibits."""
+"""Corners of all jobs put into one labelled cube, without a hole."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ import xarray as xr
 from ...errors import CubeError
 from ..blocks import Corner
 from ..plan import Plan
+from ..run_totals import RunTotals
 from .columns import Columns
 from .labels import case_labels, method_labels
 
@@ -24,6 +25,34 @@ COORDS: dict[str, tuple[str, str]] = {
     "fold": ("held-out fold", "1"),
     "epsilon": ("target epsilon; inf where the method has none", "1"),
 }
+
+
+def assemble(plan: Plan, corners: Iterable[Corner], totals: Iterable[Mapping[str, Any]] = ()) -> xr.Dataset:
+    """Put every corner in its place and count every cell once; ``totals`` are the rows of ``tables.ledger_totals``.
+
+    Returns
+    -------
+    Dataset
+        Scalars over the six dims, NaN outside the design; text as integer flags; exhibits over (exhibit,
+        own dims) with the labels of the fit beside them; ``status`` says what became of each cell.
+
+    Raises
+    ------
+    CubeError
+        Naming the first cell that is missing, duplicated or not in the plan.
+    """
+    corners = list(corners)
+    columns = Columns(plan)
+    for corner in corners:
+        columns.add(corner)
+    columns.check()
+    run = RunTotals(plan, columns)
+    run.add(totals)
+    run.close()
+    header = header_of(plan, columns, corners)
+    every: dict[Hashable, Any] = dict(header.data_vars)
+    every.update(columns.variables())
+    return header.assign({name: every[name] for name in sorted(every, key=str)})
 
 
 def header_of(plan: Plan, columns: Columns, corners: Iterable[Corner]) -> xr.Dataset:

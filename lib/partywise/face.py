@@ -1,0 +1,100 @@
+"""The names of ``import partywise as pw``, imported when first asked for.
+
+Library code imports from the modules themselves: reruns follow import statements, and would miss what comes through
+here. The file is apart from the package's own, which every job loads, so that a new name reruns nothing.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .errors import BudgetExceeded, CertificationError
+    from .federation.channel import Channel, Cipher
+    from .federation.parties import Party, split_columns, split_rows
+    from .federation.run import Run, simulate
+    from .functional.estimator import FunctionalBoosting
+    from .inverse_regression.estimator import SlicedInverseRegression
+    from .logistic.estimator import LabelPrivateLogisticRegression
+    from .privacy.accounted import Clear, Public
+    from .privacy.accounting.calibration import analytic_gaussian_sigma, gaussian_delta, gaussian_epsilon, gdp_mu
+    from .privacy.accounting.dp_accounting import from_dp_event, to_dp_event
+    from .privacy.audit.sampled import audit
+    from .privacy.ledger.budget import PrivacyFilter
+    from .privacy.ledger.event import Event
+    from .privacy.ledger.ledger import Ledger
+    from .privacy.mechanisms.gaussian import Gaussian
+    from .privacy.mechanisms.random import SecureRandom
+    from .privacy.mechanisms.randomized_response import RandomizedResponse
+    from .privacy.secure.discrete import DiscreteGaussian
+    from .privacy.statistics.bounded import Bounded, SensitivityCertificate
+    from .privacy.statistics.moments import record_sum
+    from .privacy.statistics.records import clipped_coefficients
+    from .randomness import Streams, stream
+
+__all__ = [
+    "Bounded",
+    "BudgetExceeded",
+    "CertificationError",
+    "Channel",
+    "Cipher",
+    "Clear",
+    "DiscreteGaussian",
+    "Event",
+    "FunctionalBoosting",
+    "Gaussian",
+    "LabelPrivateLogisticRegression",
+    "Ledger",
+    "Party",
+    "PrivacyFilter",
+    "Public",
+    "RandomizedResponse",
+    "Run",
+    "SecureRandom",
+    "SensitivityCertificate",
+    "SlicedInverseRegression",
+    "Streams",
+    "analytic_gaussian_sigma",
+    "audit",
+    "clipped_coefficients",
+    "from_dp_event",
+    "gaussian_delta",
+    "gaussian_epsilon",
+    "gdp_mu",
+    "record_sum",
+    "simulate",
+    "split_columns",
+    "split_rows",
+    "stream",
+    "to_dp_event",
+]
+
+HOMES = {
+    "errors": ("BudgetExceeded", "CertificationError"),
+    "federation.channel": ("Channel", "Cipher"),
+    "federation.parties": ("Party", "split_columns", "split_rows"),
+    "federation.run": ("Run", "simulate"),
+    "functional.estimator": ("FunctionalBoosting",),
+    "inverse_regression.estimator": ("SlicedInverseRegression",),
+    "logistic.estimator": ("LabelPrivateLogisticRegression",),
+    "privacy.accounted": ("Clear", "Public"),
+    "privacy.accounting.calibration": ("analytic_gaussian_sigma", "gaussian_delta", "gaussian_epsilon", "gdp_mu"),
+    "privacy.accounting.dp_accounting": ("from_dp_event", "to_dp_event"),
+    "privacy.audit.sampled": ("audit",),
+    "privacy.ledger.budget": ("PrivacyFilter",),
+    "privacy.ledger.event": ("Event",),
+    "privacy.ledger.ledger": ("Ledger",),
+    "privacy.mechanisms.gaussian": ("Gaussian",),
+    "privacy.mechanisms.random": ("SecureRandom",),
+    "privacy.mechanisms.randomized_response": ("RandomizedResponse",),
+    "privacy.secure.discrete": ("DiscreteGaussian",),
+    "privacy.statistics.bounded": ("Bounded", "SensitivityCertificate"),
+    "privacy.statistics.moments": ("record_sum",),
+    "privacy.statistics.records": ("clipped_coefficients",),
+    "randomness": ("Streams", "stream"),
+}
+HOME = {name: home for home, names in HOMES.items() for name in names}
+
+
+def named(name: str) -> Any:
+    """The object behind a name of the face."""
+    return getattr(import_module(f"{__package__}.{HOME[name]}"), name)

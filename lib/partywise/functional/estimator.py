@@ -1,0 +1,152 @@
+"""Function-on-function regression by boosting over parties, as an estimator."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ..federation.estimator import Estimator, Method, groups_of, numbers, party
+from ..federation.parties import split_columns
+from ..privacy.accounted import Public
+from .model import BasisSpec, PublicFacts
+from .options import (
+    BaselineOptions,
+    CentralOptions,
+    LocalOptions,
+    MomentsOptions,
+    PublishedOptions,
+    RoundwiseOptions,
+)
+from .protocols import baselines, curves, moments, rounds
+
+__all__ = ["FunctionalBoosting"]
+
+UNUSED = "nothing is clipped to it: no noise is added, or the radius is taken from the data"
+
+
+class FunctionalBoosting(Estimator):
+    """Federated function-on-function regression under differential privacy (seed 000).
+
+    Parameters
+    ----------
+    protocol : {"boosting", "published", "moments", "roundwise", "central", "baseline"}
+        Released curves (certified, or as published), released second moments, curves released anew in every round, one
+        joint operator, or a reference without privacy.
+    epsilon : float, optional
+        Target of calibrated noise (inf: none); options with noise of their own refuse it.
+    delta : float
+        Of every epsilon.
+    basis : {"fourier", "bspline"}
+        Of all curves; with ``domain_x`` and ``domain_y``, public.
+    domain_x, domain_y : tuple of float
+        Ends of the domains of the predictors and of the response.
+    **options
+        Fields of the protocol's dataclass in `partywise.functional.options`, such as ``s``, ``radius_value``,
+        ``max_steps``.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (p, Qx, Qy)
+        Operators in orthonormal coordinates.
+    intercept_ : ndarray of shape (Qy,)
+        Fitted curve where all predictors are zero.
+    selected_ : ndarray of bool of shape (p,)
+    estimate_, ledger_, transcript_, privacy_, epsilon_claimed_
+        As in `Estimator`; the unit of ``privacy_`` is ``features``: one record's curves at one party.
+
+    Notes
+    -----
+    Formal guarantee: ``privacy_.epsilon_certified`` at ``delta`` for replacing one record's curves, against the view
+    named there. The response is not protected unless ``sy`` is set.
+    """
+
+    unit = "features"
+    methods: ClassVar[Mapping[str, Method]] = {
+        "boosting": Method(LocalOptions, curves.fit),
+        "published": Method(PublishedOptions, curves.fit),
+        "moments": Method(MomentsOptions, moments.fit, extra=("aggregator",)),
+        "roundwise": Method(RoundwiseOptions, rounds.fit),
+        "central": Method(CentralOptions, curves.fit),
+        "baseline": Method(BaselineOptions, baselines.fit),
+    }
+
+    def __init__(
+        self,
+        protocol: str = "boosting",
+        *,
+        epsilon: float | None = None,
+        delta: float = 1e-5,
+        basis: str = "fourier",
+        domain_x: tuple[float, float] = (0.0, 1.0),
+        domain_y: tuple[float, float] = (0.0, 1.0),
+        **options: Any,
+    ) -> None:
+        self.basis, self.domain_x, self.domain_y = basis, domain_x, domain_y
+        super().__init__(protocol, epsilon, delta, options)
+
+    def fit(
+        self, X: np.ndarray, y: np.ndarray, *, parties: int | Sequence[Sequence[int]], rng: Any
+    ) -> FunctionalBoosting:
+        """Simulate the protocol.
+
+        Parameters
+        ----------
+        X : ndarray of shape (N, p, Qx)
+            Predictor curves in orthonormal coordinates of the basis.
+        y : ndarray of shape (N, Qy)
+            Response curves, held by a party of their own.
+        parties : int or sequence of sequences of int
+            How many owners share the predictors in turn, or the predictors of each.
+        rng : int, numpy.random.Generator or Streams
+            Source of all noise.
+
+        Raises
+        ------
+        ValueError
+            If shapes disagree, values are not finite, the groups are no partition, or a public radius is missing.
+        TypeError
+            For an ``rng`` of another kind, or an unknown option.
+        """
+        X, Y = numbers("X", X, 3, "(N, p, Q): records, predictors, coordinates"), numbers("y", y, 2, "(N, Q)")
+        n, p, q = X.shape
+        if len(Y) != n:
+            raise ValueError(f"y has {len(Y)} records and X {n}: give one response curve a record.")
+        groups = groups_of(parties, p, split_columns)
+        owners = [
+            party(f"party {g + 1}", "passive", held, X=np.ascontiguousarray(X[:, list(held)]))
+            for g, held in enumerate(groups)
+        ]
+        names = tuple(f"x{j}" for j in range(p))
+        self._require_radii()
+        unused = Public(1.0, because=UNUSED)
+        bases = BasisSpec(self.basis, self.domain_x, q), BasisSpec(self.basis, self.domain_y, Y.shape[1])
+        public = PublicFacts(*bases, (unused,) * p, unused, names)
+        found = self._simulate([party("active", "active", Y=Y), *owners], n, rng, public=public, settings=self)
+        self.coef_, self.selected_, self.n_features_in_ = found.operators, found.selected, p
+        self.intercept_ = found.mean_y - found.mean_x.ravel() @ found.operators.reshape(-1, Y.shape[1])
+        return self
+
+    def _require_radii(self) -> None:
+        """ValueError where curves are clipped to a public radius that is missing."""
+        options, needed = self._options(), list[str]()
+        if isinstance(options, MomentsOptions):
+            needed = ["radius_value", "response_radius"]
+        elif getattr(options, "radius", "") == "public" and getattr(options, "noise", "local") == "local":
+            needed = ["radius_value"]
+        for name in needed:
+            if getattr(options, name) is None:
+                raise ValueError(
+                    f"{name} is missing: protocol={self.protocol!r} clips every curve to a public norm, fixed before "
+                    "the data are seen."
+                )
+
+    def predict(self, X: np.ndarray) -> np.ndarray:
+        """Fitted curves, shape (N, Qy), of predictors (N, p, Qx); later queries are not in the account."""
+        return self._fitted().predict(numbers("X", X, 3, "(N, p, Q)"))
+
+    def score(self, X: np.ndarray, y: np.ndarray) -> float:
+        """One minus the integrated squared error over that of the mean curve of ``y``."""
+        Y = numbers("y", y, 2, "(N, Q)")
+        return float(1 - np.sum((Y - self.predict(X)) ** 2) / np.sum((Y - Y.mean(0)) ** 2))

@@ -1,0 +1,196 @@
+"""Sliced inverse regression over clients, as an estimator."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ..checks import positive
+from ..federation.estimator import Estimator, Method, groups_of, numbers, party
+from ..federation.parties import split_rows
+from ..privacy.accounted import Public
+from .model import PublicFacts
+from .options import CertifiedOptions, PublishedOptions, ReferenceOptions, WhitenedOptions
+from .protocols import certified, published, reference, whitened
+from .slices import Slices, class_slices, public_slices
+
+__all__ = ["SlicedInverseRegression"]
+
+FIXED = "edges or classes of the estimator, fixed before the data were seen"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Constants that every protocol reads; ``delta`` is that of all releases of a client together."""
+
+    radius: float
+    delta: float
+    epsilon_second: float | None
+    active: int | None
+    screened: bool
+    rows_per_user: int | None
+
+    @property
+    def releases(self) -> int:
+        """Kinds of release of a client."""
+        return 3 if self.screened else 2
+
+    @property
+    def release_delta(self) -> float:
+        """Share of one release."""
+        return self.delta / self.releases
+
+    @property
+    def claimed_delta(self) -> float:
+        """Of the published claim, which adds delta for every release."""
+        return self.delta * self.releases
+
+
+class SlicedInverseRegression(Estimator):
+    """Federated sliced inverse regression under differential privacy (seed 001): rows lie at different clients.
+
+    Parameters
+    ----------
+    protocol : {"certified", "whitened", "published", "reference"}
+        With a proof in one round or, whitened, in two; as published; or without privacy.
+    epsilon : float, optional
+        Of each kind of release, as in the source (inf: no noise); refused by the reference.
+    delta : float
+        Of all releases of a client together.
+    n_directions : int
+        d, dimension of the subspace.
+    edges : sequence of float, optional
+        Increasing public slice edges of the response.
+    classes : sequence, optional
+        The public classes of the response, instead of edges.
+    radius : float
+        Every entry of X is clipped to [-radius, radius].
+    epsilon_second : float, optional
+        Of the second moment, where it differs from ``epsilon``.
+    screened : bool
+        Whether columns are selected before anything else is released.
+    active : int, optional
+        Size of the true support where it is known; screening keeps twice as many columns unless ``max_size`` says more.
+    rows_per_user : int, optional
+        Public bound on the records of one person.
+    **options
+        Fields of the protocol's dataclass in `partywise.inverse_regression.options`.
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (d, p)
+        Basis of the subspace; only its span counts.
+    columns_ : ndarray of int or None
+        Columns that screening kept.
+    estimate_, ledger_, transcript_, privacy_, epsilon_claimed_
+        As in `Estimator`; the unit of ``privacy_`` is ``row``.
+
+    Notes
+    -----
+    Formal guarantee: ``privacy_.epsilon_certified`` at ``delta`` for replacing one record of a client; clients hold
+    different persons and compose in parallel.
+    """
+
+    unit = "row"
+    methods: ClassVar[Mapping[str, Method]] = {
+        "certified": Method(CertifiedOptions, certified.fit, extra=("server",)),
+        "whitened": Method(WhitenedOptions, whitened.fit, extra=("server",)),
+        "published": Method(PublishedOptions, published.fit, extra=("server",)),
+        "reference": Method(ReferenceOptions, reference.fit, extra=("server",)),
+    }
+
+    def __init__(
+        self,
+        protocol: str = "certified",
+        *,
+        epsilon: float | None = None,
+        delta: float = 1e-5,
+        n_directions: int = 1,
+        edges: Sequence[float] | None = None,
+        classes: Sequence[Any] | None = None,
+        radius: float = 1.0,
+        epsilon_second: float | None = None,
+        screened: bool = False,
+        active: int | None = None,
+        rows_per_user: int | None = None,
+        **options: Any,
+    ) -> None:
+        self.n_directions, self.edges, self.classes, self.radius = n_directions, edges, classes, radius
+        self.epsilon_second, self.screened, self.active = epsilon_second, screened, active
+        self.rows_per_user = rows_per_user
+        super().__init__(protocol, epsilon, delta, options)
+
+    def fit(
+        self, X: np.ndarray, y: np.ndarray, *, parties: int | Sequence[Sequence[int]], rng: Any
+    ) -> SlicedInverseRegression:
+        """Simulate the protocol.
+
+        Parameters
+        ----------
+        X : ndarray of shape (N, p)
+        y : ndarray of shape (N,)
+            Response, a number or a class.
+        parties : int or sequence of sequences of int
+            How many clients hold the rows in contiguous runs, or the rows of each.
+        rng : int, numpy.random.Generator or Streams
+            Source of all noise.
+
+        Raises
+        ------
+        ValueError
+            If shapes disagree, values are not finite, the groups are no partition, or edges and classes do not fit.
+        TypeError
+            For an ``rng`` of another kind, or an unknown option.
+        """
+        X, y = numbers("X", X, 2, "(N, p): records, columns"), np.asarray(y)
+        n, p = X.shape
+        if y.shape != (n,):
+            raise ValueError(f"y has shape {y.shape}: give one response a record, ({n},).")
+        slices = self._slices()
+        slices.codes(y)
+        if not 1 <= self.n_directions <= min(p, slices.n_slices - 1):
+            raise ValueError(
+                f"n_directions={self.n_directions} must lie in 1..{min(p, slices.n_slices - 1)}: there are {p} columns "
+                f"and {slices.n_slices} slices."
+            )
+        held = [list(rows) for rows in groups_of(parties, n, split_rows)]
+        clients = [party(f"client {k + 1}", "client", X=X[rows], y=y[rows]) for k, rows in enumerate(held)]
+        names = tuple(client.name for client in clients)
+        sizes = tuple(len(rows) for rows in held)
+        public = PublicFacts(names, sizes, p, slices.n_slices, self.n_directions, slices)
+        found = self._simulate(clients, n, rng, public=public, settings=self._settings())
+        self.components_, self.columns_, self.n_features_in_ = found.basis.T, found.columns, p
+        return self
+
+    def _slices(self) -> Slices:
+        if (self.edges is None) == (self.classes is None):
+            raise ValueError(
+                f"edges={self.edges!r} and classes={self.classes!r}: give one of them, fixed before the data are seen."
+            )
+        if self.classes is not None:
+            return class_slices(Public(np.asarray(self.classes), because=FIXED))
+        return public_slices(Public(np.asarray(self.edges, dtype=float), because=FIXED))
+
+    def _settings(self) -> Settings:
+        positive(radius=self.radius, epsilon_second=self.epsilon_second, active=self.active)
+        options: Any = self._options()
+        chosen = getattr(options, "max_size", None) or getattr(options, "top", None)
+        if self.screened and self.active is None and chosen is None and getattr(options, "threshold", None) is None:
+            raise ValueError("active is missing: screening needs the size of the support, or max_size (or top).")
+        return Settings(self.radius, self.delta, self.epsilon_second, self.active, self.screened, self.rows_per_user)
+
+    def transform(self, X: np.ndarray) -> np.ndarray:
+        """Projections on the basis, shape (N, d)."""
+        basis, array = self._fitted().basis, numbers("X", X, 2, "(N, p)")
+        if array.shape[1] != len(basis):
+            raise ValueError(f"X has {array.shape[1]} columns: the fit was made with {len(basis)}.")
+        return array @ basis
+
+    def fit_transform(
+        self, X: np.ndarray, y: np.ndarray, *, parties: int | Sequence[Sequence[int]], rng: Any
+    ) -> np.ndarray:
+        """`fit`, then `transform` of the same records: these projections are not private."""
+        return self.fit(X, y, parties=parties, rng=rng).transform(X)

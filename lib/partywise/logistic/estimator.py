@@ -1,0 +1,146 @@
+"""Label-private logistic regression, as an estimator."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import SimpleNamespace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ..checks import positive
+from ..federation.estimator import Estimator, Method, numbers, party
+from .model import PublicFacts
+from .objective import check_labels, sigmoid
+from .options import LabelSgdOptions, ObjectiveOptions, ReferenceOptions, RoundsOptions, WalrOptions
+from .protocols import one_release, private_rows, reference, rounds
+
+__all__ = ["LabelPrivateLogisticRegression"]
+
+# Of the options of the study these ask an evaluator, who is not part of a fit.
+EVALUATOR = ("noise_draws", "bounded_draws", "audit_draws", "trace_steps")
+
+
+class LabelPrivateLogisticRegression(Estimator):
+    """Logistic regression whose labels stay private: one noisy dot-product is released (seed 002), or a comparator.
+
+    Parameters
+    ----------
+    protocol : {"walr", "noisy_gradient", "label_sgd", "objective_perturbation", "non_private"}
+        One release, noise in every step, in every step on samples, objective perturbation (which protects rows), or
+        no privacy.
+    epsilon : float, optional
+        Target (inf: no noise); refused without privacy.
+    delta : float
+    tau : float
+        Standard deviation of the logits that the planner of noise and ridge assumes.
+    from_the_data : int
+        Number of features whose range was read from the table: objective perturbation then promises labels only.
+    **options
+        Fields of the protocol's dataclass in `partywise.logistic.options`.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (p,)
+    intercept_ : float
+    classes_ : ndarray
+        0 and 1.
+    estimate_, ledger_, transcript_, privacy_, epsilon_claimed_
+        As in `Estimator`; the unit of ``privacy_`` is ``label``.
+
+    Notes
+    -----
+    Formal guarantee: ``privacy_.epsilon_certified`` at ``delta`` for flipping one label; the features are public.
+    """
+
+    unit = "label"
+    methods: ClassVar[Mapping[str, Method]] = {
+        "walr": Method(WalrOptions, one_release.fit),
+        "noisy_gradient": Method(RoundsOptions, rounds.fit),
+        "label_sgd": Method(LabelSgdOptions, rounds.fit),
+        "objective_perturbation": Method(ObjectiveOptions, private_rows.fit),
+        "non_private": Method(ReferenceOptions, reference.fit),
+    }
+
+    def __init__(
+        self,
+        protocol: str = "walr",
+        *,
+        epsilon: float | None = None,
+        delta: float = 1e-5,
+        tau: float = 2.0,
+        from_the_data: int = 0,
+        **options: Any,
+    ) -> None:
+        self.tau, self.from_the_data = tau, from_the_data
+        super().__init__(protocol, epsilon, delta, options)
+
+    def fit(
+        self, X: np.ndarray, y: np.ndarray, *, parties: Sequence[str] = ("trainer", "measurer"), rng: Any
+    ) -> LabelPrivateLogisticRegression:
+        """Simulate the protocol.
+
+        Parameters
+        ----------
+        X : ndarray of shape (N, p)
+            Features in [0, 1], without a column for the intercept.
+        y : ndarray of shape (N,)
+            Labels 0 and 1.
+        parties : two names
+            Who holds the features and fits, and who holds the labels.
+        rng : int, numpy.random.Generator or Streams
+            Source of all noise.
+
+        Raises
+        ------
+        ValueError
+            If shapes disagree, values are not finite, a label is neither 0 nor 1, or there are not two parties.
+        TypeError
+            For an ``rng`` of another kind, or an unknown option.
+        """
+        features = self._with_intercept(X)
+        labels = check_labels(y, len(features))
+        if isinstance(parties, str) or not isinstance(parties, Sequence) or len(parties) != 2:
+            raise ValueError(f"parties={parties!r}: give two names, of who holds the features and who the labels.")
+        positive(tau=self.tau)
+        n, k = features.shape
+        for name in EVALUATOR:
+            if self._given.get(name):
+                raise ValueError(
+                    f"{name}={self._given[name]!r} asks the evaluator of a study, not a fit: leave it out."
+                )
+        held = [
+            party(parties[0], "passive", range(k), X=features),
+            party(parties[1], "active", y=labels),
+        ]
+        names = ("intercept", *(f"x{j}" for j in range(k - 1)))
+        public, settings = PublicFacts(n, k, names, self.from_the_data), SimpleNamespace(tau=self.tau, delta=self.delta)
+        theta = self._simulate(held, n, rng, public=public, settings=settings).theta
+        self.intercept_, self.coef_ = float(theta[0]), theta[1:]
+        self.classes_, self.n_features_in_ = np.array([0, 1]), k - 1
+        return self
+
+    @staticmethod
+    def _with_intercept(X: np.ndarray) -> np.ndarray:
+        array = numbers("X", X, 2, "(N, p): examples, features without the intercept")
+        return np.column_stack([np.ones(len(array)), array])
+
+    def decision_function(self, X: np.ndarray) -> np.ndarray:
+        """Logits, shape (N,)."""
+        features, theta = self._with_intercept(X), self._fitted().theta
+        if features.shape[1] != len(theta):
+            raise ValueError(f"X has {features.shape[1] - 1} features: the fit was made with {len(theta) - 1}.")
+        return features @ theta
+
+    def predict_proba(self, X: np.ndarray) -> np.ndarray:
+        """Probabilities of the labels 0 and 1, shape (N, 2)."""
+        ones = sigmoid(self.decision_function(X))
+        return np.column_stack([1 - ones, ones])
+
+    def predict(self, X: np.ndarray) -> np.ndarray:
+        """The likelier label of each example, shape (N,)."""
+        return (self.decision_function(X) > 0).astype(int)
+
+    def score(self, X: np.ndarray, y: np.ndarray) -> float:
+        """Share of labels that are predicted right."""
+        return float(np.mean(self.predict(X) == check_labels(y, len(X))))
