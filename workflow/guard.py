@@ -133,6 +133,23 @@ def _refusal(folder: Path, error: OSError) -> str:
     return f"A run is alive in this folder{number}: wait for it or end it first."
 
 
+def locked(folder: Path) -> bool:
+    """Whether Snakemake's own locks are there."""
+    locks = folder / ".snakemake" / "locks"
+    return locks.is_dir() and any(locks.iterdir())
+
+
+def refuse_foreign(folder: Path, killed: Holder | None) -> None:
+    """Raise :class:`Occupied` where Snakemake's own lock is not, or may not be, one that a killed run of ours left."""
+    if not locked(folder) or (killed is not None and (other := foreign(folder)) is None):
+        return
+    alive = "" if killed is None else f" (process {other})"
+    raise Occupied(
+        f"This folder is locked by a Snakemake that ./run did not start{alive}: wait for it, or if none is running "
+        "say `./run --unlock` once."
+    )
+
+
 def foreign(folder: Path) -> int | None:
     """A Snakemake of this host that works in the folder, whoever started it; one in a cluster job holds no lock."""
     for process in psutil.process_iter(["cmdline", "cwd"]):
@@ -145,15 +162,18 @@ def foreign(folder: Path) -> int | None:
 
 
 def main(command: Sequence[str]) -> int:
-    """Run a command in this folder while no run is alive in it; its exit code, or 2 when one is."""
+    """Run a command in this folder while no run and no other Snakemake is alive in it; its exit code, or 2."""
+    claim = None
     try:
         claim = take(Path())
+        refuse_foreign(Path(), claim.killed)
+        return subprocess.call(command, pass_fds=[claim.descriptor])
     except Occupied as reason:
         print(reason, file=sys.stderr)
         return 2
-    code = subprocess.call(command, pass_fds=[claim.descriptor])
-    claim.restore()
-    return code
+    finally:
+        if claim is not None:
+            claim.restore()
 
 
 if __name__ == "__main__":

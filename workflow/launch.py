@@ -16,20 +16,19 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
-from importlib.util import find_spec
 from pathlib import Path
 
 import psutil
 
 from config_text import read_configuration
-from guard import Claim, Holder, Occupied, foreign, holder, take
+from guard import Claim, Holder, Occupied, foreign, holder, locked, refuse_foreign, take
 from partywise.errors import ConfigError
 from plain_names import NoPlainName, plain_names
 
 HERE = Path(__file__).resolve().parent
-PROGRESS = HERE / "progress"
+PLUGINS = HERE / "plugins"
 BYTECODE = HERE.parent / ".snakemake" / "bytecode"
-sys.path.insert(0, str(PROGRESS))
+sys.path.insert(0, str(PLUGINS))
 # Seconds that Snakemake may take to end after a signal when none of its jobs runs any more.
 PATIENCE = 10.0
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
@@ -87,10 +86,8 @@ def run(command: Sequence[str], given: argparse.Namespace, folder: Path, names: 
     try:
         code = unlock(claim.killed, folder, command) if locked(folder) else 0
         if code == 0:
-            # Whichever profile chooses the executor: Slurm's is patient with its controller, others are not affected.
-            patient = [str(HERE / "slurm_patience.py")] if find_spec("snakemake_executor_plugin_slurm") else []
             ran = True
-            code, hung = supervise([command[0], *patient, *command[1:], *display(given)], claim)
+            code, hung = supervise([*command, *display(given)], claim)
             if hung and locked(folder):
                 unlock(holder(folder), folder, command)
     except Occupied:
@@ -153,23 +150,19 @@ def account(folder: Path) -> dict[str, str]:
 
 
 def environment() -> dict[str, str]:
-    """One thread a process, the progress display on the path, and compiled modules that are kept between jobs."""
+    """One thread a process, our plugins on the path, and compiled modules that are kept between jobs."""
     kept = dict(os.environ)
     # Container images often forbid bytecode beside the sources.  Without any, every job compiles all that it imports,
     # which costs more than its other start-up: then it has a folder of its own.
     if kept.pop("PYTHONDONTWRITEBYTECODE", ""):
         kept.setdefault("PYTHONPYCACHEPREFIX", str(BYTECODE))
-    paths = filter(None, [str(PROGRESS), kept.get("PYTHONPATH")])
+    paths = filter(None, [str(PLUGINS), kept.get("PYTHONPATH")])
     return {**kept, **dict.fromkeys(THREADS, "1"), "PYTHONPATH": os.pathsep.join(paths)}
 
 
 def display(given: argparse.Namespace) -> list[str]:
-    """Bars where the optional plugin is installed and someone watches, else one line a job; the user's choice wins."""
-    if given.logger or given.quiet is not None or given.verbose:
-        return []
-    if sys.stderr.isatty() and find_spec("snakemake_logger_plugin_rich"):
-        return ["--logger", "rich", "--quiet", "rules"]
-    return ["--logger", "partywise"]
+    """Jobs done, time left and errors in full, with or without a terminal; the user's choice wins."""
+    return [] if given.logger or given.quiet is not None or given.verbose else ["--logger", "partywise"]
 
 
 def check_writable(folder: Path, names: Sequence[str]) -> None:
@@ -198,12 +191,6 @@ def check_writable(folder: Path, names: Sequence[str]) -> None:
         ) from None
 
 
-def locked(folder: Path) -> bool:
-    """Whether Snakemake's own locks are there."""
-    locks = folder / ".snakemake" / "locks"
-    return locks.is_dir() and any(locks.iterdir())
-
-
 def unlock(killed: Holder | None, folder: Path, command: Sequence[str]) -> int:
     """Break the lock of a run whose process is dead on this host; Snakemake's exit code.
 
@@ -212,13 +199,9 @@ def unlock(killed: Holder | None, folder: Path, command: Sequence[str]) -> int:
     Occupied
         When a Snakemake that ``./run`` did not start holds the lock, or may hold it.
     """
-    if killed is None or (other := foreign(folder)) is not None:
-        alive = "" if killed is None else f" (process {other})"
-        raise Occupied(
-            f"This folder is locked by a Snakemake that ./run did not start{alive}: wait for it, or if none is running "
-            "say `./run --unlock` once."
-        )
-    print(f"The run of process {killed.process} ended without unlocking this folder: unlocking it.", file=sys.stderr)
+    refuse_foreign(folder, killed)
+    process = "" if killed is None else f" of process {killed.process}"
+    print(f"The run{process} ended without unlocking this folder: unlocking it.", file=sys.stderr)
     done = subprocess.run([*command, "--unlock"], env=environment(), capture_output=True, text=True, check=False)
     if done.returncode:
         print(done.stderr, file=sys.stderr)

@@ -25,7 +25,7 @@ pytestmark = pytest.mark.system
 NODE = ROOT / "tests" / "system" / "slurm_node.sh"
 # The profile's waits suit a large cluster; one machine answers at once.
 QUICK = ["--latency-wait", "10", "--seconds-between-status-checks", "2"]
-QUICK += ["--slurm-init-seconds-before-status-checks", "2", "--jobs", "20"]
+QUICK += ["--slurm-patient-init-seconds-before-status-checks", "2", "--jobs", "20"]
 SLURM = ["--workflow-profile", "profiles/slurm", *QUICK, *TINY]
 # Of a run through Slurm: 40 s on a machine that does nothing else, 280 s were seen on one that does a lot.
 LIMIT = 900
@@ -158,7 +158,7 @@ def test_a_job_killed_by_the_scheduler_is_retried(finished, tmp_path):
 def test_a_controller_that_is_killed_and_comes_back_is_waited_for(finished, tmp_path, slurm):
     """kill -9 of slurmctld while fits run; the same run sees them through."""
     folder = copy_project(tmp_path / "outage")
-    with running(folder, *SLURM, env={"PARTYWISE_SLURM_PATIENCE": "90"}) as run:
+    with running(folder, *SLURM, "--slurm-patient-patience", "90") as run:
         kill_controller(run, slurm)
         run.until(lambda: "Slurm does not answer" in run.said, LIMIT / 3, "the notice of the outage")
         time.sleep(OUTAGE)
@@ -173,7 +173,7 @@ def test_a_controller_that_is_killed_and_comes_back_is_waited_for(finished, tmp_
 def test_a_controller_that_stays_away_ends_the_run_and_the_next_one_heals(finished, tmp_path, slurm):
     folder = copy_project(tmp_path / "away")
     patience = 20
-    with running(folder, *SLURM, env={"PARTYWISE_SLURM_PATIENCE": str(patience)}) as run:
+    with running(folder, *SLURM, "--slurm-patient-patience", str(patience)) as run:
         kill_controller(run, slurm)
         begun = time.monotonic()
         assert run.wait(LIMIT / 3) == 1, run.said

@@ -26,8 +26,8 @@ from typing import Any
 import psutil
 import pytest
 
-from guard import Holder, Occupied, holder, path_of, take
-from launch import Refused, account, check_writable, locked, supervise
+from guard import Holder, Occupied, holder, locked, path_of, take
+from launch import Refused, account, check_writable, supervise
 from partywise.files import replacing
 from pipeline import ROOT, STUDY, TINY, copy_project, copy_run, edit, environment, launch, planned, results
 
@@ -304,6 +304,22 @@ def test_a_lock_of_a_foreign_snakemake_is_not_broken(finished, tmp_path):
     assert fourth.stderr == f"A Snakemake that ./run did not start works here (process {other.pid}): wait for it.\n"
     assert holder(folder) == Holder(1, socket.gethostname()), "what was found before was forgotten"
     assert (locks / "0.output.lock").exists()
+
+
+@pytest.mark.parametrize(("was_killed", "code"), [(False, 2), (True, 0)])
+def test_results_are_not_removed_under_a_snakemake_that_holds_its_own_lock(tmp_path, was_killed, code):
+    """The lock that a killed run of ours left is no reason to keep them."""
+    (tmp_path / "results").mkdir()
+    (tmp_path / ".snakemake" / "locks").mkdir(parents=True)
+    (tmp_path / ".snakemake" / "locks" / "0.output.lock").write_text("results/x\n")
+    if was_killed:
+        killed(tmp_path)
+    command = [sys.executable, str(ROOT / "workflow" / "guard.py"), "rm", "-rf", "results"]
+    done = subprocess.run(command, cwd=tmp_path, env=environment(), capture_output=True, text=True)
+    assert done.returncode == code
+    assert (tmp_path / "results").exists() is not was_killed
+    assert ("locked by a Snakemake that ./run did not start" in done.stderr) is not was_killed
+    assert (holder(tmp_path) is not None) is was_killed, "the name that was found is left there"
 
 
 def test_a_broken_configuration_after_a_kill_is_told(finished, tmp_path):

@@ -7,16 +7,26 @@ import logging
 import os
 import subprocess
 import sys
+from dataclasses import fields
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 import snakemake_executor_plugin_slurm as plugin
+import yaml
 from snakemake_interface_common.exceptions import WorkflowError
+from snakemake_interface_executor_plugins.registry import ExecutorPluginRegistry
 
-import slurm_patience
+import snakemake_executor_plugin_slurm_patient as slurm_patience
 from guard import foreign
-from slurm_patience import Slurm, cancel_leftovers, chosen, controller_answers, install
+from pipeline import ROOT
+from snakemake_executor_plugin_slurm_patient import (
+    Executor,
+    ExecutorSettings,
+    Slurm,
+    cancel_leftovers,
+    controller_answers,
+)
 
 LOGGER = logging.getLogger("test")
 
@@ -56,28 +66,68 @@ def commands(folder: Path, monkeypatch, **scripts: str) -> Path:
     return folder
 
 
-@pytest.fixture
-def executor(monkeypatch) -> type:
-    """The executor's class with patience; everything is as it was after the test."""
-    for name in ("__post_init__", "check_active_jobs", "run_job", "run_array_jobs"):
-        monkeypatch.setattr(plugin.Executor, name, getattr(plugin.Executor, name))
-    for name in ("query_job_status", "get_min_job_age"):
-        monkeypatch.setattr(plugin, name, getattr(plugin, name))
-    return plugin.Executor
+def executor(slurm: Slurm, scheduler: SimpleNamespace | None = None) -> Executor:
+    """An executor with nothing below it: no thread, no Snakemake."""
+    made = Executor.__new__(Executor)
+    made.slurm, made.logger, made.run_uuid, made.reported = slurm, LOGGER, "a-run", set()
+    made.workflow = SimpleNamespace(scheduler=scheduler)
+    return made
 
 
-def test_a_query_is_repeated_until_slurm_answers(executor, clock, monkeypatch, caplog):
-    replies = [(None, None)] * 5 + [({"7": "RUNNING"}, 0.1)]
+def answers(monkeypatch, *replies: dict[str, str] | None) -> list[str]:
+    """What Slurm replies to queries, the last for ever; the commands that were asked."""
+    asked: list[str] = []
 
     async def query(command, logger):
-        return replies.pop(0)
+        asked.append(command)
+        reply = replies[min(len(asked), len(replies)) - 1]
+        return reply, None if reply is None else 0.1
 
     monkeypatch.setattr(plugin, "query_job_status", query)
+    return asked
+
+
+def below(monkeypatch, check) -> list[tuple[str, str]]:
+    """A round of the executor below, and what is reported to Snakemake."""
+    told: list[tuple[str, str]] = []
+    monkeypatch.setattr(plugin.Executor, "check_active_jobs", check)
+    monkeypatch.setattr(plugin.Executor, "report_job_success", lambda self, job: told.append((job.external_jobid, "")))
+    monkeypatch.setattr(
+        plugin.Executor, "report_job_error", lambda self, job, msg: told.append((job.external_jobid, msg))
+    )
+    return told
+
+
+def jobs(*numbers: str) -> list[SimpleNamespace]:
+    return [SimpleNamespace(external_jobid=number) for number in numbers]
+
+
+def still_active(made: Executor, active: list[SimpleNamespace]) -> list[str]:
+    """Jobs that are still waited for after a round."""
+
+    async def collect():
+        return [job.external_jobid async for job in made.check_active_jobs(active)]
+
+    return asyncio.run(collect())
+
+
+async def keeps_all(self, active_jobs):
+    for job in active_jobs:
+        yield job
+
+
+async def forgets_all(self, active_jobs):
+    return
+    yield
+
+
+def test_a_query_is_repeated_until_slurm_answers(clock, monkeypatch, caplog):
+    asked = answers(monkeypatch, *[None] * 5, {"7": "RUNNING"})
+    below(monkeypatch, keeps_all)
     slurm = Slurm(patience=60)
     slurm.met = True
-    install(slurm)
-    assert asyncio.run(plugin.query_job_status("squeue --all", LOGGER)) == ({"7": "RUNNING"}, 0.1)
-    assert slurm.known == {"7"} and not replies
+    assert still_active(executor(slurm), jobs("7")) == ["7"]
+    assert slurm.known == {"7"} and len(asked) == 6 and all("--name a-run" in command for command in asked)
     told = [record.getMessage() for record in caplog.records]
     assert told == [
         "Slurm does not answer `squeue`: waiting for it, at most 60 seconds.",
@@ -88,18 +138,38 @@ def test_a_query_is_repeated_until_slurm_answers(executor, clock, monkeypatch, c
 @pytest.mark.parametrize(
     ("met", "limit", "remedy"), [(True, 600, "Its jobs may go on"), (False, 30, "Start its controller")]
 )
-def test_silence_ends_the_run_in_one_sentence(executor, clock, monkeypatch, met, limit, remedy):
-    async def query(command, logger):
-        return None, None
-
-    monkeypatch.setattr(plugin, "query_job_status", query)
+def test_silence_ends_the_run_in_one_sentence(clock, monkeypatch, met, limit, remedy):
+    answers(monkeypatch, None)
     slurm = Slurm()
     slurm.met = met
-    install(slurm)
     begun = clock.now
-    with pytest.raises(WorkflowError, match=rf"answered `sacct` for {limit} seconds: this run ends\.  {remedy}"):
-        asyncio.run(plugin.query_job_status("sacct -X", LOGGER))
+    with pytest.raises(WorkflowError, match=rf"answered `squeue` for {limit} seconds: this run ends\.  {remedy}"):
+        still_active(executor(slurm), jobs("7"))
     assert limit < clock.now - begun <= limit + 2 * slurm_patience.PAUSE
+
+
+def test_jobs_of_a_round_that_failed_are_kept(clock, monkeypatch):
+    """The executor below forgets them when its own query fails a moment after ours."""
+    answers(monkeypatch, {"7": "RUNNING", "8": "COMPLETED"})
+    told = below(monkeypatch, forgets_all)
+    made = executor(Slurm())
+    assert still_active(made, jobs("7", "8")) == ["7", "8"] and told == []
+
+    async def reports_one(self, active_jobs):
+        self.report_job_success(active_jobs[1])
+        self.report_job_error(active_jobs[2], msg="failed")
+        yield active_jobs[0]
+
+    monkeypatch.setattr(plugin.Executor, "check_active_jobs", reports_one)
+    assert still_active(made, jobs("7", "8", "9")) == ["7"] and told == [("8", ""), ("9", "failed")]
+    monkeypatch.setattr(plugin.Executor, "check_active_jobs", keeps_all)
+    assert still_active(made, jobs("7", "8")) == ["7", "8"], "a number that comes again is another job"
+
+
+def test_without_jobs_slurm_is_not_asked(monkeypatch):
+    asked = answers(monkeypatch, None)
+    below(monkeypatch, keeps_all)
+    assert still_active(executor(Slurm()), []) == asked == []
 
 
 def test_the_polling_interval_is_not_silence(clock):
@@ -115,57 +185,50 @@ def test_the_polling_interval_is_not_silence(clock):
         slurm.silent(LOGGER, "squeue")
 
 
-def test_a_lost_job_fails_and_a_known_one_is_left_alone(executor, clock, monkeypatch):
-    jobs = [SimpleNamespace(external_jobid=number) for number in ("7", "8", "9_3")]
-    reported = []
-
-    async def check(self, active_jobs):
-        for job in active_jobs:
-            yield job
-
-    monkeypatch.setattr(plugin.Executor, "check_active_jobs", check)
-    slurm = Slurm(patience=60)
-    install(slurm)
-    me = SimpleNamespace(report_job_error=lambda job, msg: reported.append((job.external_jobid, msg)))
-
-    def still_active() -> list[str]:
-        async def collect():
-            return [job.external_jobid async for job in plugin.Executor.check_active_jobs(me, jobs)]
-
-        return asyncio.run(collect())
-
-    slurm.known = {"7", "9"}
-    assert still_active() == ["7", "8", "9_3"], "a job may be named a little late"
+def test_a_lost_job_fails_and_a_known_one_is_left_alone(clock, monkeypatch):
+    replies = (
+        [{"7": "RUNNING", "9": "RUNNING"}] * 2 + [dict.fromkeys("789", "RUNNING")] + [{"7": "RUNNING", "9": "RUNNING"}]
+    )
+    answers(monkeypatch, *replies)
+    told = below(monkeypatch, keeps_all)
+    made, active = executor(Slurm(patience=60)), jobs("7", "8", "9_3")
+    assert still_active(made, active) == ["7", "8", "9_3"], "a job may be named a little late"
     clock.sleep(61)
-    assert still_active() == ["7", "9_3"], "tasks of an array go by the array's number"
-    assert [number for number, _ in reported] == ["8"] and "no longer knows job 8" in reported[0][1]
-    slurm.known = {"7", "8", "9"}
-    assert still_active() == ["7", "8", "9_3"]
-    slurm.known = {"7", "9"}
-    assert still_active() == ["7", "8", "9_3"], "named in between: the count begins anew"
+    assert still_active(made, active) == ["7", "9_3"], "tasks of an array go by the array's number"
+    assert [number for number, _ in told] == ["8"] and "no longer knows job 8" in told[0][1]
+    assert still_active(made, active) == ["7", "8", "9_3"]
+    assert still_active(made, active) == ["7", "8", "9_3"], "named in between: the count begins anew"
 
 
-def test_the_age_of_jobs_is_remembered_while_the_controller_is_away(executor, monkeypatch):
-    """Without it the executor turns to sacct, which without a database fails at once and for ever."""
-    ages = iter([3600, None, 7200])
-    monkeypatch.setattr(plugin, "get_min_job_age", lambda: next(ages))
-    install(Slurm())
-    assert [plugin.get_min_job_age() for _ in range(3)] == [3600, 3600, 7200]
-
-
-def test_a_submission_waits_for_the_controller_and_then_gives_up(executor, clock, monkeypatch):
-    answers = iter([False] * 3 + [True])
-    monkeypatch.setattr(slurm_patience, "controller_answers", lambda: next(answers, False))
+@pytest.mark.parametrize("how", ["run_job", "run_array_jobs"])
+def test_a_submission_waits_for_the_controller_and_then_gives_up(clock, monkeypatch, how):
+    up = iter([False] * 3 + [True])
+    monkeypatch.setattr(slurm_patience, "controller_answers", lambda: next(up, False))
     submitted: list[str] = []
     ended: list[Exception] = []
-    monkeypatch.setattr(plugin.Executor, "run_job", lambda self, job: submitted.append(job))
-    install(Slurm(patience=20))
-    scheduler = SimpleNamespace(executor_error_callback=ended.append)
-    me = SimpleNamespace(logger=LOGGER, workflow=SimpleNamespace(scheduler=scheduler))
-    plugin.Executor.run_job(me, "one")
+    monkeypatch.setattr(plugin.Executor, how, lambda self, job: submitted.append(job))
+    made = executor(Slurm(patience=20), SimpleNamespace(executor_error_callback=ended.append))
+    getattr(made, how)("one")
     assert submitted == ["one"] and ended == []
-    plugin.Executor.run_job(me, "two")
+    getattr(made, how)("two")
     assert submitted == ["one"] and "for 20 seconds: this run ends" in str(ended[0])
+
+
+def test_another_version_of_the_executor_below_ends_in_a_sentence(monkeypatch):
+    monkeypatch.setattr(slurm_patience, "version", lambda package: "3.0.0")
+    settings = SimpleNamespace(executor_settings=ExecutorSettings())
+    with pytest.raises(WorkflowError, match=r"slurm is 3\.0\.0 and this project's executor knows 2\.8\.0: install"):
+        Executor(settings, LOGGER)
+
+
+def test_the_profile_names_the_executor_and_options_that_it_has(monkeypatch):
+    """Found by Snakemake itself, by name; what its profile says of Slurm are settings of this executor."""
+    profile = yaml.safe_load((ROOT / "profiles/slurm/config.yaml").read_text())
+    found = ExecutorPluginRegistry().get_plugin(profile["executor"])
+    assert found.executor is Executor and found.settings_cls is ExecutorSettings
+    names = {f"{profile['executor']}-{setting.name.replace('_', '-')}" for setting in fields(ExecutorSettings)}
+    said = {key for key in profile if key.startswith("slurm")}
+    assert said <= names and "slurm-patient-patience" in names and len(said) == 2
 
 
 @pytest.mark.parametrize(
@@ -214,19 +277,13 @@ def test_jobs_that_cannot_be_cancelled_are_named(clock, tmp_path, monkeypatch):
         cancel_leftovers(Slurm(patience=5), tmp_path, LOGGER)
 
 
-@pytest.mark.parametrize("value", ["soon", "-1", "0", "inf", "nan", ""])
-def test_a_patience_that_is_no_time_is_refused(monkeypatch, value):
-    monkeypatch.setenv(slurm_patience.LIMIT, value)
-    with pytest.raises(SystemExit) as refused:
-        chosen()
-    assert refused.value.code == f"PARTYWISE_SLURM_PATIENCE is '{value}': it must be a positive number of seconds."
-
-
-def test_patience_is_ten_minutes_unless_the_environment_says_otherwise(monkeypatch):
-    monkeypatch.delenv(slurm_patience.LIMIT, raising=False)
-    assert chosen() == 600
-    monkeypatch.setenv(slurm_patience.LIMIT, "45.5")
-    assert chosen() == 45.5
+@pytest.mark.parametrize("value", [-1.0, 0.0, float("inf"), float("nan")])
+def test_a_patience_that_is_no_time_is_refused(value):
+    with pytest.raises(
+        WorkflowError, match=rf"^slurm-patient-patience is {value}: it must be a positive number of seco"
+    ):
+        ExecutorSettings(patience=value)
+    assert ExecutorSettings().patience == 600
 
 
 @pytest.mark.parametrize(("mode", "holds"), [("remote", False), ("default", True)])
