@@ -10,8 +10,8 @@ import pytest
 from every_protocol import same
 from forked import checked, forked
 from functional_methods import METHODS
-from partywise.functional import options as every_option
 from partywise.functional.options import LocalOptions, MomentsOptions, RoundwiseOptions
+from partywise.studies.functional_boosting.study import STUDY
 from protocol_driver import execution, protocol_of, run
 
 # Options whose every value goes another way through a protocol, and those values.
@@ -50,12 +50,7 @@ def test_a_functional_protocol_is_one_program(name, how):
 
 def test_the_methods_go_every_way():
     used = [options for options, _, _ in METHODS.values()]
-    classes = {
-        made
-        for made in vars(every_option).values()
-        if isinstance(made, type) and made.__module__ == every_option.__name__
-    }
-    assert {type(options) for options in used} == classes
+    assert {type(options) for options in used} == {method.options for method in STUDY.methods.values()}
     for kind, ways in WAYS.items():
         for name, values in ways.items():
             assert {getattr(options, name) for options in used if isinstance(options, kind)} >= set(values), name
