@@ -88,14 +88,14 @@ class GaussianPair:
         """Counts at any threshold; mu and the exact epsilon of the pair where both worlds share their noise."""
         shared = self.noise2 is None
         first, second = (self.scores(rng, draws, world) for world in (0, 1))
-        found = audit_pair(first, second, delta, gaussian=shared, confidence=confidence)
+        bound = audit_pair(first, second, delta, gaussian=shared, confidence=confidence)
         return Verdict(
-            found.eps_lower,
-            found.kind,
-            found.mu_lower if shared else None,
+            bound.eps_lower,
+            bound.kind,
+            bound.mu_lower if shared else None,
             float(gaussian_epsilon(self.mu, delta)) if shared else None,
-            found.n,
-            found.at_sample_limit,
+            bound.n,
+            bound.at_sample_limit,
         )
 
 
@@ -140,8 +140,8 @@ class ResponsePair:
     def audit(self, rng: np.random.Generator, draws: int, delta: float, confidence: float) -> Verdict:
         """Counts at any threshold; the loss takes few values, so ties are cut as they are."""
         first, second = (self.scores(rng, draws, world) for world in (0, 1))
-        found = audit_pair(first, second, delta, gaussian=False, confidence=confidence)
-        return Verdict(found.eps_lower, found.kind, None, self.exact(delta), found.n, found.at_sample_limit)
+        bound = audit_pair(first, second, delta, gaussian=False, confidence=confidence)
+        return Verdict(bound.eps_lower, bound.kind, None, self.exact(delta), bound.n, bound.at_sample_limit)
 
 
 @dataclass(frozen=True)

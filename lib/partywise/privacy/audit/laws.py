@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
 from ..accounting.calibration import randomized_response_probability
-
-STEPS = 200
+from ..accounting.roots import bisect
 
 
 def finite_epsilon(first: np.ndarray, second: np.ndarray, delta: float) -> float:
@@ -60,13 +57,4 @@ def _least_epsilon(losses: np.ndarray, law: np.ndarray, delta: float) -> float:
 
     finite = losses[np.isfinite(losses)]
     low, high = 0.0, max(float(finite.max(initial=0.0)), 0.0)
-    return low if excess(low) <= 0 else _bisect(excess, low, high)
-
-
-def _bisect(excess: Callable[[float], float], low: float, high: float) -> float:
-    for _ in range(STEPS):
-        middle = (low + high) / 2
-        if middle in (low, high):
-            break
-        low, high = (middle, high) if excess(middle) > 0 else (low, middle)
-    return low
+    return low if excess(low) <= 0 else bisect(lambda epsilon: excess(epsilon) > 0, low, high)[0]

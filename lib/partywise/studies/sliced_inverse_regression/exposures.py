@@ -111,8 +111,8 @@ def vectorised(slice_mean: np.ndarray, floor: float) -> np.ndarray:
     """Covariance W1 V W1' of Algorithm 2 for a slice mean matrix (H, p), its dimension at the largest eigengap."""
     means, p = slice_mean.T, slice_mean.shape[1]
     strengths = np.zeros(p + 1)
-    found = np.linalg.svd(means, compute_uv=False)[:p]
-    strengths[: len(found)] = found
+    values = np.linalg.svd(means, compute_uv=False)[:p]
+    strengths[: len(values)] = values
     shape = vgm_covariance(means, eigengap_dimension(strengths, p - 1), floor)
     return (shape + shape.T) / 2
 
@@ -188,10 +188,10 @@ def noisy_votes(task: Task) -> Exposure:
 def screened(settings: ScreeningSettings, world: World) -> np.ndarray:
     """0/1 matrix (H, p) of the features whose mean in a slice differs from their mean by more than the threshold."""
     classes = np.searchsorted(public_edges(settings).value, world.y, side="left")
-    found = np.zeros((settings.n_slices, settings.p))
+    chosen = np.zeros((settings.n_slices, settings.p))
     for h in np.unique(classes):
-        found[h] = np.abs(world.x[classes == h].mean(axis=0) - world.x.mean(axis=0)) > settings.threshold
-    return found
+        chosen[h] = np.abs(world.x[classes == h].mean(axis=0) - world.x.mean(axis=0)) > settings.threshold
+    return chosen
 
 
 def _released(task: Task, edges: Accounted | Quantiles, noise: float) -> Exposure:

@@ -44,24 +44,24 @@ def _direction(task: Task, multiplier: float) -> Exposure:
 
     def release(x: np.ndarray, y: np.ndarray, source: np.random.Generator) -> Release:
         bounded = record_sum(signed_records(x, y), length, unit="row", depends_on=("label", "features"))
-        made = Gaussian(sigma=noise)(bounded, source, owner=task.owner, data_dependent_parameters=settings.whitening)
-        return made.post_process(lambda total: total / len(x))
+        noisy = Gaussian(sigma=noise)(bounded, source, owner=task.owner, data_dependent_parameters=settings.whitening)
+        return noisy.post_process(lambda total: total / len(x))
 
     rng = task.rng_for("tracing")
     traces = [trace_split(clipped, world.y, rng, direction, size) for _ in range(task.trials)]
     areas = [tracing_auc(trace.members, trace.nonmembers) for trace in traces]
     curve = np.mean([_on_grid(*roc_curve(trace.members, trace.nonmembers)) for trace in traces], axis=0)
-    made = release(clipped[:size], world.y[:size], task.noise())
+    sent = release(clipped[:size], world.y[:size], task.noise())
     spread = float(np.std(areas, ddof=1) / np.sqrt(len(areas))) if len(areas) > 1 else None
     numbers = {"tracing_auc": float(np.mean(areas)), "tracing_se": spread, "members": size}
     # The worst pair of neighbours: one member at opposite corners of the box.
     corner = np.full(settings.p, settings.truncation)
     curves = np.stack([GRID, curve])
     if not noise:
-        payload, clear = Clear(made.value, units=("row",), owner=task.owner), ClearPair(corner, -corner)
+        payload, clear = Clear(sent.value, units=("row",), owner=task.owner), ClearPair(corner, -corner)
         return Exposure({0: payload}, (clear, clear), numbers, curves=curves)
     pair = GaussianPair(corner, -corner, noise)
-    return Exposure({0: made}, (pair, pair), numbers, curves=curves)
+    return Exposure({0: sent}, (pair, pair), numbers, curves=curves)
 
 
 def _on_grid(fpr: np.ndarray, tpr: np.ndarray) -> np.ndarray:

@@ -46,10 +46,10 @@ def scores(task: Task) -> Exposure:
     """U_k D_k in the clear, from which p known rows give all others."""
     block = task.worst[0].x
     sent, known = scores_of_block(block), np.arange(1, block.shape[1] + 1)
-    found = recover_rows(sent, known, block[known])
+    recovered = recover_rows(sent, known, block[known])
     payload = Clear(sent, units=("features",), owner=task.owner)
     pairs = task.pairs(lambda one, other: ClearPair(scores_of_block(one.x), scores_of_block(other.x)))
-    return Exposure({0: payload}, pairs, _recovered(block, found, known))
+    return Exposure({0: payload}, pairs, _recovered(block, recovered, known))
 
 
 def predictor(task: Task) -> Exposure:
@@ -57,18 +57,18 @@ def predictor(task: Task) -> Exposure:
     block = task.worst[0].x
     path = task.rng_for("iterations").standard_normal((block.shape[1], block.shape[1]))
     sent, known = block @ path, np.arange(1, block.shape[1] + 1)
-    found = recover_rows(column_space(sent), known, block[known], law="linear")
+    recovered = recover_rows(column_space(sent), known, block[known], law="linear")
     payload = Clear(sent, units=("features",), owner=task.owner)
     pairs = task.pairs(lambda one, other: ClearPair(one.x @ path, other.x @ path))
-    return Exposure({0: payload}, pairs, _recovered(block, found, known))
+    return Exposure({0: payload}, pairs, _recovered(block, recovered, known))
 
 
 def hashes(task: Task) -> Exposure:
     """SHA-256 of identifiers, inverted by hashing the whole identifier scheme."""
     names = identifiers(task.worst[0])
     sent = hash_identifiers(names)
-    found = dictionary_attack(sent, (f"PATIENT_{i:05d}" for i in range(task.settings.population)))
-    right = sum(found.get(digest) == name for digest, name in zip(sent, names, strict=True))
+    recovered = dictionary_attack(sent, (f"PATIENT_{i:05d}" for i in range(task.settings.population)))
+    right = sum(recovered.get(digest) == name for digest, name in zip(sent, names, strict=True))
     payload = Clear(sent, units=("row",), owner=task.owner)
     pairs = task.pairs(lambda one, other: ClearPair(_hashed(one), _hashed(other)))
     return Exposure({0: payload}, pairs, {"recovered_share": right / len(sent), "recovered": right})
@@ -83,11 +83,11 @@ def _hashed(world: World) -> np.ndarray:
     return np.array(hash_identifiers(identifiers(world)))
 
 
-def _recovered(block: np.ndarray, found: np.ndarray, known: np.ndarray) -> dict[str, float | int]:
+def _recovered(block: np.ndarray, recovered: np.ndarray, known: np.ndarray) -> dict[str, float | int]:
     """Share of the rows unknown to the attacker that come back exactly, and the largest relative error."""
     hidden = np.ones(len(block), dtype=bool)
     hidden[known] = False
-    error = np.max(np.abs(found - block)[hidden], axis=1) / np.max(np.abs(block))
+    error = np.max(np.abs(recovered - block)[hidden], axis=1) / np.max(np.abs(block))
     right = int(np.sum(error < EXACT))
     return {"recovered_share": right / int(hidden.sum()), "recovered": right, "recovery_error": float(error.max())}
 
