@@ -23,3 +23,7 @@ class DataMissing(RuntimeError):
 
 class CubeError(ValueError):
     """A cell of a result cube is missing, duplicated or unexpected, or a cube file cannot be read."""
+
+
+class ContractError(RuntimeError):
+    """A protocol does what its contract forbids: it tells neighbours apart, or its modes differ."""

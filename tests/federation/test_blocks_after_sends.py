@@ -16,7 +16,8 @@ import numpy as np
 import pytest
 
 import every_protocol
-from every_protocol import execution, generated, planned, same
+from every_protocol import execution, generated, planned
+from partywise.audits.contract import same
 from partywise.experiment.study import available, load
 from partywise.federation.channel import Channel, Message
 from partywise.federation.parties import Party

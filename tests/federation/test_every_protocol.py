@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 import every_protocol
-from every_protocol import execution, generated, planned, same
+from every_protocol import execution, generated, planned
 from forked import checked, forked
+from partywise.audits.contract import agree
 from partywise.federation.run import Run, simulate
 
 FITS = list(every_protocol.fits())
@@ -29,6 +30,4 @@ def test_all_ways_to_run_a_protocol_are_one(fit, how):
     expected, reference = plain(*fit)
     run = execution(planned(study), case, method, generated(study, case))
     estimate = how(planned(study).methods[method].protocol.fit, run)
-    assert run.channel.transcript() == reference.channel.transcript()
-    assert run.channel.ledger.digest == reference.channel.ledger.digest
-    assert same(estimate, expected)
+    agree(reference, expected, run, estimate, how.__name__)

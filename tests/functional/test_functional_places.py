@@ -7,9 +7,9 @@ from functools import cache
 
 import pytest
 
-from every_protocol import same
 from forked import checked, forked
 from functional_methods import METHODS
+from partywise.audits.contract import same
 from partywise.functional.options import LocalOptions, MomentsOptions, RoundwiseOptions
 from partywise.studies.functional_boosting.study import STUDY
 from protocol_driver import execution, protocol_of, run

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import fields, is_dataclass
+from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
-import numpy as np
 import yaml
 
 from partywise.experiment.cells import generate
@@ -85,32 +83,16 @@ def generated(study: str, case: str) -> Any:
     return generate(planned(study), case, [0], ROOT / "resources")[0]
 
 
-def execution(made: Plan, case: str, method: str, data: Any) -> Run:
+def execution(made: Plan, case: str, method: str, data: Any, seed: int = 0, *, record: bool = False) -> Run:
     """A run of a method of a small case, on some data; ``made.methods[method].protocol.fit`` takes it."""
     chosen, settings = made.methods[method], made.cases[case].settings
-    (count,), (epsilon,) = made.cases[case].parties, made.epsilons(case, method)
+    count, epsilon = made.cases[case].parties[0], made.epsilons(case, method)[0]
     return Run(
         made.study.split(data, count, made.spec, settings),
         epsilon=epsilon,
         fold=Fold(made.study.folds(data, 1, settings), 0, 1),
-        rng_for=Streams(made.root_seed, made.study.name, case, "noise", 0),
+        rng_for=Streams(made.root_seed, made.study.name, case, "noise", seed),
         spec=MethodSpec(chosen.options, made.spec, settings, data.public(), made.cases[case].source),
         extra=chosen.protocol.extra,
+        record=record,
     )
-
-
-def same(first: Any, second: Any) -> bool:
-    """Whether two estimates agree to the last bit."""
-    if type(first) is not type(second):
-        return False
-    if isinstance(first, np.ndarray):
-        return (first.shape, first.dtype, first.tobytes()) == (second.shape, second.dtype, second.tobytes())
-    if is_dataclass(first):
-        return all(same(getattr(first, f.name), getattr(second, f.name)) for f in fields(first))
-    if isinstance(first, Mapping):
-        return list(first) == list(second) and all(same(first[key], second[key]) for key in first)
-    if isinstance(first, list | tuple):
-        return len(first) == len(second) and all(map(same, first, second))
-    if isinstance(first, float):
-        return np.float64(first).tobytes() == np.float64(second).tobytes()
-    return bool(first == second)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import cache
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -11,28 +12,25 @@ from typing import Any
 import numpy as np
 import pytest
 import yaml
-from partywise.studies.privacy_audit.settings import SliceSettings
 
 import every_protocol
-from partywise.audits.exposure import Task
-from partywise.audits.worlds import World
+from partywise.audits.contract import Subject, changed_records, check_neighbours
+from partywise.audits.worlds import AuditData
 from partywise.experiment.cells import generate
 from partywise.experiment.plan import Plan, plan
 from partywise.experiment.study import MethodSpec
-from partywise.federation.channel import Channel
-from partywise.federation.folds import Fold
-from partywise.federation.parties import Party
-from partywise.federation.run import Run, simulate
-from partywise.randomness import Streams, stream
+from partywise.federation.run import Run
+from partywise.randomness import stream
 from partywise.studies.functional_boosting.data import FunctionalData
 from partywise.studies.label_private.data import LabelData
-from partywise.studies.privacy_audit.protocol import MECHANISMS, SERVER
+from partywise.studies.privacy_audit.protocol import SERVER, exposed
+from partywise.studies.privacy_audit.splitting import split
 from partywise.studies.sliced_inverse_regression.cases import reduced
 from partywise.studies.sliced_inverse_regression.data import SlicingData
-from replay import compare, record, replay
 from slicing_driver import records_of
 
 ROOT = Path(__file__).parents[3]
+PAIRS, SEEDS = 20, 3
 CONFIG = yaml.safe_load((ROOT / "config.yaml").read_text())["studies"]
 
 # What the default audit certifies nothing for: an infinite epsilon is kept by every neighbour.
@@ -60,6 +58,7 @@ UNPROVED = {
 CLASSES = ("label_sum", "tracing")
 
 
+@cache
 def audit_plan() -> Plan:
     return plan("privacy_audit", CONFIG["privacy_audit"], 7)
 
@@ -77,75 +76,36 @@ def audit_cells() -> list[tuple[str, str, int, float]]:
     ]
 
 
-def neighbours(
-    x: np.ndarray, y: np.ndarray, unit: str, binary: bool = False
-) -> list[tuple[str, np.ndarray, np.ndarray]]:
-    """Data sets that differ in one record, as the unit allows: fractions, ties, edges, huge values, zeros, signs."""
-    last, longest = len(x) - 1, int(np.argmax(np.linalg.norm(x, axis=1)))
-    corner = np.full(x.shape[1], np.max(np.abs(x), initial=1.0))
-    ways = [
-        ("half a unit further", last, x[last] + 0.5, y[last] + 0.5),
-        ("at an edge", last // 2, np.round(x[last // 2] * 2) / 2, 0.5),
-        ("tied with another", 1, x[last], y[last]),
-        ("huge", longest, 1e9 * corner, 1e9),
-        ("hugely negative", 0, -1e9 * corner, -1e9),
-        ("zero", longest, 0 * corner, 0.0),
-        ("all signs turned", 2, -x[2], -y[2]),
-        ("corner of the data", last // 3, corner, float(np.max(y))),
-    ]
-    found = []
-    for name, i, features, label in ways:
-        x2, y2 = x.copy(), y.copy()
-        if unit != "label":
-            x2[i] = features
-        if unit != "features":
-            y2[i] = 1 - y[i] if binary else label
-        found.append((name, x2, y2))
-    return found
+def audited(case: str, method: str, parties: int, epsilon: float) -> Subject:
+    """A cell of the audit for the contract: what its owners send, without the attack on it."""
+    made = audit_plan()
+    claim, settings, spec = made.cases[case].source, made.cases[case].settings, made.spec
+    drawn = claim.generate(settings, spec, lambda *names: stream(7, case, *names), ROOT)
 
+    def data(seed: int) -> AuditData:
+        """The worst and the ordinary data set; and responses that are all classes, which made edges look public."""
+        x, y = drawn.x[min(2 * seed, 2)], drawn.y[min(2 * seed, 2)]
+        return AuditData(np.stack([x] * 4), np.stack([np.arange(len(y)) % settings.n_slices if seed == 2 else y] * 4))
 
-def exposed(made: Plan, case: str, method: str, parties: int, epsilon: float, world: World) -> Callable[[], Channel]:
-    """A run of one row of the audit: what its owners send of a data set."""
-    settings, options = made.cases[case].settings, made.methods[method].options
+    def start(data: AuditData, seed: int) -> Run:
+        options = {"epsilon": epsilon, "fold": None, "rng_for": lambda *names: stream(seed, "replay", *names)}
+        method_spec = MethodSpec(made.methods[method].options, spec, settings, None, claim)
+        return Run(split(data, parties, spec, settings), spec=method_spec, extra=(SERVER,), record=True, **options)
 
-    def rng_for(*names: Any) -> np.random.Generator:
-        return stream(7, "replay", *names)
+    def changed(data: AuditData, unit: str, count: int, seed: int) -> Iterator[tuple[str, AuditData]]:
+        given = data.x[0], data.y[0] * 1.0, unit, count, stream(seed, "neighbours")
+        for name, x, y in changed_records(*given, binary=claim.name in CLASSES):
+            yield name, AuditData(np.stack([x] * 4), np.stack([y] * 4))
 
-    def run() -> Channel:
-        owners = tuple(f"owner {k + 1}" for k in range(parties))
-        channel = Channel([Party(name, "passive", {}) for name in owners], (SERVER,))
-        pair, delta = (world, world), settings.claim_delta(made.spec.delta)
-        task = Task(settings, options.variant, epsilon, delta, pair, pair, owners, rng_for, 2)
-        for owner, name, payload in MECHANISMS[settings.row](task).payloads:
-            channel.send(owner, SERVER, name, payload)
-        return channel
-
-    return run
+    return Subject(exposed, data, start, changed, claim.delta(settings, spec.delta))
 
 
 @pytest.mark.parametrize(("case", "method", "parties", "epsilon"), audit_cells())
 def test_certificates_of_the_audit_hold_for_every_neighbour(case, method, parties, epsilon):
-    made = audit_plan()
-    settings = made.cases[case].settings
-    unit, delta = settings.entry.unit, settings.claim_delta(made.spec.delta)
-    data = made.cases[case].source.generate(settings, made.spec, lambda *names: stream(7, case, *names), ROOT)
-    worlds = [(data.x[0], data.y[0]), (data.x[2], data.y[2])]
-    if isinstance(settings, SliceSettings) and settings.row not in CLASSES:
-        # Responses that are all classes: the data that made edges look public.
-        worlds.append((data.x[2], np.arange(settings.n) % settings.n_slices * 1.0))
-    for x, y in worlds:
-        first = record(exposed(made, case, method, parties, epsilon, World(x, y)))
-        channel = first.result
-        certified = channel.ledger.worst_total(channel.names, unit, delta).epsilon_certified
-        assert isfinite(certified) == ((case, method) not in UNPROVED), certified
-        if not isfinite(certified):
-            continue
-        for name, x2, y2 in neighbours(x, y, unit, settings.row in CLASSES):
-            second = replay(exposed(made, case, method, parties, epsilon, World(x2, y2)), first)
-            try:
-                compare(first, second, unit)
-            except AssertionError as error:
-                raise AssertionError(f"{name}: {error}") from error
+    subject, chosen = audited(case, method, parties, epsilon), audit_plan().cases[case]
+    sliced = hasattr(chosen.settings, "n_slices") and chosen.source.name not in CLASSES
+    totals = check_neighbours(subject, [chosen.source.unit], PAIRS, 3 if sliced else 2)
+    assert isfinite(totals[chosen.source.unit]) == ((case, method) not in UNPROVED), totals
 
 
 # Certified protocols that the default configuration has no method of, besides those of `every_protocol`.
@@ -227,52 +187,39 @@ def kept(data: SlicingData, settings: Any) -> SlicingData:
     return replace(data, **moments)
 
 
-def slicing_neighbours(data: SlicingData, settings: Any, unit: str) -> Iterator[tuple[str, SlicingData]]:
-    """One record of a client is replaced; besides the ways of the audit, a response at a public edge and far away."""
-    for name, x, y in neighbours(data.X, data.y, unit):
-        yield name, kept(replace(data, X=x, y=y), settings)
+def slicing_neighbours(data: SlicingData, settings: Any, unit: str, count: int, rng: Any) -> Iterator:
+    """One record of a client is replaced; besides the ways of others, a response at a public edge and far away."""
     for name, response in (("response at an edge", data.edges[0]), ("response far away", 1e300)):
         y = data.y.copy()
         y[len(y) // 2] = response
         yield name, kept(replace(data, y=y), settings)
+    for name, x, y in changed_records(data.X, data.y, unit, count - 2, rng):
+        yield name, kept(replace(data, X=x, y=y), settings)
 
 
-def curve_neighbours(data: FunctionalData, settings: Any, unit: str) -> Iterator[tuple[str, FunctionalData]]:
-    """All curves of one record, or its response, are others: each at its clipping radius, far beyond, tied, turned."""
-    n, far = len(data.X), np.ones(data.X.shape[1:])
-    at_radius = far / np.sqrt(data.X.shape[2]) * data.radius[:, None]
-    ways = (
-        ("half a unit further", n - 1, data.X[-1] + 0.5, data.Y[-1] + 0.5),
-        ("tied with another", 0, data.X[1], data.Y[1]),
-        ("huge", n // 2, 1e9 * far, np.full(data.Y.shape[1], 1e9)),
-        ("at the radius", 1, at_radius, np.full(data.Y.shape[1], data.response_radius / np.sqrt(data.Y.shape[1]))),
-        ("zero", n - 2, 0 * far, np.zeros(data.Y.shape[1])),
-        ("all signs turned", 2, -data.X[2], -data.Y[2]),
-    )
-    for name, i, curves, response in ways:
-        X, Y = data.X.copy(), data.Y.copy()
-        if unit != "label":
-            X[i] = curves
-        if unit != "features":
-            Y[i] = response
+def curve_neighbours(data: FunctionalData, settings: Any, unit: str, count: int, rng: Any) -> Iterator:
+    """All curves of one record, or its response, are others: besides the ways of others, each at its radius."""
+    X, Y = data.X.copy(), data.Y.copy()
+    if unit != "label":
+        X[1] = data.radius[:, None] / np.sqrt(data.X.shape[2])
+    if unit != "features":
+        Y[1] = data.response_radius / np.sqrt(data.Y.shape[1])
+    yield "record 1 at the radius", replace(data, X=X, Y=Y)
+    for name, X, Y in changed_records(data.X, data.Y, unit, count - 1, rng):
         yield name, replace(data, X=X, Y=Y)
 
 
-def label_neighbours(data: LabelData, settings: Any, unit: str) -> Iterator[tuple[str, LabelData]]:
+def label_neighbours(data: LabelData, settings: Any, unit: str, count: int, rng: Any) -> Iterator:
     """One label flips, that of the longest, the shortest or another record; with the row, its features too."""
     rows = np.flatnonzero(data.train)
     order = rows[np.argsort(np.linalg.norm(data.X[rows], axis=1))]
-    for name, i in (("first", rows[0]), ("last", rows[-1]), ("shortest", order[0]), ("longest", order[-1])):
-        for corner in (0.0, 1.0) if unit == "row" else (None,):
-            y, numeric = data.y.copy(), data.numeric.copy()
-            y[i] = 1 - y[i]
-            if corner is not None:
-                # Column 0 is the intercept.
-                numeric[i, 1:] = corner
-            yield f"{name} record", replace(data, y=y, numeric=numeric)
-    y = data.y.copy()
-    y[order[len(order) // 2]] ^= 1
-    yield "a record of average length", replace(data, y=y)
+    for number, i in enumerate([rows[0], rows[-1], order[0], order[-1], *rng.permutation(rows)][:count]):
+        y, numeric = data.y.copy(), data.numeric.copy()
+        y[i] ^= 1
+        if unit == "row":
+            # Column 0 is the intercept.
+            numeric[i, 1:] = number % 2
+        yield f"record {i}", replace(data, y=y, numeric=numeric)
 
 
 NEIGHBOURS: dict[str, Callable[..., Iterator[tuple[str, Any]]]] = {
@@ -282,40 +229,26 @@ NEIGHBOURS: dict[str, Callable[..., Iterator[tuple[str, Any]]]] = {
 }
 
 
-def fitted(made: Plan, case: str, method: str, data: Any) -> Callable[[], Channel]:
-    """A fit of a method of a case to some data."""
-    chosen, settings, study = made.methods[method], made.cases[case].settings, made.study
-    (count,), (epsilon,) = made.cases[case].parties, made.epsilons(case, method)
+def subject(study: str, case: str, method: str) -> Subject:
+    """A method of a small case for the contract."""
+    made, changed = PLANS[study], NEIGHBOURS[study]
+    settings = made.cases[case].settings
 
-    def run() -> Channel:
-        parties = study.split(data, count, made.spec, settings)
-        fold = Fold(study.folds(data, 1, settings), 0, 1)
-        spec = MethodSpec(chosen.options, made.spec, settings, data.public())
-        noise = Streams(made.root_seed, study.name, case, "noise", 0)
-        extra = chosen.protocol.extra
-        execution = Run(parties, epsilon=epsilon, fold=fold, rng_for=noise, spec=spec, extra=extra)
-        simulate(chosen.protocol.fit, execution)
-        return execution.channel
+    def data(seed: int) -> Any:
+        drawn = generate(made, case, [seed], ROOT)[seed]
+        return with_rows(drawn, settings) if study == "sliced_inverse_regression" else drawn
 
-    return run
+    return Subject(
+        fit=made.methods[method].protocol.fit,
+        data=data,
+        start=lambda data, seed: every_protocol.execution(made, case, method, data, seed, record=True),
+        neighbours=lambda data, unit, count, seed: changed(data, settings, unit, count, stream(7, "neighbours", seed)),
+        delta=getattr(settings, "delta", None) or made.spec.delta,
+    )
 
 
 @pytest.mark.parametrize(("study", "case", "method"), FITS)
 def test_what_a_protocol_certifies_holds_for_every_neighbour(study, case, method):
-    made = PLANS[study]
-    settings = made.cases[case].settings
-    data = generate(made, case, [0], ROOT)[0]
-    if study == "sliced_inverse_regression":
-        data = with_rows(data, settings)
-    first = record(fitted(made, case, method, data))
-    channel, delta = first.result, getattr(settings, "delta", None) or made.spec.delta
+    totals = check_neighbours(subject(study, case, method), tuple(CERTIFIED[study]), PAIRS, SEEDS)
     for unit, methods in CERTIFIED[study].items():
-        certified = isfinite(channel.ledger.worst_total(channel.names, unit, delta).epsilon_certified)
-        assert certified == (method in methods), unit
-        if not certified:
-            continue
-        for name, other in NEIGHBOURS[study](data, settings, unit):
-            try:
-                compare(first, replay(fitted(made, case, method, other), first), unit)
-            except AssertionError as error:
-                raise AssertionError(f"{unit}, {name}: {error}") from error
+        assert isfinite(totals[unit]) == (method in methods), unit

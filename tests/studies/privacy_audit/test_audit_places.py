@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from every_protocol import execution, same
+from every_protocol import execution
 from forked import forked
+from partywise.audits.contract import same
 from partywise.experiment.cells import generate
 from partywise.experiment.claims import collected
 from partywise.experiment.plan import Plan, plan

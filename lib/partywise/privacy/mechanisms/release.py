@@ -3,8 +3,9 @@
 import hashlib
 import math
 from collections.abc import Callable, Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any, Protocol, TypedDict
 
 import numpy as np
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from ..ledger.budget import PrivacyFilter
 
 __all__ = [
+    "OBSERVER",
     "UNNAMED",
     "Release",
     "Terms",
@@ -36,6 +38,19 @@ __all__ = [
 
 # What is left of a law where another row pays.
 UNCHARGED: dict[str, Any] = {"mu": 0.0, "rate": 1.0, "count": 1, "delta_numeric": 0.0}
+
+
+class Observer(Protocol):
+    """Follows the releases of a run (`partywise.audits.replay`)."""
+
+    def draw(self, bounded: Bounded, mechanism: str, owner: str, draw: Callable[[], Any]) -> Any:
+        """What is released; ``draw`` gives the value of the mechanism."""
+
+    def made(self, event: Event) -> None:
+        """The event of what was drawn last and is not made yet."""
+
+
+OBSERVER: ContextVar[Observer | None] = ContextVar("OBSERVER", default=None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -262,9 +277,12 @@ def released(
             stated |= dict.fromkeys(law) | UNCHARGED | {"data_dependent_parameters": (*parents, budget.name)}
         else:
             stated["certified"] = False
-    value = draw()
+    observer = OBSERVER.get()
+    value = draw() if observer is None else observer.draw(bounded, mechanism, owner, draw)
     digest = digest_of(value)
     event = Event(release_id=terms.get("release_id", f"{mechanism}-{digest}"), noise_digest=digest, **stated)
+    if observer is not None:
+        observer.made(event)
     return Release(value.item() if isinstance(value, np.ndarray | np.generic) and np.ndim(value) == 0 else value, event)
 
 

@@ -82,8 +82,8 @@ def one_run(exposure: Exposure, rng: np.random.Generator, options: AuditOptions,
     return {"one_run_lower": guessed.eps_lower, "one_run_correct": guessed.correct}
 
 
-def fit(run: Run) -> AuditEstimate:
-    """Send what the source, or its repair, sends; then attack it."""
+def exposed(run: Run) -> Any:
+    """Every owner sends what the source, or its repair, lets out; what the owners know of it."""
     claim, settings, options = run.spec.source, run.spec.settings, run.spec.options
     mechanism, delta = claim.form(options.variant), claim.delta(settings, run.spec.study.delta)
     public = {"epsilon": run.epsilon, "delta": delta, "trials": options.trials, "rng_for": run.rng_for}
@@ -94,6 +94,13 @@ def fit(run: Run) -> AuditEstimate:
         owner = run.parties[number % len(run.parties)]
         name = mechanism.name(number, settings.releases)
         run.send(owner, SERVER, name, local_release, exposures, number)
+    return exposures
 
+
+def fit(run: Run) -> AuditEstimate:
+    """Send what the source, or its repair, sends; then attack it."""
+    claim, options = run.spec.source, run.spec.options
+    exposures = exposed(run)
     claimed = claim.epsilon(options.variant, run.epsilon)
+    delta = claim.delta(run.spec.settings, run.spec.study.delta)
     return run.at(run.parties[0], local_audit, exposures, claimed, delta, options, run.rng_for)

@@ -1,0 +1,269 @@
+"""The contract of a protocol, tried on a small case: places, ledger, pooling, and neighbours that look alike.
+
+A protocol that keeps it computes nothing where the values are not, spends what its ledger says, gives without noise
+what pooled records give, and sends nothing that tells neighbours apart beyond what its releases certify.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass
+from math import isfinite
+from typing import Any
+
+import numpy as np
+
+from ..errors import ContractError
+from ..federation.channel import Channel
+from ..federation.placed import PlacedRun, together
+from ..federation.run import Run, simulate
+from .replay import check_noise, compare, record, replay
+
+__all__ = [
+    "UNITS",
+    "Subject",
+    "broken",
+    "certified",
+    "changed_records",
+    "check_ledger",
+    "check_neighbours",
+    "check_places",
+    "check_pooling",
+    "same",
+]
+
+UNITS = ("label", "features", "row")
+PAIRS, SEEDS = 20, 3
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A protocol on a small case.
+
+    Parameters
+    ----------
+    fit : callable
+        The protocol, Run -> estimate.
+    data : callable
+        seed -> data of the case.
+    start : callable
+        (data, seed) -> a run of these data that was not used yet; its channel records contents.
+    neighbours : callable
+        (data, unit, count, seed) -> pairs of a name and data that differ in one record of that unit.
+    delta : float
+        At which the ledger is asked.
+    silent : callable, optional
+        (data, parties) -> a run of these data without noise, divided among that many parties.
+    parties : tuple of int
+        Numbers of parties that must give one answer without noise.
+    answer : callable
+        estimate -> array that pooled records must give as well.
+    tolerance : float
+        Of that answer, relative to its largest entry.
+    """
+
+    fit: Callable[[Any], Any]
+    data: Callable[[int], Any]
+    start: Callable[[Any, int], Run]
+    neighbours: Callable[[Any, str, int, int], Iterable[tuple[str, Any]]]
+    delta: float
+    silent: Callable[[Any, int], Run] | None = None
+    parties: tuple[int, ...] = ()
+    answer: Callable[[Any], np.ndarray] = lambda estimate: estimate.theta
+    tolerance: float = 1e-12
+
+    def channel(self, data: Any, seed: int) -> Callable[[], Channel]:
+        """A fit that can be recorded."""
+
+        def run() -> Channel:
+            one = self.start(data, seed)
+            simulate(self.fit, one)
+            return one.channel
+
+        return run
+
+
+def check_places(subject: Subject) -> None:
+    """Checked place by place, the program does what it does in one process; ContractError or PlaceError."""
+    data = subject.data(0)
+    plain, placed = subject.start(data, 0), subject.start(data, 0)
+    expected, found = simulate(subject.fit, plain), together([subject.fit(PlacedRun(placed))])
+    agree(plain, expected, placed, found, "with the place of every value checked")
+
+
+def check_ledger(subject: Subject) -> None:
+    """One seed gives one transcript, ledger and estimate; every total has a claim beside it; ContractError."""
+    data = subject.data(0)
+    first, second = subject.start(data, 0), subject.start(data, 0)
+    estimates = [simulate(subject.fit, run) for run in (first, second)]
+    agree(first, estimates[0], second, estimates[1], "run again with the same seed")
+    claim = getattr(estimates[0], "epsilon_claimed", None)
+    if not isinstance(claim, int | float) or not claim >= 0:
+        raise ContractError(
+            f"epsilon_claimed={claim!r} of the estimate: give the epsilon of the source's formula, or inf."
+        )
+
+
+def check_pooling(subject: Subject) -> None:
+    """Without noise any number of parties gives the pooled answer; ContractError."""
+    if subject.silent is None:
+        return
+    data, answers = subject.data(0), {}
+    for count in subject.parties:
+        answers[count] = np.asarray(subject.answer(simulate(subject.fit, subject.silent(data, count))), dtype=float)
+    (first, pooled), *others = answers.items()
+    for count, answer in others:
+        size = max(float(np.max(np.abs(pooled), initial=0.0)), 1.0)
+        gap = float(np.max(np.abs(answer - pooled), initial=0.0)) if answer.shape == pooled.shape else np.inf
+        if not gap <= subject.tolerance * size:
+            raise ContractError(f"{count} parties and {first} differ by {gap:.3g} without noise.")
+
+
+def check_neighbours(
+    subject: Subject, units: Sequence[str] = UNITS, pairs: int = PAIRS, seeds: int = SEEDS
+) -> dict[str, float]:
+    """Of every unit that the ledger certifies, neighbours look alike but for what the releases bound.
+
+    Parameters
+    ----------
+    subject : Subject
+    units : sequence of str
+        The units to ask about.
+    pairs : int
+        Neighbours of each data set.
+    seeds : int
+        Data sets, each with noise of its own.
+
+    Returns
+    -------
+    dict
+        Certified epsilon of every unit; inf where nothing is proved and every neighbour is allowed.
+
+    Raises
+    ------
+    ContractError
+        Naming unit and neighbour, and what tells them apart.
+    """
+    tapes, totals = [], dict.fromkeys(units, 0.0)
+    for seed in range(seeds):
+        data = subject.data(seed)
+        first = record(subject.channel(data, seed))
+        assert first.channel is not None
+        tapes.append(first)
+        for unit in units:
+            epsilon = certified(first.channel, unit, subject.delta)
+            totals[unit] = max(totals[unit], epsilon)
+            if not isfinite(epsilon):
+                continue
+            for name, other in subject.neighbours(data, unit, pairs, seed):
+                try:
+                    compare(first, replay(subject.channel(other, seed), first), unit)
+                except ContractError as error:
+                    raise ContractError(f"unit {unit}, seed {seed}, {name}: {error}") from error
+    if any(map(isfinite, totals.values())):
+        check_noise(tapes)
+    return totals
+
+
+CHECKS: Mapping[str, Callable[[Subject], Any]] = {
+    "places": check_places,
+    "ledger": check_ledger,
+    "federation equals pooling": check_pooling,
+    "record and replay": check_neighbours,
+}
+
+
+def broken(subject: Subject) -> dict[str, str]:
+    """Names of the checks that fail, each with the reason; empty for a protocol that keeps its contract."""
+    found = {}
+    for name, check in CHECKS.items():
+        try:
+            check(subject)
+        except Exception as error:
+            found[name] = f"{type(error).__name__}: {error}"
+    return found
+
+
+def certified(channel: Channel, unit: str, delta: float) -> float:
+    """Epsilon that the ledger of a run certifies for a unit, for the worst view."""
+    return float(channel.ledger.worst_total(channel.names, unit, delta).epsilon_certified)
+
+
+def agree(first: Run, expected: Any, second: Run, found: Any, how: str) -> None:
+    """Two runs are one to the last bit: transcript, ledger and estimate; ContractError names what is not."""
+    rows = first.channel.transcript(), second.channel.transcript()
+    for one, other in zip(*rows, strict=False):
+        if one != other:
+            raise ContractError(f"message {one['step']} is another {how}: {one} and {other}.")
+    if len(rows[0]) != len(rows[1]):
+        raise ContractError(f"{len(rows[1])} messages cross {how}, and {len(rows[0])} in one process.")
+    if first.channel.ledger.digest != second.channel.ledger.digest:
+        raise ContractError(f"the ledger is another {how}: {second.channel.ledger.digest}.")
+    if not same(expected, found):
+        raise ContractError(f"the estimate is another {how}.")
+
+
+def same(first: Any, second: Any) -> bool:
+    """Whether two values, such as estimates, agree to the last bit."""
+    if type(first) is not type(second):
+        return False
+    if isinstance(first, np.ndarray):
+        return (first.shape, first.dtype, first.tobytes()) == (second.shape, second.dtype, second.tobytes())
+    if is_dataclass(first):
+        return all(same(getattr(first, f.name), getattr(second, f.name)) for f in fields(first))
+    if isinstance(first, Mapping):
+        return list(first) == list(second) and all(same(first[key], second[key]) for key in first)
+    if isinstance(first, list | tuple):
+        return len(first) == len(second) and all(map(same, first, second))
+    if isinstance(first, float):
+        return np.float64(first).tobytes() == np.float64(second).tobytes()
+    return bool(first == second)
+
+
+def changed_records(
+    x: np.ndarray, y: np.ndarray, unit: str, count: int, rng: np.random.Generator, *, binary: bool = False
+) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
+    """Data sets that differ from (x, y) in one record, as the unit allows.
+
+    Parameters
+    ----------
+    x : ndarray of shape (n, ...)
+        Features of every record.
+    y : ndarray of shape (n,) or (n, ...)
+        Its label or response.
+    unit : {"label", "features", "row"}
+    count : int
+        How many.
+    rng : numpy.random.Generator
+        Chooses the records, after the first and last ones, the longest and the shortest.
+    binary : bool
+        Whether labels are 0 or 1, and a neighbour's is the other one.
+
+    Yields
+    ------
+    name, x, y
+        What was done to the record; fractions, ties, edges, huge values, zeros, signs.
+    """
+    lengths = np.linalg.norm(x.reshape(len(x), -1), axis=1)
+    order = [0, len(x) - 1, int(np.argmax(lengths)), int(np.argmin(lengths)), *rng.permutation(len(x)).tolist()]
+    top, far = float(np.max(np.abs(x), initial=1.0)), float(np.max(np.abs(y), initial=1.0))
+    for number in range(count):
+        i, j = order[number % len(order)], order[(number + 5) % len(order)]
+        ways = (
+            ("half a unit further", x[i] + 0.5, y[i] + 0.5),
+            ("huge", np.full_like(x[i], 1e9 * top), np.full_like(y[i], 1e9, dtype=float)),
+            ("tied with another", x[j], y[j]),
+            ("hugely negative", np.full_like(x[i], -1e9 * top), np.full_like(y[i], -1e9, dtype=float)),
+            ("zero", np.zeros_like(x[i]), np.zeros_like(y[i])),
+            ("all signs turned", -x[i], -y[i]),
+            ("corner of the data", np.full_like(x[i], top), np.full_like(y[i], far, dtype=float)),
+            ("at an edge", np.round(2 * x[i]) / 2, np.round(2 * y[i]) / 2),
+            ("one entry alone", np.where(np.arange(x[i].size).reshape(x[i].shape) == 0, 9 * top, x[i]), y[i] + far),
+        )
+        name, features, label = ways[number % len(ways)]
+        x2, y2 = x.copy(), y.copy()
+        if unit != "label":
+            x2[i] = features
+        if unit != "features":
+            y2[i] = 1 - y[i] if binary else label
+        yield f"record {i} {name}", x2, y2

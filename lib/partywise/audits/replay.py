@@ -1,0 +1,282 @@
+"""Record and replay: run on D, keep every release, run on a neighbour with those releases, and compare.
+
+A run whose ledger proves something for a unit must then look the same from outside: every certificate and every event
+is equal, every statistic moved by at most its certificate in its own norm, the same messages cross, and whatever was
+sent as free of that unit (`Public`, or `Clear` for other units) is equal to the last byte.  A branch on data, a
+parameter taken from data and called public, a wrong norm and a wrong domain all show.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+import numpy as np
+from scipy.special import bdtr, gammainc
+
+from ..errors import ContractError
+from ..federation.channel import Channel, Cipher, Message, content_of
+from ..privacy.ledger.event import Event
+from ..privacy.mechanisms.release import OBSERVER
+from ..privacy.statistics.bounded import Bounded
+
+__all__ = ["Call", "Tape", "check_noise", "compare", "distance", "record", "replay"]
+
+ROUNDING = 1e-9
+# Error rate of every test of the noise.
+ALPHA = 1e-9
+# Gaussian laws that add their noise to the statistic itself.
+ADDITIVE = ("gaussian", "symmetric_gaussian")
+
+
+@dataclass
+class Call:
+    """One release: what it was made of, what was drawn, what it cost, and the releases inside its draw."""
+
+    bounded: Bounded
+    mechanism: str
+    drawn: Any = None
+    event: Event | None = None
+    nested: int = 0
+
+    @property
+    def name(self) -> str:
+        """Whose release it is, and which."""
+        return self.mechanism if self.event is None else f"{self.event.owner}: {self.event.release_id}"
+
+
+@dataclass
+class Tape:
+    """All releases of one run in order, and its channel with the contents of its messages."""
+
+    calls: list[Call] = field(default_factory=list)
+    channel: Channel | None = None
+
+    @property
+    def sent(self) -> tuple[tuple[Message, Any], ...]:
+        """The messages with their values, in order."""
+        return () if self.channel is None else self.channel.view(*self.channel.names)
+
+
+def record(run: Callable[[], Channel]) -> Tape:
+    """Run once and keep what was released and sent.
+
+    Parameters
+    ----------
+    run : callable
+        Returns the channel of a run, made with ``record=True``.
+    """
+    return _observed(run, None)
+
+
+def replay(run: Callable[[], Channel], earlier: Tape) -> Tape:
+    """Run again, on other data, with every release of an earlier run in the place of its own.
+
+    Raises
+    ------
+    ContractError
+        If the run fails, or releases other things than the earlier one.
+    """
+    try:
+        return _observed(run, earlier)
+    except ContractError:
+        raise
+    except Exception as error:
+        raise ContractError(f"the run fails on a neighbour ({type(error).__name__}: {error})") from error
+
+
+def compare(first: Tape, second: Tape, unit: str) -> None:
+    """Two runs on neighbours in ``unit`` differ by nothing but what their certificates bound.
+
+    Raises
+    ------
+    ContractError
+        Naming the first release or message that tells the neighbours apart.
+    """
+    names = [[call.mechanism for call in tape.calls] for tape in (first, second)]
+    _require(names[0] == names[1], f"other releases are made: {names}")
+    for one, other in zip(first.calls, second.calls, strict=True):
+        _same_fields(f"the certificate of {one.name}", one.bounded.certificate, other.bounded.certificate)
+        _same_fields(f"the event of {one.name}", one.event, other.event)
+        for part in ("stratum", "parents"):
+            values = getattr(one.bounded, part), getattr(other.bounded, part)
+            _require(values[0] == values[1], f"{part} of {one.name}: {values[0]!r} and {values[1]!r}")
+        moved, bound = distance(one.bounded, other.bounded), one.bounded.certificate.value
+        # Not the other way round: NaN is no distance.
+        _require(moved <= bound * (1 + ROUNDING), f"{one.name} moved by {moved:.9g}, certified for {bound:.9g}")
+        touched = {"label": {"label"}, "features": {"features"}}.get(unit, {"label", "features"})
+        named = touched & one.bounded.certificate.depends_on
+        _require(moved == 0 or bool(named), f"{one.name} depends on {sorted(touched)}, which it does not name")
+    _same_messages(first.sent, second.sent, unit)
+
+
+def distance(one: Bounded, other: Bounded) -> float:
+    """How far a statistic moved, in the norm of its certificate."""
+    first, second = np.asarray(one.value), np.asarray(other.value)
+    _require(first.shape == second.shape, f"a statistic has the shapes {first.shape} and {second.shape}")
+    norm, gap = one.certificate.norm, first - second
+    if norm == "mahalanobis":
+        return float(np.sqrt(max(np.sum(gap @ one.certificate.metric * gap), 0.0)))
+    if norm == "hamming":
+        return float(np.count_nonzero(gap))
+    if norm == "distance":
+        _require(bool(np.count_nonzero(gap) <= 1), "more than one entry of a statistic moved")
+    orders = {"l2": 2, "l1": 1, "linf": np.inf, "distance": np.inf}
+    return float(np.linalg.norm(gap.ravel(), orders[norm])) if gap.size else 0.0
+
+
+def check_noise(tapes: Sequence[Tape]) -> None:
+    """What was drawn is as noisy as the events state, in Gaussian and in randomised releases.
+
+    Raises
+    ------
+    ContractError
+        If so little noise has a probability below 1e-9, an entry has none, or two releases share theirs.
+
+    Notes
+    -----
+    A statistic that moves by r in a metric M at most, released at mu, has noise of a covariance of at least
+    (r / mu)^2 M^-1 in every direction: the squares of the scaled residuals are at least chi-squared.
+    """
+    squares, entries = 0.0, 0
+    for tape in tapes:
+        seen: dict[int, list[tuple[str, np.ndarray]]] = {}
+        for call in tape.calls:
+            residual = scaled_residual(call)
+            if residual is None:
+                _check_flips(call)
+                continue
+            for name, other in seen.setdefault(residual.size, []):
+                _require(not np.allclose(residual, other, 1e-6, 1e-9), f"{call.name} has the very noise of {name}")
+            seen[residual.size].append((call.name, residual))
+            _enough(call.name, float(residual @ residual), residual.size)
+            squares, entries = squares + float(residual @ residual), entries + residual.size
+    _enough("the releases of all runs together", squares, entries)
+
+
+def scaled_residual(call: Call) -> np.ndarray | None:
+    """What was drawn less the statistic, over the least deviation that the event allows; None without such a law."""
+    event, certificate = call.event, call.bounded.certificate
+    if call.mechanism not in ADDITIVE or event is None or event.mu is None or not 0 < event.mu < np.inf:
+        return None
+    value, drawn = np.atleast_1d(call.bounded.value), np.atleast_1d(np.asarray(call.drawn, dtype=float))
+    _require(bool(np.all(np.isfinite(drawn))), f"{call.name} is not finite")
+    residual, scale = drawn - value, certificate.value / event.mu
+    bare = (residual == 0) & (scale > 1e6 * np.spacing(np.abs(value)))
+    _require(not np.any(bare), f"{call.name} has {np.count_nonzero(bare)} entries without noise")
+    if certificate.metric is not None:
+        residual = residual @ np.linalg.cholesky(certificate.metric)
+    if call.mechanism == "symmetric_gaussian":
+        residual = residual[np.triu_indices(len(residual))]
+    return residual.ravel() / scale
+
+
+def _enough(name: str, squares: float, entries: int) -> None:
+    low = float(gammainc(entries / 2, squares / 2)) if entries else 1.0
+    share = np.sqrt(squares / max(entries, 1))
+    _require(low > ALPHA, f"the noise of {name} is {share:.3g} of what its event states (probability {low:.1e})")
+
+
+def _check_flips(call: Call) -> None:
+    """Randomised labels are flipped as often as the event states."""
+    event = call.event
+    if event is None or event.epsilon is None or event.k is None:
+        return
+    value, drawn = np.asarray(call.bounded.value), np.asarray(call.drawn)
+    if value.shape != drawn.shape or not np.all(np.isin(value, np.arange(event.k))):
+        return
+    flips, chance = int(np.count_nonzero(value != drawn)), (event.k - 1) / (event.k - 1 + np.exp(event.epsilon))
+    low = float(bdtr(flips, value.size, chance))
+    _require(low > ALPHA, f"{call.name} flips {flips} of {value.size} entries (probability {low:.1e})")
+
+
+class _Observer:
+    """Keeps the releases of a run, and gives out those of an earlier one."""
+
+    def __init__(self, tape: Tape, earlier: Tape | None) -> None:
+        self.tape, self.earlier, self.open = tape, earlier, list[Call]()
+
+    def draw(self, bounded: Bounded, mechanism: str, owner: str, draw: Callable[[], Any]) -> Any:
+        """The value of a release: always drawn, so that a generator shared with other draws stays in step."""
+        place, call = len(self.tape.calls), Call(bounded, mechanism)
+        past = self._past(place, call, owner)
+        self.tape.calls.append(call)
+        self.open.append(call)
+        call.drawn = draw()
+        # Releases inside a draw, such as the counts of a private radius, are replayed one by one.
+        call.nested = len(self.tape.calls) - place - 1
+        if past is not None and not call.nested:
+            call.drawn = past.drawn
+        return call.drawn
+
+    def made(self, event: Event) -> None:
+        """The event of the release that was drawn last."""
+        self.open.pop().event = event
+
+    def _past(self, place: int, call: Call, owner: str) -> Call | None:
+        if self.earlier is None:
+            return None
+        past = self.earlier.calls[place] if place < len(self.earlier.calls) else None
+        _require(past is not None, f"{owner} makes a release by {call.mechanism} more")
+        assert past is not None
+        _require(past.mechanism == call.mechanism, f"{owner} releases by {call.mechanism}, before by {past.mechanism}")
+        distance(past.bounded, call.bounded)
+        return past
+
+
+def _observed(run: Callable[[], Channel], earlier: Tape | None) -> Tape:
+    tape = Tape()
+    token = OBSERVER.set(_Observer(tape, earlier))
+    try:
+        tape.channel = run()
+    finally:
+        OBSERVER.reset(token)
+    return tape
+
+
+def _require(holds: bool, sentence: str) -> None:
+    if not holds:
+        raise ContractError(sentence)
+
+
+def _same_fields(name: str, one: Any, other: Any) -> None:
+    for part in fields(one):
+        values = getattr(one, part.name), getattr(other, part.name)
+        same = np.array_equal(*values) if isinstance(values[0], np.ndarray) else values[0] == values[1]
+        _require(bool(same), f"{part.name} of {name}: {values[0]!r} and {values[1]!r}")
+
+
+def _same_messages(first: Sequence[tuple[Message, Any]], second: Sequence[tuple[Message, Any]], unit: str) -> None:
+    heads = [
+        [(m.sender, m.receiver, m.name, m.kind, m.argument, m.event, _shapes(value)) for m, value in sent]
+        for sent in (first, second)
+    ]
+    for one, other in zip(*heads, strict=False):
+        _require(one == other, f"other messages cross: {one} and {other}")
+    _require(len(first) == len(second), f"{len(first)} messages cross, and {len(second)}")
+    for (message, one), (_, other) in zip(first, second, strict=True):
+        free = message.kind == "public" or (message.kind == "clear" and unit not in message.argument.split("+"))
+        where = f"{message.name!r} from {message.sender} to {message.receiver}"
+        _require(not free or _equal(one, other), f"{where} is not free of {unit}")
+
+
+def _shapes(value: Any) -> Any:
+    if isinstance(value, Cipher):
+        return _shapes(content_of(value))
+    if isinstance(value, dict):
+        return {key: _shapes(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_shapes(item) for item in value]
+    return np.shape(value)
+
+
+def _equal(one: Any, other: Any) -> bool:
+    if isinstance(one, Cipher):
+        return _equal(content_of(one), content_of(other))
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(_equal(one[key], other[key]) for key in one)
+    if isinstance(one, list | tuple):
+        return len(one) == len(other) and all(map(_equal, one, other))
+    equal_nan = np.asarray(one).dtype.kind == "f"
+    return bool(np.array_equal(one, other, equal_nan=equal_nan))

@@ -1,0 +1,142 @@
+"""The contract of a protocol: what keeps it passes all checks, and each breach fails the check that is for it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from itertools import count
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from partywise.audits.contract import Subject, broken, changed_records, same
+from partywise.federation.parties import Party, split_rows
+from partywise.federation.run import Run
+from partywise.privacy.accounted import Public
+from partywise.privacy.mechanisms.gaussian import Gaussian
+from partywise.privacy.statistics.moments import record_sum
+from partywise.randomness import stream
+
+N = 90
+
+
+@dataclass(frozen=True)
+class Estimate:
+    theta: np.ndarray
+    epsilon_claimed: float
+
+
+def local_sum(client, spec, rng_for):
+    limit = Public(3.0, because="an option")
+    bounded = record_sum(client.block["x"], limit, unit="row", stratum=client.name)
+    mechanism = Gaussian(sigma=0.0) if spec.silent else Gaussian(mu=1.0)
+    return mechanism(bounded, rng_for("sum", client.name), owner=client.name, release_id=f"sum of {client.name}")
+
+
+def server_mean(sums, spec):
+    return Estimate(np.sum(sums, axis=0) / N, 4.0)
+
+
+def fit(run):
+    sums = run.gather(run.parties, "server", "sum", local_sum, run.spec, run.rng_for)
+    return run.at("server", server_mean, sums, run.spec)
+
+
+def reading_a_block(run):
+    estimate = fit(run)
+    assert len(run.parties[0].block["x"])
+    return estimate
+
+
+DRAWN = count()
+
+
+def local_sum_of_no_address(client, spec, rng_for):
+    return local_sum(client, spec, lambda *names: stream(next(DRAWN), *names))
+
+
+def without_addresses(run):
+    sums = run.gather(run.parties, "server", "sum", local_sum_of_no_address, run.spec, run.rng_for)
+    return run.at("server", server_mean, sums, run.spec)
+
+
+def without_a_claim(run):
+    sums = run.gather(run.parties, "server", "sum", local_sum, run.spec, run.rng_for)
+    return run.at("server", lambda sums: Estimate(np.sum(sums, axis=0) / N, None), sums)
+
+
+def server_mean_of_first(sums, spec):
+    return Estimate(sums[0] / N, 4.0)
+
+
+def one_client_forgotten(run):
+    sums = run.gather(run.parties, "server", "sum", local_sum, run.spec, run.rng_for)
+    return run.at("server", server_mean_of_first, sums, run.spec)
+
+
+def local_largest(client):
+    return Public(float(np.abs(client.block["x"]).max()), because="it looks harmless")
+
+
+def largest_in_public(run):
+    run.gather(run.parties, "server", "largest", local_largest)
+    return fit(run)
+
+
+def data(seed):
+    return stream(seed, "x").standard_normal((N, 2))
+
+
+def start(x, seed, clients=3, silent=False):
+    parties = [Party(f"client {k}", "client", {"x": x[rows]}) for k, rows in enumerate(split_rows(N, clients))]
+    spec = SimpleNamespace(silent=silent)
+    options = {"epsilon": 1.0, "fold": None, "spec": spec, "extra": ("server",), "record": True}
+    return Run(parties, rng_for=lambda *names: stream(seed, *names), **options)
+
+
+def neighbours(x, unit, pairs, seed):
+    for name, x2, _ in changed_records(x, np.zeros(N), unit, pairs, stream(seed, "neighbours")):
+        yield name, x2
+
+
+SUBJECT = Subject(
+    fit, data, start, neighbours, 1e-5, silent=lambda x, clients: start(x, 0, clients, silent=True), parties=(1, 2, 5)
+)
+
+
+def test_a_protocol_that_keeps_the_contract_passes_all_checks():
+    assert broken(SUBJECT) == {}
+
+
+@pytest.mark.parametrize(
+    ("program", "check", "reason"),
+    [
+        (reading_a_block, "places", "PlaceError: the program itself reads the block of client 0"),
+        (without_addresses, "ledger", "is another run again with the same seed"),
+        (without_a_claim, "ledger", "epsilon_claimed=None of the estimate: give the epsilon"),
+        (one_client_forgotten, "federation equals pooling", "2 parties and 1 differ by .* without noise"),
+        (largest_in_public, "record and replay", "'largest' from client 2 to server is not free of features"),
+    ],
+)
+def test_a_broken_contract_is_told_by_the_check_for_it(program, check, reason):
+    found = broken(replace(SUBJECT, fit=program))
+    assert re.search(reason, found[check])
+
+
+@pytest.mark.parametrize("unit", ["label", "features", "row"])
+def test_a_neighbour_differs_in_one_record_and_in_what_its_unit_allows(unit):
+    x, y = data(1), stream(1, "y").standard_normal(N)
+    found = list(changed_records(x, y, unit, 20, stream(2, "neighbours")))
+    assert len(found) == 20 and len({name for name, *_ in found}) == 20
+    for _, x2, y2 in found:
+        moved = np.any(x != x2, axis=1), y != y2
+        assert moved[0].sum() <= (unit != "label") and moved[1].sum() <= (unit != "features")
+        assert moved[0].any() or moved[1].any()
+
+
+def test_same_compares_bytes_and_types():
+    estimate = Estimate(np.array([0.0, np.nan]), 1.0)
+    assert same(estimate, Estimate(np.array([0.0, np.nan]), 1.0))
+    for other in (Estimate(np.array([-0.0, np.nan]), 1.0), Estimate(np.array([0.0, np.nan]), 1), (estimate,)):
+        assert not same(estimate, other)
