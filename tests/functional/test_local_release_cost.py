@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 
 from local_release_driver import CLEAN, NOISY
+from partywise.errors import CertificationError
 from partywise.functional.options import CentralOptions, LocalOptions, PublishedOptions
+from partywise.functional.protocols import common
 from partywise.privacy.accounting.calibration import gaussian_delta, gaussian_epsilon, mu_from_rho
 from partywise.privacy.ledger.ledger import Ledger
 from partywise.privacy.mechanisms import Gaussian, QuantileRadius
@@ -222,3 +224,12 @@ def test_folds_share_one_release_and_the_published_convention_pays_for_each():
     assert union(anew).rho_total == pytest.approx(3 * anew[0].total().rho_total, rel=1e-12)
     drawn = [cell.estimate.released for cell in [*anew, run(replace(NOISY, release="per_fit"), parties=4)]]
     assert all(not np.allclose(a, b) for i, a in enumerate(drawn) for b in drawn[:i])
+
+
+def test_levels_that_cost_more_than_the_budget_of_all_owners_are_refused(monkeypatch):
+    """Each owner charges the whole budget for its own curves: whether all together fit is asked before any noise."""
+    assert math.isfinite(run(PRIVATE, parties=3, epsilon=4.0).total().epsilon_certified)
+    levels = common.noise_levels
+    monkeypatch.setattr(common, "noise_levels", lambda *given: 0.999 * levels(*given))
+    with pytest.raises(CertificationError, match="the curves of all owners cost mu"):
+        run(PRIVATE, parties=3, epsilon=4.0)

@@ -184,11 +184,16 @@ def active_passed(
     return derived(radius.copy(), announced, name=plan.named("radii"), owner=plan.active, audience=audience)
 
 
-def local_levels(party: Party, own: Sequence[Accounted], passed: np.ndarray | None, plan: Plan) -> np.ndarray:
-    """Noise sd (p,) by the radii that the party knows; a level that is not shared depends on its own radius alone."""
+def local_known(party: Party, own: Sequence[Accounted], passed: np.ndarray | None, plan: Plan) -> np.ndarray:
+    """Radii (p,) as the party knows them; where no radii are passed on, levels depend on the own ones alone."""
     known = plan.radius.copy()
     known[list(party.columns)] = [one.value for one in own]
-    return plan.levels(known if passed is None else passed)
+    return known if passed is None else passed
+
+
+def local_levels(party: Party, own: Sequence[Accounted], passed: np.ndarray | None, plan: Plan) -> np.ndarray:
+    """Noise sd (p,) by the radii that the party knows."""
+    return plan.levels(local_known(party, own, passed, plan))
 
 
 def rests_on(parts: Sequence[Accounted]) -> tuple[Accounted, ...]:

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...errors import CertificationError
 from ...federation.parties import Party
 from ...federation.run import Run
 from ...privacy.accounted import Accounted, Clear, Public
@@ -35,8 +36,8 @@ from .common import (
     estimate_of,
     joined,
     local_clip,
+    local_known,
     local_labels,
-    local_levels,
     operators_back,
     path_numbers,
     rests_on,
@@ -44,6 +45,7 @@ from .common import (
 from .noise import chosen_rho, levels_share_radii, noise_levels, radius_cost
 
 # A level that follows from private radii is named by what it shapes: by its clipped curves, and by `rests_on`.
+ROUNDING = 1e-9
 SHAPE = "noise level of the method times a matrix of the basis, which are options and settings"
 
 
@@ -81,6 +83,17 @@ def curves_budget(plan: Plan) -> PrivacyFilter | None:
     return PrivacyFilter.of_mu(mu, unit="features", name=plan.named("budget of all curves"))
 
 
+def require_within(budget: PrivacyFilter, radius: np.ndarray, levels: np.ndarray, plan: Plan) -> None:
+    """Raise unless the curves of all owners together fit into the budget, which each owner only charges for its own."""
+    mu = 2 * unit_reach(plan.coordinates, noise_shape(plan)) * radius / levels
+    total, allowed = float(np.linalg.norm(mu)), float(np.sqrt(budget.budget))
+    if not total <= allowed * (1 + ROUNDING):
+        raise CertificationError(
+            f"the curves of all owners cost mu={total:.9g} together, and the budget that was fixed in advance is "
+            f"{allowed:.9g}: their levels must be those of the radii that were announced."
+        )
+
+
 def unit_reach(coordinates: Coordinates, shape: np.ndarray) -> float:
     """How far a curve of length 1 can be from zero, in standard deviations of noise of this covariance."""
     return float(mahalanobis(Ball(1.0, None if coordinates.orthonormal else coordinates.gram), shape))
@@ -102,7 +115,10 @@ def local_curves(
     rng_for: RngFor,
 ) -> Drawn:
     """Clip and noise the party's curves; without noise they leave in the clear, as they are."""
-    levels, budget = local_levels(party, own, passed, plan), curves_budget(plan)
+    known, budget = local_known(party, own, passed, plan), curves_budget(plan)
+    levels = plan.levels(known)
+    if budget is not None:
+        require_within(budget, known, levels, plan)
     payloads, shares = list[Release | Clear](), []
     for j, radius, name in zip(party.columns, own, plan.names_of("curves", *party.columns), strict=True):
         bounded = local_clip(party, j, plan.coordinates, radius if levels[j] > 0 else UNCLIPPED)
