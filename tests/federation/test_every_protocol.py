@@ -5,12 +5,14 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
+import numpy as np
 import pytest
 
 import every_protocol
 from every_protocol import execution, generated, planned
 from forked import checked, forked
-from partywise.audits.contract import agree
+from partywise.audits.contract import agree, same
+from partywise.experiment.study import available, load
 from partywise.federation.run import Run, simulate
 
 FITS = list(every_protocol.fits())
@@ -31,3 +33,33 @@ def test_all_ways_to_run_a_protocol_are_one(fit, how):
     run = execution(planned(study), case, method, generated(study, case))
     estimate = how(planned(study).methods[method].protocol.fit, run)
     agree(reference, expected, run, estimate, how.__name__)
+
+
+def test_the_fits_cover_every_protocol_of_every_study():
+    for study in available():
+        used = {planned(study).methods[method].protocol for name, _, method in FITS if name == study}
+        assert used == set(load(study).methods.values()), study
+
+
+def garbage(array: np.ndarray) -> np.ndarray:
+    """Other values of the same type and shape."""
+    if array.dtype.kind == "f":
+        return np.full_like(array, np.nan)
+    if array.dtype.kind == "b":
+        return ~array
+    return array + np.ones((), array.dtype) if array.dtype.kind in "iuc" else np.full_like(array, "?")
+
+
+@pytest.mark.parametrize("fit", FITS, ids="/".join)
+def test_an_estimate_depends_on_what_the_blocks_hold(fit):
+    """The counterpart: processes without the blocks of others would notice if they needed them."""
+    study, case, method = fit
+    run = execution(planned(study), case, method, generated(study, case))
+    for party in run.parties:
+        object.__setattr__(party, "block", {key: garbage(array) for key, array in party.block.items()})
+    with np.errstate(all="ignore"):
+        try:
+            estimate = simulate(planned(study).methods[method].protocol.fit, run)
+        except (ValueError, np.linalg.LinAlgError, ArithmeticError, IndexError):
+            return
+    assert not same(estimate, plain(*fit)[0])

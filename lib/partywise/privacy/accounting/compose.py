@@ -17,6 +17,7 @@ from .convolution import grid_delta, grid_epsilon
 from .finite import SLACK, Atoms, atoms_delta, atoms_epsilon, lattice, sum_atoms
 from .law import Law
 from .pld import Part
+from .roots import bisect
 from .rounding import raised, total
 
 __all__ = ["Composition", "check_delta", "compose", "finite_atoms", "loss_parts", "within_limits"]
@@ -240,16 +241,13 @@ def _delta(law: Composition, epsilon: float) -> float:
 
 def _delta_by_bisection(law: Composition, epsilon: float) -> float:
     """Least delta (to 1e-6, rounded up) at which epsilon is not exceeded; by zCDP alone where grids would take long."""
-    low, high = -700.0, 0.0
     quick = within_limits(law) and finite_atoms(law) is not None
-    while high - low > 1e-6:
-        middle = (low + high) / 2
-        delta = math.exp(middle)
-        if (_epsilon(law, delta) if quick else float(zcdp_epsilon(law.zcdp, delta))) <= epsilon:
-            high = middle
-        else:
-            low = middle
-    return math.exp(high)
+
+    def exceeded(log_delta: float) -> bool:
+        delta = math.exp(log_delta)
+        return not (_epsilon(law, delta) if quick else float(zcdp_epsilon(law.zcdp, delta))) <= epsilon
+
+    return math.exp(bisect(exceeded, -700.0, 0.0, gap=1e-6)[1])
 
 
 def check_delta(delta: float) -> float:
