@@ -12,7 +12,8 @@ import pytest
 from sklearn.base import clone
 
 import partywise as pw
-from every_protocol import execution, same
+from every_protocol import execution
+from partywise.audits.contract import same
 from partywise.experiment import cells
 from partywise.experiment.plan import Plan, plan
 from partywise.federation.run import simulate
