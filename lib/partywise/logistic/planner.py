@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -191,10 +192,7 @@ def label_noise_plan(
         total = certified_mu(target, delta)
         mu, certified = total / math.sqrt(rounds), float(gaussian_epsilon(total, delta))
     else:
-        # Imported here: the accountant of sampled releases is needed by this baseline alone.
-        from ..privacy.ledger.compose import subsampled_sigma
-
-        mu, certified = 1.0 / subsampled_sigma(target, delta, rate, rounds), target
+        mu, certified = 1.0 / _sampled_sigma(target, delta, rate, rounds), target
     deviation = sensitivity / mu
     covariance = deviation**2 * np.eye(k) if deviation > 0 else None
     return Plan(
@@ -211,6 +209,15 @@ def label_noise_plan(
         rounds=int(rounds),
         rate=float(rate),
     )
+
+
+@lru_cache(maxsize=256)
+def _sampled_sigma(epsilon: float, delta: float, rate: float, rounds: int) -> float:
+    """`subsampled_sigma`, which knows no data: the same for every replicate, and a convolution a trial."""
+    # Imported here: the accountant of sampled releases is needed by this baseline alone.
+    from ..privacy.ledger.compose import subsampled_sigma
+
+    return subsampled_sigma(epsilon, delta, rate, rounds)
 
 
 def noise_epsilon(epsilon: float, delta: float, law: str) -> float:

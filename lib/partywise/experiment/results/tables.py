@@ -8,6 +8,7 @@ import tempfile
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import groupby
 from pathlib import Path
 from typing import IO, Any
@@ -122,8 +123,12 @@ class LedgerTables:
 
 def _inert(value: Any) -> Any:
     """Text on one line, and behind a quote what a spreadsheet would take for a formula; numbers stay numbers."""
-    if not isinstance(value, str):
-        return value
+    return _inert_text(value) if isinstance(value, str) else value
+
+
+@lru_cache(maxsize=10_000)
+def _inert_text(value: str) -> str:
+    """Most texts of a ledger stand in many rows."""
     value = value if value.isprintable() else " ".join(value.split())
     if not value.startswith(FORMULA):
         return value

@@ -4,7 +4,7 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 from ...errors import CertificationError
@@ -213,7 +213,7 @@ class Event:
 
     def to_row(self) -> dict[str, Any]:
         """Flat row of plain values (strings, numbers, None): fit for JSON and CSV."""
-        row = {field.name: getattr(self, field.name) for field in fields(self)}
+        row = {name: getattr(self, name) for name in _columns()}
         row["depends_on"] = JOIN.join(sorted(self.depends_on))
         row["audience"] = JOIN.join(self.audience)
         row["data_dependent_parameters"] = JOIN.join(self.data_dependent_parameters)
@@ -227,7 +227,7 @@ class Event:
     @classmethod
     def from_row(cls, row: Mapping[str, Any]) -> "Event":
         """Inverse of `to_row`; also takes the strings of a CSV file and ignores columns that are not its own."""
-        values = {field.name: row[field.name] for field in fields(cls)}
+        values = {name: row[name] for name in _columns()}
         for name in ("mu", "rho", "epsilon", "epsilon_distance", "sensitivity", "epsilon_claimed", "k"):
             values[name] = None if values[name] in (None, "") else float(values[name])
         for name in ("depends_on", "audience", "data_dependent_parameters"):
@@ -235,6 +235,12 @@ class Event:
         values["k"] = None if values["k"] is None else int(values["k"])
         values |= {name: float(values[name]) for name in ("rate", "delta_numeric")}
         return cls(**{**values, "count": int(values["count"]), "certified": str(values["certified"]) == "True"})
+
+
+@cache
+def _columns() -> tuple[str, ...]:
+    """Names of the fields of an event, in order; a ledger asks for them at every row."""
+    return tuple(field.name for field in fields(Event))
 
 
 def clear_event(release_id: str, owner: str, units: tuple[str, ...], receiver: str | tuple[str, ...]) -> Event:
