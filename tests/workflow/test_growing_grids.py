@@ -1,0 +1,177 @@
+"""Jobs of several cases and methods: what a grown grid or an edit makes run again, and that their bytes stay."""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from pipeline import Planned, copy_project, copy_run, planned, results, snakemake
+
+SIZES = [60, 70, 80, 90]
+METHODS = {f"steps_{i}": {"protocol": "moments", "max_steps": i} for i in (2, 3, 4)}
+BATCH = {"cases_per_job": 2, "methods_per_job": 2, "replicates_per_job": 2, "folds_per_job": 10, "parties_per_job": 10}
+GRID = {"replicates": 2, "parties": [2], "folds": 1, "epsilon": [8.0]}
+WORDS = ("--configfile", "several.yaml", "--cores", "2")
+LIB = Path("lib/partywise")
+
+
+def configuration() -> dict[str, Any]:
+    """Three studies, one of them swept, at their smallest."""
+    settings = {"p": 2, "n_basis_x": 6, "n_basis_y": 6, "active": [0]}
+    swept = {"source": "simulated", "settings": settings, "sweep": {"n": list(SIZES)}, "name": "size_{n}"}
+    claim = {"source": "adjusting", "grid": {"epsilon": [2.0]}}
+    generated = {"source": "generated", "settings": {"n": 200, "k": 3}}
+    return {
+        "root_seed": 5,
+        "studies": {
+            "functional_boosting": {
+                "methods": copy.deepcopy(METHODS),
+                "grid": GRID | {"methods": list(METHODS)},
+                "cases": {"size": swept},
+                "batch": dict(BATCH),
+                "figures": ["error_by_parties", "operators"],
+            },
+            "privacy_audit": {
+                "methods": {"published": {"protocol": "audit", "draws": 2000}},
+                "grid": GRID | {"replicates": 1, "parties": [1], "methods": ["published"]},
+                "cases": {"opboost_adjusting": claim},
+                "figures": ["claims"],
+            },
+            "label_private": {
+                "methods": {"rr": {"protocol": "walr", "noise": "rr", "ridge": "fixed"}},
+                "grid": GRID | {"methods": ["rr"]},
+                "cases": {"generated": generated},
+                "figures": [],
+            },
+        },
+    }
+
+
+def write(folder: Path, config: dict[str, Any]) -> None:
+    (folder / "several.yaml").write_text(yaml.safe_dump(config, sort_keys=False))
+
+
+@pytest.fixture(scope="module")
+def several(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One run of three studies; never written to."""
+    folder = copy_project(tmp_path_factory.mktemp("several") / "project")
+    write(folder, configuration())
+    done = snakemake(folder, *WORDS)
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+@pytest.fixture
+def grown(several: Path, tmp_path: Path) -> Path:
+    return copy_run(several, tmp_path / "copy")
+
+
+def blocks(found: Planned) -> list[str]:
+    """Names of the blocks that would be computed."""
+    return [name.partition("/blocks/")[2] for name in found.outputs if name.endswith(".npz")]
+
+
+def studies(found: Planned) -> set[str]:
+    """Studies of which cells would be computed."""
+    return {name.split("/")[1] for name in found.outputs if "/blocks/" in name}
+
+
+def runs(names: list[str], part: int) -> set[frozenset[str]]:
+    """Which cases (0) or methods (1) share a job, by the names of finished blocks."""
+    order = [f"size_{n}" for n in SIZES] if part == 0 else list(METHODS)
+    ends = [name.split("/")[part].split("-") for name in names]
+    return {frozenset(order[order.index(first) : order.index(last) + 1]) for first, *_, last in (e * 2 for e in ends)}
+
+
+def done_blocks(folder: Path) -> list[str]:
+    place = folder / "results" / "functional_boosting" / "blocks"
+    return sorted(str(path.relative_to(place)) for path in place.rglob("*.npz"))
+
+
+def test_jobs_share_cases_and_methods(several):
+    names = done_blocks(several)
+    assert 1 < len(names) < len(SIZES) * len(METHODS)
+    assert sorted(case for run in runs(names, 0) for case in run) == [f"size_{n}" for n in SIZES]
+    assert sorted(label for run in runs(names, 1) for label in run) == sorted(METHODS)
+
+
+@pytest.mark.parametrize("at", range(len(SIZES) + 1))
+def test_a_new_swept_value_computes_the_block_that_it_joins(grown, at):
+    before = done_blocks(grown)
+    config = configuration()
+    config["studies"]["functional_boosting"]["cases"]["size"]["sweep"]["n"].insert(at, 75 + at)
+    write(grown, config)
+    found = planned(grown, *WORDS)
+    new, touched = f"size_{75 + at}", set()
+    order = [f"size_{n}" for n in SIZES]
+    order.insert(at, new)
+    for name in blocks(found):
+        first, *_, last = name.split("/")[0].split("-") * 2
+        touched |= set(order[order.index(first) : order.index(last) + 1])
+    assert new in touched and studies(found) == {"functional_boosting"}
+    assert any(touched - {new} <= run for run in runs(before, 0))
+
+
+@pytest.mark.parametrize("at", range(len(METHODS) + 1))
+def test_a_new_method_computes_the_block_that_it_joins(grown, at):
+    before = done_blocks(grown)
+    config = configuration()
+    study = config["studies"]["functional_boosting"]
+    order = list(METHODS)
+    order.insert(at, "new")
+    study["methods"] = {label: METHODS.get(label, {"protocol": "moments", "max_steps": 9}) for label in order}
+    study["grid"]["methods"] = order
+    write(grown, config)
+    found, touched = planned(grown, *WORDS), set()
+    for name in blocks(found):
+        first, *_, last = name.split("/")[1].split("-") * 2
+        touched |= set(order[order.index(first) : order.index(last) + 1])
+    assert "new" in touched and studies(found) == {"functional_boosting"}
+    assert any(touched - {"new"} <= run for run in runs(before, 1))
+
+
+def test_more_replicates_compute_the_new_ones(grown):
+    config = configuration()
+    config["studies"]["functional_boosting"]["grid"]["replicates"] = 4
+    write(grown, config)
+    names = blocks(planned(grown, *WORDS))
+    assert len(names) == len(done_blocks(grown)) and all("_r0002-0003_" in name for name in names)
+
+
+def test_a_mechanism_of_the_audit_reruns_cells_of_the_audit_only(grown):
+    path = grown / LIB / "privacy/mechanisms/distance_adjusted.py"
+    path.write_text(path.read_text() + "\n# edited\n")
+    found = planned(grown, *WORDS)
+    assert studies(found) == {"privacy_audit"}
+    assert found.jobs == {"fit": 1, "collect": 1, "figure": 1}
+
+
+def test_one_figure_reruns_that_figure(grown):
+    path = grown / LIB / "studies/functional_boosting/figures/curves.py"
+    path.write_text(path.read_text() + "\n# edited\n")
+    found = planned(grown, *WORDS)
+    assert found.jobs == {"figure": 1} and found.figures() == {"operators"}
+
+
+def test_a_cell_a_job_gives_the_same_bytes(several, grown):
+    """Every case, method and replicate in a job of its own."""
+    config = configuration()
+    for study in config["studies"].values():
+        study["batch"] = dict.fromkeys(BATCH, 1)
+    write(grown, config)
+    done = snakemake(grown, *WORDS, "--forceall")
+    assert done.returncode == 0, done.stderr
+    assert len(done_blocks(grown)) >= len(SIZES) * len(METHODS) * 2
+    assert results(grown) == results(several)
+
+
+def test_timings_stand_beside_every_cube_and_name_all_cells(several):
+    text = (several / "results/functional_boosting/timings.csv").read_text().splitlines()
+    assert text[0] == "case,method,cells,cpu_seconds,peak_megabytes"
+    rows = [line.split(",") for line in text[1:]]
+    assert [row[:3] for row in rows] == [[f"size_{n}", label, "2"] for n in SIZES for label in METHODS]
+    assert all(float(row[3]) > 0 and float(row[4]) > 10 for row in rows)
