@@ -309,7 +309,7 @@ def test_damaged_values_are_named_before_the_cube_is_used(gathered, tmp_path):
     """Bytes of compressed values: also where a figure reads few variables, the damage is told, not drawn."""
     whole = bytearray((gathered / "cube.nc").read_bytes())
     found = 0
-    for start in range(len(whole) // 4, len(whole) - 64, len(whole) // 12):
+    for start in range(len(whole) // 4, len(whole) - 64, len(whole) // 48):
         damaged = whole.copy()
         damaged[start : start + 64] = bytes(64)
         (tmp_path / "cube.nc").write_bytes(damaged)

@@ -2,19 +2,21 @@
 
 import numpy as np
 import pytest
+from matplotlib import pyplot as plt
 
 from partywise.datasets.curves import CurveTable, Scale
 from partywise.experiment.blocks import read_corners, write_corners
 from partywise.experiment.cells import generate, run
 from partywise.experiment.plan import plan
 from partywise.experiment.plotting.series import replicate_means, series
-from partywise.experiment.plotting.style import LOOKS, look
+from partywise.experiment.plotting.style import NEUTRALS, look
 from partywise.experiment.results.assemble import assemble
 from partywise.experiment.results.provenance import config_json
 from partywise.randomness import stream
 from partywise.studies.functional_boosting import cases
 from partywise.studies.functional_boosting.figures import curves, parties, privacy
 from partywise.studies.functional_boosting.study import STUDY
+from relabel import content, relabelled
 
 SMALL = {"n": 120, "p": 4, "n_basis_x": 6, "n_basis_y": 6, "active": [0, 1]}
 LEARNERS = [f"{learner}_{noise}" for learner in ("predictor", "party") for noise in ("none", "fixed", "sqrt_j", "rho")]
@@ -47,7 +49,9 @@ def block():
     for label in LEARNERS:
         learner, noise = label.split("_", 1)
         methods[label] = {"protocol": "boosting", "learner": learner, "max_steps": 10, **noises[noise]}
-    many = ["mean_curve", "least_squares", "oracle", "published", *LEARNERS]
+    # What a user adds to a configuration, at its end.
+    methods["qq_7"] = {"protocol": "boosting", "s": 0.3, "max_steps": 10, "title": "a new one, s = {s}"}
+    many = ["mean_curve", "least_squares", "oracle", "published", *LEARNERS, "qq_7"]
     grid = {"replicates": 3, "folds": 2, "epsilon": [10.0, 100.0]}
     price = ["mean_curve", "predictor_none", "local", "moments"]
     claims = {"methods": ["published_noise", "corrected_noise"], "replicates": 1, "parties": [1], "folds": 1}
@@ -97,6 +101,13 @@ def day_curves(folder):
     )
 
 
+@pytest.fixture(autouse=True)
+def closed():
+    """Figures of a test are closed after it."""
+    yield
+    plt.close("all")
+
+
 @pytest.fixture(scope="module")
 def cube(tmp_path_factory):
     folder = tmp_path_factory.mktemp("figures")
@@ -128,7 +139,7 @@ def test_every_figure_draws_and_every_panel_is_labelled(cube, name):
 def test_lines_and_bands_are_the_means_and_standard_errors_of_the_cube(cube):
     figure = parties.error_by_parties(cube)
     ax = figure.axes[0]
-    line = next(entry for entry in ax.get_lines() if entry.get_label() == look("predictor_fixed").label)
+    line = next(entry for entry in ax.get_lines() if entry.get_label() == look(cube, "predictor_fixed").label)
     cells = cube["excess"].sel({"case": "simulated", "method": "predictor_fixed", "epsilon": np.inf})
     each = cells.mean("fold").sel(parties=[2, 4])
     np.testing.assert_allclose(line.get_ydata(), each.mean("replicate"), rtol=1e-12)
@@ -140,7 +151,7 @@ def test_lines_and_bands_are_the_means_and_standard_errors_of_the_cube(cube):
 def test_errors_are_drawn_at_their_own_certified_epsilon(cube):
     means = replicate_means(cube, "epsilon_certified", "sweep", "moments", "epsilon").mean("replicate")
     ax = privacy.error_by_epsilon(cube).axes[0]
-    line = next(entry for entry in ax.get_lines() if entry.get_label() == look("moments").label)
+    line = next(entry for entry in ax.get_lines() if entry.get_label() == look(cube, "moments").label)
     np.testing.assert_allclose(line.get_xdata(), means.dropna("epsilon").values, rtol=1e-6)
 
 
@@ -150,7 +161,7 @@ def test_claimed_and_certified_shows_the_certificate_of_the_published_noise(cube
     published = next(value for label, value in heights.items() if label.startswith("published noise"))
     assert list(published) == sorted(published)
     assert published[0] > 100 * 10.0
-    corrected = heights[look("corrected_noise").label]
+    corrected = heights[look(cube, "corrected_noise").label]
     np.testing.assert_allclose(corrected, 10.0, rtol=1e-6)
 
 
@@ -169,7 +180,33 @@ def test_figures_say_what_is_missing(cube):
         assert "No simulated case" in draw(only).axes[0].texts[0].get_text()
 
 
-def test_looks_are_distinguishable():
-    same_panel = ["predictor_none", "predictor_fixed", "predictor_sqrt_j", "predictor_rho"]
-    assert len({LOOKS[m].color for m in same_panel}) == len({LOOKS[m].marker for m in same_panel}) == 4
-    assert look("not_in_the_list") == look("not_in_the_list")
+@pytest.mark.parametrize("name", sorted(STUDY.figures))
+def test_a_figure_does_not_know_labels(cube, name):
+    """Other labels of cases and methods, the same picture."""
+    drawn = content(STUDY.figures[name](cube))
+    assert content(STUDY.figures[name](relabelled(cube))) == drawn
+
+
+def test_methods_of_a_panel_are_told_apart(cube):
+    """By more than colour, and by colour where there are not more methods than colours."""
+    looks = [look(cube, method) for method in map(str, cube["method"].values)]
+    assert len({(one.color, one.marker, one.line) for one in looks}) == len(looks) > 10
+    private = [one for one in looks if one.color not in NEUTRALS]
+    assert len({one.color for one in private[:7]}) == len({one.marker for one in private[:7]}) == 7
+    assert {one.label for one in looks if one.color in NEUTRALS} == {
+        *("mean curve", "least squares", "oracle", "predictor none", "party none")
+    }
+
+
+def test_a_method_that_is_added_is_drawn_and_changes_no_other(cube):
+    new = look(cube, "qq_7")
+    assert new.label == "a new one, s = 0.3"
+    for name in ("error_by_parties", "selection_quality"):
+        legend = STUDY.figures[name](cube).legends[0]
+        assert "a new one, s = 0.3" in [text.get_text() for text in legend.get_texts()]
+    before = cube.isel(method=[i for i, label in enumerate(cube["method"].values) if label != "qq_7"])
+    for method in map(str, before["method"].values):
+        assert look(before, method) == look(cube, method)
+    line = next(one for one in parties.error_by_parties(cube).axes[0].get_lines() if one.get_label() == new.label)
+    found = series(cube, "excess", "simulated", "qq_7", "parties")
+    np.testing.assert_array_equal(line.get_ydata(), found.mean)

@@ -219,6 +219,7 @@ def test_swept_settings_and_options_are_coordinates(tmp_path):
     # In force and not given, but telling the protocols apart.
     assert cube["method_slices"].values.tolist() == ["public", "public", "quantile"]
     assert "method_norm" not in cube.coords
+    assert cube["method_claims"].values.tolist() == [0, 0, 0]
     assert all(cube[name].attrs["long_name"] and cube[name].attrs["units"] for name in cube.coords)
 
 

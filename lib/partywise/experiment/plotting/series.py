@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,8 +10,7 @@ import xarray as xr
 from matplotlib.axes import Axes
 
 from ...errors import CubeError
-from ..plan import plan
-from .style import look
+from .style import Look
 
 BAND = "bands: ± 1 standard error over replicates"
 
@@ -64,21 +62,14 @@ def series(cube: xr.Dataset, variable: str, case: str, method: str, along: str) 
     return Series(x, values.mean("replicate").values, (spread / np.sqrt(count)).values)
 
 
-def draw(ax: Axes, line: Series, method: str, **options: Any) -> None:
-    """A line with its band, in the look of the method."""
-    style = look(method)
+def draw(ax: Axes, line: Series, style: Look, **options: Any) -> None:
+    """A line with its band, in the look of a method."""
     settings = {"color": style.color, "marker": style.marker, "linestyle": style.line, "label": style.label} | options
     ax.plot(line.x, line.mean, **settings)
     if np.isfinite(line.se).any():
         ax.fill_between(
             line.x, line.mean - line.se, line.mean + line.se, color=settings["color"], alpha=0.2, linewidth=0
         )
-
-
-def configuration(cube: xr.Dataset) -> dict[str, Any]:
-    """The configuration that made the cube: ``methods``, and ``cases`` one by one."""
-    made = json.loads(cube.attrs["config_json"])
-    return dict(plan(made.pop("study"), made, made.pop("root_seed")).plain)
 
 
 def exhibits_of(cube: xr.Dataset, case: str) -> xr.Dataset:

@@ -60,7 +60,10 @@ def header_of(plan: Plan, columns: Columns, corners: Iterable[Corner]) -> xr.Dat
     labels = columns.places.labels
     exhibits, shown = _exhibits(list(corners), labels, columns.described)
     coords = shown | {name: (name, values, _described(COORDS[name])) for name, values in labels.items()}
-    coords |= case_labels(plan) | method_labels(plan, labels["method"].tolist())
+    methods = labels["method"].tolist()
+    claims = np.array([columns.costs("epsilon_claimed", method) for method in methods], dtype="int8")
+    about = _described(("1 if some fit of the method claims a positive finite epsilon", "1"))
+    coords |= case_labels(plan) | method_labels(plan, methods) | {"method_claims": ("method", claims, about)}
     return xr.Dataset(exhibits, coords=coords)
 
 

@@ -175,6 +175,13 @@ class Columns:
             self.numbers[name] = np.full(len(self.status), np.nan)
         return self.numbers[name]
 
+    def costs(self, name: str, method: str) -> bool:
+        """Whether a variable is positive and finite in some cell of a method."""
+        values = self.numbers.get(name, np.full(len(self.status), np.nan))
+        own = (block for block in self.places.blocks if block.method == method)
+        found = (values[block.first : block.first + math.prod(block.shape)] for block in own)
+        return any(bool(((part > 0) & np.isfinite(part)).any()) for part in found)
+
     def _put_text(self, name: str, at: np.ndarray, values: np.ndarray) -> None:
         """Digests differ from cell to cell and are kept as they are, other texts by number."""
         digests = name not in self._words and all(map(CODE_PATTERN.fullmatch, values.tolist()))

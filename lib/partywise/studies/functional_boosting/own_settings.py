@@ -91,6 +91,12 @@ class TablesSettings:
         return {f"{key}.file": curve.file for key, curve in self.curves.items()}
 
     @property
+    def shown(self) -> tuple[tuple[float, float], str, None]:
+        """Start and end of a response, and its unit; ticks are chosen by the figure."""
+        unit, transform = self.response.unit or "response", self.response.transform
+        return self.domain_of(self.response), unit if transform == "none" else f"{transform} of {unit}", None
+
+    @property
     def n_predictors(self) -> int:
         """p."""
         return len(self.predictors)

@@ -2,72 +2,51 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
+from matplotlib.ticker import MaxNLocator, MultipleLocator
 
-from ....experiment.plotting.series import cases_of, configuration, exhibit, exhibits_of, methods_of
+from ....experiment.plotting.select import having, plan_behind, title, told
+from ....experiment.plotting.series import cases_of, exhibit, exhibits_of, methods_of
 from ....experiment.plotting.style import BLACK, GREY, empty, legend_below, look, panels
-
-REAL: dict[str, tuple[tuple[float, float], str]] = {
-    "beijing": ((0, 24), "log(1 + PM2.5 in µg/m³)"),
-    "nyc": ((6, 22), "share of departures over 15 min late"),
-}
-OPERATORS = {
-    "oracle": "truth",
-    "predictor_none": "predictor learner,\nno noise",
-    "predictor_fixed": "predictor learner,\ns = 0.5",
-    "party_none": "party learner,\nno noise",
-    "party_fixed": "party learner,\ns = 0.5",
-}
 
 
 def real_curves(cube: xr.Dataset) -> Figure:
     """A few held-out days: observed, predicted without privacy and at two epsilons."""
-    own = own_cases(cube)
-    case = next((c for c in cases_of(cube, "curve_predicted") if c in REAL or c in own), None)
+    cases = plan_behind(cube).cases
+    case = next((c for c in cases_of(cube, "curve_predicted") if hasattr(cases[c].settings, "shown")), None)
     if case is None:
         return empty("No real day curves in this configuration.")
-    shown, (hours, unit) = exhibits_of(cube, case), own.get(case) or REAL[case]
-    private = [m for m in ("local", "moments") if m in methods_of(cube, case)]
-    if not private or "predictor_none" not in methods_of(cube, case):
-        return empty("Real day curves need the methods predictor_none and local or moments.")
-    labels = exhibit(shown, "record_label", "predictor_none")
-    observed, days = exhibit(shown, "curve_observed", "predictor_none"), len(labels)
+    drawn, (hours, unit, ticks) = exhibits_of(cube, case), cases[case].settings.shown
+    own = methods_of(cube, case)
+    floor = next((m for m in having(cube, "method", protocol="boosting", noise="none") if m in own), None)
+    private = [m for m in own if np.isfinite(_epsilons(drawn, m)).any()]
+    if not private or floor is None:
+        return empty("Real day curves need a method without noise (protocol boosting, noise none) and a private one.")
+    labels, observed = exhibit(drawn, "record_label", floor), exhibit(drawn, "curve_observed", floor)
+    days = len(labels)
     figure, axes = panels(len(private), days, 2.6, 2.3, sharex=True, sharey=True)
     for row, method in enumerate(private):
         for day in range(days):
             ax = axes[row * days + day]
-            _one_day(ax, shown, method, day, np.linspace(*hours, observed.shape[1]))
+            _one_day(ax, cube, drawn, (floor, method), day, np.linspace(hours[0], hours[1], observed.shape[1]))
             if row == 0:
                 ax.set_title(_record(int(labels[day])))
-            if case in own:
-                ax.xaxis.set_major_locator(MaxNLocator(4))
-            else:
-                ax.set_xticks(np.arange(hours[0], hours[1] + 1, 6))
-            ax.set_xlabel(("time" if case in own else "hour of the day") if row == len(private) - 1 else "")
+            ax.xaxis.set_major_locator(MultipleLocator(ticks) if ticks else MaxNLocator(4))
+            ax.set_xlabel(("hour of the day" if ticks else "time") if row == len(private) - 1 else "")
         axes[row * days].set_ylabel(unit, fontsize=8)
     legend_below(figure, axes, 3)
-    what = "records" if case in own else "days"
-    figure.suptitle(f"Held-out {what}, case {case}: one fold of the first replicate", fontsize=9.5)
+    what = "days" if ticks else "records"
+    name = title(cube, "case", case)
+    figure.suptitle(f"Held-out {what}, {name}: one fold of the first replicate", fontsize=9.5)
     return figure
 
 
-def own_cases(cube: xr.Dataset) -> dict[str, tuple[tuple[float, float], str]]:
-    """Domain and unit of the response in each case of a person's own tables."""
-    found = {}
-    for name, case in configuration(cube)["cases"].items():
-        if case.get("source", name) == "tables":
-            settings = case["settings"]
-            response = settings["response"]
-            unit, transform = response.get("unit") or "response", response.get("transform", "none")
-            low, high = response.get("domain") or settings["domain"]
-            found[name] = ((low, high), unit if transform == "none" else f"{transform} of {unit}")
-    return found
+def _epsilons(drawn: xr.Dataset, method: str) -> np.ndarray:
+    """Targets at which the fits of a method are shown."""
+    return drawn["exhibit_epsilon"].values[drawn["exhibit_method"].values == method]
 
 
 def _record(label: int) -> str:
@@ -76,47 +55,65 @@ def _record(label: int) -> str:
     return f"{digits[:4]}-{digits[4:6]}-{digits[6:]}" if label >= 10_000_000 else f"record {label}"
 
 
-def _one_day(ax: Axes, shown: xr.Dataset, method: str, day: int, grid: np.ndarray) -> None:
-    observed = exhibit(shown, "curve_observed", "predictor_none")
-    floor = exhibit(shown, "curve_predicted", "predictor_none")
-    ax.plot(grid, observed[day], color=GREY, linewidth=2.5, alpha=0.6, label="observed (smoothed)")
-    ax.plot(grid, floor[day], color=BLACK, label="predicted, no privacy")
-    mine = shown["exhibit_epsilon"].values[shown["exhibit_method"].values == method]
-    for epsilon, line in zip(sorted(mine)[::-1][:2], ("-", "--"), strict=False):
-        predicted = exhibit(shown, "curve_predicted", method, epsilon)
-        name = f"{look(method).label}, ε = {epsilon:g}"
-        ax.plot(grid, predicted[day], color=look(method).color, linestyle=line, label=name)
+def _one_day(
+    ax: Axes, cube: xr.Dataset, drawn: xr.Dataset, methods: tuple[str, str], day: int, grid: np.ndarray
+) -> None:
+    """One record: observed, predicted by the method without noise, and by a private one at two epsilons."""
+    floor, method = methods
+    ax.plot(
+        grid,
+        exhibit(drawn, "curve_observed", floor)[day],
+        color=GREY,
+        linewidth=2.5,
+        alpha=0.6,
+        label="observed (smoothed)",
+    )
+    ax.plot(grid, exhibit(drawn, "curve_predicted", floor)[day], color=BLACK, label="predicted, no privacy")
+    style = look(cube, method)
+    for epsilon, line in zip(sorted(_epsilons(drawn, method))[::-1][:2], ("-", "--"), strict=False):
+        predicted = exhibit(drawn, "curve_predicted", method, epsilon)
+        ax.plot(grid, predicted[day], color=style.color, linestyle=line, label=f"{style.label}, ε = {epsilon:g}")
 
 
 def operators(cube: xr.Dataset) -> Figure:
     """Kernels beta_j(s, t) of four predictors: truth and estimates on one colour scale."""
-    needed = {"oracle", "predictor_none"}
-    case = next((c for c in cases_of(cube, "operator") if needed <= set(methods_of(cube, c))), None)
+    truths = having(cube, "method", protocol="baseline", kind="oracle")
+    case = next((c for c in cases_of(cube, "operator") if set(truths) & set(methods_of(cube, c))), None)
     if case is None:
-        return empty("No simulated case with the true operators in this configuration.")
-    shown = exhibits_of(cube, case)
-    rows = [m for m in OPERATORS if m in methods_of(cube, case)]
-    truth, names = exhibit(shown, "operator", "oracle"), exhibit(shown, "predictor_shown_index", "oracle")
+        return empty(
+            "No simulated case with the true operators (protocol baseline, kind oracle) in this configuration."
+        )
+    drawn, own = exhibits_of(cube, case), methods_of(cube, case)
+    truth_of = next(m for m in truths if m in own)
+    scaled = having(cube, "method", s_mode="sqrt_j") + having(cube, "method", s_mode="calibrated")
+    rows = [truth_of, *(m for m in having(cube, "method", protocol="boosting") if m in own and m not in scaled)]
+    truth, names = exhibit(drawn, "operator", truth_of), exhibit(drawn, "predictor_shown_index", truth_of)
     count, limit = len(names), float(np.quantile(np.abs(truth), 0.98))
     figure, axes = panels(len(rows), count, 1.7, 1.45, sharex=True, sharey=True)
-    style: dict[str, Any] = {
-        "origin": "lower",
-        "extent": (0, 1, 0, 1),
-        "cmap": "PuOr",
-        "aspect": "auto",
-        "interpolation": "bilinear",
-    }
     for r, method in enumerate(rows):
-        kernels = exhibit(shown, "operator", method)
+        kernels = exhibit(drawn, "operator", method)
         for c in range(count):
             ax = axes[r * count + c]
-            ax.imshow(kernels[c].T, vmin=-limit, vmax=limit, **style)
+            ax.imshow(
+                kernels[c].T,
+                vmin=-limit,
+                vmax=limit,
+                origin="lower",
+                extent=(0, 1, 0, 1),
+                cmap="PuOr",
+                aspect="auto",
+                interpolation="bilinear",
+            )
             ax.grid(False)
             ax.set(xticks=[0, 1], yticks=[0, 1], xlabel="s" if r == len(rows) - 1 else "")
             if r == 0:
                 ax.set_title(f"x{int(names[c])}" + ("" if np.any(truth[c]) else " (inactive)"))
-        axes[r * count].set_ylabel(f"{OPERATORS[method]}\nt", fontsize=8)
+        learner = told(cube, "method", method, "learner")
+        label = title(cube, "method", method) + (f",\n{learner} learner" if r and learner else "")
+        axes[r * count].set_ylabel(f"{label}\nt", fontsize=8)
     label = "kernel β(s, t); colours end at the 98 % point"
     figure.colorbar(axes[0].images[0], ax=axes, label=label, shrink=0.7, extend="both")
-    figure.suptitle(f"Operators, case {case}, fewest parties: one fold of the first replicate", fontsize=9.5)
+    figure.suptitle(
+        f"Operators, {title(cube, 'case', case)}, fewest parties: one fold of the first replicate", fontsize=9.5
+    )
     return figure

@@ -7,17 +7,9 @@ import xarray as xr
 from matplotlib.figure import Figure
 from matplotlib.ticker import FormatStrFormatter, LogLocator, NullFormatter
 
-from ....experiment.plotting.series import BAND, cases_of, configuration, draw, methods_of, series
-from ....experiment.plotting.style import BLACK, empty, legend_below, look, panels
-
-CASES = {
-    "sweep": "simulated curves",
-    "smooth": "simulated smooth curves",
-    "roundwise": "nearly noise-free curves",
-    "membership": "few records",
-    "beijing": "Beijing PM2.5 day curves",
-    "nyc": "NYC 2013 departure delays",
-}
+from ....experiment.plotting.select import having, title, told
+from ....experiment.plotting.series import BAND, cases_of, draw, methods_of, series
+from ....experiment.plotting.style import BLACK, COLORS, DASHES, MARKERS, empty, legend_below, look, panels
 
 
 def error_by_epsilon(cube: xr.Dataset) -> Figure:
@@ -27,6 +19,7 @@ def error_by_epsilon(cube: xr.Dataset) -> Figure:
     cases = [str(case) for case in cube["case"].values if (done.sel({"case": case}).sum("epsilon") > 1).any()]
     if not cases:
         return empty("No case with several targets of epsilon in this configuration.")
+    oracle = having(cube, "method", protocol="baseline", kind="oracle")
     columns = min(len(cases), 3)
     rows = -(-len(cases) // columns)
     # One panel alone is made as wide as the title.
@@ -36,16 +29,14 @@ def error_by_epsilon(cube: xr.Dataset) -> Figure:
     for ax, case in zip(axes, cases, strict=False):
         variable = "excess" if case in cases_of(cube, "excess") else "relative_error"
         for method in methods_of(cube, case):
-            line = series(cube, variable, case, method, "epsilon")
+            line, style = series(cube, variable, case, method, "epsilon"), look(cube, method)
             finite = np.isfinite(line.x)
             if finite.sum() > 1:
-                draw(ax, type(line)(line.x[finite], line.mean[finite], line.se[finite]), method)
-            elif len(line.mean) and method != "oracle":
-                style = look(method)
-                dashes = "-." if style.line == "-" else style.line
-                ax.axhline(line.mean[-1], color=style.color, linestyle=dashes, linewidth=1.2, label=style.label)
+                draw(ax, type(line)(line.x[finite], line.mean[finite], line.se[finite]), style)
+            elif len(line.mean) and method not in oracle:
+                ax.axhline(line.mean[-1], color=style.color, linestyle=style.rule, linewidth=1.2, label=style.label)
         label = "excess risk (0: truth, 1: mean curve)" if variable == "excess" else "risk relative to the mean curve"
-        ax.set(title=CASES.get(case, case), xlabel="certified epsilon of the whole release", ylabel=label)
+        ax.set(title=title(cube, "case", case), xlabel="certified epsilon of the whole release", ylabel=label)
         ax.set(xscale="log", yscale="log")
         if variable == "relative_error":
             ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
@@ -58,35 +49,28 @@ def error_by_epsilon(cube: xr.Dataset) -> Figure:
 
 def claimed_and_certified(cube: xr.Dataset) -> Figure:
     """Certified epsilon of the published noise against basis size, for several units of time, at one claim."""
-    cases = [c for c in map(str, cube["case"].values) if "published_noise" in methods_of(cube, c)]
-    if not cases:
-        return empty("No case with the published noise at a public radius in this configuration.")
-    settings = configuration(cube)["cases"]
-    points: dict[str, list[tuple[float, float]]] = {}
+    published = [
+        m for m in having(cube, "method", protocol="published") if told(cube, "method", m, "radius") == "public"
+    ]
+    cases = [c for c in map(str, cube["case"].values) if set(published) & set(methods_of(cube, c))]
+    if not cases or "case_n_basis_x" not in cube.coords:
+        return empty("No cases with the published noise at a public radius in this configuration.")
+    points: dict[tuple[str, str], set[tuple[float, float]]] = {}
     for case in cases:
-        chosen = settings[case].get("settings", {})
-        low, high = chosen.get("domain", [0.0, 1.0])
-        size = float(chosen.get("n_basis_x", 15))
-        length = f"time in [{low:g}, {high:g}]"
-        for method in ("published_noise", "corrected_noise"):
-            if method not in methods_of(cube, case):
-                continue
+        span = told(cube, "case", case, "domain") or ""
+        for method in methods_of(cube, case):
             certified = series(cube, "epsilon_certified", case, method, "epsilon").mean[0]
-            name = f"{look(method).label}, {length}" if method == "published_noise" else look(method).label
-            points.setdefault(name, []).append((size, certified))
-    claim = float(series(cube, "epsilon_claimed", cases[0], "published_noise", "epsilon").mean[0])
+            place = (told(cube, "case", case, "n_basis_x"), certified)
+            points.setdefault((method, span), set()).add(place)
+    first = next(method for method in published if method in methods_of(cube, cases[0]))
+    claim = float(series(cube, "epsilon_claimed", cases[0], first, "epsilon").mean[0])
     figure, (ax,) = panels(1, 1, 5.8, 3.8)
-    looks = (("P", "-"), ("X", "--"), ("d", "-."), ("h", ":"))
-    shades = ("#E69F00", "#D55E00", "#8C4A00", "#CC79A7")
-    index = 0
-    for name, values in sorted(points.items(), key=lambda entry: -max(entry[1])[1]):
-        x, y = np.array(sorted(set(values))).T
-        if name == look("corrected_noise").label:
-            ax.plot(x, y, color=look("corrected_noise").color, marker="D", label=name, zorder=3)
-        else:
-            marker, line = looks[index % 4]
-            ax.plot(x, y, color=shades[index % 4], marker=marker, linestyle=line, label=name)
-            index += 1
+    falling = sorted(points.items(), key=lambda entry: -max(entry[1])[1])
+    for index, ((method, span), values) in enumerate(falling):
+        alone = len({other for name, other in points if name == method}) == 1
+        label = title(cube, "method", method) + ("" if alone else f", time in [{span}]")
+        color, marker, line = (cycle[(index + 1) % len(cycle)] for cycle in (COLORS, MARKERS, DASHES))
+        ax.plot(*np.array(sorted(values)).T, color=color, marker=marker, linestyle=line, label=label)
     ax.axhline(claim, color=BLACK, linestyle=":", linewidth=1.2, label=f"claimed epsilon = {claim:g}")
     ax.set(xlabel="basis size Q (cubic B-splines)", ylabel="certified epsilon", yscale="log")
     ax.set_title("One claim, the same curves: what the noise proves\ndepends on the basis and on the unit of time")

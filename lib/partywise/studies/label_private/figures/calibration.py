@@ -7,30 +7,35 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from ....experiment.plotting.select import having, title
 from ....experiment.plotting.series import cases_of, exhibit, exhibits_of, methods_of
-from ....experiment.plotting.style import GREY, empty, legend_below, look, panels
-from .utility import TITLES, computed_at, data_cases
+from ....experiment.plotting.style import GREY, Look, empty, legend_below, look, panels
+from .utility import computed_at, data_cases
 
 
 def calibration_curves(cube: xr.Dataset) -> Figure:
     """Predicted against observed shares in ten bins, at two targets: as published, as planned, without privacy."""
-    cases = [case for case in data_cases(cube, "log_loss") if case in cases_of(cube, "calibration_predicted")][:3]
-    methods = ("published_hybrid", "auto")
-    cases = [case for case in cases if set(methods) <= set(methods_of(cube, case))]
+    published, chosen = having(cube, "method", sigma="classic", ridge="none"), having(cube, "method", noise="auto")
+    compared = {
+        case: [next((m for m in kind if m in methods_of(cube, case)), "") for kind in (published, chosen)]
+        for case in data_cases(cube, "log_loss")
+        if case in cases_of(cube, "calibration_predicted")
+    }
+    cases = [case for case, methods in compared.items() if all(methods)][:3]
     targets = _shown_targets(cube, cases)
     if not cases or not targets:
-        return empty("No case with the methods published_hybrid and auto in this configuration.")
+        return empty("No case with ridge none and noise auto in this configuration.")
     figure, axes = panels(len(cases), len(targets), 3.1, 2.9, sharex=True, sharey=True)
     for row, case in enumerate(cases):
         shown = exhibits_of(cube, case)
         for column, epsilon in enumerate(targets):
             ax = axes[row * len(targets) + column]
             ax.plot([0, 1], [0, 1], color=GREY, linewidth=1.0, linestyle=":", label="perfect calibration")
-            for method in methods:
-                _curve(ax, shown, method, epsilon)
-            if "non_private" in methods_of(cube, case):
-                _curve(ax, shown, "non_private", np.inf)
-            ax.set_title(f"{TITLES.get(case, case).split(',')[0]}, epsilon = {epsilon:g}")
+            for method in compared[case]:
+                _curve(ax, shown, look(cube, method), (method, epsilon))
+            for method in (m for m in having(cube, "method", protocol="non_private") if m in methods_of(cube, case)):
+                _curve(ax, shown, look(cube, method), (method, np.inf))
+            ax.set_title(f"{title(cube, 'case', case)}, epsilon = {epsilon:g}")
             ax.set(aspect="equal", xlabel="mean prediction" if row == len(cases) - 1 else "")
         axes[row * len(targets)].set_ylabel("share of positive labels")
     legend_below(figure, axes, 2)
@@ -47,7 +52,6 @@ def _shown_targets(cube: xr.Dataset, cases: list[str]) -> list[float]:
     return wanted or sorted({*kept[:1], *kept[-1:]})
 
 
-def _curve(ax: Axes, shown: xr.Dataset, method: str, epsilon: float) -> None:
-    style = look(method)
-    x, y = (exhibit(shown, f"calibration_{name}", method, epsilon) for name in ("predicted", "observed"))
+def _curve(ax: Axes, shown: xr.Dataset, style: Look, fit: tuple[str, float]) -> None:
+    x, y = (exhibit(shown, f"calibration_{name}", *fit) for name in ("predicted", "observed"))
     ax.plot(x, y, color=style.color, marker=style.marker, linestyle=style.line, markersize=4, label=style.label)

@@ -7,9 +7,10 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from ....experiment.plotting.select import having
 from ....experiment.plotting.series import Series, cases_of, exhibit, exhibits_of, methods_of, series
 from ....experiment.plotting.style import BLACK, BLUE, GREEN, ORANGE, PURPLE, RED, empty, legend_below, look, panels
-from .utility import TITLES, Z95, data_cases, sized_cases
+from .utility import Z95, data_cases, data_title, size_of, sized_cases
 
 MARKS = (("o", "-"), ("s", "--"), ("^", "-."), ("D", ":"), ("v", "-"))
 SHADES = (BLUE, ORANGE, GREEN, PURPLE, RED)
@@ -25,14 +26,16 @@ def unbounded_shares(cube: xr.Dataset) -> Figure:
     by_epsilon = data_cases(cube, "share_unbounded")
     by_size = [entry for entry in sized_cases(cube, "n") if entry[0] in cases_of(cube, "share_unbounded")]
     if not by_epsilon and len(by_size) < 2:
-        return empty("share_unbounded needs several targets of epsilon, or cases n_..., in this configuration.")
+        return empty("share_unbounded needs several targets of epsilon, or a sweep of n, in this configuration.")
     figure, (left, right) = panels(1, 2, 4.3, 3.3, sharey=True)
     for index, case in enumerate(by_epsilon):
         line = _shares(cube, case)
-        _marked(left, line, index, TITLES.get(case, case))
+        _marked(left, line, index, data_title(cube, case))
+    features = {int(cube["n_features"].sel({"case": case}).max()) for case, _ in by_size}
+    of = f"generated, k = {features.pop()}" if len(features) == 1 else "generated data"
     for index, epsilon in enumerate(_targets(cube, by_size)):
         points = [(size, *_share_at(cube, case, epsilon)) for case, size in by_size]
-        _marked(right, Series(*np.array(points).T), index + 1, f"generated, k = 20, epsilon = {epsilon:g}")
+        _marked(right, Series(*np.array(points).T), index + 1, f"{of}, epsilon = {epsilon:g}")
     left.set(xscale="log", xlabel="target epsilon of one label", ylabel="share of draws without a minimiser")
     right.set(xscale="log", xlabel="training rows N")
     left.set_ylim(-0.04, 1.04)
@@ -87,7 +90,7 @@ def running_away(cube: xr.Dataset) -> Figure:
     for index, (case, method, epsilon) in enumerate(found):
         shown = exhibits_of(cube, case)
         steps = exhibit(shown, "path_steps", method, epsilon)
-        label = f"{_title(cube, case)}, epsilon = {epsilon:g}"
+        label = f"{size_of(cube, case)}, epsilon = {epsilon:g}"
         marker, dashes = MARKS[index % len(MARKS)]
         for ax, name in ((left, "path_norm"), (right, "path_log_loss")):
             values = exhibit(shown, name, method, epsilon)
@@ -123,26 +126,26 @@ def gap_by_passes(cube: xr.Dataset) -> Figure:
     figure, axes = panels(1, len(cases), 6.4 if len(cases) == 1 else 4.2, 3.4, sharey=True)
     for ax, case in zip(axes, cases, strict=True):
         shown = exhibits_of(cube, case)
-        for method, epsilon in _traced(cube, case, "path_gap"):
-            if np.isfinite(epsilon):
-                continue
-            passes, gap = (exhibit(shown, name, method, epsilon) for name in ("path_passes", "path_gap"))
+        free = [method for method, epsilon in _traced(cube, case, "path_gap") if not np.isfinite(epsilon)]
+        for index, method in enumerate(free):
+            passes, gap = (exhibit(shown, name, method, np.inf) for name in ("path_passes", "path_gap"))
             known = np.isfinite(gap)
-            style = look(method)
             shown_gap = np.maximum(gap[known], SMALLEST_GAP)
+            marker, dashes = MARKS[index % len(MARKS)]
             ax.plot(
                 passes[known],
                 shown_gap,
-                color=style.color,
-                marker=style.marker,
-                linestyle=style.line,
+                color=SHADES[index % len(SHADES)],
+                marker=marker,
+                linestyle=dashes,
                 markersize=4,
-                label=style.label,
+                label=look(cube, method).label,
             )
-        if "free_newton" in methods_of(cube, case):
-            steps = series(cube, "steps", case, "free_newton", "epsilon").mean[0]
-            gap = series(cube, "objective_gap", case, "free_newton", "epsilon").mean[0]
-            style = look("free_newton")
+        exact = having(cube, "method", protocol="non_private", trainer="newton")
+        for method in (m for m in exact if m in methods_of(cube, case)):
+            steps = series(cube, "steps", case, method, "epsilon").mean[0]
+            gap = series(cube, "objective_gap", case, method, "epsilon").mean[0]
+            style = look(cube, method)
             label = f"{style.label}, {NEWTON_PASSES} passes a step (gap below {SMALLEST_GAP:g})"
             ax.plot(
                 [NEWTON_PASSES * steps],
@@ -152,50 +155,49 @@ def gap_by_passes(cube: xr.Dataset) -> Figure:
                 markersize=10,
                 label=label,
             )
-        ax.set(xscale="log", yscale="log", xlabel="passes over the training rows", title=_title(cube, case))
+        ax.set(xscale="log", yscale="log", xlabel="passes over the training rows", title=size_of(cube, case))
     axes[0].set_ylabel("training objective above its least value")
     legend_below(figure, axes, 2)
     figure.suptitle(
-        "Trainers without noise and almost without ridge; mean of 5 runs where there are mini-batches", fontsize=9.5
+        "Trainers without noise and almost without ridge\nmean of 5 runs where there are mini-batches", fontsize=9.5
     )
     return figure
 
 
-def _title(cube: xr.Dataset, case: str) -> str:
-    n, k = (int(cube[name].sel({"case": case}).max()) for name in ("n_train", "n_features"))
-    return f"N = {n:,}".replace(",", " ") + f", k = {k}"
-
-
 def classic_noise(cube: xr.Dataset) -> Figure:
     """What the classic noise formula claims, what it certifies, and what an attack on it proves."""
-    cases = [case for case in map(str, cube["case"].values) if "classic" in methods_of(cube, case)]
-    if not cases:
-        return empty("No case with the method classic in this configuration.")
-    case = cases[0]
-    claimed, certified = (
-        series(cube, f"epsilon_{name}", case, "classic", "epsilon") for name in ("claimed", "certified")
+    attacked = [
+        (case, method)
+        for case in cases_of(cube, "audited_epsilon")
+        for method in having(cube, "method", sigma="classic")
+        if series(cube, "audited_epsilon", case, method, "epsilon")
+    ]
+    if not attacked:
+        return empty("No method with the classic noise (sigma classic) and audit_draws in this configuration.")
+    case, method = attacked[0]
+    claimed, certified, audited = (
+        series(cube, name, case, method, "epsilon")
+        for name in ("epsilon_claimed", "epsilon_certified", "audited_epsilon")
     )
-    limit = float(series(cube, "classic_limit", case, "classic", "epsilon").mean[0])
+    limit = float(series(cube, "classic_limit", case, method, "epsilon").mean[0])
     figure, (left, right) = panels(1, 2, 4.0, 3.3)
     left.plot(claimed.mean, claimed.mean, color=BLACK, linestyle=":", label="claimed")
+    style = look(cube, method)
     for ax, shift in ((left, 0.0), (right, claimed.mean)):
-        style = look("classic")
         ax.plot(
             claimed.mean, certified.mean - shift, color=style.color, marker=style.marker, label="certified: the truth"
         )
-        if case in cases_of(cube, "audited_epsilon"):
-            audited = series(cube, "audited_epsilon", case, "classic", "epsilon")
-            ax.plot(
-                audited.x,
-                audited.mean - shift,
-                color=BLUE,
-                marker="^",
-                linestyle="none",
-                label="proved by attack (lower bound)",
-            )
+        ax.plot(
+            audited.x,
+            audited.mean - (audited.x if ax is right else 0.0),
+            color=PURPLE,
+            marker="v",
+            linestyle="none",
+            label="proved by attack (lower bound)",
+        )
         ax.axvline(limit, color=ORANGE, linewidth=1.2, linestyle="--", label=f"claim exceeded above {limit:.2f}")
     right.axhline(0, color=BLACK, linestyle=":")
-    delta = float(series(cube, "delta", case, "classic", "epsilon").mean[0])
+    delta = float(series(cube, "delta", case, method, "epsilon").mean[0])
     left.set(xlabel="claimed epsilon", ylabel="epsilon", xscale="log", yscale="log")
     right.set(xlabel="claimed epsilon", ylabel="epsilon minus claim")
     legend_below(figure, [left, right], 2)

@@ -10,28 +10,32 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FormatStrFormatter, LogLocator, NullFormatter, NullLocator
 
-from ....experiment.plotting.series import Series, cases_of, configuration, draw, methods_of, series
-from ....experiment.plotting.style import BLACK, empty, legend_below, look, panels
+from ....experiment.plotting.select import having, title, told
+from ....experiment.plotting.series import Series, cases_of, draw, methods_of, series
+from ....experiment.plotting.style import BLACK, Look, empty, legend_below, look, panels
 
-TITLES = {
-    "generated": "generated, N = 35 000, k = 20",
-    "adult": "Adult, N = 31 655, k = 105",
-    "breast_cancer": "breast cancer, N = 398, k = 31",
-    "body_fat": "body fat, N = 176, k = 14",
-    "late_flights": "late flights, by days",
-}
-# What a series of generated cases varies: the prefix of their names -> the label of the axis.
+# Settings of generated data that a sweep may vary: label of the axis.
 AXES = {"n": "training rows N", "k": "features k with the intercept", "dependence": "dependence of the features"}
 Z95 = 1.96
 BAND95 = "bands: 95 %, ± 1.96 standard errors over replicates"
 
 
 def data_cases(cube: xr.Dataset, variable: str) -> list[str]:
-    """Cases with the variable at two targets of epsilon or more, real tables and the main generated case only."""
+    """Cases with the variable at two targets of epsilon or more, where methods are compared and nothing is swept."""
     sized = {case for axis in AXES for case, _ in sized_cases(cube, axis)}
-    apart = ("classic", "trainers")
-    kept = [case for case in cases_of(cube, variable) if case not in sized and not case.startswith(apart)]
+    kept = [case for case in cases_of(cube, variable) if case not in sized and len(methods_of(cube, case)) > 1]
     return [case for case in kept if _targets(cube, variable, case) > 1]
+
+
+def data_title(cube: xr.Dataset, case: str) -> str:
+    """Title of a case with its rows and features; where replicates differ in rows, the most."""
+    return f"{title(cube, 'case', case)}, {size_of(cube, case)}"
+
+
+def size_of(cube: xr.Dataset, case: str) -> str:
+    """Training rows and features of a case."""
+    n, k = (int(cube[name].sel({"case": case}).max()) for name in ("n_train", "n_features"))
+    return f"N = {n:,}".replace(",", " ") + f", k = {k}"
 
 
 def _targets(cube: xr.Dataset, variable: str, case: str) -> int:
@@ -41,13 +45,18 @@ def _targets(cube: xr.Dataset, variable: str, case: str) -> int:
 
 
 def sized_cases(cube: xr.Dataset, axis: str) -> list[tuple[str, float]]:
-    """Cases of a series, named ``n_...``, ``k_...`` or ``dependence_...``, in order, with their place on the axis."""
-    names = [case for case in map(str, cube["case"].values) if case.startswith(f"{axis}_")]
-    if axis == "dependence":
-        settings = configuration(cube)["cases"]
-        return sorted(((n, float(settings[n]["settings"].get("dependence", 0.0))) for n in names), key=lambda e: e[1])
-    variable = {"n": "n_train", "k": "n_features"}[axis]
-    return sorted(((name, float(cube[variable].sel({"case": name}).max())) for name in names), key=lambda e: e[1])
+    """Cases of the sweeps of one setting of generated data, in order, with their place on the axis."""
+    generated = having(cube, "case", source="generated")
+    places = {}
+    for group in dict.fromkeys(told(cube, "case", case, "group") for case in generated):
+        members = [case for case in having(cube, "case", group=group) if case in generated]
+        varied = {name for name in AXES if len({told(cube, "case", case, name) for case in members}) > 1}
+        if varied == {axis}:
+            variable = {"n": "n_train", "k": "n_features"}.get(axis)
+            for case in members:
+                at = cube[variable].sel({"case": case}).max() if variable else told(cube, "case", case, axis)
+                places[case] = float(at)
+    return sorted(places.items(), key=lambda entry: entry[1])
 
 
 def averaged(cube: xr.Dataset, name: str, case: str, method: str) -> Series:
@@ -70,10 +79,10 @@ def utility_by_epsilon(cube: xr.Dataset) -> Figure:
         for row, (name, label) in enumerate((("log_loss", "test log-loss"), ("auc", "test AUC"))):
             ax = axes[row * len(cases) + column]
             for method in methods_of(cube, case):
-                _by_epsilon(ax, averaged(cube, name, case, method), method)
+                _by_epsilon(ax, averaged(cube, name, case, method), look(cube, method))
             ax.set(xscale="log", ylabel=label if column == 0 else "")
             if row == 0:
-                ax.set(yscale="log", title=TITLES.get(case, case))
+                ax.set(yscale="log", title=data_title(cube, case))
                 _plain_ticks(ax.yaxis)
                 means = [line.get_ydata() for line in ax.get_lines()]
                 ax.set_ylim(bottom=0.9 * min(np.min(mean) for mean in means))
@@ -85,13 +94,12 @@ def utility_by_epsilon(cube: xr.Dataset) -> Figure:
     return figure
 
 
-def _by_epsilon(ax: Axes, line: Series, method: str) -> None:
+def _by_epsilon(ax: Axes, line: Series, style: Look) -> None:
     finite = np.isfinite(line.x)
     if finite.any():
-        draw(ax, Series(line.x[finite], line.mean[finite], line.se[finite]), method)
+        draw(ax, Series(line.x[finite], line.mean[finite], line.se[finite]), style)
     elif len(line.mean):
-        style = look(method)
-        ax.axhline(line.mean[-1], color=style.color, linestyle=style.line, linewidth=1.2, label=style.label)
+        ax.axhline(line.mean[-1], color=style.color, linestyle=style.rule, linewidth=1.2, label=style.label)
 
 
 def _plain_ticks(axis: Any, subs: tuple[int, ...] = (1, 2, 5)) -> None:
@@ -105,7 +113,7 @@ def excess_by_size(cube: xr.Dataset) -> Figure:
     """Excess risk against rows, features and dependence, with the predicted crossing of the two laws."""
     axes_of = [axis for axis in AXES if len(sized_cases(cube, axis)) > 1]
     if not axes_of:
-        return empty("No series of cases n_..., k_... or dependence_... in this configuration.")
+        return empty("No sweep of n, k or dependence of generated data in this configuration.")
     targets = [float(e) for e in cube["epsilon"].values if np.isfinite(e)]
     targets = [e for e in targets if all(computed_at(cube, sized_cases(cube, axis)[0][0], e) for axis in axes_of)][:2]
     if not targets:
@@ -133,13 +141,13 @@ def computed_at(cube: xr.Dataset, case: str, epsilon: float) -> bool:
 
 def _size_panel(ax: Axes, cube: xr.Dataset, axis: str, epsilon: float) -> None:
     cases = sized_cases(cube, axis)
-    for method in ("planned", "rr_planned"):
-        measured = _along(cube, "excess", cases, method, epsilon)
-        if not measured:
-            continue
-        draw(ax, measured, method)
+    for method in dict.fromkeys(method for case, _ in cases for method in methods_of(cube, case)):
+        # Methods without a plan have nothing to compare a measurement with.
         predicted = _along(cube, "predicted_excess", cases, method, epsilon)
-        ax.plot(predicted.x, predicted.mean, color=look(method).color, linewidth=0.8, linestyle=":")
+        if predicted:
+            style = look(cube, method)
+            draw(ax, _along(cube, "excess", cases, method, epsilon), style)
+            ax.plot(predicted.x, predicted.mean, color=style.color, linewidth=0.8, linestyle=":")
     sizes = [size for _, size in cases]
     ax.set(xscale="linear" if axis == "dependence" else "log", yscale="log")
     ax.xaxis.set_major_locator(FixedLocator(sizes))
@@ -174,9 +182,10 @@ def predicted_crossing(cube: xr.Dataset, cases: list[tuple[str, float]], axis: s
     It is for features of equal size and good condition, where both laws are iid noise.
     """
     case = cases[0][0]
-    if axis == "dependence" or "planned" not in methods_of(cube, case):
+    shaped = [method for method in having(cube, "method", noise="shaped") if method in methods_of(cube, case)]
+    if axis == "dependence" or not shaped:
         return None
-    line = series(cube, "mu_total", case, "planned", "epsilon")
+    line = series(cube, "mu_total", case, shaped[0], "epsilon")
     place = np.flatnonzero(line.x == epsilon)
     if not len(place):
         return None

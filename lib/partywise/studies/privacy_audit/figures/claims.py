@@ -11,6 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from ....experiment.plotting.select import having
 from ....experiment.plotting.style import BLACK, BLUE, GREEN, GREY, ORANGE, RED, SETTINGS, empty, panels
 from ....experiment.results.attributes import meanings
 
@@ -85,23 +86,28 @@ def claims(cube: xr.Dataset) -> Figure:
 
 def published_lines(cube: xr.Dataset) -> list[Line]:
     """One line for each case, party count and epsilon of the published mechanisms; the descriptive attack has none."""
-    if "published" not in cube["method"].values:
+    repaired = having(cube, "method", variant="repaired")
+    published = [method for method in map(str, cube["method"].values) if method not in repaired]
+    if not published:
         return []
-    lines = []
+    forms, lines = (published[0], next(iter(repaired), "")), []
     for case in map(str, cube["case"].values):
         here = cube.sel({"case": case})
-        done = (here["status"].sel({"method": "published"}) > 0).any(["replicate", "fold"])
+        done = (here["status"].sel({"method": published[0]}) > 0).any(["replicate", "fold"])
         slots = [(int(j), float(e)) for j in cube["parties"].values for e in cube["epsilon"].values]
         slots = [(j, e) for j, e in slots if bool(done.sel({"parties": j, "epsilon": e}))]
         for j, e in slots:
-            line = _line(here, j, e, slots)
+            line = _line(here, forms, j, e, slots)
             if line is not None:
                 lines.append(line)
     return sorted(lines, key=lambda line: line.document)
 
 
-def _line(here: xr.Dataset, parties: int, epsilon: float, slots: list[tuple[int, float]]) -> Line | None:
-    cell = {"method": "published", "parties": parties, "epsilon": epsilon}
+def _line(
+    here: xr.Dataset, forms: tuple[str, str], parties: int, epsilon: float, slots: list[tuple[int, float]]
+) -> Line | None:
+    """One line; ``forms`` are the published and the repaired method."""
+    cell = {"method": forms[0], "parties": parties, "epsilon": epsilon}
     if np.isfinite(_number(here, "tracing_auc", cell)):
         return None
     audited = np.fmax(_number(here, "audited_lower", cell), _number(here, "epsilon_mu_lower", cell))
@@ -115,7 +121,7 @@ def _line(here: xr.Dataset, parties: int, epsilon: float, slots: list[tuple[int,
         at_limit=_number(here, "at_sample_limit", cell) > 0,
         refuted=_number(here, "claim_refuted", cell) > 0 or (np.isinf(certified) and np.isinf(audited)),
         control=_number(here, "control", cell) > 0,
-        repaired=_number(here, "certified_for_claim", cell | {"method": "repaired"}),
+        repaired=_number(here, "certified_for_claim", cell | {"method": forms[1]}),
     )
 
 

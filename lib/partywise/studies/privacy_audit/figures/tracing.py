@@ -6,10 +6,10 @@ import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
 
+from ....experiment.plotting.select import having, title
 from ....experiment.plotting.series import series
 from ....experiment.plotting.style import BLACK, BLUE, GREY, ORANGE, PURPLE, empty, panels
 
-TITLES = {"tracing": "generated records", "body_fat": "body-fat records"}
 PRIVATE = ((BLUE, "--"), (ORANGE, "-."), (PURPLE, ":"))
 
 
@@ -25,7 +25,7 @@ def tracing_roc(cube: xr.Dataset) -> Figure:
         for label, style, rates in _curves(cube, shown, case):
             ax.plot(*rates, label=label, **style)
         members = float(cube["members"].sel({"case": case}).max())
-        ax.set(title=f"{TITLES.get(case, case)}, {members:.0f} members", xlabel="false-positive rate")
+        ax.set(title=f"{title(cube, 'case', case)}, {members:.0f} members", xlabel="false-positive rate")
         ax.set(ylabel="true-positive rate", xlim=(0, 1), ylim=(0, 1), aspect="equal")
         ax.legend(loc="lower right", title="area ± standard error")
     figure.suptitle("Tracing a record: a description of one attack.\nAn area near 0.5 proves no privacy.", fontsize=9.5)
@@ -36,14 +36,15 @@ def _curves(cube: xr.Dataset, shown: xr.Dataset, case: str):
     """Label, line style and rates: the raw direction once, then the private ones from large to small epsilon."""
     place = np.flatnonzero(shown["exhibit_case"].values == case)
     keys = [(str(shown["exhibit_method"].values[i]), float(shown["exhibit_epsilon"].values[i]), i) for i in place]
-    raw = [key for key in keys if key[0] == "published"][:1]
-    private = sorted((key for key in keys if key[0] != "published"), key=lambda key: -key[1])
+    repaired = having(cube, "method", variant="repaired")
+    raw = [key for key in keys if key[0] not in repaired][:1]
+    private = sorted((key for key in keys if key[0] in repaired), key=lambda key: -key[1])
     looks = [(BLACK, "-")] * len(raw) + [PRIVATE[k % len(PRIVATE)] for k in range(len(private))]
     for (method, epsilon, i), (color, line) in zip(raw + private, looks, strict=True):
         area = series(cube, "tracing_auc", case, method, "epsilon")
         error = series(cube, "tracing_se", case, method, "epsilon")
         at = int(np.flatnonzero(area.x == epsilon)[0])
-        name = "raw" if method == "published" else f"ε = {epsilon:g}"
+        name = f"ε = {epsilon:g}" if method in repaired else "raw"
         label = f"{name}: {area.mean[at]:.3f}"
         if len(error.mean) > at:
             label += f" ± {error.mean[at]:.3f}"

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import xarray as xr
 
-from ....experiment.plotting.series import configuration
+from ..settings import SimulatedSettings
+from .angles import simulated
 
 # The source averages 400 replicates; its bracket is of the size of their standard deviation.
 PRINTED_REPLICATES = 400
@@ -79,11 +79,9 @@ class Entry:
         return MARKS[3]
 
 
-def table_cases(cube: xr.Dataset, high: bool) -> list[tuple[str, dict[str, Any]]]:
+def table_cases(cube: xr.Dataset, high: bool) -> list[tuple[str, SimulatedSettings]]:
     """Cases that stand for a row of Tables 1 and 2, or of Tables 3 and 4 (``high``), with their settings."""
-    cases = configuration(cube)["cases"]
-    found = [(name, dict(entry.get("settings") or {})) for name, entry in cases.items() if name in cube["case"].values]
-    return [(name, s) for name, s in found if s.get("row") is not None and (s.get("active") is not None) == high]
+    return [(c, s) for c, s in simulated(cube).items() if s.row is not None and s.screened == high]
 
 
 def entries(cube: xr.Dataset, epsilon: float, high: bool) -> list[Entry]:
@@ -104,7 +102,7 @@ def entries(cube: xr.Dataset, epsilon: float, high: bool) -> list[Entry]:
 
 
 def _entry(
-    cell: xr.Dataset, case: str, settings: dict[str, Any], method: str, clients: int, losses: np.ndarray
+    cell: xr.Dataset, case: str, settings: SimulatedSettings, method: str, clients: int, losses: np.ndarray
 ) -> Entry:
     def first(name: str) -> float:
         values = cell[name].values if name in cell else np.array([np.nan])
@@ -113,9 +111,9 @@ def _entry(
 
     return Entry(
         case=case,
-        model=settings.get("model", "I"),
-        row=int(settings["row"]),
-        n=int(settings.get("n", 500)),
+        model=settings.model,
+        row=settings.row or 0,
+        n=settings.n,
         method=method,
         clients=clients,
         mean=float(losses.mean()),

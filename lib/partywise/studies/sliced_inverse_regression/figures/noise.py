@@ -10,11 +10,13 @@ import xarray as xr
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
+from ....experiment.plotting.select import having
+from ....experiment.plotting.series import methods_of
 from ....experiment.plotting.style import BLACK, GREEN, GREY, ORANGE, RED, SKY, empty, legend_below, look, panels
 from ....inverse_regression.published import fitted_sigma, prop2_sigma, vgm_floor
 from ....privacy.accounting.calibration import analytic_gaussian_sigma, gaussian_epsilon
 from ..settings import SimulatedSettings
-from .angles import settings_of, shown
+from .angles import simulated
 
 Formula = Callable[[SimulatedSettings, float], float]
 
@@ -26,7 +28,6 @@ FORMULAS: dict[str, tuple[str, str, Formula]] = {
     "exact Gaussian level": (GREEN, "-", lambda s, e: exact(s, e, s.delta)),
     "the same at its share of δ": (GREEN, ":", lambda s, e: exact(s, e, s.release_delta)),
 }
-METHODS = ("fsir_iid", "fsir_vgm", "cert")
 EPSILON = 1.0
 
 
@@ -51,13 +52,11 @@ def noise_levels(cube: xr.Dataset) -> Figure:
         right.plot(
             sizes, [_cost(cases[n][1], sd) for n, sd in zip(sizes, sds, strict=True)], color=color, linestyle=line
         )
-    for method in METHODS:
-        drawn = [(n, _drawn(cube, cases[n][0], method)) for n in sizes if method in shown(cube, cases[n][0], METHODS)]
+    for method in _methods(cube):
+        drawn = [(n, _drawn(cube, cases[n][0], method)) for n in sizes if method in methods_of(cube, cases[n][0])]
         if drawn:
-            style = look(method)
-            left.plot(
-                *np.transpose(drawn), style.marker, color=style.color, label=f"drawn: {style.label}", fillstyle="none"
-            )
+            style = look(cube, method)
+            left.plot(*np.transpose(drawn), style.marker, color=BLACK, label=f"drawn: {style.label}", fillstyle="none")
     right.axhline(EPSILON, color=GREY, linewidth=1)
     right.text(sizes[-1], EPSILON * 1.03, "claimed: 1", ha="right", va="bottom", color=GREY, fontsize=8)
     left.set_yscale("log")
@@ -99,13 +98,19 @@ def _cases(cube: xr.Dataset) -> dict[int, tuple[str, SimulatedSettings]]:
         return {}
     found: dict[int, tuple[str, SimulatedSettings]] = {}
     alike = None
-    for name, given in (settings_of(cube, "table12_") | settings_of(cube, "size_")).items():
-        settings = SimulatedSettings(**given)
+    for name, settings in simulated(cube).items():
         key = (settings.p, settings.radius, settings.delta_power)
         alike = alike or key
         if not settings.screened and key == alike:
             found.setdefault(settings.n, (name, settings))
     return found
+
+
+def _methods(cube: xr.Dataset) -> list[str]:
+    """Methods that release slice means of records as they are, each at its own claim."""
+    apart = having(cube, "method", calibrate="total") + having(cube, "method", estimator="lda")
+    released = having(cube, "method", protocol="published") + having(cube, "method", protocol="certified")
+    return [method for method in released if method not in apart]
 
 
 def _drawn(cube: xr.Dataset, case: str, method: str) -> float:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +9,7 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from ....experiment.plotting.select import having
 from ....experiment.plotting.series import exhibit, exhibits_of, methods_of
 from ....experiment.plotting.style import (
     BLACK,
@@ -25,22 +25,21 @@ from ....experiment.plotting.style import (
     look,
     panels,
 )
-from .angles import price
+from .angles import claim_label, claimed, compared, price
 
 EXERCISES = ("pendulum", "abduction", "flexion", "inner rotation", "outer rotation", "trapezius", "row")
-CLAIM = "vgm_real"
 INKS = (BLACK, ORANGE, SKY, GREEN, BLUE, RED, PURPLE)
 SIGNS = "o^sDvP<"
 
 
 def activity(cube: xr.Dataset) -> Figure:
     """Windows of seven exercises on the two directions: none, IID, VGM, and the certified method."""
-    methods = [m for m in ("sir_real", "iid_real", "vgm_real", "cert_screened") if _has(cube, "activity", m)]
+    case, methods = _projected(cube, source="activity")
     if not methods:
-        return empty("No case activity in this configuration.")
+        return empty("No case of source activity in this configuration.")
     figure, axes = panels(1, len(methods), 3.1, 3.3)
     for ax, method in zip(axes, methods, strict=True):
-        points, response = _shown(cube, "activity", method)
+        points, response = _shown(cube, case, method)
         for number, name in enumerate(EXERCISES):
             kept = response == number
             style: dict[str, Any] = {
@@ -52,7 +51,7 @@ def activity(cube: xr.Dataset) -> Figure:
             }
             ax.scatter(points[kept, 0], points[kept, 1], label=name, **style)
         ax.set_axisbelow(True)
-        _title(ax, cube, "activity", method)
+        _title(ax, cube, case, method)
         ax.set(xlabel="first direction, sd 1", xlim=(-4, 4), ylim=(-4, 4))
     axes[0].set_ylabel("second direction, sd 1")
     legend_below(figure, axes, 7)
@@ -63,23 +62,28 @@ def activity(cube: xr.Dataset) -> Figure:
 
 def flights(cube: xr.Dataset) -> Figure:
     """Arrival delay against the first direction: above none, IID, VGM; below, at equal certified epsilon."""
-    rows = [_kept(cube, ("sir_real", "iid_real", "vgm_real")), _kept(cube, ("iid_equal", "cert_equal", "whiten_equal"))]
-    if not any(rows):
-        return empty("No case flights in this configuration.")
+    case, methods = _projected(cube, source="flights")
+    if not methods:
+        return empty("No case of source flights in this configuration.")
+    own, total = compared(cube, case)
+    # Above each at its own claim; below those of one total, without the reference that stands above.
+    rows = [row for row in (own, [m for m in total if m not in own]) if row]
     columns = max(map(len, rows))
-    figure, axes = panels(2, columns, 3.3, 2.7, sharex=True, sharey=True)
+    figure, axes = panels(len(rows), columns, 3.3, 2.7, sharex=True, sharey=True)
+    for ax in axes:
+        ax.set_axis_off()
     for row, methods in enumerate(rows):
         for column, method in enumerate(methods):
             ax = axes[row * columns + column]
-            points, delay = _shown(cube, "flights", method)
-            ax.scatter(points[:, 0], delay, s=6, color=look(method).color, alpha=0.5, linewidths=0)
-            if row == 1 and _has(cube, "flights", CLAIM):
-                claim, same = _shown(cube, "flights", CLAIM)
-                label = f"FSIR-VGM: ε = ∞, claimed {price(cube, 'flights', CLAIM, 'epsilon_claimed'):.3g}"
-                _trend(ax, claim[:, 0], same, label)
+            ax.set_axis_on()
+            points, delay = _shown(cube, case, method)
+            ax.scatter(points[:, 0], delay, s=6, color=look(cube, method).color, alpha=0.5, linewidths=0)
+            for other in claimed(cube, case) if row == 1 else []:
+                claim, same = _shown(cube, case, other)
+                _trend(ax, claim[:, 0], same, claim_label(cube, case, other))
             ax.set_axisbelow(True)
-            _title(ax, cube, "flights", method)
-            if row == 1:
+            _title(ax, cube, case, method)
+            if row == len(rows) - 1:
                 ax.set_xlabel("first direction, sd 1")
         axes[row * columns].set_ylabel("arrival delay, minutes")
     legend_below(figure, axes, 1)
@@ -87,13 +91,11 @@ def flights(cube: xr.Dataset) -> Figure:
     return figure
 
 
-def _has(cube: xr.Dataset, case: str, method: str) -> bool:
-    known = case in cube["case"].values and method in cube["method"].values and "projected" in cube
-    return known and method in methods_of(cube, case)
-
-
-def _kept(cube: xr.Dataset, methods: Sequence[str]) -> list[str]:
-    return [method for method in methods if _has(cube, "flights", method)]
+def _projected(cube: xr.Dataset, source: str) -> tuple[str, list[str]]:
+    """The first case of a source with its methods, empty where there is none."""
+    for case in having(cube, "case", source=source) if "projected" in cube else []:
+        return case, methods_of(cube, case)
+    return "", []
 
 
 def _shown(cube: xr.Dataset, case: str, method: str) -> tuple[np.ndarray, np.ndarray]:
@@ -124,4 +126,4 @@ def _title(ax: Axes, cube: xr.Dataset, case: str, method: str) -> None:
     if np.isfinite(person):
         cost += f"; for a person {person:,.0f}".replace(",", " ")
     share = price(cube, case, method, "separation")
-    ax.set_title(f"{look(method).label}\n{cost}\nbetween slices: {100 * share:.0f} % of the variance", fontsize=8)
+    ax.set_title(f"{look(cube, method).label}\n{cost}\nbetween slices: {100 * share:.0f} % of the variance", fontsize=8)

@@ -11,9 +11,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from ....experiment.plotting.series import configuration
+from ....experiment.plotting.select import plan_behind
 from ....experiment.plotting.style import empty, look, panels
-from ....inverse_regression.options import FITTED_FACTOR, PublishedOptions
+from ....inverse_regression.options import FITTED_FACTOR
 from .marks import MARKS, PRINTED_REPLICATES, Entry, counts, entries
 
 # Inches of a column of losses, of a column of epsilons, of the labels, and of a row.
@@ -24,7 +24,6 @@ Z_SHOWN = 10
 VAIN = "†"
 # Light fills that differ in lightness as well as in hue; the sign says the same without colour.
 FILLS = {"agrees": "#D6ECF7", "within 12 %": "#EEF6DD", "saturated": "#EFEFEF", "not reproduced": "#F9CFA8"}
-PRINTED = ("fsir_iid", "fsir_vgm")
 # Letters of a note on an inch.
 INCH = 16
 
@@ -53,8 +52,9 @@ def table(cube: xr.Dataset, number: int, epsilon: float, *, high: bool) -> Figur
     """One table: a row for each model and size, a block of columns for each method."""
     found = entries(cube, epsilon, high)
     methods = [m for m in map(str, cube["method"].values) if any(entry.method == m for entry in found)]
-    methods = [m for m in PRINTED if m in methods] + [m for m in methods if m not in PRINTED]
-    if not any(m in PRINTED for m in methods):
+    known = printed(found)
+    methods = known + [m for m in methods if m not in known]
+    if not known:
         return empty(f"No case of table {number} in this configuration.")
     clients = sorted({entry.clients for entry in found})
     rows = sorted({(entry.model, entry.row, entry.n) for entry in found})
@@ -63,7 +63,7 @@ def table(cube: xr.Dataset, number: int, epsilon: float, *, high: bool) -> Figur
     notes = [line for remark in remarks(cube, found, high) for line in wrap(remark, wide, subsequent_indent="    ")]
     figure, (ax,) = panels(1, 1, width + 0.3, (len(rows) + 2.2) * ROW + 0.17 * len(notes) + 0.5)
     _frame(ax, width, (len(rows) + 2.2) * ROW)
-    _head(ax, methods, clients, "p" if high else "n")
+    _head(ax, [look(cube, method).label for method in methods], clients, "p" if high else "n")
     place = {(e.model, e.row, e.n, e.method, e.clients): e for e in found}
     for line, key in enumerate(rows):
         _row(ax, line, key, methods, clients, place, high=high, first=line == 0 or rows[line - 1][0] != key[0])
@@ -83,17 +83,22 @@ def _left(block: int, clients: Sequence[int]) -> float:
     return LABEL + block * (len(clients) * LOSS + PRICE)
 
 
-def _head(ax: Axes, methods: Sequence[str], clients: Sequence[int], label: str) -> None:
+def printed(found: Sequence[Entry]) -> list[str]:
+    """Methods that stand for a column of the source, in the order of the cube."""
+    return list(dict.fromkeys(entry.method for entry in found if np.isfinite(entry.paper)))
+
+
+def _head(ax: Axes, titles: Sequence[str], clients: Sequence[int], label: str) -> None:
     ax.text(0.1, 1.75 * ROW, f"model, {label}", fontsize=8, weight="bold", va="center")
-    for block, method in enumerate(methods):
+    for block, title in enumerate(titles):
         left = _left(block, clients)
         right = left + len(clients) * LOSS + PRICE
-        ax.text((left + right) / 2, 0.75 * ROW, look(method).label, fontsize=8, weight="bold", ha="center", va="center")
+        ax.text((left + right) / 2, 0.75 * ROW, title, fontsize=8, weight="bold", ha="center", va="center")
         ax.plot([left + 0.06, right - 0.06], [1.2 * ROW] * 2, color="black", linewidth=0.7)
         for place, count in enumerate(clients):
             ax.text(left + (place + 0.5) * LOSS, 1.75 * ROW, f"K = {count}", fontsize=8, ha="center", va="center")
         ax.text(right - PRICE / 2, 1.75 * ROW, "ε: claim\ncertified", fontsize=6.5, ha="center", va="center")
-    ax.plot([0, _left(len(methods), clients)], [2.15 * ROW] * 2, color="black", linewidth=0.9)
+    ax.plot([0, _left(len(titles), clients)], [2.15 * ROW] * 2, color="black", linewidth=0.9)
 
 
 def _row(ax: Axes, line: int, key, methods, clients, place, *, high: bool, first: bool) -> None:
@@ -171,18 +176,18 @@ def remarks(cube: xr.Dataset, found: Sequence[Entry], high: bool) -> list[str]:
         "≠ not reproduced, with ours / theirs.  z≈: the bracket has two decimals and is at most 0.02."
         + (" With few replicates a cell agrees easily." if max(used) < PRINTED_REPLICATES // 4 else ""),
     ]
-    for method in PRINTED:
+    for method in printed(found):
         own = [entry for entry in found if entry.method == method]
         for title, part in _parts(own, high):
             number_of = counts(part)
             text = ", ".join(f"{value} {mark}" for mark, value in number_of.items())
-            lines.append(f"{look(method).label}{title}: {text}, of {sum(number_of.values())} cells.")
+            lines.append(f"{look(cube, method).label}{title}: {text}, of {sum(number_of.values())} cells.")
     if sizes := sorted({entry.n for entry in found if entry.vain}):
         lines.append(
             f"{VAIN} The deltas of all releases of a client add up to 1/n or more (n = {', '.join(map(str, sizes))}): "
             "publishing a random record meets that, so that this ε promises nothing, whatever the mechanism."
         )
-    lines.append(fitted(cube, high))
+    lines.append(fitted(cube, printed(found), high))
     lines += kept(cube, found)
     lines.append(
         "The published methods have no finite certified ε: slice edges, c_R, singular vectors behind the noise"
@@ -199,11 +204,10 @@ def kept(cube: xr.Dataset, found: Sequence[Entry]) -> list[str]:
     most = max(entry.clients for entry in found)
     cases = sorted({entry.case for entry in found})
     told = []
-    for method in ("fsir_vgm", "cert"):
-        if method in cube["method"].values:
-            share = float(cube["support_kept"].sel({"case": cases, "method": method, "parties": most}).mean())
-            if np.isfinite(share):
-                told.append(f"{look(method).label} {100 * share:.0f} %")
+    for method in dict.fromkeys(entry.method for entry in found):
+        share = float(cube["support_kept"].sel({"case": cases, "method": method, "parties": most}).mean())
+        if np.isfinite(share):
+            told.append(f"{look(cube, method).label} {100 * share:.0f} %")
     return [f"Share of the true support that screening keeps at K = {most}: {', '.join(told)}."] if told else []
 
 
@@ -219,17 +223,15 @@ def _parts(own: Sequence[Entry], high: bool) -> list[tuple[str, list[Entry]]]:
     return [(", rows as printed", plain), (f", {said}", other)]
 
 
-def fitted(cube: xr.Dataset, high: bool) -> str:
+def fitted(cube: xr.Dataset, methods: Sequence[str], high: bool) -> str:
     """The options in force that were fitted to the tables."""
-    block = configuration(cube)["methods"]
     parts = []
-    for label in PRINTED:
-        if label in block:
-            options = PublishedOptions(**{k: v for k, v in block[label].items() if k != "protocol"})
-            parts.append(f"{look(label).label}: aggregation {options.chosen_aggregation}")
-            if options.mechanism == "iid" and options.iid_variance == "fitted":
-                parts[-1] += f", variance {FITTED_FACTOR:g} log(1.25/δ)/(nε) in place of proposition 2"
-            parts[-1] += f", covariance noise {options.cov_scale:g} × lemma 1 on clipped records"
+    for method in methods:
+        options = plan_behind(cube).methods[method].options
+        parts.append(f"{look(cube, method).label}: aggregation {options.chosen_aggregation}")
+        if options.mechanism == "iid" and options.iid_variance == "fitted":
+            parts[-1] += f", variance {FITTED_FACTOR:g} log(1.25/δ)/(nε) in place of proposition 2"
+        parts[-1] += f", covariance noise {options.cov_scale:g} × lemma 1 on clipped records"
     screen = " Screening keeps the best s columns of each slice: the source states no threshold." if high else ""
     origin = "" if high else "; the row 1000 read as 1500 is an inference, too"
     return f"Fitted to these cells: {'; '.join(parts)}{origin}.{screen}"

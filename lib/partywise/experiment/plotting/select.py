@@ -1,0 +1,56 @@
+"""Cases and methods of a cube by what they are: coordinates and settings in force, never by their labels."""
+
+from __future__ import annotations
+
+import json
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from ..plan import Plan, plan
+
+
+def having(cube: xr.Dataset, dim: str, **wanted: Any) -> list[str]:
+    """Labels along ``case`` or ``method`` that have all these values, in the order of the cube.
+
+    A setting or option that the cube does not tell (nobody gives it, and all have the same) is nobody's: ask for
+    what differs from the default.
+
+    Parameters
+    ----------
+    cube : Dataset
+    dim : {"case", "method"}
+    **wanted
+        Values of coordinates ``{dim}_{name}``: text or a number.
+    """
+    kept = np.ones(cube.sizes[dim], bool)
+    for name, value in wanted.items():
+        coordinate = f"{dim}_{name}"
+        kept &= (cube[coordinate].values == value) if coordinate in cube.coords else False
+    return [str(label) for label in cube[dim].values[kept]]
+
+
+def told(cube: xr.Dataset, dim: str, label: str, name: str) -> Any:
+    """Value of a coordinate of a case or a method; None where it has none."""
+    if f"{dim}_{name}" not in cube.coords:
+        return None
+    value = cube[f"{dim}_{name}"].values[np.flatnonzero(cube[dim].values == label)[0]]
+    return None if value == "" or value != value else value.item()
+
+
+def title(cube: xr.Dataset, dim: str, label: str) -> str:
+    """Title of a case or a method."""
+    return str(told(cube, dim, label, "title"))
+
+
+def plan_behind(cube: xr.Dataset) -> Plan:
+    """The plan that made a cube: settings and options in force, those that are no number and no word included."""
+    return _plan(cube.attrs["config_json"])
+
+
+@lru_cache(maxsize=2)
+def _plan(config_json: str) -> Plan:
+    made = json.loads(config_json)
+    return plan(made.pop("study"), made, made.pop("root_seed"))
