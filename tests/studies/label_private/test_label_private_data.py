@@ -7,6 +7,7 @@ import csv
 import hashlib
 import io
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,7 @@ import pytest
 
 from partywise.datasets import fetch as resources
 from partywise.datasets import labelled
-from partywise.datasets.catalogue import RESOURCES, Member, Resource
+from partywise.datasets.catalogue import RESOURCES, Member
 from partywise.datasets.loaders import adult, body_fat, breast_cancer, late_flights
 from partywise.errors import DataMissing
 from partywise.logistic.evaluate import auc, log_loss
@@ -53,7 +54,7 @@ def pin(monkeypatch, name, **contents):
     members = tuple(
         Member(m.file, m.path, hashlib.sha256(contents.get(m.file.split(".")[0], b"")).hexdigest()) for m in old.members
     )
-    fixed = Resource(old.package, old.version, old.archive, old.sha256, members, "", "", old.module)
+    fixed = replace(old, members=members)
     monkeypatch.setitem(RESOURCES, name, fixed)
 
 
@@ -373,16 +374,16 @@ def test_adult_and_body_fat_cases(tmp_path):
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: CaseSettings(test_share=1.0), "test_share is 1.0: it must lie between 0 and 1"),
+        (lambda: CaseSettings(test_share=1.0), r"test_share is 1.0: it must lie in \(0, 1\)"),
         (lambda: CaseSettings(delta=0.0), r"delta is 0.0: it must lie in \(0, 1\)"),
         (lambda: CaseSettings(tau=-1.0), "tau is -1.0: it must be a positive finite number"),
-        (lambda: GeneratedSettings(n=3), "n is 3: it must lie in"),
-        (lambda: GeneratedSettings(k=1), "k is 1: it must lie in"),
+        (lambda: GeneratedSettings(n=3), "n is 3: it must be at least 4"),
+        (lambda: GeneratedSettings(k=1), "k is 1: it must be at least 2"),
         (lambda: GeneratedSettings(dependence=1.0), r"dependence is 1.0: it must lie in \[0, 1\)"),
-        (lambda: GeneratedSettings(rarest=0.0), "rarest is 0.0: it must lie between 0 and 1"),
+        (lambda: GeneratedSettings(rarest=0.0), r"rarest is 0.0: it must lie in \(0, 1\)"),
         (lambda: GeneratedSettings(signal=float("nan")), "signal is nan"),
-        (lambda: TableSettings(rows=2), "rows is 2: it must lie in"),
-        (lambda: FlightsSettings(split="weeks"), "split is 'weeks': it must be 'time' or 'random'"),
+        (lambda: TableSettings(rows=2), "rows is 2: it must be at least 4"),
+        (lambda: FlightsSettings(split="weeks"), "split is 'weeks': it must be one of time, random"),
     ],
 )
 def test_settings_name_what_is_wrong(make, message):
