@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 import every_protocol
-from partywise.audits.contract import Subject, changed_records, check_neighbours
+from partywise.audits.contract import Subject, broken, changed_records, check_neighbours
 from partywise.audits.worlds import AuditData
 from partywise.experiment.cells import generate
 from partywise.experiment.plan import Plan, plan
@@ -110,6 +110,7 @@ def test_certificates_of_the_audit_hold_for_every_neighbour(case, method, partie
 
 # Certified protocols that the default configuration has no method of, besides those of `every_protocol`.
 MORE: dict[str, dict[str, Any]] = {
+    "label_private": {"one_step": {"protocol": "config.own_method:PROTOCOL"}},
     "functional_boosting": {
         "public_rounds": {"protocol": "roundwise", "radius": "public", "max_steps": 6},
         "private_radius": {"protocol": "boosting", "radius": "dp_quantile", "s_mode": "calibrated"},
@@ -146,7 +147,7 @@ CERTIFIED = {
     "label_private": {
         "label": {
             *("published_hybrid", "published_newton", "analytic", "planned", "rr", "rr_planned", "auto", "noisy_gd"),
-            *("label_sgd", "objective_perturbation", "classic", "no_ridge"),
+            *("label_sgd", "objective_perturbation", "classic", "no_ridge", "one_step"),
         },
     },
     "sliced_inverse_regression": {
@@ -252,3 +253,7 @@ def test_what_a_protocol_certifies_holds_for_every_neighbour(study, case, method
     totals = check_neighbours(subject(study, case, method), tuple(CERTIFIED[study]), PAIRS, SEEDS)
     for unit, methods in CERTIFIED[study].items():
         assert isfinite(totals[unit]) == (method in methods), unit
+
+
+def test_the_example_of_a_method_of_ones_own_keeps_the_contract():
+    assert broken(subject("label_private", "generated", "one_step")) == {}
