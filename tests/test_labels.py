@@ -126,6 +126,12 @@ def test_there_are_labels_and_readers():
     assert sum(map(reads_cubes, FILES)) > 25
 
 
+def test_no_setting_and_no_option_has_the_name_of_another_coordinate():
+    """Coordinates are ``case_title`` and so on, and ``case_<setting>``: the cube could not hold both."""
+    taken = {"title", "group", "source", "protocol", "claims"}
+    assert not taken & {name for study in STUDIES for cls in parts(study) for name in field_types(cls)}
+
+
 @pytest.mark.parametrize(
     "source",
     [
