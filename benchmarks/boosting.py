@@ -27,8 +27,8 @@ from partywise.functional.path_options import BoostingOptions
 from partywise.functional.paths import Penalties
 from partywise.functional.solver import spectral_scale
 from partywise.randomness import stream
-from partywise.studies.functional_boosting.simulation import draw_curves, draw_operators
-from partywise.studies.functional_boosting.simulation_settings import SimulationSettings
+from partywise.studies.functional_boosting.cases import draw_curves, draw_operators
+from partywise.studies.functional_boosting.settings import SimulationSettings
 
 P, Q, S = 20, 15, 0.5
 COUNTS = (1000, 2000, 4000, 8000, 16000)

@@ -35,7 +35,7 @@ from partywise.logistic.planner import fixed_plan, plan_label_dp
 from partywise.logistic.release import redraw_dot_products
 from partywise.logistic.trainers import fit_walr, ordinary_mini_batch
 from partywise.randomness import stream
-from partywise.studies.label_private.generator import draw_logistic
+from partywise.studies.label_private.cases import draw_logistic
 from partywise.studies.label_private.settings import GeneratedSettings
 
 RIDGE, REPLICATES, STEPS = 1e-6, 64, 2000

@@ -30,7 +30,8 @@ from partywise.federation.run import Run, simulate
 from partywise.functional.options import MomentsOptions
 from partywise.functional.protocols import moments as moments_release
 from partywise.randomness import Streams, stream
-from partywise.studies.functional_boosting import cases, splitting
+from partywise.studies.functional_boosting import cases
+from partywise.studies.functional_boosting import data as study_data
 from partywise.studies.functional_boosting.metrics import metrics
 from partywise.studies.functional_boosting.settings import BeijingSettings, NycSettings, SimulatedSettings
 from partywise.studies.functional_boosting.study import Spec
@@ -70,9 +71,9 @@ def made(name: str, settings: Any, replicate: int) -> Any:
 def share(data: Any, settings: Any, parties: int, folds: int, epsilon: float, margin: str, noise: Streams) -> float:
     """Risk as a share of the mean curve's: mean over the folds."""
     found = []
-    of, options = splitting.folds(data, folds, settings), MomentsOptions(margin=margin)
+    of, options = study_data.folds(data, folds, settings), MomentsOptions(margin=margin)
     for held_out in range(folds):
-        fold, held = Fold(of, held_out, folds), splitting.split(data, parties, Spec(), settings)
+        fold, held = Fold(of, held_out, folds), study_data.split(data, parties, Spec(), settings)
         spec, extra = MethodSpec(options, Spec(), settings, data.public()), (moments_release.AGGREGATOR,)
         run = Run(held, epsilon=epsilon, fold=fold, rng_for=noise, spec=spec, extra=extra)
         estimate = simulate(moments_release.fit, run)

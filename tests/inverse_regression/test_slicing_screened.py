@@ -24,8 +24,8 @@ from partywise.inverse_regression.protocols.common import local_records
 from partywise.inverse_regression.slices import class_slices
 from partywise.privacy.accounting.calibration import gaussian_epsilon, gdp_mu
 from partywise.randomness import Streams, stream
+from partywise.studies.sliced_inverse_regression.data import split
 from partywise.studies.sliced_inverse_regression.settings import ActivitySettings, SimulatedSettings
-from partywise.studies.sliced_inverse_regression.splitting import split
 from slicing_driver import fit, records_of, simulated
 
 MANY = SimulatedSettings(model="V", n=400, clients=8, p=60, active=5)

@@ -21,7 +21,7 @@ from partywise.privacy.accounting.calibration import gaussian_delta, gaussian_ep
 from partywise.privacy.ledger import compose as accounting
 from partywise.privacy.mechanisms.randomized_response import RandomizedResponse
 from partywise.randomness import stream
-from partywise.studies.label_private.generator import draw_logistic
+from partywise.studies.label_private.cases import draw_logistic
 from partywise.studies.label_private.settings import GeneratedSettings
 
 EPSILONS = (0.03, 0.1, 0.3, 1.0, 4.0, 8.0)

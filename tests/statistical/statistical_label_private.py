@@ -29,7 +29,7 @@ from partywise.privacy.accounting.calibration import gaussian_epsilon
 from partywise.privacy.audit.pairs import audit_pair
 from partywise.privacy.ledger.compose import epsilon as total
 from partywise.randomness import stream
-from partywise.studies.label_private.generator import draw_logistic
+from partywise.studies.label_private.cases import draw_logistic
 from partywise.studies.label_private.settings import GeneratedSettings
 
 pytestmark = pytest.mark.statistical

@@ -23,7 +23,7 @@ from partywise.logistic.objective import Objective, ridge_vector
 from partywise.logistic.planner import fixed_plan, plan_label_dp
 from partywise.logistic.release import redraw_dot_products
 from partywise.randomness import stream
-from partywise.studies.label_private.generator import draw_logistic
+from partywise.studies.label_private.cases import draw_logistic
 from partywise.studies.label_private.settings import GeneratedSettings
 
 pytestmark = pytest.mark.statistical

@@ -13,7 +13,8 @@ from partywise.federation.folds import Fold
 from partywise.logistic.model import Estimate
 from partywise.privacy.ledger.total import Total
 from partywise.randomness import stream
-from partywise.studies.label_private import cases, metrics, splitting
+from partywise.studies.label_private import cases, metrics
+from partywise.studies.label_private import data as study_data
 from partywise.studies.label_private.data import LabelData
 from partywise.studies.label_private.settings import GeneratedSettings
 from partywise.studies.label_private.study import STUDY, Spec
@@ -55,8 +56,8 @@ def run(protocol: str, epsilon: float, *, data: LabelData | None = None, setting
     """Fit one cell of a protocol of the study."""
     data = make_data(settings, replicate) if data is None else data
     chosen = STUDY.methods[protocol]
-    parties = splitting.split(data, 2, Spec(), settings)
-    fold = Fold(splitting.folds(data, 1, settings), 0, 1)
+    parties = study_data.split(data, 2, Spec(), settings)
+    fold = Fold(study_data.folds(data, 1, settings), 0, 1)
     spec = MethodSpec(chosen.options(**options), Spec(), settings, data.public())
     noise = rng_for("noise", replicate)
     execution = federation.Run(parties, epsilon=epsilon, fold=fold, rng_for=noise, spec=spec)

@@ -22,7 +22,8 @@ from partywise.functional.protocols import moments as moments_release
 from partywise.functional.protocols import rounds as roundwise
 from partywise.privacy.ledger.total import Total
 from partywise.randomness import stream
-from partywise.studies.functional_boosting import cases, metrics, splitting
+from partywise.studies.functional_boosting import cases, metrics
+from partywise.studies.functional_boosting import data as study_data
 from partywise.studies.functional_boosting.data import FunctionalData
 from partywise.studies.functional_boosting.settings import SimulatedSettings
 from partywise.studies.functional_boosting.study import Spec
@@ -102,8 +103,8 @@ def execution(
 ) -> federation.Run:
     """A run of one cell."""
     data = make_data(settings, replicate) if data is None else data
-    held = splitting.split(data, parties, Spec(), settings)
-    fold = Fold(splitting.folds(data, folds, settings), held_out, folds)
+    held = study_data.split(data, parties, Spec(), settings)
+    fold = Fold(study_data.folds(data, folds, settings), held_out, folds)
     extra = (AGGREGATOR,) if isinstance(options, MomentsOptions) else ()
     spec = MethodSpec(options, Spec(delta=delta), settings, data.public())
     rng_for = noise_rng(replicate) if noise is None else noise

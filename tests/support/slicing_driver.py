@@ -15,8 +15,8 @@ from partywise.federation.folds import Fold
 from partywise.federation.run import Run, simulate
 from partywise.randomness import stream
 from partywise.studies.sliced_inverse_regression import cases
+from partywise.studies.sliced_inverse_regression.data import folds, split
 from partywise.studies.sliced_inverse_regression.metrics import metrics
-from partywise.studies.sliced_inverse_regression.splitting import folds, split
 
 STUDY = load("sliced_inverse_regression")
 

@@ -23,8 +23,8 @@ from partywise.federation.run import Run
 from partywise.randomness import stream
 from partywise.studies.functional_boosting.data import FunctionalData
 from partywise.studies.label_private.data import LabelData
+from partywise.studies.privacy_audit.data import split
 from partywise.studies.privacy_audit.protocol import SERVER, exposed
-from partywise.studies.privacy_audit.splitting import split
 from partywise.studies.sliced_inverse_regression.cases import reduced
 from partywise.studies.sliced_inverse_regression.data import SlicingData
 from slicing_driver import records_of

@@ -14,9 +14,10 @@ from partywise.functional.bases import make_basis
 from partywise.functional.options import BaselineOptions, LocalOptions, MomentsOptions
 from partywise.privacy.accounted import Public
 from partywise.randomness import stream
-from partywise.studies.functional_boosting import cases, splitting
+from partywise.studies.functional_boosting import cases
+from partywise.studies.functional_boosting import data as study_data
 from partywise.studies.functional_boosting.data import FunctionalData
-from partywise.studies.functional_boosting.exhibits import exhibits
+from partywise.studies.functional_boosting.metrics import exhibits
 from partywise.studies.functional_boosting.settings import BeijingSettings, NycSettings, SimulatedSettings
 from partywise.studies.functional_boosting.study import STUDY, Spec
 from protocol_driver import INF, SMALL, data_rng, make_data, run
@@ -91,7 +92,7 @@ def test_incomplete_curves_are_refused():
 def test_parties_hold_their_predictors_and_only_the_active_one_the_response(parties, change, columns):
     settings = replace(SMALL, **change)
     data = make_data(settings)
-    active, *owners = splitting.split(data, parties, Spec(), settings)
+    active, *owners = study_data.split(data, parties, Spec(), settings)
     assert [party.columns for party in owners] == columns
     assert [party.name for party in owners] == [f"party {g + 1}" for g in range(parties)]
     for party in owners:
@@ -105,13 +106,13 @@ def test_an_explicit_split_fixes_the_number_of_parties():
     settings = replace(SMALL, split="explicit", groups=((0, 1), (2,), (3,)))
     assert settings.party_counts == (3,) and SMALL.party_counts is None
     with pytest.raises(ValueError, match="groups has 3 groups for n_parties=2"):
-        splitting.split(make_data(settings), 2, Spec(), settings)
+        study_data.split(make_data(settings), 2, Spec(), settings)
 
 
 @given(st.integers(4, 80), st.integers(2, 4))
 def test_balanced_folds_test_every_record_once(n, k):
     settings = replace(SMALL, n=n)
-    of = splitting.folds(make_data(settings), k, settings)
+    of = study_data.folds(make_data(settings), k, settings)
     assert of.tolist() == [i * k // n for i in range(n)]
     sizes = np.bincount(of, minlength=k)
     assert sizes.max() - sizes.min() <= 1 and of.min() == 0 and of.max() == k - 1
@@ -120,7 +121,7 @@ def test_balanced_folds_test_every_record_once(n, k):
 @given(st.integers(4, 80), st.integers(2, 4))
 def test_published_folds_leave_the_rest_untested(n, k):
     settings = replace(SMALL, n=n, fold_rule="published")
-    of = splitting.folds(make_data(settings), k, settings)
+    of = study_data.folds(make_data(settings), k, settings)
     size = n // k
     assert of.tolist() == [i // size if i < size * k else -1 for i in range(n)]
     assert Fold(of, 0, k).train[of == -1].all()
@@ -129,7 +130,7 @@ def test_published_folds_leave_the_rest_untested(n, k):
 def test_fresh_records_are_tested_and_nothing_else():
     settings = replace(SMALL, n=50, n_test=30)
     data = make_data(settings)
-    of = splitting.folds(data, 1, settings)
+    of = study_data.folds(data, 1, settings)
     assert data.X.shape == (80, 4, 6) and (of == -1).sum() == 50 and (of == 0).sum() == 30
     fold = Fold(of, 0, 1)
     assert fold.train.sum() == 50 and fold.train[:50].all()
@@ -229,18 +230,18 @@ def test_a_replicate_deals_whole_blocks_to_the_folds_anew(loaded):
     assert np.array_equal(first.X, second.X) and not np.array_equal(first.block, second.block)
     assert sorted(set(first.block)) == list(range(7))
     for data in (first, second):
-        of = splitting.folds(data, 3, settings)
+        of = study_data.folds(data, 3, settings)
         for block in small_table().block:
             assert len(set(of[small_table().block == block])) == 1
         assert sorted(np.bincount(of) // 6) == [2, 2, 3]
-    published = splitting.folds(first, 3, replace(settings, fold_rule="published"))
+    published = study_data.folds(first, 3, replace(settings, fold_rule="published"))
     assert np.bincount(published + 1).tolist() == [6, 12, 12, 12]
 
 
 def test_the_natural_split_is_who_measures_the_curves(loaded):
     settings = BeijingSettings()
     data = beijing(settings)
-    active, *owners = splitting.split(data, 3, Spec(), settings)
+    active, *owners = study_data.split(data, 3, Spec(), settings)
     assert [(party.name, party.columns) for party in owners] == [
         ("wind", (0, 1)),
         ("rain", (2,)),
@@ -248,7 +249,7 @@ def test_the_natural_split_is_who_measures_the_curves(loaded):
     ]
     assert set(active.block) == {"Y"} and settings.party_counts == (3,)
     by_number = replace(settings, split="round_robin")
-    assert [p.name for p in splitting.split(data, 2, Spec(), by_number)[1:]] == ["party 1", "party 2"]
+    assert [p.name for p in study_data.split(data, 2, Spec(), by_number)[1:]] == ["party 1", "party 2"]
     assert by_number.party_counts is None
 
 
@@ -257,7 +258,7 @@ def test_the_second_real_case_asks_for_its_airport(loaded):
     data = cases.nyc(settings, Spec(), data_rng(), "resources")
     assert loaded == [("resources/nyc_flights", {"airport": "LGA"})]
     assert data.X.shape[1] == settings.n_predictors == 27
-    assert len(splitting.split(data, 4, Spec(), settings)) - 1 == settings.n_natural == 4
+    assert len(study_data.split(data, 4, Spec(), settings)) - 1 == settings.n_natural == 4
 
 
 def test_a_real_case_runs_end_to_end(loaded):
@@ -277,7 +278,7 @@ def test_the_study_names_every_part_that_exists():
         assert callable(protocol.fit.target)
         assert isinstance(protocol.options().uses_epsilon, bool)
     assert STUDY.data.target is FunctionalData
-    assert [STUDY.split.target, STUDY.folds.target] == [splitting.split, splitting.folds]
+    assert [STUDY.split.target, STUDY.folds.target] == [study_data.split, study_data.folds]
     assert callable(STUDY.metrics.target) and callable(STUDY.exhibits.target)
     assert all(callable(figure.target) for figure in STUDY.figures.values())
 

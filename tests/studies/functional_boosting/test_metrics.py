@@ -12,9 +12,8 @@ from partywise.functional.model import Estimate
 from partywise.functional.options import BaselineOptions, LocalOptions, MomentsOptions, PublishedOptions
 from partywise.functional.protocols.communication import formula_bytes, moments_bytes, published_mib, release_bytes
 from partywise.randomness import stream
-from partywise.studies.functional_boosting.exhibits import exhibits
-from partywise.studies.functional_boosting.metrics import GRID, grid_errors, metrics, selection
-from partywise.studies.functional_boosting.variables import VARIABLES
+from partywise.studies.functional_boosting.metrics import GRID, exhibits, grid_errors, metrics, selection
+from partywise.studies.functional_boosting.study import VARIABLES
 from protocol_driver import INF, SMALL, make_data, run
 
 TRAIN = np.arange(120) >= 40

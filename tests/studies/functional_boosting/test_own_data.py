@@ -24,7 +24,7 @@ from partywise.experiment.results.assemble import assemble
 from partywise.experiment.results.provenance import config_json
 from partywise.functional.bases import make_basis
 from partywise.randomness import stream
-from partywise.studies.functional_boosting import splitting
+from partywise.studies.functional_boosting import data as study_data
 from partywise.studies.functional_boosting.figures.curves import real_curves
 from partywise.studies.functional_boosting.own_cases import smooth, tables
 from partywise.studies.functional_boosting.own_settings import TablesSettings
@@ -283,7 +283,7 @@ def test_groups_are_held_out_together_and_dealt_anew():
     np.testing.assert_array_equal(first.X, second.X)
     assert not np.array_equal(first.block, second.block)
     for data in (first, second):
-        folds = splitting.folds(data, 3, chosen).reshape(6, 4)
+        folds = study_data.folds(data, 3, chosen).reshape(6, 4)
         assert (folds == folds[:, :1]).all() and sorted(folds[:, 0]) == [0, 0, 1, 1, 2, 2]
     alone = made(replace(chosen, fold_block=None))
     assert sorted(alone.block) == list(range(24))
@@ -303,7 +303,7 @@ def test_parties_are_those_of_the_configuration(folder):
     case = plan_of(yaml.safe_load((ROOT / EXAMPLE).read_text())).cases["my_data"]
     assert case.settings.party_counts == (2,) and case.settings.n_predictors == 3
     data = made(case.settings)
-    active, *owners = splitting.split(data, 2, None, case.settings)
+    active, *owners = study_data.split(data, 2, None, case.settings)
     assert [(o.name, o.columns) for o in owners] == [("weather office", (0, 1)), ("upstream gauge", (2,))]
     assert set(active.block) == {"Y"}
 

@@ -8,9 +8,8 @@ from scipy.linalg import eigh
 
 from partywise.functional.bases import BSplineBasis
 from partywise.randomness import stream
-from partywise.studies.functional_boosting.settings import SimulatedSettings
-from partywise.studies.functional_boosting.simulation import draw_curves, draw_operators
-from partywise.studies.functional_boosting.simulation_settings import SimulationSettings
+from partywise.studies.functional_boosting.cases import draw_curves, draw_operators
+from partywise.studies.functional_boosting.settings import SimulatedSettings, SimulationSettings
 
 SMALL = SimulationSettings(n=400, p=6, n_basis_x=7, n_basis_y=5, active=(1, 4))
 

@@ -22,10 +22,9 @@ from partywise.logistic.evaluate import auc, log_loss
 from partywise.logistic.trainers import penalised_optimum
 from partywise.randomness import stream
 from partywise.studies.label_private import cases
-from partywise.studies.label_private.data import LabelData, pack
-from partywise.studies.label_private.generator import draw_features, draw_logistic, truth
+from partywise.studies.label_private.cases import draw_features, draw_logistic, truth
+from partywise.studies.label_private.data import LabelData, folds, pack, split
 from partywise.studies.label_private.settings import CaseSettings, FlightsSettings, GeneratedSettings, TableSettings
-from partywise.studies.label_private.splitting import folds, split
 
 
 def rng_for(*names, shared=False):

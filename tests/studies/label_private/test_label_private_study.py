@@ -23,12 +23,11 @@ from partywise.logistic.planner import fixed_plan
 from partywise.logistic.release import redraw_dot_products
 from partywise.logistic.trainers import fit_walr
 from partywise.logistic.zonotope import boundedness
-from partywise.studies.label_private import exhibits, metrics
+from partywise.studies.label_private import metrics
 from partywise.studies.label_private import redraws as what_if
 from partywise.studies.label_private.figures import training as label_training
 from partywise.studies.label_private.figures import utility as label_utility
-from partywise.studies.label_private.study import STUDY
-from partywise.studies.label_private.variables import VARIABLES
+from partywise.studies.label_private.study import STUDY, VARIABLES
 from relabel import content, relabelled
 
 HYBRID = {
@@ -255,10 +254,10 @@ def test_the_classic_formula_is_caught_above_its_limit():
 
 def test_calibration_curves_hold_the_test_rows():
     p, y = np.linspace(0.05, 0.95, 200), np.tile([0.0, 1.0], 100)
-    predicted, observed = exhibits.curve(p, y)
+    predicted, observed = metrics.curve(p, y)
     np.testing.assert_allclose(predicted, p.reshape(10, 20).mean(axis=1))
     np.testing.assert_allclose(observed, 0.5)
-    few = exhibits.curve(p[:4], y[:4])[0]
+    few = metrics.curve(p[:4], y[:4])[0]
     assert np.isfinite(few[:4]).all() and np.isnan(few[4:]).all()
 
 
@@ -266,14 +265,14 @@ def test_a_path_is_the_trainer_stopped_at_each_step():
     data = make_data()
     options = {"noise": "iid", "ridge": "fixed", "trainer": "full_batch", "steps": 56, "trace_steps": 60}
     found = run("walr", 1.0, data=data, **options)
-    shown = {name: array for name, (_, array) in exhibits.exhibits(found.estimate, data, None, found.spec).items()}
+    shown = {name: array for name, (_, array) in metrics.exhibits(found.estimate, data, None, found.spec).items()}
     place = list(shown["path_steps"]).index(56)
     assert shown["path_norm"][place] == pytest.approx(np.linalg.norm(found.estimate.theta), rel=1e-12)
     assert shown["path_log_loss"][place] == pytest.approx(found.scalars["log_loss"], rel=1e-12)
     assert shown["path_gap"][place] == pytest.approx(found.scalars["objective_gap"], rel=1e-6)
     assert shown["path_passes"][place] == 56 and np.isnan(shown["path_norm"][place + 1 :]).all()
     batches = run("non_private", inf, data=data, trainer="minibatch", steps=10, batch_size=42, trace_steps=10)
-    shown = {n: array for n, (_, array) in exhibits.exhibits(batches.estimate, data, None, batches.spec).items()}
+    shown = {n: array for n, (_, array) in metrics.exhibits(batches.estimate, data, None, batches.spec).items()}
     assert shown["path_passes"][0] == pytest.approx(0.1) and shown["path_gap"][0] > shown["path_gap"][4] > 0
 
 

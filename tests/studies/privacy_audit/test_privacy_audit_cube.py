@@ -15,8 +15,7 @@ from partywise.experiment.results.attributes import meanings
 from partywise.experiment.results.provenance import config_json
 from partywise.studies.privacy_audit.figures.claims import claims, published_lines
 from partywise.studies.privacy_audit.figures.tracing import tracing_roc
-from partywise.studies.privacy_audit.study import STUDY
-from partywise.studies.privacy_audit.variables import VARIABLES
+from partywise.studies.privacy_audit.study import STUDY, VARIABLES
 from relabel import content, relabelled
 
 

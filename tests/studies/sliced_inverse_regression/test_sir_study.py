@@ -24,9 +24,9 @@ from partywise.inverse_regression.subspace import projection_loss
 from partywise.privacy.accounting.calibration import analytic_gaussian_sigma, gaussian_epsilon, gdp_mu
 from partywise.privacy.statistics.isometry import to_matrix
 from partywise.randomness import stream
+from partywise.studies.sliced_inverse_regression.data import split
 from partywise.studies.sliced_inverse_regression.paper_tables import printed
 from partywise.studies.sliced_inverse_regression.settings import SimulatedSettings
-from partywise.studies.sliced_inverse_regression.splitting import split
 from slicing_driver import fit, records_of, simulated
 
 SMALL = SimulatedSettings(model="III", n=300, clients=6, p=6)

@@ -1,4 +1,8 @@
-"""The cases of the functional studies: one replicate each."""
+"""The cases of the functional studies: one replicate each.
+
+Simulated: white or decaying predictors, low-rank operators, a set signal-to-noise ratio, one data set a replicate, the
+same for every number of parties (seed 000, ``generator.R``).
+"""
 
 from __future__ import annotations
 
@@ -13,15 +17,43 @@ from scipy.special import chdtri
 from ...datasets.curves import CurveTable, smooth_curves
 from ...datasets.loaders import beijing as beijing_table
 from ...datasets.loaders import nyc as nyc_table
-from ...functional.bases import make_basis
+from ...functional.bases import make_basis, roughness_directions
 from .data import FunctionalData
-from .settings import BeijingSettings, NycSettings, RealSettings, SimulatedSettings
-from .simulation import draw_curves, draw_operators
+from .settings import BeijingSettings, NycSettings, RealSettings, SimulatedSettings, SimulationSettings
 
 Rng = Callable[..., np.random.Generator]
 RADIUS_LEVEL = 0.95
 # Public bound of the response norm: this multiple of its root mean square under the generator (about its 95 % point).
 RESPONSE_MARGIN = 1.4
+
+
+def draw_operators(settings: SimulationSettings, rng: np.random.Generator) -> np.ndarray:
+    """True operators in orthonormal coordinates, shape (p, Qx, Qy); zero for inactive predictors."""
+    operators = np.zeros((settings.p, settings.n_basis_x, settings.n_basis_y))
+    values = np.array(settings.singular_values)
+    values = values * np.sqrt(3) / np.linalg.norm(values)
+    strengths = settings.strengths or (1.0,) * len(settings.active)
+    for j, strength in zip(settings.active, strengths, strict=True):
+        u = np.linalg.qr(rng.standard_normal((settings.n_basis_x, len(values))))[0]
+        v = np.linalg.qr(rng.standard_normal((settings.n_basis_y, len(values))))[0]
+        operators[j] = strength * (u * values) @ v.T
+    return operators
+
+
+def draw_curves(
+    settings: SimulationSettings, rng_for: Callable[..., np.random.Generator], operators: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, float]:
+    """One replicate: X (N, p, Qx), Y (N, Qy) and the noise variance of Y, all in orthonormal coordinates."""
+    X = rng_for("X").standard_normal((settings.n, settings.p, settings.n_basis_x))
+    if settings.x_spectrum == "decay":
+        spectrum = 1 / (1 + np.arange(settings.n_basis_x))
+        rough = roughness_directions(make_basis(settings.basis, settings.domain, settings.n_basis_x))
+        X = (X * spectrum * np.sqrt(settings.n_basis_x / np.sum(spectrum**2))) @ rough.T
+    signal = np.einsum("npq,pqr->nr", X, operators, optimize=True)
+    # Without any signal the noise is that of one active predictor of strength 1.
+    variance = (float(np.sum(operators**2)) or 3.0) / (settings.n_basis_y * settings.snr)
+    noise = rng_for("Y noise").standard_normal(signal.shape)
+    return X, signal + np.sqrt(variance) * noise, variance
 
 
 def simulated(settings: SimulatedSettings, spec: Any, rng_for: Rng, resources: Path) -> FunctionalData:

@@ -22,7 +22,6 @@ from ...functional.options import (
 )
 from .own_settings import TablesSettings
 from .settings import BeijingSettings, NycSettings, SimulatedSettings
-from .variables import VARIABLES
 
 if TYPE_CHECKING:
     from ...experiment.study import Plan
@@ -86,6 +85,52 @@ def _check_method(plan: Plan, where: str, label: str, settings: SimulatedSetting
         )
 
 
+VARIABLES: dict[str, tuple[str, str]] = {
+    "il2": ("mean integrated squared error on held-out records", "1"),
+    "ril2": ("integrated squared error relative to the squared norm of the response", "1"),
+    "ril2_released": ("the same when predictions use the released instead of the clean predictors", "1"),
+    "relative_error": ("held-out risk relative to that of the training mean curve (1 - R2)", "1"),
+    "excess": ("excess risk: 0 at the true operators, 1 at the mean curve", "1"),
+    "rmse": ("root mean squared error on 101 public grid points", "1"),
+    "nrmse": ("RMSE divided by the range of the response on the grid", "1"),
+    "wmape": ("sum of absolute errors divided by the sum of absolute responses", "1"),
+    "smape": ("mean of 2|e| / (|y| + |prediction|), 0/0 counted as 0", "1"),
+    "mape": ("mean of |e/y| over grid points with y != 0", "1"),
+    "mape_left_out": ("share of grid points with y = 0, left out of mape", "1"),
+    "sensitivity": ("share of active predictors touched on the returned path", "1"),
+    "specificity": ("share of inactive predictors never touched on the returned path", "1"),
+    "sensitivity_importance": ("share of active predictors with at least 5 % of the largest importance", "1"),
+    "specificity_importance": ("share of inactive predictors below 5 % of the largest importance", "1"),
+    "auc_importance": ("area under the ROC curve of the importance ||B_j||^2 for being active", "1"),
+    "n_selected": ("predictors touched on the returned path", "1"),
+    "published_mib": ("communication by the published formula", "MiB"),
+    "release_bytes": ("bytes of the released curves by formula, 8 N m_g Qx over the parties", "byte"),
+    "moments_bytes": ("bytes of released second moments by formula", "byte"),
+    "steps": ("steps of the returned path", "1"),
+    "criterion": ("stopping criterion of the returned state", "1"),
+    "df": ("exact degrees of freedom of the returned path", "1"),
+    "min_eigenvalue": ("least eigenvalue of the corrected training covariance before projection", "1"),
+    "radius": ("clipping radius, mean over predictors", "1"),
+    "noise_sd": ("noise sd per coordinate, root mean square over predictors", "1"),
+    "clip_share": ("share of released curves that were clipped", "1"),
+    "projected": ("1 if a covariance was projected", "1"),
+    "null_model": ("1 if no step improved on the mean curve", "1"),
+    "hit_max_steps": ("1 if all steps were used without a stop", "1"),
+    "diverged": ("1 if the path left the range of floating-point numbers", "1"),
+    "worse_than_mean": ("1 if the held-out risk exceeds that of the training mean curve", "1"),
+    "attack_auc": ("membership attack: area under the ROC curve", "1"),
+    "attack_auc_calibrated": ("membership attack calibrated by reference models: area under the ROC curve", "1"),
+    "attack_auc_low": ("lower end of the 95 % bootstrap interval of the calibrated AUC", "1"),
+    "attack_auc_high": ("upper end of the 95 % bootstrap interval of the calibrated AUC", "1"),
+    "attack_tpr": ("membership attack: true-positive rate at 1 % false positives, calibrated score", "1"),
+    "attack_balanced_accuracy": ("membership attack: best balanced accuracy, calibrated score", "1"),
+    "operator": ("kernel beta_j(s, t) of four predictors, one fit of each method", "1"),
+    "predictor_shown_index": ("number of the predictor shown", "1"),
+    "curve_observed": ("held-out response curves, smoothed, in the unit of the response", "1"),
+    "curve_predicted": ("their predictions from clean predictors", "1"),
+    "record_label": ("date of the record as yyyymmdd, or its number", "1"),
+}
+
 _PROTOCOLS = "partywise.functional.protocols."
 _CURVES = "partywise.studies.functional_boosting.cases:"
 _FIGURES = "partywise.studies.functional_boosting.figures."
@@ -110,10 +155,10 @@ STUDY = Study(
         "baseline": Protocol(BaselineOptions, Lazy(_PROTOCOLS + "baselines:fit")),
     },
     data=Lazy("partywise.studies.functional_boosting.data:FunctionalData"),
-    split=Lazy("partywise.studies.functional_boosting.splitting:split"),
-    folds=Lazy("partywise.studies.functional_boosting.splitting:folds"),
+    split=Lazy("partywise.studies.functional_boosting.data:split"),
+    folds=Lazy("partywise.studies.functional_boosting.data:folds"),
     metrics=Lazy("partywise.studies.functional_boosting.metrics:metrics"),
-    exhibits=Lazy("partywise.studies.functional_boosting.exhibits:exhibits"),
+    exhibits=Lazy("partywise.studies.functional_boosting.metrics:exhibits"),
     variables=VARIABLES,
     figures={
         "error_by_parties": Lazy(_FIGURES + "parties:error_by_parties"),

@@ -21,7 +21,6 @@ from ...logistic.options import (
     WalrOptions,
 )
 from .settings import FlightsSettings, GeneratedSettings, TableSettings
-from .variables import VARIABLES
 
 if TYPE_CHECKING:
     from ...experiment.study import Plan
@@ -56,6 +55,46 @@ def check(plan: Plan) -> None:
             )
 
 
+VARIABLES: dict[str, tuple[str, str]] = {
+    "log_loss": ("logarithmic loss on the test rows, nats", "1"),
+    "uninformative": ("1 if the test log-loss is above log 2, that of one half for everybody", "1"),
+    "auc": ("area under the ROC curve on the test rows", "1"),
+    "calibration_slope": ("slope of the labels on the logit of the prediction, test rows", "1"),
+    "calibration_intercept": ("intercept of the labels on the logit of the prediction, test rows", "1"),
+    "calibration_error": ("expected calibration error in 10 bins of equal counts, test rows", "1"),
+    "excess_risk": ("training log-loss above that of the optimum without noise", "1"),
+    "objective_gap": ("training objective above its least value, for the same release and ridge", "1"),
+    "expected_log_loss": ("mean test log-loss over further draws of the noise", "1"),
+    "expected_auc": ("mean test AUC over further draws of the noise", "1"),
+    "expected_excess": ("mean excess risk over further draws of the noise", "1"),
+    "noise_sd_log_loss": ("standard deviation of the test log-loss over draws of the noise", "1"),
+    "noise_sd_auc": ("standard deviation of the test AUC over draws of the noise", "1"),
+    "noise_sd_excess": ("standard deviation of the excess risk over draws of the noise", "1"),
+    "predicted_excess": ("excess risk that the planner predicts", "1"),
+    "chosen_law": ("law of the noise on the labels", "1"),
+    "ridge": ("weight of the ridge on the coefficients", "1"),
+    "steps": ("steps of the trainer", "1"),
+    "learning_rate": ("learning rate that was kept", "1"),
+    "bounded": ("1 if the objective has a minimiser, 0 if not, undefined where no test can tell", "1"),
+    "share_unbounded": ("share of noise draws without a minimiser where there is no ridge", "1"),
+    "share_unknown": ("share of noise draws of which the test could not tell", "1"),
+    "audited_mu": ("mu that the attack certifies, a lower bound", "1"),
+    "audited_epsilon": ("epsilon at that mu, a lower bound", "1"),
+    "classic_limit": ("largest epsilon that the classic noise formula keeps at this delta", "1"),
+    "norm_theta": ("Euclidean norm of the coefficients", "1"),
+    "n_train": ("rows that train", "1"),
+    "n_features": ("features with the intercept", "1"),
+    "diverged": ("1 if the coefficients left the range of floating-point numbers", "1"),
+    "calibration_predicted": ("mean prediction in a bin, one fit of each method", "1"),
+    "calibration_observed": ("share of positive labels in a bin, one fit of each method", "1"),
+    "path_steps": ("steps of a first-order trainer", "1"),
+    "path_passes": ("passes over the training rows, a batch of m counts m / N", "1"),
+    "path_norm": ("norm of the coefficients along the steps", "1"),
+    "path_log_loss": ("test log-loss along the steps", "1"),
+    "path_objective": ("training objective along the steps", "1"),
+    "path_gap": ("training objective above its least value along the steps", "1"),
+}
+
 _PROTOCOLS = "partywise.logistic.protocols."
 _CASES = "partywise.studies.label_private.cases:"
 _FIGURES = "partywise.studies.label_private.figures."
@@ -80,10 +119,10 @@ STUDY = Study(
         "non_private": Protocol(ReferenceOptions, Lazy(_PROTOCOLS + "reference:fit")),
     },
     data=Lazy("partywise.studies.label_private.data:LabelData"),
-    split=Lazy("partywise.studies.label_private.splitting:split"),
-    folds=Lazy("partywise.studies.label_private.splitting:folds"),
+    split=Lazy("partywise.studies.label_private.data:split"),
+    folds=Lazy("partywise.studies.label_private.data:folds"),
     metrics=Lazy("partywise.studies.label_private.metrics:metrics"),
-    exhibits=Lazy("partywise.studies.label_private.exhibits:exhibits"),
+    exhibits=Lazy("partywise.studies.label_private.metrics:exhibits"),
     variables=VARIABLES,
     figures={
         "utility_by_epsilon": Lazy(_FIGURES + "utility:utility_by_epsilon"),

@@ -1,9 +1,10 @@
-"""What a replicate of the study is, what everyone knows of it, and what a fit of it returns."""
+"""What a replicate of the study is, what everyone knows of it, and who holds what: a prefix of its list of clients."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -85,3 +86,17 @@ class SlicingData:
     def public(self) -> PublicFacts:
         """The part of the data set that is public."""
         return self.facts
+
+
+def split(data: SlicingData, n_parties: int, spec: Any, settings: Any) -> list[Party]:
+    """The first ``n_parties`` clients."""
+    if not 1 <= n_parties <= len(data.sizes):
+        raise ValueError(f"n_parties is {n_parties}: the case has {len(data.sizes)} clients; it must lie in 1..that.")
+    return list(data.clients[:n_parties])
+
+
+def folds(data: SlicingData, n_folds: int, settings: Any) -> np.ndarray:
+    """All records train: the loss is against the true basis.  One entry a client."""
+    if n_folds != 1:
+        raise ValueError(f"n_folds is {n_folds}: nothing is held out, so there is 1 fold.")
+    return np.zeros(len(data.sizes), dtype=int)

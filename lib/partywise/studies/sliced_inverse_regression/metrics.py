@@ -7,9 +7,11 @@ from typing import Any
 import numpy as np
 
 from ...inverse_regression.model import Estimate
-from ...inverse_regression.subspace import angle, projection_loss, screening_metrics, separation
+from ...inverse_regression.subspace import angle, coordinates, projection_loss, screening_metrics, separation
 from .data import SlicingData
 from .paper_tables import printed
+
+Exhibits = dict[str, tuple[tuple[str, ...], np.ndarray]]
 
 
 def metrics(estimate: Estimate, data: SlicingData, train: np.ndarray, spec: Any) -> dict[str, Any]:
@@ -43,3 +45,19 @@ def source_numbers(estimate: Estimate, spec: Any) -> dict[str, float]:
     where = (estimate.epsilon, settings.model, settings.row, column, estimate.clients)
     entry = printed(*where, high=settings.screened)
     return {} if entry is None else {"paper_mean": entry.mean, "paper_bracket": entry.bracket}
+
+
+def exhibits(estimate: Estimate, data: SlicingData, train: np.ndarray, spec: Any) -> Exhibits:
+    """Named arrays with their own dimensions; nothing of simulated data.
+
+    projected : (record_shown, direction), shown_response : (record_shown,)
+    """
+    if not len(data.X):
+        return {}
+    projected = np.full((len(data.shown), estimate.basis.shape[1]), np.nan)
+    if np.all(np.isfinite(estimate.basis)):
+        projected = coordinates(data.X, data.fixed.codes(data.y), estimate.basis)[data.shown]
+    return {
+        "projected": (("record_shown", "direction"), projected),
+        "shown_response": (("record_shown",), data.y[data.shown].astype(float)),
+    }
