@@ -37,6 +37,9 @@ def main(words: Sequence[str] | None = None) -> int:
         if given.verb == "compare":
             return compare(given.first, given.second, given.common)
         return provenance(given.cube) if given.verb == "provenance" else verify(given.cube, given.cells, given.seed)
+    except ModuleNotFoundError as error:
+        print(f"partywise {given.verb} needs {error.name}: pip install 'partywise[pipeline]'.", file=sys.stderr)
+        return 2
     except (CubeError, ConfigError, DataMissing) as error:
         print(f"{given.verb}: {error}", file=sys.stderr)
         return 2

@@ -90,3 +90,7 @@ def test_the_page_runs_in_an_empty_environment(wheel, versions, tmp_path):
     for path in (ROOT / "docs" / "python.md", ROOT / "tests" / "support" / "documented.py"):
         shutil.copy(path, tmp_path)
     checked([python, "-I", "-W", "error", "documented.py", "python.md"], tmp_path)
+    # The command is there, and says which extra its verbs need.
+    command = [str(tmp_path / "alone" / "bin" / "partywise"), "compare", "one.nc", "other.nc"]
+    done = subprocess.run(command, cwd=tmp_path, env=environment(), capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (2, "partywise compare needs xarray: pip install 'partywise[pipeline]'.\n")
