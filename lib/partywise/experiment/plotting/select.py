@@ -36,8 +36,8 @@ def told(cube: xr.Dataset, dim: str, label: str, name: str) -> Any:
     """Value of a coordinate of a case or a method; None where it has none."""
     if f"{dim}_{name}" not in cube.coords:
         return None
-    value = cube[f"{dim}_{name}"].values[np.flatnonzero(cube[dim].values == label)[0]]
-    return None if value == "" or value != value else value.item()
+    value = cube[f"{dim}_{name}"].values.tolist()[np.flatnonzero(cube[dim].values == label)[0]]
+    return None if value == "" or value != value else value
 
 
 def title(cube: xr.Dataset, dim: str, label: str) -> str:
