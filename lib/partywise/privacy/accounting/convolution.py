@@ -7,6 +7,7 @@ of the transform: every number errs on the safe side.
 """
 
 import math
+import sys
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
@@ -17,7 +18,7 @@ from .pld import GridLaw, Part, cumulant, tilted
 
 __all__ = ["grid_delta", "grid_epsilon", "grid_power"]
 
-UNIT = float(np.finfo(float).eps)
+UNIT = sys.float_info.epsilon
 # Relative error of the long sums, charged.
 SLACK = 1e-10
 # Cells of a law while theta is sought.

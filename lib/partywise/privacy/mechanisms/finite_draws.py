@@ -20,7 +20,7 @@ CELLS = 2.0**BITS
 # Digits of a probability in units of the last bit drawn, beyond the bits: errors stay far below one unit.
 GUARD_DIGITS = 20
 # Relative error of a weight, and of each addition where they are added.
-WEIGHT, ADDITION = 2.0**-49, float(np.finfo(np.longdouble).eps)
+WEIGHT, ADDITION = 2.0**-49, float(np.nextafter(np.longdouble(1), np.longdouble(2)) - np.longdouble(1))
 # Below this a uniform number has too few bits for its logarithm: it is scaled up and drawn on.
 FEW_BITS = 26
 
