@@ -73,6 +73,7 @@ def test_no_epsilon_up_to_infinity_overflows(label, epsilon):
     protocol, options = CERTIFIED[label]
     found = run(protocol, epsilon, **options)
     assert found.total().epsilon_certified <= epsilon and found.estimate.epsilon_claimed == epsilon
+    assert 0.001 <= found.total().tpr_at_0_1_percent <= 1
     assert np.all(np.isfinite(found.estimate.theta)) and np.isfinite(found.scalars["log_loss"])
     if epsilon >= 700 and protocol == "walr":
         free = run(protocol, inf, **options)

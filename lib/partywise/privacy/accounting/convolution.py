@@ -77,11 +77,13 @@ class Summed(NamedTuple):
         """Least of ``fpr e^epsilon + delta(epsilon)`` over the losses of the window, negative ones included."""
         loss = (self.first + np.arange(len(self.mass))) * self.step
         above = np.cumsum(self.mass[::-1])[::-1]
-        with np.errstate(under="ignore", over="ignore"):
+        with np.errstate(under="ignore", over="ignore", invalid="ignore"):
             # delta(e) = sum over losses above e of m (1 - exp(e - loss)); the subtracted sum, one step after the other.
             less = (
                 np.exp(np.minimum(loss, WIDE)) * np.cumsum((self.mass * np.exp(-np.maximum(loss, -WIDE)))[::-1])[::-1]
             )
+            # Where it overflows nothing is subtracted: a larger delta is still a bound.
+            less = np.where(np.isfinite(less), less, 0.0)
             noise = np.exp(np.minimum(self.noise - self.theta * loss, 0.0))
             delta = np.maximum(above - less, 0.0) + SLACK * above + self.lost + noise
             return float(np.min(fpr * np.exp(np.minimum(loss, WIDE)) + np.minimum(delta, 1.0)))
