@@ -38,6 +38,9 @@ def save_figure(figure: Figure, svg: Path | str, pdf: Path | str, png: Path | st
     """Write a figure as SVG, PDF and PNG (200 dots an inch), byte for byte the same on every call."""
     os.environ["SOURCE_DATE_EPOCH"] = "0"
     with mpl.rc_context({"svg.hashsalt": "partywise", "svg.fonttype": "path", "pdf.fonttype": 42}):
+        # The layout is found once, in inches, and not again for each kind of file.
+        figure.draw_without_rendering()
+        figure.set_layout_engine("none")
         for kind, path in (("svg", svg), ("pdf", pdf), ("png", png)):
             with replacing(path) as temporary:
                 figure.savefig(temporary, format=kind, dpi=200, metadata=METADATA[kind])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,7 +21,7 @@ AGREES, NEAR = 2.0, 0.12
 SATURATED = {1: 1.0, 2: 1.4}
 # A bracket of two decimals up to here is known to a quarter at best.
 COARSE = 0.02
-# Variables of an entry: a cube has ten times as many, and every selection would touch them all.
+# Variables of an entry, replicate by replicate.
 SHOWN = ("loss", "paper_mean", "paper_bracket", "epsilon_claimed", "epsilon_certified", "delta_exceeds_1_over_n")
 MARKS = ("agrees", "within 12 %", "saturated", "not reproduced")
 
@@ -88,24 +88,29 @@ def entries(cube: xr.Dataset, epsilon: float, high: bool) -> list[Entry]:
     """All cells of a table at one epsilon: every method and number of clients of its cases."""
     if epsilon not in cube["epsilon"].values or "loss" not in cube:
         return []
-    found = []
-    cube = cube[[name for name in SHOWN if name in cube]].load()
+    part = cube[[name for name in SHOWN if name in cube]].sel({"epsilon": epsilon}).isel(fold=0)
+    values = {str(name): part[name].transpose("case", "method", "parties", "replicate").values for name in part}
+    cases, found = cube["case"].values.tolist(), []
     for case, settings in table_cases(cube, high):
-        for method in map(str, cube["method"].values):
-            part = cube.sel({"case": case, "method": method, "epsilon": epsilon}).isel(fold=0)
-            for clients in map(int, cube["parties"].values):
-                cell = part.sel(parties=clients)
-                losses = cell["loss"].values[np.isfinite(cell["loss"].values)]
+        for j, method in enumerate(cube["method"].values.tolist()):
+            for k, clients in enumerate(cube["parties"].values.tolist()):
+                cell = {name: array[cases.index(case), j, k] for name, array in values.items()}
+                losses = cell["loss"][np.isfinite(cell["loss"])]
                 if len(losses):
                     found.append(_entry(cell, case, settings, method, clients, losses))
     return found
 
 
 def _entry(
-    cell: xr.Dataset, case: str, settings: SimulatedSettings, method: str, clients: int, losses: np.ndarray
+    cell: Mapping[str, np.ndarray],
+    case: str,
+    settings: SimulatedSettings,
+    method: str,
+    clients: int,
+    losses: np.ndarray,
 ) -> Entry:
     def first(name: str) -> float:
-        values = cell[name].values if name in cell else np.array([np.nan])
+        values = cell.get(name, np.array([np.nan]))
         values = values[~np.isnan(values)]
         return float(values[0]) if len(values) else np.nan
 
