@@ -458,7 +458,7 @@ def test_a_run_costs_what_a_hand_composition_of_its_fits_says(per_fit):
 def test_the_cost_of_a_run_stands_beside_that_of_a_fit_where_they_differ(per_fit, gathered):
     text = (per_fit / "summary.txt").read_text()
     lines = text.splitlines()
-    assert "claimed  certified  whole run" in lines[1]
+    assert "claimed  certified   mu  TPR at 1 %  TPR at .1 %  whole run" in lines[1]
     price = {tuple(line.split()[:4]): line.split()[-2] for line in lines[3:-2]}
     three = f"{float(gaussian_epsilon(2 * 3**0.5, 1e-5)):.4g}"
     assert price["folded", "anew", "2", "4"] == three and price["single", "anew", "2", "4"] == "same"
@@ -536,7 +536,7 @@ def test_summary_tables(gathered):
     text = (gathered / "summary.txt").read_text()
     assert text.startswith("A toy (toy)\ncase  method  parties  target")
     assert "epsilon at delta = 1e-05 for the unit features; inf: nothing can be certified." in text
-    assert len(text.splitlines()) == 3 + 2 + 6 + 1 + 1
+    assert len(text.splitlines()) == 3 + 2 + 6 + 1 + 1 + 1
 
 
 def test_diverged_fits_are_counted_in_the_summary(tmp_path):
