@@ -53,15 +53,17 @@ def claimed_and_certified(cube: xr.Dataset) -> Figure:
         m for m in having(cube, "method", protocol="published") if told(cube, "method", m, "radius") == "public"
     ]
     cases = [c for c in map(str, cube["case"].values) if set(published) & set(methods_of(cube, c))]
+    calibrated = having(cube, "method", s_mode="calibrated")
     if not cases or "case_n_basis_x" not in cube.coords:
         return empty("No cases with the published noise at a public radius in this configuration.")
     points: dict[tuple[str, str], set[tuple[float, float]]] = {}
     for case in cases:
         span = told(cube, "case", case, "domain") or ""
-        for method in methods_of(cube, case):
-            certified = series(cube, "epsilon_certified", case, method, "epsilon").mean[0]
-            place = (told(cube, "case", case, "n_basis_x"), certified)
-            points.setdefault((method, span), set()).add(place)
+        for method in (m for m in methods_of(cube, case) if m in calibrated):
+            certified = series(cube, "epsilon_certified", case, method, "epsilon")
+            if certified:
+                place = (told(cube, "case", case, "n_basis_x"), certified.mean[0])
+                points.setdefault((method, span), set()).add(place)
     first = next(method for method in published if method in methods_of(cube, cases[0]))
     claim = float(series(cube, "epsilon_claimed", cases[0], first, "epsilon").mean[0])
     figure, (ax,) = panels(1, 1, 5.8, 3.8)
