@@ -140,7 +140,9 @@ def test_no_result_depends_on_the_cases_and_methods_of_a_job(tmp_path):
     kept = {}
     for name, jobs in {"together": [shares], "turned": [shares[::-1]], "alone": [[share] for share in alone]}.items():
         found = [c for job in jobs for share in job for c in compute(made, share, tmp_path, Timings())]
-        kept[name] = {tuple(c.coords.values()): (repr(c.scalars), c.ledger, c.wire, sorted(c.exhibits)) for c in found}
+        kept[name] = {
+            tuple(c.coords.values()): (repr(c.scalars), c.ledger, c.wire, sorted(c.example_fits)) for c in found
+        }
     assert kept["together"] == kept["turned"] == kept["alone"]
     assert len(kept["alone"]) == 3 * (2 + 1) * 2 * 3 * 2
 

@@ -170,8 +170,8 @@ def test_kinds_of_variables_survive(gathered):
     assert set(np.unique(meanings(cube["status"]))) == {"not_in_design", "ok"}
     digest = cube["ledger_sha256"].sel(dict(zip(DIMS, ("one", "noisy", 0, 1, 0, 1.0), strict=True))).item()
     assert len(digest) == 64
-    assert cube["shown"].dims == ("exhibit", "record")
-    shown = list(zip(*(cube[f"exhibit_{dim}"].values for dim in ("case", "method", "parties", "epsilon")), strict=True))
+    assert cube["shown"].dims == ("example_fit", "record")
+    shown = list(zip(*(cube[f"example_{dim}"].values for dim in ("case", "method", "parties", "epsilon")), strict=True))
     assert len(shown) == 2 + 6 + 1
     assert shown[0] == ("one", "clear", 1, inf) and shown[-1] == ("two", "noisy", 2, 4.0)
     assert cube["epsilon"].dtype == np.float64 and np.isinf(cube["epsilon"].values[-1])
@@ -541,7 +541,7 @@ def test_summary_tables(gathered):
 
 def test_diverged_fits_are_counted_in_the_summary(tmp_path):
     one = {"methods": ("clear",), "replicates": 1, "parties": (1,), "folds": 2, "epsilon": (inf,)}
-    diverging = toy.toy_plan(toy.varied(metrics=toy.lazy("metrics_diverged"), exhibits=None), one=one)
+    diverging = toy.toy_plan(toy.varied(metrics=toy.lazy("metrics_diverged"), example_fits=None), one=one)
     folder = gather(diverging, make_corners(diverging, tmp_path), tmp_path / "out")
     cube = open_cube(folder / "cube.nc")
     assert set(np.unique(meanings(cube["status"]))) == {"diverged"}

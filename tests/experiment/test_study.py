@@ -108,7 +108,7 @@ def test_studies_are_found_by_their_file():
 def test_every_reference_of_every_study_exists():
     for name in available():
         study = load(name)
-        parts = [study.data, study.split, study.folds, study.metrics, study.exhibits, *study.figures.values()]
+        parts = [study.data, study.split, study.folds, study.metrics, study.example_fits, *study.figures.values()]
         parts += [source.generate for source in study.sources.values()]
         parts += [protocol.fit for protocol in study.methods.values()]
         for part in parts:
@@ -235,11 +235,11 @@ def test_noise_is_one_draw_rescaled_over_epsilon_and_shared_by_folds(data):
     assert (mean[1.0] - clipped) / (mean[4.0] - clipped) == pytest.approx(4.0)
 
 
-def test_exhibits_and_wire_come_from_the_first_replicate_and_fold_only(data):
+def test_example_fits_and_wire_come_from_the_first_replicate_and_fold_only(data):
     cells = run(toy.toy_plan(), "one", "noisy", 2, [0, 1], [0, 1], data)
     for cell in cells:
         first = cell.coords["replicate"] == 0 and cell.coords["fold"] == 0
-        assert bool(cell.exhibits) == first and bool(cell.wire) == first
+        assert bool(cell.example_fits) == first and bool(cell.wire) == first
     assert cells[0].wire[0]["name"] == "sum"
 
 
@@ -267,7 +267,7 @@ def test_scalars_must_be_described_and_divergence_is_a_record(data):
     undescribed = toy.toy_plan(toy.varied(metrics=toy.lazy("metrics_undescribed")), one=ONE)
     with pytest.raises(RuntimeError, match=r"mystery is reported and not among the variables of study toy: add it."):
         run(undescribed, "one", "clear", 1, [0], [0], data)
-    diverged = toy.toy_plan(toy.varied(metrics=toy.lazy("metrics_diverged"), exhibits=None), one=ONE)
+    diverged = toy.toy_plan(toy.varied(metrics=toy.lazy("metrics_diverged"), example_fits=None), one=ONE)
     assert run(diverged, "one", "clear", 1, [0], [0], data)[0].scalars["status"] == "diverged"
 
 

@@ -34,7 +34,7 @@ def design(kind: str, cells: int) -> Plan:
         wide = tuple(range(1, int(side**0.5) + 1))
         cases = {"long": {**few, "replicates": max(1, cells // 12)}, "wide": {**few, "parties": wide}}
         cases |= {"deep": {**few, "epsilon": tuple(float(e) for e in wide)}, "same": few}
-    return toy.toy_plan(toy.varied(exhibits=None), **cases)
+    return toy.toy_plan(toy.varied(example_fits=None), **cases)
 
 
 def write_corners(plan: Plan, folder: Path) -> list[Path]:
@@ -51,7 +51,7 @@ def write_corners(plan: Plan, folder: Path) -> list[Path]:
                         made[fold],
                         coords={**made[fold].coords, "replicate": r, "parties": parties, "fold": fold, "epsilon": e},
                         wire=made[fold].wire if (r, fold) == (0, 0) else [],
-                        exhibits={},
+                        example_fits={},
                     )
                     for r in chosen
                     for fold in range(case.folds)

@@ -25,8 +25,8 @@ def relabelled(cube: xr.Dataset) -> xr.Dataset:
     methods = {new["method"][label]: entry for label, entry in made["methods"].items() if label in new["method"]}
     coords: dict[str, Any] = {dim: [new[dim][str(v)] for v in cube[dim].values] for dim in new}
     for dim in new:
-        if f"exhibit_{dim}" in cube:
-            coords[f"exhibit_{dim}"] = ("exhibit", [new[dim][str(v)] for v in cube[f"exhibit_{dim}"].values])
+        if f"example_{dim}" in cube:
+            coords[f"example_{dim}"] = ("example_fit", [new[dim][str(v)] for v in cube[f"example_{dim}"].values])
     other = cube.assign_coords(coords)
     return other.assign_attrs(config_json=json.dumps(made | {"cases": cases, "methods": methods}))
 

@@ -115,7 +115,7 @@ def metrics_diverged(estimate: Estimate, data: Data, train: np.ndarray, spec: An
     return {"error": np.inf, "diverged": True}
 
 
-def exhibits(estimate: Estimate, data: Data, train: np.ndarray, spec: Any) -> dict[str, Any]:
+def example_fits(estimate: Estimate, data: Data, train: np.ndarray, spec: Any) -> dict[str, Any]:
     return {"shown": (("record",), data.x[:3, 0])}
 
 
@@ -138,7 +138,7 @@ STUDY = Study(
     data=lazy("Data"),
     split=lazy("split"),
     metrics=lazy("metrics"),
-    exhibits=lazy("exhibits"),
+    example_fits=lazy("example_fits"),
     variables={
         "error": ("error of the mean", "1"),
         "n_train": ("training records", "1"),

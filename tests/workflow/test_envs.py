@@ -69,7 +69,7 @@ def study_roots(step: str) -> set[str]:
     for name in sorted(path.parent.name for path in (ROOT / "lib/partywise/studies").glob("*/study.py")):
         study = load(name)
         lazy = {
-            "fit": [study.data, study.split, study.folds, study.metrics, study.exhibits]
+            "fit": [study.data, study.split, study.folds, study.metrics, study.example_fits]
             + [source.generate for source in study.sources.values()]
             + [protocol.fit for protocol in study.methods.values()],
             "figure": list(study.figures.values()),

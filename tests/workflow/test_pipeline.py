@@ -109,7 +109,7 @@ def test_every_fit_imports_numpy_and_little_else():
 
     study = load(STUDY)
     roots = {protocol.fit.module for protocol in study.methods.values()}
-    roots |= {lazy.module for lazy in (study.split, study.metrics, study.folds, study.exhibits, study.data) if lazy}
+    roots |= {lazy.module for lazy in (study.split, study.metrics, study.folds, study.example_fits, study.data) if lazy}
     roots |= {f"partywise.studies.{STUDY}.study", *script_roots(ROOT / "scripts" / "fit.py")}
     code = f"import sys, {', '.join(sorted(closure(roots)))}; print(*sys.modules)"
     command = [sys.executable, "-c", code]

@@ -145,7 +145,14 @@ def fit_roots(study, methods):
     plan, made = PLANS[study], PLANS[study].study
     cases = [plan.cases[case] for case in methods]
     chosen = [plan.methods[label] for labels in methods.values() for label in labels]
-    lazy = [made.data, made.split, made.folds, made.metrics, made.ledger, made.exhibits]
+    lazy = [
+        made.data,
+        made.split,
+        made.folds,
+        made.metrics,
+        made.ledger,
+        made.example_fits,
+    ]
     lazy += [method.protocol.fit for method in chosen]
     lazy += [
         item for case in cases for item in (case.source.generate, *case.source.fits)

@@ -30,7 +30,7 @@ class Corner:
 
     numbers : name -> array (replicates, folds, epsilon), float (NaN where undefined) or str
     kinds : name -> bool, int, float or str, what the numbers were
-    exhibits : name -> (dims, array (epsilon, ...)), of replicate 0 and fold 0
+    example_fits : name -> (dims, array (epsilon, ...)), of replicate 0 and fold 0
     releases : (replicate, epsilon) -> distinct events of all folds in the corner, in order, where they are kept
     names : everyone on the channel; wire : epsilon -> rows of the transcript
     """
@@ -43,7 +43,7 @@ class Corner:
     epsilon: tuple[float, ...]
     numbers: Mapping[str, np.ndarray]
     kinds: Mapping[str, str]
-    exhibits: Mapping[str, tuple[tuple[str, ...], np.ndarray]]
+    example_fits: Mapping[str, tuple[tuple[str, ...], np.ndarray]]
     releases: Mapping[tuple[int, float], tuple[Event, ...]]
     names: tuple[str, ...]
     wire: Mapping[float, list[dict[str, Any]]]
@@ -78,17 +78,17 @@ def _packed(cells: Sequence[Cell]) -> tuple[dict[str, Any], dict[str, np.ndarray
         raise CubeError(f"{len(cells)} cells are no full block of {shape} replicates, folds and epsilons, each once.")
     order = [at[place] for place in product(*(axes[name] for name in INNER))]
     kinds, numbers, texts = _numbers(order, shape)
-    exhibits = _exhibits(order)
+    example_fits = _example_fits(order)
     header = {
         "kinds": kinds,
         "names": cells[0].names,
-        "exhibits": {name: dims for name, (dims, _) in exhibits.items()},
+        "example_fits": {name: dims for name, (dims, _) in example_fits.items()},
         "wire": [[cell.coords["epsilon"], cell.wire] for cell in order if cell.wire],
         "releases": [[r, e, [x.to_row() for x in rows]] for (r, e), rows in _releases(order).items()],
     }
     packed = zlib.compress(json.dumps(header, separators=(",", ":")).encode(), 6)
     stored = {f"text/{name}": array for name, array in texts.items()}
-    stored |= {f"exhibit/{name}": array for name, (_, array) in exhibits.items()}
+    stored |= {f"example_fit/{name}": array for name, (_, array) in example_fits.items()}
     return axes, {"header": _bytes(packed), "numbers": numbers, **stored}
 
 
@@ -138,7 +138,7 @@ class Entry:
             epsilon=self.epsilon,
             numbers={name: numbers[name] if name in numbers else arrays[f"text/{name}"] for name in header["kinds"]},
             kinds=header["kinds"],
-            exhibits={n: (tuple(dims), arrays[f"exhibit/{n}"]) for n, dims in header["exhibits"].items()},
+            example_fits={n: (tuple(dims), arrays[f"example_fit/{n}"]) for n, dims in header["example_fits"].items()},
             releases={(r, e): tuple(map(Event.from_row, rows)) for r, e, rows in header["releases"]},
             names=tuple(header["names"]),
             wire={epsilon: rows for epsilon, rows in header["wire"]},
@@ -212,14 +212,16 @@ def _numbers(order: Sequence[Cell], shape: tuple[int, ...]) -> tuple[dict[str, s
     return kinds, np.array(numbers, dtype=float).reshape(len(numbers), *shape), texts
 
 
-def _exhibits(order: Sequence[Cell]) -> dict[str, tuple[tuple[str, ...], np.ndarray]]:
-    """Exhibits stacked over epsilon; only replicate 0 and fold 0 have any."""
-    shown = [cell.exhibits for cell in order if cell.exhibits]
+def _example_fits(order: Sequence[Cell]) -> dict[str, tuple[tuple[str, ...], np.ndarray]]:
+    """Arrays of example fits stacked over epsilon; only replicate 0 and fold 0 have any."""
+    shown = [cell.example_fits for cell in order if cell.example_fits]
     stacked = {}
     for name in shown[0] if shown else ():
         dims, first = shown[0][name]
         if np.ndim(first) != len(dims):
-            raise CubeError(f"exhibit {name} has shape {np.shape(first)}: its dims {dims} name another number of axes.")
+            raise CubeError(
+                f"example array {name} has shape {np.shape(first)}: its dims {dims} name another number of axes."
+            )
         stacked[name] = (tuple(dims), np.stack([np.asarray(entry[name][1], dtype=float) for entry in shown]))
     return stacked
 

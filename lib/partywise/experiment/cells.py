@@ -63,14 +63,14 @@ class Cell:
 
     coords : case, method, replicate, parties, fold, epsilon
     scalars : name -> float, int, bool, str or None, with ``status``
-    exhibits : name -> (dims, array); empty but for replicate 0 and fold 0
+    example_fits : name -> (dims, array); empty but for replicate 0 and fold 0
     ledger : its releases in order, None where the plan keeps only the totals; names : everyone on its channel
     wire : rows of its transcript, for replicate 0 and fold 0 only
     """
 
     coords: Mapping[str, Any]
     scalars: Mapping[str, Any]
-    exhibits: Mapping[str, tuple[tuple[str, ...], np.ndarray]]
+    example_fits: Mapping[str, tuple[tuple[str, ...], np.ndarray]]
     ledger: tuple[Event, ...] | None
     names: tuple[str, ...]
     wire: list[dict[str, Any]]
@@ -204,17 +204,17 @@ class _Fits:
                 scalars |= self.study.ledger(channel.ledger, channel.names, self.spec)
             scalars |= promised(scalars)
             first = self.replicate == 0 and held_out == 0
-            exhibits = {}
-            if first and self.study.exhibits is not None:
-                exhibits = dict(self.study.exhibits(estimate, self.data, fold.train, self.spec))
-            self._described([*scalars, *exhibits])
+            example_fits = {}
+            if first and self.study.example_fits is not None:
+                example_fits = dict(self.study.example_fits(estimate, self.data, fold.train, self.spec))
+            self._described([*scalars, *example_fits])
             scalars["status"] = _status(scalars)
         coords = {"case": self.case.name, "method": self.method.label, "replicate": self.replicate}
         coords |= {"parties": self.n_parties, "fold": held_out, "epsilon": epsilon}
         wire = channel.transcript() if first else []
         limit = self.plan.ledger_replicates
         releases = channel.ledger.rows if limit is None or self.replicate < limit else None
-        return Cell(coords, scalars, exhibits, releases, channel.names, wire)
+        return Cell(coords, scalars, example_fits, releases, channel.names, wire)
 
     def _privacy(self, channel: Channel) -> dict[str, Any]:
         delta = self.plan.delta(self.case.name)

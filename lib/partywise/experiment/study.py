@@ -93,7 +93,7 @@ class Protocol:
 
 @dataclass(frozen=True)
 class MethodSpec:
-    """What a protocol, a metric or an exhibit may know besides the data.
+    """What a protocol, a metric or an example fit may know besides the data.
 
     options : of the method; study : the study's constants; settings : of the case; public : what everyone knows
     source : where the data of the case come from
@@ -127,14 +127,14 @@ class Study:
         (estimate, data, train mask (N,), MethodSpec) -> scalars: float, int, bool, str or None (undefined).  A scalar
         ``status`` (``ok``, ``not_converged``, ``diverged``) becomes the status of the cell.
     variables : mapping
-        Name of a scalar or exhibit -> (long_name, units); nothing else may enter the cube.
+        Name of a scalar or of an array of the example fits -> (long_name, units); nothing else may enter the cube.
     reads : tuple of str
         Modules that the file of the study reads without an import statement: part of the code of all its jobs.
     ledger : Lazy, optional
         (ledger, names, MethodSpec) -> scalars, like ``metrics``: further questions to the ledger of a cell.
     folds : Lazy, optional
         (data, n_folds, settings) -> fold of every record (N,), -1 for never tested.  By default floor(i K / N).
-    exhibits : Lazy, optional
+    example_fits : Lazy, optional
         Same arguments as ``metrics`` -> name -> (dims, array); asked for replicate 0 and fold 0 only.
     figures : mapping
         Name -> function (cube) -> matplotlib Figure.
@@ -157,7 +157,7 @@ class Study:
     reads: tuple[str, ...] = ()
     ledger: Lazy | None = None
     folds: Lazy | None = None
-    exhibits: Lazy | None = None
+    example_fits: Lazy | None = None
     figures: Mapping[str, Lazy] = field(default_factory=dict)
     check: Callable[[Plan], None] | None = None
     summary: tuple[str, ...] = ()

@@ -29,7 +29,7 @@ class WalrOptions:
     noise_draws : the evaluator fits this many further what-if releases of the same plan, which are never sent
     bounded_draws : of this many what-if releases it asks whether they have a minimiser without ridge
     audit_draws : with this many what-if releases for each of two neighbours it attacks the noise
-    trace_steps : exhibit a first-order path up to this number of steps
+    trace_steps : show a first-order path up to this number of steps
     """
 
     trainer: Literal["newton", "hybrid", "full_batch"] = "newton"
@@ -116,7 +116,7 @@ class ReferenceOptions:
 
     trainer : ``newton``, ``full_batch``, ``hybrid``, or ``minibatch`` (labels of the batch instead of all of them)
     ridge : small, so that separable data have an optimum
-    trace_steps : exhibit the path up to this number of steps (of a first-order trainer)
+    trace_steps : show the path up to this number of steps (of a first-order trainer)
     """
 
     trainer: Literal["newton", "hybrid", "full_batch", "minibatch"] = "newton"

@@ -17,7 +17,7 @@ from partywise.randomness import stream
 from partywise.studies.functional_boosting import cases
 from partywise.studies.functional_boosting import data as study_data
 from partywise.studies.functional_boosting.data import FunctionalData
-from partywise.studies.functional_boosting.metrics import exhibits
+from partywise.studies.functional_boosting.metrics import example_fits
 from partywise.studies.functional_boosting.settings import BeijingSettings, NycSettings, SimulatedSettings
 from partywise.studies.functional_boosting.study import STUDY, Spec
 from protocol_driver import INF, SMALL, data_rng, make_data, run
@@ -267,7 +267,7 @@ def test_a_real_case_runs_end_to_end(loaded):
     for options, bound in ((LocalOptions(noise="none", max_steps=40), 0.5), (MomentsOptions(max_steps=10), INF)):
         done = run(options, settings=settings, data=data, parties=3, epsilon=1000.0)
         assert done.scalars["relative_error"] < bound and "excess" not in done.scalars
-        shown = exhibits(done.estimate, data, done.fold.train, done.spec)
+        shown = example_fits(done.estimate, data, done.fold.train, done.spec)
         assert shown["record_label"][1].min() >= 20130101
 
 
@@ -279,7 +279,7 @@ def test_the_study_names_every_part_that_exists():
         assert isinstance(protocol.options().uses_epsilon, bool)
     assert STUDY.data.target is FunctionalData
     assert [STUDY.split.target, STUDY.folds.target] == [study_data.split, study_data.folds]
-    assert callable(STUDY.metrics.target) and callable(STUDY.exhibits.target)
+    assert callable(STUDY.metrics.target) and callable(STUDY.example_fits.target)
     assert all(callable(figure.target) for figure in STUDY.figures.values())
 
 

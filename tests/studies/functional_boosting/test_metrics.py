@@ -12,7 +12,7 @@ from partywise.functional.model import Estimate
 from partywise.functional.options import BaselineOptions, LocalOptions, MomentsOptions, PublishedOptions
 from partywise.functional.protocols.communication import formula_bytes, moments_bytes, published_mib, release_bytes
 from partywise.randomness import stream
-from partywise.studies.functional_boosting.metrics import GRID, exhibits, grid_errors, metrics, selection
+from partywise.studies.functional_boosting.metrics import GRID, example_fits, grid_errors, metrics, selection
 from partywise.studies.functional_boosting.study import VARIABLES
 from protocol_driver import INF, SMALL, make_data, run
 
@@ -200,10 +200,10 @@ def test_every_scalar_is_described_and_undefined_ones_are_none(options):
     assert (scalars.get("df") is not None) == (getattr(options, "stop", "") == "aic")
 
 
-def test_exhibits_show_kernels_and_curves_in_their_own_units():
+def test_example_fits_show_kernels_and_curves_in_their_own_units():
     done = run(LocalOptions(noise="none", max_steps=10))
     data = replace(done.data, y_scale=2.0, y_offset=5.0)
-    shown = exhibits(done.estimate, data, done.fold.train, None)
+    shown = example_fits(done.estimate, data, done.fold.train, None)
     assert set(shown) <= set(VARIABLES)
     assert {name: array.shape for name, (_, array) in shown.items()} == {
         "operator": (4, 25, 25),
@@ -226,9 +226,9 @@ def test_exhibits_show_kernels_and_curves_in_their_own_units():
     assert shown["operator"][1][0][6, 12] == pytest.approx(kernel.item(), abs=1e-9)
 
 
-def test_exhibits_of_few_predictors_and_of_dated_records():
+def test_example_fits_of_few_predictors_and_of_dated_records():
     data = make_data(replace(SMALL, p=2, active=(0,)))
     dated = replace(data, record_names=np.array(["2013-07-04"] * 120), operators=np.zeros((0, 6, 6)))
-    shown = exhibits(estimate_of(np.zeros((2, 6, 6))), dated, np.ones(120, dtype=bool), SimpleNamespace())
+    shown = example_fits(estimate_of(np.zeros((2, 6, 6))), dated, np.ones(120, dtype=bool), SimpleNamespace())
     assert set(shown["predictor_shown_index"][1]) == {0, 1}
     assert set(shown["record_label"][1]) == {20130704.0}

@@ -1,4 +1,4 @@
-"""The label-private study in this process: plan, cells, cube, metrics, what-if releases, exhibits and figures."""
+"""The label-private study in this process: plan, cells, cube, metrics, what-if releases, example fits and figures."""
 
 from __future__ import annotations
 
@@ -249,7 +249,7 @@ def test_the_classic_formula_is_caught_above_its_limit():
     assert run("walr", 6.0, **options).scalars["audited_epsilon"] < 6
 
 
-# Exhibits
+# Example fits
 
 
 def test_calibration_curves_hold_the_test_rows():
@@ -265,14 +265,14 @@ def test_a_path_is_the_trainer_stopped_at_each_step():
     data = make_data()
     options = {"noise": "iid", "ridge": "fixed", "trainer": "full_batch", "steps": 56, "trace_steps": 60}
     found = run("walr", 1.0, data=data, **options)
-    shown = {name: array for name, (_, array) in metrics.exhibits(found.estimate, data, None, found.spec).items()}
+    shown = {name: array for name, (_, array) in metrics.example_fits(found.estimate, data, None, found.spec).items()}
     place = list(shown["path_steps"]).index(56)
     assert shown["path_norm"][place] == pytest.approx(np.linalg.norm(found.estimate.theta), rel=1e-12)
     assert shown["path_log_loss"][place] == pytest.approx(found.scalars["log_loss"], rel=1e-12)
     assert shown["path_gap"][place] == pytest.approx(found.scalars["objective_gap"], rel=1e-6)
     assert shown["path_passes"][place] == 56 and np.isnan(shown["path_norm"][place + 1 :]).all()
     batches = run("non_private", inf, data=data, trainer="minibatch", steps=10, batch_size=42, trace_steps=10)
-    shown = {n: array for n, (_, array) in metrics.exhibits(batches.estimate, data, None, batches.spec).items()}
+    shown = {n: array for n, (_, array) in metrics.example_fits(batches.estimate, data, None, batches.spec).items()}
     assert shown["path_passes"][0] == pytest.approx(0.1) and shown["path_gap"][0] > shown["path_gap"][4] > 0
 
 
@@ -290,7 +290,7 @@ def test_figures_are_drawn_and_labelled(cube, name):
 
 @pytest.mark.parametrize("name", sorted(STUDY.figures))
 def test_figures_say_why_there_is_nothing_to_show(cube, name):
-    kept = cube.sel(dict(case=["n_100"], method=["planned"], epsilon=[1.0])).drop_dims("exhibit")
+    kept = cube.sel(dict(case=["n_100"], method=["planned"], epsilon=[1.0])).drop_dims("example_fit")
     kept = kept.drop_vars([v for v in kept.data_vars if kept[v].dtype.kind == "f" and kept[v].isnull().all()])
     text = STUDY.figures[name](kept).axes[0].texts[0].get_text()
     assert "in this configuration" in text or "in common" in text

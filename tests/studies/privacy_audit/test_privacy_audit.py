@@ -133,7 +133,7 @@ def test_the_tracing_attack_is_described_and_weakens_with_noise():
     assert raw.scalars["tracing_auc"] > private.scalars["tracing_auc"] + 0.05 > 0.5
     assert raw.scalars["members"] == 60 and raw.scalars["certified_for_claim"] == inf
     assert private.scalars["certified_for_claim"] == pytest.approx(1.0)
-    false, true = raw.exhibits["roc_false"][1], raw.exhibits["roc_true"][1]
+    false, true = raw.example_fits["roc_false"][1], raw.example_fits["roc_true"][1]
     assert false[0] == 0 and false[-1] == true[-1] == 1
     assert all(a <= b for a, b in pairwise(true))
     area = float(np.sum((true[1:] + true[:-1]) / 2 * np.diff(false)))

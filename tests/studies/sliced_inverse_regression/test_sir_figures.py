@@ -170,8 +170,8 @@ def test_a_figure_without_its_cases_says_so(cube, name):
     other = cube.isel(case=[list(cube["case"].values).index("size_i_n100")])
     if name in ("angle_by_size", "noise_levels"):
         other = cube.isel(case=[list(cube["case"].values).index("flights")])
-    if "exhibit_case" in other:
-        other = other.isel(exhibit=[])
+    if "example_case" in other:
+        other = other.isel(example_fit=[])
     assert "in this configuration" in words(STUDY.figures[name](other))
 
 
@@ -252,7 +252,7 @@ def test_a_person_costs_more_than_a_window(cube):
     window, person = (float(cube[n].sel(at).max()) for n in ("epsilon_certified", "epsilon_user"))
     assert window == pytest.approx(3.0, rel=1e-6) and person > 60 * window
     assert "for a person" in words(STUDY.figures["activity"](cube))
-    assert cube["projected"].dims == ("exhibit", "record_shown", "direction")
+    assert cube["projected"].dims == ("example_fit", "record_shown", "direction")
 
 
 @pytest.mark.parametrize(("z", "text"), [(1.24, "z=+1.2"), (-9.96, "z=-10.0"), (191.4, "z>+10"), (-20.4, "z<-10")])

@@ -37,8 +37,8 @@ def cases_of(cube: xr.Dataset, variable: str) -> list[str]:
     """Cases in which a variable is defined somewhere."""
     if variable not in cube:
         return []
-    if "exhibit" in cube[variable].dims:
-        return list(dict.fromkeys(map(str, cube["exhibit_case"].values)))
+    if "example_fit" in cube[variable].dims:
+        return list(dict.fromkeys(map(str, cube["example_case"].values)))
     found = cube[variable].notnull().any([d for d in cube[variable].dims if d != "case"])
     return [str(c) for c in cube["case"].values[found.values]]
 
@@ -72,23 +72,23 @@ def draw(ax: Axes, line: Series, style: Look, **options: Any) -> None:
         )
 
 
-def exhibits_of(cube: xr.Dataset, case: str) -> xr.Dataset:
-    """The exhibits of a case: variables over (exhibit, own dims)."""
-    names = [name for name, variable in cube.data_vars.items() if "exhibit" in variable.dims]
-    return cube[names].isel(exhibit=np.flatnonzero(cube["exhibit_case"].values == case))
+def example_fits_of(cube: xr.Dataset, case: str) -> xr.Dataset:
+    """The example fits of a case: variables over (example_fit, own dims)."""
+    names = [name for name, variable in cube.data_vars.items() if "example_fit" in variable.dims]
+    return cube[names].isel(example_fit=np.flatnonzero(cube["example_case"].values == case))
 
 
-def exhibit(shown: xr.Dataset, name: str, method: str, epsilon: float = np.inf) -> np.ndarray:
-    """One exhibit of a method at its fewest parties.
+def example_fit(shown: xr.Dataset, name: str, method: str, epsilon: float = np.inf) -> np.ndarray:
+    """One array of the example fit of a method at its fewest parties.
 
     Raises
     ------
     CubeError
         When the cube shows no such fit.
     """
-    found = (shown["exhibit_method"].values == method) & (shown["exhibit_epsilon"].values == epsilon)
+    found = (shown["example_method"].values == method) & (shown["example_epsilon"].values == epsilon)
     places = np.flatnonzero(found)
     if not len(places):
-        raise CubeError(f"method {method} at epsilon {epsilon:g} is not among the exhibits: add it to the case.")
-    fewest = places[np.argmin(shown["exhibit_parties"].values[places])]
+        raise CubeError(f"method {method} at epsilon {epsilon:g} is not among the example fits: add it to the case.")
+    fewest = places[np.argmin(shown["example_parties"].values[places])]
     return shown[name].values[fewest]

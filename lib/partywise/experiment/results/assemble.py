@@ -33,7 +33,7 @@ def assemble(plan: Plan, corners: Iterable[Corner], totals: Iterable[Mapping[str
     Returns
     -------
     Dataset
-        Scalars over the six dims, NaN outside the design; text as integer flags; exhibits over (exhibit,
+        Scalars over the six dims, NaN outside the design; text as integer flags; example fits over (example_fit,
         own dims) with the labels of the fit beside them; ``status`` says what became of each cell.
 
     Raises
@@ -56,42 +56,47 @@ def assemble(plan: Plan, corners: Iterable[Corner], totals: Iterable[Mapping[str
 
 
 def header_of(plan: Plan, columns: Columns, corners: Iterable[Corner]) -> xr.Dataset:
-    """The labels of the six dims with what they stand for, and the exhibits of the corners that have any."""
+    """The labels of the six dims with what they stand for, and the example fits of the corners that have any."""
     labels = columns.places.labels
-    exhibits, shown = _exhibits(list(corners), labels, columns.described)
+    example_fits, shown = _example_fits(list(corners), labels, columns.described)
     coords = shown | {name: (name, values, _described(COORDS[name])) for name, values in labels.items()}
     methods = labels["method"].tolist()
     claims = np.array([columns.costs("epsilon_claimed", method) for method in methods], dtype="int8")
     about = _described(("1 if some fit of the method claims a positive finite epsilon", "1"))
     coords |= case_labels(plan) | method_labels(plan, methods) | {"method_claims": ("method", claims, about)}
-    return xr.Dataset(exhibits, coords=coords)
+    return xr.Dataset(example_fits, coords=coords)
 
 
 def _described(entry: tuple[str, str]) -> dict[str, Any]:
     return {"long_name": entry[0], "units": entry[1]}
 
 
-def _exhibits(
+def _example_fits(
     corners: Sequence[Corner], labels: Mapping[str, np.ndarray], described: Mapping[str, tuple[str, str]]
 ) -> tuple[dict[str, xr.Variable], dict[str, xr.Variable]]:
-    """Exhibits over (exhibit, own dims), one entry for each fit that is shown, and the labels of these fits.
+    """Arrays over (example_fit, own dims), one entry for each fit that is shown, and the labels of these fits.
 
     A dim of their own keeps the cube small: the product of cases, methods, parties and epsilons is mostly empty.
     Sizes that differ between cases are padded by NaN.
     """
     order = {dim: {value: i for i, value in enumerate(values.tolist())} for dim, values in labels.items()}
     shown = [
-        ((corner.case, corner.method, corner.parties, epsilon), {n: (d, a[i]) for n, (d, a) in corner.exhibits.items()})
+        (
+            (corner.case, corner.method, corner.parties, epsilon),
+            {n: (d, a[i]) for n, (d, a) in corner.example_fits.items()},
+        )
         for corner in corners
         for i, epsilon in enumerate(corner.epsilon)
-        if corner.exhibits
+        if corner.example_fits
     ]
     shown.sort(key=lambda entry: tuple(order[dim][label] for dim, label in zip(SHOWN, entry[0], strict=True)))
     found: dict[str, xr.Variable] = {}
     for name in sorted({name for _, arrays in shown for name in arrays}):
         dims = {arrays[name][0] for _, arrays in shown if name in arrays}
         if len(dims) > 1:
-            raise CubeError(f"exhibit {name} has dims {sorted(dims)} in different cells: keep to one set of dims.")
+            raise CubeError(
+                f"example array {name} has dims {sorted(dims)} in different cells: keep to one set of dims."
+            )
         size = np.max([arrays[name][1].shape for _, arrays in shown if name in arrays], axis=0, initial=0)
         values = np.full([len(shown), *map(int, size)], np.nan)
         for i, (_, arrays) in enumerate(shown):
@@ -99,10 +104,10 @@ def _exhibits(
                 corner = tuple(slice(n) for n in arrays[name][1].shape)
                 values[i][corner] = arrays[name][1]
         encoding = {"dtype": "float64", "_FillValue": np.nan}
-        found[name] = xr.Variable(("exhibit", *dims.pop()), values, _described(described[name]), encoding)
+        found[name] = xr.Variable(("example_fit", *dims.pop()), values, _described(described[name]), encoding)
     coords = {
-        f"exhibit_{dim}": xr.Variable(
-            "exhibit", [key[i] for key, _ in shown], {"long_name": f"{dim} of the fit that is shown", "units": "1"}
+        f"example_{dim}": xr.Variable(
+            "example_fit", [key[i] for key, _ in shown], {"long_name": f"{dim} of the fit that is shown", "units": "1"}
         )
         for i, dim in enumerate(SHOWN if shown else ())
     }

@@ -70,20 +70,20 @@ def collect(
 
 
 def gather(plan: Plan, entries: Iterable[Entry], tables: LedgerTables) -> tuple[Columns, xr.Dataset, Wire]:
-    """Read every corner once: its numbers, exhibits and messages; its releases go to the tables."""
+    """Read every corner once: its numbers, example fits and messages; its releases go to the tables."""
     columns, wire = Columns(plan), Wire(plan)
-    totals, exhibits = RunTotals(plan, columns), list[Corner]()
+    totals, example_fits = RunTotals(plan, columns), list[Corner]()
     for group in together(entries):
         found = [entry.read() for entry in group]
         for corner in found:
             columns.add(corner)
             wire.add(corner)
-            if corner.exhibits:
-                exhibits.append(replace(corner, numbers={}, releases={}, wire={}))
+            if corner.example_fits:
+                example_fits.append(replace(corner, numbers={}, releases={}, wire={}))
         totals.add(tables.add(found))
     columns.check()
     totals.close()
-    return columns, header_of(plan, columns, exhibits), wire
+    return columns, header_of(plan, columns, example_fits), wire
 
 
 def together(entries: Iterable[Entry]) -> Iterator[list[Entry]]:

@@ -117,7 +117,7 @@ def compare_cubes(first: xr.Dataset, second: xr.Dataset) -> Report:
 
 
 def _labelled(cube: xr.Dataset) -> xr.Dataset:
-    """The cube with labels along dims that have none of their own but variables such as ``exhibit_case``."""
+    """The cube with labels along dims that have none of their own but variables such as ``example_case``."""
     for dim in set(cube.dims) - set(cube.coords):
         rows = [cube[name].values.tolist() for name in sorted(map(str, cube.variables)) if name.startswith(f"{dim}_")]
         labels = list(map(repr, zip(*rows, strict=True))) if all(len(row) == cube.sizes[dim] for row in rows) else []

@@ -114,7 +114,7 @@ def _share(flags: np.ndarray) -> float | None:
     return float(flags.mean()) if flags.size else None
 
 
-def exhibits(
+def example_fits(
     estimate: Estimate, data: FunctionalData, train: np.ndarray, spec: Any
 ) -> dict[str, tuple[tuple[str, ...], np.ndarray]]:
     """Named arrays with their own dimensions.

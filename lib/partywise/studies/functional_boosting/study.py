@@ -158,7 +158,7 @@ STUDY = Study(
     split=Lazy("partywise.studies.functional_boosting.data:split"),
     folds=Lazy("partywise.studies.functional_boosting.data:folds"),
     metrics=Lazy("partywise.studies.functional_boosting.metrics:metrics"),
-    exhibits=Lazy("partywise.studies.functional_boosting.metrics:exhibits"),
+    example_fits=Lazy("partywise.studies.functional_boosting.metrics:example_fits"),
     variables=VARIABLES,
     figures={
         "error_by_parties": Lazy(_FIGURES + "parties:error_by_parties"),

@@ -21,7 +21,7 @@ from .redraws import audited, classic_limit, evaluator, expected, share_unbounde
 
 # Small enough to change nothing, large enough that separable labels have an optimum.
 REFERENCE_RIDGE = 1e-6
-Exhibits = dict[str, tuple[tuple[str, ...], np.ndarray]]
+Arrays = dict[str, tuple[tuple[str, ...], np.ndarray]]
 # Four steps a decade, from 1 to 100 000.
 STEPS = np.unique(np.round(10.0 ** (np.arange(21) / 4)).astype(int))
 REPEATS = 5
@@ -101,7 +101,7 @@ def released(theta: np.ndarray, noisy_dot: np.ndarray, plan: Plan, data: LabelDa
     return found
 
 
-def exhibits(estimate: Estimate, data: LabelData, train: np.ndarray, spec: Any) -> Exhibits:
+def example_fits(estimate: Estimate, data: LabelData, train: np.ndarray, spec: Any) -> Arrays:
     """Named arrays with their own dimensions.
 
     calibration_predicted, calibration_observed : (bin,), means in ten bins of equal counts of the test rows
@@ -110,7 +110,7 @@ def exhibits(estimate: Estimate, data: LabelData, train: np.ndarray, spec: Any) 
     """
     X, y = data.testing
     predicted, observed = curve(predict(X, estimate.theta), y)
-    found: Exhibits = {
+    found: Arrays = {
         "calibration_predicted": (("bin",), predicted),
         "calibration_observed": (("bin",), observed),
         "path_steps": (("path_step",), STEPS.astype(float)),

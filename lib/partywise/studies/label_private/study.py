@@ -122,7 +122,7 @@ STUDY = Study(
     split=Lazy("partywise.studies.label_private.data:split"),
     folds=Lazy("partywise.studies.label_private.data:folds"),
     metrics=Lazy("partywise.studies.label_private.metrics:metrics"),
-    exhibits=Lazy("partywise.studies.label_private.metrics:exhibits"),
+    example_fits=Lazy("partywise.studies.label_private.metrics:example_fits"),
     variables=VARIABLES,
     figures={
         "utility_by_epsilon": Lazy(_FIGURES + "utility:utility_by_epsilon"),

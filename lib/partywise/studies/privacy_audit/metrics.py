@@ -25,7 +25,7 @@ def certified(ledger: Ledger, names: Sequence[str], spec: Any) -> dict[str, Any]
     return {"certified_for_claim": total.epsilon_certified, "claim_unit": total.unit, "claim_delta": delta}
 
 
-def exhibits(
+def example_fits(
     estimate: AuditEstimate, data: AuditData, train: np.ndarray, spec: Any
 ) -> dict[str, tuple[tuple[str, ...], np.ndarray]]:
     """roc_false, roc_true : (rate,) of the tracing attack; nothing for other claims."""

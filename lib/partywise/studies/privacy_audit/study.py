@@ -108,7 +108,7 @@ STUDY = Study(
     folds=Lazy(_HERE + "data:folds"),
     metrics=Lazy(_HERE + "metrics:metrics"),
     ledger=Lazy(_HERE + "metrics:certified"),
-    exhibits=Lazy(_HERE + "metrics:exhibits"),
+    example_fits=Lazy(_HERE + "metrics:example_fits"),
     variables=VARIABLES,
     figures={
         "claims": Lazy(_HERE + "figures.claims:claims"),

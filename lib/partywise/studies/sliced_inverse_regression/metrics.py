@@ -11,7 +11,7 @@ from ...inverse_regression.subspace import angle, coordinates, projection_loss, 
 from .data import SlicingData
 from .paper_tables import printed
 
-Exhibits = dict[str, tuple[tuple[str, ...], np.ndarray]]
+Arrays = dict[str, tuple[tuple[str, ...], np.ndarray]]
 
 
 def metrics(estimate: Estimate, data: SlicingData, train: np.ndarray, spec: Any) -> dict[str, Any]:
@@ -47,7 +47,7 @@ def source_numbers(estimate: Estimate, spec: Any) -> dict[str, float]:
     return {} if entry is None else {"paper_mean": entry.mean, "paper_bracket": entry.bracket}
 
 
-def exhibits(estimate: Estimate, data: SlicingData, train: np.ndarray, spec: Any) -> Exhibits:
+def example_fits(estimate: Estimate, data: SlicingData, train: np.ndarray, spec: Any) -> Arrays:
     """Named arrays with their own dimensions; nothing of simulated data.
 
     projected : (record_shown, direction), shown_response : (record_shown,)

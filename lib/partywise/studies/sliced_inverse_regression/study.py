@@ -119,7 +119,7 @@ STUDY = Study(
     split=Lazy("partywise.studies.sliced_inverse_regression.data:split"),
     folds=Lazy("partywise.studies.sliced_inverse_regression.data:folds"),
     metrics=Lazy("partywise.studies.sliced_inverse_regression.metrics:metrics"),
-    exhibits=Lazy("partywise.studies.sliced_inverse_regression.metrics:exhibits"),
+    example_fits=Lazy("partywise.studies.sliced_inverse_regression.metrics:example_fits"),
     variables=VARIABLES,
     figures={
         "table_1": Lazy(_FIGURES + "tables:table_1"),

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator, MultipleLocator
 
 from ....experiment.plotting.select import having, plan_behind, title, told
-from ....experiment.plotting.series import cases_of, exhibit, exhibits_of, methods_of
+from ....experiment.plotting.series import cases_of, example_fit, example_fits_of, methods_of
 from ....experiment.plotting.style import BLACK, GREY, empty, legend_below, look, panels
 
 
@@ -19,13 +19,13 @@ def real_curves(cube: xr.Dataset) -> Figure:
     case = next((c for c in cases_of(cube, "curve_predicted") if hasattr(cases[c].settings, "shown")), None)
     if case is None:
         return empty("No real day curves in this configuration.")
-    drawn, (hours, unit, ticks) = exhibits_of(cube, case), cases[case].settings.shown
+    drawn, (hours, unit, ticks) = example_fits_of(cube, case), cases[case].settings.shown
     own = methods_of(cube, case)
     floor = next((m for m in having(cube, "method", protocol="boosting", noise="none") if m in own), None)
     private = [m for m in own if np.isfinite(_epsilons(drawn, m)).any()]
     if not private or floor is None:
         return empty("Real day curves need a method without noise (protocol boosting, noise none) and a private one.")
-    labels, observed = exhibit(drawn, "record_label", floor), exhibit(drawn, "curve_observed", floor)
+    labels, observed = example_fit(drawn, "record_label", floor), example_fit(drawn, "curve_observed", floor)
     days = len(labels)
     figure, axes = panels(len(private), days, 2.6, 2.3, sharex=True, sharey=True)
     for row, method in enumerate(private):
@@ -46,7 +46,7 @@ def real_curves(cube: xr.Dataset) -> Figure:
 
 def _epsilons(drawn: xr.Dataset, method: str) -> np.ndarray:
     """Targets at which the fits of a method are shown."""
-    return drawn["exhibit_epsilon"].values[drawn["exhibit_method"].values == method]
+    return drawn["example_epsilon"].values[drawn["example_method"].values == method]
 
 
 def _record(label: int) -> str:
@@ -62,16 +62,16 @@ def _one_day(
     floor, method = methods
     ax.plot(
         grid,
-        exhibit(drawn, "curve_observed", floor)[day],
+        example_fit(drawn, "curve_observed", floor)[day],
         color=GREY,
         linewidth=2.5,
         alpha=0.6,
         label="observed (smoothed)",
     )
-    ax.plot(grid, exhibit(drawn, "curve_predicted", floor)[day], color=BLACK, label="predicted, no privacy")
+    ax.plot(grid, example_fit(drawn, "curve_predicted", floor)[day], color=BLACK, label="predicted, no privacy")
     style = look(cube, method)
     for epsilon, line in zip(sorted(_epsilons(drawn, method))[::-1][:2], ("-", "--"), strict=False):
-        predicted = exhibit(drawn, "curve_predicted", method, epsilon)
+        predicted = example_fit(drawn, "curve_predicted", method, epsilon)
         ax.plot(grid, predicted[day], color=style.color, linestyle=line, label=f"{style.label}, ε = {epsilon:g}")
 
 
@@ -83,15 +83,15 @@ def operators(cube: xr.Dataset) -> Figure:
         return empty(
             "No simulated case with the true operators (protocol baseline, kind oracle) in this configuration."
         )
-    drawn, own = exhibits_of(cube, case), methods_of(cube, case)
+    drawn, own = example_fits_of(cube, case), methods_of(cube, case)
     truth_of = next(m for m in truths if m in own)
     scaled = having(cube, "method", s_mode="sqrt_j") + having(cube, "method", s_mode="calibrated")
     rows = [truth_of, *(m for m in having(cube, "method", protocol="boosting") if m in own and m not in scaled)]
-    truth, names = exhibit(drawn, "operator", truth_of), exhibit(drawn, "predictor_shown_index", truth_of)
+    truth, names = example_fit(drawn, "operator", truth_of), example_fit(drawn, "predictor_shown_index", truth_of)
     count, limit = len(names), float(np.quantile(np.abs(truth), 0.98))
     figure, axes = panels(len(rows), count, 1.7, 1.45, sharex=True, sharey=True)
     for r, method in enumerate(rows):
-        kernels = exhibit(drawn, "operator", method)
+        kernels = example_fit(drawn, "operator", method)
         for c in range(count):
             ax = axes[r * count + c]
             ax.imshow(

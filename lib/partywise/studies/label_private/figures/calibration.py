@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ....experiment.plotting.select import having, title
-from ....experiment.plotting.series import cases_of, exhibit, exhibits_of, methods_of
+from ....experiment.plotting.series import cases_of, example_fit, example_fits_of, methods_of
 from ....experiment.plotting.style import GREY, Look, empty, legend_below, look, panels
 from .utility import computed_at, data_cases
 
@@ -27,7 +27,7 @@ def calibration_curves(cube: xr.Dataset) -> Figure:
         return empty("No case with ridge none and noise auto in this configuration.")
     figure, axes = panels(len(cases), len(targets), 3.1, 2.9, sharex=True, sharey=True)
     for row, case in enumerate(cases):
-        shown = exhibits_of(cube, case)
+        shown = example_fits_of(cube, case)
         for column, epsilon in enumerate(targets):
             ax = axes[row * len(targets) + column]
             ax.plot([0, 1], [0, 1], color=GREY, linewidth=1.0, linestyle=":", label="perfect calibration")
@@ -53,5 +53,5 @@ def _shown_targets(cube: xr.Dataset, cases: list[str]) -> list[float]:
 
 
 def _curve(ax: Axes, shown: xr.Dataset, style: Look, fit: tuple[str, float]) -> None:
-    x, y = (exhibit(shown, f"calibration_{name}", *fit) for name in ("predicted", "observed"))
+    x, y = (example_fit(shown, f"calibration_{name}", *fit) for name in ("predicted", "observed"))
     ax.plot(x, y, color=style.color, marker=style.marker, linestyle=style.line, markersize=4, label=style.label)

@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ....experiment.plotting.select import having
-from ....experiment.plotting.series import Series, cases_of, exhibit, exhibits_of, methods_of, series
+from ....experiment.plotting.series import Series, cases_of, example_fit, example_fits_of, methods_of, series
 from ....experiment.plotting.style import BLACK, BLUE, GREEN, ORANGE, PURPLE, RED, empty, legend_below, look, panels
 from .utility import Z95, data_cases, data_title, size_of, sized_cases
 
@@ -88,12 +88,12 @@ def running_away(cube: xr.Dataset) -> Figure:
         return empty("No private method with trace_steps in this configuration.")
     figure, (left, right) = panels(1, 2, 3.9, 3.1)
     for index, (case, method, epsilon) in enumerate(found):
-        shown = exhibits_of(cube, case)
-        steps = exhibit(shown, "path_steps", method, epsilon)
+        shown = example_fits_of(cube, case)
+        steps = example_fit(shown, "path_steps", method, epsilon)
         label = f"{size_of(cube, case)}, epsilon = {epsilon:g}"
         marker, dashes = MARKS[index % len(MARKS)]
         for ax, name in ((left, "path_norm"), (right, "path_log_loss")):
-            values = exhibit(shown, name, method, epsilon)
+            values = example_fit(shown, name, method, epsilon)
             known = np.isfinite(values)
             color = SHADES[index % len(SHADES)]
             ax.plot(
@@ -107,10 +107,10 @@ def running_away(cube: xr.Dataset) -> Figure:
 
 
 def _traced(cube: xr.Dataset, case: str, name: str) -> list[tuple[str, float]]:
-    """Method and epsilon of the exhibits of a case that hold a path."""
-    shown = exhibits_of(cube, case)
+    """Method and epsilon of the example fits of a case that hold a path."""
+    shown = example_fits_of(cube, case)
     known = np.isfinite(shown[name].values).any(axis=1)
-    pairs = zip(shown["exhibit_method"].values[known], shown["exhibit_epsilon"].values[known], strict=True)
+    pairs = zip(shown["example_method"].values[known], shown["example_epsilon"].values[known], strict=True)
     return [(str(method), float(epsilon)) for method, epsilon in pairs]
 
 
@@ -125,10 +125,10 @@ def gap_by_passes(cube: xr.Dataset) -> Figure:
         return empty("No trainer without privacy with trace_steps in this configuration.")
     figure, axes = panels(1, len(cases), 6.4 if len(cases) == 1 else 4.2, 3.4, sharey=True)
     for ax, case in zip(axes, cases, strict=True):
-        shown = exhibits_of(cube, case)
+        shown = example_fits_of(cube, case)
         free = [method for method, epsilon in _traced(cube, case, "path_gap") if not np.isfinite(epsilon)]
         for index, method in enumerate(free):
-            passes, gap = (exhibit(shown, name, method, np.inf) for name in ("path_passes", "path_gap"))
+            passes, gap = (example_fit(shown, name, method, np.inf) for name in ("path_passes", "path_gap"))
             known = np.isfinite(gap)
             shown_gap = np.maximum(gap[known], SMALLEST_GAP)
             marker, dashes = MARKS[index % len(MARKS)]

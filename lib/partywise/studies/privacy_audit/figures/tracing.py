@@ -17,8 +17,10 @@ def tracing_roc(cube: xr.Dataset) -> Figure:
     """True- against false-positive rate, means over random splits, with the area under each curve."""
     if "roc_true" not in cube:
         return empty("No tracing attack in this configuration.")
-    shown = cube[["roc_false", "roc_true"]].isel(exhibit=np.flatnonzero(cube["roc_true"].notnull().all("rate").values))
-    cases = list(dict.fromkeys(map(str, shown["exhibit_case"].values)))
+    shown = cube[["roc_false", "roc_true"]].isel(
+        example_fit=np.flatnonzero(cube["roc_true"].notnull().all("rate").values)
+    )
+    cases = list(dict.fromkeys(map(str, shown["example_case"].values)))
     figure, axes = panels(1, len(cases), 4.0, 4.0)
     for ax, case in zip(axes, cases, strict=True):
         ax.plot([0, 1], [0, 1], color=GREY, linewidth=0.8, linestyle=":")
@@ -34,8 +36,8 @@ def tracing_roc(cube: xr.Dataset) -> Figure:
 
 def _curves(cube: xr.Dataset, shown: xr.Dataset, case: str):
     """Label, line style and rates: the raw direction once, then the private ones from large to small epsilon."""
-    place = np.flatnonzero(shown["exhibit_case"].values == case)
-    keys = [(str(shown["exhibit_method"].values[i]), float(shown["exhibit_epsilon"].values[i]), i) for i in place]
+    place = np.flatnonzero(shown["example_case"].values == case)
+    keys = [(str(shown["example_method"].values[i]), float(shown["example_epsilon"].values[i]), i) for i in place]
     repaired = having(cube, "method", variant="repaired")
     raw = [key for key in keys if key[0] not in repaired][:1]
     private = sorted((key for key in keys if key[0] in repaired), key=lambda key: -key[1])

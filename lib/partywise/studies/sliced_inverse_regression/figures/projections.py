@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ....experiment.plotting.select import having
-from ....experiment.plotting.series import exhibit, exhibits_of, methods_of
+from ....experiment.plotting.series import example_fit, example_fits_of, methods_of
 from ....experiment.plotting.style import (
     BLACK,
     BLUE,
@@ -100,9 +100,9 @@ def _projected(cube: xr.Dataset, source: str) -> tuple[str, list[str]]:
 
 def _shown(cube: xr.Dataset, case: str, method: str) -> tuple[np.ndarray, np.ndarray]:
     """Coordinates (m, d) and responses (m,) of the records that are shown."""
-    found = exhibits_of(cube, case)
-    epsilon = float(found["exhibit_epsilon"].values[found["exhibit_method"].values == method][0])
-    points, response = (exhibit(found, name, method, epsilon) for name in ("projected", "shown_response"))
+    found = example_fits_of(cube, case)
+    epsilon = float(found["example_epsilon"].values[found["example_method"].values == method][0])
+    points, response = (example_fit(found, name, method, epsilon) for name in ("projected", "shown_response"))
     kept = np.isfinite(response)
     points = points[kept]
     return points[:, np.isfinite(points).any(axis=0)], response[kept]
