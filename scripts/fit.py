@@ -2,7 +2,7 @@
 
 from time import process_time
 
-from partywise.experiment.blocks import write_corners
+from partywise.experiment.blocks import write_block
 from partywise.experiment.cells import compute
 from partywise.experiment.logs import log_to
 from partywise.experiment.plan import plan
@@ -14,7 +14,7 @@ begun = process_time()
 made = plan(**params.job, complete=False)
 cells = [cell for share in params.shares for cell in compute(made, share, params.resources_folder, timings)]
 spent = process_time() - begun
-write_corners(snakemake.output.block, cells)
+write_block(snakemake.output.block, cells)
 timings.write(snakemake.output.timings)
 log.info("%s", timings)
 log.info("computing: %.3f CPU s", spent)

@@ -10,7 +10,7 @@ import pytest
 
 import toy
 from partywise.experiment.batches import Block, blocks, runs
-from partywise.experiment.blocks import read_entries, write_corners
+from partywise.experiment.blocks import read_entries, write_block
 from partywise.experiment.cells import compute
 from partywise.experiment.plan import Plan, plan
 from partywise.experiment.timings import Timings, gather
@@ -147,7 +147,7 @@ def test_no_result_depends_on_the_cases_and_methods_of_a_job(tmp_path):
     assert len(kept["alone"]) == 3 * (2 + 1) * 2 * 3 * 2
 
 
-def test_a_file_of_several_cases_and_methods_gives_each_corner_back(tmp_path):
+def test_a_file_of_several_cases_and_methods_gives_each_part_back(tmp_path):
     made = toy.toy_plan(toy.varied(), one=GRID, two=GRID)
     shares = [
         {"case": case, "methods": ["noisy", "clear"], "parties": [1, 2], "replicates": [0, 1], "folds": [0, 1]}
@@ -155,19 +155,19 @@ def test_a_file_of_several_cases_and_methods_gives_each_corner_back(tmp_path):
     ]
     timings = Timings()
     found = [cell for share in shares for cell in compute(made, share, tmp_path, timings)]
-    write_corners(tmp_path / "all.npz", found)
+    write_block(tmp_path / "all.npz", found)
     entries = read_entries(tmp_path / "all.npz")
     assert sorted((e.case, e.method, e.parties) for e in entries) == sorted(
         product(("one", "two"), ("noisy", "clear"), (1, 2))
     )
     at = {tuple(cell.coords.values()): cell for cell in found}
     for entry in entries:
-        corner = entry.read()
+        part = entry.read()
         for (r, replicate), (f, fold), (e, epsilon) in product(
-            enumerate(corner.replicates), enumerate(corner.folds), enumerate(corner.epsilon)
+            enumerate(part.replicates), enumerate(part.folds), enumerate(part.epsilon)
         ):
-            cell = at[corner.case, corner.method, replicate, corner.parties, fold, epsilon]
-            for name, values in corner.numbers.items():
+            cell = at[part.case, part.method, replicate, part.parties, fold, epsilon]
+            for name, values in part.numbers.items():
                 value = cell.scalars.get(name)
                 assert values[r, f, e] == value or (value is None and np.isnan(values[r, f, e])), name
 

@@ -1,4 +1,4 @@
-"""From cells to corners to a cube without holes; the file, the ledger, the wire table and the summary beside it."""
+"""From cells to blocks to a cube without holes; the file, the ledger, the wire table and the summary beside it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import pytest
 
 import toy
 from partywise.errors import CertificationError, CubeError
-from partywise.experiment.blocks import Corner, kind_of, read_corners, write_corners
+from partywise.experiment.blocks import Part, kind_of, read_block, write_block
 from partywise.experiment.cells import generate, run
 from partywise.experiment.plan import Plan
 from partywise.experiment.results.assemble import assemble
@@ -40,8 +40,8 @@ OUTPUTS = {
 }
 
 
-def make_corners(plan: Plan, folder: Path, size: int = 100) -> list[Path]:
-    """All corners of a plan, in blocks of at most ``size`` replicates."""
+def make_blocks(plan: Plan, folder: Path, size: int = 100) -> list[Path]:
+    """All blocks of a plan, of at most ``size`` replicates."""
     paths = []
     for name, case in plan.cases.items():
         data = generate(plan, name, range(case.replicates), folder)
@@ -50,21 +50,21 @@ def make_corners(plan: Plan, folder: Path, size: int = 100) -> list[Path]:
                 for first in range(0, case.replicates, size):
                     block = range(first, min(first + size, case.replicates))
                     path = folder / f"{name}_{method}_{count}_{first}.npz"
-                    write_corners(path, run(plan, name, method, count, block, range(case.folds), data))
+                    write_block(path, run(plan, name, method, count, block, range(case.folds), data))
                     paths.append(path)
     return paths
 
 
-def read_corner(path: Path) -> Corner:
-    """The only corner of a file."""
-    (corner,) = read_corners(path)
-    return corner
+def read_part(path: Path) -> Part:
+    """The only part of a file."""
+    (part,) = read_block(path)
+    return part
 
 
-def gather(plan: Plan, corners: list[Path], folder: Path) -> Path:
+def gather(plan: Plan, blocks: list[Path], folder: Path) -> Path:
     folder.mkdir(exist_ok=True)
     outputs = {key: folder / name for key, name in OUTPUTS.items()}
-    collect(plan, corners, outputs, code_sha256="c" * 64, root=folder)
+    collect(plan, blocks, outputs, code_sha256="c" * 64, root=folder)
     return folder
 
 
@@ -74,13 +74,13 @@ def plan() -> Plan:
 
 
 @pytest.fixture(scope="module")
-def corners(plan, tmp_path_factory) -> list[Path]:
-    return make_corners(plan, tmp_path_factory.mktemp("corners"))
+def blocks(plan, tmp_path_factory) -> list[Path]:
+    return make_blocks(plan, tmp_path_factory.mktemp("blocks"))
 
 
 @pytest.fixture(scope="module")
-def gathered(plan, corners, tmp_path_factory) -> Path:
-    return gather(plan, corners, tmp_path_factory.mktemp("gathered"))
+def gathered(plan, blocks, tmp_path_factory) -> Path:
+    return gather(plan, blocks, tmp_path_factory.mktemp("gathered"))
 
 
 def table(path: Path) -> list[dict[str, str]]:
@@ -100,33 +100,31 @@ def test_axes_are_the_union_over_cases(plan):
     assert len(Places(plan).cells) == 2 * 2 * 2 * 4 + 3
 
 
-def test_every_cell_is_in_its_place(plan, corners, gathered):
+def test_every_cell_is_in_its_place(plan, blocks, gathered):
     cube = open_cube(gathered / "cube.nc")
-    for path in corners:
-        corner = read_corner(path)
-        for r, replicate in enumerate(corner.replicates):
-            for f, fold in enumerate(corner.folds):
-                for e, epsilon in enumerate(corner.epsilon):
-                    at = dict(
-                        zip(DIMS, (corner.case, corner.method, replicate, corner.parties, fold, epsilon), strict=True)
-                    )
-                    assert cube["error"].sel(at).item() == corner.numbers["error"][r, f, e]
+    for path in blocks:
+        part = read_part(path)
+        for r, replicate in enumerate(part.replicates):
+            for f, fold in enumerate(part.folds):
+                for e, epsilon in enumerate(part.epsilon):
+                    at = dict(zip(DIMS, (part.case, part.method, replicate, part.parties, fold, epsilon), strict=True))
+                    assert cube["error"].sel(at).item() == part.numbers["error"][r, f, e]
     assert np.array_equal(np.flatnonzero(cube["status"].values == 1), Places(plan).cells)
     assert np.array_equal(np.flatnonzero(cube["status"].values), Places(plan).cells)
     assert cube["error"].where(cube["status"] == 0).isnull().all()
 
 
-def test_every_value_of_every_corner_is_in_the_cube_to_the_last_bit(plan, corners, gathered):
+def test_every_value_of_every_block_is_in_the_cube_to_the_last_bit(plan, blocks, gathered):
     """Each value by itself against the labels of the file, independent of how the cube is put together."""
     cube = open_cube(gathered / "cube.nc")
     seen = 0
-    for corner in map(read_corner, corners):
-        for name, values in corner.numbers.items():
+    for part in map(read_part, blocks):
+        for name, values in part.numbers.items():
             flags = cube[name].attrs.get("flag_meanings", "false true") != "false true"
             stored = meanings(cube[name]) if flags else cube[name]
-            stored = stored.sel({"case": corner.case, "method": corner.method, "parties": corner.parties})
+            stored = stored.sel({"case": part.case, "method": part.method, "parties": part.parties})
             for place, value in np.ndenumerate(values):
-                labels = (corner.replicates[place[0]], corner.folds[place[1]], corner.epsilon[place[2]])
+                labels = (part.replicates[place[0]], part.folds[place[1]], part.epsilon[place[2]])
                 found = stored.sel(dict(zip(("replicate", "fold", "epsilon"), labels, strict=True))).item()
                 seen += 1
                 if values.dtype.kind == "U":
@@ -135,7 +133,7 @@ def test_every_value_of_every_corner_is_in_the_cube_to_the_last_bit(plan, corner
                     assert np.float64(found) == value or (np.isnan(found) and np.isnan(value)), (name, place)
     asked = Places(plan).cells
     assert seen > 20 * len(asked)
-    for name in corner.numbers:
+    for name in part.numbers:
         outside = np.delete(cube[name].values.ravel(), asked)
         blank = {"f": np.isnan, "O": lambda v: v == "", "i": lambda v: v == 0}[outside.dtype.kind]
         assert len(outside) and np.all(blank(outside)), name
@@ -144,7 +142,7 @@ def test_every_value_of_every_corner_is_in_the_cube_to_the_last_bit(plan, corner
 def test_chunks_that_hold_no_cell_are_never_written_and_read_as_undefined(tmp_path, monkeypatch):
     """Parts of a few values each: the cube is the same as in one part."""
     made = toy.toy_plan()
-    paths = make_corners(made, tmp_path)
+    paths = make_blocks(made, tmp_path)
     whole = open_cube(gather(made, paths, tmp_path / "whole") / "cube.nc")
     for size in (1, 100, 1000):
         monkeypatch.setattr("partywise.experiment.results.cube.CHUNK_BYTES", size)
@@ -178,79 +176,79 @@ def test_kinds_of_variables_survive(gathered):
 
 
 @pytest.mark.parametrize("size", [1, 2])
-def test_batches_and_the_order_of_corners_leave_no_trace(plan, gathered, tmp_path, size):
-    corners = make_corners(plan, tmp_path, size)
-    again = gather(plan, corners[::-1], tmp_path / "again")
+def test_batches_and_the_order_of_blocks_leave_no_trace(plan, gathered, tmp_path, size):
+    blocks = make_blocks(plan, tmp_path, size)
+    again = gather(plan, blocks[::-1], tmp_path / "again")
     for name in OUTPUTS.values():
         assert (again / name).read_bytes() == (gathered / name).read_bytes(), name
 
 
-def test_a_missing_cell_is_named(plan, corners):
-    kept = [read_corner(path) for path in corners if "noisy_2_" not in path.name or "two" in path.name]
+def test_a_missing_cell_is_named(plan, blocks):
+    kept = [read_part(path) for path in blocks if "noisy_2_" not in path.name or "two" in path.name]
     where = "case one, method noisy, replicate 0, parties 2, fold 0, epsilon 1.0"
-    with pytest.raises(CubeError, match=rf"cell \({where}\) is missing from the corners: run again \(12 such cells"):
+    with pytest.raises(CubeError, match=rf"cell \({where}\) is missing from the blocks: run again \(12 such cells"):
         assemble(plan, kept)
 
 
-def test_a_duplicated_cell_is_named(plan, corners):
-    found = [read_corner(path) for path in corners]
+def test_a_duplicated_cell_is_named(plan, blocks):
+    found = [read_part(path) for path in blocks]
     where = "case one, method clear, replicate 0, parties 1, fold 0, epsilon inf"
-    with pytest.raises(CubeError, match=rf"cell \({where}\) is in more than one corner: delete"):
+    with pytest.raises(CubeError, match=rf"cell \({where}\) is in more than one block: delete"):
         assemble(plan, [*found, found[0]])
 
 
-def test_an_unexpected_cell_is_named(plan, corners):
-    found = [read_corner(path) for path in corners]
+def test_an_unexpected_cell_is_named(plan, blocks):
+    found = [read_part(path) for path in blocks]
     extra = replace(found[0], case="two")
     where = "case two, method clear, replicate 0, parties 1, fold 0, epsilon inf"
-    with pytest.raises(CubeError, match=rf"cell \({where}\) is in a corner and not in the configuration"):
+    with pytest.raises(CubeError, match=rf"cell \({where}\) is in a block and not in the configuration"):
         assemble(plan, [*found, extra])
-    with pytest.raises(CubeError, match=r"a corner has parties 7, which is not in the configuration: delete it"):
+    with pytest.raises(CubeError, match=r"a block has parties 7, which is not in the configuration: delete it"):
         assemble(plan, [*found, replace(found[0], parties=7)])
 
 
-def test_corners_are_full_blocks(plan, tmp_path):
+def test_parts_are_full_blocks(plan, tmp_path):
     data = generate(plan, "one", range(2), tmp_path)
     cells = run(plan, "one", "noisy", 1, range(2), range(2), data)
     other = run(plan, "one", "noisy", 2, range(2), range(2), data)
     with pytest.raises(CubeError, match=r"11 cells are no full block of \(2, 2, 3\) replicates, folds and epsilons"):
-        write_corners(tmp_path / "c.npz", cells[1:])
+        write_block(tmp_path / "c.npz", cells[1:])
     with pytest.raises(CubeError, match=r"11 cells are no full block of \(2, 2, 3\) replicates, folds and epsilons"):
-        write_corners(tmp_path / "c.npz", [*cells, *other[1:]])
+        write_block(tmp_path / "c.npz", [*cells, *other[1:]])
     assert not (tmp_path / "c.npz").exists()
-    write_corners(tmp_path / "c.npz", cells[::-1])
-    assert read_corner(tmp_path / "c.npz").epsilon == (inf, 4.0, 1.0)
+    write_block(tmp_path / "c.npz", cells[::-1])
+    assert read_part(tmp_path / "c.npz").epsilon == (inf, 4.0, 1.0)
 
 
 def test_a_job_may_hold_several_numbers_of_parties(plan, tmp_path):
     data = generate(plan, "one", range(2), tmp_path)
     both = run(plan, "one", "noisy", (1, 2), range(2), range(2), data)
-    write_corners(tmp_path / "both.npz", both)
-    for count, corner in zip((1, 2), read_corners(tmp_path / "both.npz"), strict=True):
+    write_block(tmp_path / "both.npz", both)
+    for count, part in zip((1, 2), read_block(tmp_path / "both.npz"), strict=True):
         alone = run(plan, "one", "noisy", count, range(2), range(2), data)
-        write_corners(tmp_path / "alone.npz", alone)
-        single = read_corner(tmp_path / "alone.npz")
-        assert (corner.parties, corner.releases, corner.names) == (count, single.releases, single.names)
+        write_block(tmp_path / "alone.npz", alone)
+        single = read_part(tmp_path / "alone.npz")
+        assert (part.parties, part.releases, part.names) == (count, single.releases, single.names)
         for name, values in single.numbers.items():
-            assert np.array_equal(corner.numbers[name], values, equal_nan=values.dtype.kind == "f"), name
+            assert np.array_equal(part.numbers[name], values, equal_nan=values.dtype.kind == "f"), name
 
 
 def test_releases_are_kept_of_as_many_replicates_as_asked(plan, tmp_path):
     data = generate(plan, "one", range(2), tmp_path)
     some = replace(plan, ledger_replicates=1)
     cells = run(some, "one", "noisy", 1, range(2), range(2), data)
-    write_corners(tmp_path / "c.npz", cells)
-    assert {replicate for replicate, _ in read_corner(tmp_path / "c.npz").releases} == {0}
+    write_block(tmp_path / "c.npz", cells)
+    assert {replicate for replicate, _ in read_part(tmp_path / "c.npz").releases} == {0}
     every = run(plan, "one", "noisy", 1, range(2), range(2), data)
     assert [cell.scalars for cell in cells] == [cell.scalars for cell in every]
 
 
 @pytest.mark.parametrize("content", [b"", b"no zip", None])
-def test_a_broken_corner_is_named(corners, tmp_path, content):
+def test_a_broken_block_is_named(blocks, tmp_path, content):
     path = tmp_path / "broken.npz"
-    path.write_bytes(corners[0].read_bytes()[:500] if content is None else content)
+    path.write_bytes(blocks[0].read_bytes()[:500] if content is None else content)
     with pytest.raises(CubeError, match=r"block .*broken.npz cannot be read .*: delete it and run again."):
-        read_corner(path)
+        read_part(path)
 
 
 @pytest.mark.parametrize(
@@ -434,7 +432,7 @@ def per_fit(tmp_path_factory) -> Path:
     folded = {"methods": ("clear", "noisy", "anew"), "folds": 3, **GRID}
     plan = toy.toy_plan(folded=folded, single={"methods": ("anew",), "folds": 1, **GRID})
     folder = tmp_path_factory.mktemp("per_fit")
-    return gather(plan, make_corners(plan, folder), folder / "out")
+    return gather(plan, make_blocks(plan, folder), folder / "out")
 
 
 def test_a_run_costs_what_a_hand_composition_of_its_fits_says(per_fit):
@@ -472,7 +470,7 @@ def test_the_cost_of_a_run_stands_beside_that_of_a_fit_where_they_differ(per_fit
 def test_the_cost_of_a_run_is_undefined_where_its_releases_were_not_kept(tmp_path):
     grid = {"methods": ("anew",), "folds": 2, **GRID}
     plan = replace(toy.toy_plan(folded=grid, single={**grid, "folds": 1}), ledger_replicates=1)
-    cube = open_cube(gather(plan, make_corners(plan, tmp_path), tmp_path / "out") / "cube.nc")
+    cube = open_cube(gather(plan, make_blocks(plan, tmp_path), tmp_path / "out") / "cube.nc")
     found = cube["epsilon_certified_run"].sel({"method": "anew", "parties": 2})
     assert (
         found.sel(case="folded", replicate=0).notnull().all() and found.sel(case="folded", replicate=1).isnull().all()
@@ -480,11 +478,11 @@ def test_the_cost_of_a_run_is_undefined_where_its_releases_were_not_kept(tmp_pat
     assert found.sel(case="single", fold=0).notnull().all()
 
 
-def test_a_release_that_differs_between_corners_is_an_error(plan, corners, tmp_path):
+def test_a_release_that_differs_between_blocks_is_an_error(plan, blocks, tmp_path):
     """The same name for another draw: two costs passed off as one."""
-    changed = make_corners(replace(plan, root_seed=6), tmp_path)
-    pick = next(i for i, path in enumerate(corners) if path.name == "two_noisy_2_0.npz")
-    first, other = read_corner(corners[pick]), read_corner(changed[pick])
+    changed = make_blocks(replace(plan, root_seed=6), tmp_path)
+    pick = next(i for i, path in enumerate(blocks) if path.name == "two_noisy_2_0.npz")
+    first, other = read_part(blocks[pick]), read_part(changed[pick])
     from partywise.experiment.results.tables import ledgers
 
     with pytest.raises(CertificationError, match=r"'sum' is in the ledger with another value"):
@@ -542,7 +540,7 @@ def test_summary_tables(gathered):
 def test_diverged_fits_are_counted_in_the_summary(tmp_path):
     one = {"methods": ("clear",), "replicates": 1, "parties": (1,), "folds": 2, "epsilon": (inf,)}
     diverging = toy.toy_plan(toy.varied(metrics=toy.lazy("metrics_diverged"), example_fits=None), one=one)
-    folder = gather(diverging, make_corners(diverging, tmp_path), tmp_path / "out")
+    folder = gather(diverging, make_blocks(diverging, tmp_path), tmp_path / "out")
     cube = open_cube(folder / "cube.nc")
     assert set(np.unique(meanings(cube["status"]))) == {"diverged"}
     assert "2 fits did not converge or diverged: see status in the cube." in (folder / "summary.txt").read_text()

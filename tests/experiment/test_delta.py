@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import yaml
 
-from partywise.experiment.blocks import read_corners, write_corners
+from partywise.experiment.blocks import read_block, write_block
 from partywise.experiment.cells import generate, promised, run
 from partywise.experiment.plan import plan
 from partywise.experiment.results.assemble import assemble
@@ -88,7 +88,7 @@ def test_cells_summary_and_page_show_it(tmp_path):
     }
     for entry in block["cases"].values():
         entry["grid"] = grid
-    made, corners = plan("sliced_inverse_regression", block, 3), []
+    made, parts = plan("sliced_inverse_regression", block, 3), []
     for case in made.cases:
         data = generate(made, case, [0], tmp_path)
         for method in made.methods:
@@ -97,14 +97,14 @@ def test_cells_summary_and_page_show_it(tmp_path):
                 warnings.simplefilter("always")
                 cells = run(made, case, method, 2, [0], [0], data)
             assert any("total delta" in str(one.message) for one in caught) == vain
-            write_corners(tmp_path / "corner.npz", cells)
-            corners += read_corners(tmp_path / "corner.npz")
-    cube = assemble(made, corners)
+            write_block(tmp_path / "block.npz", cells)
+            parts += read_block(tmp_path / "block.npz")
+    cube = assemble(made, parts)
     flags = cube["delta_exceeds_1_over_n"].squeeze(drop=True).transpose("case", "method").values
     assert np.array_equal(flags == 1, [[True, False], [True, True]])
     columns = Columns(made)
-    for corner in corners:
-        columns.add(corner)
+    for part in parts:
+        columns.add(part)
     RunTotals(made, columns).close()
     lines = {tuple(line.split()[:2]): line.split() for line in summary_text(made, columns).splitlines()}
     assert [lines["small", m][-6:-4] for m in ("iid", "cert")] == [["2!", "inf"], ["2", "1.388"]]

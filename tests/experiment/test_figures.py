@@ -5,7 +5,7 @@ import pytest
 from matplotlib import pyplot as plt
 
 from partywise.datasets.curves import CurveTable, Scale
-from partywise.experiment.blocks import read_corners, write_corners
+from partywise.experiment.blocks import read_block, write_block
 from partywise.experiment.cells import generate, run
 from partywise.experiment.plan import plan
 from partywise.experiment.plotting.series import replicate_means, series
@@ -114,15 +114,15 @@ def cube(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(cases.beijing_table, "load", day_curves)
         made = plan("functional_boosting", block(), 3)
-        corners = []
+        parts = []
         for name, case in made.cases.items():
             data = generate(made, name, range(case.replicates), folder)
             for method in case.methods:
                 for count in case.parties:
                     cells = run(made, name, method, count, range(case.replicates), range(case.folds), data)
-                    write_corners(folder / "corner.npz", cells)
-                    corners += read_corners(folder / "corner.npz")
-    return assemble(made, corners).assign_attrs(config_json=config_json(made))
+                    write_block(folder / "block.npz", cells)
+                    parts += read_block(folder / "block.npz")
+    return assemble(made, parts).assign_attrs(config_json=config_json(made))
 
 
 @pytest.mark.parametrize("name", list(STUDY.figures))

@@ -16,7 +16,7 @@ import pytest
 import yaml
 
 import toy
-from growth_driver import design, write_corners
+from growth_driver import design, write_blocks
 from partywise.errors import ConfigError
 from partywise.experiment.blocks import read_entries
 from partywise.experiment.plan import plan
@@ -73,7 +73,7 @@ def test_a_sum_depends_on_the_order_of_its_terms_and_on_nothing_beside_them():
 def test_summaries_do_not_depend_on_how_many_slots_are_averaged_at_a_time(tmp_path, monkeypatch):
     made = design("sparse", 500)
     columns = Columns(made)
-    for path in write_corners(made, tmp_path):
+    for path in write_blocks(made, tmp_path):
         for entry in read_entries(path):
             columns.add(entry.read())
     columns.check()

@@ -1,6 +1,6 @@
-"""Memory of collect on synthetic corners: ``python growth_driver.py dense 10000`` prints bytes a cell at peak.
+"""Memory of collect on synthetic blocks: ``python growth_driver.py dense 10000`` prints bytes a cell at peak.
 
-Corners hold the cells of one toy fit again and again, releases and messages included.  A sparse design has one case
+Blocks hold the cells of one toy fit again and again, releases and messages included.  A sparse design has one case
 with many replicates, one with many numbers of parties and one with many epsilons, of which a cube is the product.
 """
 
@@ -14,7 +14,7 @@ from math import prod
 from pathlib import Path
 
 import toy
-from partywise.experiment.blocks import write_corners as write
+from partywise.experiment.blocks import write_block as write
 from partywise.experiment.cells import generate, run
 from partywise.experiment.plan import Plan
 from partywise.experiment.results.collect import collect
@@ -37,8 +37,8 @@ def design(kind: str, cells: int) -> Plan:
     return toy.toy_plan(toy.varied(example_fits=None), **cases)
 
 
-def write_corners(plan: Plan, folder: Path) -> list[Path]:
-    """All corners of a plan, in jobs of ten replicates."""
+def write_blocks(plan: Plan, folder: Path) -> list[Path]:
+    """All blocks of a plan, in jobs of ten replicates."""
     paths = []
     for name, case in plan.cases.items():
         fits = run(plan, name, "noisy", 1, [0], range(case.folds), generate(plan, name, [0], folder))
@@ -71,7 +71,7 @@ def peak(anew: bool = False) -> int:
 
 
 def main(kind: str, cells: int) -> None:
-    """Make the corners in a process of their own, then collect them in this one."""
+    """Make the blocks in a process of their own, then collect them in this one."""
     plan = design(kind, cells)
     places = Places(plan)
     count, dense = len(places.cells), prod(places.shape)
@@ -79,7 +79,7 @@ def main(kind: str, cells: int) -> None:
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         if (child := os.fork()) == 0:
-            write_corners(plan, folder)
+            write_blocks(plan, folder)
             os._exit(0)
         assert os.waitpid(child, 0)[1] == 0
         paths = sorted(folder.glob("*.npz"))

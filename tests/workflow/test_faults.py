@@ -218,7 +218,7 @@ def test_a_folder_is_held_until_its_last_process_ends(tmp_path):
 
 def test_a_job_of_a_killed_run_gives_its_file_up(tmp_path, monkeypatch):
     """It may have begun with another configuration or other code: its late file would replace the right one."""
-    result = tmp_path / "corner"
+    result = tmp_path / "block"
     first = take(tmp_path)
     for name, value in first.environment.items():
         monkeypatch.setenv(name, value)
@@ -237,7 +237,7 @@ def test_a_job_of_a_killed_run_gives_its_file_up(tmp_path, monkeypatch):
     with pytest.raises(OSError, match=r"the run that started this job has ended"), replacing(result) as temporary:
         temporary.write_text("later still")
     assert result.read_text() == "late, and wanted"
-    assert sorted(path.name for path in tmp_path.iterdir()) == [".snakemake", "corner"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".snakemake", "block"]
 
 
 def test_jobs_know_their_run(tmp_path, capfd):

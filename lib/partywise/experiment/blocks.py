@@ -25,13 +25,13 @@ INDEX = "index"
 
 
 @dataclass(frozen=True)
-class Corner:
+class Part:
     """All cells of replicates x folds x epsilon for one case, method and party count, as one job computed them.
 
     numbers : name -> array (replicates, folds, epsilon), float (NaN where undefined) or str
     kinds : name -> bool, int, float or str, what the numbers were
     example_fits : name -> (dims, array (epsilon, ...)), of replicate 0 and fold 0
-    releases : (replicate, epsilon) -> distinct events of all folds in the corner, in order, where they are kept
+    releases : (replicate, epsilon) -> distinct events of all folds in the part, in order, where they are kept
     names : everyone on the channel; wire : epsilon -> rows of the transcript
     """
 
@@ -49,13 +49,13 @@ class Corner:
     wire: Mapping[float, list[dict[str, Any]]]
 
 
-def write_corners(path: Path | str, cells: Sequence[Cell]) -> None:
-    """Write the cells of one job, atomically: one corner for each case, method and number of parties.
+def write_block(path: Path | str, cells: Sequence[Cell]) -> None:
+    """Write the cells of one job, atomically: one part for each case, method and number of parties.
 
     Raises
     ------
     CubeError
-        When the cells of a corner are no full block of replicates x folds x epsilon.
+        When the cells of a part are no full block of replicates x folds x epsilon.
     """
     parts: dict[tuple[Any, ...], list[Cell]] = {}
     for cell in cells:
@@ -69,7 +69,7 @@ def write_corners(path: Path | str, cells: Sequence[Cell]) -> None:
 
 
 def _packed(cells: Sequence[Cell]) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """The axes of one corner and its arrays."""
+    """The axes of one part and its arrays."""
     axes: dict[str, Any] = {name: cells[0].coords[name] for name in OUTER}
     axes |= {name: tuple(dict.fromkeys(cell.coords[name] for cell in cells)) for name in INNER}
     shape = tuple(len(axes[name]) for name in INNER)
@@ -96,8 +96,8 @@ def _bytes(content: bytes) -> np.ndarray:
     return np.frombuffer(content, np.uint8)
 
 
-def read_corners(path: Path | str) -> tuple[Corner, ...]:
-    """Read what :func:`write_corners` wrote.
+def read_block(path: Path | str) -> tuple[Part, ...]:
+    """Read what :func:`write_block` wrote.
 
     Raises
     ------
@@ -109,7 +109,7 @@ def read_corners(path: Path | str) -> tuple[Corner, ...]:
 
 @dataclass(frozen=True, order=True)
 class Entry:
-    """Which cells a corner of a file holds, before it is read; ordered as a cube and its ledger are written."""
+    """Which cells a part of a file holds, before it is read; ordered as a cube and its ledger are written."""
 
     case: str
     method: str
@@ -120,16 +120,16 @@ class Entry:
     number: int
     epsilon: tuple[float, ...]
 
-    def read(self) -> Corner:
-        """The corner itself; errors as in :func:`read_corners`."""
+    def read(self) -> Part:
+        """The part itself; errors as in :func:`read_block`."""
         with _readable(self.path):
             return self._unpacked(open_npz(self.path).part(f"{self.number}/"))
 
-    def _unpacked(self, arrays: dict[str, np.ndarray]) -> Corner:
+    def _unpacked(self, arrays: dict[str, np.ndarray]) -> Part:
         header = json.loads(zlib.decompress(arrays["header"].tobytes()))
         numeric = [name for name, kind in header["kinds"].items() if kind != "str"]
         numbers = dict(zip(numeric, arrays["numbers"], strict=True))
-        return Corner(
+        return Part(
             case=self.case,
             method=self.method,
             parties=self.parties,
@@ -146,7 +146,7 @@ class Entry:
 
 
 def read_entries(path: Path | str) -> tuple[Entry, ...]:
-    """What a file holds, without its numbers and releases; errors as in :func:`read_corners`."""
+    """What a file holds, without its numbers and releases; errors as in :func:`read_block`."""
     with _readable(path):
         index = json.loads(open_npz(path).part(INDEX)[""].tobytes())
         if not index:

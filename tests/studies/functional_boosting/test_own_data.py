@@ -16,7 +16,7 @@ import yaml
 from own_data_sets import REAL, example, write_csv, write_netcdf
 from partywise.datasets.own.curves import Group, OwnCurve, load, read_files
 from partywise.datasets.own.netcdf import read_variable
-from partywise.experiment.blocks import read_corners, write_corners
+from partywise.experiment.blocks import read_block, write_block
 from partywise.experiment.cells import generate, run
 from partywise.experiment.config import build
 from partywise.experiment.plan import plan
@@ -332,17 +332,17 @@ def test_real_data_that_no_study_uses(folder, name):
     block["cases"]["own"]["grid"]["epsilon"] = [10000.0]
     block = plan_of(config)
     data = generate(block, "own", [0], folder)
-    corners, errors = [], {}
+    parts, errors = [], {}
     for method in block.cases["own"].methods:
         cells = run(block, "own", method, 2, [0], range(5), data)
-        write_corners(folder / "corner.npz", cells)
-        corners += read_corners(folder / "corner.npz")
+        write_block(folder / "block.npz", cells)
+        parts += read_block(folder / "block.npz")
         errors[method] = np.mean([cell.scalars["relative_error"] for cell in cells])
     count, *expected = FOUND[name]
     assert len(made(block.cases["own"].settings).Y) == count
     found = [errors[method] for method in ("least_squares", "predictor_none", "local")]
     assert found == pytest.approx(expected, rel=0.05)
-    cube = assemble(block, corners).assign_attrs(config_json=config_json(block))
+    cube = assemble(block, parts).assign_attrs(config_json=config_json(block))
     assert cube["epsilon_certified"].sel({"method": "local", "epsilon": 10000.0}).max() <= 10000.0 * (1 + 1e-9)
     figure = real_curves(cube)
     assert len(figure.axes) == 8 and figure.axes[0].get_ylabel() in ("degrees C", "children per woman")

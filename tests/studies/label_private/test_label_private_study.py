@@ -10,7 +10,7 @@ import xarray as xr
 from matplotlib import pyplot as plt
 
 from label_driver import make_data, run
-from partywise.experiment.blocks import read_corners, write_corners
+from partywise.experiment.blocks import read_block, write_block
 from partywise.experiment.cells import generate
 from partywise.experiment.cells import run as run_cells
 from partywise.experiment.plan import plan
@@ -102,21 +102,21 @@ def made():
 
 
 @pytest.fixture(scope="module")
-def corners(made, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("corners")
+def parts(made, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("blocks")
     found = []
     for case, entry in made.cases.items():
         data = generate(made, case, range(entry.replicates), folder)
         for method in entry.methods:
             cells = run_cells(made, case, method, 2, range(entry.replicates), [0], data)
-            write_corners(folder / "corner.npz", cells)
-            found += read_corners(folder / "corner.npz")
+            write_block(folder / "block.npz", cells)
+            found += read_block(folder / "block.npz")
     return found
 
 
 @pytest.fixture(scope="module")
-def cube(made, corners) -> xr.Dataset:
-    found = assemble(made, corners)
+def cube(made, parts) -> xr.Dataset:
+    found = assemble(made, parts)
     found.attrs["config_json"] = config_json(made)
     return found
 
@@ -152,8 +152,8 @@ def test_each_cell_carries_what_it_cost(cube):
     assert float(cells["delta"].sel(dict(method="auto", epsilon=1.0))) == 1e-5
 
 
-def test_the_totals_use_the_delta_of_the_case(made, corners):
-    found = {(row["case"], row["method"]): row["delta"] for row in ledger_totals(made, corners)}
+def test_the_totals_use_the_delta_of_the_case(made, parts):
+    found = {(row["case"], row["method"]): row["delta"] for row in ledger_totals(made, parts)}
     assert found["trainers", "no_ridge"] == 1e-3 and found["generated", "auto"] == 1e-5
 
 

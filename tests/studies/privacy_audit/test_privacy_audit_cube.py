@@ -7,7 +7,7 @@ from math import inf
 import numpy as np
 import pytest
 
-from partywise.experiment.blocks import read_corners, write_corners
+from partywise.experiment.blocks import read_block, write_block
 from partywise.experiment.cells import generate, run
 from partywise.experiment.plan import plan
 from partywise.experiment.results.assemble import assemble
@@ -49,15 +49,15 @@ def block():
 @pytest.fixture(scope="module")
 def cube(tmp_path_factory):
     folder = tmp_path_factory.mktemp("audit")
-    made, corners = plan("privacy_audit", block(), 3), []
+    made, parts = plan("privacy_audit", block(), 3), []
     for name, case in made.cases.items():
         data = generate(made, name, range(case.replicates), folder)
         for method in case.methods:
             for count in case.parties:
                 cells = run(made, name, method, count, range(case.replicates), range(1), data)
-                write_corners(folder / "corner.npz", cells)
-                corners += read_corners(folder / "corner.npz")
-    return assemble(made, corners).assign_attrs(config_json=config_json(made))
+                write_block(folder / "block.npz", cells)
+                parts += read_block(folder / "block.npz")
+    return assemble(made, parts).assign_attrs(config_json=config_json(made))
 
 
 def test_the_cube_holds_a_row_for_every_mechanism(cube):

@@ -12,7 +12,7 @@ import pytest
 
 from partywise.datasets.by_client import ClientTable
 from partywise.datasets.curves import Scale
-from partywise.experiment.blocks import read_corners, write_corners
+from partywise.experiment.blocks import read_block, write_block
 from partywise.experiment.cells import generate, run
 from partywise.experiment.plan import plan
 from partywise.experiment.results.assemble import assemble
@@ -127,7 +127,7 @@ def cube(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(cases, "_flights", lambda folder: small_table(0))
         patch.setattr(cases, "_watch", lambda folder, window, step: small_table(7))
-        made, corners = plan("sliced_inverse_regression", block(), 3), []
+        made, parts = plan("sliced_inverse_regression", block(), 3), []
         for name, entry in made.cases.items():
             data = generate(made, name, range(entry.replicates), folder)
             for method in entry.methods:
@@ -135,9 +135,9 @@ def cube(tmp_path_factory):
                 small = method.startswith(PUBLISHED) and entry.settings.claimed_delta >= 1 / n
                 with pytest.warns(UserWarning, match="total delta") if small else contextlib.nullcontext():
                     cells = run(made, name, method, entry.parties, range(entry.replicates), [0], data)
-                write_corners(folder / "corner.npz", cells)
-                corners += read_corners(folder / "corner.npz")
-    return assemble(made, corners).assign_attrs(config_json=config_json(made))
+                write_block(folder / "block.npz", cells)
+                parts += read_block(folder / "block.npz")
+    return assemble(made, parts).assign_attrs(config_json=config_json(made))
 
 
 @pytest.fixture(autouse=True)

@@ -1,4 +1,4 @@
-"""Corners of all jobs put into one labelled cube, without a hole."""
+"""Parts of all blocks put into one labelled cube, without a hole."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import xarray as xr
 
 from ...errors import CubeError
-from ..blocks import Corner
+from ..blocks import Part
 from ..plan import Plan
 from ..run_totals import RunTotals
 from .columns import Columns
@@ -27,8 +27,8 @@ COORDS: dict[str, tuple[str, str]] = {
 }
 
 
-def assemble(plan: Plan, corners: Iterable[Corner], totals: Iterable[Mapping[str, Any]] = ()) -> xr.Dataset:
-    """Put every corner in its place and count every cell once; ``totals`` are the rows of ``tables.ledger_totals``.
+def assemble(plan: Plan, parts: Iterable[Part], totals: Iterable[Mapping[str, Any]] = ()) -> xr.Dataset:
+    """Put every part in its place and count every cell once; ``totals`` are the rows of ``tables.ledger_totals``.
 
     Returns
     -------
@@ -41,24 +41,24 @@ def assemble(plan: Plan, corners: Iterable[Corner], totals: Iterable[Mapping[str
     CubeError
         Naming the first cell that is missing, duplicated or not in the plan.
     """
-    corners = list(corners)
+    parts = list(parts)
     columns = Columns(plan)
-    for corner in corners:
-        columns.add(corner)
+    for part in parts:
+        columns.add(part)
     columns.check()
     run = RunTotals(plan, columns)
     run.add(totals)
     run.close()
-    header = header_of(plan, columns, corners)
+    header = header_of(plan, columns, parts)
     every: dict[Hashable, Any] = dict(header.data_vars)
     every.update(columns.variables())
     return header.assign({name: every[name] for name in sorted(every, key=str)})
 
 
-def header_of(plan: Plan, columns: Columns, corners: Iterable[Corner]) -> xr.Dataset:
-    """The labels of the six dims with what they stand for, and the example fits of the corners that have any."""
+def header_of(plan: Plan, columns: Columns, parts: Iterable[Part]) -> xr.Dataset:
+    """The labels of the six dims with what they stand for, and the example fits of the parts that have any."""
     labels = columns.places.labels
-    example_fits, shown = _example_fits(list(corners), labels, columns.described)
+    example_fits, shown = _example_fits(list(parts), labels, columns.described)
     coords = shown | {name: (name, values, _described(COORDS[name])) for name, values in labels.items()}
     methods = labels["method"].tolist()
     claims = np.array([columns.costs("epsilon_claimed", method) for method in methods], dtype="int8")
@@ -72,7 +72,7 @@ def _described(entry: tuple[str, str]) -> dict[str, Any]:
 
 
 def _example_fits(
-    corners: Sequence[Corner], labels: Mapping[str, np.ndarray], described: Mapping[str, tuple[str, str]]
+    parts: Sequence[Part], labels: Mapping[str, np.ndarray], described: Mapping[str, tuple[str, str]]
 ) -> tuple[dict[str, xr.Variable], dict[str, xr.Variable]]:
     """Arrays over (example_fit, own dims), one entry for each fit that is shown, and the labels of these fits.
 
@@ -82,12 +82,12 @@ def _example_fits(
     order = {dim: {value: i for i, value in enumerate(values.tolist())} for dim, values in labels.items()}
     shown = [
         (
-            (corner.case, corner.method, corner.parties, epsilon),
-            {n: (d, a[i]) for n, (d, a) in corner.example_fits.items()},
+            (part.case, part.method, part.parties, epsilon),
+            {n: (d, a[i]) for n, (d, a) in part.example_fits.items()},
         )
-        for corner in corners
-        for i, epsilon in enumerate(corner.epsilon)
-        if corner.example_fits
+        for part in parts
+        for i, epsilon in enumerate(part.epsilon)
+        if part.example_fits
     ]
     shown.sort(key=lambda entry: tuple(order[dim][label] for dim, label in zip(SHOWN, entry[0], strict=True)))
     found: dict[str, xr.Variable] = {}
@@ -101,8 +101,8 @@ def _example_fits(
         values = np.full([len(shown), *map(int, size)], np.nan)
         for i, (_, arrays) in enumerate(shown):
             if name in arrays:
-                corner = tuple(slice(n) for n in arrays[name][1].shape)
-                values[i][corner] = arrays[name][1]
+                place = tuple(slice(n) for n in arrays[name][1].shape)
+                values[i][place] = arrays[name][1]
         encoding = {"dtype": "float64", "_FillValue": np.nan}
         found[name] = xr.Variable(("example_fit", *dims.pop()), values, _described(described[name]), encoding)
     coords = {

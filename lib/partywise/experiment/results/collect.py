@@ -1,6 +1,6 @@
-"""The job that gathers the corners of all fits: cube, ledger, wire table and summary of one study.
+"""The job that gathers the blocks of all fits: cube, ledger, wire table and summary of one study.
 
-Corners are read one after the other.  Of each cell only its numbers stay in memory, 8 bytes each; releases go to the
+Parts are read one after the other.  Of each cell only its numbers stay in memory, 8 bytes each; releases go to the
 disk as they come.
 """
 
@@ -17,7 +17,7 @@ from typing import Any
 import xarray as xr
 
 from ...files import replacing
-from ..blocks import Corner, Entry, read_entries
+from ..blocks import Entry, Part, read_entries
 from ..plan import Plan
 from ..run_totals import RunTotals
 from .assemble import header_of
@@ -34,14 +34,14 @@ NUMBERS |= dict.fromkeys(FLOATS, float)
 
 
 def collect(
-    plan: Plan, corners: Iterable[Path | str], outputs: Mapping[str, Path | str], *, code_sha256: str, root: Path
+    plan: Plan, blocks: Iterable[Path | str], outputs: Mapping[str, Path | str], *, code_sha256: str, root: Path
 ) -> None:
-    """Gather the corners of a study and write everything that is kept of it.
+    """Gather the blocks of a study and write everything that is kept of it.
 
     Parameters
     ----------
     plan : Plan
-    corners : iterable of path
+    blocks : iterable of path
         One file of each fit job; their order does not matter.
     outputs : mapping
         Paths of ``cube``, ``ledger``, ``totals``, ``wire``, ``summary``, ``text`` and ``tables``.
@@ -50,7 +50,7 @@ def collect(
     root : Path
         Project folder, for the revision and the lock.
     """
-    entries = sorted(chain.from_iterable(map(read_entries, corners)))
+    entries = sorted(chain.from_iterable(map(read_entries, blocks)))
     with (
         replacing(outputs["ledger"]) as ledger,
         replacing(outputs["totals"]) as totals,
@@ -70,16 +70,16 @@ def collect(
 
 
 def gather(plan: Plan, entries: Iterable[Entry], tables: LedgerTables) -> tuple[Columns, xr.Dataset, Wire]:
-    """Read every corner once: its numbers, example fits and messages; its releases go to the tables."""
+    """Read every part once: its numbers, example fits and messages; its releases go to the tables."""
     columns, wire = Columns(plan), Wire(plan)
-    totals, example_fits = RunTotals(plan, columns), list[Corner]()
+    totals, example_fits = RunTotals(plan, columns), list[Part]()
     for group in together(entries):
         found = [entry.read() for entry in group]
-        for corner in found:
-            columns.add(corner)
-            wire.add(corner)
-            if corner.example_fits:
-                example_fits.append(replace(corner, numbers={}, releases={}, wire={}))
+        for part in found:
+            columns.add(part)
+            wire.add(part)
+            if part.example_fits:
+                example_fits.append(replace(part, numbers={}, releases={}, wire={}))
         totals.add(tables.add(found))
     columns.check()
     totals.close()
@@ -87,7 +87,7 @@ def gather(plan: Plan, entries: Iterable[Entry], tables: LedgerTables) -> tuple[
 
 
 def together(entries: Iterable[Entry]) -> Iterator[list[Entry]]:
-    """Corners that may hold folds of the same replicate: same case, method and parties, replicates that overlap."""
+    """Parts that may hold folds of the same replicate: same case, method and parties, replicates that overlap."""
     group: list[Entry] = []
     for entry in entries:
         same = group and (entry.case, entry.method, entry.parties) == (group[0].case, group[0].method, group[0].parties)

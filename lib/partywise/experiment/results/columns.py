@@ -15,7 +15,7 @@ import numpy as np
 import xarray as xr
 
 from ...errors import CubeError
-from ..blocks import KINDS, Corner
+from ..blocks import KINDS, Part
 from ..cells import COMMON, STATUS
 from ..plan import Plan
 from .attributes import CODE_PATTERN, flag_attributes
@@ -100,7 +100,7 @@ class Places:
                 chosen.append([at[value] for value in ([wanted] if isinstance(wanted, str | int | float) else wanted)])
             except KeyError as missing:
                 raise CubeError(
-                    f"a corner has {name} {missing}, which is not in the configuration: delete it and run again."
+                    f"a block has {name} {missing}, which is not in the configuration: delete it and run again."
                 ) from None
         return np.ravel_multi_index(np.ix_(*chosen), self.shape).ravel()
 
@@ -130,7 +130,7 @@ class Words:
 
 
 class Columns:
-    """Scalars of the cells of a plan, filled corner by corner."""
+    """Scalars of the cells of a plan, filled part by part."""
 
     def __init__(self, plan: Plan) -> None:
         self.places = Places(plan)
@@ -143,18 +143,18 @@ class Columns:
         self._count = np.zeros(len(self.places.cells), np.uint8)
         self._unexpected: list[int] = []
 
-    def add(self, corner: Corner) -> None:
-        """Put the numbers of a corner in their places."""
+    def add(self, part: Part) -> None:
+        """Put the numbers of a part in their places."""
         cells = self.places.cells
-        block = (corner.case, corner.method, corner.replicates, corner.parties, corner.folds, corner.epsilon)
+        block = (part.case, part.method, part.replicates, part.parties, part.folds, part.epsilon)
         positions = self.places.of(block)
         at = np.searchsorted(cells, positions).clip(max=len(cells) - 1)
         known = cells[at] == positions
         self._unexpected += positions[~known].tolist()
         at = at[known]
         self._count[at] = np.minimum(self._count[at], 254) + 1
-        for name, values in corner.numbers.items():
-            self._put(name, corner.kinds[name], at, values.ravel()[known])
+        for name, values in part.numbers.items():
+            self._put(name, part.kinds[name], at, values.ravel()[known])
 
     def _put(self, name: str, kind: str, at: np.ndarray, values: np.ndarray) -> None:
         if name == "status":
@@ -207,9 +207,9 @@ class Columns:
         """
         cells = self.places.cells
         for found, wrong in (
-            ("is missing from the corners: run again", cells[self._count == 0]),
-            ("is in more than one corner: delete the corners and run again", cells[self._count > 1]),
-            ("is in a corner and not in the configuration: delete that corner", sorted(set(self._unexpected))),
+            ("is missing from the blocks: run again", cells[self._count == 0]),
+            ("is in more than one block: delete these blocks and run again", cells[self._count > 1]),
+            ("is in a block and not in the configuration: delete that block", sorted(set(self._unexpected))),
         ):
             if len(wrong):
                 raise CubeError(f"cell ({self.places.name(wrong[0])}) {found} ({len(wrong)} such cells in all).")
@@ -267,7 +267,7 @@ class Columns:
         return made(whole, flags, missing, whole.dtype.type(missing))
 
     def kind(self, name: str) -> str:
-        """The widest kind of number that the corners report."""
+        """The widest kind of number that the parts report."""
         return max(self.kinds[name], key=KINDS.index, default="float")
 
     def _ordered(self, name: str) -> tuple[np.ndarray, list[str]]:

@@ -18,7 +18,7 @@ import numpy as np
 from ...checks import FORMULA
 from ...files import replacing
 from ...privacy.ledger.ledger import Ledger
-from ..blocks import Corner
+from ..blocks import Part
 from ..plan import Plan
 
 GROUP = ("case", "method", "replicate", "parties", "epsilon_target")
@@ -91,9 +91,9 @@ class SortedRows:
 
 
 class LedgerTables:
-    """The ledger of a study and its totals, as files that grow corner by corner.
+    """The ledger of a study and its totals, as files that grow part by part.
 
-    ``add`` takes corners that share case, method and number of parties, and hold all folds of their replicates; cases
+    ``add`` takes parts that share case, method and number of parties, and hold all folds of their replicates; cases
     and methods come in order.
     """
 
@@ -101,14 +101,14 @@ class LedgerTables:
         self._plan, self._of = plan, ("", "")
         self._ledger, self._totals = SortedRows(ledger, folder), SortedRows(totals, folder)
 
-    def add(self, corners: Sequence[Corner]) -> list[dict[str, Any]]:
-        """Write the releases of some corners; returns the rows of their totals."""
-        if self._of != (corners[0].case, corners[0].method):
-            self._of = (corners[0].case, corners[0].method)
+    def add(self, parts: Sequence[Part]) -> list[dict[str, Any]]:
+        """Write the releases of some parts; returns the rows of their totals."""
+        if self._of != (parts[0].case, parts[0].method):
+            self._of = (parts[0].case, parts[0].method)
             self._ledger.flush()
             self._totals.flush()
         totals = []
-        for group, names, ledger in ledgers(corners):
+        for group, names, ledger in ledgers(parts):
             key = (group["replicate"], group["parties"], group["epsilon_target"])
             self._ledger.add(key, ledger_rows(self._plan, group, ledger))
             totals.append(ledger_total(self._plan, group, names, ledger))
@@ -139,17 +139,17 @@ def _inert_text(value: str) -> str:
     return value
 
 
-def ledgers(corners: Sequence[Corner]) -> Iterator[tuple[dict[str, Any], tuple[str, ...], Ledger]]:
+def ledgers(parts: Sequence[Part]) -> Iterator[tuple[dict[str, Any], tuple[str, ...], Ledger]]:
     """The distinct releases of all folds together, for each case, method, replicate, party count and epsilon.
 
     Folds that re-use a release pay once, folds that draw anew pay each.  Different party counts and epsilons are
     alternatives, of which a deployment would run one: they are never added.
     """
     found: dict[tuple[Any, ...], tuple[tuple[str, ...], Ledger]] = {}
-    for corner in corners:
-        for (replicate, epsilon), events in corner.releases.items():
-            key = (corner.case, corner.method, replicate, corner.parties, epsilon)
-            _, ledger = found.setdefault(key, (corner.names, Ledger()))
+    for part in parts:
+        for (replicate, epsilon), events in part.releases.items():
+            key = (part.case, part.method, replicate, part.parties, epsilon)
+            _, ledger = found.setdefault(key, (part.names, Ledger()))
             for event in events:
                 ledger.append(event)
     for key, (names, ledger) in sorted(found.items(), key=lambda item: item[0]):
@@ -167,9 +167,9 @@ def ledger_total(plan: Plan, group: Mapping[str, Any], names: tuple[str, ...], l
     return {"study": plan.study.name, **group, **vars(total), "ledger_sha256": ledger.digest}
 
 
-def ledger_totals(plan: Plan, corners: Sequence[Corner]) -> list[dict[str, Any]]:
-    """The totals of all groups of some corners."""
-    return [ledger_total(plan, group, names, ledger) for group, names, ledger in ledgers(corners)]
+def ledger_totals(plan: Plan, parts: Sequence[Part]) -> list[dict[str, Any]]:
+    """The totals of all groups of some parts."""
+    return [ledger_total(plan, group, names, ledger) for group, names, ledger in ledgers(parts)]
 
 
 @dataclass(frozen=True)
@@ -188,23 +188,23 @@ class Heard:
 class Wire:
     """The table "what crosses the wire" of each method, from one fit: replicate 0, fold 0.
 
-    Corners come in the order of case, method and number of parties.
+    Parts come in the order of case, method and number of parties.
     """
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
         self._heard: list[Heard] = []
 
-    def add(self, corner: Corner) -> None:
-        """Take from a corner what is shown of it: all messages for the fewest parties, else their number."""
-        if not corner.wire:
+    def add(self, part: Part) -> None:
+        """Take from a part what is shown of it: all messages for the fewest parties, else their number."""
+        if not part.wire:
             return
-        epsilon = min(corner.wire)
-        rows, last = corner.wire[epsilon], self._heard[-1:]
-        shown = not last or (last[0].case, last[0].method) != (corner.case, corner.method)
+        epsilon = min(part.wire)
+        rows, last = part.wire[epsilon], self._heard[-1:]
+        shown = not last or (last[0].case, last[0].method) != (part.case, part.method)
         size = sum(row["bytes"] for row in rows)
         messages = rows if shown else ()
-        self._heard.append(Heard(corner.case, corner.method, corner.parties, epsilon, messages, len(rows), size))
+        self._heard.append(Heard(part.case, part.method, part.parties, epsilon, messages, len(rows), size))
 
     def markdown(self) -> str:
         """The table of each method."""
