@@ -8,11 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+import every_protocol
 import toy
 from partywise.experiment.batches import Block, blocks, runs
 from partywise.experiment.blocks import read_entries, write_block
 from partywise.experiment.cells import compute
 from partywise.experiment.plan import Plan, plan
+from partywise.experiment.study import available
 from partywise.experiment.timings import Timings, gather
 
 NAMES = [f"size_{i}" for i in range(40)]
@@ -186,3 +188,17 @@ def test_what_methods_cost_is_added_over_jobs(tmp_path):
     for key, cost in whole.items():
         assert cost.cpu_seconds == pytest.approx(sum(part[key].cpu_seconds for part in parts))
         assert cost.peak_megabytes == max(part[key].peak_megabytes for part in parts) > 10
+
+
+@pytest.mark.filterwarnings("ignore:.* stands at a total delta:UserWarning")
+@pytest.mark.parametrize("name", available())
+def test_methods_of_a_job_share_what_they_draw_and_no_result(name, tmp_path):
+    """All protocols of every study, on the same replicate: together in one job, in turned order, and alone."""
+    made = plan(name, every_protocol.block(name), every_protocol.ROOT_SEED)
+    for case in made.cases.values():
+        share = {"case": case.name, "parties": list(case.parties), "replicates": [0], "folds": [0]}
+        kept = []
+        for jobs in ([case.methods], [case.methods[::-1]], [(label,) for label in case.methods]):
+            found = [c for methods in jobs for c in compute(made, {**share, "methods": methods}, tmp_path, Timings())]
+            kept.append({tuple(c.coords.values()): (repr(c.scalars), c.ledger, c.wire) for c in found})
+        assert kept[0] == kept[1] == kept[2]
