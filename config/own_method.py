@@ -65,4 +65,4 @@ def fit(run: Run) -> Estimate:
     return run.assemble(lambda value: Estimate(value, run.epsilon), theta)
 
 
-PROTOCOL = Protocol(OneStepOptions, Lazy("config.own_method:fit"))
+PROTOCOL = Protocol(OneStepOptions, Lazy("config.own_method:fit"), study="label_private")

@@ -1,7 +1,7 @@
-"""The verbs on finished cubes, as ``python -m partywise`` and as the command ``partywise``.
+"""The verbs on cubes and methods, as ``python -m partywise`` and as the command ``partywise``.
 
 ``provenance``: the configuration and revision that made a cube; ``verify``: some of its cells computed anew;
-``compare``: two cubes, or two folders of results, cell by cell.
+``compare``: two cubes, or two folders of results, cell by cell; ``check-method``: the contract of a method of your own.
 """
 
 from __future__ import annotations
@@ -32,8 +32,14 @@ def main(words: Sequence[str] | None = None) -> int:
     compare_verb.add_argument("first", type=Path)
     compare_verb.add_argument("second", type=Path)
     compare_verb.add_argument("--common", action="store_true", help="what only one of them holds is no difference")
+    check_verb = verbs.add_parser("check-method", help="whether a method of your own keeps the contract of a protocol")
+    check_verb.add_argument("address", help="my_package.my_module:NAME, or my_package.my_module for its PROTOCOL")
+    check_verb.add_argument("--study", help="study whose data it takes, where the protocol names none")
+    check_verb.add_argument("--options", default="", help='keys beside `protocol`, as YAML, such as "ridge: 0.1"')
     given = parser.parse_args(words)
     try:
+        if given.verb == "check-method":
+            return check_method(given.address, given.study, given.options)
         if given.verb == "compare":
             return compare(given.first, given.second, given.common)
         return provenance(given.cube) if given.verb == "provenance" else verify(given.cube, given.cells, given.seed)
@@ -58,6 +64,26 @@ def provenance(path: Path) -> int:
     print("# Check out that revision, save this text as again.yaml and say ./run --configfile again.yaml")
     print(yaml.safe_dump(configuration(cube), sort_keys=False, default_flow_style=None, width=110), end="")
     return 0
+
+
+def check_method(address: str, study: str | None, options: str) -> int:
+    """Try a method on the small cases of its study and print what it keeps; 1 when a check fails."""
+    import yaml
+
+    from .experiment.trial import report, tried
+
+    try:
+        keys = yaml.safe_load(options) or {}
+    except yaml.YAMLError as error:
+        raise ConfigError(f"--options is {options!r}: it is no YAML ({error}).") from None
+    if not isinstance(keys, dict):
+        raise ConfigError(f'--options is {options!r}: give keys and values, as in "ridge: 0.1, rounds: 5" in braces.')
+    outcomes = list(tried(address, study, keys))
+    print(report(outcomes))
+    failed = sum(bool(one.failures) for one in outcomes)
+    verdict, count = ("breaks", failed) if failed else ("keeps", len(outcomes))
+    print(f"{address} {verdict} its contract on {count} of {len(outcomes)} cases.")
+    return 1 if failed else 0
 
 
 def verify(path: Path, count: int, seed: int) -> int:

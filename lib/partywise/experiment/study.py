@@ -84,11 +84,13 @@ class Protocol:
         target (otherwise the method has one slot, inf)
     fit : (Run) -> estimate with ``epsilon_claimed``; its ``spec`` is a `MethodSpec`
     extra : names on the channel of those who take part without data, such as an aggregator
+    study : whose data it takes, for a protocol from outside the package, which `check-method` tries on them
     """
 
     options: type
     fit: Lazy
     extra: tuple[str, ...] = ()
+    study: str | None = None
 
 
 @dataclass(frozen=True)
@@ -142,6 +144,8 @@ class Study:
         (plan) -> None; raises :class:`ConfigError` on contradictions that need knowledge of the study.
     summary : tuple of str
         Variables shown in the printed summary, the error that matters most first.
+    trials : Lazy, optional
+        Small cases on which any method of the study can be tried (name -> `partywise.experiment.trial.Trial`).
     """
 
     name: str
@@ -161,6 +165,7 @@ class Study:
     figures: Mapping[str, Lazy] = field(default_factory=dict)
     check: Callable[[Plan], None] | None = None
     summary: tuple[str, ...] = ()
+    trials: Lazy | None = None
 
     def __post_init__(self) -> None:
         unknown = [name for name in self.summary if name not in self.variables]

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+from collections.abc import Iterator
 from functools import cache
 from math import isfinite
 from pathlib import Path
@@ -16,18 +15,14 @@ import yaml
 import every_protocol
 from partywise.audits.contract import Subject, broken, changed_records, check_neighbours
 from partywise.audits.worlds import AuditData
-from partywise.experiment.cells import generate
 from partywise.experiment.plan import Plan, plan
 from partywise.experiment.study import MethodSpec
+from partywise.experiment.trial import subject as contract_subject
+from partywise.experiment.trial import trials
 from partywise.federation.run import Run
 from partywise.randomness import stream
-from partywise.studies.functional_boosting.data import FunctionalData
-from partywise.studies.label_private.data import LabelData
 from partywise.studies.privacy_audit.data import split
 from partywise.studies.privacy_audit.protocol import SERVER, exposed
-from partywise.studies.sliced_inverse_regression.cases import reduced
-from partywise.studies.sliced_inverse_regression.data import SlicingData
-from slicing_driver import records_of
 
 ROOT = Path(__file__).parents[3]
 PAIRS, SEEDS = 20, 3
@@ -172,80 +167,10 @@ PLANS = {study: study_plan(study) for study in ("functional_boosting", "label_pr
 FITS = [(s, name, m) for s, made in PLANS.items() for name, case in made.cases.items() for m in case.grid.methods]
 
 
-def with_rows(data: SlicingData, settings: Any) -> SlicingData:
-    """Simulated clients as if their records were a table, which a neighbour can then change."""
-    columns = np.arange(len(data.beta)) if settings.screened else None
-    drawn = [records_of(data, k, settings, "signs").records(columns) for k in range(len(data.sizes))]
-    X, y = (np.concatenate(part) for part in zip(*drawn, strict=True))
-    return kept(replace(data, X=X, y=y), settings)
-
-
-def kept(data: SlicingData, settings: Any) -> SlicingData:
-    """The same table with the moments that its clients keep of it."""
-    ends = np.cumsum(data.sizes)[:-1]
-    blocks = [] if settings.screened else zip(np.split(data.X, ends), np.split(data.y, ends), strict=True)
-    moments = reduced(blocks, data.fixed, data.X.shape[1], settings.radius)
-    return replace(data, **moments)
-
-
-def slicing_neighbours(data: SlicingData, settings: Any, unit: str, count: int, rng: Any) -> Iterator:
-    """One record of a client is replaced; besides the ways of others, a response at a public edge and far away."""
-    for name, response in (("response at an edge", data.edges[0]), ("response far away", 1e300)):
-        y = data.y.copy()
-        y[len(y) // 2] = response
-        yield name, kept(replace(data, y=y), settings)
-    for name, x, y in changed_records(data.X, data.y, unit, count - 2, rng):
-        yield name, kept(replace(data, X=x, y=y), settings)
-
-
-def curve_neighbours(data: FunctionalData, settings: Any, unit: str, count: int, rng: Any) -> Iterator:
-    """All curves of one record, or its response, are others: besides the ways of others, each at its radius."""
-    X, Y = data.X.copy(), data.Y.copy()
-    if unit != "label":
-        X[1] = data.radius[:, None] / np.sqrt(data.X.shape[2])
-    if unit != "features":
-        Y[1] = data.response_radius / np.sqrt(data.Y.shape[1])
-    yield "record 1 at the radius", replace(data, X=X, Y=Y)
-    for name, X, Y in changed_records(data.X, data.Y, unit, count - 1, rng):
-        yield name, replace(data, X=X, Y=Y)
-
-
-def label_neighbours(data: LabelData, settings: Any, unit: str, count: int, rng: Any) -> Iterator:
-    """One label flips, that of the longest, the shortest or another record; with the row, its features too."""
-    rows = np.flatnonzero(data.train)
-    order = rows[np.argsort(np.linalg.norm(data.X[rows], axis=1))]
-    for number, i in enumerate([rows[0], rows[-1], order[0], order[-1], *rng.permutation(rows)][:count]):
-        y, numeric = data.y.copy(), data.numeric.copy()
-        y[i] ^= 1
-        if unit == "row":
-            # Column 0 is the intercept.
-            numeric[i, 1:] = number % 2
-        yield f"record {i}", replace(data, y=y, numeric=numeric)
-
-
-NEIGHBOURS: dict[str, Callable[..., Iterator[tuple[str, Any]]]] = {
-    "functional_boosting": curve_neighbours,
-    "label_private": label_neighbours,
-    "sliced_inverse_regression": slicing_neighbours,
-}
-
-
 def subject(study: str, case: str, method: str) -> Subject:
     """A method of a small case for the contract."""
-    made, changed = PLANS[study], NEIGHBOURS[study]
-    settings = made.cases[case].settings
-
-    def data(seed: int) -> Any:
-        drawn = generate(made, case, [seed], ROOT)[seed]
-        return with_rows(drawn, settings) if study == "sliced_inverse_regression" else drawn
-
-    return Subject(
-        fit=made.methods[method].protocol.fit,
-        data=data,
-        start=lambda data, seed: every_protocol.execution(made, case, method, data, seed, record=True),
-        neighbours=lambda data, unit, count, seed: changed(data, settings, unit, count, stream(7, "neighbours", seed)),
-        delta=getattr(settings, "delta", None) or made.spec.delta,
-    )
+    trial = next(iter(trials(study).values()))
+    return contract_subject(PLANS[study], case, method, trial)
 
 
 @pytest.mark.parametrize(("study", "case", "method"), FITS)

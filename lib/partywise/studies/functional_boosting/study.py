@@ -172,4 +172,5 @@ STUDY = Study(
     },
     check=check,
     summary=("excess", "relative_error", "sensitivity", "specificity", "published_mib"),
+    trials=Lazy("partywise.studies.functional_boosting.trials:TRIALS"),
 )

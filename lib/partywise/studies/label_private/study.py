@@ -135,4 +135,5 @@ STUDY = Study(
     },
     check=check,
     summary=("log_loss", "auc", "excess_risk", "share_unbounded"),
+    trials=Lazy("partywise.studies.label_private.trials:TRIALS"),
 )

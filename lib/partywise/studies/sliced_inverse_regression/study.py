@@ -134,4 +134,5 @@ STUDY = Study(
     },
     check=check,
     summary=("loss", "angle", "separation", "paper_mean", "selected"),
+    trials=Lazy("partywise.studies.sliced_inverse_regression.trials:TRIALS"),
 )

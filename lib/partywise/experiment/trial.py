@@ -1,0 +1,207 @@
+"""A method tried for its contract: the small cases of its study, neighbours of their data, and what comes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from math import inf, isfinite
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..audits.contract import PAIRS, SEEDS, UNITS, Subject, broken, certified
+from ..errors import ConfigError
+from ..federation.folds import Fold
+from ..federation.run import Run, simulate
+from ..randomness import Streams, stream
+from .cells import generate
+from .plan import Plan, plan
+from .study import MethodSpec, Protocol, available, load, own
+
+ROOT_SEED = 7
+
+
+def unchanged(data: Any, *_: Any) -> Any:
+    """The same data."""
+    return data
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A small case of a study on which any method of it can be tried.
+
+    Parameters
+    ----------
+    source : str
+        Source of the data, with its ``settings``.
+    parties : tuple of int
+        Numbers of parties; the first one is tried, and without noise all must give the same answer.
+    epsilon : float
+        Target of methods that have one.
+    neighbours : callable
+        (data, settings, unit, count, rng) -> pairs of a name and data that differ in one record of that unit.
+    answer : callable
+        estimate -> array that does not depend on how records are divided.
+    prepare : callable
+        (data, settings) -> the same replicate in a form that neighbours can change.
+    divided : callable
+        (data, settings, parties) -> the same records, divided among that many parties.
+    """
+
+    source: str
+    settings: Mapping[str, Any]
+    parties: tuple[int, ...]
+    epsilon: float
+    neighbours: Callable[[Any, Any, str, int, np.random.Generator], Iterable[tuple[str, Any]]]
+    answer: Callable[[Any], np.ndarray]
+    prepare: Callable[[Any, Any], Any] = unchanged
+    divided: Callable[[Any, Any, int], Any] = unchanged
+    tolerance: float = field(default=1e-8, kw_only=True)
+
+
+def trials(study: str) -> Mapping[str, Trial]:
+    """The trials of a study of this package, by name; ConfigError when it has none."""
+    chosen = load(study).trials
+    if chosen is None:
+        raise ConfigError(f"study={study!r} has no trials: its methods are not checked by one command.")
+    return chosen.target
+
+
+def execution(made: Plan, case: str, method: str, data: Any, seed: int, **changes: Any) -> Run:
+    """A run of a method of a plan on some data, not used yet, whose channel records contents.
+
+    ``changes`` are ``count`` and ``epsilon`` where they are not the first ones of the case.
+    """
+    chosen, one = made.methods[method], made.cases[case]
+    count, epsilon = changes.get("count", one.parties[0]), changes.get("epsilon", made.epsilons(case, method)[0])
+    folds = made.study.folds
+    of = np.zeros(len(getattr(data, fields(data)[0].name)), int) if folds is None else folds(data, 1, one.settings)
+    return Run(
+        made.study.split(data, count, made.spec, one.settings),
+        epsilon=epsilon,
+        fold=Fold(of, 0, 1),
+        rng_for=Streams(made.root_seed, made.study.name, case, "noise", seed),
+        spec=MethodSpec(chosen.options, made.spec, one.settings, data.public(), one.source),
+        extra=chosen.protocol.extra,
+        record=True,
+    )
+
+
+def subject(made: Plan, case: str, method: str, trial: Trial) -> Subject:
+    """A method of a plan as the contract takes it."""
+    settings = made.cases[case].settings
+
+    def data(seed: int) -> Any:
+        return trial.prepare(generate(made, case, [seed], Path("resources"))[seed], settings)
+
+    def neighbours(data: Any, unit: str, count: int, seed: int) -> Iterable[tuple[str, Any]]:
+        return trial.neighbours(data, settings, unit, count, stream(ROOT_SEED, "neighbours", seed))
+
+    def silent(data: Any, count: int) -> Run:
+        return execution(made, case, method, trial.divided(data, settings, count), 0, count=count, epsilon=inf)
+
+    quiet = len(trial.parties) > 1 and noiseless(made, case, method, data(0))
+    return Subject(
+        fit=made.methods[method].protocol.fit,
+        data=data,
+        start=lambda data, seed: execution(made, case, method, data, seed),
+        neighbours=neighbours,
+        delta=made.delta(case),
+        silent=silent if quiet else None,
+        parties=trial.parties if quiet else (),
+        answer=trial.answer,
+        tolerance=trial.tolerance,
+    )
+
+
+def noiseless(made: Plan, case: str, method: str, data: Any) -> bool:
+    """Whether the method draws no noise where no target is set."""
+    run = execution(made, case, method, data, 0, epsilon=inf)
+    simulate(made.methods[method].protocol.fit, run)
+    costs = [cost for event in run.channel.ledger.rows for cost in (event.mu, event.epsilon) if cost is not None]
+    return all(cost in (0.0, inf) for cost in costs)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one trial of a method showed.
+
+    totals : certified epsilon by unit, at the target of the trial
+    failures : reason by name of the check; silent : whether the pooled answer was asked for
+    """
+
+    name: str
+    trial: Trial
+    totals: Mapping[str, float]
+    failures: Mapping[str, str]
+    pooled: bool
+
+
+def tried(address: str, study: str | None = None, options: Mapping[str, Any] | None = None) -> Iterator[Outcome]:
+    """Try a method by its address on every trial of its study.
+
+    Parameters
+    ----------
+    address : str
+        ``package.module:NAME`` of a `Protocol`, or ``package.module`` where it is called PROTOCOL.
+    study : str, optional
+        Study whose data it takes; by default what the protocol says.
+    options : mapping, optional
+        Keys beside ``protocol`` in the configuration.
+
+    Raises
+    ------
+    ConfigError
+        When there is no such protocol, it names no study, or an option is wrong.
+    """
+    address = address if ":" in address else f"{address}:PROTOCOL"
+    protocol = own(address, Protocol, "method")
+    name = study or protocol.study
+    if name is None:
+        raise ConfigError(f"method is {address!r}: it names no study; say --study, one of {', '.join(available())}.")
+    for label, trial in trials(name).items():
+        yield outcome(label, trial, name, {"protocol": address} | dict(options or {}))
+
+
+def outcome(label: str, trial: Trial, study: str, entry: Mapping[str, Any]) -> Outcome:
+    """Try one method on one trial of a study."""
+    grid = {"methods": ["own"], "replicates": 1, "parties": [trial.parties[0]], "folds": 1, "epsilon": [trial.epsilon]}
+    case = {"source": trial.source, "settings": dict(trial.settings), "grid": grid}
+    made = plan(study, {"methods": {"own": dict(entry)}, "cases": {"tried": case}, "figures": []}, ROOT_SEED)
+    one = subject(made, "tried", "own", trial)
+    failures = broken(one)
+    channel = one.channel(one.data(0), 0)()
+    totals = {unit: certified(channel, unit, one.delta) for unit in UNITS}
+    return Outcome(label, trial, totals, failures, one.silent is not None)
+
+
+def report(outcomes: Sequence[Outcome]) -> str:
+    """The outcomes as a person reads them: one line a check, the reason below a check that failed."""
+    lines = []
+    for one in outcomes:
+        settings = ", ".join(f"{key} {value}" for key, value in one.trial.settings.items())
+        lines.append(f"{one.name}: {one.trial.source} ({settings}), {one.trial.parties[0]} parties")
+        proved = [f"{unit} {value:.4g}" for unit, value in one.totals.items() if isfinite(value)]
+        kept = {
+            "places": "no value is used where it is not",
+            "ledger": f"certified at the target {one.trial.epsilon:g}: {', '.join(proved) or 'nothing'}",
+            "federation equals pooling": _pooling(one),
+            "record and replay": f"{PAIRS} neighbours of {SEEDS} data sets for {_units(proved)}",
+        }
+        for check, said in kept.items():
+            failed = one.failures.get(check)
+            lines.append(f"  {'FAILS' if failed else 'keeps'}  {check}: {failed or said}")
+    return "\n".join(lines)
+
+
+def _pooling(one: Outcome) -> str:
+    if one.pooled:
+        return f"one answer for {' and '.join(map(str, one.trial.parties))} parties"
+    if len(one.trial.parties) == 1:
+        return f"not asked, this study has {one.trial.parties[0]} parties always"
+    return "not asked, the method draws noise where no target is set"
+
+
+def _units(proved: Sequence[str]) -> str:
+    return "the certified units" if proved else "no unit, since nothing is certified"

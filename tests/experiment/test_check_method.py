@@ -1,0 +1,93 @@
+"""`check-method`: an honest method keeps its contract, and every broken one is told by the check that it breaks."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+
+import pytest
+
+from partywise.errors import ConfigError
+from partywise.experiment.study import available, load
+from partywise.experiment.trial import outcome, report, trials, tried
+from pipeline import ROOT
+
+
+@pytest.fixture(autouse=True)
+def in_the_project(monkeypatch):
+    monkeypatch.chdir(ROOT)
+    monkeypatch.syspath_prepend(str(ROOT))
+
+
+def test_the_shipped_example_keeps_its_contract():
+    (found,) = tried("config.own_method")
+    assert found.failures == {} and not found.pooled
+    assert found.totals["label"] == pytest.approx(1.0, rel=1e-9) and found.totals["row"] == float("inf")
+    said = report([found])
+    assert said.count("keeps") == 4 and "label 1" in said and "FAILS" not in said
+
+
+@pytest.mark.parametrize(
+    ("name", "check", "says"),
+    [
+        ("READS_A_BLOCK", "places", "the program itself reads the block"),
+        ("USES_WHAT_WAS_NOT_SENT", "places", "send it there first"),
+        ("HALVES_THE_SENSITIVITY", "record and replay", "certified for"),
+        ("TELLS_THE_SHARE", "record and replay", "'share'.*is not free of label"),
+        ("DRAWS_ANEW", "ledger", "run again with the same seed"),
+        ("FORGETS_A_CLIENT", "federation equals pooling", "parties and 3 differ by"),
+    ],
+)
+def test_a_broken_method_is_told_by_its_check(name, check, says):
+    found = next(iter(tried(f"broken_methods:{name}")))
+    assert check in found.failures, found.failures
+
+    assert re.search(says, found.failures[check]), found.failures[check]
+    assert f"FAILS  {check}" in report([found])
+
+
+@pytest.mark.parametrize(
+    ("study", "protocol", "silent"),
+    [
+        ("functional_boosting", "moments", True),
+        ("functional_boosting", "baseline", True),
+        ("functional_boosting", "boosting", False),
+        ("sliced_inverse_regression", "certified", True),
+        ("label_private", "walr", False),
+    ],
+)
+def test_methods_of_the_package_keep_theirs(study, protocol, silent):
+    for name, trial in trials(study).items():
+        found = outcome(name, trial, study, {"protocol": protocol})
+        assert found.failures == {} and found.pooled == silent
+
+
+def test_every_study_of_methods_has_trials():
+    assert {name for name in available() if load(name).trials is None} == {"privacy_audit"}
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        ({"address": "own_study.protocol"}, "defines no 'PROTOCOL'"),
+        ({"address": "config.own_method", "study": "privacy_audit"}, "privacy_audit' has no trials"),
+        ({"address": "config.own_method", "study": "nothing"}, "studies.nothing is unknown"),
+        ({"address": "config.own_method", "options": {"rigde": 1.0}}, "rigde is unknown: did you mean ridge"),
+    ],
+)
+def test_what_cannot_be_tried_is_named(words, says):
+    with pytest.raises(ConfigError, match=says):
+        list(tried(**words))
+
+
+@pytest.mark.parametrize(("words", "code"), [(["config.own_method"], 0), (["nowhere.at_all"], 2)])
+def test_the_verb_says_how_it_went(words, code):
+    command = [sys.executable, "-m", "partywise", "check-method", *words]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == code, done.stderr
+    if code == 0:
+        assert "config.own_method keeps its contract on 1 of 1 cases." in done.stdout
+    else:
+        assert done.stderr.startswith("check-method: method is 'nowhere.at_all:PROTOCOL'")
+        assert "Traceback" not in done.stderr
