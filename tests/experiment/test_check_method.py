@@ -37,6 +37,8 @@ def test_the_shipped_example_keeps_its_contract():
         ("TELLS_THE_SHARE", "record and replay", "'share'.*is not free of label"),
         ("DRAWS_ANEW", "ledger", "run again with the same seed"),
         ("FORGETS_A_CLIENT", "federation equals pooling", "parties and 3 differ by"),
+        ("RAISES", "federation equals pooling", "FloatingPointError: a division by nothing"),
+        ("RAISES", "places", "FloatingPointError: a division by nothing"),
     ],
 )
 def test_a_broken_method_is_told_by_its_check(name, check, says):

@@ -86,7 +86,12 @@ def fit_forgets_a_client(run):
     return run.assemble(lambda value: Estimate(value[:, None], np.inf, run.epsilon, len(run.parties)), mean)
 
 
+def fit_raises(run):
+    raise FloatingPointError("a division by nothing")
+
+
 LABEL = "label_private"
+RAISES = Protocol(OneStepOptions, Lazy("broken_methods:fit_raises"), study="functional_boosting")
 READS_A_BLOCK = Protocol(OneStepOptions, Lazy("broken_methods:fit_reads_a_block"), study=LABEL)
 USES_WHAT_WAS_NOT_SENT = Protocol(OneStepOptions, Lazy("broken_methods:fit_uses_what_was_not_sent"), study=LABEL)
 HALVES_THE_SENSITIVITY = Protocol(OneStepOptions, Lazy("broken_methods:fit_halves_the_sensitivity"), study=LABEL)

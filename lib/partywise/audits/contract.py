@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
-from math import isfinite
+from math import inf, isfinite
 from typing import Any
 
 import numpy as np
@@ -29,6 +29,8 @@ __all__ = [
     "check_neighbours",
     "check_places",
     "check_pooling",
+    "draws_noise",
+    "promises",
     "same",
 ]
 
@@ -182,6 +184,22 @@ def broken(subject: Subject) -> dict[str, str]:
         except Exception as error:
             found[name] = f"{type(error).__name__}: {error}"
     return found
+
+
+def draws_noise(fit: Callable[[Any], Any], run: Run) -> bool:
+    """Whether a run not used yet has a release of finite cost; one that fails has none, the checks tell why."""
+    try:
+        simulate(fit, run)
+    except Exception:
+        return False
+    costs = [cost for event in run.channel.ledger.rows for cost in (event.mu, event.epsilon)]
+    return any(cost is not None and 0 < cost < inf for cost in costs)
+
+
+def promises(subject: Subject) -> dict[str, float]:
+    """Certified epsilon of one run by unit; inf where nothing is proved."""
+    channel = subject.channel(subject.data(0), 0)()
+    return {unit: certified(channel, unit, subject.delta) for unit in UNITS}
 
 
 def certified(channel: Channel, unit: str, delta: float) -> float:

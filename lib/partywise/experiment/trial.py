@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from ..audits.contract import PAIRS, SEEDS, UNITS, Subject, broken, certified
+from ..audits.contract import PAIRS, SEEDS, Subject, broken, draws_noise, promises
 from ..errors import ConfigError
 from ..federation.folds import Fold
-from ..federation.run import Run, simulate
+from ..federation.run import Run
 from ..randomness import Streams, stream
 from .cells import generate
 from .plan import Plan, plan
@@ -101,9 +101,10 @@ def subject(made: Plan, case: str, method: str, trial: Trial) -> Subject:
     def silent(data: Any, count: int) -> Run:
         return execution(made, case, method, trial.divided(data, settings, count), 0, count=count, epsilon=inf)
 
-    quiet = len(trial.parties) > 1 and noiseless(made, case, method, data(0))
+    fit, first = made.methods[method].protocol.fit, trial.parties[0]
+    quiet = len(trial.parties) > 1 and not draws_noise(fit, silent(data(0), first))
     return Subject(
-        fit=made.methods[method].protocol.fit,
+        fit=fit,
         data=data,
         start=lambda data, seed: execution(made, case, method, data, seed),
         neighbours=neighbours,
@@ -115,20 +116,12 @@ def subject(made: Plan, case: str, method: str, trial: Trial) -> Subject:
     )
 
 
-def noiseless(made: Plan, case: str, method: str, data: Any) -> bool:
-    """Whether the method draws no noise where no target is set."""
-    run = execution(made, case, method, data, 0, epsilon=inf)
-    simulate(made.methods[method].protocol.fit, run)
-    costs = [cost for event in run.channel.ledger.rows for cost in (event.mu, event.epsilon) if cost is not None]
-    return all(cost in (0.0, inf) for cost in costs)
-
-
 @dataclass(frozen=True)
 class Outcome:
     """What one trial of a method showed.
 
     totals : certified epsilon by unit, at the target of the trial
-    failures : reason by name of the check; silent : whether the pooled answer was asked for
+    failures : reason by name of the check; pooled : whether the pooled answer was asked for
     """
 
     name: str
@@ -171,9 +164,7 @@ def outcome(label: str, trial: Trial, study: str, entry: Mapping[str, Any]) -> O
     made = plan(study, {"methods": {"own": dict(entry)}, "cases": {"tried": case}, "figures": []}, ROOT_SEED)
     one = subject(made, "tried", "own", trial)
     failures = broken(one)
-    channel = one.channel(one.data(0), 0)()
-    totals = {unit: certified(channel, unit, one.delta) for unit in UNITS}
-    return Outcome(label, trial, totals, failures, one.silent is not None)
+    return Outcome(label, trial, {} if "ledger" in failures else promises(one), failures, one.silent is not None)
 
 
 def report(outcomes: Sequence[Outcome]) -> str:
