@@ -1,7 +1,7 @@
 """Any multiset of laws as one (epsilon, delta): Gaussians first, finite laws beside them, the rest on a grid.
 
 Gaussians join one mu before anything is rounded; finite laws (pure, randomised response) are summed exactly beside it
-(`composition`); Poisson-sampled Gaussians, and more finite laws than can be enumerated, go to a grid (`convolution`).
+(`finite`); Poisson-sampled Gaussians, and more finite laws than can be enumerated, go to a grid (`convolution`).
 Laws known by their zCDP parameter alone take the lesser of everything as zCDP and a split of delta. Every number is
 rounded up.
 """

@@ -1,0 +1,88 @@
+"""Files and modules that documents, docstrings and comments name exist: what moved is renamed everywhere."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from pipeline import ROOT
+
+LIB = ROOT / "lib" / "partywise"
+FILE = re.compile(r"(?<![\w/.<{*$-])((?:[\w-]+/)*[\w-]+\.(?:py|smk|md|yaml|toml))\b")
+MODULE = re.compile(r"\bpartywise((?:\.[a-z_]\w*)+)")
+ROOMS = "|".join(sorted(path.stem for path in LIB.iterdir() if not path.name.startswith("__")))
+QUOTED = re.compile(rf"`((?:{ROOMS})(?:\.\w+)+)`")
+# What a run or a reader makes; what another project or an interpreter has.
+MADE = {"wire.md", "my_data.yaml", "grid.yaml", "again.yaml", "elnino.yaml", "fertility.yaml", "sitecustomize.py"}
+ELSEWHERE = {"partywise.pth", "partywise.lock"}
+
+
+def documents() -> list[Path]:
+    """Everything that people read: documents, and the sources of the library and its workflow."""
+    folders = (ROOT / "docs", LIB, ROOT / "workflow", ROOT / "scripts", ROOT / "benchmarks", ROOT / "config")
+    kinds = {".md", ".py", ".smk", ".yaml"}
+    inside = [path for folder in folders for path in folder.rglob("*") if path.suffix in kinds]
+    return sorted([*inside, *ROOT.glob("*.md"), ROOT / "Snakefile", ROOT / "run"])
+
+
+def text(path: Path) -> str:
+    """What is read of a document; of the history of changes what is not released yet."""
+    content = path.read_text(encoding="utf-8")
+    if path.name == "CHANGELOG.md":
+        return content.partition("## Unreleased")[2].partition("\n## ")[0]
+    return content
+
+
+@cache
+def existing() -> frozenset[str]:
+    """Every file of the project by each end of its path: ``cells.py`` and ``experiment/cells.py``."""
+    folders = ("benchmarks", "config", "docs", "envs", "lib", "profiles", "scripts", "tests", "workflow", ".github")
+    files = [path for folder in folders for path in (ROOT / folder).rglob("*") if path.is_file()]
+    files += [path for path in ROOT.iterdir() if path.is_file()]
+    parts = [path.relative_to(ROOT).parts for path in files]
+    return frozenset("/".join(of[start:]) for of in parts for start in range(len(of)))
+
+
+def is_there(dotted: str) -> bool:
+    """Whether a dotted name below the package is a module, or a name that its module speaks of."""
+    folder, names = LIB, dotted.strip(".").split(".")
+    for place, name in enumerate(names):
+        if (folder / name).is_dir():
+            folder = folder / name
+            continue
+        source = folder / f"{name}.py"
+        inner = names[place + 1 :] if source.is_file() else [name]
+        home = source if source.is_file() else folder / "__init__.py"
+        return not inner or bool(re.search(rf"\b{inner[0]}\b", home.read_text(encoding="utf-8")))
+    return True
+
+
+def unknown(content: str, files: frozenset[str]) -> Iterator[str]:
+    """Names in a text that nothing in the project bears."""
+    for name in FILE.findall(content):
+        if name not in files and name.rpartition("/")[2] not in MADE:
+            yield name
+    for name in MODULE.findall(content):
+        if f"partywise{name}" not in ELSEWHERE and not is_there(name):
+            yield f"partywise{name}"
+    for name in QUOTED.findall(content):
+        if not re.search(r"\.(?:py|toml|csv|nc)$", name) and not is_there(name):
+            yield name
+
+
+@pytest.mark.parametrize("path", documents(), ids=lambda path: str(path.relative_to(ROOT)))
+def test_what_a_text_names_exists(path):
+    assert list(unknown(text(path), existing())) == []
+
+
+def test_a_name_that_is_gone_is_seen():
+    content = "see `studies/label_private/splitting.py`, partywise.slicing.estimate, `attacks.nothing` and `checks.py`"
+    assert list(unknown(content, existing())) == [
+        "studies/label_private/splitting.py",
+        "partywise.slicing.estimate",
+        "attacks.nothing",
+    ]
