@@ -14,7 +14,7 @@ from pathlib import Path
 import netCDF4
 import pytest
 
-from partywise.datasets import carriers, unpack
+from partywise.datasets import carriers
 from partywise.datasets import fetch as resources
 from partywise.datasets.catalogue import RESOURCES, Member, Resource
 from partywise.datasets.own import netcdf as own_netcdf
@@ -372,13 +372,13 @@ def test_what_unpacks_to_more_than_any_table_is_refused_before_it_fills_memory(m
         archive.writestr("t.csv", ZEROS)
     wrapped = bz2.compress(ZEROS)
     assert len(packed.getvalue()) < 20_000 and len(wrapped) < 1000
-    assert unpack.zip_member(packed.getvalue(), "t.csv", "t.zip") == unpack.bzip2(wrapped, "t.bz2") == ZEROS
-    monkeypatch.setattr(unpack, "LARGEST", 1_000_000)
+    assert carriers.zip_member(packed.getvalue(), "t.csv", "t.zip") == carriers.bzip2(wrapped, "t.bz2") == ZEROS
+    monkeypatch.setattr(carriers, "LARGEST", 1_000_000)
     tracemalloc.start()
     with pytest.raises(DataMissing, match=r"^t\.csv in t\.zip has more than 1000000 bytes: delete the file and run ag"):
-        unpack.zip_member(packed.getvalue(), "t.csv", "t.zip")
+        carriers.zip_member(packed.getvalue(), "t.csv", "t.zip")
     with pytest.raises(DataMissing, match=r"^t\.bz2 has more than 1000000 bytes: delete the file and run again"):
-        unpack.bzip2(wrapped, "t.bz2")
+        carriers.bzip2(wrapped, "t.bz2")
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 6_000_000
@@ -390,26 +390,26 @@ def test_a_damaged_archive_is_told_in_one_sentence():
         archive.writestr("t.csv", b"".join(bytes([i % 251]) for i in range(3000)))
     whole = packed.getvalue()
     wrapped = bz2.compress(b"x" * 1000)
-    assert unpack.bzip2(wrapped + wrapped, "t.bz2") == b"x" * 2000
+    assert carriers.bzip2(wrapped + wrapped, "t.bz2") == b"x" * 2000
     for broken in (b"", whole[:-30], whole.replace(whole[60:70], bytes(10)), whole.replace(b"t.csv", b"u.csv")):
         with pytest.raises(DataMissing, match=r"^t\.zip holds no t\.csv: delete the file and run again to fetch it\.$"):
-            unpack.zip_member(broken, "t.csv", "t.zip")
+            carriers.zip_member(broken, "t.csv", "t.zip")
     for broken in (wrapped[:-5], b"plain"):
         with pytest.raises(DataMissing, match=r"^t\.bz2 is no bzip2 file: delete it and run again to fetch it\.$"):
-            unpack.bzip2(broken, "t.bz2")
+            carriers.bzip2(broken, "t.bz2")
 
 
 def test_every_table_of_the_catalogue_is_unpacked_with_a_limit():
     """Only one file of the data sets opens compressed files of a user's folder; carriers are pinned before."""
     names = {"zipfile", "bz2", "gzip", "lzma", "tarfile"}
     users = set()
-    for path in Path(unpack.__file__).parent.glob("*.py"):
+    for path in Path(carriers.__file__).parent.glob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Import) and names & {alias.name for alias in node.names}:
                 users.add(path.name)
             if isinstance(node, ast.ImportFrom) and node.module in names:
                 users.add(path.name)
-    assert users == {"unpack.py", "carriers.py"}
+    assert users == {"carriers.py"}
 
 
 @pytest.mark.parametrize("wide", ["values", "ids", "groups"])

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from label_driver import SMALL, make_data, rng_for, run
-from partywise.datasets.labelled import Range, scale
+from partywise.datasets.tables import Range, scale
 from partywise.errors import CertificationError, ConfigError
 from partywise.experiment.config import build
 from partywise.experiment.plan import plan

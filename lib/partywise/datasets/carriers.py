@@ -3,11 +3,13 @@
 The user's own pip client is used, so an index mirror, a proxy or an offline folder that pip is configured for is
 honoured.  pip is given the pinned SHA-256 and compares it before it opens anything (for a source archive it then
 asks the build file for the metadata, in an environment that it throws away); the SHA-256 is compared once more here
-before a member is read.
+before a member is read.  What is unpacked has a size that is bounded before memory is spent: some bytes can stand for
+gigabytes.
 """
 
 from __future__ import annotations
 
+import bz2
 import hashlib
 import io
 import shutil
@@ -15,10 +17,14 @@ import subprocess
 import sys
 import tarfile
 import zipfile
+import zlib
 from pathlib import Path
 
 from ..errors import DataMissing
 from .catalogue import Member, Resource
+
+# The largest table of the catalogue has 31 MB.
+LARGEST = 500_000_000
 
 
 def digest(content: bytes) -> str:
@@ -121,3 +127,39 @@ def _unpack(packed: bytes, path: str, *, zipped: bool) -> bytes:
 def _by_hand(resource: Resource, folder: Path) -> str:
     files = " and ".join(f"{member.file} (SHA-256 {member.sha256})" for member in resource.members)
     return f"put {files} into {folder}"
+
+
+def zip_member(content: bytes, member: str, file: str) -> bytes:
+    """One member of a zip file as bytes.
+
+    Raises
+    ------
+    DataMissing
+        When ``content`` is no zip file, holds no such member, a damaged one or one of more than ``LARGEST`` bytes;
+        names ``file`` and the remedy.
+    """
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as packed, packed.open(member) as stream:
+            unpacked = stream.read(LARGEST + 1)
+    except (zipfile.BadZipFile, KeyError, NotImplementedError, RuntimeError, EOFError, OSError, ValueError, zlib.error):
+        raise DataMissing(f"{file} holds no {member}: delete the file and run again to fetch it.") from None
+    _check(unpacked, f"{member} in {file}")
+    return unpacked
+
+
+def bzip2(content: bytes, file: str) -> bytes:
+    """The content of a bzip2 file; errors as in :func:`zip_member`."""
+    try:
+        with bz2.BZ2File(io.BytesIO(content)) as stream:
+            unpacked = stream.read(LARGEST + 1)
+    except (OSError, ValueError, EOFError):
+        raise DataMissing(f"{file} is no bzip2 file: delete it and run again to fetch it.") from None
+    _check(unpacked, file)
+    return unpacked
+
+
+def _check(unpacked: bytes, name: str) -> None:
+    if len(unpacked) > LARGEST:
+        raise DataMissing(
+            f"{name} has more than {LARGEST} bytes: delete the file and run again to fetch the pinned one."
+        )

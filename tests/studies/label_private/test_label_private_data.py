@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from partywise.datasets import fetch as resources
-from partywise.datasets import labelled
+from partywise.datasets import tables
 from partywise.datasets.catalogue import RESOURCES, Member
 from partywise.datasets.loaders import adult, body_fat, breast_cancer, late_flights
 from partywise.errors import DataMissing
@@ -62,13 +62,13 @@ def pin(monkeypatch, name, **contents):
 
 def test_scaling_uses_public_ranges_and_says_where_it_does_not():
     columns = {"a": np.array([2.0, 4.0]), "b": np.array([1.0, 3.0]), "c": np.array([5.0, 5.0])}
-    X, ranges = labelled.scale(columns, {"a": labelled.Range(0, 8, "a test")})
+    X, ranges = tables.scale(columns, {"a": tables.Range(0, 8, "a test")})
     np.testing.assert_array_equal(X, [[0.25, 0.0, 0.0], [0.5, 1.0, 0.0]])
-    assert [r.because == labelled.FROM_THE_DATA for r in ranges] == [False, True, True]
+    assert [r.because == tables.FROM_THE_DATA for r in ranges] == [False, True, True]
     with pytest.raises(DataMissing, match="column a leaves 3 to 8"):
-        labelled.scale(columns, {"a": labelled.Range(3, 8, "a test")})
+        tables.scale(columns, {"a": tables.Range(3, 8, "a test")})
     with pytest.raises(DataMissing, match="column b has a missing value"):
-        labelled.scale({"b": np.array([1.0, np.nan])}, {})
+        tables.scale({"b": np.array([1.0, np.nan])}, {})
 
 
 @pytest.mark.parametrize(
@@ -84,10 +84,10 @@ def test_scaling_uses_public_ranges_and_says_where_it_does_not():
 )
 def test_a_table_is_checked(change, message):
     good = {"X": np.array([[0.0], [1.0]]), "y": np.array([0.0, 1.0]), "names": np.array(["a"])}
-    good |= {"ranges": (labelled.Range(0, 1, "x"),), "block": np.zeros(2, dtype=int), "sha256": {}, "notes": ()}
-    labelled.LabelledTable(**good)
+    good |= {"ranges": (tables.Range(0, 1, "x"),), "block": np.zeros(2, dtype=int), "sha256": {}, "notes": ()}
+    tables.LabelledTable(**good)
     with pytest.raises(DataMissing, match=message):
-        labelled.LabelledTable(**(good | change))
+        tables.LabelledTable(**(good | change))
 
 
 # Adult

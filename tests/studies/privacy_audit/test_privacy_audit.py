@@ -10,7 +10,7 @@ import pytest
 
 from audit_driver import SURE, audit_plan, cell, scalars
 from partywise.audits.worlds import AuditData
-from partywise.datasets.labelled import FROM_THE_DATA, LabelledTable, Range
+from partywise.datasets.tables import FROM_THE_DATA, LabelledTable, Range
 from partywise.errors import ConfigError
 from partywise.experiment.claims import collected
 from partywise.experiment.plan import plan

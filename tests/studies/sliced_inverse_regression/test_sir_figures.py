@@ -10,8 +10,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
-from partywise.datasets.by_client import ClientTable
 from partywise.datasets.curves import Scale
+from partywise.datasets.tables import ClientTable
 from partywise.experiment.blocks import read_block, write_block
 from partywise.experiment.cells import generate, run
 from partywise.experiment.plan import plan

@@ -12,11 +12,11 @@ from pathlib import Path
 import numpy as np
 
 from ...errors import DataMissing
+from ..carriers import zip_member
 from ..catalogue import RESOURCES
 from ..curves import fail, require
 from ..fetch import read_files
-from ..labelled import LabelledTable, Range, scale
-from ..unpack import zip_member
+from ..tables import LabelledTable, Range, scale
 
 RESOURCE = "adult"
 LABEL, OTHER_LABEL = "salary_>50K", "salary_<=50K"

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import numpy as np
 
+from ..carriers import bzip2
 from ..catalogue import RESOURCES
 from ..curves import read_columns, require, to_numbers
 from ..fetch import read_files
-from ..labelled import LabelledTable, scale
-from ..unpack import bzip2
+from ..tables import LabelledTable, scale
 
 RESOURCE = "body_fat"
 RESPONSE, THRESHOLD = "siri", 18.0

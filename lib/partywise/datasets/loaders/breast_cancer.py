@@ -14,7 +14,7 @@ import numpy as np
 from ..catalogue import RESOURCES
 from ..curves import fail, require
 from ..fetch import read_files
-from ..labelled import LabelledTable, scale
+from ..tables import LabelledTable, scale
 
 RESOURCE = "breast_cancer"
 ROWS, FEATURES, BENIGN = 569, 30, 357

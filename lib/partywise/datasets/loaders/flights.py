@@ -11,11 +11,11 @@ from pathlib import Path
 
 import numpy as np
 
-from ..by_client import ClientTable
+from ..carriers import zip_member
 from ..catalogue import RESOURCES
 from ..curves import Scale, read_columns, require, to_numbers
 from ..fetch import read_files
-from ..unpack import zip_member
+from ..tables import ClientTable
 
 RESOURCE = "nyc_flights"
 RESPONSE = "arr_delay"

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import numpy as np
 
+from ..carriers import zip_member
 from ..catalogue import RESOURCES
 from ..curves import read_columns, require, to_numbers
 from ..fetch import read_files
-from ..labelled import LabelledTable, Range, indicators, scale
-from ..unpack import zip_member
+from ..tables import LabelledTable, Range, indicators, scale
 
 RESOURCE = "nyc_flights"
 LATE_MINUTES = 15

@@ -29,10 +29,10 @@ from pathlib import Path
 
 import numpy as np
 
+from ..carriers import zip_member
 from ..catalogue import RESOURCES
 from ..curves import CurveTable, Scale, fail, fill_gaps, read_columns, require, to_numbers
 from ..fetch import read_files
-from ..unpack import zip_member
 
 RESOURCE = "nyc_flights"
 AIRPORTS = ("EWR", "JFK", "LGA")

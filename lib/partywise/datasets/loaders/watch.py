@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from ...errors import DataMissing
-from ..by_client import ClientTable
 from ..catalogue import RESOURCES
 from ..curves import Scale, require
 from ..fetch import read_files
+from ..tables import ClientTable
 
 RESOURCE = "watch_activity"
 CHANNELS = ("ax", "ay", "az", "wx", "wy", "wz")

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from scipy.special import expit, ndtr
 
-from ...datasets.labelled import LabelledTable
 from ...datasets.loaders import adult as adult_table
 from ...datasets.loaders import body_fat as body_fat_table
 from ...datasets.loaders import breast_cancer as breast_cancer_table
 from ...datasets.loaders import late_flights as late_flights_table
+from ...datasets.tables import LabelledTable
 from ...privacy.accounting.roots import bisect
 from ...randomness import stream
 from .data import LabelData, pack
