@@ -8,7 +8,7 @@ import numpy as np
 
 from ..privacy.accounted import Public
 from ..privacy.accounting.calibration import gaussian_epsilon
-from ..privacy.audit.laws import finite_epsilon, response_epsilon
+from ..privacy.audit.exact import finite_epsilon, response_epsilon
 from ..privacy.audit.pairs import audit_pair
 from ..privacy.mechanisms.gaussian import Gaussian
 from ..privacy.mechanisms.randomized_response import RandomizedResponse

@@ -19,9 +19,9 @@ import numpy as np
 from scipy.special import erfinv, ndtri
 
 from ...errors import CertificationError
+from ..rounding import NORMAL, square, total
 from .profile import excess, log_delta, mills, mu_at, zcdp_bound
 from .roots import solve_monotone
-from .rounding import NORMAL, square, total
 
 __all__ = [
     "analytic_gaussian_sigma",

@@ -12,13 +12,13 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
+from ..rounding import raised, total
 from .calibration import gaussian_delta, gaussian_epsilon, zcdp_epsilon
 from .convolution import grid_delta, grid_epsilon
 from .finite import SLACK, Atoms, atoms_delta, atoms_epsilon, lattice, sum_atoms
 from .law import Law
 from .pld import Part
 from .roots import bisect
-from .rounding import raised, total
 
 __all__ = ["Composition", "check_delta", "compose", "finite_atoms", "loss_parts", "within_limits"]
 

@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import Any
 
-from .rounding import raised
+from ..rounding import raised
 
 __all__ = ["LAWS", "Law", "check_law"]
 

@@ -16,10 +16,10 @@ from collections.abc import Callable
 
 from scipy.special import erfinv, ndtr, ndtri, ndtri_exp
 
+from ..rounding import raised
 from .compose import Composition, finite_atoms, loss_parts, within_limits
 from .convolution import grid_power
 from .finite import atoms_delta
-from .rounding import raised
 
 __all__ = ["gaussian_power", "mu_upper", "power", "profile_power", "pure_mu", "zcdp_power"]
 

@@ -8,8 +8,8 @@ from typing import Any
 from ...errors import BudgetExceeded, CertificationError
 from ..accounting.calibration import MARGIN, gdp_mu, zcdp_rho
 from ..accounting.law import Law
-from ..accounting.rounding import raised
 from ..accounting.tradeoff import pure_mu
+from ..rounding import raised
 from .event import FIELDS, QUESTIONS, UNNAMED, Event
 
 __all__ = ["PrivacyFilter"]

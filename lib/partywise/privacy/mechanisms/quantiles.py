@@ -8,8 +8,8 @@ import numpy as np
 
 from ..accounted import Accounted, Public, parameter
 from ..accounting.calibration import mu_from_rho
-from ..accounting.rounding import NORMAL
 from ..ledger.event import UNNAMED
+from ..rounding import NORMAL
 from ..statistics.bounded import Bounded
 from ..statistics.records import count_at_most
 from .finite_draws import draw_index

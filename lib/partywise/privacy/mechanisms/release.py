@@ -11,8 +11,8 @@ import numpy as np
 
 from ...errors import CertificationError
 from ..accounted import Accounted, Clear, Public, parents_of
-from ..accounting.rounding import raised
 from ..ledger.event import POST_PROCESSING, UNNAMED, Event
+from ..rounding import raised
 from ..statistics.bounded import Bounded, SensitivityCertificate
 
 if TYPE_CHECKING:

@@ -13,10 +13,10 @@ import numpy as np
 
 from ...errors import CertificationError
 from ..accounted import Accounted, parameter
-from ..accounting.rounding import raised
 from ..ledger.event import UNNAMED
 from ..mechanisms.random import RandomSource, integer_noise, sampler_of
 from ..mechanisms.release import Release, Terms, certificate_of, released, resting_on
+from ..rounding import raised
 from ..statistics.bounded import Bounded, SensitivityCertificate
 from ..statistics.geometry import factor
 from .fixed_point import LIMIT, default_grid, fixed_point_sum, require_power_of_two

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..accounting.rounding import NORMAL
+from ..rounding import NORMAL
 from .geometry import factor, lengths
 
 __all__ = ["Bounded", "SensitivityCertificate", "clip_curves", "product", "record_matrix", "summed"]

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..accounting.rounding import raised
+from ..rounding import raised
 
 __all__ = ["Ball", "factor", "lengths", "mahalanobis"]
 

@@ -10,7 +10,7 @@ refused. Shapes are plain: they show in what is released.
 import numpy as np
 
 from ..accounted import UNPROVED, Accounted, Public, parameter, parents_of
-from ..accounting.rounding import NORMAL
+from ..rounding import NORMAL
 from .bounded import Bounded, SensitivityCertificate, clip_curves, record_matrix, summed
 from .counts import counts, membership
 from .geometry import Ball, lengths, mahalanobis

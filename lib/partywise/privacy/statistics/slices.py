@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..accounted import Accounted, parameter, parents_of
-from ..accounting.rounding import NORMAL, raised
+from ..rounding import NORMAL, raised
 from .bounded import Bounded, clip_curves, record_matrix, summed
 
 __all__ = ["Quantiles", "bucket_index", "slice_means", "slice_means_bound"]
