@@ -17,7 +17,7 @@ from pipeline import ROOT
 LIB = ROOT / "lib" / "partywise"
 # Imports run down this list: a module imports its own kind of room and those before it.
 LAYERS = (
-    ("errors", "checks", "files", "arrays", "randomness"),
+    ("errors", "checks", "files", "randomness"),
     ("privacy",),
     ("federation",),
     ("datasets", "attacks"),

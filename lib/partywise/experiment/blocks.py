@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import Unreadable, open_npz, save_npz
 from ..errors import CubeError
+from ..files import Unreadable, open_npz, save_npz
 from ..privacy.ledger.event import Event
 from ..privacy.ledger.ledger import Ledger
 from .cells import Cell
