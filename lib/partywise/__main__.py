@@ -103,7 +103,7 @@ def verify(path: Path, count: int, seed: int) -> int:
         bad += bool(different)
         print(f"{'differs' if different else 'same'}: {name}")
         for item in different:
-            print(f"    {item.variable}: {item.stored!r} in the cube, {item.found!r} now")
+            print(f"    {item.variable}: {item.stored!r} in the cube, {item.recomputed!r} now")
     print(f"{len(chosen) - bad} of {len(chosen)} cells came out the same.")
     return 1 if bad else 0
 

@@ -29,7 +29,7 @@ class Difference:
     where: Mapping[str, Any]
     variable: str
     stored: Any
-    found: Any
+    recomputed: Any
 
 
 def plan_of(cube: xr.Dataset) -> Plan:

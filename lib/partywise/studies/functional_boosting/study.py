@@ -24,7 +24,7 @@ from .own_settings import TablesSettings
 from .settings import BeijingSettings, NycSettings, SimulatedSettings
 
 if TYPE_CHECKING:
-    from ...experiment.study import Plan
+    from ...experiment.plan import Plan
 
 
 @dataclass(frozen=True)

@@ -59,7 +59,7 @@ class LabelData:
         return self.X[~self.train], self.labels[~self.train]
 
     @cached_property
-    def kept(self) -> dict[Any, Any]:
+    def memo(self) -> dict[Any, Any]:
         """What the evaluator has computed already for this replicate, such as the optimum without noise."""
         return {}
 

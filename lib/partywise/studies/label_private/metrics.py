@@ -64,16 +64,16 @@ def defined(value: float) -> float | None:
 
 def optimum(data: LabelData) -> np.ndarray:
     """Coefficients (k,) of the training rows without noise, computed once a replicate."""
-    if "optimum" not in data.kept:
-        data.kept["optimum"] = penalised_optimum(*data.training, REFERENCE_RIDGE)
-        data.kept["risk"] = log_loss(*data.training, data.kept["optimum"])
-    return data.kept["optimum"]
+    if "optimum" not in data.memo:
+        data.memo["optimum"] = penalised_optimum(*data.training, REFERENCE_RIDGE)
+        data.memo["risk"] = log_loss(*data.training, data.memo["optimum"])
+    return data.memo["optimum"]
 
 
 def excess(theta: np.ndarray, data: LabelData) -> float:
     """F0(theta) - F0(theta_O) on the training rows, without noise and without ridge."""
     optimum(data)
-    return log_loss(*data.training, theta) - data.kept["risk"]
+    return log_loss(*data.training, theta) - data.memo["risk"]
 
 
 def reference_gap(theta: np.ndarray, data: LabelData, ridge: float) -> float:

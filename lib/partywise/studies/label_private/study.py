@@ -23,7 +23,7 @@ from ...logistic.options import (
 from .settings import FlightsSettings, GeneratedSettings, TableSettings
 
 if TYPE_CHECKING:
-    from ...experiment.study import Plan
+    from ...experiment.plan import Plan
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from ...inverse_regression.options import CertifiedOptions, PublishedOptions, Re
 from .settings import ActivitySettings, FlightsSettings, SimulatedSettings
 
 if TYPE_CHECKING:
-    from ...experiment.study import Plan
+    from ...experiment.plan import Plan
 
 
 @dataclass(frozen=True)
