@@ -105,12 +105,6 @@ def _problems(where: str, value: Any, hint: Any, limit: Range | None = None) -> 
         yield where, value, problem
 
 
-def one_of(name: str, value: object, allowed: Collection[object]) -> None:
-    """Raise a named error unless ``value`` is one of ``allowed``."""
-    if value not in allowed:
-        raise ValueError(f"{name} is {value!r}: it must be one of {', '.join(map(str, allowed))}.")
-
-
 def name_problem(name: str) -> str | None:
     """Why a name cannot stand in tables and ledgers as it is, as the end of a sentence; None where it can."""
     if not name.isprintable():
@@ -125,13 +119,6 @@ def check_name(key: str, name: str) -> None:
     problem = name_problem(name)
     if problem or not name.strip():
         raise ValueError(f"{key} is {name!r}: {problem or 'give a name'}.")
-
-
-def at_least(**values: tuple[float, float]) -> None:
-    """Raise a named error for the first argument that is below its bound or not finite."""
-    for name, (value, bound) in values.items():
-        if not (isfinite(value) and value >= bound):
-            raise ValueError(f"{name} is {value}: it must be a finite number of at least {bound:g}.")
 
 
 def positive(**values: float | None) -> None:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from boosting_driver import GROUPS, LAMBDAS, SINGLES, UNEVEN, endless, fit, make_walk, relative
-from functional_reference import Problem, ReferencePath, make_problem
+from functional_reference import Problem, ReferencePath, make_problem, solve_kronecker
 from partywise.federation.parties import split_columns
 from partywise.functional.bases import BSplineBasis, FourierBasis
 from partywise.functional.boosting import fit_boosting, fit_joint
@@ -15,7 +15,7 @@ from partywise.functional.moments import Sums, corrected_moments
 from partywise.functional.path_options import BoostingOptions
 from partywise.functional.paths import PathState, Penalties, Rotation, noise_floor, path_covariances
 from partywise.functional.protocols.common import active_groups
-from partywise.functional.solver import solve_kronecker, spectral_scale
+from partywise.functional.solver import spectral_scale
 
 # ---------------------------------------------------------------------------------------------- path and scores
 

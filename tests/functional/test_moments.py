@@ -36,14 +36,6 @@ def test_chunked_sums_equal_the_whole(seed, labels):
     assert_same_sums(total, whole)
 
 
-def test_taking_a_chunk_away_leaves_the_others():
-    X, Y = records(1)
-    fold = np.arange(60) % 5
-    whole = Sums.of(X, Y)
-    for held in range(5):
-        assert_same_sums(whole - Sums.of(X[fold == held], Y[fold == held]), Sums.of(X[fold != held], Y[fold != held]))
-
-
 def test_moments_match_numpy_and_carry_their_correction():
     X, Y = records(2)
     noise = block_noise(np.array([0.1, 0.4, 0.0]), 2, 3)

@@ -11,13 +11,14 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from math import nan
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
-from ..checks import Delta, Range, check_fields, one_of
+from ..checks import Delta, Range, check_fields
 from .study import Lazy, Source
 
 # What a claim says of a release: the epsilon of the grid, that it costs nothing, or nothing at all.
-STATES = {"epsilon": None, "free": 0.0, "none": nan}
+States = Literal["epsilon", "free", "none"]
+STATES: dict[States, float | None] = {"epsilon": None, "free": 0.0, "none": nan}
 STUDIES = Path(__file__).parents[1] / "studies"
 
 
@@ -82,13 +83,12 @@ class Claim(Source):
     published: Mechanism
     repaired: Mechanism | None
     unit: str = "row"
-    states: str = "epsilon"
-    repair_states: str = "epsilon"
+    states: States = "epsilon"
+    repair_states: States = "epsilon"
     control: bool = False
 
     def __post_init__(self) -> None:
-        one_of("states", self.states, STATES)
-        one_of("repair_states", self.repair_states, STATES)
+        check_fields(self)
 
     @property
     def fits(self) -> tuple[Lazy, ...]:

@@ -155,11 +155,6 @@ class Channel:
         """Bytes of all messages."""
         return sum(message.bytes for message in self._messages)
 
-    def bytes_from(self, party: str) -> int:
-        """Bytes that a party sent."""
-        self._check_name("party", party)
-        return sum(message.bytes for message in self._messages if message.sender == party)
-
     def send(self, sender: str, receiver: str, name: str, payload: Release | Cipher | Public | Clear) -> Any:
         """Send one payload.
 

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..checks import at_least, one_of, positive
+from ..checks import positive
 from ..privacy.accounted import Accounted, Clear, Public, parameter
 from ..privacy.ledger.event import Event
 from ..privacy.mechanisms.gaussian import Gaussian
@@ -117,7 +117,8 @@ def clipping_radius(
     ValueError
         For an unknown mode, a missing ``value`` or ``rng``, or a value that is not positive.
     """
-    one_of("mode", mode, ("public", "dp_quantile", "quantile"))
+    if mode not in ("public", "dp_quantile", "quantile"):
+        raise ValueError(f"mode is {mode!r}: it must be one of public, dp_quantile, quantile.")
     if mode == "public":
         if value is None:
             raise ValueError("value is missing: a public radius is fixed before seeing the data.")
@@ -172,7 +173,9 @@ def fit_central(
     ValueError
         For a negative noise sd, a radius that is not positive, or a missing ``y_radius``.
     """
-    at_least(s=(s, 0), sy=(sy, 0))
+    for name, sd in (("s", s), ("sy", sy)):
+        if not 0 <= sd < np.inf:
+            raise ValueError(f"{name} is {sd}: it must be a finite number of at least 0.")
     if sy > 0 and y_radius is None:
         raise ValueError(f"sy is {sy} and y_radius is missing: give the public clipping radius of the response.")
     positive(radius=parameter("radius", radius))

@@ -44,16 +44,6 @@ class Sums:
             self.yy + other.yy,
         )
 
-    def __sub__(self, other: Sums) -> Sums:
-        return Sums(
-            self.n - other.n,
-            self.x - other.x,
-            self.y - other.y,
-            self.xx - other.xx,
-            self.xy - other.xy,
-            self.yy - other.yy,
-        )
-
 
 @dataclass(frozen=True)
 class Moments:
