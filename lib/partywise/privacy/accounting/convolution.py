@@ -15,6 +15,7 @@ import numpy as np
 
 from .finite import Atoms
 from .pld import GridLaw, Part, cumulant, tilted
+from .roots import golden_section
 
 __all__ = ["grid_delta", "grid_epsilon", "grid_power"]
 
@@ -214,20 +215,7 @@ def _least(laws: Rough, score: Callable[[float, float], float]) -> float:
         return score(theta, _bound(laws, theta))
 
     scale = max(_moments(laws, 0.0)[1], 1e-12)
-    low, high = math.log(1e-3 / scale), math.log(1e4 / scale)
-    ratio = (math.sqrt(5) - 1) / 2
-    a, b = high - ratio * (high - low), low + ratio * (high - low)
-    at_a, at_b = objective(a), objective(b)
-    for _ in range(24):
-        if at_a <= at_b:
-            high, b, at_b = b, a, at_a
-            a = high - ratio * (high - low)
-            at_a = objective(a)
-        else:
-            low, a, at_a = a, b, at_b
-            b = low + ratio * (high - low)
-            at_b = objective(b)
-    return math.exp((low + high) / 2)
+    return math.exp(golden_section(objective, math.log(1e-3 / scale), math.log(1e4 / scale), steps=24)[0])
 
 
 def _near(

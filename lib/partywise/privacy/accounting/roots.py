@@ -1,5 +1,6 @@
-"""Roots of monotone functions: by bisection, and by Newton steps inside a bracket."""
+"""Roots of monotone functions, by bisection and by Newton steps inside a bracket; least values by golden section."""
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -30,6 +31,31 @@ def bisect(
             break
         low, high = (middle, high) if below(middle) else (low, middle)
     return low, high
+
+
+def golden_section(function: Callable[[float], float], low: float, high: float, *, steps: int) -> tuple[float, float]:
+    """Narrow [low, high] around the minimiser of a unimodal function.
+
+    Returns
+    -------
+    place, value : float
+        Middle of what is left, and the least value seen on the way.
+    """
+    ratio = (math.sqrt(5) - 1) / 2
+    a, b = high - ratio * (high - low), low + ratio * (high - low)
+    at_a, at_b = function(a), function(b)
+    least = min(at_a, at_b)
+    for _ in range(steps):
+        if at_a <= at_b:
+            high, b, at_b = b, a, at_a
+            a = high - ratio * (high - low)
+            at_a = function(a)
+        else:
+            low, a, at_a = a, b, at_b
+            b = low + ratio * (high - low)
+            at_b = function(b)
+        least = min(least, at_a, at_b)
+    return (low + high) / 2, least
 
 
 def solve_monotone(function, low, high, *, decreasing: bool):

@@ -20,6 +20,7 @@ from ..rounding import raised
 from .compose import Composition, finite_atoms, loss_parts, within_limits
 from .convolution import grid_power
 from .finite import atoms_delta
+from .roots import golden_section
 
 __all__ = ["gaussian_power", "mu_upper", "power", "profile_power", "pure_mu", "zcdp_power"]
 
@@ -114,21 +115,7 @@ def profile_power(delta: Callable[[float], float], fpr: float) -> float:
 
 def _least(function: Callable[[float], float], high: float) -> float:
     """Least value seen by golden section on [0, high], ends included."""
-    ratio = (math.sqrt(5) - 1) / 2
-    low, best = 0.0, min(function(0.0), function(high))
-    a, b = high - ratio * (high - low), low + ratio * (high - low)
-    at_a, at_b = function(a), function(b)
-    for _ in range(STEPS):
-        best = min(best, at_a, at_b)
-        if at_a <= at_b:
-            high, b, at_b = b, a, at_a
-            a = high - ratio * (high - low)
-            at_a = function(a)
-        else:
-            low, a, at_a = a, b, at_b
-            b = low + ratio * (high - low)
-            at_b = function(b)
-    return min(best, at_a, at_b)
+    return min(function(0.0), function(high), golden_section(function, 0.0, high, steps=STEPS)[1])
 
 
 def mu_upper(law: Composition) -> float:
