@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
@@ -10,7 +12,7 @@ from matplotlib.figure import Figure
 from ....experiment.plotting.select import having
 from ....experiment.plotting.series import Series, cases_of, example_fit, example_fits_of, methods_of, series
 from ....experiment.plotting.style import BLACK, BLUE, GREEN, ORANGE, PURPLE, RED, empty, legend_below, look, panels
-from .utility import Z95, data_cases, data_title, size_of, sized_cases
+from .utility import data_cases, data_title, size_of, sized_cases
 
 MARKS = (("o", "-"), ("s", "--"), ("^", "-."), ("D", ":"), ("v", "-"))
 SHADES = (BLUE, ORANGE, GREEN, PURPLE, RED)
@@ -30,12 +32,12 @@ def unbounded_shares(cube: xr.Dataset) -> Figure:
     figure, (left, right) = panels(1, 2, 4.3, 3.3, sharey=True)
     for index, case in enumerate(by_epsilon):
         line = _shares(cube, case)
-        _marked(left, line, index, data_title(cube, case))
+        _marked(left, line.x, line.mean, index, data_title(cube, case))
     features = {int(cube["n_features"].sel({"case": case}).max()) for case, _ in by_size}
     of = f"generated, k = {features.pop()}" if len(features) == 1 else "generated data"
     for index, epsilon in enumerate(_targets(cube, by_size)):
-        points = [(size, *_share_at(cube, case, epsilon)) for case, size in by_size]
-        _marked(right, Series(*np.array(points).T), index + 1, f"{of}, epsilon = {epsilon:g}")
+        sizes, shares = np.array([(size, _share_at(cube, case, epsilon)) for case, size in by_size]).T
+        _marked(right, sizes, shares, index + 1, f"{of}, epsilon = {epsilon:g}")
     left.set(xscale="log", xlabel="target epsilon of one label", ylabel="share of draws without a minimiser")
     right.set(xscale="log", xlabel="training rows N")
     left.set_ylim(-0.04, 1.04)
@@ -48,9 +50,11 @@ def unbounded_shares(cube: xr.Dataset) -> Figure:
     return figure
 
 
-def _marked(ax: Axes, line: Series, index: int, label: str) -> None:
-    marker, dashes = MARKS[index % len(MARKS)]
-    ax.plot(line.x, line.mean, color=SHADES[index % len(SHADES)], marker=marker, linestyle=dashes, label=label)
+def _marked(ax: Axes, x: np.ndarray, y: np.ndarray, index: int, label: str, **options: Any) -> None:
+    """A line with the marks of its place, where it has values."""
+    (marker, dashes), known = MARKS[index % len(MARKS)], np.isfinite(y)
+    shade = SHADES[index % len(SHADES)]
+    ax.plot(x[known], y[known], color=shade, marker=marker, linestyle=dashes, label=label, **options)
 
 
 def _shares(cube: xr.Dataset, case: str) -> Series:
@@ -58,7 +62,7 @@ def _shares(cube: xr.Dataset, case: str) -> Series:
     for method in methods_of(cube, case):
         line = series(cube, "share_unbounded", case, method, "epsilon")
         if line:
-            return Series(line.x, line.mean, Z95 * line.se)
+            return line
     return Series(np.zeros(0), np.zeros(0), np.zeros(0))
 
 
@@ -70,10 +74,9 @@ def _targets(cube: xr.Dataset, cases: list[tuple[str, float]]) -> list[float]:
     return sorted(set.intersection(*found))
 
 
-def _share_at(cube: xr.Dataset, case: str, epsilon: float) -> tuple[float, float]:
+def _share_at(cube: xr.Dataset, case: str, epsilon: float) -> float:
     line = _shares(cube, case)
-    place = np.flatnonzero(line.x == epsilon)[0]
-    return line.mean[place], line.se[place]
+    return line.mean[line.x == epsilon][0]
 
 
 def running_away(cube: xr.Dataset) -> Figure:
@@ -91,14 +94,8 @@ def running_away(cube: xr.Dataset) -> Figure:
         shown = example_fits_of(cube, case)
         steps = example_fit(shown, "path_steps", method, epsilon)
         label = f"{size_of(cube, case)}, epsilon = {epsilon:g}"
-        marker, dashes = MARKS[index % len(MARKS)]
         for ax, name in ((left, "path_norm"), (right, "path_log_loss")):
-            values = example_fit(shown, name, method, epsilon)
-            known = np.isfinite(values)
-            color = SHADES[index % len(SHADES)]
-            ax.plot(
-                steps[known], values[known], color=color, marker=marker, linestyle=dashes, markersize=4, label=label
-            )
+            _marked(ax, steps, example_fit(shown, name, method, epsilon), index, label, markersize=4)
     for ax, label in ((left, "length of the coefficients"), (right, "test log-loss")):
         ax.set(xscale="log", yscale="log", xlabel="steps", ylabel=label)
     legend_below(figure, [left, right], 3)
@@ -129,18 +126,7 @@ def gap_by_passes(cube: xr.Dataset) -> Figure:
         free = [method for method, epsilon in _traced(cube, case, "path_gap") if not np.isfinite(epsilon)]
         for index, method in enumerate(free):
             passes, gap = (example_fit(shown, name, method, np.inf) for name in ("path_passes", "path_gap"))
-            known = np.isfinite(gap)
-            shown_gap = np.maximum(gap[known], SMALLEST_GAP)
-            marker, dashes = MARKS[index % len(MARKS)]
-            ax.plot(
-                passes[known],
-                shown_gap,
-                color=SHADES[index % len(SHADES)],
-                marker=marker,
-                linestyle=dashes,
-                markersize=4,
-                label=look(cube, method).label,
-            )
+            _marked(ax, passes, np.maximum(gap, SMALLEST_GAP), index, look(cube, method).label, markersize=4)
         exact = having(cube, "method", protocol="non_private", trainer="newton")
         for method in (m for m in exact if m in methods_of(cube, case)):
             steps = series(cube, "steps", case, method, "epsilon").mean[0]
