@@ -75,6 +75,13 @@ def check_fields(values: object) -> None:
             raise ValueError(f"{where} is {value!r}: {problem}.")
 
 
+class Checked:
+    """Base of dataclasses whose fields are checked as they are made."""
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+
+
 @cache
 def field_types(cls: type) -> dict[str, Any]:
     """Types of the fields of a dataclass, with their ranges."""

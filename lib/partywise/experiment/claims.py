@@ -13,7 +13,7 @@ from math import nan
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from ..checks import Delta, Range, check_fields
+from ..checks import Checked, Delta, Range, check_fields
 from .study import Lazy, Source
 
 # What a claim says of a release: the epsilon of the grid, that it costs nothing, or nothing at all.
@@ -23,7 +23,7 @@ STUDIES = Path(__file__).parents[1] / "studies"
 
 
 @dataclass(frozen=True)
-class ClaimSettings:
+class ClaimSettings(Checked):
     """What the parameters of all claims share.
 
     n : records; delta : of the claim (None: the study's)
@@ -31,9 +31,6 @@ class ClaimSettings:
 
     n: Annotated[int, Range(2)] = 400
     delta: Delta | None = None
-
-    def __post_init__(self) -> None:
-        check_fields(self)
 
     @property
     def releases(self) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, NoReturn, final
 
-from ..checks import Count, NotNegative, Positive, check_fields, unread
+from ..checks import Checked, Count, NotNegative, Positive, check_fields, unread
 from ..errors import CertificationError
 
 REFUSED = {
@@ -168,7 +168,7 @@ class WhitenedOptions(ExactOptions):
 
 @final
 @dataclass(frozen=True)
-class ReferenceOptions:
+class ReferenceOptions(Checked):
     """No privacy: clients send their moments in the clear.
 
     clipped : False leaves the records as they are; slices : each client's ``quantile`` ones or ``public``
@@ -185,6 +185,3 @@ class ReferenceOptions:
 
     uses_epsilon = False
     screened_by = "slice means"
-
-    def __post_init__(self) -> None:
-        check_fields(self)

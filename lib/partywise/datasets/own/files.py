@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import Annotated, Literal, Protocol
 
-from ...checks import Positive, Range, check_fields, check_name
+from ...checks import Checked, Positive, Range, check_fields, check_name
 
 # Names that the protocols use for themselves on the channel between the parties.
 RESERVED = ("active", "aggregator")
@@ -116,7 +116,7 @@ class PredictorFile(CurveFile):
 
 
 @dataclass(frozen=True)
-class Missing:
+class Missing(Checked):
     """What is done about values that were not measured.
 
     marks : texts of a CSV file that stand for a missing value; not-a-number and fill values of NetCDF count too
@@ -130,9 +130,6 @@ class Missing:
     max_gap: Positive | None = None
     min_points: Annotated[int, Range(2)] = 4
     drop: bool = True
-
-    def __post_init__(self) -> None:
-        check_fields(self)
 
 
 class CurveTables(Protocol):

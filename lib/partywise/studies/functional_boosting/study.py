@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ...checks import Delta, Unit, check_fields
+from ...checks import Checked, Delta, Unit
 from ...errors import ConfigError
 from ...experiment.study import Lazy, Protocol, Source, Study
 from ...functional.options import (
@@ -28,14 +28,11 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Spec:
+class Spec(Checked):
     """Constants of the study: delta of every epsilon, and the unit that is protected."""
 
     delta: Delta = 1e-5
     unit: Unit = "features"
-
-    def __post_init__(self) -> None:
-        check_fields(self)
 
 
 def check(plan: Plan) -> None:

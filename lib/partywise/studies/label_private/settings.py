@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from ...checks import Delta, NotNegative, Positive, Range, Share, check_fields
+from ...checks import Checked, Delta, NotNegative, Positive, Range, Share
 
 Rows = Annotated[int, Range(4)]
 
 
 @dataclass(frozen=True)
-class CaseSettings:
+class CaseSettings(Checked):
     """What every case may set.
 
     test_share : share of the rows that are held out
@@ -22,9 +22,6 @@ class CaseSettings:
     test_share: Share = 0.3
     delta: Delta | None = None
     tau: Positive = 2.0
-
-    def __post_init__(self) -> None:
-        check_fields(self)
 
 
 @dataclass(frozen=True)

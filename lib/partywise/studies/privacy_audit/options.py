@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Literal, final
 
-from ...checks import Count, Range, Share, check_fields
+from ...checks import Checked, Count, Range, Share
 
 
 @final
 @dataclass(frozen=True)
-class AuditOptions:
+class AuditOptions(Checked):
     """How a mechanism is built and how hard it is attacked.
 
     variant : ``published`` (formula for formula) or ``repaired``
@@ -27,6 +27,3 @@ class AuditOptions:
     trials: Count = 200
 
     uses_epsilon = True
-
-    def __post_init__(self) -> None:
-        check_fields(self)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ...checks import Delta, Unit, check_fields
+from ...checks import Checked, Delta, Unit
 from ...errors import ConfigError
 from ...experiment.claims import Claim, collected, modules
 from ...experiment.study import Lazy, Protocol, Study
@@ -21,14 +21,11 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Spec:
+class Spec(Checked):
     """Constants of the study: delta of claims that state none, and the unit that every cell is asked about."""
 
     delta: Delta = 1e-5
     unit: Unit = "row"
-
-    def __post_init__(self) -> None:
-        check_fields(self)
 
 
 def check(plan: Plan) -> None:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from ...checks import Count, Positive, Range, check_fields
+from ...checks import Checked, Count, Positive, Range
 
 # Edges on the arrival delay in minutes: early, on time, and what counts as late in the yearly statistics.
 DELAY_EDGES = (-20.0, -10.0, 0.0, 15.0, 45.0)
 
 
 @dataclass(frozen=True)
-class CaseSettings:
+class CaseSettings(Checked):
     """What all cases share: everything here is public and fixed before data are seen.
 
     radius : R, every entry is clipped to [-R, R]
@@ -24,9 +24,6 @@ class CaseSettings:
     radius: Positive = 1.0
     delta_power: Positive = 1.1
     epsilon_second: Annotated[float, Range(0, ends="(]", finite=False)] | None = None
-
-    def __post_init__(self) -> None:
-        check_fields(self)
 
     @property
     def least_size(self) -> int:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ...checks import Unit, check_fields
+from ...checks import Checked, Unit
 from ...errors import ConfigError
 from ...experiment.study import Lazy, Protocol, Source, Study
 from ...inverse_regression.options import CertifiedOptions, PublishedOptions, ReferenceOptions, WhitenedOptions
@@ -20,13 +20,10 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Spec:
+class Spec(Checked):
     """Constant of the study: the unit that is protected.  Each case has its own delta, from its public n."""
 
     unit: Unit = "row"
-
-    def __post_init__(self) -> None:
-        check_fields(self)
 
 
 CLIENTS = {"flights": 11, "activity": 10}
