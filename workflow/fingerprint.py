@@ -10,12 +10,20 @@ from __future__ import annotations
 import ast
 import hashlib
 import importlib.util
+import os
+import sys
 from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
 PACKAGE = "partywise"
 LIB = Path(__file__).resolve().parents[1] / "lib"
+
+
+def share_library() -> None:
+    """Put the library of this folder on the path, here and of scripts, in whatever environment they run."""
+    sys.path.insert(0, str(LIB))
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(LIB), os.environ.get("PYTHONPATH")]))
 
 
 @cache

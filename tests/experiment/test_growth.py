@@ -117,12 +117,12 @@ def test_a_study_beyond_the_memory_of_the_machine_is_refused_in_one_sentence():
 def test_a_sparse_study_whose_product_is_too_large_to_read_is_refused():
     few = {"methods": ("noisy",), "folds": 1}
     plan = toy.toy_plan(
-        long={**few, "replicates": 10**5, "parties": (1,), "epsilon": (1.0,)},
-        wide={**few, "replicates": 1, "parties": tuple(range(1, 1001)), "epsilon": (1.0,)},
+        long={**few, "replicates": 10**4, "parties": (1,), "epsilon": (1.0,)},
+        wide={**few, "replicates": 1, "parties": tuple(range(1, 10_001)), "epsilon": (1.0,)},
     )
-    assert plan.n_cells == 101_000 and plan.n_dense == 2 * 10**8
+    assert plan.n_cells == 20_000 and plan.n_dense == 2 * 10**8
     assert figure_megabytes(plan) > 16_000
-    with pytest.raises(ConfigError, match=r"101,000 cells in a cube of 200,000,000 places: to .* takes"):
+    with pytest.raises(ConfigError, match=r"20,000 cells in a cube of 200,000,000 places: to .* takes"):
         check_sizes({"toy": plan}, 8_000)
 
 

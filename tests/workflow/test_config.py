@@ -224,7 +224,7 @@ def test_the_user_sees_the_sentence_and_no_traceback(finished, tmp_path, run):
     broken.write_text(yaml.safe_dump(config))
     done = run(finished, "--configfile", str(broken))
     assert done.returncode == 1
-    assert f"Configuration error: {G}.folds is 0: it must be at least 1." in done.stderr
+    assert f"Configuration error: {G}.folds is 0: it must lie in [1, 100]." in done.stderr
     assert "Traceback" not in done.stderr + done.stdout
     assert "File " not in done.stderr
 

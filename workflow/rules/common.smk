@@ -3,22 +3,19 @@
 Inputs: the configuration in force.  Steps: plans, which check all of it; then blocks of cells and files.  Outputs: PLANS and the functions that rules call.
 """
 
-import os
 import sys
 from functools import cache
 from pathlib import Path
 
 ROOT = Path(workflow.basedir)
-# The library of this folder, here and in scripts, in whatever environment they run.
-LIBRARY = str(ROOT / "lib")
-sys.path[:0] = [str(ROOT / "workflow"), LIBRARY]
-os.environ["PYTHONPATH"] = os.pathsep.join(
-    filter(None, [LIBRARY, os.environ.get("PYTHONPATH")])
-)
+sys.path.insert(0, str(ROOT / "workflow"))
+
+from fingerprint import fingerprint, script_roots, share_library
+
+share_library()
 
 from captions import caption
 from config_check import check_files
-from fingerprint import fingerprint, script_roots
 from partywise.datasets.catalogue import pin
 from partywise.errors import ConfigError
 from partywise.experiment.batches import blocks
