@@ -20,7 +20,6 @@ from partywise.errors import CertificationError, CubeError
 from partywise.experiment.blocks import Part, kind_of, read_block, write_block
 from partywise.experiment.cells import generate, run
 from partywise.experiment.plan import Plan
-from partywise.experiment.results.assemble import assemble
 from partywise.experiment.results.attributes import check_attributes, meanings
 from partywise.experiment.results.collect import collect
 from partywise.experiment.results.columns import Places, axes
@@ -28,6 +27,7 @@ from partywise.experiment.results.cube import DIMS, open_cube, write_cube
 from partywise.experiment.results.summary import averages
 from partywise.privacy.accounting.calibration import gaussian_epsilon
 from partywise.privacy.ledger.ledger import Ledger
+from small_cube import assemble
 
 OUTPUTS = {
     "cube": "cube.nc",

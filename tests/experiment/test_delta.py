@@ -13,12 +13,12 @@ import yaml
 from partywise.experiment.blocks import read_block, write_block
 from partywise.experiment.cells import generate, promised, run
 from partywise.experiment.plan import plan
-from partywise.experiment.results.assemble import assemble
 from partywise.experiment.results.columns import Columns
 from partywise.experiment.results.page import summary_wide
 from partywise.experiment.results.summary import summary_rows, summary_text
 from partywise.experiment.run_totals import RunTotals
 from partywise.studies.sliced_inverse_regression.settings import ActivitySettings, FlightsSettings, SimulatedSettings
+from small_cube import assemble
 
 ROOT = Path(__file__).parents[2]
 CONFIGURATIONS = ["config.yaml", *sorted(f"config/{path.name}" for path in (ROOT / "config").glob("*.yaml"))]

@@ -40,7 +40,7 @@ class RunTotals:
         columns.number(RUN)
 
     def add(self, totals: Iterable[Mapping[str, Any]]) -> None:
-        """Rows of ``tables.ledger_totals``: one for each replicate whose releases are kept."""
+        """Rows of ``tables.LedgerTables.add``: one for each replicate whose releases are kept."""
         values, places = self._columns.number(RUN), self._columns.places
         for row in totals:
             case, method, replicate, parties = (row[dim] for dim in ("case", "method", "replicate", "parties"))

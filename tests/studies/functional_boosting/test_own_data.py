@@ -20,7 +20,6 @@ from partywise.experiment.blocks import read_block, write_block
 from partywise.experiment.cells import generate, run
 from partywise.experiment.config import build
 from partywise.experiment.plan import plan
-from partywise.experiment.results.assemble import assemble
 from partywise.experiment.results.provenance import config_json
 from partywise.functional.bases import make_basis
 from partywise.randomness import stream
@@ -30,6 +29,7 @@ from partywise.studies.functional_boosting.own_cases import smooth, tables
 from partywise.studies.functional_boosting.own_settings import TablesSettings
 from pipeline import ROOT, copy_project, edit, planned, snakemake
 from protocol_driver import data_rng
+from small_cube import assemble
 
 EXAMPLE = "config/my_data.example.yaml"
 IDS = [f"d{i:02d}" for i in range(24)]

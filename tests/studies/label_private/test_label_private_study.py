@@ -15,9 +15,7 @@ from partywise.experiment.cells import generate
 from partywise.experiment.cells import run as run_cells
 from partywise.experiment.plan import plan
 from partywise.experiment.plotting.style import look
-from partywise.experiment.results.assemble import assemble
 from partywise.experiment.results.provenance import config_json
-from partywise.experiment.results.tables import ledger_totals
 from partywise.logistic.evaluate import log_loss
 from partywise.logistic.planner import fixed_plan
 from partywise.logistic.release import redraw_dot_products
@@ -29,6 +27,7 @@ from partywise.studies.label_private.figures import training as label_training
 from partywise.studies.label_private.figures import utility as label_utility
 from partywise.studies.label_private.study import STUDY, VARIABLES
 from relabel import content, relabelled
+from small_cube import assemble, ledger_totals
 
 HYBRID = {
     "protocol": "walr",

@@ -10,13 +10,13 @@ import pytest
 from partywise.experiment.blocks import read_block, write_block
 from partywise.experiment.cells import generate, run
 from partywise.experiment.plan import plan
-from partywise.experiment.results.assemble import assemble
 from partywise.experiment.results.attributes import meanings
 from partywise.experiment.results.provenance import config_json
 from partywise.studies.privacy_audit.figures.claims import claims, published_lines
 from partywise.studies.privacy_audit.figures.tracing import tracing_roc
 from partywise.studies.privacy_audit.study import STUDY, VARIABLES
 from relabel import content, relabelled
+from small_cube import assemble
 
 
 def block():

@@ -15,7 +15,6 @@ from partywise.datasets.tables import ClientTable
 from partywise.experiment.blocks import read_block, write_block
 from partywise.experiment.cells import generate, run
 from partywise.experiment.plan import plan
-from partywise.experiment.results.assemble import assemble
 from partywise.experiment.results.provenance import config_json
 from partywise.randomness import stream
 from partywise.studies.sliced_inverse_regression import cases
@@ -24,6 +23,7 @@ from partywise.studies.sliced_inverse_regression.figures import marks as slicing
 from partywise.studies.sliced_inverse_regression.figures import tables as slicing_tables
 from partywise.studies.sliced_inverse_regression.study import STUDY
 from relabel import content, relabelled
+from small_cube import assemble
 
 METHODS = {
     "sir": {"protocol": "reference", "clipped": False},

@@ -1,8 +1,8 @@
-"""Parts of all blocks put into one labelled cube, without a hole."""
+"""The labels of a cube and the fits that it shows: what stands beside the numbers of its cells."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,6 @@ import xarray as xr
 from ...errors import CubeError
 from ..blocks import Part
 from ..plan import Plan
-from ..run_totals import RunTotals
 from .columns import Columns
 from .labels import case_labels, method_labels
 
@@ -25,34 +24,6 @@ COORDS: dict[str, tuple[str, str]] = {
     "fold": ("held-out fold", "1"),
     "epsilon": ("target epsilon; inf where the method has none", "1"),
 }
-
-
-def assemble(plan: Plan, parts: Iterable[Part], totals: Iterable[Mapping[str, Any]] = ()) -> xr.Dataset:
-    """Put every part in its place and count every cell once; ``totals`` are the rows of ``tables.ledger_totals``.
-
-    Returns
-    -------
-    Dataset
-        Scalars over the six dims, NaN outside the design; text as integer flags; example fits over (example_fit,
-        own dims) with the labels of the fit beside them; ``status`` says what became of each cell.
-
-    Raises
-    ------
-    CubeError
-        Naming the first cell that is missing, duplicated or not in the plan.
-    """
-    parts = list(parts)
-    columns = Columns(plan)
-    for part in parts:
-        columns.add(part)
-    columns.check()
-    run = RunTotals(plan, columns)
-    run.add(totals)
-    run.close()
-    header = header_of(plan, columns, parts)
-    every: dict[Hashable, Any] = dict(header.data_vars)
-    every.update(columns.variables())
-    return header.assign({name: every[name] for name in sorted(every, key=str)})
 
 
 def header_of(plan: Plan, columns: Columns, parts: Iterable[Part]) -> xr.Dataset:

@@ -12,14 +12,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import xarray as xr
 
 from ...errors import CubeError
 from ..blocks import KINDS, Part
 from ..cells import COMMON, STATUS
 from ..plan import Plan
 from .attributes import CODE_PATTERN, flag_attributes
-from .cube import DIMS, Layer
+from .cube import Layer
 
 MISSING = {"int8": -1, "int64": -(2**53)}
 MOST_WORDS = 2**15 - 2
@@ -280,17 +279,3 @@ class Columns:
         for i, word in enumerate(words, 1):
             order[number[word]] = i
         return order[self._words[name].codes], words
-
-    def variables(self) -> dict[str, xr.Variable]:
-        """The same as labelled arrays in memory, dense: for small cubes."""
-        total = int(np.prod(self.places.shape))
-        found = {}
-        for layer in self.layers():
-            values, encoding = layer.block(0, total), {"dtype": layer.dtype.name}
-            if layer.fill is not None:
-                encoding["_FillValue"] = layer.fill
-                values = self._dense(self.numbers[layer.name], 0, total, np.nan)
-            elif layer.dtype.kind == "S":
-                values, encoding = values.astype(str), {"dtype": "S1"}
-            found[layer.name] = xr.Variable(DIMS, values.reshape(self.places.shape), layer.attributes, encoding)
-        return found

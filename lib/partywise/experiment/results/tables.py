@@ -167,11 +167,6 @@ def ledger_total(plan: Plan, group: Mapping[str, Any], names: tuple[str, ...], l
     return {"study": plan.study.name, **group, **vars(total), "ledger_sha256": ledger.digest}
 
 
-def ledger_totals(plan: Plan, parts: Sequence[Part]) -> list[dict[str, Any]]:
-    """The totals of all groups of some parts."""
-    return [ledger_total(plan, group, names, ledger) for group, names, ledger in ledgers(parts)]
-
-
 @dataclass(frozen=True)
 class Heard:
     """What crossed the wire in one fit: its messages where they are shown, their number and their bytes."""

@@ -1,0 +1,49 @@
+"""Small cubes in memory, without the files of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from partywise.experiment.blocks import Part
+from partywise.experiment.plan import Plan
+from partywise.experiment.results.assemble import header_of
+from partywise.experiment.results.columns import Columns
+from partywise.experiment.results.cube import DIMS
+from partywise.experiment.results.tables import ledger_total, ledgers
+from partywise.experiment.run_totals import RunTotals
+
+
+def assemble(plan: Plan, parts: Iterable[Part]) -> xr.Dataset:
+    """Every part in its place, NaN outside the design; CubeError names the first cell that is missing or too many."""
+    parts = list(parts)
+    columns = Columns(plan)
+    for part in parts:
+        columns.add(part)
+    columns.check()
+    RunTotals(plan, columns).close()
+    header = header_of(plan, columns, parts)
+    every: dict[Any, Any] = {**header.data_vars, **variables(columns)}
+    return header.assign({name: every[name] for name in sorted(every, key=str)})
+
+
+def variables(columns: Columns) -> dict[str, xr.Variable]:
+    """The layers of a cube as they are read back from its file."""
+    shape, found = columns.places.shape, {}
+    for layer in columns.layers():
+        values, encoding = layer.block(0, int(np.prod(shape))), {"dtype": layer.dtype.name}
+        if layer.fill is not None:
+            encoding["_FillValue"] = layer.fill
+            values = np.where(values == layer.fill, np.nan, values)
+        elif layer.dtype.kind == "S":
+            values, encoding = values.astype(str), {"dtype": "S1"}
+        found[layer.name] = xr.Variable(DIMS, values.reshape(shape), layer.attributes, encoding)
+    return found
+
+
+def ledger_totals(plan: Plan, parts: Sequence[Part]) -> list[dict[str, Any]]:
+    """The totals of all groups of some parts."""
+    return [ledger_total(plan, group, names, ledger) for group, names, ledger in ledgers(parts)]
