@@ -10,11 +10,12 @@ import pytest
 from fixed import fixed
 from partywise.inverse_regression import models, moments
 from partywise.inverse_regression.estimate import aggregate, classical
-from partywise.inverse_regression.moments import centred, client_moments, merge, participants, restrict, whitened_means
+from partywise.inverse_regression.moments import centred, client_moments, participants, whitened_means
 from partywise.inverse_regression.slices import class_slices, equal_frequency, public_slices
 from partywise.inverse_regression.subspace import projection_loss
 from partywise.privacy.statistics.slices import slice_means
 from partywise.randomness import stream
+from pooled import merge
 
 
 def rng(*names):
@@ -138,14 +139,6 @@ def test_federation_equals_pooling(sizes):
     assert (projection_loss(unweighted, federated) > 1e-3) == (len(set(sizes)) > 1)
 
 
-def test_merging_leaves_the_parts_alone():
-    X, y = data()
-    part = client_moments(X, y, public_slices(fixed(EDGES)), radius=fixed(1.0))
-    before = part.means.copy(), part.second.copy(), part.counts.copy()
-    merge([part, part])
-    assert all(np.array_equal(a, b) for a, b in zip(before, (part.means, part.second, part.counts), strict=True))
-
-
 def test_centring_equals_centred_records():
     X, y = data()
     shifted, slices = X + 3.0, public_slices(fixed(EDGES))
@@ -155,15 +148,6 @@ def test_centring_equals_centred_records():
     np.testing.assert_allclose(about.second, direct.second, atol=1e-13)
     moved = client_moments(shifted, y, slices, shift=fixed(shifted.mean(axis=0)))
     np.testing.assert_allclose(moved.second, direct.second, atol=1e-13)
-
-
-def test_restricting_to_columns():
-    X, y = data()
-    slices = public_slices(fixed(EDGES))
-    found = restrict(client_moments(X, y, slices, radius=fixed(1.0)), fixed([3, 1]))
-    direct = client_moments(X[:, [3, 1]], y, slices, radius=fixed(1.0))
-    np.testing.assert_allclose(found.means, direct.means, atol=1e-15)
-    np.testing.assert_allclose(found.second, direct.second, atol=1e-15)
 
 
 def test_whitened_records_are_shrunk_to_a_ball():
@@ -222,7 +206,6 @@ def test_memory_does_not_grow_with_the_number_of_clients():
         (lambda X, y: equal_frequency(y, 1), "n_slices=1"),
         (lambda X, y: equal_frequency(y, 2.5), "n_slices=2.5"),
         (lambda X, y: equal_frequency(y[:0], 2), "y is empty"),
-        (lambda X, y: merge([]), "no clients"),
     ],
 )
 def test_bad_input_is_named(call, message):
@@ -236,13 +219,3 @@ def test_small_clients_are_skipped_and_none_left_is_an_error():
     for sizes, least in (([], 1), ([0, 0], 0), ([5, 6], 6.5)):
         with pytest.raises(ValueError, match="all were skipped"):
             participants(sizes, least)
-
-
-def test_clients_that_do_not_fit_together_are_refused():
-    X, y = data()
-    slices = public_slices(fixed(EDGES))
-    base = client_moments(X, y, slices, radius=fixed(1.0))
-    with pytest.raises(ValueError, match="same columns and slices"):
-        merge([base, client_moments(X[:, :3], y, slices, radius=fixed(1.0))])
-    with pytest.raises(ValueError, match="same radius"):
-        merge([base, client_moments(X, y, slices, radius=fixed(2.0))])

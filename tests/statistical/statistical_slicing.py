@@ -17,10 +17,11 @@ import pytest
 from fixed import fixed
 from partywise.inverse_regression import certified, models, published
 from partywise.inverse_regression.estimate import aggregate, inverse_root, invert, leading
-from partywise.inverse_regression.moments import client_moments, merge, whitened_means
+from partywise.inverse_regression.moments import client_moments, whitened_means
 from partywise.inverse_regression.slices import equal_frequency, public_slices
 from partywise.inverse_regression.subspace import projection_loss
 from partywise.randomness import stream
+from pooled import merge
 from slicing_divergence import charitable_delta
 
 pytestmark = pytest.mark.statistical

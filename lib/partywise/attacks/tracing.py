@@ -13,14 +13,12 @@ from .roc import area
 
 __all__ = [
     "Trace",
-    "direction_of_slices",
     "discriminant_direction",
     "roc_curve",
     "signed_records",
     "trace_split",
     "tracing_auc",
     "tracing_scores",
-    "whiten",
 ]
 
 
@@ -66,56 +64,6 @@ def signed_records(X, y) -> np.ndarray:
 def discriminant_direction(X, y) -> np.ndarray:
     """Mean of the signed records, shape (p,): the discriminant direction of white features (seed 001, Example 1)."""
     return signed_records(X, y).mean(axis=0)
-
-
-def direction_of_slices(slice_means) -> np.ndarray:
-    """The same direction from the two slice means of seed 001, section 3.1, raw or released: second minus first.
-
-    Parameters
-    ----------
-    slice_means : ndarray of shape (2, p)
-        (1/n) sum of x 1(y = h) for h = 0, 1. Independent noise of one variance on both doubles it in the difference.
-
-    Returns
-    -------
-    ndarray of shape (p,)
-
-    Raises
-    ------
-    ValueError
-        If there are not two rows.
-    """
-    means = np.asarray(slice_means, dtype=float)
-    if means.ndim != 2 or len(means) != 2:
-        raise ValueError(f"slice_means of shape {means.shape}: a discriminant direction needs two slices, (2, p).")
-    return means[1] - means[0]
-
-
-def whiten(X) -> np.ndarray:
-    """Features with sample mean 0 and sample covariance I, as the source prepares them.
-
-    The means and the covariance are those of the data themselves: no release is computed from such features with a
-    guarantee.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n, p)
-
-    Returns
-    -------
-    ndarray of shape (n, p)
-        Determined up to a rotation, which changes no score of ``tracing_scores``.
-
-    Raises
-    ------
-    ValueError
-        If the sample covariance is singular.
-    """
-    centred = np.asarray(X, dtype=float) - np.mean(X, axis=0)
-    left, values, _ = np.linalg.svd(centred / _spread(centred), full_matrices=False)
-    if len(values) < centred.shape[1] or values[-1] <= 1e-10 * values[0]:
-        raise ValueError("the sample covariance of X is singular; drop constant and linearly dependent columns.")
-    return left * np.sqrt(len(centred) - 1)
 
 
 def tracing_scores(X, y, direction, reference=0.0) -> np.ndarray:
@@ -222,11 +170,6 @@ def roc_curve(members, nonmembers) -> tuple[np.ndarray, np.ndarray]:
         reached = len(scores) - np.searchsorted(np.sort(scores), thresholds, side="left")
         rates.append(np.concatenate([[0.0], reached / len(scores)]))
     return rates[0], rates[1]
-
-
-def _spread(centred: np.ndarray) -> np.ndarray:
-    spread = np.std(centred, axis=0)
-    return np.where(spread > 0, spread, 1.0)
 
 
 def _scores(members, nonmembers) -> tuple[np.ndarray, np.ndarray]:

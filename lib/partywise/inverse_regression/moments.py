@@ -6,7 +6,6 @@ and S = T'T/n. Sums over records of several clients are the sums of the clients'
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -19,9 +18,7 @@ __all__ = [
     "ball_moments",
     "centred",
     "client_moments",
-    "merge",
     "participants",
-    "restrict",
     "whitened_means",
 ]
 
@@ -251,47 +248,6 @@ def _in_ball(columns: np.ndarray, y: np.ndarray, slices: Slices, radius: float) 
     return replace(found, ball=float(radius), clip_share=float(np.mean(long)))
 
 
-def merge(parts: Iterable[Moments]) -> Moments:
-    """Moments of all records together, weights n_k / N; reads one client at a time.
-
-    Source: seed 001, algorithm 1, server steps 2 and 3.
-
-    Raises
-    ------
-    ValueError
-        If there is no part, or parts differ in columns, slices or clip.
-    """
-    total: Moments | None = None
-    for part in parts:
-        if total is None:
-            total = replace(part, means=part.n * part.means, second=part.n * part.second, counts=part.counts.copy())
-            clipped = part.n * part.clip_share
-            continue
-        if part.means.shape != total.means.shape:
-            raise ValueError(
-                f"clients have slice mean matrices of shapes {total.means.shape} and {part.means.shape}; "
-                "all need the same columns and slices."
-            )
-        if (part.radius, part.ball, part.kind) != (total.radius, total.ball, total.kind):
-            raise ValueError("clients clip or slice differently; give all the same radius and kind of slices.")
-        total.means[...] += part.n * part.means
-        total.second[...] += part.n * part.second
-        total.counts[...] += part.counts
-        clipped += part.n * part.clip_share
-        total = replace(
-            total,
-            n=total.n + part.n,
-            largest_norm=max(total.largest_norm, part.largest_norm),
-            merged=max(total.merged, part.merged),
-            parents=tuple(dict.fromkeys((*total.parents, *part.parents))),
-            slice_parents=tuple(dict.fromkeys((*total.slice_parents, *part.slice_parents))),
-        )
-    if total is None:
-        raise ValueError("there are no clients to merge; every one was skipped.")
-    n = total.n
-    return replace(total, means=total.means / n, second=total.second / n, clip_share=clipped / n)
-
-
 def participants(sizes, least: float = 1) -> np.ndarray:
     """Positions of the clients that take part: n_k >= max(least, 1); the others are skipped and reported.
 
@@ -325,15 +281,4 @@ def centred(moments: Moments) -> Moments:
         means=moments.means - np.outer(mean, moments.counts / moments.n),
         second=moments.second - np.outer(mean, mean),
         parents=tuple(dict.fromkeys((*moments.parents, CENTRE))),
-    )
-
-
-def restrict(moments: Moments, columns: Accounted) -> Moments:
-    """The same moments for some columns only, whose indices say where they come from."""
-    chosen = np.asarray(parameter("columns", columns), dtype=np.intp)
-    return replace(
-        moments,
-        means=moments.means[chosen],
-        second=moments.second[np.ix_(chosen, chosen)],
-        parents=tuple(dict.fromkeys((*moments.parents, *columns.parents))),
     )

@@ -14,7 +14,7 @@ from partywise.experiment.plan import plan
 from partywise.experiment.study import MethodSpec
 from partywise.inverse_regression.certified import unwhiten
 from partywise.inverse_regression.estimate import aggregate, inverse_root
-from partywise.inverse_regression.moments import ball_moments, client_moments, merge, whitened_means
+from partywise.inverse_regression.moments import ball_moments, client_moments, whitened_means
 from partywise.inverse_regression.options import CertifiedOptions
 from partywise.inverse_regression.protocols import certified
 from partywise.inverse_regression.protocols.budgets import CertifiedPlan
@@ -27,6 +27,7 @@ from partywise.randomness import stream
 from partywise.studies.sliced_inverse_regression.data import split
 from partywise.studies.sliced_inverse_regression.paper_tables import printed
 from partywise.studies.sliced_inverse_regression.settings import SimulatedSettings
+from pooled import merge
 from slicing_driver import fit, records_of, simulated
 
 SMALL = SimulatedSettings(model="III", n=300, clients=6, p=6)

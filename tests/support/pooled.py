@@ -1,0 +1,25 @@
+"""Moments of all records from those of the clients: what a federation must agree with."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from partywise.inverse_regression.moments import Moments
+
+
+def merge(parts: Iterable[Moments]) -> Moments:
+    """Moments of all records together, weights n_k / N; reads one client at a time (seed 001, algorithm 1)."""
+    clients = iter(parts)
+    total = next(clients)
+    for part in clients:
+        assert (part.radius, part.ball, part.kind) == (total.radius, total.ball, total.kind)
+        n = total.n + part.n
+        total = replace(
+            total,
+            n=n,
+            means=(total.n * total.means + part.n * part.means) / n,
+            second=(total.n * total.second + part.n * part.second) / n,
+            counts=total.counts + part.counts,
+            clip_share=(total.n * total.clip_share + part.n * part.clip_share) / n,
+            largest_norm=max(total.largest_norm, part.largest_norm),
+        )
+    return total
