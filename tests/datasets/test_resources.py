@@ -349,7 +349,7 @@ def test_a_new_pin_that_cannot_be_fetched_leaves_the_old_file_and_is_told(carrie
 def test_the_rule_fetches_anew_when_the_pin_changes(shelf, tmp_path):
     """Through Snakemake, which would remove the record of what was fetched, and not run at all for a new pin."""
     folder = copy_project(tmp_path / "project")
-    catalogue, target = folder / "lib/partywise/datasets/catalogue.py", "resources/body_fat/provenance.json"
+    catalogue, target = folder / "lib/partywise/datasets/catalogue.toml", "resources/body_fat/provenance.json"
     resource, shipped = RESOURCES["body_fat"], catalogue.read_text()
     member = resource.members[0]
     assert member.sha256 in shipped and resource.sha256 in shipped
