@@ -15,7 +15,7 @@ from error_rates import accepts_sigma
 from fixed import fixed
 from partywise.errors import CertificationError
 from partywise.inverse_regression import certified, models
-from partywise.inverse_regression.bounded import bounded_means, bounded_second, check_budget
+from partywise.inverse_regression.bounded import bounded_means, bounded_second, check_budget, means_sensitivity
 from partywise.inverse_regression.estimate import aggregate, inverse_root
 from partywise.inverse_regression.moments import ball_moments, centred, client_moments, whitened_means
 from partywise.inverse_regression.slices import class_slices, equal_frequency, public_slices
@@ -63,7 +63,7 @@ def test_sensitivity_of_slice_means_is_reached():
     X, y = data()
     X[0], y[0] = 5.0, 0.0
     share = worst_case(
-        lambda a, b: clipped(a, b).means, certified.means_sensitivity(clipped(X, y)), X, y, [(np.full(P, -7.0), 0.0)]
+        lambda a, b: clipped(a, b).means, means_sensitivity(clipped(X, y)), X, y, [(np.full(P, -7.0), 0.0)]
     )
     assert 0.999 < share <= 1 + 1e-12
 
@@ -89,7 +89,7 @@ def test_sensitivity_of_whitened_means_is_reached():
     def statistic(a, b):
         return whitened_means(a, b, public_slices(fixed(EDGES)), fixed(root), fixed(C)).means
 
-    bound = certified.means_sensitivity(whitened_means(X, y, public_slices(fixed(EDGES)), fixed(root), fixed(C)))
+    bound = means_sensitivity(whitened_means(X, y, public_slices(fixed(EDGES)), fixed(root), fixed(C)))
     assert bound == pytest.approx(2 * C / N)
     assert 0.999 < worst_case(statistic, bound, X, y, [(np.full(P, -100.0), 0.0)]) <= 1 + 1e-12
 
@@ -176,7 +176,6 @@ def test_noise_has_the_analytic_level():
         certified.release_means(found, 1.0, DELTA, rng("M", k), owner="c").value.T - found.means for k in range(800)
     ]
     sigma = analytic_gaussian_sigma(1.0, DELTA, 2 * R * math.sqrt(P) / N)
-    assert certified.means_sigma(found, 1.0, DELTA) == pytest.approx(sigma)
     assert accepts_sigma(means, sigma) and not accepts_sigma(means, 1.1 * sigma)
     second = np.array(
         [certified.release_second(found, 1.0, DELTA, rng("S", k), owner="c").value - found.second for k in range(800)]
@@ -192,7 +191,7 @@ def test_noise_has_the_analytic_level():
 def test_one_draw_of_the_noise_serves_every_budget():
     found = clipped(*data())
     one, two = (certified.release_means(found, eps, DELTA, rng("same"), owner="c").value.T for eps in (1.0, 2.0))
-    scale = certified.means_sigma(found, 1.0, DELTA) / certified.means_sigma(found, 2.0, DELTA)
+    scale = gdp_mu(2.0, DELTA) / gdp_mu(1.0, DELTA)
     np.testing.assert_allclose(one - found.means, scale * (two - found.means), rtol=1e-9)
     exact = certified.release_means(found, math.inf, DELTA, rng("same"), owner="c")
     assert np.array_equal(exact.value.T, found.means) and exact.event.mu == math.inf
@@ -271,9 +270,8 @@ def test_certified_releases_refuse_what_has_no_proof():
 )
 def test_bad_budgets_are_named(epsilon, delta, message):
     found = clipped(*data())
-    for call in (certified.means_sigma, certified.second_sigma):
-        with pytest.raises(ValueError, match=message):
-            call(found, epsilon, delta)
+    with pytest.raises(ValueError, match=message):
+        certified.second_sigma(found, epsilon, delta)
     for release in (certified.release_means, certified.release_second):
         with pytest.raises(ValueError, match=message):
             release(found, epsilon, delta, rng("x"), owner="c")

@@ -17,23 +17,17 @@ from ..privacy.accounting.calibration import analytic_gaussian_sigma, gdp_mu
 from ..privacy.mechanisms.gaussian import Gaussian
 from ..privacy.mechanisms.release import Release, Terms
 from ..privacy.statistics.isometry import to_matrix
-from .bounded import bounded_means, bounded_second, check_budget, means_sensitivity, second_sensitivity
+from .bounded import bounded_means, bounded_second, check_budget, second_sensitivity
 from .estimate import Subspace, inverse_root, leading, tied
 from .moments import Moments
 from .options import refuse
 
-__all__ = ["means_sigma", "reach_of", "refuse", "release_means", "release_second", "second_sigma", "unwhiten"]
+__all__ = ["reach_of", "refuse", "release_means", "release_second", "second_sigma", "unwhiten"]
 
 # Chosen on the models of the source at p = 10; the same number fits p = 20, on which it was not chosen.
 BALANCE = 115.0
 # Beyond three times the length of a record of entries R, clipping moves next to nothing.
 LARGEST_REACH = 3.0
-
-
-def means_sigma(moments: Moments, epsilon: float, delta: float) -> float:
-    """Noise sd of every entry of M: the analytic one for Delta = 2 R sqrt(p) / n, or 2 C / n after whitening."""
-    check_budget(epsilon, delta, moments.n)
-    return float(analytic_gaussian_sigma(epsilon, delta, means_sensitivity(moments)))
 
 
 def second_sigma(moments: Moments, epsilon: float, delta: float) -> float:

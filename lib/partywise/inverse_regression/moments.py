@@ -54,8 +54,6 @@ class Moments:
         max_i ||T_i||, the c_R of the source. It depends on the data: no certified mechanism reads it.
     clip_share : float
         Share of entries (records, for ``ball``) that were clipped; stays with the client.
-    merged : int
-        Slices lost to coinciding edges.
     parents, slice_parents : tuple of str
         The releases that the clip, the centre or the whitening came from; those that the slices came from, on which
         S does not depend.
@@ -70,7 +68,6 @@ class Moments:
     ball: float | None = None
     largest_norm: float = 0.0
     clip_share: float = 0.0
-    merged: int = 0
     parents: tuple[str, ...] = ()
     slice_parents: tuple[str, ...] = ()
 
@@ -167,7 +164,6 @@ def client_moments(X, y, slices: Slices, *, radius: Accounted | None = None, shi
         radius=R,
         largest_norm=float(np.sqrt(largest)),
         clip_share=clipped / (n * p),
-        merged=slices.merged,
         parents=parents_of(radius, shift),
         slice_parents=slices.parents,
     )

@@ -29,8 +29,6 @@ class Slices:
         Where the edges come from. ``"quantile"`` ones depend on the data: one response can move every boundary.
     labels : ndarray of shape (H,), optional
         With ``kind="labels"``: the public set of classes, in the order of the columns of M.
-    ties : bool
-        Whether equal responses sat at a quantile boundary, which moved to the end of them.
     parents : tuple of str
         The releases that the edges or classes came from.
     """
@@ -39,13 +37,7 @@ class Slices:
     edges: np.ndarray
     kind: str
     labels: np.ndarray | None = None
-    ties: bool = False
     parents: tuple[str, ...] = ()
-
-    @property
-    def merged(self) -> int:
-        """Number of slices that no record can fall into because edges coincide."""
-        return 0 if self.labels is not None else self.n_slices - 1 - len(self.edges)
 
     def tails(self, y: np.ndarray) -> np.ndarray:
         """Indicators of ``y > edge``, shape (edges, n), float: differences of their sums are sums over slices."""
@@ -120,7 +112,7 @@ def equal_frequency(y, n_slices: int) -> Slices:
     -------
     Slices
         An edge is the last response of its slice. Where a boundary would cut through equal responses it moves to the
-        nearer end of them; boundaries that meet are merged (``merged`` counts them), as with fewer distinct
+        nearer end of them; boundaries that meet are merged, as with fewer distinct
         responses than slices.
     """
     y, n, H = np.asarray(y, dtype=float), len(y), check_slices(n_slices)
@@ -134,13 +126,13 @@ def equal_frequency(y, n_slices: int) -> Slices:
     values, counts = np.unique(y, return_counts=True)
     ends = np.cumsum(counts)[:-1]
     if len(ends) == 0:
-        return Slices(H, np.empty(0), "quantile", ties=True)
+        return Slices(H, np.empty(0), "quantile")
     right = np.clip(np.searchsorted(ends, cuts), 0, len(ends) - 1)
     left = np.maximum(right - 1, 0)
     nearer = np.where(cuts - ends[left] < ends[right] - cuts, left, right)
     # With no more values than slices every value is a slice of its own.
     chosen = np.arange(len(ends)) if len(values) <= H else np.unique(nearer)
-    return Slices(H, values[chosen], "quantile", ties=True)
+    return Slices(H, values[chosen], "quantile")
 
 
 def check_slices(n_slices: int) -> int:
