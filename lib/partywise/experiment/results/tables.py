@@ -62,14 +62,15 @@ class SortedRows:
         if not rows:
             return
         text = io.StringIO()
-        writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
+        writer = csv.writer(text, lineterminator="\n")
         if not self._begun:
-            writer.writeheader()
+            writer.writerow(rows[0])
             self._handle.write(text.getvalue().encode())
             text.seek(0)
             text.truncate()
             self._begun = True
-        writer.writerows({name: _inert(value) for name, value in row.items()} for row in rows)
+        # Rows of a ledger share their keys and the order of these; there may be a million.
+        writer.writerows([_inert(value) for value in row.values()] for row in rows)
         self._keys.extend(key)
         self._lengths.append(self._waiting.write(text.getvalue().encode()))
 
