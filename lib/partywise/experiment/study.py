@@ -11,12 +11,9 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from ..errors import ConfigError
-
-if TYPE_CHECKING:
-    from .plan import Plan
 
 T = TypeVar("T")
 
@@ -141,7 +138,8 @@ class Study:
     figures : mapping
         Name -> function (cube) -> matplotlib Figure.
     check : callable, optional
-        (plan) -> None; raises :class:`ConfigError` on contradictions that need knowledge of the study.
+        (`partywise.experiment.plan.Plan`) -> None; raises :class:`ConfigError` on contradictions that need knowledge
+        of the study.
     summary : tuple of str
         Variables shown in the printed summary, the error that matters most first.
     trials : Lazy, optional
@@ -163,7 +161,7 @@ class Study:
     folds: Lazy | None = None
     example_fits: Lazy | None = None
     figures: Mapping[str, Lazy] = field(default_factory=dict)
-    check: Callable[[Plan], None] | None = None
+    check: Callable[[Any], None] | None = None
     summary: tuple[str, ...] = ()
     trials: Lazy | None = None
 

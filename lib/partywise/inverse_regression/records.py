@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -12,9 +12,6 @@ from ..privacy.statistics.isometry import to_matrix
 from .moments import Moments, check_records, client_moments
 from .screening import mean_differences, sign_sums, slice_profile
 from .slices import Slices, case_radius, equal_frequency
-
-if TYPE_CHECKING:
-    from .model import PublicFacts
 
 __all__ = ["ArrayRecords", "Records", "own_slices"]
 
@@ -35,6 +32,17 @@ class Records(Protocol):
         """Sums (H, p) of the signs of all columns over the public slices."""
 
 
+class Sliced(Protocol):
+    """What records need of the public facts: p, H and the public slices."""
+
+    @property
+    def n_columns(self) -> int: ...
+    @property
+    def n_slices(self) -> int: ...
+    @property
+    def fixed(self) -> Slices: ...
+
+
 @dataclass(frozen=True, eq=False)
 class ArrayRecords:
     """Records as arrays.
@@ -45,7 +53,7 @@ class ArrayRecords:
     """
 
     block: Mapping[str, np.ndarray]
-    facts: PublicFacts
+    facts: Sliced
     settings: Any
     screening: str
 
