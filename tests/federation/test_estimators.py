@@ -12,10 +12,10 @@ import pytest
 from sklearn.base import clone
 
 import partywise as pw
-from every_protocol import execution
 from partywise.audits.contract import same
 from partywise.experiment import cells
 from partywise.experiment.plan import Plan, plan
+from partywise.experiment.trial import execution
 from partywise.federation.run import simulate
 from partywise.functional.direct import fit_central
 from partywise.functional.model import BasisSpec

@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 
 import every_protocol
-from every_protocol import execution, generated, planned
+from every_protocol import generated, planned
 from forked import checked, forked
 from partywise.audits.contract import agree, same
 from partywise.experiment.study import available, load
+from partywise.experiment.trial import execution
 from partywise.federation.run import Run, simulate
 
 FITS = list(every_protocol.fits())

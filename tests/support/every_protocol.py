@@ -10,10 +10,7 @@ import yaml
 
 from partywise.experiment.cells import generate
 from partywise.experiment.plan import Plan, plan
-from partywise.experiment.study import MethodSpec, available
-from partywise.federation.folds import Fold
-from partywise.federation.run import Run
-from partywise.randomness import Streams
+from partywise.experiment.study import available
 from pipeline import ROOT
 
 ROOT_SEED = 7
@@ -81,18 +78,3 @@ def planned(study: str) -> Plan:
 def generated(study: str, case: str) -> Any:
     """The one replicate of a small case."""
     return generate(planned(study), case, [0], ROOT / "resources")[0]
-
-
-def execution(made: Plan, case: str, method: str, data: Any, seed: int = 0, *, record: bool = False) -> Run:
-    """A run of a method of a small case, on some data; ``made.methods[method].protocol.fit`` takes it."""
-    chosen, settings = made.methods[method], made.cases[case].settings
-    count, epsilon = made.cases[case].parties[0], made.epsilons(case, method)[0]
-    return Run(
-        made.study.split(data, count, made.spec, settings),
-        epsilon=epsilon,
-        fold=Fold(made.study.folds(data, 1, settings), 0, 1),
-        rng_for=Streams(made.root_seed, made.study.name, case, "noise", seed),
-        spec=MethodSpec(chosen.options, made.spec, settings, data.public(), made.cases[case].source),
-        extra=chosen.protocol.extra,
-        record=record,
-    )

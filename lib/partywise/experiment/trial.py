@@ -68,7 +68,7 @@ def trials(study: str) -> Mapping[str, Trial]:
     return chosen.target
 
 
-def execution(made: Plan, case: str, method: str, data: Any, seed: int, **changes: Any) -> Run:
+def execution(made: Plan, case: str, method: str, data: Any, seed: int = 0, **changes: Any) -> Run:
     """A run of a method of a plan on some data, not used yet, whose channel records contents.
 
     ``changes`` are ``count`` and ``epsilon`` where they are not the first ones of the case.

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from every_protocol import execution
 from forked import forked
 from partywise.audits.contract import same
 from partywise.experiment.cells import generate
 from partywise.experiment.claims import collected
 from partywise.experiment.plan import Plan, plan
+from partywise.experiment.trial import execution
 from partywise.federation.placed import PlacedRun, together
 from partywise.federation.run import Run, simulate
 from partywise.studies.privacy_audit.protocol import fit
