@@ -11,9 +11,9 @@ import math
 import numpy as np
 import pytest
 import scipy.stats
-from test_audit import alarms_of
 
 from error_rates import ALPHA
+from false_alarms import alarms_of
 from partywise.attacks.tracing import discriminant_direction, trace_split, tracing_auc
 from partywise.privacy.accounting.calibration import gaussian_epsilon
 from partywise.privacy.audit.pairs import audit_pair
