@@ -1,0 +1,150 @@
+"""What everyone may know before trees are grown, the trees themselves, and what a fit returns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+
+from ..privacy.accounted import Accounted
+
+Criterion = Literal["CrossEntropyLoss", "RegressionMSELoss"]
+# Mark of a leaf in `Tree.feature`.
+LEAF = -1
+
+
+@dataclass(frozen=True)
+class Column:
+    """What everyone knows of a column.
+
+    edges : increasing cuts (b - 1,), bucket j being ``(edges[j-1], edges[j]]``, with the argument where they come from;
+        None where none are declared
+    bounds : declared range (low, high) for maps to integers, values outside are clipped; None where none is declared
+    """
+
+    name: str
+    edges: Accounted | None = None
+    bounds: Accounted | None = None
+
+
+@dataclass(frozen=True)
+class PublicFacts:
+    """What everyone may know before any data are seen: the columns in pooled order, the loss, how many records train.
+
+    columns : of all parties, by their global numbers
+    criterion : loss of the task
+    n_train : records that train
+    """
+
+    columns: tuple[Column, ...]
+    criterion: Criterion
+    n_train: int
+
+
+@dataclass(frozen=True)
+class Tree:
+    """One tree, node 0 its root; a node comes before its children.
+
+    feature : (m,) int, global number of the column that a node splits, -1 at a leaf
+    cut : (m,) int, code up to which a record goes left
+    threshold : (m,) float, raw value up to which a record goes left, as the owner of the column knows it
+    left, right : (m,) int, the children; undefined at a leaf
+    value : (m,) float, of a leaf
+    """
+
+    feature: np.ndarray
+    cut: np.ndarray
+    threshold: np.ndarray
+    left: np.ndarray
+    right: np.ndarray
+    value: np.ndarray
+
+    def leaves_of(self, X: np.ndarray) -> np.ndarray:
+        """(n,) node in which each row of raw values X (n, d) ends."""
+        return self._route(X, self.threshold)
+
+    def leaves_of_codes(self, codes: np.ndarray) -> np.ndarray:
+        """(n,) node in which each row of codes (n, d) ends."""
+        return self._route(codes, self.cut)
+
+    def _route(self, rows: np.ndarray, limit: np.ndarray) -> np.ndarray:
+        at = np.zeros(len(rows), dtype=np.intp)
+        moving = np.flatnonzero(self.feature[at] != LEAF)
+        while moving.size:
+            node = at[moving]
+            goes_left = rows[moving, self.feature[node]] <= limit[node]
+            at[moving] = np.where(goes_left, self.left[node], self.right[node])
+            moving = moving[self.feature[at[moving]] != LEAF]
+        return at
+
+
+@dataclass(frozen=True)
+class Table:
+    """A function of one column: ``values[j]`` in the bucket ``(edges[j-1], edges[j]]``.
+
+    feature : global number of the column; edges : (b - 1,) raw cuts; values : (b,)
+    """
+
+    feature: int
+    edges: np.ndarray
+    values: np.ndarray
+
+    def at(self, X: np.ndarray) -> np.ndarray:
+        """(n,) values at the rows of X (n, d)."""
+        return self.values[np.searchsorted(self.edges, X[:, self.feature], side="left")]
+
+
+@dataclass(frozen=True)
+class Ensemble:
+    """An additive model: base + weight times the sum of trees + the sum of tables.
+
+    base : score before any tree; weight : shrinkage (boosting) or one over the number of trees (forest)
+    """
+
+    trees: tuple[Tree, ...]
+    base: float
+    weight: float
+    tables: tuple[Table, ...] = ()
+
+    def scores(self, X: np.ndarray) -> np.ndarray:
+        """(n,) scores of the rows of X (n, d): log odds where boosting learns classes, else the response itself."""
+        total = np.full(len(X), self.base)
+        for one in self._parts(X):
+            total += one
+        return total
+
+    def path(self, X: np.ndarray) -> np.ndarray:
+        """(T + 1, n) scores after 0, 1, ... trees; the tables, where there are any, count from the start."""
+        total = np.full(len(X), self.base) + sum(table.at(X) for table in self.tables)
+        steps = [total.copy()]
+        for tree in self.trees:
+            total = total + self.weight * tree.value[tree.leaves_of(X)]
+            steps.append(total)
+        return np.array(steps)
+
+    def _parts(self, X: np.ndarray) -> Iterator[np.ndarray]:
+        for tree in self.trees:
+            yield self.weight * tree.value[tree.leaves_of(X)]
+        for table in self.tables:
+            yield table.at(X)
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What every protocol of vertical trees returns.
+
+    ensemble : of all parties together, as only an evaluator sees it
+    epsilon_claimed : by the formula of the source, or the target that a certified method keeps
+    scores : (n_test,) scores of the held-out rows that the inference protocol computed, in the order of the rows; None
+        where inference is ``none``
+    numbers : further scalars of the fit (sigma, epsilon_per_index, counts of operations, bytes_formula, ...)
+    arrays : name -> (dims, array), what figures show of one fit (tables with bands, ...)
+    """
+
+    ensemble: Ensemble
+    epsilon_claimed: float
+    scores: np.ndarray | None = None
+    numbers: dict[str, float | int | bool | str | None] = field(default_factory=dict)
+    arrays: dict[str, tuple[tuple[str, ...], np.ndarray]] = field(default_factory=dict)

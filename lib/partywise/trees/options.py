@@ -1,0 +1,255 @@
+"""Options of the protocols of vertical trees; standard library only, checked before any job starts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Literal, final
+
+from ..checks import Count, Natural, NotNegative, Positive, Probability, Range, check_fields, unread
+
+Buckets = Annotated[int, Range(2)]
+# Smaller moduli were factored, or may be soon; tests lower this for speed.
+LEAST_KEY_SIZE = 2048
+
+
+@dataclass(frozen=True)
+class TreeOptions:
+    """How trees are grown.
+
+    algo : ``xgb`` (gradients and hessians), ``gbdt`` (gradients and counts) or ``rf`` (forest of means)
+    num_of_trees : T; max_tree_depth : split levels L, at most 2^L leaves
+    eta : shrinkage; lambda_ : L2 on leaves; gamma : least gain of a split
+    feature_subsample_ratio : share of each party's features that is drawn for a tree, at least one
+    batch_size : rows drawn with replacement for a tree of ``rf``; None for as many as train, drawn so too
+    as_published : ``gbdt`` without parent term and gamma, ``rf`` with votes 0 and 1 in the leaves of classification,
+        half the loss as key of selection
+    eval_freq : the loss along the trees is kept every so many trees
+    select_by : ``test_loss`` keeps the trees up to the least loss on held-out rows, which is marked
+    own_bucket_num : quantile buckets of the active party's columns, never sent; None for all their values
+    """
+
+    algo: Literal["xgb", "gbdt", "rf"] = "xgb"
+    num_of_trees: Count = 10
+    max_tree_depth: Natural = 2
+    eta: Positive = 0.5
+    lambda_: NotNegative = 0.1
+    gamma: NotNegative = 0.0
+    feature_subsample_ratio: Probability = 1.0
+    batch_size: Count | None = None
+    as_published: bool = False
+    eval_freq: Count = 3
+    select_by: Literal["none", "test_loss"] = "none"
+    own_bucket_num: Buckets | None = 50
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+        if self.algo != "rf":
+            unread(self, ("batch_size",), "algo 'rf'")
+        else:
+            unread(self, ("eta",), "algo 'xgb' or 'gbdt'")
+
+
+@final
+@dataclass(frozen=True)
+class PooledOptions(TreeOptions):
+    """All columns in one place: the reference of losslessness, no privacy."""
+
+    uses_epsilon = False
+
+
+@final
+@dataclass(frozen=True)
+class ActiveOnlyOptions(TreeOptions):
+    """What the active party grows alone: nothing crosses."""
+
+    uses_epsilon = False
+
+
+@dataclass(frozen=True)
+class DeployedOptions(TreeOptions):
+    """How held-out rows are scored.
+
+    inference : ``none`` (by an evaluator outside the federation), ``plain`` (owners send indicators), ``he`` (leaf
+        vectors under encryption, Fed-EINI) or ``ss`` (secret sharing)
+    inference_rows : the first so many held-out rows are scored; None for all
+    inference_cipher : of ``he``: ``paillier``, or ``sized`` (the same integers openly, the same bytes)
+    key_size : bits of the Paillier modulus
+    full_exponents : random exponents as long as the modulus, which rests on fewer assumptions and is slower
+    """
+
+    inference: Literal["none", "plain", "he", "ss"] = "none"
+    inference_rows: Count | None = None
+    inference_cipher: Literal["paillier", "sized"] = "paillier"
+    key_size: Annotated[int, Range(256, 16384)] = 2048
+    full_exponents: bool = False
+
+    # Whether the training itself encrypts.
+    encrypts = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.inference == "none":
+            unread(self, ("inference_rows",), "inference 'plain', 'he' or 'ss'")
+        if self.inference != "he":
+            unread(self, ("inference_cipher",), "inference 'he'")
+            if not self.encrypts:
+                unread(self, ("key_size", "full_exponents"), "inference 'he'")
+        if self.key_size < LEAST_KEY_SIZE:
+            raise ValueError(f"key_size is {self.key_size}: it must be at least {LEAST_KEY_SIZE}, shorter keys break.")
+        if self.key_size % 8:
+            raise ValueError(f"key_size is {self.key_size}: it must be a multiple of 8.")
+
+
+@final
+@dataclass(frozen=True)
+class GatheringOptions(DeployedOptions):
+    """Feature-gathering: passive parties send the order of their columns to the active party.
+
+    protect : ``none`` (dense ranks), ``dp`` (bucket indices by randomised response) or ``op_boost`` (noise on integers)
+    bucket_num : buckets of ``dp``; None for those of the declared edges. With ``op_boost`` buckets of the noised values
+    edges : ``public`` (declared with the data) or ``quantile`` (published: of the data)
+    ties : ``kept`` (equal values never separate) or ``position`` (published: buckets of equal counts)
+    randomise : whether indices of ``dp`` are randomised; False for the source's epsilon None, where rows are only
+        shuffled inside a bucket
+    variant : of ``op_boost``: ``global`` or ``adjusting`` (alias ``adjust``)
+    lower_bound, upper_bound : integers onto which ``op_boost`` maps a column
+    epsilon_prt, epsilon_ner, partition_num : of ``adjusting``; with ``budget: record`` only their ratio counts
+    extremes : ends of the map onto integers: ``declared`` with the data, or of the ``sample`` (published)
+    budget : the grid's epsilon is the claim for each ``feature`` (published) or the target for a whole ``record``
+    redraw : noise drawn ``once``, or anew for each ``tree`` (published ``rf``), which costs T times as much
+    """
+
+    protect: Literal["none", "dp", "op_boost"] = "none"
+    bucket_num: Buckets | None = None
+    edges: Literal["public", "quantile"] = "public"
+    ties: Literal["kept", "position"] = "kept"
+    randomise: bool = True
+    variant: Literal["global", "adjusting", "adjust"] = "global"
+    lower_bound: int = 1
+    upper_bound: int = 100
+    epsilon_prt: Positive = 2.0
+    epsilon_ner: Positive = 2.0
+    partition_num: Count = 10
+    extremes: Literal["declared", "sample"] = "declared"
+    budget: Literal["feature", "record"] = "record"
+    redraw: Literal["once", "tree"] = "once"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._check_read()
+        if self.ties == "position" and self.edges != "quantile":
+            raise ValueError("ties is 'position': it needs edges 'quantile', whose buckets have equal counts.")
+        if self.protect == "dp" and self.edges == "quantile" and self.bucket_num is None:
+            raise ValueError("bucket_num is None: edges 'quantile' need a number of buckets.")
+        if self.lower_bound >= self.upper_bound:
+            raise ValueError(
+                f"lower_bound and upper_bound are {self.lower_bound} and {self.upper_bound}: they must be increasing."
+            )
+        values = self.upper_bound - self.lower_bound + 1
+        if self.protect == "op_boost" and self.variant != "global" and values % self.partition_num:
+            raise ValueError(
+                f"partition_num is {self.partition_num}: it must divide the {values} integers from lower_bound to "
+                "upper_bound."
+            )
+
+    def _check_read(self) -> None:
+        if self.protect != "dp":
+            unread(self, ("edges", "ties", "randomise"), "protect 'dp'")
+        if self.protect == "none":
+            unread(self, ("bucket_num", "budget", "redraw"), "protect 'dp' or 'op_boost'")
+        if self.protect != "op_boost":
+            unread(self, ("variant", "lower_bound", "upper_bound", "extremes"), "protect 'op_boost'")
+        if self.protect != "op_boost" or self.variant == "global":
+            unread(self, ("epsilon_prt", "epsilon_ner", "partition_num"), "variant 'adjusting'")
+        if not self.randomise:
+            unread(self, ("budget", "redraw"), "randomise true")
+
+    @property
+    def uses_epsilon(self) -> bool:
+        """Whether the grid's epsilon is a target or a claim."""
+        if self.protect == "op_boost":
+            return self.variant == "global" or self.budget == "record"
+        return self.protect == "dp" and self.randomise
+
+
+@final
+@dataclass(frozen=True)
+class ScatteringOptions(DeployedOptions):
+    """Label-scattering: gradients cross encrypted, sums come back.
+
+    cipher : ``paillier``; ``sized`` (the same integers computed openly, the same bytes, for large grids); ``identity``
+        (published: encryption in name only)
+    bucket_num : buckets of the passive parties' columns; None for those of the declared edges
+    edges : ``quantile`` (they stay with their owner) or ``public``
+    hide_instances : zeros are sent for rows outside a node, so that no owner sees which rows are in it
+    residual_bound : public bound of the residuals of regression, which the lanes must hold
+    """
+
+    cipher: Literal["paillier", "sized", "identity"] = "paillier"
+    bucket_num: Buckets | None = 50
+    edges: Literal["public", "quantile"] = "quantile"
+    hide_instances: bool = False
+    residual_bound: Positive | None = None
+
+    uses_epsilon = False
+    encrypts = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.edges == "quantile" and self.bucket_num is None:
+            raise ValueError("bucket_num is None: edges 'quantile' need a number of buckets.")
+        if self.cipher == "identity" and self.inference != "he":
+            unread(self, ("key_size", "full_exponents"), "cipher 'paillier' or 'sized'")
+
+
+@dataclass(frozen=True)
+class TableOptions(DeployedOptions):
+    """Newton tables of passive columns on top of what the active party grows alone.
+
+    stumps : most stumps of the tables; stump_eta, stump_lambda : their shrinkage and L2
+    least_hessian : least sum of hessians on both sides of a stump
+    residual_bound : R of regression: gradients are clipped to [-R, R]
+    """
+
+    stumps: Natural = 300
+    stump_eta: Positive = 0.2
+    stump_lambda: NotNegative = 1.0
+    least_hessian: NotNegative = 5.0
+    residual_bound: Positive | None = None
+
+    uses_epsilon = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.algo == "rf":
+            raise ValueError("algo is 'rf': tables are boosted; use 'xgb' or 'gbdt'.")
+        if self.as_published:
+            raise ValueError("as_published is true: this method is none of the source's; leave it out.")
+
+
+@final
+@dataclass(frozen=True)
+class TablesOptions(TableOptions):
+    """Noise is added under encryption by the owner of the columns.
+
+    cipher : ``sized`` (the same integers computed openly, the same bytes) or ``paillier``
+    hessian_share : share of mu^2 that the hessians of regression get
+    masked : whether the gradient lanes of pair cells are masked; False only for the audit, which flags it
+    """
+
+    cipher: Literal["paillier", "sized"] = "paillier"
+    hessian_share: Annotated[float, Range(0, 1, "()")] = 0.35
+    masked: bool = True
+
+    encrypts = True
+
+
+@final
+@dataclass(frozen=True)
+class LocalTablesOptions(TableOptions):
+    """A random set of each record's features is released by randomised response; no cryptography.
+
+    epsilon_per_feature : the number of features of a record is its target over this, at least one
+    """
+
+    epsilon_per_feature: Positive = 2.5
