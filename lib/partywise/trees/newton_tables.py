@@ -1,0 +1,172 @@
+"""Newton tables: sums of gradients and hessians over public buckets, and all that is made of them after their release.
+
+Source: seed 003; the method is the project's own (specification, section 5).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .options import TableOptions
+from .stumps import boosted_stumps, merged_stumps
+
+__all__ = ["NewtonTables", "consistent", "even_variance", "fitted_tables", "semi_definite"]
+
+# Negative eigenvalues below this share of the largest are rounding.
+ROUNDING = 1e-12
+
+
+@dataclass(frozen=True)
+class NewtonTables:
+    """What is known of the loss around a first model: with noise, as released.
+
+    sizes : buckets of each passive feature, in the order of the pooled columns
+    G : (cells,) sums of gradients g in the buckets, feature by feature
+    H : (cells, cells) symmetric, sums of hessians h in pairs of buckets: margins on its diagonal, 0 elsewhere inside a
+        feature; blocks of features of different groups are not read
+    variance : for each feature (size - 1,) the variance of the noise of the sum of G left of every cut, after
+        `fitted_tables` has brought the feature's total to ``gradient``
+    gradient, hessian : sums of all g and all h, which the active party knows
+    n : records
+    groups : group of each feature; pairs of features of one group were measured, of other pairs nothing is known
+    even_noise : whether all cells of H have noise of one variance, so that sums of pair cells tell of margins too;
+        otherwise margins count as they are
+    """
+
+    sizes: tuple[int, ...]
+    G: np.ndarray
+    H: np.ndarray
+    variance: tuple[np.ndarray, ...]
+    gradient: float
+    hessian: float
+    n: int
+    groups: tuple[int, ...]
+    even_noise: bool = True
+
+    def __post_init__(self) -> None:
+        cells = sum(self.sizes)
+        if self.G.shape != (cells,) or self.H.shape != (cells, cells):
+            raise ValueError(f"G and H have shapes {self.G.shape} and {self.H.shape}: sizes={self.sizes} need {cells}.")
+        if tuple(map(len, self.variance)) != tuple(size - 1 for size in self.sizes):
+            raise ValueError(f"variance has lengths {tuple(map(len, self.variance))}: give one for each cut.")
+        if len(self.groups) != len(self.sizes):
+            raise ValueError(f"groups={self.groups} must name a group for each of {len(self.sizes)} features.")
+
+    @property
+    def noisy(self) -> bool:
+        """Whether there is noise in them; without it sums are as they are, those of empty buckets exactly 0."""
+        return any(np.any(one) for one in self.variance)
+
+    @property
+    def cells(self) -> tuple[slice, ...]:
+        """Cells of each feature."""
+        ends = np.cumsum(self.sizes).tolist()
+        return tuple(slice(end - size, end) for end, size in zip(ends, self.sizes, strict=True))
+
+
+def even_variance(size: int, variance: float) -> np.ndarray:
+    """(size - 1,) variance of sums left of a cut, where every cell had noise of one variance before the correction.
+
+    The sum of j of b cells less j/b of the sum of all: ``variance j (b - j) / b``.
+    """
+    j = np.arange(1, size)
+    return variance * j * (size - j) / size
+
+
+def fitted_tables(
+    tables: NewtonTables, options: TableOptions, *, q: float = 2.0
+) -> tuple[tuple[np.ndarray, ...], dict[str, float]]:
+    """Values of one table for each feature, which are added to the scores of the first model.
+
+    Parameters
+    ----------
+    tables : NewtonTables
+    options : TableOptions
+        Number, shrinkage, L2 and least hessian of the stumps.
+    q : float
+        Weight of what noise alone gains; see `boosted_stumps`.
+
+    Returns
+    -------
+    values : tuple of ndarray
+        (b_f,) for each feature.
+    numbers : dict
+        ``stumps`` (taken), ``least_eigenvalue`` (of H before its projection).
+
+    Notes
+    -----
+    Post-processing: it reads the tables only, so it costs nothing.
+    """
+    H = consistent(tables)
+    least = float(np.linalg.eigvalsh(H)[0]) if H.size else 0.0
+    found = boosted_stumps(
+        _corrected(tables),
+        semi_definite(H),
+        tables.sizes,
+        np.concatenate(tables.variance),
+        stumps=options.stumps,
+        eta=options.stump_eta,
+        lambda_=options.stump_lambda,
+        least_hessian=options.least_hessian,
+        q=q,
+    )
+    return merged_stumps(found, tables.sizes), {"stumps": len(found), "least_eigenvalue": least}
+
+
+def _corrected(tables: NewtonTables) -> np.ndarray:
+    """G whose cells of every feature sum to the known total: each loses a b-th of the excess."""
+    G = tables.G.astype(float)
+    for cells, size in zip(tables.cells, tables.sizes, strict=True) if tables.noisy else ():
+        G[cells] -= (G[cells].sum() - tables.gradient) / size
+    return G
+
+
+def consistent(tables: NewtonTables) -> np.ndarray:
+    """H (cells, cells) with what is known of sums in it: those of margins and of pairs are the known total.
+
+    Row and column sums of a pair are the margins of its features, by least squares where all cells have noise of one
+    variance. A pair that was not measured is the product of its margins over the total. Sums without noise stay.
+    """
+    H = np.zeros_like(tables.H, dtype=float)
+    cells, total, groups = tables.cells, tables.hessian, tables.groups
+    margins = [_margin(tables, f) if tables.noisy else np.diag(tables.H)[rows] for f, rows in enumerate(cells)]
+    for f, rows in enumerate(cells):
+        H[rows, rows] = np.diag(margins[f])
+        for e in range(f):
+            pair = tables.H[rows, cells[e]]
+            if groups[f] != groups[e]:
+                pair = np.outer(margins[f], margins[e]) / (total or 1.0)
+            elif tables.noisy:
+                pair = _with_margins(pair, margins[f], margins[e])
+            H[rows, cells[e]], H[cells[e], rows] = pair, pair.T
+    return H
+
+
+def _with_margins(pair: np.ndarray, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+    """The nearest block (b, b') that sums to these rows (b,) and columns (b',), whose totals agree."""
+    own = pair - pair.mean(1, keepdims=True) - pair.mean(0) + pair.mean()
+    return own + np.add.outer(rows / len(columns), columns / len(rows)) - rows.sum() / own.size
+
+
+def _margin(tables: NewtonTables, f: int) -> np.ndarray:
+    """Margin of a feature with the known sum: its own, and row sums of its pairs where they tell of it."""
+    rows, size = tables.cells[f], tables.sizes[f]
+    margin = np.diag(tables.H[rows, rows]).astype(float)
+    seen, weight = margin - margin.mean(), 1.0
+    others = [e for e in range(len(tables.sizes)) if e != f and tables.groups[e] == tables.groups[f]]
+    for e in others if tables.even_noise else ():
+        sums = tables.H[rows, tables.cells[e]].sum(1)
+        # A sum of b cells has b times the variance of a margin.
+        seen, weight = seen + (sums - sums.mean()) / tables.sizes[e], weight + 1 / tables.sizes[e]
+    return seen / weight + tables.hessian / size
+
+
+def semi_definite(H: np.ndarray) -> np.ndarray:
+    """The nearest positive semi-definite matrix: negative eigenvalues of H become 0."""
+    values, vectors = np.linalg.eigh(H)
+    if not H.size or values[0] >= -ROUNDING * values[-1]:
+        return H
+    kept = values > 0
+    return (vectors[:, kept] * values[kept]) @ vectors[:, kept].T

@@ -1,0 +1,117 @@
+"""Boosted stumps on a quadratic in the values of tables: no record is read, sums over buckets are all that there is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+__all__ = ["Cuts", "Stump", "boosted_stumps", "merged_stumps"]
+
+
+@dataclass(frozen=True)
+class Stump:
+    """``left`` in the buckets 0..cut of a feature, ``right`` in the others; shrinkage is in the values.
+
+    feature : position among the features of the tables
+    """
+
+    feature: int
+    cut: int
+    left: float
+    right: float
+
+
+@dataclass(frozen=True)
+class Cuts:
+    """All cuts of all features, side by side, feature by feature.
+
+    feature, cut : (c,) feature of a cut and the last bucket to its left
+    start, split, end : (c,) first cell of the feature, first cell right of the cut, end of the feature's cells
+    """
+
+    feature: np.ndarray
+    cut: np.ndarray
+    start: np.ndarray
+    split: np.ndarray
+    end: np.ndarray
+
+    @classmethod
+    def of(cls, sizes: Sequence[int]) -> Cuts:
+        """Cuts of features with so many buckets each; a feature of one bucket has none."""
+        ends = np.cumsum(sizes)
+        feature = np.repeat(np.arange(len(sizes)), np.asarray(sizes) - 1)
+        cut = np.concatenate([np.arange(size - 1) for size in sizes])
+        start = (ends - sizes)[feature]
+        return cls(feature, cut, start, start + cut + 1, ends[feature])
+
+    def sides(self, cells: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(c,) sums of cells (cells,) left and right of every cut."""
+        total = np.concatenate([[0.0], np.cumsum(cells)])
+        return total[self.split] - total[self.start], total[self.end] - total[self.split]
+
+
+def boosted_stumps(
+    G: np.ndarray,
+    H: np.ndarray,
+    sizes: Sequence[int],
+    variance: np.ndarray,
+    *,
+    stumps: int,
+    eta: float,
+    lambda_: float,
+    least_hessian: float,
+    q: float,
+) -> tuple[Stump, ...]:
+    """Stumps that lower ``G'c + c'Hc / 2``, one after another, until none gains.
+
+    Parameters
+    ----------
+    G : ndarray of shape (cells,)
+        Sums of gradients in the buckets of all features, feature by feature.
+    H : ndarray of shape (cells, cells)
+        Sums of hessians in pairs of buckets; its diagonal gives the hessians of leaves.
+    sizes : sequence of int
+        Buckets of each feature.
+    variance : ndarray of shape (cuts,)
+        Variance V of the noise of the sum left of every cut, as in `Cuts`; 0 without noise.
+    stumps, eta, lambda_, least_hessian
+        Most stumps, shrinkage, L2 of a leaf, least hessian on both sides.
+    q : float
+        A gain is lowered by ``q V (1/(H_L + lambda) + 1/(H_R + lambda)) / 2``; noise alone gains that with q = 1.
+
+    Returns
+    -------
+    tuple of Stump
+        Among equal gains the lowest feature, then the lowest cut.
+    """
+    cuts = Cuts.of(sizes)
+    left, right = cuts.sides(np.diag(H))
+    allowed = (left > least_hessian) & (right > least_hessian)
+    # With lambda 0 a side without hessian is not allowed, whatever its quotient.
+    with np.errstate(divide="ignore"):
+        left, right, whole = (1 / np.maximum(part + lambda_, 0) for part in (left, right, left + right))
+        noise = np.where(allowed, q * variance * (left + right), 0)
+    slope, found = G.copy(), list[Stump]()
+    while len(found) < stumps and allowed.any():
+        on_left, on_right = cuts.sides(slope)
+        with np.errstate(invalid="ignore"):
+            gain = on_left**2 * left + on_right**2 * right - (on_left + on_right) ** 2 * whole - noise
+        best = int(np.argmax(np.where(allowed, gain, -np.inf)))
+        if not gain[best] > 0:
+            break
+        values = -eta * on_left[best] * left[best], -eta * on_right[best] * right[best]
+        start, split, end = cuts.start[best], cuts.split[best], cuts.end[best]
+        slope += H[:, start:split].sum(1) * values[0] + H[:, split:end].sum(1) * values[1]
+        found.append(Stump(int(cuts.feature[best]), int(cuts.cut[best]), *map(float, values)))
+    return tuple(found)
+
+
+def merged_stumps(stumps: Sequence[Stump], sizes: Sequence[int]) -> tuple[np.ndarray, ...]:
+    """One table of values (b_f,) for each feature: the sum of its stumps."""
+    tables = tuple(np.zeros(size) for size in sizes)
+    for stump in stumps:
+        tables[stump.feature][: stump.cut + 1] += stump.left
+        tables[stump.feature][stump.cut + 1 :] += stump.right
+    return tables

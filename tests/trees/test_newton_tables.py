@@ -1,0 +1,213 @@
+"""Newton tables after their release: sums that agree with what is known, boosted stumps, one table a feature."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from partywise.trees.newton_tables import NewtonTables, consistent, even_variance, fitted_tables, semi_definite
+from partywise.trees.options import LocalTablesOptions
+from partywise.trees.stumps import Cuts, boosted_stumps, merged_stumps
+
+OPTIONS = LocalTablesOptions()
+
+
+def codes_of(n: int, sizes: tuple[int, ...], seed: int = 0) -> np.ndarray:
+    """(n, d) codes of features that hang together; the last but one bucket of each feature stays empty."""
+    rng = np.random.default_rng(seed)
+    common = rng.random((n, 1))
+    codes = np.floor((0.5 * common + 0.5 * rng.random((n, len(sizes)))) * sizes).astype(int)
+    return np.where(codes == np.asarray(sizes) - 2, codes + 1, codes)
+
+
+def tables_of(codes: np.ndarray, sizes: tuple[int, ...], g: np.ndarray, h: np.ndarray, **more) -> NewtonTables:
+    """Exact tables from indicators of all buckets."""
+    Z = np.hstack([np.eye(size)[codes[:, f]] for f, size in enumerate(sizes)])
+    exact = {
+        "variance": tuple(np.zeros(size - 1) for size in sizes),
+        "gradient": float(g.sum()),
+        "hessian": float(h.sum()),
+        "n": len(g),
+        "groups": (0,) * len(sizes),
+    }
+    return NewtonTables(sizes, Z.T @ g, Z.T @ (h[:, None] * Z), **(exact | more))
+
+
+def boosted_by_records(codes, sizes, residual, h, options):
+    """Boosting of stumps, record by record: scores (n,) after all rounds and the split of each round."""
+    F, splits = np.zeros(len(codes)), []
+    for _ in range(options.stumps):
+        g = h * F - residual
+        best = (0.0, None)
+        for f, size in enumerate(sizes):
+            for j in range(size - 1):
+                left = codes[:, f] <= j
+                sums = [(g[side].sum(), h[side].sum()) for side in (left, ~left)]
+                if min(sums[0][1], sums[1][1]) <= options.least_hessian:
+                    continue
+                parts = [s**2 / (w + options.stump_lambda) for s, w in (*sums, (g.sum(), h.sum()))]
+                gain = (parts[0] + parts[1] - parts[2]) / 2
+                # Ties across an empty bucket go to the lower cut.
+                if gain > best[0] * (1 + 1e-9) + 1e-15:
+                    best = (gain, (f, j, left, *(-options.stump_eta * s / (w + options.stump_lambda) for s, w in sums)))
+        if best[1] is None:
+            break
+        f, j, left, on_left, on_right = best[1]
+        splits.append((f, j))
+        F += np.where(left, on_left, on_right)
+    return F, splits
+
+
+@pytest.mark.parametrize("squared", [True, False])
+def test_without_noise_tables_are_boosted_stumps_of_the_records(squared):
+    sizes, options = (6, 4, 9), LocalTablesOptions(stumps=60)
+    codes, rng = codes_of(400, sizes), np.random.default_rng(1)
+    residual = np.sin(codes).sum(1) + rng.standard_normal(400)
+    h = np.ones(400) if squared else 0.05 + 0.2 * rng.random(400)
+    expected, splits = boosted_by_records(codes, sizes, residual, h, options)
+    tables = tables_of(codes, sizes, -residual, h)
+    values, numbers = fitted_tables(tables, options)
+    fitted = sum(table[codes[:, f]] for f, table in enumerate(values))
+    assert len(splits) > 20 and len({f for f, _ in splits}) == 3
+    assert np.abs(fitted - expected).max() <= 1e-10
+    assert numbers["stumps"] == len(splits)
+
+
+def test_stumps_of_a_feature_merge_into_one_table():
+    sizes = (6, 4, 9)
+    codes = codes_of(500, sizes)
+    tables = tables_of(codes, sizes, np.random.default_rng(2).standard_normal(500), np.ones(500))
+    settings = {"stumps": 300, "eta": 0.2, "lambda_": 1.0, "least_hessian": 5.0, "q": 0.0}
+    found = boosted_stumps(tables.G, tables.H, sizes, np.zeros(16), **settings)
+    one_by_one = sum(np.where(codes[:, s.feature] <= s.cut, s.left, s.right) for s in found)
+    at_once = sum(table[codes[:, f]] for f, table in enumerate(merged_stumps(found, sizes)))
+    assert len(found) > 100
+    np.testing.assert_allclose(at_once, one_by_one, rtol=0, atol=1e-12)
+
+
+def test_variance_of_a_corrected_cut_is_that_of_its_noise():
+    """Sums of j cells less j/b of the excess, as a linear map of independent noise."""
+    size = 7
+    corrected = np.eye(size) - np.full((size, size), 1 / size)
+    covariance = np.tril(np.ones((size, size))) @ corrected
+    np.testing.assert_allclose((covariance**2).sum(1)[:-1] * 2.5, even_variance(size, 2.5), rtol=1e-12)
+
+
+def noisy(tables: NewtonTables, sigma: float, seed: int) -> NewtonTables:
+    """The same tables with noise of one variance in every cell that is released."""
+    rng = np.random.default_rng(seed)
+    noise = np.tril(rng.normal(0, sigma, tables.H.shape))
+    noise = noise + np.tril(noise, -1).T
+    for cells in tables.cells:
+        noise[cells, cells] = np.diag(np.diag(noise[cells, cells]))
+    return NewtonTables(
+        tables.sizes,
+        tables.G + rng.normal(0, sigma, tables.G.shape),
+        tables.H + noise,
+        tuple(even_variance(size, sigma**2) for size in tables.sizes),
+        tables.gradient,
+        tables.hessian,
+        tables.n,
+        tables.groups,
+        tables.even_noise,
+    )
+
+
+def test_sums_that_must_agree_agree():
+    sizes = (5, 4, 6)
+    codes = codes_of(300, sizes)
+    h = np.random.default_rng(3).random(300)
+    exact = tables_of(codes, sizes, h - 0.5, h)
+    H = consistent(noisy(exact, 3.0, 4))
+    np.testing.assert_allclose(H, H.T)
+    for f, rows in enumerate(exact.cells):
+        margin = np.diag(H[rows, rows])
+        assert np.isclose(margin.sum(), h.sum())
+        assert np.count_nonzero(H[rows, rows]) <= sizes[f]
+        for e, columns in enumerate(exact.cells):
+            if e != f:
+                np.testing.assert_allclose(H[rows, columns].sum(1), margin, atol=1e-9)
+
+
+def test_agreeing_sums_are_the_least_squares_of_all_that_was_released():
+    """Against a general solver: unknown cells of the pair, margins as their sums, the total known."""
+    sizes = (3, 4)
+    codes = codes_of(200, sizes)
+    h = np.ones(200)
+    given = noisy(tables_of(codes, sizes, h, h), 2.0, 5)
+    pair = np.arange(12).reshape(sizes)
+    to_rows = np.array([(pair // 4 == a).ravel() for a in range(3)], dtype=float)
+    to_columns = np.array([(pair % 4 == a).ravel() for a in range(4)], dtype=float)
+    A = np.vstack([np.eye(12), to_rows, to_columns])
+    b = np.concatenate([given.H[:3, 3:].ravel(), np.diag(given.H)])
+    normal = np.block([[A.T @ A, np.ones((12, 1))], [np.ones((1, 12)), np.zeros((1, 1))]])
+    solved = np.linalg.solve(normal, np.append(A.T @ b, 200.0))[:12]
+    np.testing.assert_allclose(consistent(given)[:3, 3:].ravel(), solved, atol=1e-9)
+
+
+def test_pairs_of_two_parties_are_products_of_margins():
+    sizes = (5, 4, 6)
+    codes = codes_of(300, sizes)
+    tables = tables_of(codes, sizes, np.ones(300), np.ones(300), groups=(0, 0, 1))
+    H = consistent(tables)
+    margin = np.diag(tables.H)
+    np.testing.assert_allclose(H[:9, 9:], np.outer(margin[:9], margin[9:]) / 300, rtol=1e-12)
+    assert np.array_equal(H[:5, 5:9], tables.H[:5, 5:9])
+    # What stands in the place of such a pair is not read.
+    tables.H[:9, 9:] = np.nan
+    tables.H[9:, :9] = np.nan
+    assert np.array_equal(consistent(tables), H)
+
+
+def test_the_nearest_semi_definite_matrix():
+    rng = np.random.default_rng(6)
+    H = rng.standard_normal((8, 8))
+    H = H + H.T
+    nearest = semi_definite(H)
+    assert np.linalg.eigvalsh(nearest)[0] >= -1e-12
+    # Optimality of a projection onto a cone: the rest is orthogonal to it and lies in the polar cone.
+    rest = H - nearest
+    assert abs(np.sum(rest * nearest)) <= 1e-10
+    assert np.linalg.eigvalsh(rest)[-1] <= 1e-12
+    positive = np.eye(8) + np.ones((8, 8))
+    assert semi_definite(positive) is positive
+
+
+def test_noise_is_not_fitted():
+    """Without any signal the penalty leaves few stumps; without the penalty all that are allowed are taken."""
+    sizes = (12,) * 5
+    codes = codes_of(2000, sizes)
+    taken = {0.0: 0, 2.0: 0}
+    for seed in range(10):
+        empty = tables_of(codes, sizes, np.zeros(2000), np.ones(2000))
+        tables = noisy(empty, 10.0, seed)
+        for q in taken:
+            taken[q] += fitted_tables(tables, OPTIONS, q=q)[1]["stumps"]
+    assert taken[0.0] == 3000
+    assert taken[2.0] < 300
+
+
+def test_the_total_of_each_feature_is_the_known_one():
+    """The excess of noise over it is no signal: stumps do not change when a constant is added to a feature's cells."""
+    sizes = (5, 4)
+    codes = codes_of(300, sizes)
+    tables = noisy(tables_of(codes, sizes, np.cos(codes[:, 0]), np.ones(300)), 1.0, 7)
+    shifted = NewtonTables(**(vars(tables) | {"G": tables.G + np.repeat([3.0, -2.0], sizes)}))
+    for one, other in zip(fitted_tables(tables, OPTIONS)[0], fitted_tables(shifted, OPTIONS)[0], strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-9)
+    assert any(table.any() for table in fitted_tables(tables, OPTIONS)[0])
+
+
+def test_columns_without_cuts_and_tables_without_columns():
+    tables = tables_of(np.zeros((50, 2), dtype=int), (1, 1), np.ones(50), np.ones(50))
+    values, numbers = fitted_tables(tables, OPTIONS)
+    assert [table.tolist() for table in values] == [[0.0], [0.0]]
+    assert numbers["stumps"] == 0
+    assert len(Cuts.of((1, 1)).cut) == 0
+
+
+@pytest.mark.parametrize("wrong", [{"G": np.zeros(3)}, {"variance": (np.zeros(4),)}, {"groups": (0,)}])
+def test_tables_that_do_not_fit_are_refused(wrong):
+    tables = tables_of(codes_of(50, (5, 4)), (5, 4), np.ones(50), np.ones(50))
+    with pytest.raises(ValueError, match=next(iter(wrong))):
+        NewtonTables(**(vars(tables) | wrong))
