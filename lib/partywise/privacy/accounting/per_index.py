@@ -1,0 +1,69 @@
+"""The budget of a whole record, divided among the indices that it can move: randomised responses of mixed alphabets."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Iterable
+
+from .compose import check_delta, compose
+from .law import Law
+from .roots import bisect
+
+__all__ = ["index_epsilon"]
+
+# How far below the exact answer the result may stay, relative; and what the pure division gives way to roundings.
+GAP = 1e-8
+ROUNDING = 1e-12
+
+
+def index_epsilon(indices: Iterable[tuple[int | None, int]], epsilon: float, delta: float) -> float:
+    """Largest epsilon of one index at which all indices that a record moves keep (epsilon, delta) together.
+
+    Parameters
+    ----------
+    indices : iterable of (k, count)
+        How many indices of alphabet ``k`` one record moves, at least one in all; ``k`` is None for any other pure law.
+    epsilon : float
+        Budget of the record, positive; infinity allowed.
+    delta : float
+        In [0, 1).
+
+    Returns
+    -------
+    float
+        At least ``epsilon / sum of counts`` but for rounding, which is the answer at ``delta = 0``; short of the
+        exact one by at most 1e-8 of it.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range, or there is no index.
+
+    Notes
+    -----
+    Formal guarantee: the composition that a ledger makes of these laws is at most ``epsilon`` at ``delta``. It grows
+    with the epsilon of an index, since randomised response at a smaller one is a function of that at a larger one.
+    Source: the indices of seed 003, section "Privacy protection algorithms"; the calibration is ours.
+    """
+    found = tuple(sorted(((k, int(count)) for k, count in indices if count), key=lambda one: (one[0] or 0, one[1])))
+    if not found:
+        raise ValueError(f"indices={found}: a record must move at least one index, or there is nothing to divide.")
+    if not epsilon > 0:
+        raise ValueError(f"epsilon={epsilon!r} of a record must be positive.")
+    return _largest(found, float(epsilon), check_delta(delta))
+
+
+@functools.lru_cache(maxsize=1024)
+def _largest(indices: tuple[tuple[int | None, int], ...], epsilon: float, delta: float) -> float:
+    if math.isinf(epsilon):
+        return math.inf
+
+    def kept(one: float) -> bool:
+        return compose(Law(epsilon=one, k=k, count=count) for k, count in indices).epsilon(delta) <= epsilon
+
+    low = epsilon / sum(count for _, count in indices) * (1 - ROUNDING)
+    high = 2 * low
+    while kept(high):
+        low, high = high, 2 * high
+    return bisect(kept, low, high, gap=GAP * low)[0]
