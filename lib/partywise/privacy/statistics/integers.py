@@ -1,0 +1,74 @@
+"""Raw values mapped onto integers lo..hi: who made the ends of the map decides what one record moves."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..accounted import Accounted, parameter, parents_of
+from .bounded import Bounded, summed
+
+__all__ = ["integer_cuts", "mapped_integers"]
+
+
+def integer_cuts(ends: tuple[float, float], domain: tuple[int, int]) -> np.ndarray:
+    """The raw values between neighbouring integers of the affine map from [low, high] onto lo..hi.
+
+    Parameters
+    ----------
+    ends : (low, high)
+        Raw values that are mapped to the ends of the domain, finite, not decreasing.
+    domain : (lo, hi)
+        Integers, ``lo < hi``.
+
+    Returns
+    -------
+    ndarray of shape (hi - lo,)
+        A value up to cut j, and above cut j - 1, is mapped to ``lo + j``: the nearest integer, half down, and the ends
+        of the domain for what lies outside. Not decreasing; all equal where the two ends are.
+    """
+    (low, high), (lo, hi) = ends, domain
+    share = (np.arange(hi - lo) + 0.5) / (hi - lo)
+    return low * (1 - share) + high * share
+
+
+def mapped_integers(
+    values, ends: Accounted, domain: Accounted, *, unit: str = "features", depends_on=None, stratum: str = "*"
+) -> Bounded:
+    """Integers lo..hi that a column is mapped to, values outside the ends clipped.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n,)
+        One finite number a record.
+    ends : Accounted
+        Raw values ``(low, high)`` that go to the ends of the domain. Ends of the sample are `Clear`: one record moves
+        the integers of all others with them, and nothing is proved.
+    domain : Accounted
+        Integers ``(lo, hi)``, ``lo < hi``.
+    unit, depends_on, stratum
+        Of the certificate, as in `bucket_index`.
+
+    Returns
+    -------
+    Bounded
+        Whole numbers of shape (n,); norm ``"hamming"``: with ends that were declared one record moves its own integer.
+
+    Raises
+    ------
+    ValueError
+        If the values are no finite column, or ends or domain are not in order.
+    TypeError
+        If ends or domain do not say where they come from.
+    """
+    array = np.asarray(values, dtype=float)
+    if array.ndim != 1 or not array.size or not np.all(np.isfinite(array)):
+        raise ValueError(f"values of shape {array.shape} must be one finite number a record.")
+    (low, high), (lo, hi) = parameter("ends", ends), parameter("domain", domain)
+    if not -np.inf < low <= high < np.inf:
+        raise ValueError(f"ends={(low, high)} of a map to integers must be finite and in order.")
+    if lo != int(lo) or hi != int(hi) or not lo < hi:
+        raise ValueError(f"domain={(lo, hi)} of a map to integers must be whole numbers in order.")
+    integers = lo + np.searchsorted(integer_cuts((low, high), (int(lo), int(hi))), array, side="left")
+    fields = depends_on or (("label", "features") if unit == "row" else ("features",))
+    certificate = summed(1, "declared ends: one integer a record", unit, fields, norm="hamming")
+    return Bounded(integers, certificate, stratum, parents=parents_of(ends, domain))
