@@ -144,7 +144,27 @@ def test_what_is_charged_is_the_exact_loss_not_the_advertised_parameter():
     event = DistanceExponential(2.0, fixed((1, 100)))(bounded, stream(1, "a"), owner="p1").event
     assert (event.epsilon, event.epsilon_distance, event.count, event.k) == (99.0, 2.0, 2, None)
     event = AdjustedDistanceExponential(2.0, 2.0, 10, fixed((1, 100)))(bounded, stream(1, "a")).event
-    assert (event.epsilon, event.epsilon_distance, event.count) == (pytest.approx(18.0, rel=1e-12), None, 2)
+    assert (event.epsilon, event.count) == (pytest.approx(18.0, rel=1e-12), 2)
+    assert event.epsilon_distance == AdjustedDistanceExponential(2.0, 2.0, 10, fixed((1, 100))).worst_loss(1)
+
+
+@given(adjusted())
+def test_a_step_of_the_adjusted_law_costs_at_most_its_loss_per_unit_of_distance(mechanism):
+    event = mechanism(entries([mechanism.lo], unit="features"), stream(1, "a")).event
+    span = mechanism.hi - mechanism.lo
+    assert all(mechanism.worst_loss(t) <= t * event.epsilon_distance * (1 + 1e-12) for t in range(span + 1))
+    assert event.epsilon <= span * event.epsilon_distance * (1 + 1e-12)
+
+
+def test_the_table_of_exact_losses_of_the_specification():
+    two, adjusting = (
+        DistanceExponential(2.0, fixed((1, 100))),
+        AdjustedDistanceExponential(2.0, 2.0, 10, fixed((1, 100))),
+    )
+    printed = {1: "1.21", 2: "2.28", 5: "5.31", 10: "10.3", 50: "50.3", 99: "99"}
+    assert {t: f"{two.worst_loss(t):.3g}" for t in printed} == printed
+    printed = {1: "1.21", 5: "5.31", 9: "9", 10: "10.2", 19: "10.2", 50: "14.3", 99: "18"}
+    assert {t: f"{adjusting.worst_loss(t):.3g}" for t in printed} == printed
 
 
 def test_a_distance_certificate_is_charged_the_loss_at_its_distance():

@@ -67,7 +67,10 @@ class AdjustedDistanceExponential:
     ) -> Release:
         """Release every entry of an array of integers lo..hi; parameters and errors as in `DistanceExponential`."""
         certificate = certificate_of(bounded, ("hamming", "distance"))
-        law = charge(certificate, self.epsilon_pure, self.worst_loss, self.hi - self.lo)
+        law = charge(certificate, self.epsilon_pure, self.worst_loss, self.hi - self.lo) | {
+            # Losses obey the triangle inequality: no distance costs more than so much a step.
+            "epsilon_distance": self.worst_loss(1)
+        }
         draw = drawing(bounded, generator(rng, "AdjustedDistanceExponential"), self.lo, self.hi, self._row, self._logs)
         preset = certificate.norm == "hamming" and not self.domain.parents
         return released(
