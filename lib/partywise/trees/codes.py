@@ -1,0 +1,125 @@
+"""Columns as codes: dense ranks, quantile buckets, declared buckets; what trees see of values is their order.
+
+Bucket j of a column holds the values in ``(edges[j-1], edges[j]]``; equal values have equal codes, except where buckets
+of equal counts are cut by position, as the source does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+
+@dataclass(frozen=True, eq=False)
+class Coded:
+    """Columns as codes.
+
+    codes : (n, d) int32, from 0
+    sizes : (d,) int, number of codes of each column, whether they occur or not
+    thresholds : for each column (size - 1,) floats, left of cut j being ``x <= thresholds[f][j]``; nan where unknown
+    """
+
+    codes: np.ndarray
+    sizes: np.ndarray
+    thresholds: tuple[np.ndarray, ...]
+
+
+def coded(codes: np.ndarray, sizes: Sequence[int] | np.ndarray) -> Coded:
+    """Codes whose raw values are unknown here: all thresholds are nan."""
+    counts = np.asarray(sizes, dtype=np.int64)
+    return Coded(np.asarray(codes, dtype=np.int32), counts, tuple(np.full(int(size) - 1, np.nan) for size in counts))
+
+
+def dense_ranks(X: np.ndarray) -> Coded:
+    """Ranks of the distinct values of each column of X (n, d); thresholds are midpoints of neighbouring values."""
+    return _columns(X, lambda x: _ranks(*np.unique(x, return_inverse=True)))
+
+
+def quantile_buckets(X: np.ndarray, buckets: int, ties: Literal["kept", "position"] = "kept") -> Coded:
+    """Buckets of about equal counts of each column of X (n, d).
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, d)
+    buckets : int
+        At least 2.
+    ties : {"kept", "position"}
+        Kept: at most so many buckets, equal values in one; a column with no more distinct values keeps them all.
+        Position: so many buckets of equal counts, ties in the order of rows (as published).
+    """
+    if buckets < 2:
+        raise ValueError(f"buckets={buckets} must be at least 2.")
+    if ties not in ("kept", "position"):
+        raise ValueError(f"ties={ties!r} is unknown; use 'kept' or 'position'.")
+    return _columns(X, lambda x: (_kept if ties == "kept" else _by_position)(x, buckets))
+
+
+def public_buckets(X: np.ndarray, edges: Sequence[np.ndarray]) -> Coded:
+    """Buckets ``(edges[j-1], edges[j]]`` of each column of X (n, d), edges increasing, whatever the values are."""
+    columns = [np.searchsorted(cuts, x, side="left") for cuts, x in zip(edges, np.asarray(X, float).T, strict=True)]
+    thresholds = tuple(np.array(cuts, dtype=float) for cuts in edges)
+    return _stacked(columns, len(X), thresholds)
+
+
+def side_by_side(parts: Sequence[Coded], columns: Sequence[Sequence[int]]) -> Coded:
+    """Codes of several parties in pooled order.
+
+    Parameters
+    ----------
+    parts : sequence of Coded
+    columns : sequence of sequence of int
+        Global numbers of the columns of each part; together 0 .. d-1.
+    """
+    order = np.argsort(np.array([column for group in columns for column in group], dtype=np.int64))
+    thresholds = [cuts for part in parts for cuts in part.thresholds]
+    codes = np.concatenate([part.codes for part in parts], axis=1)[:, order]
+    sizes = np.concatenate([part.sizes for part in parts])[order]
+    return Coded(codes, sizes, tuple(thresholds[place] for place in order))
+
+
+def _columns(X: np.ndarray, code) -> Coded:
+    """Every column by a function that returns its codes and thresholds."""
+    found = [code(x) for x in np.ascontiguousarray(np.asarray(X, dtype=float).T)]
+    return _stacked([codes for codes, _ in found], len(X), tuple(thresholds for _, thresholds in found))
+
+
+def _stacked(columns: Sequence[np.ndarray], n: int, thresholds: tuple[np.ndarray, ...]) -> Coded:
+    codes = np.empty((n, len(columns)), dtype=np.int32)
+    for place, column in enumerate(columns):
+        codes[:, place] = column
+    return Coded(codes, np.array([len(cuts) + 1 for cuts in thresholds], dtype=np.int64), thresholds)
+
+
+def _ranks(values: np.ndarray, ranks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    return ranks, between(values[:-1], values[1:])
+
+
+def _kept(x: np.ndarray, buckets: int) -> tuple[np.ndarray, np.ndarray]:
+    values, ranks, counts = np.unique(x, return_inverse=True, return_counts=True)
+    if len(values) <= buckets:
+        return _ranks(values, ranks)
+    # The last of the first j n / b values ends bucket j, with all values equal to it.
+    ends = -(-len(x) * np.arange(1, buckets) // buckets) - 1
+    last = np.unique(np.searchsorted(np.cumsum(counts), ends, side="right"))
+    last = last[last < len(values) - 1]
+    return np.searchsorted(last, ranks, side="left"), between(values[last], values[last + 1])
+
+
+def _by_position(x: np.ndarray, buckets: int) -> tuple[np.ndarray, np.ndarray]:
+    n = len(x)
+    order = np.argsort(x, kind="stable")
+    codes = np.empty(n, dtype=np.int64)
+    codes[order] = np.arange(n) * buckets // n
+    # The first row of bucket j is the first place with place * b // n >= j; empty buckets share a cut.
+    first = -(-n * np.arange(1, buckets) // buckets)
+    right = x[order[np.minimum(first, n - 1)]]
+    return codes, between(x[order[first - 1]], right)
+
+
+def between(low: np.ndarray, high: np.ndarray) -> np.ndarray:
+    """Midpoints, at least ``low`` and below ``high`` where that is larger."""
+    middle = low / 2 + high / 2
+    return np.where((middle >= low) & (middle < high), middle, low)
