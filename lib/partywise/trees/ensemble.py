@@ -1,0 +1,184 @@
+"""Boosting and forests: the loop over trees, base scores, gradients, leaves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from .codes import Coded
+from .growth import Bins, Level, Rule, bins_of, grid, grow, on_grid, tree_of
+from .model import LEAF, Criterion, Ensemble, Tree
+from .options import TreeOptions
+
+# What is drawn for one tree: which columns it may split, how often each row takes part (None: once each).
+Draws = tuple[Sequence[int], np.ndarray | None]
+
+
+def sigmoid(scores: np.ndarray) -> np.ndarray:
+    """Probabilities of log odds, without overflow."""
+    small = np.exp(-np.abs(scores))
+    return np.where(scores >= 0, 1, small) / (1 + small)
+
+
+def gradients(y: np.ndarray, scores: np.ndarray, criterion: Criterion) -> tuple[np.ndarray, np.ndarray]:
+    """First and second derivatives (n,) of the loss at the scores."""
+    if criterion == "RegressionMSELoss":
+        return scores - y, np.ones(len(y))
+    p = sigmoid(scores)
+    return p - y, p * (1 - p)
+
+
+def rule_of(options: TreeOptions) -> Rule:
+    """What a split is worth (section 2 of the specification)."""
+    if options.algo == "rf":
+        return Rule()
+    if options.algo == "gbdt":
+        return Rule(options.lambda_, 1.0, 0.0 if options.as_published else options.gamma, not options.as_published)
+    return Rule(options.lambda_, 0.5, options.gamma)
+
+
+def statistics(
+    y: np.ndarray, scores: np.ndarray, options: TreeOptions, criterion: Criterion, times: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """What a tree sums of every row: (g, h), (g, 1) or, in a forest, (y, 1) as often as the row was drawn."""
+    if options.algo == "rf":
+        count = np.ones(len(y)) if times is None else times.astype(float)
+        return y * count, count
+    g, h = gradients(y, scores, criterion)
+    return g, h if options.algo == "xgb" else np.ones(len(y))
+
+
+def rounded(a: np.ndarray, w: np.ndarray, step: float | None) -> tuple[np.ndarray, np.ndarray]:
+    """Both on a grid whose sums are exact: the given step, or the finest.
+
+    Raises
+    ------
+    OverflowError
+        If sums of multiples of the given step may not be exact.
+    """
+    if step is None:
+        return on_grid(a, grid(a, len(a))), on_grid(w, grid(w, len(w)))
+    for values in (a, w):
+        if step < grid(values, len(values)):
+            most = np.abs(values).max()
+            raise OverflowError(f"step={step!r}: sums of {len(a)} values up to {most!r} may exceed 53 bits.")
+    return on_grid(a, step), on_grid(w, step)
+
+
+def leaf_values(totals: np.ndarray, options: TreeOptions, criterion: Criterion) -> np.ndarray:
+    """Value of every node as a leaf, from its sums (2, nodes)."""
+    a, w = totals
+    below = w if options.algo == "rf" else w + options.lambda_
+    ratio = np.divide(a, below, out=np.zeros_like(a), where=below > 0)
+    if options.algo != "rf":
+        return -ratio
+    return (ratio > 0.5).astype(float) if options.as_published and criterion == "CrossEntropyLoss" else ratio
+
+
+def weight_of(options: TreeOptions) -> float:
+    """What a tree counts in the score."""
+    return 1 / options.num_of_trees if options.algo == "rf" else options.eta
+
+
+def ensemble_of(trees: Sequence[Tree], options: TreeOptions) -> Ensemble:
+    """The model; base score 0, or probability .5."""
+    return Ensemble(tuple(trees), 0.0, weight_of(options))
+
+
+@dataclass(frozen=True, eq=False)
+class Growing:
+    """Trees so far, and the scores (n,) that they give the training rows."""
+
+    trees: tuple[Tree, ...]
+    scores: np.ndarray
+
+    def with_tree(self, level: Level, data: Coded, options: TreeOptions, criterion: Criterion) -> Growing:
+        """One tree more, from its closed level."""
+        tree = tree_of(level, leaf_values(level.totals, options, criterion), data.thresholds)
+        return Growing((*self.trees, tree), self.scores + weight_of(options) * tree.value[level.leaf])
+
+
+def begin(n: int) -> Growing:
+    """No tree, scores 0."""
+    return Growing((), np.zeros(n))
+
+
+def grown(
+    data: Coded | Callable[[int], Coded],
+    y: np.ndarray,
+    options: TreeOptions,
+    criterion: Criterion,
+    draws: Sequence[Draws],
+    step: float | None = None,
+) -> Ensemble:
+    """All trees on codes.
+
+    Parameters
+    ----------
+    data : Coded, or callable
+        All columns of the training rows; a callable gives those of each tree.
+    y : ndarray of shape (n,)
+    options : TreeOptions
+    criterion : {"CrossEntropyLoss", "RegressionMSELoss"}
+    draws : sequence of (columns, times)
+        For each tree the columns that it may split, and how often each row takes part (n,), None for once.
+    step : float, optional
+        Grid of the sums; by default the finest on which they are exact. Label scattering has 2^-32.
+    """
+    state, rule, memo = begin(len(y)), rule_of(options), _Layouts()
+    for number, (columns, times) in enumerate(draws):
+        own = data(number) if callable(data) else data
+        a, w = rounded(*statistics(y, state.scores, options, criterion, times), step)
+        rows = None if times is None else times > 0
+        level = grow(memo.of(own, columns), a, w, options.max_tree_depth, rule, rows)
+        state = state.with_tree(level, own, options, criterion)
+    return ensemble_of(state.trees, options)
+
+
+class _Layouts:
+    """Cells of the last columns that were asked for: most trees use the same."""
+
+    def __init__(self) -> None:
+        self._key: tuple[Coded, tuple[int, ...]] | None = None
+        self._bins: Bins | None = None
+
+    def of(self, data: Coded, columns: Sequence[int]) -> Bins:
+        key = (data, tuple(columns))
+        if self._bins is None or self._key != key:
+            self._key, self._bins = key, bins_of(data, columns)
+        return self._bins
+
+
+def with_thresholds(ensemble: Ensemble, thresholds: Mapping[int, np.ndarray]) -> Ensemble:
+    """The ensemble with the raw cuts of some columns filled in: left of cut j is ``x <= thresholds[f][j]``."""
+    return replace(ensemble, trees=tuple(_filled(tree, thresholds) for tree in ensemble.trees))
+
+
+def renumbered(ensemble: Ensemble, columns: Sequence[int]) -> Ensemble:
+    """The ensemble with its k-th column called ``columns[k]``: what one party grew, in global numbers."""
+    numbers = np.array([*columns, LEAF])
+    return replace(ensemble, trees=tuple(replace(tree, feature=numbers[tree.feature]) for tree in ensemble.trees))
+
+
+def _filled(tree: Tree, thresholds: Mapping[int, np.ndarray]) -> Tree:
+    raw = tree.threshold.copy()
+    for node, feature in enumerate(tree.feature.tolist()):
+        if feature != LEAF and feature in thresholds:
+            raw[node] = thresholds[feature][tree.cut[node]]
+    return replace(tree, threshold=raw)
+
+
+def partitions_of(ensemble: Ensemble, codes: np.ndarray) -> tuple[frozenset[bytes], ...]:
+    """For every tree the sets of rows (packed bits) of all its nodes: what losslessness compares."""
+    return tuple(_partition(tree, codes) for tree in ensemble.trees)
+
+
+def _partition(tree: Tree, codes: np.ndarray) -> frozenset[bytes]:
+    inside = np.zeros((len(tree.feature), len(codes)), dtype=bool)
+    inside[tree.leaves_of_codes(codes), np.arange(len(codes))] = True
+    for node in reversed(range(len(tree.feature))):
+        if tree.feature[node] != LEAF:
+            inside[node] = inside[tree.left[node]] | inside[tree.right[node]]
+    return frozenset(np.packbits(row).tobytes() for row in inside)
