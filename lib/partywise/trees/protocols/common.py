@@ -1,0 +1,96 @@
+"""What every protocol of vertical trees begins with: who is who, which rows, codes of own columns, what is drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...federation.parties import Party
+from ..codes import Coded, dense_ranks, quantile_buckets
+from ..ensemble import Draws, grown, renumbered
+from ..model import Criterion, Ensemble
+from ..options import TreeOptions
+
+
+def active_of(parties: Sequence[Any]) -> Any:
+    """The party that holds the labels."""
+    return next(party for party in parties if party.role == "active")
+
+
+def passive_of(parties: Sequence[Any]) -> tuple[Any, ...]:
+    """The parties that hold features only, in order."""
+    return tuple(party for party in parties if party.role == "passive")
+
+
+def columns_of(parties: Sequence[Any]) -> tuple[tuple[str, tuple[int, ...]], ...]:
+    """Name and global columns of every party: public."""
+    return tuple((party.name, tuple(party.columns)) for party in parties)
+
+
+def held_out(fold: Any) -> np.ndarray:
+    """(N,) bool, the rows that are scored: none where all train."""
+    return (fold.of == fold.held_out) & ~fold.train
+
+
+def own_codes(X: np.ndarray, options: TreeOptions) -> Coded:
+    """Codes of the active party's training rows (n, d): quantile buckets, or dense ranks."""
+    if options.own_bucket_num is None:
+        return dense_ranks(X)
+    return quantile_buckets(X, options.own_bucket_num)
+
+
+def local_codes(active: Party, train: np.ndarray, options: TreeOptions) -> Coded:
+    """The active party's own columns, coded; they stay there."""
+    return own_codes(active.block["X"][train], options)
+
+
+def local_own_ensemble(
+    active: Party, train: np.ndarray, data: Coded, options: TreeOptions, criterion: Criterion, rng_for: Callable
+) -> Ensemble:
+    """What the active party grows alone, on its own columns as coded; features have global numbers."""
+    y = active.block["y"][train]
+    places = ((active.name, tuple(range(len(active.columns)))),)
+    ensemble = grown(data, y, options, criterion, draws_of(places, len(y), options, rng_for))
+    return renumbered(ensemble, active.columns)
+
+
+def draws_of(
+    groups: Sequence[tuple[str, tuple[int, ...]]], n: int, options: TreeOptions, rng_for: Callable
+) -> tuple[Draws, ...]:
+    """What is drawn for every tree, at the active party: columns of each party, and rows of a forest.
+
+    Parameters
+    ----------
+    groups : name and global columns of every party whose columns may be split
+    n : training rows
+    options : TreeOptions
+    rng_for : callable
+        Addresses hold the party's name and the tree's number, so that a party's draw does not depend on the others.
+    """
+    trees = range(options.num_of_trees)
+    return tuple((_columns(groups, options, rng_for, tree), _times(n, options, rng_for, tree)) for tree in trees)
+
+
+def _columns(
+    groups: Sequence[tuple[str, tuple[int, ...]]], options: TreeOptions, rng_for: Callable, tree: int
+) -> tuple[int, ...]:
+    drawn: list[int] = []
+    for name, columns in groups:
+        # A product such as .1 * 30 must not lose a column to rounding.
+        count = max(1, int(options.feature_subsample_ratio * len(columns) + 1e-9))
+        if count >= len(columns):
+            drawn.extend(columns)
+            continue
+        places = rng_for("drawn columns", name, tree).permutation(len(columns))[:count]
+        drawn.extend(columns[place] for place in places)
+    return tuple(sorted(drawn))
+
+
+def _times(n: int, options: TreeOptions, rng_for: Callable, tree: int) -> np.ndarray | None:
+    """How often each row is drawn for a tree of a forest; None where trees see every row once."""
+    if options.algo != "rf":
+        return None
+    size = n if options.batch_size is None else options.batch_size
+    return np.bincount(rng_for("drawn rows", tree).integers(n, size=size), minlength=n)
