@@ -1,0 +1,110 @@
+"""The cases of vertical trees: one replicate each, generated or dealt from a real table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.special import expit
+
+from .data import Declared, TreeData
+from .settings import NUMBERS, CaseSettings, GeneratedSettings, PartySettings
+
+Rng = Callable[..., np.random.Generator]
+KEYS = 2**62
+# Every third generated column has so many whole numbers, and ties.
+LEVELS = 10
+TENTHS = tuple(k / 10 for k in range(1, 10))
+HALVES = tuple(k + 0.5 for k in range(LEVELS - 1))
+
+
+def generated(settings: GeneratedSettings, spec: Any, rng_for: Rng, resources: Path) -> TreeData:
+    """One replicate of the generator."""
+    rng = rng_for("rows")
+    X, score = draw_score(settings.n, settings.d, rng)
+    score = settings.signal * score
+    if settings.loss == NUMBERS:
+        y = score + rng.standard_normal(settings.n)
+    else:
+        y = (rng.random(settings.n) < expit(score)).astype(float)
+    names = [f"x{j}" for j in range(settings.d)]
+    return dealt(X, y, names, [_declared(j) for j in range(settings.d)], settings, rng_for)
+
+
+def draw_score(n: int, d: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Columns (n, d) and a score (n,) of them with mean 0 and variance 1, to which both halves give the same.
+
+    Column j of a half weighs 1 / (j + 1), as a line or as a step in turn; the first columns of the two halves
+    interact, which no party sees alone.
+    """
+    X = rng.random((n, d))
+    X[:, 2::3] = np.floor(LEVELS * X[:, 2::3])
+    half = d - d // 2
+    centred = np.empty((n, d))
+    for j in range(d):
+        values = (X[:, j] - (LEVELS - 1) / 2) / np.sqrt((LEVELS**2 - 1) / 12) if j % 3 == 2 else _unit(X[:, j])
+        centred[:, j] = np.where(values > 0, 1.0, -1.0) if j % 2 else values
+    weights = np.array([(-1.0) ** j / (j % half + 1) for j in range(d)])
+    score = centred @ weights + centred[:, 0] * centred[:, half]
+    return X, score / np.sqrt(weights @ weights + 1)
+
+
+def _unit(uniform: np.ndarray) -> np.ndarray:
+    """A uniform column of [0, 1] with mean 0 and variance 1."""
+    return (uniform - 0.5) * np.sqrt(12)
+
+
+def _declared(j: int) -> Declared:
+    if j % 3 == 2:
+        return Declared(HALVES, (0.0, LEVELS - 1.0), "the generator draws whole numbers from 0 to 9")
+    return Declared(TENTHS, (0.0, 1.0), "the generator draws from [0, 1]")
+
+
+def dealt(
+    X: np.ndarray,
+    y: np.ndarray,
+    names: Sequence[str],
+    declared: Sequence[Declared],
+    settings: PartySettings,
+    rng_for: Rng,
+    train: np.ndarray | None = None,
+) -> TreeData:
+    """A replicate of a table: which rows train, or all that are left of them, and the permutation of folds.
+
+    train : (N,) bool where the data come with their own division
+    """
+    if train is None:
+        assert isinstance(settings, CaseSettings)
+        train = _share(len(y), settings.test_share, rng_for)
+    if settings.data_size_for_debug:
+        rows = _fewer(train, settings.data_size_for_debug, rng_for)
+        X, y, train = X[rows], y[rows], train[rows]
+    return TreeData(
+        y=np.ascontiguousarray(y, dtype=float),
+        X=np.ascontiguousarray(X, dtype=float),
+        train=train,
+        order=rng_for("folds").permutation(len(y)),
+        names=np.array(names),
+        declared=tuple(declared),
+        criterion=settings.loss,
+        evaluation_key=int(rng_for("evaluation").integers(KEYS)),
+    )
+
+
+def _share(n: int, test_share: float, rng_for: Rng) -> np.ndarray:
+    """(n,) bool: a random share of the rows trains, at least one."""
+    train = np.zeros(n, dtype=bool)
+    train[rng_for("split").permutation(n)[: max(1, n - int(np.ceil(test_share * n)))]] = True
+    return train
+
+
+def _fewer(train: np.ndarray, count: int, rng_for: Rng) -> np.ndarray:
+    """Rows that are left when so many random ones train: these and those that test, in their order."""
+    rows = np.flatnonzero(train)
+    if count > len(rows):
+        raise ValueError(f"data_size_for_debug is {count}: {len(rows)} rows train; leave it out for all of them.")
+    kept = ~train
+    kept[rng_for("sample").choice(rows, count, replace=False)] = True
+    return np.flatnonzero(kept)

@@ -1,0 +1,103 @@
+"""What a replicate of vertical trees is, who holds what of it, and which rows test."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...federation.parties import Party
+from ...privacy.accounted import Public
+from ...trees.model import Column, Criterion, PublicFacts
+from .settings import CLASSES, PartySettings
+
+
+@dataclass(frozen=True)
+class Declared:
+    """What is known of a column before the data are seen, and where it comes from.
+
+    edges : increasing cuts, or None; bounds : range of a map onto integers, or None; because : for both
+    """
+
+    edges: tuple[float, ...] | None
+    bounds: tuple[float, float] | None
+    because: str
+
+
+@dataclass(frozen=True)
+class TreeData:
+    """One replicate: labels of the active party, columns of all.
+
+    y : (N,) float64, 0 and 1 or numbers
+    X : (N, d) float64, raw values
+    train : (N,) bool, the rows that train where there is one fold; the others test
+    order : (N,) int, a random permutation that is cut into folds where there are several
+    names : (d,) str; declared : of each column
+    criterion : loss of the task
+    evaluation_key : root of the evaluator's randomness, the same for every method and epsilon
+    """
+
+    y: np.ndarray
+    X: np.ndarray
+    train: np.ndarray
+    order: np.ndarray
+    names: np.ndarray
+    declared: tuple[Declared, ...]
+    criterion: Criterion
+    evaluation_key: int
+
+    def __post_init__(self) -> None:
+        for name, values in (("y", self.y), ("X", self.X)):
+            if not np.isfinite(values).all():
+                raise ValueError(f"{name} has a value that is not finite: complete the record or leave it out.")
+        if self.criterion == CLASSES and not np.isin(self.y, (0, 1)).all():
+            other = self.y[~np.isin(self.y, (0, 1))][0]
+            raise ValueError(
+                f"y has the label {other:g}: criterion 'CrossEntropyLoss' takes 0 and 1; code the two classes so, or "
+                "use 'RegressionMSELoss'."
+            )
+
+    def public(self) -> PublicFacts:
+        """The part that everyone may know: names, what is declared of the columns, the loss."""
+        columns = tuple(map(_column, self.names, self.declared))
+        return PublicFacts(columns, self.criterion, int(self.train.sum()))
+
+
+def _column(name: str, declared: Declared) -> Column:
+    edges = None if declared.edges is None else Public(np.array(declared.edges), because=declared.because)
+    bounds = None if declared.bounds is None else Public(declared.bounds, because=declared.because)
+    return Column(str(name), edges, bounds)
+
+
+def split(data: TreeData, n_parties: int, spec: Any, settings: PartySettings) -> list[Party]:
+    """The parties in the order of their columns; one of them, the active one, has the labels too."""
+    active, passive, parties = settings.active_party(n_parties), 0, []
+    for number, columns in enumerate(settings.groups(n_parties)):
+        block = {"X": np.ascontiguousarray(data.X[:, columns])}
+        if number == active:
+            parties.append(Party("active", "active", block | {"y": data.y}, columns))
+        else:
+            passive += 1
+            parties.append(Party(f"passive {passive}", "passive", block, columns))
+    return parties
+
+
+def folds(data: TreeData, n_folds: int, settings: Any) -> np.ndarray:
+    """Fold of every row: one fold holds the test rows and the others never test, several cut a permutation.
+
+    Raises
+    ------
+    ValueError
+        When the training rows of a fold are of one class, which leaves nothing to learn.
+    """
+    of = np.where(data.train, -1, 0) if n_folds == 1 else data.order * n_folds // len(data.y)
+    if data.criterion == CLASSES:
+        for held_out in range(n_folds):
+            labels = data.y[of != held_out]
+            if labels.min() == labels.max():
+                raise ValueError(
+                    f"y is {labels[0]:g} in all training rows of fold {held_out}: bring records of both classes, or "
+                    "use fewer folds."
+                )
+    return of

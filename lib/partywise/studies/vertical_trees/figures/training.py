@@ -1,0 +1,47 @@
+"""Figure of vertical trees: the loss along the trees of one fit of each method."""
+
+from __future__ import annotations
+
+import numpy as np
+import xarray as xr
+from matplotlib.figure import Figure
+
+from ....experiment.plotting.select import title
+from ....experiment.plotting.series import cases_of, example_fit, example_fits_of
+from ....experiment.plotting.style import empty, legend_below, look, panels
+
+PANELS = 4
+
+
+def loss_along_trees(cube: xr.Dataset) -> Figure:
+    """Test loss after so many trees: first replicate, fewest parties, the largest target of each method."""
+    cases = [case for case in cases_of(cube, "path_test_loss") if _fits(example_fits_of(cube, case))][:PANELS]
+    if not cases:
+        return empty("No case with test rows in this configuration.")
+    figure, axes = panels(1, len(cases), 3.2, 3.0)
+    for ax, case in zip(axes, cases, strict=True):
+        shown = example_fits_of(cube, case)
+        for method, epsilon in _fits(shown).items():
+            trees, loss = (example_fit(shown, f"path_{name}", method, epsilon) for name in ("trees", "test_loss"))
+            style, at = look(cube, method), f", ε = {epsilon:g}" if np.isfinite(epsilon) else ""
+            marks = {"color": style.color, "marker": style.marker, "linestyle": style.line, "markersize": 4}
+            ax.plot(trees, loss, label=style.label + at, **marks)
+        loss_name = "squared error" if np.isfinite(_mse(cube, case)) else "log-loss"
+        ax.set(xlabel="trees", ylabel=f"test {loss_name}", title=title(cube, "case", case))
+    legend_below(figure, axes, 2)
+    figure.suptitle("Loss along the trees, first replicate", fontsize=9.5)
+    return figure
+
+
+def _fits(shown: xr.Dataset) -> dict[str, float]:
+    """Methods with a path, and the largest target of each."""
+    known = np.isfinite(shown["path_test_loss"].values).any(axis=1)
+    pairs = zip(shown["example_method"].values[known], shown["example_epsilon"].values[known], strict=True)
+    found: dict[str, float] = {}
+    for method, epsilon in pairs:
+        found[str(method)] = max(float(epsilon), found.get(str(method), 0.0))
+    return found
+
+
+def _mse(cube: xr.Dataset, case: str) -> float:
+    return float(cube["mse"].sel({"case": case}).max()) if "mse" in cube else np.nan

@@ -1,0 +1,80 @@
+"""Study 003: trees whose columns are split over parties.
+
+Document: seed 003 (vertical federated learning of trees with protected orders or encrypted gradients; formulas,
+configurations and one example, no result).  Data, split, metrics and figures are named here and live with their
+numerics; the pipeline imports what a job needs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ...checks import Checked, Delta, Unit
+from ...experiment.study import Lazy, Protocol, Source, Study
+from ...trees.options import ActiveOnlyOptions, PooledOptions
+from .check import check
+from .settings import GeneratedSettings
+
+
+@dataclass(frozen=True)
+class Spec(Checked):
+    """Constants of the study: delta of every epsilon, and the unit that is protected."""
+
+    delta: Delta = 1e-5
+    unit: Unit = "features"
+
+
+VARIABLES: dict[str, tuple[str, str]] = {
+    "log_loss": ("logarithmic loss on the test rows, nats", "1"),
+    "auc": ("area under the ROC curve on the test rows", "1"),
+    "accuracy": ("share of the test rows whose class is right", "1"),
+    "mse": ("mean squared error on the test rows", "1"),
+    "published_loss": ("mean of -y ln p on the test rows, the source's key of selection", "1"),
+    "epsilon_label": ("epsilon that the ledger certifies for a label, for the worst view", "1"),
+    "n_trees": ("trees that are kept", "1"),
+    "best_trees": ("trees up to the least loss on the test rows, where they were chosen so", "1"),
+    "selected_on_test": ("1 if the number of trees was chosen by the loss on the test rows", "1"),
+    "diverged": ("1 if a score is not finite", "1"),
+    "scored_rows": ("held-out rows that the parties scored together", "1"),
+    "scored_log_loss": ("logarithmic loss on the rows that the parties scored, nats", "1"),
+    "scored_auc": ("area under the ROC curve on the rows that the parties scored", "1"),
+    "scored_accuracy": ("share of right classes on the rows that the parties scored", "1"),
+    "scored_mse": ("mean squared error on the rows that the parties scored", "1"),
+    "score_difference": ("largest difference of a score to the evaluator's", "1"),
+    "rows_rerouted": ("share of training rows that thresholds route to another leaf than codes did", "1"),
+    "max_prediction_difference": ("largest difference to the pooled fit of the same codes", "1"),
+    "path_trees": ("trees", "1"),
+    "path_train_loss": ("loss on the training rows along the trees", "1"),
+    "path_test_loss": ("loss on the test rows along the trees", "1"),
+}
+
+_PROTOCOLS = "partywise.trees.protocols."
+_CASES = "partywise.studies.vertical_trees.cases:"
+_PARTS = "partywise.studies.vertical_trees."
+
+STUDY = Study(
+    name="vertical_trees",
+    title="Vertical trees: orders, gradients and Newton tables that cross between parties",
+    references="Seed 003: vertical federated learning of linear and tree-based models (documentation)",
+    spec=Spec,
+    sources={
+        "generated": Source(GeneratedSettings, Lazy(_CASES + "generated")),
+    },
+    methods={
+        "pooled": Protocol(PooledOptions, Lazy(_PROTOCOLS + "pooled:fit")),
+        "active_only": Protocol(ActiveOnlyOptions, Lazy(_PROTOCOLS + "active_only:fit")),
+    },
+    data=Lazy(_PARTS + "data:TreeData"),
+    split=Lazy(_PARTS + "data:split"),
+    folds=Lazy(_PARTS + "data:folds"),
+    metrics=Lazy(_PARTS + "metrics:metrics"),
+    ledger=Lazy(_PARTS + "metrics:ledger"),
+    example_fits=Lazy(_PARTS + "metrics:example_fits"),
+    variables=VARIABLES,
+    figures={
+        "loss_along_trees": Lazy(_PARTS + "figures.training:loss_along_trees"),
+    },
+    check=check,
+    summary=("log_loss", "auc", "mse"),
+    trials=Lazy(_PARTS + "trials:TRIALS"),
+)

@@ -1,0 +1,132 @@
+"""Quality of trees against scikit-learn, paths of losses, selection on test rows, undefined values."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from scipy.special import expit
+from sklearn import metrics as oracle
+
+from partywise.studies.vertical_trees.data import Declared, TreeData
+from partywise.studies.vertical_trees.metrics import example_fits, metrics, path, quality, steps
+from partywise.trees.model import Ensemble, Estimate, Tree
+from partywise.trees.options import PooledOptions
+
+CLASSES, NUMBERS = "CrossEntropyLoss", "RegressionMSELoss"
+
+
+def spec_of(criterion=CLASSES, **options):
+    return SimpleNamespace(public=SimpleNamespace(criterion=criterion), options=PooledOptions(**options))
+
+
+def stump(threshold, left, right, feature=0):
+    columns = {"feature": [feature, -1, -1], "cut": [0, 0, 0], "threshold": [threshold, 0, 0]}
+    return Tree(
+        **{name: np.array(values) for name, values in columns.items()},
+        left=np.array([1, 0, 0]),
+        right=np.array([2, 0, 0]),
+        value=np.array([0.0, left, right]),
+    )
+
+
+def data_of(X, y, n_train, criterion=CLASSES):
+    train = np.arange(len(y)) < n_train
+    declared = tuple(Declared(None, None, "nothing") for _ in range(X.shape[1]))
+    names = np.array([f"x{j}" for j in range(X.shape[1])])
+    return TreeData(y, X, train, np.arange(len(y)), names, declared, criterion, 1)
+
+
+def drawn(n=200):
+    rng = np.random.default_rng(7)
+    X = np.round(rng.normal(size=(n, 2)), 1)
+    return X, (rng.random(n) < expit(2 * X[:, 0])).astype(float)
+
+
+TREES = (stump(0.0, -1.0, 1.0), stump(0.5, -0.5, 2.0), stump(0.0, 3.0, -4.0, feature=1), stump(-0.5, -2.0, 0.5))
+
+
+def test_quality_of_classes_is_that_of_scikit_learn_with_ties():
+    X, y = drawn()
+    scores = Ensemble(TREES, 0.0, 0.5).scores(X)
+    assert len(set(scores)) < 20
+    found = quality(scores, y, spec_of())
+    assert found["log_loss"] == pytest.approx(oracle.log_loss(y, expit(scores)), rel=1e-12)
+    assert found["auc"] == pytest.approx(oracle.roc_auc_score(y, scores), rel=1e-12)
+    assert found["accuracy"] == oracle.accuracy_score(y, scores > 0)
+    assert found["published_loss"] == pytest.approx(np.mean(-y * np.log(expit(scores))), rel=1e-12)
+    assert found["mse"] is None
+
+
+def test_a_forest_scores_probabilities_and_certain_mistakes_stay_finite():
+    y = np.array([0.0, 1.0, 1.0, 0.0])
+    found = quality(np.array([0.25, 0.75, 0.0, 0.5]), y, spec_of(algo="rf"))
+    assert found["accuracy"] == 0.75 and found["auc"] == pytest.approx(0.5)
+    assert found["log_loss"] == pytest.approx(oracle.log_loss(y, [0.25, 0.75, 0.0, 0.5]))
+
+
+def test_numbers_have_a_squared_error_and_no_classes():
+    found = quality(np.array([1.0, 2.0]), np.array([0.0, 4.0]), spec_of(NUMBERS))
+    assert found == {"mse": 2.5, "log_loss": None, "auc": None, "accuracy": None, "published_loss": None}
+
+
+def test_what_is_undefined_is_none():
+    X, y = drawn()
+    estimate = Estimate(Ensemble(TREES, 0.0, 0.5), 0.0)
+    found = metrics(estimate, data_of(X, y, len(y)), np.ones(len(y), bool), spec_of())
+    assert all(found[name] is None for name in ("log_loss", "auc", "accuracy", "mse", "best_trees"))
+    assert found["n_protected"] == len(y) and found["n_trees"] == 4
+    assert quality(np.array([0.1, 0.2]), np.ones(2), spec_of())["auc"] is None
+
+
+def test_the_path_is_the_loss_of_the_first_trees():
+    X, y = drawn()
+    for algo in ("xgb", "rf"):
+        spec = spec_of(algo=algo)
+        whole = Ensemble(TREES, 0.0, 0.25 if algo == "rf" else 0.5)
+        losses = path(whole, X, y, spec, [1, 3, 4])
+        for number, loss in zip([1, 3, 4], losses, strict=True):
+            first = Ensemble(TREES[:number], 0.0, 1 / number if algo == "rf" else 0.5)
+            assert loss == pytest.approx(quality(first.scores(X), y, spec)["log_loss"], rel=1e-12)
+    assert steps(10, 3) == [3, 6, 9, 10] and steps(2, 3) == [2] and steps(6, 3) == [3, 6] and steps(0, 3) == [0]
+
+
+def test_selection_on_test_rows_keeps_the_least_loss_and_says_so():
+    X, y = drawn()
+    data, spec = data_of(X, y, 100), spec_of(eval_freq=1, select_by="test_loss", as_published=False)
+    found = metrics(Estimate(Ensemble(TREES, 0.0, 0.5), 0.0), data, data.train, spec)
+    losses = [oracle.log_loss(y[100:], expit(Ensemble(TREES[:t], 0.0, 0.5).scores(X[100:]))) for t in (1, 2, 3, 4)]
+    assert found["best_trees"] == 1 + int(np.argmin(losses)) == found["n_trees"] < 4
+    assert found["selected_on_test"] and found["log_loss"] == pytest.approx(min(losses))
+    half = [-np.mean(y[100:] * np.log(expit(Ensemble(TREES[:t], 0.0, 0.5).scores(X[100:])))) for t in (1, 2, 3, 4)]
+    published = spec_of(eval_freq=1, select_by="test_loss", as_published=True)
+    found = metrics(Estimate(Ensemble(TREES, 0.0, 0.5), 0.0), data, data.train, published)
+    assert found["best_trees"] == 1 + int(np.argmin(half))
+
+
+def test_rows_that_parties_scored_are_judged_beside_the_evaluator():
+    X, y = drawn()
+    data, ensemble = data_of(X, y, 100), Ensemble(TREES, 0.0, 0.5)
+    moved = ensemble.scores(X[100:130]) + np.where(np.arange(30) == 4, 1e-3, 0.0)
+    found = metrics(Estimate(ensemble, 0.0, moved), data, data.train, spec_of())
+    assert found["scored_rows"] == 30 and found["score_difference"] == pytest.approx(1e-3)
+    assert found["scored_log_loss"] == pytest.approx(oracle.log_loss(y[100:130], expit(moved)))
+
+
+def test_scores_that_are_not_finite_are_a_status():
+    X, y = drawn()
+    data = data_of(X, y, 100)
+    found = metrics(Estimate(Ensemble((stump(0.0, np.inf, 1.0),), 0.0, 0.5), 0.0), data, data.train, spec_of())
+    assert found["diverged"] and "log_loss" not in found
+
+
+def test_the_example_fit_has_losses_of_training_and_test_rows_and_what_the_fit_shows():
+    X, y = drawn()
+    data = data_of(X, y, 100)
+    estimate = Estimate(Ensemble(TREES, 0.0, 0.5), 0.0, arrays={"band": (("bucket",), np.zeros(3))})
+    shown = example_fits(estimate, data, data.train, spec_of())
+    assert shown["path_trees"][1].tolist() == [3, 4] and shown["band"][1].shape == (3,)
+    scores = estimate.ensemble.scores(X)
+    assert shown["path_train_loss"][1][-1] == pytest.approx(oracle.log_loss(y[:100], expit(scores[:100])))
+    assert shown["path_test_loss"][1][-1] == pytest.approx(oracle.log_loss(y[100:], expit(scores[100:])))
