@@ -5,7 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from partywise.trees.newton_tables import NewtonTables, consistent, even_variance, fitted_tables, semi_definite
+from partywise.trees.newton_tables import (
+    HESSIAN_NOISE,
+    NewtonTables,
+    consistent,
+    even_variance,
+    fitted_tables,
+    noise_of_slopes,
+    semi_definite,
+)
 from partywise.trees.options import LocalTablesOptions
 from partywise.trees.stumps import Cuts, boosted_stumps, merged_stumps
 
@@ -29,6 +37,7 @@ def tables_of(codes: np.ndarray, sizes: tuple[int, ...], g: np.ndarray, h: np.nd
         "hessian": float(h.sum()),
         "n": len(g),
         "groups": (0,) * len(sizes),
+        "hessian_variance": (0.0,) * len(sizes),
     }
     return NewtonTables(sizes, Z.T @ g, Z.T @ (h[:, None] * Z), **(exact | more))
 
@@ -78,7 +87,7 @@ def test_stumps_of_a_feature_merge_into_one_table():
     codes = codes_of(500, sizes)
     tables = tables_of(codes, sizes, np.random.default_rng(2).standard_normal(500), np.ones(500))
     settings = {"stumps": 300, "eta": 0.2, "lambda_": 1.0, "least_hessian": 5.0, "q": 0.0}
-    found = boosted_stumps(tables.G, tables.H, sizes, np.zeros(16), **settings)
+    found = boosted_stumps(tables.G, tables.H, sizes, lambda c: np.zeros(16), **settings)
     one_by_one = sum(np.where(codes[:, s.feature] <= s.cut, s.left, s.right) for s in found)
     at_once = sum(table[codes[:, f]] for f, table in enumerate(merged_stumps(found, sizes)))
     assert len(found) > 100
@@ -109,8 +118,30 @@ def noisy(tables: NewtonTables, sigma: float, seed: int) -> NewtonTables:
         tables.hessian,
         tables.n,
         tables.groups,
-        tables.even_noise,
+        (sigma**2,) * len(tables.sizes),
     )
+
+
+def test_the_noise_that_values_meet_in_hessians():
+    """Monte Carlo: variance of the noise of Hc left of every cut, but for what margins of other features tell."""
+    sizes, sigma = (4, 5), 2.0
+    codes, rng = codes_of(300, sizes), np.random.default_rng(11)
+    exact = tables_of(codes, sizes, np.zeros(300), np.ones(300))
+    c = rng.standard_normal(9)
+    c[:4] -= c[:4].mean()
+    c[4:] -= c[4:].mean()
+    drawn = []
+    for seed in range(3000):
+        given = noisy(exact, sigma, seed)
+        own = given.H - exact.H
+        block = own[:4, 4:]
+        centred = block - block.mean(0) - block.mean(1, keepdims=True) + block.mean()
+        drawn.append(np.cumsum(centred @ c[4:] + np.diag(own)[:4] * c[:4])[:3])
+    given = noisy(exact, sigma, 0)
+    expected = (noise_of_slopes(given)(c) - np.concatenate(given.variance))[:3] / HESSIAN_NOISE
+    ratio = np.var(drawn, axis=0) / expected
+    # The relative error of a variance from 3000 draws is 2.6 %.
+    assert np.abs(ratio - 1).max() < 0.12
 
 
 def test_sums_that_must_agree_agree():
@@ -206,7 +237,9 @@ def test_columns_without_cuts_and_tables_without_columns():
     assert len(Cuts.of((1, 1)).cut) == 0
 
 
-@pytest.mark.parametrize("wrong", [{"G": np.zeros(3)}, {"variance": (np.zeros(4),)}, {"groups": (0,)}])
+@pytest.mark.parametrize(
+    "wrong", [{"G": np.zeros(3)}, {"variance": (np.zeros(4),)}, {"groups": (0,)}, {"hessian_variance": ()}]
+)
 def test_tables_that_do_not_fit_are_refused(wrong):
     tables = tables_of(codes_of(50, (5, 4)), (5, 4), np.ones(50), np.ones(50))
     with pytest.raises(ValueError, match=next(iter(wrong))):

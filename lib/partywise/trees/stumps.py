@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -56,7 +56,7 @@ def boosted_stumps(
     G: np.ndarray,
     H: np.ndarray,
     sizes: Sequence[int],
-    variance: np.ndarray,
+    variance: Callable[[np.ndarray], np.ndarray],
     *,
     stumps: int,
     eta: float,
@@ -74,8 +74,8 @@ def boosted_stumps(
         Sums of hessians in pairs of buckets; its diagonal gives the hessians of leaves.
     sizes : sequence of int
         Buckets of each feature.
-    variance : ndarray of shape (cuts,)
-        Variance V of the noise of the sum left of every cut, as in `Cuts`; 0 without noise.
+    variance : callable
+        From values c (cells,) the variance V (cuts,) of the noise of ``G + Hc``, summed left of every cut as in `Cuts`.
     stumps, eta, lambda_, least_hessian
         Most stumps, shrinkage, L2 of a leaf, least hessian on both sides.
     q : float
@@ -92,17 +92,20 @@ def boosted_stumps(
     # With lambda 0 a side without hessian is not allowed, whatever its quotient.
     with np.errstate(divide="ignore"):
         left, right, whole = (1 / np.maximum(part + lambda_, 0) for part in (left, right, left + right))
-        noise = np.where(allowed, q * variance * (left + right), 0)
-    slope, found = G.copy(), list[Stump]()
+        leaves = np.where(allowed, left + right, 0)
+    slope, c, found = G.copy(), np.zeros(len(G)), list[Stump]()
     while len(found) < stumps and allowed.any():
         on_left, on_right = cuts.sides(slope)
         with np.errstate(invalid="ignore"):
-            gain = on_left**2 * left + on_right**2 * right - (on_left + on_right) ** 2 * whole - noise
+            gain = on_left**2 * left + on_right**2 * right - (on_left + on_right) ** 2 * whole
+        gain -= q * variance(c) * leaves
         best = int(np.argmax(np.where(allowed, gain, -np.inf)))
         if not gain[best] > 0:
             break
         values = -eta * on_left[best] * left[best], -eta * on_right[best] * right[best]
         start, split, end = cuts.start[best], cuts.split[best], cuts.end[best]
+        c[start:split] += values[0]
+        c[split:end] += values[1]
         slope += H[:, start:split].sum(1) * values[0] + H[:, split:end].sum(1) * values[1]
         found.append(Stump(int(cuts.feature[best]), int(cuts.cut[best]), *map(float, values)))
     return tuple(found)
