@@ -32,7 +32,7 @@ __all__ = [
 
 
 # What a scheme computes on closed values.
-SCHEMES = {"sealed": (), "additive shares": ("add", "scale")}
+SCHEMES = {"sealed": (), "additive shares": ("add", "scale"), "share": ()}
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,8 +45,9 @@ class Cipher:
         What is closed: for the channel and its codec. A protocol calls `opened`.
     key_holder : str
         Who can open it: a party, or an assumed functionality (`partywise.federation.exchanges`).
-    scheme : {"sealed", "additive shares"}
-        What can be done with it while it is closed: nothing, or sums and multiples by public numbers.
+    scheme : {"sealed", "additive shares", "share"}
+        What can be done with it while it is closed: nothing, or sums and multiples by public numbers; with one share of
+        several, which says nothing alone, its holder computes (`partywise.federation.exchanges.sharing`).
     """
 
     content: Any

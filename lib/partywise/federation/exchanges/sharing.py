@@ -1,0 +1,170 @@
+"""Exchange: additive shares over Z_2^64, their sums at each place, their products by triples of a dealer.
+
+A value is the sum of one word at each holder, modulo 2^64; any words but all of them are uniform, whatever the value
+is.  Sums and public multiples need no message.  A product x y takes a triple of shares of random a, b and c = a b
+(Beaver): the differences d = x - a and e = y - b are opened to all holders, and x y = d e + d b + e a + c.
+
+Assumed: the dealer, a place without data, draws the triples as stated, and **colludes with nobody**: with a triple and
+the opened differences it would know the factors.  It is told how many triples are wanted and sees nothing else.
+All holders are semi-honest; all but one of them may collude.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..channel import Cipher
+from ..parties import Party
+from ..run import Own, Run
+
+__all__ = ["DEALER", "decoded", "encoded", "multiplied", "shared"]
+
+DEALER = "dealer"
+NOBODY = "no single party"
+SCHEME = "share"
+
+
+def encoded(values: np.ndarray, bits: int) -> np.ndarray:
+    """Numbers as words: multiples of 2^-bits, negative ones from above.
+
+    Raises
+    ------
+    OverflowError
+        If a number lies outside -2^(63 - bits) .. 2^(63 - bits).
+    """
+    steps = np.rint(np.asarray(values, dtype=float) * 2.0**bits)
+    if not (np.abs(steps) < 2.0**63).all():
+        raise OverflowError(f"values up to {np.abs(values).max()!r} do not fit words with bits={bits} after the point.")
+    return steps.astype(np.int64).view(np.uint64)
+
+
+def decoded(words: np.ndarray, bits: int) -> np.ndarray:
+    """Inverse of `encoded`."""
+    return words.view(np.int64) / 2.0**bits
+
+
+def split(words: np.ndarray, count: int, rng: np.random.Generator) -> tuple[np.ndarray, ...]:
+    """Shares of words: all but the first are uniform, the first is what is missing."""
+    others = rng.integers(0, 2**64, (count - 1, *words.shape), dtype=np.uint64)
+    return (words - others.sum(axis=0, dtype=np.uint64), *others)
+
+
+def local_shares(owner: Party, words: np.ndarray, count: int, name: str, rng_for: Callable) -> tuple[np.ndarray, ...]:
+    """An owner's words in shares, the first for itself."""
+    return split(words, count, rng_for("shares", name, owner.name))
+
+
+def share_of(shares: Sequence[np.ndarray], place: int) -> np.ndarray:
+    """The share that the maker of all of them keeps."""
+    return shares[place]
+
+
+def sealed(shares: Sequence[np.ndarray], place: int) -> Cipher:
+    """One of several shares, for its holder: uniform, whatever it is a share of."""
+    return Cipher(shares[place], key_holder=NOBODY, scheme=SCHEME)
+
+
+def local_words(holder: Party, share: Cipher) -> np.ndarray:
+    """A share as its holder computes with it."""
+    return share.content
+
+
+def shared(run: Run, owner: Party, holders: Sequence[Party], name: str, words: Any, rng_for: Callable) -> Own:
+    """Share words of one party between all holders, of which it is one.
+
+    Parameters
+    ----------
+    run : Run
+    owner : Party
+    holders : sequence of Party
+    name : str
+        Of the messages, and in the address of the generator.
+    words : placed uint64 array
+        At the owner.
+    rng_for : callable
+
+    Returns
+    -------
+    Own
+        A share at every holder.
+    """
+    shares = run.at(owner, local_shares, words, len(holders), name, rng_for)
+    own = {owner.name: run.at(owner.name, share_of, shares, 0)}
+    for place, holder in enumerate([holder for holder in holders if holder.name != owner.name], 1):
+        sent = run.send(owner.name, holder, name, sealed, shares, place)
+        own[holder.name] = run.at(holder, local_words, sent)
+    return Own(own)
+
+
+def assumed_triples(shape: tuple[int, ...], count: int, name: str, rng_for: Callable) -> list[np.ndarray]:
+    """The dealer's triples a, b and a b, one array (3, *shape) of shares for every holder."""
+    rng = rng_for("triples", name, DEALER)
+    a, b = rng.integers(0, 2**64, (2, *shape), dtype=np.uint64)
+    return list(split(np.stack([a, b, a * b]), count, rng))
+
+
+def local_differences(holder: Party, x: np.ndarray, y: np.ndarray, triple: np.ndarray) -> np.ndarray:
+    """Shares (2, *shape) of x - a and y - b."""
+    return np.stack([x - triple[0], y - triple[1]])
+
+
+def local_sealed(holder: Party, words: np.ndarray) -> Cipher:
+    """A share of what all holders open together: a factor behind a mask that nobody else has."""
+    return Cipher(words, key_holder=NOBODY, scheme=SCHEME)
+
+
+def local_product(
+    holder: Party, own: np.ndarray, others: Sequence[Cipher], triple: np.ndarray, with_constant: bool
+) -> np.ndarray:
+    """A holder's share of the product, from the opened differences; one holder adds their product."""
+    d, e = own + sum(share.content for share in others)
+    product = triple[2] + d * triple[1] + e * triple[0]
+    return product + d * e if with_constant else product
+
+
+def multiplied(
+    run: Run, holders: Sequence[Party], name: str, x: Own, y: Own, shape: tuple[int, ...], rng_for: Callable
+) -> Own:
+    """Shares of the products of shared words, entry by entry.
+
+    Parameters
+    ----------
+    run : Run
+        With a place `DEALER`, which colludes with nobody.
+    holders : sequence of Party
+    name : str
+        What is multiplied: of the messages, and in the addresses of generators, so that it must not repeat in a run.
+    x, y : Own
+        Shares (*shape) at every holder.
+    shape : tuple of int
+        Known to all: how many triples are dealt.
+    rng_for : callable
+
+    Returns
+    -------
+    Own
+        A share of x y at every holder.
+
+    Notes
+    -----
+    A holder sends 16 bytes a product to every other one; of the dealer it gets 24, before anything is known of x and y.
+    """
+    dealt = run.at(DEALER, assumed_triples, shape, len(holders), name, rng_for)
+    triples = {}
+    for place, holder in enumerate(holders):
+        sent = run.send(DEALER, holder, f"triples: {name}", sealed, dealt, place)
+        triples[holder.name] = run.at(holder, local_words, sent)
+    differences = run.each(holders, local_differences, x, y, Own(triples))
+    opened = {}
+    for holder in holders:
+        others = [other for other in holders if other.name != holder.name]
+        opened[holder.name] = run.broadcast(holder, others, f"differences: {name}", local_sealed, differences)
+    product = {}
+    for holder in holders:
+        received = [opened[other.name] for other in holders if other.name != holder.name]
+        given = (differences, received, Own(triples), holder.name == holders[0].name)
+        product[holder.name] = run.at(holder, local_product, *given)
+    return Own(product)
