@@ -1,0 +1,150 @@
+"""Sub-protocol: scores by secret sharing, ``inference: ss``; the source announces it and gives no protocol.
+
+Leaf weights and left indicators are shared between all parties as words of Z_2^64 (`sharing`).  The product of the
+indicators along a path is 1 at the leaf where a row ends, level by level; the scores are the sums of weights times
+these.  Weights are multiples of 2^-32 and indicators integers, so nothing is ever truncated: scores of T trees are
+exact to T 2^-33.
+
+What is protected: a party learns how trees branch, its own splits and, the active party, the sums; not which leaf a row
+ends in, nor whose split stands where.  **The dealer of triples must collude with nobody** (`sharing`); all but one of
+the other parties may collude.  Shares are free in the ledger, the form of the trees and the scores are `Clear`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from ...federation.exchanges.sharing import decoded, encoded, multiplied, shared
+from ...federation.parties import Party
+from ...federation.run import Own, Run
+from ...privacy.accounted import Clear
+from ..leaves import Layout, Skeleton
+from .common import active_of, passive_of
+from .indicators import local_left, local_own_left
+
+# Words hold multiples of 2^-32 between -2^31 and 2^31.
+FRACTION_BITS = 32
+
+
+def indicator_words(form: Skeleton, numbers: np.ndarray, left: np.ndarray) -> np.ndarray:
+    """(S + buckets, n) uint64: of the splits of trees who goes left, of tables who is in which bucket; 0 of others'."""
+    splits, first = len(form.parent), form.starts[-1] - len(form.ends)
+    words = np.zeros((splits + first, left.shape[1]), dtype=np.uint64)
+    of_trees = numbers < splits
+    words[numbers[of_trees]] = left[of_trees]
+    cuts = numbers[~of_trees]
+    own = np.zeros(form.leaves, dtype=bool)
+    for cut in cuts:
+        own[form.first[cut] : form.last[cut]] = True
+    words[splits:][own[len(form.ends) :]] = form.open_leaves(cuts, left[~of_trees])[own]
+    return words
+
+
+def local_indicator_words(
+    party: Party, form: Skeleton, splits: np.ndarray, thresholds: tuple[np.ndarray, ...], rows: np.ndarray
+) -> np.ndarray:
+    """What a passive party puts in; which splits are its own stays hidden, as those of others are 0."""
+    return indicator_words(form, splits[:, 0], local_left(party, splits, thresholds, rows))
+
+
+def local_own_indicator_words(active: Party, form: Skeleton, layout: Layout, rows: np.ndarray) -> np.ndarray:
+    """What the active party puts in."""
+    return indicator_words(form, *local_own_left(active, layout, rows))
+
+
+def local_weight_words(active: Party, form: Skeleton, layout: Layout) -> np.ndarray:
+    """(leaves,) weights of all leaves as words.
+
+    Raises
+    ------
+    OverflowError
+        If their sums along trees and tables may not fit.
+    """
+    largest = [np.abs(layout.weight[start:end]).max() for start, end in pairwise(form.starts)]
+    encoded(np.sum(largest), FRACTION_BITS)
+    return encoded(layout.weight, FRACTION_BITS)
+
+
+def local_total(holder: Party, words: Sequence[np.ndarray]) -> np.ndarray:
+    """Share of a sum of shared words."""
+    return np.asarray(np.sum(words, axis=0, dtype=np.uint64))
+
+
+def local_sides(holder: Party, indicators: np.ndarray, start: int, end: int, first: str) -> np.ndarray:
+    """Shares (2 splits, n) of going left and of going right at some splits: one holder adds the 1."""
+    left = indicators[start:end]
+    right = (np.uint64(1) if holder.name == first else np.uint64(0)) - left
+    return np.stack([left, right], axis=1).reshape(-1, left.shape[1])
+
+
+def local_above(holder: Party, reached: np.ndarray, parent: np.ndarray) -> np.ndarray:
+    """Shares (2 splits, n) of reaching some splits, for both sides of each."""
+    return np.repeat(reached[parent], 2, axis=0)
+
+
+def local_joined(holder: Party, above: np.ndarray, below: np.ndarray) -> np.ndarray:
+    """Shares of all ends of splits so far, one level more."""
+    return np.concatenate([above, below])
+
+
+def local_ends(holder: Party, reached: np.ndarray, indicators: np.ndarray, form: Skeleton) -> np.ndarray:
+    """Shares (leaves, n) of ending in each leaf and of lying in each bucket."""
+    return np.concatenate([reached[form.ends], indicators[len(form.parent) :]])
+
+
+def local_repeated(holder: Party, weights: np.ndarray, n: int) -> np.ndarray:
+    """Shares (leaves, n) of the weights, for every row."""
+    return np.repeat(weights[:, None], n, axis=1)
+
+
+def local_score_share(holder: Party, terms: np.ndarray) -> np.ndarray:
+    """Share (n,) of the scores."""
+    return terms.sum(axis=0, dtype=np.uint64)
+
+
+def local_opened_share(passive: Party, terms: np.ndarray) -> Clear:
+    """The same, sent to the active party, which opens the sum."""
+    return Clear(local_score_share(passive, terms), units=("features",))
+
+
+def local_opened_scores(active: Party, terms: np.ndarray, others: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """What all trees and tables that cross add to each score."""
+    return [decoded(local_score_share(active, terms) + np.sum(others, axis=0, dtype=np.uint64), FRACTION_BITS)]
+
+
+def reached_ends(run: Run, form: Skeleton, indicators: Own, n: int) -> Any:
+    """Products of the indicators along all paths: shares of every end of every split."""
+    holders, first, bounds = run.parties, run.parties[0].name, form.levels.tolist()
+    reached = run.each(holders, local_sides, indicators, 0, bounds[min(1, len(bounds) - 1)], first)
+    for start, end in pairwise(bounds[1:]):
+        above = run.each(holders, local_above, reached, form.parent[start:end])
+        sides = run.each(holders, local_sides, indicators, start, end, first)
+        shape = (2 * (end - start), n)
+        below = multiplied(run, holders, f"paths to {start}..{end - 1}", above, sides, shape, run.rng_for)
+        reached = run.each(holders, local_joined, reached, below)
+    return reached
+
+
+def shared_scores(run: Run, form: Skeleton, layout: Any, splits: Own, thresholds: Any, rows: np.ndarray) -> Any:
+    """What all trees and tables that cross add to each score, at the active party."""
+    active, passive, holders, n = active_of(run.parties), passive_of(run.parties), run.parties, len(rows)
+    words = [run.at(active, local_own_indicator_words, form, layout, rows)]
+    words += [run.at(party, local_indicator_words, form, splits, thresholds, rows) for party in passive]
+    parts = [
+        shared(run, owner, holders, "indicators in shares", own, run.rng_for)
+        for owner, own in zip((active, *passive), words, strict=True)
+    ]
+    indicators = run.each(holders, local_total, parts)
+    leaf_words = run.at(active, local_weight_words, form, layout)
+    weights = shared(run, active, holders, "weights in shares", leaf_words, run.rng_for)
+
+    reached = reached_ends(run, form, indicators, n)
+    ends = run.each(holders, local_ends, reached, indicators, form)
+    every = run.each(holders, local_repeated, weights, n)
+    terms = multiplied(run, holders, "weights", every, ends, (form.leaves, n), run.rng_for)
+    opened = run.gather(passive, active, "scores in shares", local_opened_share, terms)
+    return run.at(active, local_opened_scores, terms, opened)
