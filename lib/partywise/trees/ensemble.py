@@ -8,7 +8,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from .codes import Coded
-from .growth import Bins, Level, Rule, bins_of, grid, grow, on_grid, tree_of
+from .growth.cells import Bins, bins_of
+from .growth.level import Level, tree_of
+from .growth.splits import Rule, grid, on_grid
+from .growth.tree import grow
 from .model import LEAF, Criterion, Ensemble, Tree
 from .options import TreeOptions
 
@@ -138,17 +141,16 @@ def grown(
 
 
 class _Layouts:
-    """Cells of the last columns that were asked for: most trees use the same."""
+    """Cells of the last codes that were asked for: most trees use the same."""
 
     def __init__(self) -> None:
-        self._key: tuple[Coded, tuple[int, ...]] | None = None
+        self._data: Coded | None = None
         self._bins: Bins | None = None
 
     def of(self, data: Coded, columns: Sequence[int]) -> Bins:
-        key = (data, tuple(columns))
-        if self._bins is None or self._key != key:
-            self._key, self._bins = key, bins_of(data, columns)
-        return self._bins
+        if self._bins is None or self._data is not data:
+            self._data, self._bins = data, bins_of(data)
+        return self._bins.only(np.asarray(columns, dtype=np.intp))
 
 
 def with_thresholds(ensemble: Ensemble, thresholds: Mapping[int, np.ndarray]) -> Ensemble:

@@ -1,0 +1,1 @@
+"""One tree, level by level, from sums over cells."""

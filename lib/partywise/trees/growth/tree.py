@@ -1,0 +1,43 @@
+"""One tree on codes that one place holds together."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .cells import Bins, completed, histograms
+from .level import Level, closed, split, start
+from .splits import Rule, best_splits, better, left_of, ranked_splits
+
+# A histogram costs a few operations a cell, ranks some more a row: above so many cells a row, ranks are cheaper.
+CELLS_A_ROW = 4
+
+
+def grow(bins: Bins, a: np.ndarray, w: np.ndarray, depth: int, rule: Rule, rows: np.ndarray | None = None) -> Level:
+    """A tree of so many split levels, closed.
+
+    Parameters
+    ----------
+    bins : Bins
+    a, w : ndarray of shape (n,)
+        On a grid (`partywise.trees.growth.splits.grid`).
+    depth : int
+    rule : Rule
+    rows : ndarray of bool, shape (n,), optional
+        Rows that take part.
+    """
+    level, before = start(a, w, rows), None
+    narrow = np.ones(len(bins.columns), dtype=bool)
+    for _ in range(depth):
+        if not level.width:
+            break
+        few = bins.sizes * level.width <= CELLS_A_ROW * len(a)
+        if before is not None:
+            before = before[:, :, np.repeat(few[narrow], bins.sizes[narrow])]
+        narrow &= few
+        cells = bins.only(narrow)
+        before = completed(level, histograms(cells, level, a, w), before)
+        splits = best_splits(cells, level, before, rule)
+        if not narrow.all():
+            splits = better(splits, ranked_splits(bins.only(~narrow), level, a, w, rule))
+        level = split(level, splits, left_of(bins, level, splits))
+    return closed(level)
