@@ -8,6 +8,7 @@ from partywise.datasets.curves import CurveTable, Scale
 from partywise.experiment.blocks import read_block, write_block
 from partywise.experiment.cells import generate, run
 from partywise.experiment.plan import plan
+from partywise.experiment.plotting.save import save_figure
 from partywise.experiment.plotting.series import replicate_means, series
 from partywise.experiment.plotting.style import NEUTRALS, look
 from partywise.experiment.results.provenance import config_json
@@ -210,3 +211,15 @@ def test_a_method_that_is_added_is_drawn_and_changes_no_other(cube):
     line = next(one for one in parties.error_by_parties(cube).axes[0].get_lines() if one.get_label() == new.label)
     found = series(cube, "excess", "simulated", "qq_7", "parties")
     np.testing.assert_array_equal(line.get_ydata(), found.mean)
+
+
+def test_a_saved_figure_is_closed_and_drawn_again_byte_for_byte(tmp_path):
+    contents = []
+    for name in ("one", "two"):
+        figure, axes = plt.subplots()
+        axes.plot([0, 1])
+        files = {kind: tmp_path / f"{name}.{kind}" for kind in ("svg", "pdf", "png")}
+        save_figure(figure, **files)
+        assert figure.number not in plt.get_fignums()
+        contents.append([file.read_bytes() for file in files.values()])
+    assert contents[0] == contents[1]

@@ -263,7 +263,7 @@ def _same_messages(first: Sequence[tuple[Message, Any]], second: Sequence[tuple[
 
 def _shapes(value: Any) -> Any:
     if isinstance(value, Cipher):
-        return _shapes(content_of(value))
+        return value.shape or _shapes(content_of(value))
     if isinstance(value, dict):
         return {key: _shapes(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

@@ -31,8 +31,15 @@ __all__ = [
 ]
 
 
-# What a scheme computes on closed values.
-SCHEMES = {"sealed": (), "additive shares": ("add", "scale"), "share": ()}
+# What a scheme computes on closed values: `Cipher` itself sums and scales shares, `exchanges.paillier` does the rest.
+PAILLIER = ("sums", "add_plain", "times", "packed", "rerandomised")
+SCHEMES = {
+    "sealed": (),
+    "additive shares": ("add", "scale"),
+    "share": (),
+    "paillier": PAILLIER,
+    "sized": PAILLIER,
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,18 +52,32 @@ class Cipher:
         What is closed: for the channel and its codec. A protocol calls `opened`.
     key_holder : str
         Who can open it: a party, or an assumed functionality (`partywise.federation.exchanges`).
-    scheme : {"sealed", "additive shares", "share"}
-        What can be done with it while it is closed: nothing, or sums and multiples by public numbers; with one share of
-        several, which says nothing alone, its holder computes (`partywise.federation.exchanges.sharing`).
+    scheme : {"sealed", "additive shares", "share", "paillier", "sized"}
+        What can be done with it while it is closed: nothing, sums and multiples by public numbers, or what
+        `partywise.federation.exchanges.paillier` does under a public key. "sized" holds its integers openly, for
+        experiments, and is metered as what it stands for. With one share of several, which says nothing alone, its
+        holder computes (`partywise.federation.exchanges.sharing`).
+    size : int, optional
+        Bytes on the wire, where they are not those of the content.
     """
 
     content: Any
     key_holder: str
     scheme: str = "sealed"
+    size: int | None = None
 
     def __post_init__(self) -> None:
         if self.scheme not in SCHEMES:
             raise ValueError(f"scheme={self.scheme!r} of a cipher is unknown; use one of {tuple(SCHEMES)}.")
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of an array on the wire; empty otherwise."""
+        if not isinstance(self.content, np.ndarray):
+            return ()
+        if self.size is None or not len(self.content):
+            return self.content.shape
+        return len(self.content), self.size // len(self.content)
 
     @property
     def value(self) -> Any:
@@ -194,11 +215,10 @@ class Channel:
         if sender == receiver:
             raise ValueError(f"payload {name!r}: {sender!r} cannot send to itself.")
         # Everything that can fail comes before anything is recorded.
-        content = content_of(payload)
-        size = payload_bytes(content, name)
+        carried = payload if isinstance(payload, Cipher) else content_of(payload)
+        size = payload_bytes(carried, name)
         argument, event = self._account(sender, receiver, name, payload)
-        inner = content_of(content) if isinstance(content, Cipher) else content
-        shape = inner.shape if isinstance(inner, np.ndarray) else ()
+        shape = carried.shape if isinstance(carried, np.ndarray | Cipher) else ()
         step = len(self._messages)
         self._messages.append(Message(step, sender, receiver, name, kind, argument, event, shape, size))
         # The values of many rounds are many: unasked, a message leaves what it cost.
@@ -350,7 +370,7 @@ def payload_bytes(value: Any, name: str = "value") -> int:
     if isinstance(value, list | tuple):
         return sum(payload_bytes(item, name) for item in value)
     if isinstance(value, Cipher):
-        return payload_bytes(value.content, name)
+        return payload_bytes(value.content, name) if value.size is None else value.size
     raise TypeError(f"payload {name!r} holds a {type(value).__name__}, which has no serialised size; send arrays.")
 
 

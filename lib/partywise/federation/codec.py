@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,8 @@ __all__ = ["decoded", "encoded", "packed", "unpacked"]
 
 KINDS = "biufcSU"
 # Tags of what JSON has no word for.
-ARRAY, TUPLE, BYTES, NUMBER, FLOAT, MAPPING = "array", "tuple", "bytes", "number", "float", "mapping"
+ARRAY, TUPLE, BYTES, NUMBER, FLOAT, MAPPING, CIPHER = "array", "tuple", "bytes", "number", "float", "mapping", "cipher"
+CIPHER_FIELDS = tuple(field.name for field in fields(Cipher))
 
 
 def encoded(value: Any) -> bytes:
@@ -26,7 +28,8 @@ def encoded(value: Any) -> bytes:
     Parameters
     ----------
     value : object
-        Array of numbers or text, NumPy or Python number, bool, None, str, bytes, or a list, tuple or mapping of such.
+        Array of numbers or text, NumPy or Python number, bool, None, str, bytes, `Cipher`, or a list, tuple or mapping
+        of such.
 
     Raises
     ------
@@ -80,6 +83,8 @@ def _described(value: Any, raw: list[bytes]) -> Any:
         return {"": TUPLE, "items": [_described(item, raw) for item in value]}
     if isinstance(value, Mapping):
         return {"": MAPPING, "items": [[_described(k, raw), _described(v, raw)] for k, v in value.items()]}
+    if isinstance(value, Cipher):
+        return {"": CIPHER, "fields": [_described(getattr(value, name), raw) for name in CIPHER_FIELDS]}
     raise TypeError(f"value of type {type(value).__name__} cannot be a message; send arrays, numbers, text or lists.")
 
 
@@ -97,6 +102,9 @@ def _restored(form: Any, data: bytes, at: int) -> tuple[Any, int]:
     if tag == TUPLE:
         items, at = _sequence(form["items"], data, at)
         return tuple(items), at
+    if tag == CIPHER:
+        items, at = _sequence(form["fields"], data, at)
+        return Cipher(*items), at
     if tag == MAPPING:
         pairs, at = _sequence(form["items"], data, at)
         return dict(pairs), at
@@ -129,7 +137,7 @@ def unpacked(data: bytes) -> Any:
 def _form(payload: Any, value: bool) -> dict[str, Any]:
     kind = type(payload).__name__
     if isinstance(payload, Cipher):
-        return {"kind": kind, "content": payload.content, "key_holder": payload.key_holder, "scheme": payload.scheme}
+        return {"kind": kind} | {name: getattr(payload, name) for name in CIPHER_FIELDS}
     form: dict[str, Any] = {"kind": kind, "value": payload.value if value else None}
     form["made_of"] = [_form(part, value=False) for part in payload.made_of]
     if isinstance(payload, Release):

@@ -87,7 +87,7 @@ def weight_of(options: TreeOptions) -> float:
 
 def ensemble_of(trees: Sequence[Tree], options: TreeOptions) -> Ensemble:
     """The model; base score 0, or probability .5."""
-    return Ensemble(tuple(trees), 0.0, weight_of(options))
+    return Ensemble(tuple(trees), 0.0, weight_of(options), averaged=options.algo == "rf")
 
 
 @dataclass(frozen=True, eq=False)

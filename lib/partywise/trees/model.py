@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
@@ -101,12 +101,14 @@ class Ensemble:
     """An additive model: base + weight times the sum of trees + the sum of tables.
 
     base : score before any tree; weight : shrinkage (boosting) or one over the number of trees (forest)
+    averaged : whether the trees are a forest, so that fewer of them count more each
     """
 
     trees: tuple[Tree, ...]
     base: float
     weight: float
     tables: tuple[Table, ...] = ()
+    averaged: bool = False
 
     def scores(self, X: np.ndarray) -> np.ndarray:
         """(n,) scores of the rows of X (n, d): log odds where boosting learns classes, else the response itself."""
@@ -117,12 +119,17 @@ class Ensemble:
 
     def path(self, X: np.ndarray) -> np.ndarray:
         """(T + 1, n) scores after 0, 1, ... trees; the tables, where there are any, count from the start."""
-        total = np.full(len(X), self.base) + sum(table.at(X) for table in self.tables)
-        steps = [total.copy()]
+        begin = np.full(len(X), self.base) + sum(table.at(X) for table in self.tables)
+        steps, total = [begin], np.zeros(len(X))
         for tree in self.trees:
-            total = total + self.weight * tree.value[tree.leaves_of(X)]
-            steps.append(total)
+            total = total + tree.value[tree.leaves_of(X)]
+            steps.append(begin + (1 / len(steps) if self.averaged else self.weight) * total)
         return np.array(steps)
+
+    def first(self, count: int) -> Ensemble:
+        """The model of its first trees alone, the tables included."""
+        weight = 1 / max(count, 1) if self.averaged else self.weight
+        return replace(self, trees=self.trees[:count], weight=weight)
 
     def _parts(self, X: np.ndarray) -> Iterator[np.ndarray]:
         for tree in self.trees:

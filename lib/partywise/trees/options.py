@@ -46,7 +46,9 @@ class TreeOptions:
         if self.algo != "rf":
             unread(self, ("batch_size",), "algo 'rf'")
         else:
-            unread(self, ("eta",), "algo 'xgb' or 'gbdt'")
+            unread(self, ("eta", "lambda_", "gamma"), "algo 'xgb' or 'gbdt'")
+        if self.algo == "gbdt" and self.as_published:
+            unread(self, ("gamma",), "as_published false, the published gains of 'gbdt' have none")
 
 
 @final
@@ -90,6 +92,9 @@ class DeployedOptions(TreeOptions):
         super().__post_init__()
         if self.inference == "none":
             unread(self, ("inference_rows",), "inference 'plain', 'he' or 'ss'")
+        else:
+            # The evaluator chooses after the last message, of trees that were all scored together.
+            unread(self, ("select_by",), "inference 'none'")
         if self.inference != "he":
             unread(self, ("inference_cipher",), "inference 'he'")
             if not self.encrypts:

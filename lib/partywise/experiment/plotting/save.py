@@ -14,6 +14,7 @@ from matplotlib.figure import Figure
 from ...files import replacing
 from ..results.cube import open_cube
 from ..study import Lazy
+from .style import plt
 
 # Dots an inch, of the PNG and of images inside the other two.
 DPI = 200
@@ -41,7 +42,7 @@ def draw_figure(address: str, cube: Path | str, **files: Path | str) -> None:
 
 
 def save_figure(figure: Figure, svg: Path | str, pdf: Path | str, png: Path | str) -> None:
-    """Write a figure as SVG, PDF and PNG (200 dots an inch), byte for byte the same on every call."""
+    """Write a figure as SVG, PDF and PNG (200 dots an inch), byte for byte the same on every call, and close it."""
     os.environ["SOURCE_DATE_EPOCH"] = "0"
     with mpl.rc_context({"svg.hashsalt": "partywise", "svg.fonttype": "path", "pdf.fonttype": 42}):
         # The layout is found once, in inches; `savefig` would draw everything once more before each kind of file.
@@ -52,3 +53,4 @@ def save_figure(figure: Figure, svg: Path | str, pdf: Path | str, png: Path | st
             figure.set_dpi(DPI)
             with replacing(path) as temporary:
                 getattr(CANVAS[kind](figure), f"print_{kind}")(temporary, metadata=METADATA[kind])
+    plt.close(figure)

@@ -1,0 +1,121 @@
+"""Signed lanes: several integers side by side in one, so that one ciphertext sums them all.
+
+An integer of lanes is ``sum of lane[j] * 2^(bits * j)``, every lane smaller than ``2^(bits - 1)`` in magnitude. Sums of
+such integers are integers of the sums as long as the lanes have room, which public bounds decide before any encryption.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+__all__ = ["FRACTION_BITS", "fixed", "joined_lanes", "lane_bits", "per_cipher", "require_room", "split_lanes"]
+
+# Numbers are multiples of 2^-32.
+FRACTION_BITS = 32
+
+
+def fixed(values: Any) -> np.ndarray:
+    """Numbers as integers: the nearest multiples of 2^-32, int64."""
+    return np.rint(np.asarray(values, dtype=float) * 2.0**FRACTION_BITS).astype(np.int64)
+
+
+def lane_bits(n: int, bound: float = 1.0) -> int:
+    """Bits of a lane for sums of up to n numbers: 34 + ceil(log2 n), and those of a bound above 1.
+
+    Parameters
+    ----------
+    n : int
+        Public number of summands.
+    bound : float
+        Public bound of their magnitudes.
+    """
+    return FRACTION_BITS + 2 + math.ceil(math.log2(max(n, 1))) + math.ceil(math.log2(max(bound, 1.0)))
+
+
+def per_cipher(plaintext_bits: int, bits: int) -> int:
+    """Number of integers of some bits that fit into one ciphertext.
+
+    Raises
+    ------
+    OverflowError
+        If none does.
+    """
+    if bits > plaintext_bits:
+        raise OverflowError(
+            f"integers of {bits} bits do not fit into a ciphertext of {plaintext_bits}: use a longer key or fewer rows."
+        )
+    return plaintext_bits // bits
+
+
+def require_room(bits: int, n: int, bound: float, named: str) -> None:
+    """Check, from public things and before anything is closed, that sums fit into their lanes.
+
+    Parameters
+    ----------
+    bits : int
+        Of a lane.
+    n : int
+        Most summands.
+    bound : float
+        Of their magnitudes, before they are made integers.
+    named : str
+        What they are, for the message.
+
+    Raises
+    ------
+    OverflowError
+        If the sum of n numbers of the magnitude ``bound`` needs more.
+    """
+    largest = n * (math.ceil(bound * 2.0**FRACTION_BITS) + 1)
+    if largest >= 1 << (bits - 1):
+        raise OverflowError(
+            f"sums of {n} {named} of up to {bound:g} do not fit into lanes of {bits} bits: declare a larger "
+            "residual_bound, from public things, or use fewer rows."
+        )
+
+
+def joined_lanes(lanes: Sequence[Any], bits: int) -> np.ndarray:
+    """One integer for each row of several lanes, the first the highest: an object array (m,).
+
+    Parameters
+    ----------
+    lanes : sequence of array_like of int, each (m,)
+    bits : int
+        Of a lane.
+
+    Raises
+    ------
+    OverflowError
+        If a number does not fit into its lane.
+    """
+    total = np.zeros(np.size(lanes[0]), dtype=object)
+    for lane in lanes:
+        values = np.array([operator.index(value) for value in np.ravel(lane)], dtype=object)
+        if any(abs(value) >> (bits - 1) for value in values):
+            raise OverflowError(f"a number does not fit into a lane of {bits} bits: its declared bound is too small.")
+        total = (total << bits) + values
+    return total
+
+
+def split_lanes(integers: Sequence[int], bits: int, per: int) -> np.ndarray:
+    """The lanes of integers, an object array (m, per), the lowest first: inverse of sums of `joined_lanes`.
+
+    Raises
+    ------
+    OverflowError
+        If an integer has more lanes.
+    """
+    half, whole = 1 << (bits - 1), (1 << bits) - 1
+    found = np.empty((len(integers), per), dtype=object)
+    for row, rest in enumerate(integers):
+        for place in range(per):
+            lane = ((rest + half) & whole) - half
+            found[row, place], rest = lane, (rest - lane) >> bits
+        if rest:
+            raise OverflowError(f"an integer holds more than {per} lanes of {bits} bits: its sums left their lanes.")
+    return found

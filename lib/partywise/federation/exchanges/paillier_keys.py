@@ -1,0 +1,267 @@
+"""Keys of Paillier's scheme with short exponents over a fixed base (Damgard, Jurik and Nielsen, 2010).
+
+A ciphertext of m is ``(1 + m n) s^r mod n^2``: s is the n-th power of minus a random square, and r is random and short,
+so that one table of powers of s serves every encryption. The key holder computes modulo p^2 and q^2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+
+from ...privacy.mechanisms.random import RandomSource, SecureRandom, sampler_of
+
+try:
+    import gmpy2
+except ImportError:
+    gmpy2 = None
+
+__all__ = ["FixedBase", "Kind", "PrivateKey", "PublicKey", "generate_key", "number_of", "random_bytes"]
+
+Kind = Literal["paillier", "sized"]
+# Bits of a random exponent by the longest modulus they serve: four times its strength (NIST SP 800-57, table 2).
+EXPONENTS = ((2048, 448), (3072, 512), (7680, 768), (16384, 1088))
+# Exponents of full length exceed the order of the base, half the modulus, by so many bits.
+SURPLUS = 64
+# Fewer powers than this do not pay for a table of bytes; half bytes serve them.
+FEW = 128
+
+
+@dataclass(frozen=True, eq=False)
+class PublicKey:
+    """What everyone may compute with.
+
+    bits : of the modulus; exponent_bits : of random exponents
+    modulus, base : n and s; 0 for keys of kind ``sized``, which close nothing
+    """
+
+    bits: int
+    exponent_bits: int
+    modulus: Any = 0
+    base: Any = 0
+
+    @property
+    def kind(self) -> Kind:
+        """``paillier``, or ``sized`` where integers are carried openly."""
+        return "paillier" if self.modulus else "sized"
+
+    @property
+    def width(self) -> int:
+        """Bytes of a ciphertext."""
+        return self.bits // 4
+
+    @property
+    def plaintext_bits(self) -> int:
+        """Integers of a smaller magnitude than two to this power can be closed."""
+        return self.bits - 2
+
+    def message(self) -> tuple[np.ndarray, np.ndarray, int]:
+        """The key as it is sent: modulus, base (big-endian bytes), bits of an exponent; zeros of a sized key."""
+        parts = ((self.modulus, self.bits // 8), (self.base, self.width))
+        arrays = [np.frombuffer(int(value).to_bytes(size, "big"), dtype=np.uint8) for value, size in parts]
+        return arrays[0], arrays[1], self.exponent_bits
+
+    @classmethod
+    def of(cls, message: tuple[np.ndarray, np.ndarray, int]) -> PublicKey:
+        """The key that a message holds."""
+        modulus, base, exponent_bits = message
+        if not modulus.any():
+            return cls(8 * len(modulus), int(exponent_bits))
+        return cls(8 * len(modulus), int(exponent_bits), number_of(modulus.tobytes()), number_of(base.tobytes()))
+
+    @cached_property
+    def square(self) -> Any:
+        """Modulus of ciphertexts."""
+        return self.modulus**2
+
+    @cached_property
+    def powers(self) -> FixedBase:
+        """Powers of the base."""
+        return FixedBase(self.base, self.square)
+
+    def masks(self, start: Sequence[Any], rng: RandomSource) -> list[Any]:
+        """Every number times the base to a random exponent of its own."""
+        return self.powers.times(start, random_bytes(rng, len(start), self.exponent_bits // 8))
+
+
+@dataclass(frozen=True, eq=False)
+class PrivateKey:
+    """What the key holder alone has.
+
+    public : the public key; p, q : its factors, 0 for keys of kind ``sized``
+    """
+
+    public: PublicKey
+    p: Any = 0
+    q: Any = 0
+
+    def closed(self, integers: Sequence[Any], rng: RandomSource) -> list[Any]:
+        """Ciphertexts of integers: those of the public key, computed modulo p^2 and q^2."""
+        digits = random_bytes(rng, len(integers), self.public.exponent_bits // 8)
+        one, other = (half.closed(integers, digits) for half in self._halves)
+        (first, second), inverse = (half.square for half in self._halves), self._inverse
+        return [a + first * ((b - a) * inverse % second) for a, b in zip(one, other, strict=True)]
+
+    def opened(self, ciphertexts: Sequence[Any]) -> list[int]:
+        """Signed integers of ciphertexts."""
+        one, other = (half.opened(ciphertexts) for half in self._halves)
+        (p, q), n, inverse = (self.p, self.q), self.public.modulus, gmpy2.invert(self.p, self.q)
+        values = (a + p * ((b - a) * inverse % q) for a, b in zip(one, other, strict=True))
+        return [int(value if 2 * value < n else value - n) for value in values]
+
+    @cached_property
+    def _halves(self) -> tuple[_Half, _Half]:
+        return _Half(self.p, self.q, self.public.base), _Half(self.q, self.p, self.public.base)
+
+    @cached_property
+    def _inverse(self) -> Any:
+        return gmpy2.invert(self._halves[0].square, self._halves[1].square)
+
+
+class _Half:
+    """Arithmetic modulo the square of one factor."""
+
+    def __init__(self, prime: Any, other: Any, base: Any) -> None:
+        self.prime, self.square = prime, prime**2
+        self._modulus = prime * other % self.square
+        self._inverse = gmpy2.invert(-other % prime, prime)
+        self._powers = FixedBase(base % self.square, self.square)
+
+    def closed(self, integers: Sequence[Any], digits: np.ndarray) -> list[Any]:
+        start = [(1 + value * self._modulus) % self.square for value in integers]
+        return self._powers.times(start, self._short(digits))
+
+    def opened(self, ciphertexts: Sequence[Any]) -> list[Any]:
+        p, square, exponent = self.prime, self.square, self.prime - 1
+        powers = (gmpy2.powmod(value % square, exponent, square) for value in ciphertexts)
+        return [(power - 1) // p * self._inverse % p for power in powers]
+
+    def _short(self, digits: np.ndarray) -> np.ndarray:
+        """Exponents modulo the order of n-th powers, where that makes them shorter."""
+        width = (self.prime.bit_length() + 7) // 8
+        if digits.shape[1] <= width:
+            return digits
+        order = self.prime - 1
+        rows = (int.from_bytes(row.tobytes(), "little") % order for row in digits)
+        flat = b"".join(int(row).to_bytes(width, "little") for row in rows)
+        return np.frombuffer(flat, dtype=np.uint8).reshape(len(digits), width)
+
+
+class FixedBase:
+    """Powers of one number: a table holds those of every digit at every place of an exponent."""
+
+    def __init__(self, base: Any, modulus: Any) -> None:
+        self._base, self._modulus = base, modulus
+        self._tables: dict[int, list[list[Any]]] = {4: [], 8: []}
+
+    def times(self, start: Sequence[Any], exponents: np.ndarray) -> list[Any]:
+        """Every number times its power; exponents (m, k) uint8, little-endian."""
+        modulus = self._modulus
+        wide = len(start) >= FEW or bool(self._tables[8])
+        digits = exponents if wide else np.stack([exponents & 15, exponents >> 4], axis=-1).reshape(len(start), -1)
+        tables = self._table(8 if wide else 4, digits.shape[1])
+        found = []
+        for value, row in zip(start, digits, strict=True):
+            for powers, digit in zip(tables, row.tobytes(), strict=True):
+                value = value * powers[digit] % modulus
+            found.append(value)
+        return found
+
+    def _table(self, bits: int, places: int) -> list[list[Any]]:
+        table, modulus = self._tables[bits], self._modulus
+        while len(table) < places:
+            base = table[-1][-1] * table[-1][1] % modulus if table else self._base
+            powers = [gmpy2.mpz(1)]
+            for _ in range((1 << bits) - 1):
+                powers.append(powers[-1] * base % modulus)
+            table.append(powers)
+        return table[:places]
+
+
+def generate_key(bits: int, rng: RandomSource, *, kind: Kind, full_exponents: bool = False) -> PrivateKey:
+    """Draw a key.
+
+    Parameters
+    ----------
+    bits : int
+        Of the modulus, a multiple of 16. Experiments and releases take 2048 or more (`partywise.trees.options`).
+    rng : numpy.random.Generator or SecureRandom
+        The same generator gives the same key; what closes real data comes from a `SecureRandom`.
+    kind : {"paillier", "sized"}
+        The scheme, or a stand-in that closes nothing and computes the same integers with the same sizes.
+    full_exponents : bool
+        Random exponents as long as the modulus, as safe as the scheme itself; short ones rest on the assumption that
+        short powers of the base look like long ones.
+
+    Raises
+    ------
+    ValueError
+        If ``bits`` or ``kind`` is out of range.
+    ImportError
+        If gmpy2 is missing, where the kind needs it.
+
+    Notes
+    -----
+    Both primes are 3 modulo 4, and p - 1 and q - 1 share the factor 2 alone, so that minus a random square generates
+    the numbers whose Jacobi symbol is 1. Source: I. Damgard, M. Jurik, J. B. Nielsen, "A generalization of Paillier's
+    public-key system with applications to electronic voting", Int. J. Inf. Secur. 9 (2010), section 4.2.
+    """
+    if not isinstance(bits, int | np.integer) or bits < 128 or bits % 16 or bits > EXPONENTS[-1][0]:
+        raise ValueError(f"bits={bits!r} of a key must be a multiple of 16 from 128 to {EXPONENTS[-1][0]}.")
+    if kind not in ("paillier", "sized"):
+        raise ValueError(f"kind={kind!r} of a key is unknown; use 'paillier' or 'sized'.")
+    bits = int(bits)
+    short = next(exponent for most, exponent in EXPONENTS if bits <= most)
+    exponent_bits = bits + SURPLUS if full_exponents else short
+    if kind == "sized":
+        sampler_of(rng)
+        return PrivateKey(PublicKey(bits, exponent_bits))
+    _require_gmpy2()
+    p, q = _primes(bits, rng)
+    n = p * q
+    x = number_of(random_bytes(rng, 1, bits // 8 + 8).tobytes()) % n
+    base = gmpy2.powmod(-x * x % n, n, n**2)
+    return PrivateKey(PublicKey(bits, exponent_bits, n, base), p, q)
+
+
+def number_of(data: bytes) -> Any:
+    """The number that big-endian bytes hold, for modular arithmetic."""
+    _require_gmpy2()
+    return gmpy2.mpz.from_bytes(data, "big")
+
+
+def random_bytes(rng: RandomSource, rows: int, width: int) -> np.ndarray:
+    """Uniform bytes (rows, width), the rows one after another."""
+    count = -(-rows * width // 8)
+    if isinstance(rng, SecureRandom):
+        words = rng.uint64(count)
+    else:
+        sampler_of(rng)
+        words = rng.integers(0, 1 << 64, count, dtype=np.uint64)
+    return words.astype("<u8").view(np.uint8)[: rows * width].reshape(rows, width)
+
+
+def _primes(bits: int, rng: RandomSource) -> tuple[Any, Any]:
+    """Two primes of half the length whose product has the whole."""
+    while True:
+        p, q = _prime(bits // 2, rng), _prime(bits // 2, rng)
+        if p != q and gmpy2.gcd(p - 1, q - 1) == 2:
+            return p, q
+
+
+def _prime(bits: int, rng: RandomSource) -> Any:
+    """A prime that is 3 modulo 4 and begins with two ones."""
+    value = number_of(random_bytes(rng, 1, bits // 8).tobytes()) | (3 << (bits - 2))
+    while True:
+        value = gmpy2.next_prime(value)
+        if value % 4 == 3:
+            return value
+
+
+def _require_gmpy2() -> None:
+    if gmpy2 is None:
+        raise ImportError("Paillier encryption needs the package gmpy2: pip install partywise[encryption].")
