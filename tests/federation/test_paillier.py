@@ -126,13 +126,15 @@ def test_sums_of_groups_are_those_of_phe_and_of_integers(keys):
         cipher = paillier.sums(key.public, closed(key, values), groups, 5)
         assert decrypt(key, cipher) == expected
         assert decrypt(key, paillier.sums(key.public, closed(key, values), groups[1], 5)) == expected[5:10]
+        several = paillier.sums(key.public, closed(key, values), groups, [5, 7, 6])
+        assert decrypt(key, several) == [*expected[:10], 0, 0, *expected[10:], 0]
     public, private = oracle(keys["paillier"])
     total = public.raw_encrypt(0)
     for number, group in zip(numbers(closed(keys["paillier"], values)), groups[0], strict=True):
         total = total * number % public.nsquare if group == 1 else total
     assert signed(private.raw_decrypt(total), public.n) == expected[1]
     # Every added row but the first of its group is one addition.
-    assert paillier.additions(groups, 5) == sum(int((row >= 0).sum()) - len(set(row[row >= 0])) for row in groups)
+    assert paillier.additions(groups) == sum(int((row >= 0).sum()) - len(set(row[row >= 0])) for row in groups)
 
 
 def test_every_operation_is_that_of_integers(key):

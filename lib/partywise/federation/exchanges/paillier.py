@@ -97,7 +97,7 @@ def decrypt(private: PrivateKey, cipher: Cipher) -> list[int]:
     return found
 
 
-def sums(public: PublicKey, cipher: Cipher, groups: np.ndarray, count: int) -> Cipher:
+def sums(public: PublicKey, cipher: Cipher, groups: np.ndarray, count: int | Sequence[int]) -> Cipher:
     """Sums of the rows of every group.
 
     Parameters
@@ -107,14 +107,14 @@ def sums(public: PublicKey, cipher: Cipher, groups: np.ndarray, count: int) -> C
         m integers.
     groups : ndarray of int, shape (m,) or (k, m)
         Group of every row, -1 for none; k times, once for each way to group them.
-    count : int
-        Number of groups.
+    count : int or sequence of int
+        Number of groups, of each way to group them where they differ.
 
     Returns
     -------
     Cipher
-        ``count`` sums, or ``k * count``, those of the first grouping first. They are not re-randomised; that of an
-        empty group shows that it is 0.
+        One sum a group, those of the first grouping first. They are not re-randomised; that of an empty group shows
+        that it is 0.
 
     Raises
     ------
@@ -125,19 +125,21 @@ def sums(public: PublicKey, cipher: Cipher, groups: np.ndarray, count: int) -> C
     rows = np.atleast_2d(np.asarray(groups, dtype=np.int64))
     if rows.ndim != 2 or rows.shape[1] != len(values):
         raise ValueError(f"groups has shape {np.shape(groups)} for {len(values)} ciphertexts; give a group for each.")
-    if rows.size and not (rows.min() >= -1 and rows.max() < count):
-        raise ValueError(f"groups from {rows.min()} to {rows.max()} for count={count}: use 0 .. count - 1, or -1.")
-    if public.kind == "sized":
-        found = [total for row in rows for total in sized.group_sums(cipher.content, row, count)]
-    else:
-        found = [total for row in rows for total in _group_products(values, row.tolist(), count, public.square)]
+    found: list[Any] = []
+    for row, size in zip(rows, np.broadcast_to(count, len(rows)).tolist(), strict=True):
+        if row.size and not (row.min() >= -1 and row.max() < size):
+            raise ValueError(f"groups from {row.min()} to {row.max()} for count={size}: use 0 .. count - 1, or -1.")
+        if public.kind == "sized":
+            found += sized.group_sums(cipher.content, row, size)
+        else:
+            found += _group_products(values, row.tolist(), size, public.square)
     return _cipher(public, found, cipher.key_holder)
 
 
-def additions(groups: np.ndarray, count: int) -> int:
+def additions(groups: np.ndarray) -> int:
     """Number of additions that `sums` makes: one for every row that is not the first of its group."""
-    rows = np.atleast_2d(groups)
-    return sum(int((row >= 0).sum() - (np.bincount(row[row >= 0], minlength=count) > 0).sum()) for row in rows)
+    rows = (row[row >= 0] for row in np.atleast_2d(groups))
+    return sum(row.size - np.unique(row).size for row in rows)
 
 
 def take(cipher: Cipher, rows: Any) -> Cipher:
