@@ -1,13 +1,13 @@
 """The certificate of a sensitivity, the statistic that carries it, and the clipping that makes it true."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ..rounding import NORMAL
 from .geometry import factor, lengths
 
-__all__ = ["Bounded", "SensitivityCertificate", "clip_curves", "product", "record_matrix", "summed"]
+__all__ = ["Bounded", "SensitivityCertificate", "clip_curves", "product", "record_matrix", "repeated", "summed"]
 
 NORMS = ("l2", "l1", "linf", "mahalanobis", "distance", "hamming")
 UNITS = ("row", "label", "features", "user")
@@ -203,4 +203,25 @@ def summed(
         assumptions=("number of records public", "radius public or charged"),
         source=source,
         grid=grid,
+    )
+
+
+def repeated(bounded: Bounded, times: int) -> Bounded:
+    """The same entries so many times along a new first axis, for as many draws of the noise: each moves every time.
+
+    Raises
+    ------
+    ValueError
+        If the certificate counts no entries (norm ``"hamming"``), or ``times`` is no whole number from 1.
+    """
+    certificate = bounded.certificate
+    if certificate.norm != "hamming" or times != int(times) or times < 1:
+        raise ValueError(
+            f"times={times!r} of a statistic in the norm {certificate.norm!r}: entries (norm 'hamming') are repeated a "
+            "whole number of times from 1."
+        )
+    source = f"{certificate.source}, {times} times" if times > 1 else certificate.source
+    value = np.broadcast_to(bounded.value, (int(times), *np.shape(bounded.value)))
+    return replace(
+        bounded, value=value, certificate=replace(certificate, value=times * certificate.value, source=source)
     )
