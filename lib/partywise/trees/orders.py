@@ -1,0 +1,139 @@
+"""A column as its owner codes it, what of it leaves the owner, and the raw values that the cuts mean.
+
+Order noise is drawn here, by the owner, who keeps the thresholds: the receiver trains on codes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..errors import CertificationError
+from ..privacy.accounted import Accounted, Clear, Public
+from ..privacy.mechanisms.release import Release, derived
+from ..privacy.statistics.bounded import Bounded, repeated
+from ..privacy.statistics.integers import integer_cuts, mapped_integers
+from ..privacy.statistics.records import entries
+from ..privacy.statistics.slices import Quantiles, bucket_index
+from .codes import between, dense_ranks, quantile_buckets
+from .model import Column
+from .options import GatheringOptions
+from .protection import Protection, integer_domain, public_cuts
+
+Rng = Callable[..., np.random.Generator]
+
+
+@dataclass(frozen=True, eq=False)
+class Order:
+    """One column of n training records, as its owner keeps it.
+
+    values : (n,) ranks, indices of buckets, or integers of OpBoost, before any noise
+    thresholds : raw value up to which a record goes left, for each cut between codes
+    bounded : the values with what one record can move, where a mechanism takes them
+    first : the integer that code 0 stands for
+    steps : codes of the integers from ``first`` on; None where these are the codes
+    """
+
+    values: np.ndarray
+    thresholds: np.ndarray
+    bounded: Bounded | None = None
+    first: int = 0
+    steps: np.ndarray | None = None
+
+    def codes(self, values: np.ndarray) -> np.ndarray:
+        """Codes of such values."""
+        places = np.asarray(values).astype(np.int64) - self.first
+        return places if self.steps is None else self.steps[places]
+
+
+def order_of(x: np.ndarray, facts: Column, owner: str, options: GatheringOptions) -> Order:
+    """A column (n,) as the protection needs it."""
+    if options.protect == "none":
+        ranks = dense_ranks(x[:, None])
+        return Order(ranks.codes[:, 0], ranks.thresholds[0])
+    if options.protect == "op_boost":
+        return _mapped(x, facts, owner, options)
+    if options.edges == "public":
+        cuts = public_cuts(facts, options)
+        return _certified(bucket_index(x, cuts), np.array(cuts.value, dtype=float))
+    size = int(options.bucket_num or 0)
+    if options.ties == "position":
+        by_rank = bucket_index(x, Quantiles(size))
+        return _certified(by_rank, cuts_by_rank(x, np.asarray(by_rank.value), size))
+    return _tied(x, size)
+
+
+def message_of(
+    orders: Sequence[Order], columns: Sequence[int], plan: Protection, owner: str, rng_for: Rng
+) -> Accounted:
+    """What a passive party sends of its columns: one message, with a row in the ledger for each column that was noised.
+
+    Parameters
+    ----------
+    orders : sequence of Order
+    columns : sequence of int
+        Their global numbers.
+    plan : Protection
+    owner : str
+        Name of the party.
+    rng_for : callable
+        The noise of a column lives at ("order", owner, column).
+
+    Returns
+    -------
+    Release or Clear
+        Codes (n, d_k), or (T, n, d_k) where noise is drawn for each tree.
+    """
+    kind = plan.code_type(columns)
+    if not plan.mechanisms:
+        codes = np.stack([order.codes(order.values) for order in orders], axis=-1)
+        return Clear(codes.astype(kind), units=("features",), owner=owner)
+    made = [_noised(order, column, plan, owner, rng_for) for order, column in zip(orders, columns, strict=True)]
+    codes = np.stack([order.codes(one.value) for order, one in zip(orders, made, strict=True)], axis=-1)
+    return derived(codes.astype(kind), made, name=f"orders/{owner}", owner=owner)
+
+
+def cuts_by_rank(x: np.ndarray, codes: np.ndarray, size: int) -> np.ndarray:
+    """Raw values (size - 1,) between buckets that are runs of ranks of x (n,); ties at a cut end up on its left."""
+    order = np.argsort(x, kind="stable")
+    ranked, up_to = x[order], np.searchsorted(codes[order], np.arange(size - 1), side="right")
+    cuts = between(ranked[np.maximum(up_to - 1, 0)], ranked[np.minimum(up_to, len(x) - 1)])
+    return np.where(up_to == 0, -np.inf, np.where(up_to == len(x), np.inf, cuts))
+
+
+def _certified(bounded: Bounded, thresholds: np.ndarray, first: int = 0, steps: np.ndarray | None = None) -> Order:
+    return Order(np.asarray(bounded.value), thresholds, bounded, first, steps)
+
+
+def _tied(x: np.ndarray, size: int) -> Order:
+    """Quantile buckets in which equal values never separate: all of them may be equal, and cross an edge with one."""
+    kept = quantile_buckets(x[:, None], size, "kept")
+    moved = Public(len(x), because="the number of records: all may be tied at an edge, and cross it with one of them")
+    # Fewer distinct values than buckets: nothing lies above the last cuts.
+    thresholds = np.full(size - 1, np.inf)
+    thresholds[: len(kept.thresholds[0])] = kept.thresholds[0]
+    return _certified(entries(kept.codes[:, 0], unit="features", moved=moved), thresholds)
+
+
+def _mapped(x: np.ndarray, facts: Column, owner: str, options: GatheringOptions) -> Order:
+    domain, ends = integer_domain(options), facts.bounds
+    if options.extremes == "sample" or ends is None:
+        ends = Clear((float(x.min()), float(x.max())), units=("features",), owner=owner)
+    bounded, cuts = mapped_integers(x, ends, domain), integer_cuts(ends.value, domain.value)
+    if options.bucket_num is None:
+        return _certified(bounded, cuts, options.lower_bound)
+    # Buckets are runs of the integers, so that a cut between buckets is one between integers, or at an end.
+    steps = np.arange(len(cuts) + 1) * options.bucket_num // (len(cuts) + 1)
+    last = np.searchsorted(steps, np.arange(options.bucket_num - 1), side="right")
+    return _certified(bounded, np.array([-np.inf, *cuts, np.inf])[last], options.lower_bound, steps)
+
+
+def _noised(order: Order, column: int, plan: Protection, owner: str, rng_for: Rng) -> Release:
+    """One column of a party, drawn as often as the plan says: (n,), or (T, n)."""
+    if order.bounded is None:
+        raise CertificationError(f"column {column} of {owner!r} has no certificate: no mechanism takes it.")
+    bounded = order.bounded if plan.draws == 1 else repeated(order.bounded, plan.draws)
+    name, rng = f"order/{owner}/{column}", rng_for("order", owner, int(column))
+    return plan.mechanisms[column](bounded, rng, owner=owner, release_id=name, epsilon_claimed=plan.claimed)

@@ -1,0 +1,198 @@
+"""How the order of passive columns is protected: the mechanism of each column and what everyone knows of its cost.
+
+Everything here is computed from options, declared facts and the grid's epsilon, by anyone. Source: seed 003, section
+"Privacy protection algorithms", with the laws that its formulas mean.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..errors import CertificationError
+from ..privacy.accounted import Accounted, Public
+from ..privacy.accounting.per_index import index_epsilon
+from ..privacy.accounting.roots import bisect
+from ..privacy.mechanisms.distance import DistanceExponential
+from ..privacy.mechanisms.distance_adjusted import AdjustedDistanceExponential
+from ..privacy.mechanisms.randomized_response import RandomizedResponse
+from ..privacy.mechanisms.release import derived
+from .model import Column, PublicFacts
+from .options import GatheringOptions
+
+Mechanism = RandomizedResponse | DistanceExponential | AdjustedDistanceExponential
+# Widest gap, relative, between the loss that a scaled law of OpBoost has and the one it may have.
+GAP = 1e-9
+
+
+@dataclass(frozen=True)
+class Protection:
+    """What everyone knows of how the passive columns are sent.
+
+    sizes : number of codes of each column, by its global number; empty where ranks are sent, whose number the data tell
+    mechanisms : of each column, by its global number; empty where they cross without noise
+    epsilon : pure loss of one index, or of one value over the whole domain of OpBoost; inf without noise
+    claimed : epsilon by the source, for a feature, or the target of a record; inf where the source has none
+    draws : how often the noise is drawn
+    """
+
+    sizes: Mapping[int, int]
+    mechanisms: Mapping[int, Mechanism]
+    epsilon: float
+    claimed: float
+    draws: int = 1
+
+    def bytes_formula(self, columns: Sequence[int], n: int) -> int:
+        """Bytes of the message with these columns of n records, by the formula of the protocol."""
+        return n * len(columns) * self.draws * self.code_type(columns).itemsize
+
+    def code_type(self, columns: Sequence[int]) -> np.dtype:
+        """Smallest type of whole numbers that holds the codes of these columns: ceil(log2(b) / 8) bytes a code."""
+        if not self.sizes:
+            return np.dtype(np.uint32)
+        return np.min_scalar_type(max(self.sizes[column] for column in columns) - 1)
+
+
+def protection(
+    options: GatheringOptions, public: PublicFacts, n: int, columns: Sequence[int], epsilon: float, delta: float
+) -> Protection:
+    """The protection of all passive columns together.
+
+    Parameters
+    ----------
+    options : GatheringOptions
+    public : PublicFacts
+        Declared edges or bounds of the columns, where the protection needs them.
+    n : int
+        Training records, public.
+    columns : sequence of int
+        Global numbers of the columns of all passive parties.
+    epsilon, delta : float
+        Of the grid: for a feature, or for a whole record that must keep (epsilon, delta); read where the options say
+        so.
+
+    Raises
+    ------
+    CertificationError
+        If edges or bounds that the protection needs are not declared.
+    """
+    draws = options.num_of_trees if options.redraw == "tree" else 1
+    facts = {column: public.columns[column] for column in columns}
+    if options.protect == "none":
+        return Protection({}, {}, math.inf, math.inf)
+    if options.protect == "op_boost":
+        return _order_preserving(options, facts, epsilon, delta, draws)
+    sizes = {column: _buckets(one, options) for column, one in facts.items()}
+    if not options.randomise:
+        return Protection(sizes, {}, math.inf, math.inf)
+    one, moved = epsilon, draws * indices_moved(options, n)
+    if options.budget == "record":
+        one = index_epsilon([(size, moved) for size in sizes.values()], epsilon, delta)
+    return Protection(sizes, {c: RandomizedResponse(one, k) for c, k in sizes.items()}, one, epsilon, draws)
+
+
+def _order_preserving(
+    options: GatheringOptions, facts: Mapping[int, Column], epsilon: float, delta: float, draws: int
+) -> Protection:
+    """OpBoost: one law for all columns."""
+    for column in facts.values():
+        _check_ends(column, options)
+    sizes = dict.fromkeys(facts, options.bucket_num or options.upper_bound - options.lower_bound + 1)
+    if options.uses_epsilon and math.isinf(epsilon):
+        return Protection(sizes, {}, math.inf, math.inf)
+    whole = index_epsilon([(None, draws * len(facts))], epsilon, delta) if options.budget == "record" else None
+    law = order_preserving(options, epsilon, whole)
+    # Of adjusting the source states two numbers and claims none; the larger one is what its buckets or values get.
+    claimed = epsilon if options.uses_epsilon else max(options.epsilon_prt, options.epsilon_ner)
+    return Protection(sizes, dict.fromkeys(facts, law), law.epsilon_pure, claimed, draws)
+
+
+def indices_moved(options: GatheringOptions, n: int) -> int:
+    """Indices of one feature that replacing one of n records can move.
+
+    Declared edges leave all others where they are. Quantiles of the data move an index across every edge, and where
+    equal values never separate, all that are equal.
+    """
+    if options.edges == "public":
+        return 1
+    return min(int(options.bucket_num or n), n) if options.ties == "position" else n
+
+
+def public_cuts(column: Column, options: GatheringOptions) -> Accounted:
+    """Declared edges of a column: its own, or as many equal parts of its declared bounds as buckets are asked for.
+
+    Raises
+    ------
+    CertificationError
+        If they are not declared.
+    """
+    if options.bucket_num is None:
+        if column.edges is None:
+            raise CertificationError(
+                f"edges of column {column.name!r} are not declared: declare them with the data, or give bucket_num, "
+                "which cuts declared bounds into equal parts."
+            )
+        return column.edges
+    if column.bounds is None:
+        raise CertificationError(
+            f"bounds of column {column.name!r} are not declared: bucket_num {options.bucket_num} with edges 'public' "
+            "cuts them into equal parts; declare them with the data, leave bucket_num out, or use edges 'quantile'."
+        )
+    low, high = column.bounds.value
+    cuts = np.linspace(low, high, options.bucket_num + 1)[1:-1]
+    reason = f"{options.bucket_num} equal parts of the declared bounds of {column.name!r}; bucket_num is a setting"
+    return derived(cuts, (column.bounds,), name=f"edges of {column.name}", owner="", because=reason)
+
+
+def integer_domain(options: GatheringOptions) -> Public:
+    """The integers of OpBoost."""
+    ends = options.lower_bound, options.upper_bound
+    return Public(ends, because="lower_bound and upper_bound are settings")
+
+
+def order_preserving(
+    options: GatheringOptions, epsilon: float, whole: float | None
+) -> DistanceExponential | AdjustedDistanceExponential:
+    """The law of OpBoost for one value: as options or ``epsilon`` say, or with a loss of ``whole`` over the domain."""
+    domain = integer_domain(options)
+    if options.variant == "global":
+        if whole is not None:
+            epsilon = 2 * whole / (options.upper_bound - options.lower_bound)
+        return DistanceExponential(epsilon, domain)
+    parts = (options.upper_bound - options.lower_bound + 1) // options.partition_num
+    prt, ner = options.epsilon_prt, options.epsilon_ner
+    scale = 1.0 if whole is None else adjusting_scale(prt, ner, parts, domain.value, whole)
+    return AdjustedDistanceExponential(scale * prt, scale * ner, parts, domain)
+
+
+@functools.lru_cache(maxsize=256)
+def adjusting_scale(prt: float, ner: float, parts: int, domain: tuple[int, int], whole: float) -> float:
+    """Factor of both parameters at which one value loses at most ``whole`` over the domain, and hardly less."""
+    ends = Public(domain, because="lower_bound and upper_bound are settings")
+
+    def kept(scale: float) -> bool:
+        return AdjustedDistanceExponential(scale * prt, scale * ner, parts, ends).epsilon_pure <= whole
+
+    low = high = whole / AdjustedDistanceExponential(prt, ner, parts, ends).epsilon_pure
+    while not kept(low):
+        low /= 2
+    while kept(high):
+        high *= 2
+    return bisect(kept, low, high, gap=GAP * low)[0]
+
+
+def _buckets(column: Column, options: GatheringOptions) -> int:
+    """Number of buckets of a column."""
+    return int(options.bucket_num or 0) if options.edges == "quantile" else len(public_cuts(column, options).value) + 1
+
+
+def _check_ends(column: Column, options: GatheringOptions) -> None:
+    if options.extremes == "declared" and column.bounds is None:
+        raise CertificationError(
+            f"bounds of column {column.name!r} are not declared: the map onto integers needs them; declare them with "
+            "the data, or use extremes 'sample', of which nothing is proved."
+        )

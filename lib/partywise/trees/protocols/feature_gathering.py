@@ -1,0 +1,133 @@
+"""Protocol: passive parties send the order of their columns, the active party grows trees on codes.
+
+Source: seed 003, "Feature-gathering tree-based models" and its two protections of the order.
+
+What is protected: the columns of one record at all passive parties together (unit ``features``, replace one), against
+everyone, by noise that each owner draws (``local``); without noise the order crosses in the clear. Labels never leave
+the active party. What the active party's own columns show it keeps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...federation.parties import Party
+from ...federation.run import Run
+from ...privacy.accounted import Accounted
+from ..codes import Coded, coded, side_by_side
+from ..ensemble import grown, with_thresholds
+from ..model import Ensemble, Estimate
+from ..orders import Order, message_of, order_of
+from ..protection import Protection, protection
+from ..routing import rows_rerouted
+from .common import active_of, columns_of, draws_of, local_codes, passive_of
+from .inference import deployed
+
+# What is sent, by protection.
+NAMES = {"none": "dense ranks", "dp": "bucket codes", "op_boost": "noised codes"}
+
+
+def local_orders(passive: Party, train: np.ndarray, spec: Any) -> tuple[Order, ...]:
+    """The columns of a passive party, coded; they stay there."""
+    X, facts = passive.block["X"][train], spec.public.columns
+    return tuple(
+        order_of(X[:, place], facts[column], passive.name, spec.options) for place, column in enumerate(passive.columns)
+    )
+
+
+def local_message(passive: Party, orders: Sequence[Order], plan: Protection, rng_for: Callable) -> Accounted:
+    """Ranks or codes of a passive party's columns, noised as the plan says."""
+    return message_of(orders, passive.columns, plan, passive.name, rng_for)
+
+
+def local_thresholds(passive: Party, orders: Sequence[Order]) -> tuple[np.ndarray, ...]:
+    """What the cuts of a passive party's columns mean, for each of them."""
+    return tuple(order.thresholds for order in orders)
+
+
+def local_data(
+    active: Party, own: Coded, messages: Sequence[np.ndarray], groups: Any, plan: Protection
+) -> tuple[Coded, ...]:
+    """All columns side by side in codes: once, or for each tree.
+
+    messages : of the passive parties, in order; groups : name and columns of every party
+    """
+    columns = [numbers for _, numbers in groups]
+    found = []
+    for draw in range(plan.draws):
+        received = iter(messages)
+        parts = [own if name == active.name else _received(next(received), draw, plan, c) for name, c in groups]
+        found.append(side_by_side(parts, columns))
+    return tuple(found)
+
+
+def local_ensemble(
+    active: Party, train: np.ndarray, data: Sequence[Coded], groups: Any, spec: Any, rng_for: Callable
+) -> Ensemble:
+    """Trees on all columns; cuts of passive columns are codes whose raw values the active party does not know."""
+    y, options = active.block["y"][train], spec.options
+    draws = draws_of(groups, len(y), options, rng_for)
+    return grown(data[0] if len(data) == 1 else data.__getitem__, y, options, spec.public.criterion, draws)
+
+
+def local_rows(party: Party, train: np.ndarray) -> np.ndarray:
+    """A party's own training rows, for what is reported of the run."""
+    return party.block["X"][train]
+
+
+def active_plan(train: np.ndarray, columns: tuple[int, ...], epsilon: float, spec: Any) -> Protection:
+    """Mechanisms of all passive columns, by anyone: which rows train is public."""
+    return protection(spec.options, spec.public, int(train.sum()), columns, epsilon, spec.study.delta)
+
+
+def _received(codes: np.ndarray, draw: int, plan: Protection, columns: tuple[int, ...]) -> Coded:
+    """Codes of a passive party as the active one reads them."""
+    chosen = codes[draw] if codes.ndim == 3 else codes
+    sizes = [plan.sizes[c] for c in columns] if plan.sizes else chosen.max(axis=0).astype(np.int64) + 1
+    return coded(chosen, sizes)
+
+
+def reported(
+    ensemble: Ensemble,
+    scores: np.ndarray | None,
+    thresholds: Mapping[str, tuple[np.ndarray, ...]],
+    rows: Mapping[str, np.ndarray],
+    data: Sequence[Coded],
+    groups: Any,
+    plan: Protection,
+) -> Estimate:
+    """The estimate, as only an evaluator sees it: thresholds of all owners, and the rows that they would route anew."""
+    columns = dict(groups)
+    raw = {c: cuts for name, own in thresholds.items() for c, cuts in zip(columns[name], own, strict=True)}
+    whole = with_thresholds(ensemble, raw)
+    X = np.empty((len(data[0].codes), sum(map(len, columns.values()))))
+    for name, own in rows.items():
+        X[:, columns[name]] = own
+    moved = rows_rerouted(whole, data[0] if len(data) == 1 else data.__getitem__, X)
+    numbers: dict[str, Any] = {
+        "rows_rerouted": moved,
+        "features_released": len(raw),
+        "epsilon_per_index": plan.epsilon,
+        "bytes_formula": sum(plan.bytes_formula(columns[name], len(X)) for name in thresholds),
+    }
+    return Estimate(whole, plan.claimed, scores, numbers)
+
+
+def fit(run: Run) -> Estimate:
+    """Orders of passive columns, trees on codes, inference as the options say."""
+    active, passive, groups = active_of(run.parties), passive_of(run.parties), columns_of(run.parties)
+    train, spec = run.fold.train, run.spec
+    gathered = tuple(column for party in passive for column in party.columns)
+    plan = run.everywhere(active_plan, train, gathered, run.epsilon, spec)
+    orders = run.each(passive, local_orders, train, spec)
+    messages = run.gather(passive, active, NAMES[spec.options.protect], local_message, orders, plan, run.rng_for)
+    own = run.at(active, local_codes, train, spec.options)
+    data = run.at(active, local_data, own, messages, groups, plan)
+    ensemble = run.at(active, local_ensemble, train, data, groups, spec, run.rng_for)
+    thresholds = run.each(passive, local_thresholds, orders)
+    scores = deployed(run, ensemble, thresholds)
+    rows = run.each(run.parties, local_rows, train)
+    return run.assemble(reported, ensemble, scores, thresholds, rows, data, groups, plan)
