@@ -7,14 +7,16 @@ long a draw takes, and which memory it reads, depends on its outcome.
 """
 
 import os
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from ...errors import CertificationError
-from ..secure.table import draw_integers
+from ..secure.table import SIGMA_RANGE, draw_integers
+from ..secure.wide import draw_wide_integers
 
-__all__ = ["RandomSource", "SecureRandom", "integer_noise", "require_secure", "sampler_of"]
+__all__ = ["RandomSource", "SecureRandom", "integer_noise", "require_secure", "sampler_of", "words_of"]
 
 
 class SecureRandom:
@@ -116,12 +118,19 @@ def integer_noise(rng: RandomSource, sigma: float, size: int | tuple[int, ...], 
     ----------
     rng : SecureRandom or numpy.random.Generator
     sigma, size, law
-        As in `draw_integers`.
+        As in `draw_integers`; the law ``"rounded"`` may be as wide as `draw_wide_integers` draws it.
     """
+    if law == "rounded" and sigma > SIGMA_RANGE[1]:
+        return draw_wide_integers(words_of(rng), sigma, size)
+    return draw_integers(words_of(rng), sigma, law, size)
+
+
+def words_of(rng: RandomSource) -> Callable[[int], np.ndarray]:
+    """Uniform words of 64 bits from either source, by their number."""
     if isinstance(rng, SecureRandom):
-        return rng.discrete_gaussian(sigma, size, law)
+        return rng.uint64
     sampler_of(rng)
-    return draw_integers(lambda n: rng.integers(0, 1 << 64, n, dtype=np.uint64), sigma, law, size)
+    return lambda n: rng.integers(0, 1 << 64, n, dtype=np.uint64)
 
 
 def require_secure(release: Any) -> None:

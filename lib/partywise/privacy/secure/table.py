@@ -19,7 +19,7 @@ from itertools import accumulate
 
 import numpy as np
 
-__all__ = ["LAWS", "SIGMA_RANGE", "cumulative_bounds", "draw_integers", "require_sigma"]
+__all__ = ["LAWS", "SIGMA_RANGE", "cumulative_bounds", "draw_integers", "exp_minus", "require_sigma"]
 
 LAWS = ("rounded", "discrete")
 # In grid units. Below, the table says little; above, it no longer fits the caches and takes seconds to build.
@@ -169,7 +169,7 @@ def cumulative_bounds(sigma: float, law: str, bits: int) -> tuple[int, list[int]
 
 def _bells(top: int, bottom: int, reach: int, precision: int) -> list[int]:
     """exp(-k^2 v / 2) for k = 0..reach, v = top / bottom, by two products a step."""
-    ratio = _exp_minus(top, 2 * bottom, precision)
+    ratio = exp_minus(top, 2 * bottom, precision)
     step = (ratio * ratio) >> precision
     bells = [1 << precision]
     for _ in range(reach):
@@ -178,7 +178,7 @@ def _bells(top: int, bottom: int, reach: int, precision: int) -> list[int]:
     return bells
 
 
-def _exp_minus(top: int, bottom: int, precision: int) -> int:
+def exp_minus(top: int, bottom: int, precision: int) -> int:
     """exp(-top / bottom) in fixed point: alternating series of a small argument, squared up again."""
     halvings = (256 * top // bottom).bit_length()
     x = (top << precision) // (bottom << halvings)

@@ -1,0 +1,127 @@
+"""Rounded Gaussian noise wider than a table can hold: its cell from the table, its place in the cell by rejection.
+
+A normal number of deviation 2^10 is drawn as the cell ``[j - 1/2, j + 1/2)`` that it lies in, which is the law that the
+table has exactly, and its place u inside the cell, whose density is known there: u is uniform, and kept with
+probability exp(-(y^2 - m^2) / 2^21), y being the number and m the point of the cell that is nearest to 0. All numbers
+are uniform words revealed from their top; comparisons are made in floating point where its error cannot matter, and in
+integers, with further words, where it could (about one draw in 10^13). So the law is the stated one exactly.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from .table import GUARD_BITS, draw_integers, exp_minus
+
+__all__ = ["WIDEST", "draw_wide_integers"]
+
+Words = Callable[[int], np.ndarray]
+
+# Bits of the deviation of the cells.
+CELL_BITS = 10
+# In grid units: the noise, some fourteen deviations at most, stays far inside 64 bits.
+WIDEST = 2.0**56
+# Above any error of the comparison in floating point, which is below 2^-52.
+DOUBT = 2.0**-48
+
+
+def draw_wide_integers(words: Words, sigma: float, size: int | tuple[int, ...]) -> np.ndarray:
+    """Draw independent integers from a rounded Gaussian law of any deviation up to `WIDEST`.
+
+    Parameters
+    ----------
+    words : callable
+        ``words(n)`` returns n independent uniform 64-bit words (uint64). About three words a draw.
+    sigma : float
+        In grid units; taken as the exact rational number that the float is.
+    size : int or tuple of int
+
+    Returns
+    -------
+    ndarray of int64
+        ``P(j) = Phi((j + 1/2) / sigma) - Phi((j - 1/2) / sigma)``. The same words at two sigmas give one normal draw
+        rescaled and rounded.
+
+    Raises
+    ------
+    ValueError
+        If ``sigma`` is not positive or exceeds `WIDEST`.
+    """
+    if not 0 < sigma <= WIDEST:
+        raise ValueError(f"sigma={float(sigma)!r} grid units must lie in (0, 2^56]; choose a coarser grid.")
+    cells = draw_integers(words, 2.0**CELL_BITS, "rounded", size)
+    flat = cells.reshape(-1)
+    places, further = _places(words, flat)
+    ratio = float(sigma).as_integer_ratio()
+    for i, (cell, place) in enumerate(zip(flat.tolist(), places.tolist(), strict=True)):
+        bits = 64
+        if i in further:
+            place, bits = further[i]
+        flat[i] = _rounded(words, cell, place, bits, ratio)
+    return cells
+
+
+def _places(words: Words, cells: np.ndarray) -> tuple[np.ndarray, dict[int, tuple[int, int]]]:
+    """Where in its cell each number lies, in 2^-64 of the cell; of the few in doubt more digits and their number."""
+    places, further = np.empty(cells.size, dtype=np.uint64), dict[int, tuple[int, int]]()
+    pending = np.arange(cells.size)
+    while pending.size:
+        place, test = words(pending.size), words(pending.size)
+        places[pending] = place
+        lost = -np.expm1(-_exponent(cells[pending], place.astype(float) * 2.0**-64))
+        gap = test.astype(float) * 2.0**-64 - lost
+        kept = gap >= 0
+        for i in np.flatnonzero(np.abs(gap) < DOUBT):
+            kept[i], *found = _settled(words, int(cells[pending[i]]), int(place[i]), int(test[i]))
+            further[int(pending[i])] = (found[0], found[1])
+        pending = pending[~kept]
+    return places, further
+
+
+def _exponent(cells: np.ndarray, u: np.ndarray) -> np.ndarray:
+    """(y^2 - m^2) / 2^21 at the place u of each cell, written so that nothing cancels."""
+    inward = np.where(cells < 0, 1 - u, u)
+    square = np.where(cells == 0, (u - 0.5) ** 2, inward * (2 * np.abs(cells) - 1 + inward))
+    return square / 2.0 ** (2 * CELL_BITS + 1)
+
+
+def _settled(words: Words, cell: int, place: int, test: int) -> tuple[bool, int, int]:
+    """Whether a place is kept, decided in integers; the place as far as it was revealed, and its bits."""
+    bits = 64
+    while True:
+        ends = [_square(cell, place + step, bits) for step in (0, 1)]
+        low, high = min(ends), max(ends)
+        if cell == 0 and place < 1 << (bits - 1) <= place + 1:
+            low = 0
+        precision = 2 * bits + GUARD_BITS
+        scale = 1 << (2 * bits + 2 * CELL_BITS + 1)
+        most, least = exp_minus(low, scale, precision), exp_minus(high, scale, precision)
+        # Kept where 1 - test <= exp(-E); the computed exponentials are good to far more than 2^-2 bits.
+        slack, unit = 1 << (precision - 2 * bits), 1 << (precision - bits)
+        if ((1 << bits) - test) * unit <= least - slack:
+            return True, place, bits
+        if ((1 << bits) - test - 1) * unit >= most + slack:
+            return False, place, bits
+        more = [int(word) for word in words(2)]
+        place, test, bits = (place << 64) | more[0], (test << 64) | more[1], bits + 64
+
+
+def _square(cell: int, place: int, bits: int) -> int:
+    """y^2 - m^2 at a place, in 2^-2bits."""
+    one = 1 << bits
+    if cell == 0:
+        return (place - one // 2) ** 2
+    inward = one - place if cell < 0 else place
+    return inward * ((2 * abs(cell) - 1) * one + inward)
+
+
+def _rounded(words: Words, cell: int, place: int, bits: int, ratio: tuple[int, int]) -> int:
+    """The multiple sigma / 2^10 of the number, rounded to an integer: more bits of it where these do not decide."""
+    top, bottom = ratio
+    while True:
+        y, whole = ((2 * cell - 1) << (bits - 1)) + place, bottom << (bits + CELL_BITS)
+        # y is a lower end: the number lies in [y, y + 1) in 2^-bits.
+        first, last = (2 * top * y + whole) // (2 * whole), (2 * top * (y + 1) + whole - 1) // (2 * whole)
+        if first == last:
+            return first
+        place, bits = (place << 64) | int(words(1)[0]), bits + 64
