@@ -20,6 +20,7 @@ from ..federation.channel import Channel, Cipher, Message, content_of
 from ..privacy.ledger.event import Event
 from ..privacy.mechanisms.release import OBSERVER
 from ..privacy.statistics.bounded import Bounded
+from ..privacy.statistics.closed import Closed
 
 __all__ = ["Call", "Tape", "check_noise", "compare", "distance", "record", "replay"]
 
@@ -27,16 +28,20 @@ ROUNDING = 1e-9
 # Error rate of every test of the noise.
 ALPHA = 1e-9
 # Gaussian laws that add their noise to the statistic itself.
-ADDITIVE = ("gaussian", "symmetric_gaussian")
+ADDITIVE = ("gaussian", "symmetric_gaussian", "encrypted_rounded_gaussian")
 
 
 @dataclass
 class Call:
-    """One release: what it was made of, what was drawn, what it cost, and the releases inside its draw."""
+    """One release: what it was made of, what was drawn, what it cost, and the releases inside its draw.
+
+    sent : what left the mechanism, where that is not what was drawn but ciphertexts of it
+    """
 
     bounded: Bounded
     mechanism: str
     drawn: Any = None
+    sent: Any = None
     event: Event | None = None
     nested: int = 0
 
@@ -196,19 +201,28 @@ class _Observer:
 
     def __init__(self, tape: Tape, earlier: Tape | None) -> None:
         self.tape, self.earlier, self.open = tape, earlier, list[Call]()
+        self.keys = list[Any]()
 
-    def draw(self, bounded: Bounded, mechanism: str, owner: str, draw: Callable[[], Any]) -> Any:
+    def keyed(self, key: Any) -> None:
+        """Kept, to open what a party noised without reading it."""
+        self.keys.append(key)
+
+    def draw(self, bounded: Bounded | Closed, mechanism: str, owner: str, draw: Callable[[], Any]) -> Any:
         """The value of a release: always drawn, so that a generator shared with other draws stays in step."""
-        place, call = len(self.tape.calls), Call(bounded, mechanism)
+        closed = bounded if isinstance(bounded, Closed) else None
+        known = bounded if isinstance(bounded, Bounded) else bounded.opened(bounded.content, self.keys)
+        place, call = len(self.tape.calls), Call(known, mechanism)
         past = self._past(place, call, owner)
         self.tape.calls.append(call)
         self.open.append(call)
-        call.drawn = draw()
+        call.drawn = call.sent = draw()
+        if closed is not None:
+            call.drawn = closed.opened(call.sent, self.keys).value
         # Releases inside a draw, such as the counts of a private radius, are replayed one by one.
         call.nested = len(self.tape.calls) - place - 1
         if past is not None and not call.nested:
-            call.drawn = past.drawn
-        return call.drawn
+            call.drawn, call.sent = past.drawn, past.sent
+        return call.sent
 
     def made(self, event: Event) -> None:
         """The event of the release that was drawn last."""

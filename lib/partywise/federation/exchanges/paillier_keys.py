@@ -14,6 +14,7 @@ from typing import Any, Literal
 import numpy as np
 
 from ...privacy.mechanisms.random import RandomSource, SecureRandom, sampler_of
+from ...privacy.mechanisms.release import OBSERVER
 
 try:
     import gmpy2
@@ -219,13 +220,21 @@ def generate_key(bits: int, rng: RandomSource, *, kind: Kind, full_exponents: bo
     exponent_bits = bits + SURPLUS if full_exponents else short
     if kind == "sized":
         sampler_of(rng)
-        return PrivateKey(PublicKey(bits, exponent_bits))
+        return _observed(PrivateKey(PublicKey(bits, exponent_bits)))
     _require_gmpy2()
     p, q = _primes(bits, rng)
     n = p * q
     x = number_of(random_bytes(rng, 1, bits // 8 + 8).tobytes()) % n
     base = gmpy2.powmod(-x * x % n, n, n**2)
-    return PrivateKey(PublicKey(bits, exponent_bits, n, base), p, q)
+    return _observed(PrivateKey(PublicKey(bits, exponent_bits, n, base), p, q))
+
+
+def _observed(key: PrivateKey) -> PrivateKey:
+    """The same key, which whoever checks a simulation keeps: the noise in what it opens is measured."""
+    observer = OBSERVER.get()
+    if observer is not None:
+        observer.keyed(key)
+    return key
 
 
 def number_of(data: bytes) -> Any:

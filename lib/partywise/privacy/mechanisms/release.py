@@ -14,6 +14,7 @@ from ..accounted import Accounted, Clear, Public, parents_of
 from ..ledger.event import POST_PROCESSING, UNNAMED, Event
 from ..rounding import raised
 from ..statistics.bounded import Bounded, SensitivityCertificate
+from ..statistics.closed import Closed
 
 if TYPE_CHECKING:
     from ..ledger.budget import PrivacyFilter
@@ -43,8 +44,11 @@ UNCHARGED: dict[str, Any] = {"mu": 0.0, "rate": 1.0, "count": 1, "delta_numeric"
 class Observer(Protocol):
     """Follows the releases of a run (`partywise.audits.replay`)."""
 
-    def draw(self, bounded: Bounded, mechanism: str, owner: str, draw: Callable[[], Any]) -> Any:
+    def draw(self, bounded: Bounded | Closed, mechanism: str, owner: str, draw: Callable[[], Any]) -> Any:
         """What is released; ``draw`` gives the value of the mechanism."""
+
+    def keyed(self, key: Any) -> None:
+        """A private key that was made: what is closed to the parties is open to whoever checks a simulation."""
 
     def made(self, event: Event) -> None:
         """The event of what was drawn last and is not made yet."""
@@ -197,7 +201,7 @@ class Terms(TypedDict, total=False):
 
 
 def released(
-    bounded: Bounded,
+    bounded: Bounded | Closed,
     law: Mapping[str, Any],
     mechanism: str,
     draw: Callable[[], Any],
@@ -206,6 +210,7 @@ def released(
     sampler: str = "simulation",
     *,
     preset: bool = False,
+    digest: Callable[[Any], str] | None = None,
 ) -> Release:
     """Charge a release, draw it, and name it by its value: the last step of every mechanism.
 
@@ -229,6 +234,8 @@ def released(
         Whether ``law`` was fixed before the statistic was made, so that it is the same whatever its parameters are. A
         law that was computed from parameters which were released (sensitivity over a given noise level) is known only
         after they are seen: what it states is not certified, unless a budget that was fixed in advance pays for it.
+    digest : callable, optional
+        Of the released value, by default `digest_of`; called after ``draw``.
 
     Returns
     -------
@@ -279,8 +286,8 @@ def released(
             stated["certified"] = False
     observer = OBSERVER.get()
     value = draw() if observer is None else observer.draw(bounded, mechanism, owner, draw)
-    digest = digest_of(value)
-    event = Event(release_id=terms.get("release_id", f"{mechanism}-{digest}"), noise_digest=digest, **stated)
+    mark = (digest or digest_of)(value)
+    event = Event(release_id=terms.get("release_id", f"{mechanism}-{mark}"), noise_digest=mark, **stated)
     if observer is not None:
         observer.made(event)
     return Release(value.item() if isinstance(value, np.ndarray | np.generic) and np.ndim(value) == 0 else value, event)

@@ -6,6 +6,7 @@ integers, where no order of summation can add to their sensitivity.
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Unpack
 
@@ -14,10 +15,11 @@ import numpy as np
 from ...errors import CertificationError
 from ..accounted import Accounted, parameter
 from ..ledger.event import UNNAMED
-from ..mechanisms.random import RandomSource, integer_noise, sampler_of
-from ..mechanisms.release import Release, Terms, certificate_of, released, resting_on
+from ..mechanisms.random import RandomSource, integer_noise, sampler_of, words_of
+from ..mechanisms.release import Release, Terms, certificate_of, digest_of, released, resting_on
 from ..rounding import raised
 from ..statistics.bounded import Bounded, SensitivityCertificate
+from ..statistics.closed import Closed
 from ..statistics.geometry import factor
 from .fixed_point import LIMIT, default_grid, fixed_point_sum, require_power_of_two
 from .table import LAWS, require_sigma
@@ -133,6 +135,81 @@ class DiscreteGaussian:
 
         law, preset = self._law(sensitivity, sigma), self.mu is not None
         return released(bounded, law, f"{self.law}_gaussian", draw, owner, terms, sampler, preset=preset)
+
+    def under_encryption(
+        self,
+        closed: Closed,
+        add: Callable[[np.ndarray], Any],
+        rng: RandomSource,
+        *,
+        owner: str = UNNAMED,
+        delta_numeric: float = 0.0,
+        **terms: Unpack[Terms],
+    ) -> Release:
+        """Release a statistic that its owner cannot read: integers are drawn, and the owner adds them to ciphertexts.
+
+        Parameters
+        ----------
+        closed : Closed
+            Its integers are exact, so nothing is rounded.
+        add : callable
+            Integers of the shape of the statistic -> what leaves the owner: the ciphertexts of the sums,
+            re-randomised.
+        rng : SecureRandom or numpy.random.Generator
+        owner : str
+            Party whose data it is; without a name every view is charged.
+        delta_numeric : float
+            What else is in the ciphertexts, such as masks, tells neighbours apart with at most this probability.
+        **terms
+            See `Terms`; ``audience`` should name the holder of the key.
+
+        Returns
+        -------
+        Release
+            Of what ``add`` returned.
+
+        Raises
+        ------
+        ValueError
+            If the mechanism has a covariance or a grid, or another law than ``"rounded"``; the integers say their
+            grid.
+
+        Notes
+        -----
+        Formal guarantee: an integer k of unit u has noise of deviation at least sigma / u steps, rounded to whole
+        ones. So (k + noise) u is a Gaussian release of k u, rounded, and mu = Delta / sigma as for an open value. It
+        holds against the key holder as far as re-randomised ciphertexts show their plaintexts only.
+
+        The digest is that of a salt, drawn after the noise from the same generator. A digest of the ciphertexts would
+        depend on the scheme and its random numbers; one of the noise would let whoever guesses the noise check the
+        guess. The salt is independent of both, tells nothing, and a second draw of the noise has another.
+        """
+        if self.covariance is not None or self.grid is not None or self.law != "rounded":
+            raise ValueError(
+                f"covariance, grid={self.grid!r} and law={self.law!r} of noise under encryption: give sigma or mu "
+                "alone, the integers of the statistic say their grid and the law is 'rounded'."
+            )
+        sampler, salt = sampler_of(rng), list[np.ndarray]()
+        sensitivity = float(closed.certificate.value)
+        if self.mu is not None and math.isinf(sensitivity):
+            raise CertificationError(
+                f"no noise reaches mu={self.mu!r}: the sensitivity is infinite; clip to a finite radius."
+            )
+        sigma = float(self.sigma) if self.sigma is not None else quotient_up(sensitivity, float(self.mu or 0.0))
+
+        def draw():
+            noise = np.zeros(closed.units.shape, dtype=np.int64)
+            for unit in dict.fromkeys(closed.units.ravel().tolist()) if sigma else ():
+                chosen = closed.units == unit
+                noise[chosen] = integer_noise(rng, quotient_up(sigma, unit), int(chosen.sum()), self.law)
+            salt.append(words_of(rng)(2))
+            return add(noise)
+
+        law = self._law(sensitivity, sigma) if sigma else {"mu": 0.0}
+        law["delta_numeric"] = float(delta_numeric)
+        name = f"encrypted_{self.law}_gaussian"
+        preset = self.mu is not None
+        return released(closed, law, name, draw, owner, terms, sampler, preset=preset, digest=lambda _: digest_of(salt))
 
     def _scale(self, lengths: "_Lengths") -> tuple[float, float, float]:
         """Deviation of the noise, grid and sensitivity after rounding, all in whitened units."""

@@ -1,0 +1,60 @@
+"""A statistic that its owner holds under encryption only: what is certified of it is known, its value is not."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .bounded import Bounded, SensitivityCertificate
+
+__all__ = ["Closed"]
+
+
+@dataclass(frozen=True, eq=False)
+class Closed:
+    """Integers under encryption, with the certificate of what they are.
+
+    A mechanism gives noise for it without reading it (`DiscreteGaussian.under_encryption`); the owner of the data, who
+    has no key, adds the noise to the ciphertexts.
+
+    Parameters
+    ----------
+    certificate : SensitivityCertificate
+        How far the statistic can move, in the norm ``"l2"`` of the integers times ``units``.
+    units : ndarray
+        What one step of every integer is worth in that norm; positive, of the shape of the statistic.
+    content : object
+        The ciphertexts, without noise.
+    integers : callable
+        ``(ciphertexts, keys)`` -> the integers in them, of the shape of ``units``. Only whoever checks a simulation
+        calls it, with the private keys that were made in it; a party has none.
+    stratum, parents
+        As in `Bounded`.
+
+    Raises
+    ------
+    ValueError
+        If a unit is not positive and finite, or the norm is not ``"l2"``.
+    """
+
+    certificate: SensitivityCertificate
+    units: np.ndarray
+    content: Any
+    integers: Callable[[Any, Sequence[Any]], np.ndarray]
+    stratum: str = "*"
+    parents: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        units = np.array(self.units, dtype=float)
+        if not np.all((units > 0) & np.isfinite(units)):
+            raise ValueError("units of a closed statistic must be positive and finite.")
+        if self.certificate.norm != "l2":
+            raise ValueError(f"norm={self.certificate.norm!r} of a closed statistic: its integers are bounded in 'l2'.")
+        units.flags.writeable = False
+        object.__setattr__(self, "units", units)
+
+    def opened(self, content: Any, keys: Sequence[Any]) -> Bounded:
+        """What some ciphertexts hold, in the units of the certificate: for whoever checks a simulation."""
+        value = np.asarray(self.integers(content, keys), dtype=float) * self.units
+        return Bounded(value, self.certificate, self.stratum, parents=self.parents)
