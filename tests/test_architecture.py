@@ -22,12 +22,12 @@ LAYERS = (
     ("federation",),
     ("datasets", "attacks"),
     ("audits",),
-    ("functional", "inverse_regression", "logistic", "trees"),
+    ("functional", "inverse_regression", "linear", "logistic", "trees"),
     ("experiment",),
     ("studies",),
     ("__main__", "face"),
 )
-METHODS = {"functional", "inverse_regression", "logistic", "trees"}
+METHODS = {"functional", "inverse_regression", "linear", "logistic", "trees"}
 NUMERICS = METHODS | {"audits", "attacks", "datasets"}
 SAMPLING = {
     "gumbel",

@@ -1,0 +1,38 @@
+"""Rows whose direction somebody saw: a multiple of a record tells all of it up to one factor."""
+
+from __future__ import annotations
+
+import numpy as np
+
+__all__ = ["directions_seen"]
+
+# Cosines nearer to 1 or -1 are those of one direction, to rounding of the values that crossed.
+TOLERANCE = 1e-9
+
+
+def directions_seen(seen: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """Which rows are a multiple of something that was seen.
+
+    Parameters
+    ----------
+    seen : ndarray of shape (s, d)
+        Vectors of a view.
+    rows : ndarray of shape (m, d)
+        Records; those of one feature, and zeros, have no direction.
+
+    Returns
+    -------
+    ndarray of bool, shape (m,)
+    """
+    if rows.shape[1] < 2 or not len(seen):
+        return np.zeros(len(rows), dtype=bool)
+    cosines = np.abs(_directions(rows) @ _directions(seen).T)
+    return cosines.max(axis=1) >= 1 - TOLERANCE
+
+
+def _directions(vectors: np.ndarray) -> np.ndarray:
+    """Vectors of length 1; zeros stay."""
+    # Masks are longer than what a square holds.
+    scaled = vectors / np.maximum(np.abs(vectors).max(axis=1, keepdims=True), np.finfo(float).tiny)
+    lengths = np.linalg.norm(scaled, axis=1, keepdims=True)
+    return np.divide(scaled, lengths, out=np.zeros_like(scaled), where=lengths > 0)

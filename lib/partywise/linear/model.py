@@ -1,0 +1,59 @@
+"""What everyone may know before a gradient is taken, and what a fit returns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ..privacy.accounted import Accounted
+
+
+@dataclass(frozen=True)
+class PublicFacts:
+    """What everyone may know before any data are seen.
+
+    names : of the columns of all parties, by their global numbers
+    bounds : largest absolute value of every column (d,), and where it comes from; None where none is declared
+    label_bound : largest absolute value of the response; None where none is declared. Labels 0 and 1 need none.
+    """
+
+    names: tuple[str, ...]
+    bounds: Accounted | None = None
+    label_bound: Accounted | None = None
+
+
+@dataclass(frozen=True)
+class Path:
+    """Coefficients along the rounds.
+
+    rounds : (e,) int, after how many; coefficients : (e, 1 + d), the intercept first
+    """
+
+    rounds: np.ndarray
+    coefficients: np.ndarray
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What every protocol of vertical linear models returns.
+
+    coefficients : (1 + d,) of all parties together, the intercept first (0 where there is none), by the global numbers
+        of the columns, as only an evaluator sees them
+    epsilon_claimed : infinity, the source claims nothing in numbers
+    path : along the rounds; None of a fit without rounds
+    batches : numbers among the training rows of each step, drawn without a look at the data
+    seen : (s, d) what the key holder opened in the first round, one row for each vector; None where there is none
+    numbers : further scalars of the fit (counts of operations, ...)
+    """
+
+    coefficients: np.ndarray
+    epsilon_claimed: float = float("inf")
+    path: Path | None = None
+    batches: tuple[np.ndarray, ...] = ()
+    seen: np.ndarray | None = None
+    numbers: dict[str, float | int | bool | str | None] = field(default_factory=dict)
+
+    def scores(self, X: np.ndarray) -> np.ndarray:
+        """(n,) linear predictors of the rows of X (n, d)."""
+        return X @ self.coefficients[1:] + self.coefficients[0]

@@ -1,0 +1,100 @@
+"""Options of the protocols of vertical linear models; standard library only, checked before any job starts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Literal, final
+
+from ..checks import Count, NotNegative, Positive, Range, check_fields
+
+Model = Literal["logistic", "linear"]
+# Smaller moduli were factored, or may be soon; tests lower this for speed.
+LEAST_KEY_SIZE = 2048
+
+
+@dataclass(frozen=True)
+class StepOptions:
+    """How gradient steps are taken.
+
+    batch_size : rows of a step, from shuffled passes over the training rows; None for all rows in every step
+    total_round_num : steps
+    learning_rate : length of a step along the mean gradient of the batch
+    eval_freq : the loss along the rounds is kept every so many rounds
+    """
+
+    batch_size: Count | None = 50
+    total_round_num: Count = 30
+    learning_rate: Positive = 0.05
+    eval_freq: Count = 3
+
+    uses_epsilon = False
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+
+
+@dataclass(frozen=True)
+class ModelOptions(StepOptions):
+    """What is fitted.
+
+    model : ``logistic`` (labels 0 and 1, residual by Taylor's formula: a quarter of eta minus half the sign of the
+        label) or ``linear`` (residual eta minus y)
+    ridge : half of it times the squared length of the coefficients, without the intercept, is added to the mean loss
+    intercept : of the active party
+    """
+
+    model: Model = "logistic"
+    ridge: NotNegative = 0.0
+    intercept: bool = True
+
+
+@final
+@dataclass(frozen=True)
+class PooledOptions(ModelOptions):
+    """The same steps on all columns in one place: the reference, no privacy."""
+
+
+@final
+@dataclass(frozen=True)
+class ExactOptions:
+    """The minimum of the loss itself on all columns in one place: no privacy, and no formula of Taylor.
+
+    model, ridge, intercept : as of the steps; a logistic fit of separable labels needs a ridge
+    """
+
+    model: Model = "logistic"
+    ridge: NotNegative = 0.0
+    intercept: bool = True
+
+    uses_epsilon = False
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+
+
+@final
+@dataclass(frozen=True)
+class PublishedOptions(StepOptions):
+    """As published: logistic without intercept and ridge, gradients row by row, encryption in name only."""
+
+
+@final
+@dataclass(frozen=True)
+class CertifiedOptions(ModelOptions):
+    """Sums over the batch alone are opened, under masks that the key holder does not know.
+
+    cipher : ``paillier``, or ``sized`` (the same integers computed openly, the same bytes, for large grids)
+    key_size : bits of the Paillier modulus
+    full_exponents : random exponents as long as the modulus, which rests on fewer assumptions and is slower
+    """
+
+    cipher: Literal["paillier", "sized"] = "paillier"
+    key_size: Annotated[int, Range(256, 16384)] = 2048
+    full_exponents: bool = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.key_size < LEAST_KEY_SIZE:
+            raise ValueError(f"key_size is {self.key_size}: it must be at least {LEAST_KEY_SIZE}, shorter keys break.")
+        if self.key_size % 16:
+            raise ValueError(f"key_size is {self.key_size}: it must be a multiple of 16.")

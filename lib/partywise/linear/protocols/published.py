@@ -1,0 +1,135 @@
+"""Protocol as published: gradients of single rows, behind an encryption that is none.
+
+Source: seed 003, section "Linear Model": an example of logistic regression whose ``abstract_paillier`` is the identity,
+so that every value crosses as it is.  y is -1 or 1, there is no intercept, coefficients start at 0.
+
+A round                                             from, to                          payload
+coefficients of the receiver's columns              server, every party               Clear
+rows of the batch                                   active, every passive             Public
+partial residual (m,), its own part                 active, first passive             Clear
+partial residual (m,), with another part            passive, next passive             Clear
+residual u = eta/4 - y/2 (m,)                       last passive, everybody else      Clear
+gradient rows u_i x_i (m, d_k)                      every passive, active             Clear
+gradient rows u_i x_i (m, d)                        active, server                    Clear
+
+The server is the key holder: it opens one vector for every row, which has the direction of the row (all features up to
+one factor), averages them and takes the step.  With a real cipher it would open the same.  The source has two parties;
+with more, partial residuals go from one to the next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from ...federation.parties import Party
+from ...federation.run import Run
+from ...privacy.accounted import Clear
+from ..model import Estimate
+from ..options import PublishedOptions
+from ..steps import SLOPES, residuals
+from .common import (
+    SERVER,
+    Trail,
+    estimated,
+    involved,
+    joined,
+    local_batch,
+    local_batches,
+    local_response,
+    moved,
+    roles,
+    started,
+    unprotected,
+)
+
+MODEL = "logistic"
+
+
+def local_first(
+    active: Party, train: np.ndarray, rows: np.ndarray, b: np.ndarray, response: np.ndarray, parts: Sequence[Clear]
+) -> Clear:
+    """The residual as far as the active party knows it, (m,)."""
+    eta = active.block["X"][train][rows] @ b
+    return unprotected(residuals(eta, response[rows], MODEL), parts)
+
+
+def local_added(
+    passive: Party, train: np.ndarray, rows: np.ndarray, b: np.ndarray, partial: np.ndarray, parts: Sequence[Clear]
+) -> Clear:
+    """The residual with the party's part of the linear predictor, (m,)."""
+    return unprotected(partial + SLOPES[MODEL] * (passive.block["X"][train][rows] @ b), parts)
+
+
+def local_rows(party: Party, train: np.ndarray, rows: np.ndarray, u: np.ndarray, parts: Sequence[Clear]) -> Clear:
+    """Gradients of the rows by the party's coefficients, (m, d_k)."""
+    return unprotected(u[:, None] * party.block["X"][train][rows], parts)
+
+
+def local_all_rows(
+    active: Party,
+    train: np.ndarray,
+    rows: np.ndarray,
+    u: np.ndarray,
+    others: Sequence[np.ndarray],
+    columns: Sequence[Sequence[int]],
+    parts: Sequence[Clear],
+) -> Clear:
+    """Gradients of the rows by all coefficients, (m, d)."""
+    own = local_rows(active, train, rows, u, parts).value
+    return unprotected(joined([*others, own], columns), parts)
+
+
+def server_coefficients(trail: Trail, columns: Sequence[int], parts: Sequence[Clear]) -> Clear:
+    """The coefficients of one party's columns, which come from everybody's gradients."""
+    return unprotected(trail[0][list(columns)], parts)
+
+
+def server_step(trail: Trail, opened: np.ndarray, step: int, options: PublishedOptions) -> Trail:
+    """A step along the mean of the rows."""
+    return moved(trail, opened.mean(axis=0), np.zeros(opened.shape[1]), step, options)
+
+
+def reported(trail: Trail, drawn: Sequence[np.ndarray], first: np.ndarray, options: PublishedOptions) -> Estimate:
+    """What the server found and saw; there is no intercept."""
+    kept = np.array(trail[1])
+    return estimated(np.column_stack([np.zeros(len(kept)), kept]), drawn, first, options, {})
+
+
+def round_residual(run: Run, drawn: Any, response: Any, step: int, b: Mapping[str, Any]) -> tuple[Any, Any]:
+    """Rows of a batch and their residual, which everybody has in the end: it goes round by way of all parties."""
+    active, passive = roles(run.parties)
+    train = run.fold.train
+    rows = run.broadcast(active, passive, "batch", local_batch, drawn, step)
+    start = involved((active,))
+    u = run.send(active, passive[0], "partial residual", local_first, train, rows, b[active.name], response, start)
+    for number, (party, following) in enumerate(pairwise(passive)):
+        parts = involved((active, *passive[: number + 1]))
+        u = run.send(party, following, "partial residual", local_added, train, rows, b[party.name], u, parts)
+    last, rest = passive[-1], (active, *passive[:-1])
+    return rows, run.broadcast(last, rest, "residual", local_added, train, rows, b[last.name], u, involved(run.parties))
+
+
+def fit(run: Run) -> Estimate:
+    """The source's rounds: partial residuals on their way round, then gradients row by row to the key holder."""
+    active, passive = roles(run.parties)
+    train, options, everybody = run.fold.train, run.spec.options, involved(run.parties)
+    columns = [party.columns for party in (*passive, active)]
+    drawn = run.at(active, local_batches, train, options, run.rng_for)
+    response = run.at(active, local_response, train, MODEL)
+    trail = run.at(SERVER, started, sum(map(len, columns)))
+    first = None
+    for step in range(options.total_round_num):
+        b = {
+            party.name: run.send(SERVER, party, "coefficients", server_coefficients, trail, party.columns, everybody)
+            for party in run.parties
+        }
+        rows, u = round_residual(run, drawn, response, step, b)
+        others = run.gather(passive, active, "gradient rows of a party", local_rows, train, rows, u, everybody)
+        opened = run.send(active, SERVER, "gradient rows", local_all_rows, train, rows, u, others, columns, everybody)
+        first = opened if step == 0 else first
+        trail = run.at(SERVER, server_step, trail, opened, step, options)
+    return run.assemble(reported, trail, drawn, first, options)

@@ -1,0 +1,125 @@
+"""Gradient steps of linear models on columns in one place: residuals, batches, the path, and where the path leads."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .model import Path
+
+# Share of the linear predictor and of the response in the residual: u = slope eta - weight y.  Taylor's formula of the
+# logistic loss about 0, where its gradient is 1/4 eta - 1/2 y for y of -1 and 1.
+SLOPES = {"logistic": 0.25, "linear": 1.0}
+WEIGHTS = {"logistic": 0.5, "linear": 1.0}
+
+
+def responses(y: np.ndarray, model: str) -> np.ndarray:
+    """(n,) the response of a model: labels 0 and 1 become -1 and 1, numbers stay.
+
+    Raises
+    ------
+    ValueError
+        If a label of a logistic model is neither 0 nor 1, or all are the same.
+    """
+    if model == "linear":
+        return y
+    found = set(np.unique(y).tolist())
+    if found != {0.0, 1.0}:
+        raise ValueError(
+            f"y of model 'logistic' has the values {sorted(found)[:4]}: give both labels, 0 and 1, or use model "
+            "'linear'."
+        )
+    return 2 * y - 1
+
+
+def residuals(eta: np.ndarray, response: np.ndarray, model: str) -> np.ndarray:
+    """(n,) derivative of the quadratic loss of a model by the linear predictor eta (n,)."""
+    return SLOPES[model] * eta - WEIGHTS[model] * response
+
+
+def batches(n: int, batch_size: int | None, rounds: int, rng: np.random.Generator) -> tuple[np.ndarray, ...]:
+    """Numbers of the rows of every step: shuffled passes over ``n`` rows, the last batch of a pass as large as is left.
+
+    Parameters
+    ----------
+    n : int
+        Training rows.
+    batch_size : int or None
+        None, and any size of at least n: all rows in their order, in every step; nothing is drawn then.
+    rounds : int
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    tuple of ndarray of int64
+    """
+    if batch_size is None or batch_size >= n:
+        return (np.arange(n),) * rounds
+    found: list[np.ndarray] = []
+    for _ in range(math.ceil(rounds / math.ceil(n / batch_size))):
+        order = rng.permutation(n)
+        found += [order[start : start + batch_size] for start in range(0, n, batch_size)]
+    return tuple(found[:rounds])
+
+
+def with_ones(X: np.ndarray, intercept: bool) -> np.ndarray:
+    """(n, 1 + d): a column of ones before the others, or of zeros where there is no intercept."""
+    return np.column_stack([np.full(len(X), float(intercept)), X])
+
+
+def shrinkage(d: int, ridge: float) -> np.ndarray:
+    """(1 + d,) ridge of every coefficient; the intercept has none."""
+    return np.concatenate([np.zeros(1), np.full(d, ridge)])
+
+
+def descended(
+    X: np.ndarray, response: np.ndarray, drawn: Sequence[np.ndarray], options: Any
+) -> tuple[np.ndarray, Path]:
+    """The coefficients after a step along every batch, and on the way.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, d)
+    response : ndarray of shape (n,)
+        As `responses` has it.
+    drawn : sequence of ndarray
+        Rows of each step.
+    options : PooledOptions
+        ``model``, ``learning_rate``, ``ridge``, ``intercept``, ``eval_freq``.
+
+    Returns
+    -------
+    coefficients : (1 + d,), path : Path
+    """
+    columns, ridge = with_ones(X, options.intercept), shrinkage(X.shape[1], options.ridge)
+    b = np.zeros(columns.shape[1])
+    kept = [b]
+    for step, rows in enumerate(drawn, start=1):
+        part = columns[rows]
+        gradient = part.T @ residuals(part @ b, response[rows], options.model) / len(rows)
+        b = b - options.learning_rate * (gradient + ridge * b)
+        if is_kept(step, len(drawn), options.eval_freq):
+            kept.append(b)
+    return b, Path(kept_rounds(len(drawn), options.eval_freq), np.array(kept))
+
+
+def is_kept(step: int, rounds: int, eval_freq: int) -> bool:
+    """Whether the path has a point after a step; the last one is always there."""
+    return step % eval_freq == 0 or step == rounds
+
+
+def kept_rounds(rounds: int, eval_freq: int) -> np.ndarray:
+    """(e,) rounds after which the path has a point, 0 among them."""
+    return np.array([0, *(step for step in range(1, rounds + 1) if is_kept(step, rounds, eval_freq))])
+
+
+def minimiser(X: np.ndarray, response: np.ndarray, model: str, ridge: float, intercept: bool) -> np.ndarray:
+    """(1 + d,) where the steps on all rows lead: the least mean quadratic loss of a model with its ridge."""
+    columns, shrunk = with_ones(X, intercept)[:, 1 - intercept :], shrinkage(X.shape[1], ridge)[1 - intercept :]
+    curvature = SLOPES[model] * columns.T @ columns / len(X) + np.diag(shrunk)
+    # Where columns depend on each other and nothing shrinks them, the shortest of many.
+    found = np.linalg.lstsq(curvature, WEIGHTS[model] * columns.T @ response / len(X), rcond=None)[0]
+    return found if intercept else np.concatenate([np.zeros(1), found])

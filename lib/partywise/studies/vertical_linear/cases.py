@@ -1,0 +1,56 @@
+"""The cases of the vertical linear study: one replicate each, generated or dealt from a real table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.special import expit
+
+from .data import LinearData
+from .settings import CLASSES, CaseSettings, GeneratedSettings
+
+Rng = Callable[..., np.random.Generator]
+# Generated features lie in [-BOUND, BOUND], responses in so many of their standard deviations.
+BOUND, DEVIATIONS = 3.0, 6.0
+
+
+def generated(settings: GeneratedSettings, spec: Any, rng_for: Rng, resources: Path) -> LinearData:
+    """Uniform features, coefficients of all replicates alike, labels by a logistic model or numbers with noise."""
+    n, d = settings.n, settings.d
+    X = rng_for("features").uniform(-BOUND, BOUND, size=(n, d))
+    beta = rng_for("coefficients", shared=True).standard_normal(d)
+    # A linear predictor of uniform features has the variance |beta|^2 bound^2 / 3.
+    eta = X @ (beta * settings.signal / (np.linalg.norm(beta) * BOUND / np.sqrt(3)))
+    label_bound = 1.0
+    if settings.loss == CLASSES:
+        y = (rng_for("labels").random(n) < expit(eta)).astype(float)
+    else:
+        label_bound = DEVIATIONS * float(np.hypot(settings.signal, settings.noise))
+        y = np.clip(eta + settings.noise * rng_for("labels").standard_normal(n), -label_bound, label_bound)
+    return LinearData(
+        **dealt(X, y, settings, rng_for),
+        names=np.array([f"x{j}" for j in range(d)]),
+        bounds=np.full(d, BOUND),
+        label_bound=label_bound,
+        because="range of the generator, a setting",
+        criterion=settings.loss,
+    )
+
+
+def dealt(X: np.ndarray, y: np.ndarray, settings: CaseSettings, rng_for: Rng) -> dict[str, np.ndarray]:
+    """Rows of a replicate, those that train, and the permutation of folds."""
+    n = len(y)
+    train = np.zeros(n, dtype=bool)
+    train[rng_for("split").permutation(n)[: max(1, n - int(np.ceil(settings.test_share * n)))]] = True
+    count = settings.data_size_for_debug
+    if count:
+        rows = np.flatnonzero(train)
+        if count > len(rows):
+            raise ValueError(f"data_size_for_debug is {count}: {len(rows)} rows train; leave it out for all of them.")
+        kept = ~train
+        kept[rng_for("sample").choice(rows, count, replace=False)] = True
+        X, y, train = X[kept], y[kept], train[kept]
+    return {"X": X, "y": y, "train": train, "order": rng_for("folds").permutation(len(y))}

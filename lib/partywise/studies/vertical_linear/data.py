@@ -1,0 +1,77 @@
+"""What a replicate of the vertical linear study is, who holds what of it, and which rows test."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ...federation.parties import Party
+from ...linear.model import PublicFacts
+from ...privacy.accounted import Public
+from .settings import CLASSES, CaseSettings, Criterion
+
+
+@dataclass(frozen=True)
+class LinearData:
+    """One replicate.
+
+    y : (N,) labels 0 and 1, or numbers on the scale on which they are fitted
+    X : (N, d) features of all parties
+    train : (N,) bool, the rows that train where there is one fold; the others test
+    order : (N,) int, a random permutation that is cut into folds where there are several
+    names : (d,) str
+    bounds : (d,) declared largest absolute values; label_bound : that of y; because : where they come from
+    criterion : loss of the task
+    label_scale, label_origin : what y of 1 and y of 0 stand for, in the units of the source: y scale + origin
+    """
+
+    y: np.ndarray
+    X: np.ndarray
+    train: np.ndarray
+    order: np.ndarray
+    names: np.ndarray
+    bounds: np.ndarray
+    label_bound: float
+    because: str
+    criterion: Criterion
+    label_scale: float = 1.0
+    label_origin: float = 0.0
+
+    def __post_init__(self) -> None:
+        for name, values in (("y", self.y), ("X", self.X)):
+            if not np.isfinite(values).all():
+                raise ValueError(f"{name} has a value that is not finite: complete the record or leave it out.")
+        if self.criterion == CLASSES and not np.isin(self.y, (0, 1)).all():
+            other = self.y[~np.isin(self.y, (0, 1))][0]
+            raise ValueError(f"y has the label {other:g}: criterion 'CrossEntropyLoss' takes 0 and 1.")
+
+    @cached_property
+    def memo(self) -> dict[Any, Any]:
+        """What the evaluator has computed already for this replicate, such as the exact fit."""
+        return {}
+
+    def public(self) -> PublicFacts:
+        """Names and declared bounds."""
+        bounds, label_bound = (Public(value, because=self.because) for value in (self.bounds, self.label_bound))
+        return PublicFacts(tuple(map(str, self.names)), bounds, label_bound)
+
+
+def split(data: LinearData, n_parties: int, spec: Any, settings: CaseSettings) -> list[Party]:
+    """The parties in the order of their columns; one of them, the active one, has y too."""
+    parties = list[Party]()
+    for number, columns in enumerate(settings.groups(n_parties)):
+        block = {"X": np.ascontiguousarray(data.X[:, list(columns)])}
+        if number == settings.holder(n_parties):
+            parties.append(Party("active", "active", block | {"y": data.y}, columns))
+        else:
+            passive = 1 + sum(party.role == "passive" for party in parties)
+            parties.append(Party(f"passive {passive}", "passive", block, columns))
+    return parties
+
+
+def folds(data: LinearData, n_folds: int, settings: Any) -> np.ndarray:
+    """Fold of every row: of one, the rows that train never test; several cut the permutation."""
+    return np.where(data.train, -1, 0) if n_folds == 1 else data.order * n_folds // len(data.y)

@@ -1,0 +1,117 @@
+"""Held-out quality of a fit, its distance to the exact one and to pooled steps, and what the key holder saw.
+
+The evaluator stands outside the federation and knows all columns and labels; undefined values are None, never zero.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from ...attacks.directions import directions_seen
+from ...attacks.roc import rank_auc
+from ...linear.exact import exact_fit, loss
+from ...linear.model import Estimate
+from ...linear.options import PooledOptions
+from ...linear.steps import descended, responses
+from ...privacy.ledger.ledger import Ledger
+from .data import LinearData
+from .settings import CLASSES
+
+KEY_HOLDER = "server"
+# Enough to give separable labels an exact fit, too little to be seen otherwise.
+LEAST_RIDGE = 1e-9
+Arrays = dict[str, tuple[tuple[str, ...], np.ndarray]]
+
+
+def metrics(estimate: Estimate, data: LinearData, train: np.ndarray, spec: Any) -> dict[str, Any]:
+    """All scalars of one cell; the test rows are those outside ``train``."""
+    numbers = {"n_train": int(train.sum()), "n_features": data.X.shape[1], "n_protected": int(train.sum())}
+    numbers |= estimate.numbers
+    if not np.all(np.isfinite(estimate.coefficients)):
+        return numbers | {"diverged": True}
+    excess = training_loss(estimate.scores(data.X[train]), data, train) - exact_loss(data, train, spec.options)
+    return numbers | {"excess_loss": excess} | tested(estimate, data, ~train) | compared(estimate, data, train, spec)
+
+
+def tested(estimate: Estimate, data: LinearData, test: np.ndarray) -> dict[str, Any]:
+    """Quality on the test rows, if there are any."""
+    if not test.any():
+        return {}
+    scores, y = estimate.scores(data.X[test]), data.y[test]
+    if data.criterion != CLASSES:
+        return {"mse": float(np.mean((scores - y) ** 2)) * data.label_scale**2}
+    return {
+        "log_loss": loss(scores, 2 * y - 1, "logistic"),
+        "auc": rank_auc(scores[y == 1], scores[y == 0]),
+        "accuracy": float(np.mean((scores > 0) == (y == 1))),
+    }
+
+
+def training_loss(scores: np.ndarray, data: LinearData, train: np.ndarray) -> float:
+    """Mean loss of linear predictors of the training rows, without a ridge."""
+    model = model_of(data)
+    return loss(scores, responses(data.y[train], model), model)
+
+
+def exact_loss(data: LinearData, train: np.ndarray, options: Any) -> float:
+    """Training loss of the fit that a method approaches: with its intercept and its ridge, if it has any."""
+    ridge, intercept = max(getattr(options, "ridge", 0.0), LEAST_RIDGE), getattr(options, "intercept", False)
+    key = train.tobytes(), ridge, intercept
+    if key not in data.memo:
+        model = model_of(data)
+        b, _ = exact_fit(data.X[train], responses(data.y[train], model), model, ridge, intercept)
+        data.memo[key] = training_loss(data.X[train] @ b[1:] + b[0], data, train)
+    return data.memo[key]
+
+
+def model_of(data: LinearData) -> str:
+    """The model whose loss the task has."""
+    return "logistic" if data.criterion == CLASSES else "linear"
+
+
+def compared(estimate: Estimate, data: LinearData, train: np.ndarray, spec: Any) -> dict[str, Any]:
+    """The same steps on pooled columns, and the rows of the first batch that the key holder's view holds."""
+    found: dict[str, Any] = {}
+    if not estimate.batches:
+        return found
+    X, options = data.X[train], pooled(spec.options)
+    b, _ = descended(X, responses(data.y[train], options.model), estimate.batches, options)
+    found["max_coefficient_difference"] = float(np.abs(b - estimate.coefficients).max())
+    if estimate.seen is not None:
+        rows = X[estimate.batches[0]]
+        found |= {"rows_recovered": int(directions_seen(estimate.seen, rows).sum()), "rows_attacked": len(rows)}
+    return found
+
+
+def pooled(options: Any) -> PooledOptions:
+    """Options of pooled steps that are those of a method; the published one has no intercept, ridge or other model."""
+    given = {"model": "logistic", "ridge": 0.0, "intercept": False} | asdict(options)
+    return PooledOptions(**{name: given[name] for name in PooledOptions.__dataclass_fields__})
+
+
+def server_epsilon(ledger: Ledger, names: Sequence[str], spec: Any) -> dict[str, Any]:
+    """What the ledger certifies for the key holder's view alone, where there is one."""
+    if KEY_HOLDER not in names:
+        return {}
+    return {"epsilon_server": ledger.total(KEY_HOLDER, spec.study.unit, spec.study.delta).epsilon_certified}
+
+
+def example_fits(estimate: Estimate, data: LinearData, train: np.ndarray, spec: Any) -> Arrays:
+    """Named arrays with their own dimensions.
+
+    path_rounds, path_loss, path_excess : (path_round,), NaN beyond the last round that is kept
+    """
+    if estimate.path is None:
+        return {}
+    scores = estimate.path.coefficients[:, 1:] @ data.X[train].T + estimate.path.coefficients[:, :1]
+    with np.errstate(over="ignore"):
+        losses = np.array([training_loss(one, data, train) for one in scores])
+    finite = np.where(np.isfinite(losses), losses, math.nan)
+    excess = finite - exact_loss(data, train, spec.options)
+    columns = {"path_rounds": estimate.path.rounds.astype(float), "path_loss": finite, "path_excess": excess}
+    return {name: (("path_round",), values) for name, values in columns.items()}

@@ -1,0 +1,106 @@
+"""Study 003, first section: linear models whose columns lie at several parties, by gradient steps.
+
+Document: seed 003, "Linear Model".  Data, split, metrics and figures are named here and live with their numerics; the
+pipeline imports what a job needs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ...checks import Checked, Delta, Unit
+from ...errors import ConfigError
+from ...experiment.study import Lazy, Protocol, Source, Study
+from ...linear.options import ExactOptions, PooledOptions, PublishedOptions
+from .settings import CLASSES, GeneratedSettings
+
+if TYPE_CHECKING:
+    from ...experiment.plan import Plan
+
+
+@dataclass(frozen=True)
+class Spec(Checked):
+    """Constants of the study: delta of every epsilon, and the unit that is protected (nothing here protects one)."""
+
+    delta: Delta = 1e-5
+    unit: Unit = "row"
+
+
+def check(plan: Plan) -> None:
+    """Contradictions between keys that only this study can see."""
+    for name, case in plan.cases.items():
+        where = f"studies.vertical_linear.cases.{name}"
+        settings = case.settings
+        for count in case.parties:
+            try:
+                settings.groups(count)
+            except ValueError as error:
+                raise ConfigError(f"{where}.grid.{error}") from None
+        if settings.dims is not None and len(settings.dims) not in case.parties:
+            raise ConfigError(
+                f"{where}.settings.dims is {list(settings.dims)}: grid.parties is {list(case.parties)}, and no number "
+                "of parties is that of its ends; give one end for each party."
+            )
+        if case.folds > 1:
+            for key in ("test_share", "data_size_for_debug"):
+                if key in case.given:
+                    raise ConfigError(
+                        f"{where}.settings.{key} is {getattr(settings, key)}: it is read with 1 fold, several folds "
+                        "test every row; leave it out."
+                    )
+        wanted = "logistic" if settings.loss == CLASSES else "linear"
+        for label in case.methods:
+            model = getattr(plan.methods[label].options, "model", "logistic")
+            if model != wanted:
+                raise ConfigError(
+                    f"{where} with method {label}: its model is {model!r}, and criterion {settings.loss!r} needs "
+                    f"{wanted!r}."
+                )
+
+
+VARIABLES: dict[str, tuple[str, str]] = {
+    "log_loss": ("logarithmic loss on the test rows, nats", "1"),
+    "auc": ("area under the ROC curve on the test rows", "1"),
+    "accuracy": ("share of test rows whose label is predicted right", "1"),
+    "mse": ("mean squared error on the test rows, in the units of the source", "1"),
+    "excess_loss": ("training loss above that of the exact fit", "1"),
+    "max_coefficient_difference": ("largest difference to the same steps on pooled columns", "1"),
+    "rows_recovered": ("rows of the first batch whose direction the key holder's view holds", "1"),
+    "rows_attacked": ("rows of the first batch", "1"),
+    "epsilon_server": ("epsilon that the ledger certifies for the key holder's view", "1"),
+    "n_train": ("rows that train", "1"),
+    "n_features": ("features of all parties, without the intercept", "1"),
+    "diverged": ("1 if the coefficients left the range of floating-point numbers", "1"),
+    "path_rounds": ("rounds of gradient steps", "1"),
+    "path_loss": ("training loss along the rounds", "1"),
+    "path_excess": ("training loss above that of the exact fit, along the rounds", "1"),
+}
+
+_PROTOCOLS = "partywise.linear.protocols."
+_HERE = "partywise.studies.vertical_linear."
+
+STUDY = Study(
+    name="vertical_linear",
+    title="Linear models on vertically split columns",
+    references="Seed 003: Vertical Federated Learning, section Linear Model (documentation page)",
+    spec=Spec,
+    sources={
+        "generated": Source(GeneratedSettings, Lazy(_HERE + "cases:generated")),
+    },
+    methods={
+        "pooled": Protocol(PooledOptions, Lazy(_PROTOCOLS + "pooled:fit")),
+        "exact": Protocol(ExactOptions, Lazy(_PROTOCOLS + "pooled:fit")),
+        "published": Protocol(PublishedOptions, Lazy(_PROTOCOLS + "published:fit"), extra=("server",)),
+    },
+    data=Lazy(_HERE + "data:LinearData"),
+    split=Lazy(_HERE + "data:split"),
+    folds=Lazy(_HERE + "data:folds"),
+    metrics=Lazy(_HERE + "metrics:metrics"),
+    example_fits=Lazy(_HERE + "metrics:example_fits"),
+    ledger=Lazy(_HERE + "metrics:server_epsilon"),
+    variables=VARIABLES,
+    check=check,
+    summary=("log_loss", "mse", "excess_loss", "rows_recovered"),
+    trials=Lazy(_HERE + "trials:TRIALS"),
+)
