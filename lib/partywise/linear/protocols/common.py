@@ -1,4 +1,4 @@
-"""What several protocols of vertical linear models use: who is who, batches, and what unprotected values are made of."""
+"""What several protocols of vertical linear models use: roles, batches, what unprotected values are made of."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def local_response(active: Party, train: np.ndarray, model: str) -> np.ndarray:
 def joined(parts: Sequence[np.ndarray], columns: Sequence[Sequence[int]]) -> np.ndarray:
     """(n, d) columns of several parties in the order of their global numbers."""
     order = np.concatenate([np.asarray(group, dtype=int) for group in columns])
-    return np.concatenate(parts, axis=1)[:, np.argsort(order)]
+    return np.ascontiguousarray(np.concatenate(parts, axis=1)[:, np.argsort(order)])
 
 
 def started(d: int) -> Trail:

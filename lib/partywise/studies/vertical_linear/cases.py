@@ -40,7 +40,7 @@ def generated(settings: GeneratedSettings, spec: Any, rng_for: Rng, resources: P
     )
 
 
-def dealt(X: np.ndarray, y: np.ndarray, settings: CaseSettings, rng_for: Rng) -> dict[str, np.ndarray]:
+def dealt(X: np.ndarray, y: np.ndarray, settings: CaseSettings, rng_for: Rng) -> dict[str, Any]:
     """Rows of a replicate, those that train, and the permutation of folds."""
     n = len(y)
     train = np.zeros(n, dtype=bool)

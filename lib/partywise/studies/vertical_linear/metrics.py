@@ -90,7 +90,7 @@ def compared(estimate: Estimate, data: LinearData, train: np.ndarray, spec: Any)
 
 def pooled(options: Any) -> PooledOptions:
     """Options of pooled steps that are those of a method; the published one has no intercept, ridge or other model."""
-    given = {"model": "logistic", "ridge": 0.0, "intercept": False} | asdict(options)
+    given: dict[str, Any] = {"model": "logistic", "ridge": 0.0, "intercept": False} | asdict(options)
     return PooledOptions(**{name: given[name] for name in PooledOptions.__dataclass_fields__})
 
 

@@ -100,6 +100,7 @@ STUDY = Study(
     example_fits=Lazy(_HERE + "metrics:example_fits"),
     ledger=Lazy(_HERE + "metrics:server_epsilon"),
     variables=VARIABLES,
+    figures={"loss_by_round": Lazy(_HERE + "figures.training:loss_by_round")},
     check=check,
     summary=("log_loss", "mse", "excess_loss", "rows_recovered"),
     trials=Lazy(_HERE + "trials:TRIALS"),
