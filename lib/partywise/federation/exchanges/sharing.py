@@ -11,11 +11,13 @@ All holders are semi-honest; all but one of them may collude.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from ...privacy.mechanisms.random import RandomSource, SecureRandom
 from ..channel import Cipher
 from ..parties import Party
 from ..run import Own, Run
@@ -46,9 +48,16 @@ def decoded(words: np.ndarray, bits: int) -> np.ndarray:
     return words.view(np.int64) / 2.0**bits
 
 
-def split(words: np.ndarray, count: int, rng: np.random.Generator) -> tuple[np.ndarray, ...]:
+def random_words(rng: RandomSource, shape: tuple[int, ...]) -> np.ndarray:
+    """Uniform words, from the system's generator where shares hide what is real."""
+    if isinstance(rng, SecureRandom):
+        return rng.uint64(math.prod(shape)).reshape(shape)
+    return rng.integers(0, 2**64, shape, dtype=np.uint64)
+
+
+def split(words: np.ndarray, count: int, rng: RandomSource) -> tuple[np.ndarray, ...]:
     """Shares of words: all but the first are uniform, the first is what is missing."""
-    others = rng.integers(0, 2**64, (count - 1, *words.shape), dtype=np.uint64)
+    others = random_words(rng, (count - 1, *words.shape))
     return (words - others.sum(axis=0, dtype=np.uint64), *others)
 
 
@@ -102,7 +111,7 @@ def shared(run: Run, owner: Party, holders: Sequence[Party], name: str, words: A
 def assumed_triples(shape: tuple[int, ...], count: int, name: str, rng_for: Callable) -> list[np.ndarray]:
     """The dealer's triples a, b and a b, one array (3, *shape) of shares for every holder."""
     rng = rng_for("triples", name, DEALER)
-    a, b = rng.integers(0, 2**64, (2, *shape), dtype=np.uint64)
+    a, b = random_words(rng, (2, *shape))
     return list(split(np.stack([a, b, a * b]), count, rng))
 
 

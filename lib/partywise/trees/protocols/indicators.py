@@ -8,7 +8,7 @@ from ...federation.parties import Party
 from ...federation.run import Run
 from ...privacy.accounted import Clear
 from ...privacy.ledger.event import UNNAMED
-from ..leaves import Layout, Skeleton, laid_out, skeleton
+from ..leaves import Layout, Skeleton, laid_out
 from ..model import Column, Ensemble
 from .common import held_out
 
@@ -52,17 +52,7 @@ def local_own_left(active: Party, layout: Layout, rows: np.ndarray) -> tuple[np.
 
 
 def local_open(
-    party: Party,
-    form: tuple[np.ndarray, np.ndarray],
-    splits: np.ndarray,
-    thresholds: tuple[np.ndarray, ...],
-    rows: np.ndarray,
+    party: Party, form: Skeleton, splits: np.ndarray, thresholds: tuple[np.ndarray, ...], rows: np.ndarray
 ) -> np.ndarray:
     """(leaves, n) bool, the leaves that the splits of a passive party leave open."""
-    return skeleton(*form).open_leaves(splits[:, 0], local_left(party, splits, thresholds, rows))
-
-
-def local_own_open(active: Party, layout: Layout, rows: np.ndarray) -> tuple[Skeleton, np.ndarray]:
-    """The form of what crosses, and (leaves, n) bool, the leaves that the active party's own splits leave open."""
-    form = skeleton(layout.inner, layout.buckets)
-    return form, form.open_leaves(*local_own_left(active, layout, rows))
+    return form.open_leaves(splits[:, 0], local_left(party, splits, thresholds, rows))

@@ -23,7 +23,8 @@ from ...privacy.accounted import Clear
 from ..leaves import Layout, crosses, skeleton
 from ..model import Column, Ensemble, Table, Tree
 from .common import active_of, passive_of
-from .indicators import local_form, local_layout, local_left, local_own_open, local_splits, scored_rows
+from .encrypted_inference import encrypted_scores
+from .indicators import local_form, local_layout, local_left, local_open, local_own_left, local_splits, scored_rows
 from .shared_inference import shared_scores
 
 
@@ -36,7 +37,8 @@ def local_chosen(
     active: Party, layout: Layout, splits: list[np.ndarray], indicators: tuple[np.ndarray, ...], rows: np.ndarray
 ) -> list[np.ndarray]:
     """For every tree and table that crosses, what it adds to the score of each row (n_test,)."""
-    form, open_leaves = local_own_open(active, layout, rows)
+    form = skeleton(layout.inner, layout.buckets)
+    open_leaves = form.open_leaves(*local_own_left(active, layout, rows))
     for own, bits in zip(splits, indicators, strict=True):
         left = np.unpackbits(bits, axis=1, count=len(rows)).astype(bool)
         open_leaves &= form.open_leaves(own[:, 0], left)
@@ -107,5 +109,6 @@ def _closed(run: Run, active: Any, layout: Any, splits: Own, thresholds: Any, ro
     if not form.leaves or not len(rows):
         return ()
     if run.spec.options.inference == "he":
-        raise ValueError("inference is 'he': not built yet, use 'plain' or 'ss'.")
+        open_leaves = run.each(passive_of(run.parties), local_open, form, splits, thresholds, rows)
+        return encrypted_scores(run, form, layout, open_leaves, rows)
     return shared_scores(run, form, layout, splits, thresholds, rows)

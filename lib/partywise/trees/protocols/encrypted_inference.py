@@ -1,0 +1,145 @@
+"""Sub-protocol: scores under encryption, ``inference: he`` (Fed-EINI).
+
+The active party encrypts for every row and leaf the leaf's weight, or 0 where its own splits rule the leaf out.  Every
+passive party keeps the entries that its splits leave open and puts encryptions of 0 elsewhere, **re-randomises all**,
+and passes them on.  The last sums leaves and trees, packs rows into lanes, re-randomises these and returns them; the
+active party decrypts.
+
+As published nothing is re-randomised: the multiple of a ciphertext by 0 is the constant 1, and that by 1 the ciphertext
+itself, so that the next party reads which leaves the one before rules out (`ruled_out`, the audit's row
+``constant_zero``).
+
+What is protected: passive parties learn how trees branch and their own splits, the active party the scores (`Clear`),
+which depend on the features of all.  Semi-honest; a passive party that colludes with the active one has its key, and
+reads what those before it rule out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from ...federation.channel import Cipher
+from ...federation.exchanges.lanes import per_cipher, split_lanes
+from ...federation.exchanges.paillier import (
+    PrivateKey,
+    PublicKey,
+    decrypt,
+    encrypt,
+    generate_key,
+    packed,
+    rerandomised,
+    sums,
+    times,
+)
+from ...federation.parties import Party
+from ...federation.run import Run
+from ...privacy.accounted import Clear, Public
+from ..leaves import Layout, Skeleton
+from ..options import DeployedOptions
+from .common import active_of, passive_of
+from .indicators import local_own_left
+
+# A lane holds multiples of 2^-48 between -2^47 and 2^47: wider than any score, and few bytes of all that cross.
+LANE_BITS, FRACTION_BITS = 96, 48
+
+
+def fixed_weights(form: Skeleton, weight: np.ndarray) -> np.ndarray:
+    """Weights of leaves as multiples of 2^-48, Python integers.
+
+    Raises
+    ------
+    OverflowError
+        If their sums along trees and tables may leave a lane.
+    """
+    starts = form.starts[:-1]
+    largest = float(np.maximum.reduceat(np.abs(weight), starts).sum())
+    if not largest * 2.0**FRACTION_BITS < 2.0 ** (LANE_BITS - 1) - len(starts):
+        raise OverflowError(
+            f"scores up to {largest:g} do not fit into lanes of {LANE_BITS} bits: scale the response down."
+        )
+    return np.array([int(step) for step in np.rint(weight * 2.0**FRACTION_BITS)], dtype=object)
+
+
+def zeroed(public: PublicKey, cipher: Cipher, kept: np.ndarray) -> Cipher:
+    """Entries that are kept, 0 elsewhere; as they stand, whoever sees them knows which."""
+    return times(public, cipher, kept.astype(int))
+
+
+def ruled_out(cipher: Cipher) -> np.ndarray:
+    """(m,) bool, what the next party reads from entries that were not re-randomised: the constant 1 is 0 for sure."""
+    return (cipher.content[:, -1] == 1) & ~cipher.content[:, :-1].any(axis=1)
+
+
+def local_key(active: Party, options: DeployedOptions, rng_for: Callable) -> PrivateKey:
+    """The active party's key for this deployment."""
+    rng, kind = rng_for("inference key", active.name), options.inference_cipher
+    return generate_key(options.key_size, rng, kind=kind, full_exponents=options.full_exponents)
+
+
+def local_public_key(active: Party, key: PrivateKey) -> Public:
+    """The key that closes, for everybody who computes on what it closed."""
+    return Public(key.public.message(), because="a public key, drawn without a look at data")
+
+
+def local_weights(
+    active: Party, key: PrivateKey, form: Skeleton, layout: Layout, rows: np.ndarray, rng_for: Callable
+) -> Cipher:
+    """For every row and leaf the leaf's weight, closed; 0 where the active party's own splits rule it out."""
+    weights = fixed_weights(form, layout.weight)
+    open_leaves = form.open_leaves(*local_own_left(active, layout, rows))
+    rng = rng_for("inference masks", active.name)
+    return encrypt(key, np.where(open_leaves.T, weights, 0), rng, key_holder=active.name)
+
+
+def local_kept(party: Party, public: PublicKey, cipher: Cipher, open_leaves: np.ndarray, rng_for: Callable) -> Cipher:
+    """What a passive party passes on: its own choice of entries, in ciphertexts that nobody has seen before."""
+    rng = rng_for("inference masks", party.name)
+    return rerandomised(public, zeroed(public, cipher, open_leaves.T.ravel()), rng)
+
+
+def local_sums(
+    party: Party,
+    public: PublicKey,
+    cipher: Cipher,
+    open_leaves: np.ndarray,
+    owners: Sequence[str],
+    rng_for: Callable,
+) -> Clear:
+    """What the last passive party returns: the sums of the rows, several in a ciphertext.
+
+    owners : everybody whose features the scores depend on
+    """
+    n = open_leaves.shape[1]
+    groups = np.where(open_leaves, np.arange(n), -1).T.ravel()
+    lanes = packed(public, sums(public, cipher, groups, n), per_cipher(public.plaintext_bits, LANE_BITS), LANE_BITS)
+    closed = rerandomised(public, lanes, rng_for("inference masks", party.name))
+    return Clear(closed, ("features",), made_of=[Clear(None, ("features",), owner=owner) for owner in owners])
+
+
+def local_opened(active: Party, key: PrivateKey, lanes: Cipher, n: int) -> list[np.ndarray]:
+    """What all trees and tables that cross add to each score."""
+    per = per_cipher(key.public.plaintext_bits, LANE_BITS)
+    opened = split_lanes(decrypt(key, lanes), LANE_BITS, per).ravel()[:n]
+    return [np.array([steps / 2**FRACTION_BITS for steps in opened])]
+
+
+def encrypted_scores(run: Run, form: Skeleton, layout: Any, open_leaves: Any, rows: np.ndarray) -> Any:
+    """What all trees and tables that cross add to each score, at the active party.
+
+    open_leaves : Own, at every passive party the leaves (leaves, n) that its splits leave open
+    """
+    active, passive = active_of(run.parties), passive_of(run.parties)
+    owners = tuple(party.name for party in passive)
+    key = run.at(active, local_key, run.spec.options, run.rng_for)
+    message = run.broadcast(active, passive, "public key", local_public_key, key)
+    public = run.each(owners, PublicKey.of, message)
+    cipher = run.send(active, passive[0], "leaf weights", local_weights, key, form, layout, rows, run.rng_for)
+    for party, following in pairwise(passive):
+        cipher = run.send(party, following, "leaf weights", local_kept, public, cipher, open_leaves, run.rng_for)
+    given = (public, cipher, open_leaves, owners, run.rng_for)
+    lanes = run.send(passive[-1], active, "scores in lanes", local_sums, *given)
+    return run.at(active, local_opened, key, lanes, len(rows))
