@@ -112,6 +112,21 @@ MORE: dict[str, dict[str, Any]] = {
         "noisy_response": {"protocol": "boosting", "s_mode": "calibrated", "sy": 0.5, "y_radius": 2.0},
         "raw": {"protocol": "boosting", "s_mode": "calibrated", "coordinates": "raw"},
     },
+    "vertical_trees": {
+        "declared_dp": {"protocol": "feature_gathering", "protect": "dp"},
+        "tied_dp": {"protocol": "feature_gathering", "protect": "dp", "edges": "quantile", "bucket_num": 10},
+        "each_tree": {"protocol": "feature_gathering", "protect": "dp", "redraw": "tree", "num_of_trees": 3},
+        "adjusting": {"protocol": "feature_gathering", "protect": "op_boost", "variant": "adjusting"},
+        "adjusting_claim": {
+            "protocol": "feature_gathering",
+            "protect": "op_boost",
+            "variant": "adjusting",
+            "budget": "feature",
+            "bucket_num": 20,
+        },
+        "extremes": {"protocol": "feature_gathering", "protect": "op_boost", "extremes": "sample"},
+        "shuffled": {"protocol": "feature_gathering", "protect": "dp", "randomise": False},
+    },
     "sliced_inverse_regression": {
         "votes": {"protocol": "certified", "screening": "votes"},
         "whitened_votes": {"protocol": "whitened", "screening": "votes"},
@@ -120,8 +135,23 @@ MORE: dict[str, dict[str, Any]] = {
 }
 
 
+ORDERS = {
+    "published_dp",
+    "record_dp",
+    "record_op",
+    "declared_dp",
+    "tied_dp",
+    "each_tree",
+    "adjusting",
+    "adjusting_claim",
+}
+
 # What is certified of these cases, by unit, of which methods; an infinite epsilon is kept by every neighbour.
 CERTIFIED = {
+    "vertical_trees": {
+        "features": {"active_only", *ORDERS},
+        "label": {"active_only", "pooled", "plain", "extremes", "shuffled", *ORDERS},
+    },
     "functional_boosting": {
         "features": {
             *(
@@ -163,7 +193,7 @@ def study_plan(study: str) -> Plan:
     return plan(study, block, every_protocol.ROOT_SEED)
 
 
-PLANS = {study: study_plan(study) for study in ("functional_boosting", "label_private", "sliced_inverse_regression")}
+PLANS = {study: study_plan(study) for study in CERTIFIED}
 FITS = [(s, name, m) for s, made in PLANS.items() for name, case in made.cases.items() for m in case.grid.methods]
 
 

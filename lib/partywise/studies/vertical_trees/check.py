@@ -125,7 +125,9 @@ def _wanted(options: Any) -> tuple[str, str, bool]:
     if isinstance(options, TableOptions):
         return "edges", "the tables are made of", True
     if isinstance(options, GatheringOptions) and options.protect == "dp" and options.edges == "public":
-        return "edges", "edges 'public' needs", True
+        if options.bucket_num is None:
+            return "edges", "edges 'public' needs", True
+        return "bounds", "bucket_num with edges 'public' cuts into equal parts", True
     if isinstance(options, GatheringOptions) and options.protect == "op_boost" and options.extremes == "declared":
         return "bounds", "extremes 'declared' needs", True
     if isinstance(options, ScatteringOptions) and options.edges == "public":

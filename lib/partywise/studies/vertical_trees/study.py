@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from ...checks import Checked, Delta, Unit
 from ...experiment.study import Lazy, Protocol, Source, Study
-from ...trees.options import ActiveOnlyOptions, PooledOptions
+from ...trees.options import ActiveOnlyOptions, GatheringOptions, PooledOptions
 from .check import check
 from .settings import GeneratedSettings
 
@@ -42,6 +42,9 @@ VARIABLES: dict[str, tuple[str, str]] = {
     "scored_mse": ("mean squared error on the rows that the parties scored", "1"),
     "score_difference": ("largest difference of a score to the evaluator's", "1"),
     "rows_rerouted": ("share of training rows that thresholds route to another leaf than codes did", "1"),
+    "epsilon_per_index": ("pure epsilon of one released index or value", "1"),
+    "features_released": ("columns of passive parties that were released", "1"),
+    "bytes_formula": ("bytes by the formula of the protocol", "byte"),
     "max_prediction_difference": ("largest difference to the pooled fit of the same codes", "1"),
     "path_trees": ("trees", "1"),
     "path_train_loss": ("loss on the training rows along the trees", "1"),
@@ -63,6 +66,7 @@ STUDY = Study(
     methods={
         "pooled": Protocol(PooledOptions, Lazy(_PROTOCOLS + "pooled:fit")),
         "active_only": Protocol(ActiveOnlyOptions, Lazy(_PROTOCOLS + "active_only:fit")),
+        "feature_gathering": Protocol(GatheringOptions, Lazy(_PROTOCOLS + "feature_gathering:fit"), extra=("dealer",)),
     },
     data=Lazy(_PARTS + "data:TreeData"),
     split=Lazy(_PARTS + "data:split"),
