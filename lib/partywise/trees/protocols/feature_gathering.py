@@ -19,10 +19,10 @@ from ...federation.run import Run
 from ...privacy.accounted import Accounted
 from ..codes import Coded, coded, side_by_side
 from ..ensemble import grown, with_thresholds
+from ..gathering.orders import Order, message_of, order_of
+from ..gathering.protection import Protection, protection
+from ..gathering.routing import rows_rerouted
 from ..model import Ensemble, Estimate
-from ..orders import Order, message_of, order_of
-from ..protection import Protection, protection
-from ..routing import rows_rerouted
 from .common import active_of, columns_of, draws_of, local_codes, passive_of
 from .inference import deployed
 

@@ -10,16 +10,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..errors import CertificationError
-from ..privacy.accounted import Accounted, Clear, Public
-from ..privacy.mechanisms.release import Release, derived
-from ..privacy.statistics.bounded import Bounded, repeated
-from ..privacy.statistics.integers import integer_cuts, mapped_integers
-from ..privacy.statistics.records import entries
-from ..privacy.statistics.slices import Quantiles, bucket_index
-from .codes import between, dense_ranks, quantile_buckets
-from .model import Column
-from .options import GatheringOptions
+from ...errors import CertificationError
+from ...privacy.accounted import Accounted, Clear, Public
+from ...privacy.mechanisms.release import Release, derived
+from ...privacy.statistics.bounded import Bounded, repeated
+from ...privacy.statistics.integers import integer_cuts, mapped_integers
+from ...privacy.statistics.records import entries
+from ...privacy.statistics.slices import Quantiles, bucket_index
+from ..codes import between, dense_ranks, quantile_buckets
+from ..model import Column
+from ..options import GatheringOptions
 from .protection import Protection, integer_domain, public_cuts
 
 Rng = Callable[..., np.random.Generator]

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from .codes import Coded
-from .model import Ensemble
+from ..codes import Coded
+from ..model import Ensemble
 
 
 def rows_rerouted(ensemble: Ensemble, data: Coded | Callable[[int], Coded], X: np.ndarray) -> float:

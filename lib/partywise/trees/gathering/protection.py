@@ -13,16 +13,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..errors import CertificationError
-from ..privacy.accounted import Accounted, Public
-from ..privacy.accounting.per_index import index_epsilon
-from ..privacy.accounting.roots import bisect
-from ..privacy.mechanisms.distance import DistanceExponential
-from ..privacy.mechanisms.distance_adjusted import AdjustedDistanceExponential
-from ..privacy.mechanisms.randomized_response import RandomizedResponse
-from ..privacy.mechanisms.release import derived
-from .model import Column, PublicFacts
-from .options import GatheringOptions
+from ...errors import CertificationError
+from ...privacy.accounted import Accounted, Public
+from ...privacy.accounting.per_index import index_epsilon
+from ...privacy.accounting.roots import bisect
+from ...privacy.mechanisms.distance import DistanceExponential
+from ...privacy.mechanisms.distance_adjusted import AdjustedDistanceExponential
+from ...privacy.mechanisms.randomized_response import RandomizedResponse
+from ...privacy.mechanisms.release import derived
+from ..model import Column, PublicFacts
+from ..options import GatheringOptions
 
 Mechanism = RandomizedResponse | DistanceExponential | AdjustedDistanceExponential
 # Widest gap, relative, between the loss that a scaled law of OpBoost has and the one it may have.
