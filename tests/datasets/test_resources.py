@@ -238,7 +238,9 @@ def test_pip_command_takes_the_first_that_runs(monkeypatch):
 
 
 def test_unknown_name_lists_the_known():
-    with pytest.raises(DataMissing, match="data set 'beijng' is unknown: choose one of adult, beijing_pm25, bo"):
+    with pytest.raises(
+        DataMissing, match="data set 'beijng' is unknown: choose one of abalone, adult, adult_split, bei"
+    ):
         resources.fetch("beijng", "nowhere")
 
 

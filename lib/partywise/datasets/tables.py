@@ -129,3 +129,60 @@ def scale(columns: Mapping[str, np.ndarray], public: Mapping[str, Range]) -> tup
 def indicators(prefix: str, values: np.ndarray, levels: np.ndarray) -> dict[str, np.ndarray]:
     """One column of 0 and 1 for each level, the first included."""
     return {f"{prefix}_{level}": (values == level).astype(float) for level in levels}
+
+
+@dataclass(frozen=True)
+class Declared:
+    """What is known of a column before any data are seen.
+
+    edges : increasing cuts, bucket j being ``(edges[j-1], edges[j]]``, or None
+    bounds : range (low, high) of a map onto integers, values outside being clipped, or None
+    because : where both come from
+    """
+
+    edges: tuple[float, ...] | None
+    bounds: tuple[float, float] | None
+    because: str
+
+
+@dataclass(frozen=True)
+class ColumnTable:
+    """N records with d columns of raw values, for splits of columns.
+
+    Attributes
+    ----------
+    X : (N, d) float64; the levels of a category are numbered from 0 in alphabetical order
+    y : (N,) float64
+    names : (d,) str
+    declared : tuple of d Declared
+    train : (N,) bool, where the table comes with its own division; None where it does not
+    sha256 : dict
+        File name -> SHA-256 of the file that was read.
+    notes : tuple of str
+        What a reader of a figure has to know.
+    """
+
+    X: np.ndarray
+    y: np.ndarray
+    names: np.ndarray
+    declared: tuple[Declared, ...]
+    train: np.ndarray | None
+    sha256: dict[str, str]
+    notes: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        n, d = self.X.shape
+        require(self.y.shape == (n,), f"y has shape {self.y.shape} beside {n} rows of X")
+        require(len(self.names) == d == len(self.declared), f"{d} columns have {len(self.names)} names")
+        require(bool(np.isfinite(self.X).all() and np.isfinite(self.y).all()), "a value is not finite")
+
+
+def steps(*runs: tuple[float, float, float]) -> tuple[float, ...]:
+    """Edges from start to end by a step, run after run; decimals are those that one would write."""
+    cuts = [round(a + k * step, 10) for a, step, b in runs for k in range(round((b - a) / step) + 1)]
+    return tuple(dict.fromkeys(cuts))
+
+
+def levels(count: int, because: str) -> Declared:
+    """A category with so many levels, each a bucket."""
+    return Declared(tuple(k + 0.5 for k in range(count - 1)), (0.0, count - 1.0), because)

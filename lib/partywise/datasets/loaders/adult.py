@@ -1,7 +1,8 @@
 """Adult: does a person earn more than 50 000 dollars a year (US census of 1994, UCI "Adult", complete cases).
 
 The carrier holds the table with categories already as columns of 0 and 1; all levels of a category are there, so
-the columns of each category add up to the intercept and the moment matrix is ill-conditioned.
+the columns of each category add up to the intercept and the moment matrix is ill-conditioned.  `load_folded` gives
+the 14 columns of the source instead, the levels of a category numbered in alphabetical order.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from ..carriers import zip_member
 from ..catalogue import RESOURCES
 from ..curves import fail, require
 from ..fetch import read_files
-from ..tables import LabelledTable, Range, scale
+from ..tables import ColumnTable, Declared, LabelledTable, Range, levels, scale, steps
 
 RESOURCE = "adult"
 LABEL, OTHER_LABEL = "salary_>50K", "salary_<=50K"
@@ -31,6 +32,48 @@ PUBLIC = {
 INDICATOR = Range(0, 1, "an indicator")
 NUMERIC = ("age", "fnlwgt", "education-num", "capital-gain", "capital-loss", "hours-per-week")
 NOTES = ("The record of the privacy unit is a person.",)
+# The columns of the source in its order; those without levels are numbers.
+COLUMNS = (
+    *("age", "workclass", "fnlwgt", "education", "education-num", "marital-status", "occupation"),
+    *("relationship", "race", "sex", "capital-gain", "capital-loss", "hours-per-week", "native-country"),
+)
+# No complete record has the workclass Never-worked.
+LEVELS = {
+    "workclass": "Federal-gov Local-gov Private Self-emp-inc Self-emp-not-inc State-gov Without-pay",
+    "education": (
+        "10th 11th 12th 1st-4th 5th-6th 7th-8th 9th Assoc-acdm Assoc-voc Bachelors Doctorate HS-grad Masters Preschool "
+        "Prof-school Some-college"
+    ),
+    "marital-status": (
+        "Divorced Married-AF-spouse Married-civ-spouse Married-spouse-absent Never-married Separated Widowed"
+    ),
+    "occupation": (
+        "Adm-clerical Armed-Forces Craft-repair Exec-managerial Farming-fishing Handlers-cleaners Machine-op-inspct "
+        "Other-service Priv-house-serv Prof-specialty Protective-serv Sales Tech-support Transport-moving"
+    ),
+    "relationship": "Husband Not-in-family Other-relative Own-child Unmarried Wife",
+    "race": "Amer-Indian-Eskimo Asian-Pac-Islander Black Other White",
+    "sex": "Female Male",
+    "native-country": (
+        "Cambodia Canada China Columbia Cuba Dominican-Republic Ecuador El-Salvador England France Germany Greece "
+        "Guatemala Haiti Holand-Netherlands Honduras Hong Hungary India Iran Ireland Italy Jamaica Japan Laos Mexico "
+        "Nicaragua Outlying-US(Guam-USVI-etc) Peru Philippines Poland Portugal Puerto-Rico Scotland South Taiwan "
+        "Thailand Trinadad&Tobago United-States Vietnam Yugoslavia"
+    ),
+}
+
+
+def declared() -> tuple[Declared, ...]:
+    """Edges and ranges of the 14 columns; capital gains and losses and hours have no edges."""
+    found = {name: levels(len(words.split()), CODEBOOK) for name, words in LEVELS.items()}
+    found["age"] = Declared(steps((20.5, 5, 65.5)), (17.0, 90.0), PUBLIC["age"].because)
+    weights = tuple(1000.0 * cut for cut in steps((50, 50, 300), (400, 100, 400)))
+    found["fnlwgt"] = Declared(weights, (0.0, 500_000.0), "persons that one record stands for, round numbers")
+    found["education-num"] = Declared(steps((1.5, 1, 15.5)), (1.0, 16.0), CODEBOOK)
+    for name in ("capital-gain", "capital-loss", "hours-per-week"):
+        range_ = PUBLIC.get(name, PUBLIC["capital-gain"])
+        found[name] = Declared(None, (range_.low, range_.high), range_.because)
+    return tuple(found[name] for name in COLUMNS)
 
 
 def load(folder: str | Path) -> LabelledTable:
@@ -50,6 +93,46 @@ def load(folder: str | Path) -> LabelledTable:
     ----------
     Kohavi (1996), "Scaling up the accuracy of naive-Bayes classifiers: a decision-tree hybrid", KDD.
     """
+    columns, y, sha256, notes = _read(folder)
+    public = PUBLIC | {name: INDICATOR for name in columns if name not in NUMERIC}
+    X, ranges = scale(columns, public)
+    _check_shape(sha256, (len(y), len(columns)))
+    return LabelledTable(X, y, np.array(list(columns)), ranges, np.zeros(len(y), dtype=int), sha256, notes)
+
+
+def load_folded(folder: str | Path) -> ColumnTable:
+    """Read the same folder as the 14 columns of the source, raw.
+
+    Returns
+    -------
+    ColumnTable
+        45 222 persons; the levels of a category are numbered from 0 in alphabetical order.
+
+    Raises
+    ------
+    DataMissing
+        As `load`, and when the indicators of a category are others or do not name one level in each row.
+    """
+    columns, y, sha256, notes = _read(folder)
+    _check_shape(sha256, (len(y), len(columns)))
+    X = np.empty((len(y), len(COLUMNS)))
+    for j, name in enumerate(COLUMNS):
+        X[:, j] = _folded(columns, name) if name in LEVELS else columns[name]
+    return ColumnTable(X, y, np.array(COLUMNS), declared(), None, sha256, notes)
+
+
+def _folded(columns: dict[str, np.ndarray], name: str) -> np.ndarray:
+    """(N,) number of the level, from one indicator of each level."""
+    there = {column for column in columns if column.startswith(f"{name}_")}
+    wanted = [f"{name}_{level}" for level in LEVELS[name].split()]
+    require(there == set(wanted), f"the levels of {name} are not the {len(wanted)} of the code book")
+    one_hot = np.column_stack([columns[column] for column in wanted])
+    require(bool((one_hot.sum(axis=1) == 1).all()), f"the indicators of {name} do not name one level in each row")
+    return one_hot.argmax(axis=1).astype(float)
+
+
+def _read(folder: str | Path) -> tuple[dict[str, np.ndarray], np.ndarray, dict[str, str], tuple[str, ...]]:
+    """Checked columns, labels, SHA-256 and notes."""
     contents, sha256, notes = read_files(RESOURCE, folder)
     member = RESOURCES[RESOURCE].members[0]
     names, values = _table(contents[member.file], member.file)
@@ -60,11 +143,13 @@ def load(folder: str | Path) -> LabelledTable:
     require(bool(np.all(y + other == 1)), "the two columns of the label do not add up to 1")
     for name, column in columns.items():
         require(name in NUMERIC or bool(np.isin(column, (0, 1)).all()), f"column {name} is no indicator")
-    public = PUBLIC | {name: INDICATOR for name in columns if name not in NUMERIC}
-    X, ranges = scale(columns, public)
+    return columns, y, sha256, NOTES + notes
+
+
+def _check_shape(sha256: dict[str, str], shape: tuple[int, int]) -> None:
+    member = RESOURCES[RESOURCE].members[0]
     if sha256[member.file] == member.sha256:
-        require(X.shape == (ROWS, FEATURES), f"{X.shape} rows and features where {(ROWS, FEATURES)} are expected")
-    return LabelledTable(X, y, np.array(list(columns)), ranges, np.zeros(len(y), dtype=int), sha256, NOTES + notes)
+        require(shape == (ROWS, FEATURES), f"{shape} rows and features where {(ROWS, FEATURES)} are expected")
 
 
 def _table(content: bytes, file: str) -> tuple[list[str], np.ndarray]:

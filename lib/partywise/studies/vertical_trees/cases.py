@@ -2,15 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from scipy.special import expit
 
-from .data import Declared, TreeData
-from .settings import NUMBERS, CaseSettings, GeneratedSettings, PartySettings
+from ...datasets.loaders import abalone as abalone_table
+from ...datasets.loaders import adult as adult_table
+from ...datasets.loaders import adult_split as adult_split_table
+from ...datasets.loaders import credit_default as credit_table
+from ...datasets.tables import ColumnTable, Declared
+from .data import TreeData
+from .settings import (
+    NUMBERS,
+    AbaloneSettings,
+    AdultSettings,
+    AdultSplitSettings,
+    CaseSettings,
+    CreditSettings,
+    GeneratedSettings,
+    PartySettings,
+)
 
 Rng = Callable[..., np.random.Generator]
 KEYS = 2**62
@@ -29,8 +44,36 @@ def generated(settings: GeneratedSettings, spec: Any, rng_for: Rng, resources: P
         y = score + rng.standard_normal(settings.n)
     else:
         y = (rng.random(settings.n) < expit(score)).astype(float)
-    names = [f"x{j}" for j in range(settings.d)]
-    return dealt(X, y, names, [_declared(j) for j in range(settings.d)], settings, rng_for)
+    names = np.array([f"x{j}" for j in range(settings.d)])
+    table = ColumnTable(X, y, names, tuple(_declared(j) for j in range(settings.d)), None, {}, ())
+    return dealt(table, settings, rng_for)
+
+
+def abalone(settings: AbaloneSettings, spec: Any, rng_for: Rng, resources: Path) -> TreeData:
+    """Abalone: rings."""
+    return dealt(_abalone(Path(resources) / abalone_table.RESOURCE), settings, rng_for)
+
+
+def adult(settings: AdultSettings, spec: Any, rng_for: Rng, resources: Path) -> TreeData:
+    """Adult: income above 50 000 dollars, split here."""
+    return dealt(_adult(Path(resources) / adult_table.RESOURCE), settings, rng_for)
+
+
+def adult_split(settings: AdultSplitSettings, spec: Any, rng_for: Rng, resources: Path) -> TreeData:
+    """Adult as its authors split it."""
+    return dealt(_adult_split(Path(resources) / adult_split_table.RESOURCE), settings, rng_for)
+
+
+def credit_default(settings: CreditSettings, spec: Any, rng_for: Rng, resources: Path) -> TreeData:
+    """Credit cards: default in the next month."""
+    return dealt(_credit(Path(resources) / credit_table.RESOURCE), settings, rng_for)
+
+
+# The replicates of one job read a table once.
+_abalone = lru_cache(maxsize=1)(abalone_table.load)
+_adult = lru_cache(maxsize=1)(adult_table.load_folded)
+_adult_split = lru_cache(maxsize=1)(adult_split_table.load)
+_credit = lru_cache(maxsize=1)(credit_table.load)
 
 
 def draw_score(n: int, d: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
@@ -62,19 +105,9 @@ def _declared(j: int) -> Declared:
     return Declared(TENTHS, (0.0, 1.0), "the generator draws from [0, 1]")
 
 
-def dealt(
-    X: np.ndarray,
-    y: np.ndarray,
-    names: Sequence[str],
-    declared: Sequence[Declared],
-    settings: PartySettings,
-    rng_for: Rng,
-    train: np.ndarray | None = None,
-) -> TreeData:
-    """A replicate of a table: which rows train, or all that are left of them, and the permutation of folds.
-
-    train : (N,) bool where the data come with their own division
-    """
+def dealt(table: ColumnTable, settings: PartySettings, rng_for: Rng) -> TreeData:
+    """A replicate of a table: which rows train, or all that are left of them, and the permutation of folds."""
+    X, y, train = table.X, table.y, table.train
     if train is None:
         assert isinstance(settings, CaseSettings)
         train = _share(len(y), settings.test_share, rng_for)
@@ -82,12 +115,12 @@ def dealt(
         rows = _fewer(train, settings.data_size_for_debug, rng_for)
         X, y, train = X[rows], y[rows], train[rows]
     return TreeData(
-        y=np.ascontiguousarray(y, dtype=float),
-        X=np.ascontiguousarray(X, dtype=float),
+        y=y,
+        X=X,
         train=train,
         order=rng_for("folds").permutation(len(y)),
-        names=np.array(names),
-        declared=tuple(declared),
+        names=table.names,
+        declared=table.declared,
         criterion=settings.loss,
         evaluation_key=int(rng_for("evaluation").integers(KEYS)),
     )

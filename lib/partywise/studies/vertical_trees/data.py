@@ -7,22 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from ...datasets.tables import Declared
 from ...federation.parties import Party
 from ...privacy.accounted import Public
 from ...trees.model import Column, Criterion, PublicFacts
 from .settings import CLASSES, PartySettings
-
-
-@dataclass(frozen=True)
-class Declared:
-    """What is known of a column before the data are seen, and where it comes from.
-
-    edges : increasing cuts, or None; bounds : range of a map onto integers, or None; because : for both
-    """
-
-    edges: tuple[float, ...] | None
-    bounds: tuple[float, float] | None
-    because: str
 
 
 @dataclass(frozen=True)

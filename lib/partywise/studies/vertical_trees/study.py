@@ -13,7 +13,7 @@ from ...checks import Checked, Delta, Unit
 from ...experiment.study import Lazy, Protocol, Source, Study
 from ...trees.options import ActiveOnlyOptions, GatheringOptions, PooledOptions
 from .check import check
-from .settings import GeneratedSettings
+from .settings import AbaloneSettings, AdultSettings, AdultSplitSettings, CreditSettings, GeneratedSettings
 
 
 @dataclass(frozen=True)
@@ -62,6 +62,10 @@ STUDY = Study(
     spec=Spec,
     sources={
         "generated": Source(GeneratedSettings, Lazy(_CASES + "generated")),
+        "abalone": Source(AbaloneSettings, Lazy(_CASES + "abalone"), resources=("abalone",)),
+        "adult": Source(AdultSettings, Lazy(_CASES + "adult"), resources=("adult",)),
+        "adult_split": Source(AdultSplitSettings, Lazy(_CASES + "adult_split"), resources=("adult_split",)),
+        "credit_default": Source(CreditSettings, Lazy(_CASES + "credit_default"), resources=("credit_default",)),
     },
     methods={
         "pooled": Protocol(PooledOptions, Lazy(_PROTOCOLS + "pooled:fit")),
