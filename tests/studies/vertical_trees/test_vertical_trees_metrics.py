@@ -10,15 +10,15 @@ from scipy.special import expit
 from sklearn import metrics as oracle
 
 from partywise.studies.vertical_trees.data import Declared, TreeData
-from partywise.studies.vertical_trees.metrics import example_fits, metrics, path, quality, steps
+from partywise.studies.vertical_trees.metrics import example_fits, metrics, quality
 from partywise.trees.model import Ensemble, Estimate, Tree
 from partywise.trees.options import PooledOptions
 
 CLASSES, NUMBERS = "CrossEntropyLoss", "RegressionMSELoss"
 
 
-def spec_of(criterion=CLASSES, **options):
-    return SimpleNamespace(public=SimpleNamespace(criterion=criterion), options=PooledOptions(**options))
+def spec_of(**options):
+    return SimpleNamespace(options=PooledOptions(**options))
 
 
 def stump(threshold, left, right, feature=0):
@@ -51,7 +51,7 @@ def test_quality_of_classes_is_that_of_scikit_learn_with_ties():
     X, y = drawn()
     scores = Ensemble(TREES, 0.0, 0.5).scores(X)
     assert len(set(scores)) < 20
-    found = quality(scores, y, spec_of())
+    found = quality(scores, y, PooledOptions(), CLASSES)
     assert found["log_loss"] == pytest.approx(oracle.log_loss(y, expit(scores)), rel=1e-12)
     assert found["auc"] == pytest.approx(oracle.roc_auc_score(y, scores), rel=1e-12)
     assert found["accuracy"] == oracle.accuracy_score(y, scores > 0)
@@ -61,13 +61,13 @@ def test_quality_of_classes_is_that_of_scikit_learn_with_ties():
 
 def test_a_forest_scores_probabilities_and_certain_mistakes_stay_finite():
     y = np.array([0.0, 1.0, 1.0, 0.0])
-    found = quality(np.array([0.25, 0.75, 0.0, 0.5]), y, spec_of(algo="rf"))
+    found = quality(np.array([0.25, 0.75, 0.0, 0.5]), y, PooledOptions(algo="rf"), CLASSES)
     assert found["accuracy"] == 0.75 and found["auc"] == pytest.approx(0.5)
     assert found["log_loss"] == pytest.approx(oracle.log_loss(y, [0.25, 0.75, 0.0, 0.5]))
 
 
 def test_numbers_have_a_squared_error_and_no_classes():
-    found = quality(np.array([1.0, 2.0]), np.array([0.0, 4.0]), spec_of(NUMBERS))
+    found = quality(np.array([1.0, 2.0]), np.array([0.0, 4.0]), PooledOptions(), NUMBERS)
     assert found == {"mse": 2.5, "log_loss": None, "auc": None, "accuracy": None, "published_loss": None}
 
 
@@ -77,32 +77,28 @@ def test_what_is_undefined_is_none():
     found = metrics(estimate, data_of(X, y, len(y)), np.ones(len(y), bool), spec_of())
     assert all(found[name] is None for name in ("log_loss", "auc", "accuracy", "mse", "best_trees"))
     assert found["n_protected"] == len(y) and found["n_trees"] == 4
-    assert quality(np.array([0.1, 0.2]), np.ones(2), spec_of())["auc"] is None
+    assert quality(np.array([0.1, 0.2]), np.ones(2), PooledOptions(), CLASSES)["auc"] is None
 
 
-def test_the_path_is_the_loss_of_the_first_trees():
+@pytest.mark.parametrize("published", [False, True])
+def test_selection_on_test_rows_keeps_the_least_loss_and_says_so(published):
     X, y = drawn()
-    for algo in ("xgb", "rf"):
-        spec = spec_of(algo=algo)
-        whole = Ensemble(TREES, 0.0, 0.25 if algo == "rf" else 0.5)
-        losses = path(whole, X, y, spec, [1, 3, 4])
-        for number, loss in zip([1, 3, 4], losses, strict=True):
-            first = Ensemble(TREES[:number], 0.0, 1 / number if algo == "rf" else 0.5)
-            assert loss == pytest.approx(quality(first.scores(X), y, spec)["log_loss"], rel=1e-12)
-    assert steps(10, 3) == [3, 6, 9, 10] and steps(2, 3) == [2] and steps(6, 3) == [3, 6] and steps(0, 3) == [0]
-
-
-def test_selection_on_test_rows_keeps_the_least_loss_and_says_so():
-    X, y = drawn()
-    data, spec = data_of(X, y, 100), spec_of(eval_freq=1, select_by="test_loss", as_published=False)
+    data, spec = data_of(X, y, 100), spec_of(eval_freq=1, select_by="test_loss", as_published=published)
     found = metrics(Estimate(Ensemble(TREES, 0.0, 0.5), 0.0), data, data.train, spec)
-    losses = [oracle.log_loss(y[100:], expit(Ensemble(TREES[:t], 0.0, 0.5).scores(X[100:]))) for t in (1, 2, 3, 4)]
-    assert found["best_trees"] == 1 + int(np.argmin(losses)) == found["n_trees"] < 4
-    assert found["selected_on_test"] and found["log_loss"] == pytest.approx(min(losses))
-    half = [-np.mean(y[100:] * np.log(expit(Ensemble(TREES[:t], 0.0, 0.5).scores(X[100:])))) for t in (1, 2, 3, 4)]
-    published = spec_of(eval_freq=1, select_by="test_loss", as_published=True)
-    found = metrics(Estimate(Ensemble(TREES, 0.0, 0.5), 0.0), data, data.train, published)
-    assert found["best_trees"] == 1 + int(np.argmin(half))
+    p = [expit(Ensemble(TREES[:t], 0.0, 0.5).scores(X[100:])) for t in (1, 2, 3, 4)]
+    whole = [oracle.log_loss(y[100:], one) for one in p]
+    losses = [-np.mean(y[100:] * np.log(one)) for one in p] if published else whole
+    best = int(np.argmin(losses))
+    assert found["best_trees"] == best + 1 == found["n_trees"] and found["selected_on_test"]
+    assert found["log_loss"] == pytest.approx(whole[best])
+
+
+def test_a_method_from_elsewhere_is_a_forest_if_its_trees_are_averaged():
+    X, y = drawn()
+    data, spec = data_of(X, y, 100), SimpleNamespace(options=SimpleNamespace())
+    forest = Ensemble((stump(0.0, 0.2, 0.9), stump(0.5, 0.4, 0.8)), 0.0, 0.5, averaged=True)
+    found = metrics(Estimate(forest, 0.0), data, data.train, spec)
+    assert found["log_loss"] == pytest.approx(oracle.log_loss(y[100:], forest.scores(X[100:])))
 
 
 def test_rows_that_parties_scored_are_judged_beside_the_evaluator():
@@ -126,7 +122,7 @@ def test_the_example_fit_has_losses_of_training_and_test_rows_and_what_the_fit_s
     data = data_of(X, y, 100)
     estimate = Estimate(Ensemble(TREES, 0.0, 0.5), 0.0, arrays={"band": (("bucket",), np.zeros(3))})
     shown = example_fits(estimate, data, data.train, spec_of())
-    assert shown["path_trees"][1].tolist() == [3, 4] and shown["band"][1].shape == (3,)
+    assert shown["path_trees"][1].tolist() == [0, 3, 4] and shown["band"][1].shape == (3,)
     scores = estimate.ensemble.scores(X)
     assert shown["path_train_loss"][1][-1] == pytest.approx(oracle.log_loss(y[:100], expit(scores[:100])))
     assert shown["path_test_loss"][1][-1] == pytest.approx(oracle.log_loss(y[100:], expit(scores[100:])))
