@@ -1,0 +1,1 @@
+"""Label scattering in numbers."""

@@ -1,0 +1,74 @@
+"""A tree as the active party grows it, from its own columns and sums that others send."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ..codes import Coded
+from ..growth.cells import Bins, bins_of, completed, histograms
+from ..growth.level import Level, Splits, split, start
+from ..growth.splits import Rule, best_splits, left_of
+from ..model import LEAF
+
+
+@dataclass(frozen=True, eq=False)
+class Branches:
+    """A tree as the active party grows it.
+
+    a, w : (n,) what is summed, multiples of 2^-32; bound : of the magnitude of ``a``
+    own : cells of its own columns that were drawn; drawn : all columns that were, increasing
+    level, before : the open nodes, and the sums of those before
+    """
+
+    a: np.ndarray
+    w: np.ndarray
+    own: Bins
+    drawn: tuple[int, ...]
+    level: Level
+    before: np.ndarray | None = None
+
+    @classmethod
+    def begun(
+        cls, sums: tuple[np.ndarray, np.ndarray], rows: np.ndarray | None, own: Bins, drawn: Sequence[int]
+    ) -> Branches:
+        """The root, of all rows or those of a boolean array (n,)."""
+        chosen = own.only(np.isin(own.columns, drawn))
+        return cls(*sums, chosen, tuple(sorted(drawn)), start(*sums, rows))
+
+    @property
+    def wanted(self) -> np.ndarray:
+        """(n,) position of each row among the nodes that are summed, -1 in none: of siblings the smaller one."""
+        place = np.full(self.level.width + 1, -1)
+        place[self.level.wanted] = np.arange(len(self.level.wanted))
+        return place[self.level.at]
+
+    def chosen(self, sums: Mapping[int, np.ndarray], rule: Rule) -> tuple[Branches, Splits]:
+        """Best split of every open node, from sums (2, wanted, size) over the cells of each column of other parties."""
+        own = histograms(self.own, self.level, self.a, self.w)
+        ends = np.cumsum(self.own.sizes)[:-1]
+        all_sums = dict(sums) | dict(zip(self.own.columns.tolist(), np.split(own, ends, axis=2), strict=True))
+        blocks = [all_sums[column] for column in self.drawn]
+        found = completed(self.level, np.concatenate(blocks, axis=2), self.before)
+        starts = np.concatenate([[0], np.cumsum([block.shape[2] for block in blocks])])
+        every = np.arange(len(blocks))
+        bins = Bins(np.array(self.drawn), starts, every, np.empty((len(blocks), 0), dtype=np.intp))
+        return replace(self, before=found), best_splits(bins, self.level, found, rule)
+
+    def parted(self, splits: Splits, indicators: Mapping[int, np.ndarray]) -> Branches:
+        """One level on, from what the owners say of the splits of their columns: (n,) bool by position."""
+        mine = np.isin(splits.feature, self.own.columns)
+        left = left_of(self.own, self.level, replace(splits, feature=np.where(mine, splits.feature, LEAF)))
+        for position, indicator in indicators.items():
+            inside = self.level.at == position
+            left[inside] = indicator[inside]
+        return replace(self, level=split(self.level, splits, left))
+
+
+def own_bins(data: Coded, columns: Sequence[int]) -> Bins:
+    """Cells of a party's own columns under their global numbers."""
+    order = np.argsort(np.asarray(columns, dtype=np.intp), kind="stable")
+    bins = bins_of(data).only(order)
+    return replace(bins, columns=np.asarray(columns, dtype=np.intp)[order])

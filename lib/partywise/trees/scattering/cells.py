@@ -1,0 +1,69 @@
+"""Numbers of rows and sums of cells as they cross: on the grid of the lanes, column after column, node after node.
+
+Gradients and hessians are multiples of 2^-32 and cross as signed lanes of one integer each (Seed 003, "Protection of
+label-scattering"). Sums of such integers are exact, so trees equal those of the pooled fit of the same integers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ...federation.exchanges import lanes
+from ..codes import Coded
+
+
+def grouped(codes: Coded, places: Sequence[int], node: np.ndarray, nodes: int) -> tuple[np.ndarray, list[int]]:
+    """Cells of rows: (columns, rows) node times size plus code, -1 outside all nodes; number of cells of each column.
+
+    node : (rows,) of each row; a multiple of the n rows of the codes where every node has rows of its own
+    """
+    chosen = list(places)
+    sizes = codes.sizes[chosen]
+    code = np.tile(codes.codes[:, chosen].T.astype(np.int64), (1, len(node) // max(len(codes.codes), 1)))
+    code = code[:, : len(node)]
+    return np.where(node >= 0, node * sizes[:, None] + code, -1), [int(size) * nodes for size in sizes]
+
+
+def open_sums(numbers: np.ndarray, cells: np.ndarray, counts: Sequence[int]) -> np.ndarray:
+    """(all cells, 2) int64 sums of the rows of (n, 2) int64: what is summed of ciphertexts, in the clear."""
+    found = [np.zeros((0, 2), dtype=np.int64)]
+    for row, count in zip(cells, counts, strict=True):
+        kept = row >= 0
+        lane = [np.bincount(row[kept], numbers[kept, k].astype(float), minlength=count) for k in range(2)]
+        found.append(np.stack(lane, axis=1).astype(np.int64))
+    return np.concatenate(found)
+
+
+def marks_of(nodes: np.ndarray, width: int) -> np.ndarray:
+    """(n, width) uint8, big-endian: 1 + the node of each row, 0 for none."""
+    return np.asarray(nodes + 1, dtype=">u4").view(np.uint8).reshape(-1, 4)[:, 4 - width :]
+
+
+def nodes_of(marks: np.ndarray) -> np.ndarray:
+    """Inverse of `marks_of`."""
+    wide = np.zeros((len(marks), 4), dtype=np.uint8)
+    wide[:, 4 - marks.shape[1] :] = marks
+    return wide.view(">u4")[:, 0].astype(np.int64) - 1
+
+
+def by_column(pairs: np.ndarray, sizes: Sequence[int], nodes: int) -> list[np.ndarray]:
+    """For each column the sums (2, nodes, size) of its cells, from (cells, 2) integers."""
+    values = np.ldexp(np.asarray(pairs, dtype=float), -lanes.FRACTION_BITS)
+    blocks = np.split(values, np.cumsum([nodes * size for size in sizes])[:-1])
+    return [block.T.reshape(2, nodes, size) for block, size in zip(blocks, sizes, strict=True)]
+
+
+def integers_of(a: np.ndarray, w: np.ndarray, times: np.ndarray | None, bound: float) -> np.ndarray:
+    """(n, 2) int64 of numbers on the grid, of rows that count ``times`` (n,).
+
+    Raises
+    ------
+    OverflowError
+        If one exceeds the declared bound.
+    """
+    most = float(np.max(np.abs(a) / (1 if times is None else np.maximum(times, 1)), initial=0.0))
+    if most > bound:
+        raise OverflowError(f"residual_bound is {bound:g}, and there is a residual of {most!r}: declare a larger one.")
+    return np.stack([lanes.fixed(a), lanes.fixed(w)], axis=1)

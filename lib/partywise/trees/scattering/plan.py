@@ -1,0 +1,150 @@
+"""What everyone knows of label scattering before it begins, and what it will have cost on the wire."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...federation.exchanges import lanes
+from ..codes import Coded, public_buckets, quantile_buckets
+from ..model import LEAF, Column, Ensemble, PublicFacts, Tree
+from ..options import ScatteringOptions
+
+# Grid of gradients and hessians.
+STEP = 2.0**-lanes.FRACTION_BITS
+# Sums of numbers on the grid are exact in floating point up to this.
+LARGEST_SUM = 2.0**20
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What everyone knows of a fit: from options, the number of rows and declared facts.
+
+    n : rows that train
+    bound : of a gradient's magnitude; inf where none is declared, which no lane holds
+    bits : of a lane; per : pairs in one ciphertext; width : bytes of a ciphertext; all 0 without encryption
+    sizes : cells of every passive column
+    node_bytes : of the mark that says in which node a row is
+    """
+
+    n: int
+    bound: float
+    bits: int
+    per: int
+    width: int
+    sizes: Mapping[int, int]
+    node_bytes: int
+
+    def answer_bytes(self, cells: int) -> int:
+        """Bytes of the sums of so many cells."""
+        return self.width * self.ciphers(cells) if self.per else 16 * cells
+
+    def ciphers(self, cells: int) -> int:
+        """Ciphertexts that hold the sums of so many cells."""
+        return -(-cells // self.per) if self.per else 0
+
+    def cells(self, columns: Collection[int]) -> int:
+        """Cells of some passive columns."""
+        return sum(self.sizes[column] for column in columns)
+
+
+def plan_of(options: ScatteringOptions, public: PublicFacts, passive_columns: Sequence[int]) -> Plan:
+    """What everyone knows before anything crosses.
+
+    Raises
+    ------
+    OverflowError
+        If sums may not fit into the lanes of a ciphertext, or may not be exact.
+    ValueError
+        If edges, or the bound of a regression under a cipher, are not declared.
+    """
+    regression = public.criterion == "RegressionMSELoss"
+    rows = max(public.n_train, options.batch_size or 0)
+    bound = (options.residual_bound or math.inf) if regression else 1.0
+    sizes = {column: _size(public.columns[column], options) for column in passive_columns}
+    node_bytes = max(1, -(-options.max_tree_depth // 8))
+    if options.cipher == "identity":
+        return Plan(public.n_train, bound, 0, 0, 0, sizes, node_bytes)
+    if math.isinf(bound):
+        raise ValueError("residual_bound is None: the lanes of a cipher need one in regression; give a public one.")
+    if rows * max(bound, 1.0) > LARGEST_SUM:
+        raise OverflowError(
+            f"{rows} rows of numbers up to {bound:g}: sums above {LARGEST_SUM:g} are not exact on a grid of 2^-32; "
+            "use fewer rows, or units in which residual_bound is smaller."
+        )
+    bits = lanes.lane_bits(rows, bound)
+    lanes.require_room(bits, rows, max(bound, 1.0), "gradients or hessians")
+    per = lanes.per_cipher(options.key_size - 2, 2 * bits)
+    return Plan(public.n_train, bound, bits, per, options.key_size // 4, sizes, node_bytes)
+
+
+def passive_buckets(X: np.ndarray, facts: Sequence[Column], options: ScatteringOptions) -> Coded:
+    """Codes of a passive party's training rows (n, d_k); each column has as many as everyone knows, empty ones too."""
+    if options.edges == "public":
+        return public_buckets(X, [_edges(column, options) for column in facts])
+    kept = quantile_buckets(X, int(options.bucket_num or 0))
+    sizes = np.array([_size(column, options) for column in facts], dtype=np.int64)
+    # Nothing lies above the last value of a column that has fewer values than buckets.
+    above = (np.full(size - 1 - len(cuts), np.inf) for size, cuts in zip(sizes, kept.thresholds, strict=True))
+    thresholds = tuple(np.concatenate(pair) for pair in zip(kept.thresholds, above, strict=True))
+    return Coded(kept.codes, sizes, thresholds)
+
+
+def wire(
+    ensemble: Ensemble,
+    draws: Sequence[Sequence[int]],
+    groups: Sequence[Sequence[int]],
+    plan: Plan,
+    options: ScatteringOptions,
+) -> dict[str, float | int | bool | str | None]:
+    """Encryptions, decryptions and bytes of a fit (section 9 of the specification), from the trees that it grew.
+
+    draws : columns of each tree; groups : columns of each passive party
+    """
+    encryptions = decryptions = size = 0
+    row, passive = plan.width or 16, np.concatenate([[], *groups])
+    for tree, drawn in zip(ensemble.trees, draws, strict=True):
+        nodes, splits = _summed(tree, options.max_tree_depth), int(np.isin(tree.feature, passive).sum())
+        rows = plan.n * (sum(nodes) if options.hide_instances else bool(nodes))
+        cells = [count * plan.cells(set(own) & set(drawn)) for own in groups for count in nodes]
+        marks = 0 if options.hide_instances else plan.n * plan.node_bytes * max(len(nodes) - 1, 0)
+        encryptions += rows
+        decryptions += sum(plan.ciphers(count) for count in cells)
+        size += len(groups) * (rows * row + marks) + sum(map(plan.answer_bytes, cells))
+        size += splits * (12 + -(-plan.n // 8))
+    counts = (encryptions, decryptions) if plan.per else (0, 0)
+    return dict(zip(("encryptions", "decryptions", "bytes_formula"), (*counts, size), strict=True))
+
+
+def _summed(tree: Tree, depth: int) -> list[int]:
+    """Nodes whose cells are summed, level by level: the root, then one of every pair of siblings that may split."""
+    found: list[int] = []
+    level, pairs = np.zeros(1, dtype=np.intp), 1
+    while pairs and len(found) < depth:
+        found.append(pairs)
+        inner = level[tree.feature[level] != LEAF]
+        pairs, level = len(inner), np.concatenate([tree.left[inner], tree.right[inner]])
+    return found
+
+
+def _size(column: Column, options: ScatteringOptions) -> int:
+    return len(_edges(column, options)) + 1 if options.edges == "public" else int(options.bucket_num or 0)
+
+
+def _edges(column: Column, options: ScatteringOptions) -> np.ndarray:
+    """Cuts that everyone knows: the declared ones, or equal parts of declared bounds."""
+    if options.bucket_num is None:
+        return np.asarray(_declared(column, "edges"), dtype=float)
+    low, high = _declared(column, "bounds")
+    return np.linspace(low, high, options.bucket_num + 1)[1:-1]
+
+
+def _declared(column: Column, what: str) -> Any:
+    given = getattr(column, what)
+    if given is None:
+        raise ValueError(f"{what} of column {column.name!r} are not declared: declare them, or use edges 'quantile'.")
+    return given.value
