@@ -131,5 +131,7 @@ def _wanted(options: Any) -> tuple[str, str, bool]:
     if isinstance(options, GatheringOptions) and options.protect == "op_boost" and options.extremes == "declared":
         return "bounds", "extremes 'declared' needs", True
     if isinstance(options, ScatteringOptions) and options.edges == "public":
-        return "edges", "edges 'public' needs", False
+        if options.bucket_num is None:
+            return "edges", "edges 'public' needs", False
+        return "bounds", "bucket_num with edges 'public' cuts into equal parts", False
     return "edges", "", False

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from ...checks import Checked, Delta, Unit
 from ...experiment.study import Lazy, Protocol, Source, Study
-from ...trees.options import ActiveOnlyOptions, GatheringOptions, PooledOptions
+from ...trees.options import ActiveOnlyOptions, GatheringOptions, PooledOptions, ScatteringOptions
 from .check import check
 from .settings import AbaloneSettings, AdultSettings, AdultSplitSettings, CreditSettings, GeneratedSettings
 
@@ -45,6 +45,9 @@ VARIABLES: dict[str, tuple[str, str]] = {
     "epsilon_per_index": ("pure epsilon of one released index or value", "1"),
     "features_released": ("columns of passive parties that were released", "1"),
     "bytes_formula": ("bytes by the formula of the protocol", "byte"),
+    "encryptions": ("integers that were encrypted in training", "1"),
+    "additions": ("additions of ciphertexts in training", "1"),
+    "decryptions": ("ciphertexts that were decrypted in training", "1"),
     "max_prediction_difference": ("largest difference to the pooled fit of the same codes", "1"),
     "path_trees": ("trees", "1"),
     "path_train_loss": ("loss on the training rows along the trees", "1"),
@@ -71,6 +74,7 @@ STUDY = Study(
         "pooled": Protocol(PooledOptions, Lazy(_PROTOCOLS + "pooled:fit")),
         "active_only": Protocol(ActiveOnlyOptions, Lazy(_PROTOCOLS + "active_only:fit")),
         "feature_gathering": Protocol(GatheringOptions, Lazy(_PROTOCOLS + "feature_gathering:fit"), extra=("dealer",)),
+        "label_scattering": Protocol(ScatteringOptions, Lazy(_PROTOCOLS + "label_scattering:fit"), extra=("dealer",)),
     },
     data=Lazy(_PARTS + "data:TreeData"),
     split=Lazy(_PARTS + "data:split"),

@@ -22,8 +22,9 @@ from ...federation.parties import Party
 from ...federation.run import Own, Run
 from ...privacy.accounted import Clear, Public
 from ...privacy.ledger.event import UNNAMED
-from ..codes import Coded
+from ..codes import Coded, side_by_side
 from ..ensemble import Draws, Growing, begin, ensemble_of, rounded, rule_of, statistics, with_thresholds
+from ..gathering.routing import rows_rerouted
 from ..growth.level import Splits, closed
 from ..model import Ensemble, Estimate
 from ..options import ScatteringOptions
@@ -93,6 +94,18 @@ def local_buckets(passive: Party, train: np.ndarray, spec: Any) -> Coded:
     """A passive party's own columns, coded; they stay there."""
     facts = [spec.public.columns[column] for column in passive.columns]
     return passive_buckets(passive.block["X"][train], facts, spec.options)
+
+
+def local_all_codes(party: Party, train: np.ndarray, spec: Any) -> Coded:
+    """A party's columns as it coded them, for what is reported of the run."""
+    if party.role == "active":
+        return local_codes(party, train, spec.options)
+    return local_buckets(party, train, spec)
+
+
+def local_rows(party: Party, train: np.ndarray) -> np.ndarray:
+    """A party's own training rows, for what is reported of the run."""
+    return party.block["X"][train]
 
 
 def local_thresholds(passive: Party, codes: Coded) -> tuple[np.ndarray, ...]:
@@ -252,19 +265,31 @@ def _positions(splits: Splits, columns: Sequence[int]) -> np.ndarray:
 def reported(
     ensemble: Ensemble,
     scores: np.ndarray | None,
-    thresholds: Mapping[str, tuple[np.ndarray, ...]],
     additions: Mapping[str, int],
     draws: Sequence[Sequence[int]],
     groups: Any,
     plan: Plan,
+    codes: Mapping[str, Coded],
+    rows: Mapping[str, np.ndarray],
     options: ScatteringOptions,
 ) -> Estimate:
-    """The estimate, as only an evaluator sees it; no guarantee is claimed."""
-    columns = {name: own for name, own in groups if name in thresholds}
-    raw = {c: cuts for name, own in columns.items() for c, cuts in zip(own, thresholds[name], strict=True)}
-    numbers = wire(ensemble, draws, list(columns.values()), plan, options)
+    """The estimate, as only an evaluator sees it; no guarantee is claimed.
+
+    codes, rows : of the training records, by party
+    """
+    columns = dict(groups)
+    others = {name: columns[name] for name in additions}
+    raw = {c: cuts for name, own in others.items() for c, cuts in zip(own, codes[name].thresholds, strict=True)}
     whole = with_thresholds(ensemble, raw)
-    return Estimate(whole, float("inf"), scores, numbers | {"additions": sum(additions.values())})
+    X = np.empty((plan.n, sum(map(len, columns.values()))))
+    for name, own in rows.items():
+        X[:, columns[name]] = own
+    data = side_by_side([codes[name] for name in columns], list(columns.values()))
+    numbers = wire(ensemble, draws, list(others.values()), plan, options) | {
+        "additions": sum(additions.values()),
+        "rows_rerouted": rows_rerouted(whole, data, X),
+    }
+    return Estimate(whole, float("inf"), scores, numbers)
 
 
 def one_tree(run: Run, number: int, training: Any, state: Any, plan: Plan, keys: tuple[Any, Any]) -> tuple[Any, Any]:
@@ -319,5 +344,6 @@ def fit(run: Run) -> Estimate:
     ensemble = run.at(active, local_ensemble, training, spec.options)
     thresholds = run.each(passive, local_thresholds, codes)
     scores = deployed(run, ensemble, thresholds)
-    draws = run.at(active, local_draws, training)
-    return run.assemble(reported, ensemble, scores, thresholds, additions, draws, groups, plan, spec.options)
+    draws, everywhere = run.at(active, local_draws, training), run.each(run.parties, local_rows, train)
+    all_codes = run.each(run.parties, local_all_codes, train, spec)
+    return run.assemble(reported, ensemble, scores, additions, draws, groups, plan, all_codes, everywhere, spec.options)
