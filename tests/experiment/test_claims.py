@@ -26,7 +26,7 @@ TOY = "toy_claim:CLAIM"
 
 def test_claims_live_in_folders_of_documents_with_a_study_or_without():
     folders = {module.split(".")[2] for module in claims.modules()}
-    assert folders - set(available()) == {"vertical_trees", "vertical_glm"}
+    assert folders - set(available()) == {"vertical_glm"}
     assert list(collected()) == [claim.name for claim in sorted(collected().values(), key=lambda one: one.document)]
 
 
