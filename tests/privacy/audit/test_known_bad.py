@@ -211,6 +211,15 @@ def test_003_encryption_that_returns_the_plaintext():
     assert abs(np.corrcoef(masks[0], values)[0, 1]) < 7 / np.sqrt(1000)
 
 
+def test_003_leaf_vectors_that_are_not_rerandomised():
+    bad, good = (cell("constant_zero", {"n": 60}, variant) for variant in ("published", "repaired"))
+    assert refuted(bad.scalars) and bad.scalars["audited_lower"] == inf and bad.scalars["certified_for_claim"] == inf
+    # Two of the four leaves of every row are ruled out, and the next party reads which.
+    assert bad.scalars["recovered"] == 120 and bad.scalars["recovered_share"] == 1
+    assert good.scalars["recovered"] == 0 and good.wire[0]["kind"] == "cipher"
+    assert holds(good.scalars, 0.0) and not refuted(good.scalars)
+
+
 def test_004_rows_come_back_from_scores_and_from_linear_predictors():
     for row in ("scores", "predictor"):
         bad = scalars(row, {"n": 500})

@@ -42,6 +42,7 @@ UNPROVED = {
         "opboost_adjusting",
         "affine_map",
         "abstract_paillier",
+        "constant_zero",
         "scores_u_d",
         "linear_predictors",
         "hashed_identifiers",

@@ -43,7 +43,20 @@ class DomainSettings(ClaimSettings):
             raise ValueError(f"low and high are {self.low} and {self.high}: they must be increasing.")
 
 
+@dataclass(frozen=True)
+class LeafSettings(ClaimSettings):
+    """Leaf vectors of n rows under a key that may be short: nobody opens them."""
+
+    key_size: Annotated[int, Range(256, 16384)] = 512
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.key_size % 16:
+            raise ValueError(f"key_size is {self.key_size}: it must be a multiple of 16.")
+
+
 _EXPOSURES = "partywise.studies.vertical_trees.exposures:"
+_LEAVES = "partywise.studies.vertical_trees.leaf_exposures:"
 
 
 def _form(message: str, function: str) -> Mechanism:
@@ -132,5 +145,17 @@ CLAIMS = (
         generate=Lazy(_EXPOSURES + "turned_label"),
         published=_form("gradients", "encryption_published"),
         repaired=_form("gradients", "encryption_repaired"),
+    ),
+    Claim(
+        name="constant_zero",
+        document="003",
+        title="leaf vectors - 0 times a ciphertext",
+        remedy="re-randomised ciphertexts",
+        unit="features",
+        states="free",
+        settings=LeafSettings,
+        generate=Lazy(_EXPOSURES + "moved_value"),
+        published=Mechanism("leaf vectors", Lazy(_LEAVES + "zeros_published")),
+        repaired=Mechanism("leaf vectors", Lazy(_LEAVES + "zeros_repaired")),
     ),
 )

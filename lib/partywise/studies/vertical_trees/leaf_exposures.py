@@ -1,0 +1,54 @@
+"""Fed-EINI under audit: what the next party reads of leaf vectors whose entries were multiplied by 0 and by 1."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from ...audits.exposure import Exposure, Task
+from ...audits.pairs import ClearPair
+from ...audits.worlds import World
+from ...federation.channel import Cipher
+from ...federation.exchanges.paillier import PrivateKey, encrypt, generate_key, rerandomised
+from ...privacy.accounted import Clear
+from ...trees.leaves import skeleton
+from ...trees.protocols.encrypted_inference import ruled_out, zeroed
+
+
+def zeros_published(task: Task) -> Exposure:
+    """Fed-EINI as published: leaves that a party rules out are 0 times their ciphertext, the constant 1."""
+    _, sent = _leaf_vectors(task)
+    return _read(task, sent, Clear(sent(task.worst[0]), units=("features",), owner=task.owner))
+
+
+def zeros_repaired(task: Task) -> Exposure:
+    """The same with every ciphertext re-randomised, so that the next party reads nothing."""
+    private, sent = _leaf_vectors(task)
+
+    def renewed(world: World) -> Cipher:
+        return rerandomised(private.public, sent(world), task.noise())
+
+    return _read(task, renewed, renewed(task.worst[0]))
+
+
+def _leaf_vectors(task: Task) -> tuple[PrivateKey, Callable[[World], Cipher]]:
+    """What an owner makes of encrypted weights of the leaves, in any world, and the key of whoever encrypted them."""
+    private = generate_key(task.settings.key_size, task.rng_for("key"), kind="paillier")
+    weights = np.tile(np.arange(1, 5), task.settings.n)
+    received = encrypt(private, weights, task.rng_for("weights"), key_holder="active")
+    return private, lambda world: zeroed(private.public, received, _kept(world))
+
+
+def _kept(world: World) -> np.ndarray:
+    """The leaves of a tree of four that the owner of its root keeps, row by row."""
+    form = skeleton(np.array([3, 0, 0], dtype=np.uint8), np.array([], dtype=int))
+    return form.open_leaves(np.array([0]), world.x[None, :, 0] <= 0.5).T.ravel()
+
+
+def _read(task: Task, sent: Callable[[World], Cipher], payload: Clear | Cipher) -> Exposure:
+    """The next party looks for the constant 1."""
+    zero = ~_kept(task.worst[0])
+    found = int(np.sum(ruled_out(sent(task.worst[0])) & zero))
+    pairs = task.pairs(lambda one, other: ClearPair(ruled_out(sent(one)), ruled_out(sent(other))))
+    return Exposure({0: payload}, pairs, {"recovered_share": found / int(zero.sum()), "recovered": found})
