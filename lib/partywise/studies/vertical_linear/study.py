@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from ...checks import Checked, Delta, Unit
 from ...errors import ConfigError
 from ...experiment.study import Lazy, Protocol, Source, Study
-from ...linear.options import ExactOptions, PooledOptions, PublishedOptions
+from ...linear.options import CertifiedOptions, ExactOptions, PooledOptions, PublishedOptions
 from .settings import CLASSES, GeneratedSettings
 
 if TYPE_CHECKING:
@@ -69,6 +69,11 @@ VARIABLES: dict[str, tuple[str, str]] = {
     "rows_recovered": ("rows of the first batch whose direction the key holder's view holds", "1"),
     "rows_attacked": ("rows of the first batch", "1"),
     "epsilon_server": ("epsilon that the ledger certifies for the key holder's view", "1"),
+    "encryptions": ("numbers that were encrypted", "1"),
+    "rerandomisations": ("ciphertexts that were closed anew", "1"),
+    "multiplications": ("ciphertexts that were weighed by a feature", "1"),
+    "decryptions": ("ciphertexts that were opened", "1"),
+    "ciphertexts": ("ciphertexts that crossed", "1"),
     "n_train": ("rows that train", "1"),
     "n_features": ("features of all parties, without the intercept", "1"),
     "diverged": ("1 if the coefficients left the range of floating-point numbers", "1"),
@@ -91,6 +96,7 @@ STUDY = Study(
     methods={
         "pooled": Protocol(PooledOptions, Lazy(_PROTOCOLS + "pooled:fit")),
         "exact": Protocol(ExactOptions, Lazy(_PROTOCOLS + "pooled:fit")),
+        "certified": Protocol(CertifiedOptions, Lazy(_PROTOCOLS + "certified:fit"), extra=("server",)),
         "published": Protocol(PublishedOptions, Lazy(_PROTOCOLS + "published:fit"), extra=("server",)),
     },
     data=Lazy(_HERE + "data:LinearData"),

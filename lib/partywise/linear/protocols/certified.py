@@ -1,0 +1,254 @@
+"""Protocol with real encryption: only sums over a batch are opened, and under masks that the key holder does not know.
+
+The corrected form of the example of seed 003, section "Linear Model": the key holder ``server`` has no data, draws the
+Paillier key, and is the only one who can open; any number of parties, an intercept at the active one.
+
+Once                                                from, to                          payload
+public key                                          server, every party               Public
+A round of m rows
+rows of the batch                                   active, every passive             Public
+its part of the residual (m,)                       active, first passive             Cipher, key: server
+the same with another part added, re-randomised     passive, next passive             Cipher, key: server
+the residual u (m,), re-randomised                  last passive, everybody else      Cipher, key: server
+X_k'u (d_k,) under a mask of its own                every party, server               Cipher, key: the party's mask
+what the server opened of it                        server, that party                Clear(label, features)
+
+The linear predictor is never formed in the open: each party adds its own part in fixed point to a ciphertext, and
+re-randomises it, since the quotient of what it got and what it sent on would show its part to two colluding neighbours
+(with two parties, to the active one alone). Party k weighs the ciphertexts of u by its features, sums over the batch,
+adds a uniform mask of 120 bits above the range of the sum and re-randomises again. The server sees uniform numbers: its
+view costs nothing. Party k takes its mask off and has its own gradient sums, of which it makes its next coefficients;
+these sums are functions of everybody's records without any noise, so that nothing finite is certified (epsilon = inf).
+Semi-honest parties; a server that colludes with one of them opens everything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from ...federation.channel import Cipher
+from ...federation.exchanges.masked import (
+    from_bytes,
+    mask_width,
+    masked,
+    masks,
+    opened_under_masks,
+    unmasked,
+    weighted_sums,
+)
+from ...federation.exchanges.paillier import PrivateKey, PublicKey, add_plain, encrypt, generate_key, rerandomised
+from ...federation.parties import Party
+from ...federation.run import Own, Run
+from ...privacy.accounted import Clear, Public
+from ..fixed_point import check_bounds, declared, fixed, mean_of, sizes
+from ..model import Estimate
+from ..options import CertifiedOptions
+from ..steps import SLOPES, residuals, shrinkage, with_ones
+from .common import (
+    SERVER,
+    Trail,
+    estimated,
+    involved,
+    joined,
+    local_batch,
+    local_batches,
+    local_response,
+    moved,
+    roles,
+    started,
+    unprotected,
+)
+
+PUBLIC_KEY = "a public key, drawn without a look at the data"
+
+
+def local_columns(party: Party, train: np.ndarray, spec: Any) -> np.ndarray:
+    """The party's training rows (n, d_k) after a look at their declared bounds; the active one's begin with ones."""
+    X, own = party.block["X"][train], list(party.columns)
+    bounds, label = declared(spec.public, spec.options.model)
+    check_bounds(X, bounds[own], tuple(spec.public.names[column] for column in own))
+    if party.role != "active":
+        return X
+    if spec.options.model == "linear":
+        check_bounds(party.block["y"][train][:, None], np.array([label]), ("y",))
+    return with_ones(X, True) if spec.options.intercept else X
+
+
+def local_key(party: Party, message: tuple) -> PublicKey:
+    """The public key, as the party computes with it."""
+    return PublicKey.of(message)
+
+
+def local_integers(party: Party, columns: np.ndarray) -> np.ndarray:
+    """The party's columns in fixed point."""
+    return fixed(columns)
+
+
+def local_started(party: Party, columns: np.ndarray) -> Trail:
+    """No coefficient of the party's columns yet."""
+    return started(columns.shape[1])
+
+
+def local_first(
+    active: Party,
+    public: PublicKey,
+    columns: np.ndarray,
+    rows: np.ndarray,
+    trail: Trail,
+    response: np.ndarray,
+    model: str,
+    step: int,
+    rng_for: Callable,
+) -> Cipher:
+    """The residual as far as the active party knows it, closed."""
+    u = residuals(columns[rows] @ trail[0], response[rows], model)
+    return encrypt(public, fixed(u), rng_for("encryption", active.name, step), key_holder=SERVER)
+
+
+def local_added(
+    passive: Party,
+    public: PublicKey,
+    columns: np.ndarray,
+    rows: np.ndarray,
+    trail: Trail,
+    partial: Cipher,
+    model: str,
+    step: int,
+    rng_for: Callable,
+) -> Cipher:
+    """The residual with the party's part of the linear predictor, closed anew."""
+    part = fixed(SLOPES[model] * (columns[rows] @ trail[0]))
+    rng = rng_for("re-randomisation", passive.name, step)
+    return rerandomised(public, add_plain(public, partial, part), rng)
+
+
+def local_masks(party: Party, columns: np.ndarray, width: int, step: int, rng_for: Callable) -> list[int]:
+    """One mask for each of the party's coefficients."""
+    return masks(columns.shape[1], width, rng_for("mask", party.name, step))
+
+
+def local_masked(
+    party: Party,
+    public: PublicKey,
+    integers: np.ndarray,
+    rows: np.ndarray,
+    u: Cipher,
+    drawn: Sequence[int],
+    step: int,
+    rng_for: Callable,
+) -> Cipher:
+    """The party's gradient sums, closed and masked."""
+    total = weighted_sums(public, u, integers[rows])
+    return masked(public, total, drawn, rng_for("masked", party.name, step), holder=party.name)
+
+
+def local_step(
+    party: Party, trail: Trail, opened: np.ndarray, drawn: Sequence[int], rows: np.ndarray, step: int, options: Any
+) -> Trail:
+    """A step along the party's own mean gradient."""
+    gradient = np.array([mean_of(total, len(rows)) for total in unmasked(opened, drawn)])
+    # Of the active party the first is the intercept, where there is one.
+    shrunk = shrinkage(len(party.columns), options.ridge)
+    return moved(trail, gradient, shrunk[len(shrunk) - len(gradient) :], step, options)
+
+
+def server_key(options: CertifiedOptions, rng_for: Callable) -> PrivateKey:
+    """The key pair."""
+    return generate_key(
+        options.key_size, rng_for("key", SERVER), kind=options.cipher, full_exponents=options.full_exponents
+    )
+
+
+def server_public(key: PrivateKey) -> Public:
+    """The half of it that everybody gets."""
+    return Public(key.public.message(), because=PUBLIC_KEY)
+
+
+def server_opened(key: PrivateKey, closed: Sequence[Cipher], width: int) -> tuple[np.ndarray, ...]:
+    """What the server finds in masked sums of all parties: rows of bytes of uniform numbers."""
+    return tuple(opened_under_masks(key, cipher, width) for cipher in closed)
+
+
+def server_answer(opened: Sequence[np.ndarray], place: int, parts: Sequence[Clear]) -> Clear:
+    """The opened sums of one party, which alone can take the masks off."""
+    return unprotected(opened[place], parts)
+
+
+def server_seen(opened: Sequence[np.ndarray], columns: Sequence[Sequence[int]]) -> np.ndarray:
+    """(1, d) the numbers that the server opened, without that of the intercept, for whoever attacks its view."""
+    found = [np.array(from_bytes(rows), dtype=float) for rows in opened]
+    own = [values[None, len(values) - len(group) :] for values, group in zip(found, columns, strict=True)]
+    return joined(own, columns)
+
+
+def closed_residual(
+    run: Run, public: Any, columns: Any, trails: Any, drawn: Any, response: Any, step: int
+) -> tuple[Any, Any]:
+    """Rows of a batch and their residual, closed: every party adds its part to what it gets."""
+    active, passive = roles(run.parties)
+    model, last = run.spec.options.model, passive[-1]
+    rows = run.broadcast(active, passive, "batch", local_batch, drawn, step)
+    given = public, columns, rows, trails
+    u = run.send(active, passive[0], "partial residual", local_first, *given, response, model, step, run.rng_for)
+    for party, following in pairwise(passive):
+        u = run.send(party, following, "partial residual", local_added, *given, u, model, step, run.rng_for)
+    rest = (active, *passive[:-1])
+    return rows, run.broadcast(last, rest, "residual", local_added, *given, u, model, step, run.rng_for)
+
+
+def reported(
+    trails: Mapping[str, Trail], drawn: Sequence[np.ndarray], seen: np.ndarray, parties: Sequence[Any], spec: Any
+) -> Estimate:
+    """What all parties found, and counts of ciphertexts from public sizes."""
+    active, _ = roles(parties)
+    kept = {name: np.array(trail[1]) for name, trail in trails.items()}
+    own = kept[active.name]
+    intercept = own[:, :1] if spec.options.intercept else np.zeros((len(own), 1))
+    kept[active.name] = own[:, int(spec.options.intercept) :]
+    columns = [party.columns for party in parties]
+    found = np.column_stack([intercept, joined([kept[party.name] for party in parties], columns)])
+    taken = sum(map(len, drawn))
+    sums = found.shape[1] - 1 + spec.options.intercept
+    numbers = {
+        "encryptions": taken,
+        "rerandomisations": taken * (len(parties) - 1) + sums * len(drawn),
+        "multiplications": taken * sums,
+        "decryptions": sums * len(drawn),
+        "ciphertexts": 2 * taken * (len(parties) - 1) + sums * len(drawn),
+    }
+    return estimated(found, drawn, seen, spec.options, numbers)
+
+
+def fit(run: Run) -> Estimate:
+    """Rounds: the residual goes round closed, every party opens the sums of its own columns by way of the server."""
+    active, _ = roles(run.parties)
+    train, options, everybody = run.fold.train, run.spec.options, involved(run.parties)
+    n = int(train.sum())
+    batch = n if options.batch_size is None else min(options.batch_size, n)
+    width = mask_width(sizes(run.spec.public, options, batch).gradient, options.key_size - 2)
+    columns = run.each(run.parties, local_columns, train, run.spec)
+    integers = run.each(run.parties, local_integers, columns)
+    response = run.at(active, local_response, train, options.model)
+    drawn = run.at(active, local_batches, train, options, run.rng_for)
+    key = run.at(SERVER, server_key, options, run.rng_for)
+    message = run.broadcast(SERVER, run.parties, "public key", server_public, key)
+    public = run.each(run.parties, local_key, message)
+    trails, seen = run.each(run.parties, local_started, columns), None
+    for step in range(options.total_round_num):
+        rows, u = closed_residual(run, public, columns, trails, drawn, response, step)
+        own = run.each(run.parties, local_masks, columns, width, step, run.rng_for)
+        given = public, integers, rows, u, own, step, run.rng_for
+        closed = run.gather(run.parties, SERVER, "masked gradient", local_masked, *given)
+        opened = run.at(SERVER, server_opened, key, closed, width)
+        if step == 0:
+            seen = run.at(SERVER, server_seen, opened, [party.columns for party in run.parties])
+        answers = {
+            party.name: run.send(SERVER, party, "opened gradient", server_answer, opened, place, everybody)
+            for place, party in enumerate(run.parties)
+        }
+        trails = run.each(run.parties, local_step, trails, Own(answers), own, rows, step, options)
+    return run.assemble(reported, trails, drawn, seen, run.parties, run.spec)

@@ -1,0 +1,53 @@
+"""The published rounds: pooled steps, a view that holds every row's direction, and a ledger that says so."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from linear_driver import fitted, rows
+from partywise.attacks.directions import directions_seen
+from partywise.linear.options import PooledOptions, PublishedOptions
+from partywise.linear.protocols import pooled, published
+
+X, LABELS, _ = rows(120, 4)
+
+
+@pytest.mark.parametrize("groups", [[[0, 1], [2, 3]], [[3], [0, 2], [1]], [[0], [1], [2], [3], []]])
+def test_federation_equals_pooled_steps(groups):
+    found, _ = fitted(published.fit, X, LABELS, groups, PublishedOptions())
+    expected, _ = fitted(pooled.fit, X, LABELS, groups, PooledOptions(intercept=False))
+    assert np.abs(found.coefficients - expected.coefficients).max() < 1e-12
+    assert np.abs(found.path.coefficients - expected.path.coefficients).max() < 1e-12
+    assert found.coefficients[0] == 0 and found.path.rounds.tolist() == list(range(0, 31, 3))
+
+
+def test_the_key_holder_sees_the_direction_of_every_row():
+    found, run = fitted(published.fit, X, LABELS, [[0, 1], [2, 3]], PublishedOptions())
+    drawn = found.batches[0]
+    seen = [value for message, value in run.channel.view("server") if message.name == "gradient rows"]
+    assert len(seen) == 30 and len(drawn) == 50
+    # No coefficient yet: the residual is half the label.
+    np.testing.assert_allclose(seen[0], -(LABELS[drawn] - 0.5)[:, None] * X[drawn], rtol=1e-12)
+    assert directions_seen(seen[0], X[drawn]).sum() == 50
+    assert directions_seen(found.seen, X[drawn]).sum() == 50
+    assert directions_seen(found.seen, X[found.batches[2]]).sum() == 0
+    # A feature that is known to be positive tells the labels too.
+    positive = X[drawn, 0] > 0
+    assert np.array_equal(seen[0][positive, 0] < 0, LABELS[drawn][positive] == 1)
+
+
+def test_every_view_costs_infinity():
+    _, run = fitted(published.fit, X, LABELS, [[0, 1], [2, 3]], PublishedOptions(total_round_num=1))
+    for view, unit in (("server", "label"), ("server", "features"), ("passive 1", "label"), ("active", "features")):
+        assert run.channel.ledger.total(view, unit, 1e-5).epsilon_certified == np.inf
+    names = [message.name for message in run.channel.messages]
+    assert names == [
+        "coefficients",
+        "coefficients",
+        "batch",
+        "partial residual",
+        "residual",
+        "gradient rows of a party",
+        "gradient rows",
+    ]
