@@ -116,7 +116,7 @@ def opened(run) -> np.ndarray:
     key = certified.server_key(run.spec.options, run.rng_for)
     view = [(message, value) for message, value in run.channel.view("server")][: len(run.parties)]
     found = [decrypt(key, value)[-len(party.columns) :] for party, (_, value) in zip(run.parties, view, strict=True)]
-    return np.array([sum(found, [])], dtype=float)
+    return np.concatenate(found).astype(float)[None]
 
 
 def test_no_direction_is_in_what_the_server_opens(monkeypatch, short_keys):
@@ -182,7 +182,7 @@ def test_bounds_that_are_too_small_are_named_before_anything_is_closed(monkeypat
     long = replace(SIZED, learning_rate=1e100, total_round_num=1, key_size=512)
     with pytest.raises(OverflowError, match="do not fit into the 510 bits"):
         fitted(certified.fit, X, LABELS, [[0, 1], [2, 3]], long)
-    with pytest.raises(OverflowError, match="learning_rate=50.0 lets coefficients grow 212 times a round"):
+    with pytest.raises(OverflowError, match=r"learning_rate=50\.0 lets coefficients grow 212 times a round"):
         fitted(certified.fit, X, LABELS, [[0, 1], [2, 3]], replace(SIZED, learning_rate=50.0, total_round_num=500))
 
 

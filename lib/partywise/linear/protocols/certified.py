@@ -201,26 +201,28 @@ def closed_residual(
 
 
 def reported(
-    trails: Mapping[str, Trail], drawn: Sequence[np.ndarray], seen: np.ndarray, parties: Sequence[Any], spec: Any
+    trails: Mapping[str, Trail],
+    drawn: Sequence[np.ndarray],
+    seen: np.ndarray,
+    columns: Mapping[str, Sequence[int]],
+    holder: str,
+    options: CertifiedOptions,
 ) -> Estimate:
-    """What all parties found, and counts of ciphertexts from public sizes."""
-    active, _ = roles(parties)
-    kept = {name: np.array(trail[1]) for name, trail in trails.items()}
-    own = kept[active.name]
-    intercept = own[:, :1] if spec.options.intercept else np.zeros((len(own), 1))
-    kept[active.name] = own[:, int(spec.options.intercept) :]
-    columns = [party.columns for party in parties]
-    found = np.column_stack([intercept, joined([kept[party.name] for party in parties], columns)])
-    taken = sum(map(len, drawn))
-    sums = found.shape[1] - 1 + spec.options.intercept
+    """What all parties found, and counts of ciphertexts from public sizes; ``holder`` has the intercept."""
+    kept = {name: np.array(trails[name][1]) for name in columns}
+    with_intercept, first = kept[holder], int(options.intercept)
+    intercept = with_intercept[:, :1] if first else np.zeros((len(with_intercept), 1))
+    kept[holder] = with_intercept[:, first:]
+    found = np.column_stack([intercept, joined(list(kept.values()), list(columns.values()))])
+    taken, others, sums = sum(map(len, drawn)), len(columns) - 1, len(drawn) * (found.shape[1] - 1 + first)
     numbers = {
         "encryptions": taken,
-        "rerandomisations": taken * (len(parties) - 1) + sums * len(drawn),
-        "multiplications": taken * sums,
-        "decryptions": sums * len(drawn),
-        "ciphertexts": 2 * taken * (len(parties) - 1) + sums * len(drawn),
+        "rerandomisations": taken * others + sums,
+        "multiplications": taken * sums // len(drawn),
+        "decryptions": sums,
+        "ciphertexts": 2 * taken * others + sums,
     }
-    return estimated(found, drawn, seen, spec.options, numbers)
+    return estimated(found, drawn, seen, options, numbers)
 
 
 def fit(run: Run) -> Estimate:
@@ -251,4 +253,5 @@ def fit(run: Run) -> Estimate:
             for place, party in enumerate(run.parties)
         }
         trails = run.each(run.parties, local_step, trails, Own(answers), own, rows, step, options)
-    return run.assemble(reported, trails, drawn, seen, run.parties, run.spec)
+    dealt = {party.name: party.columns for party in run.parties}
+    return run.assemble(reported, trails, drawn, seen, dealt, active.name, options)
