@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 
@@ -48,9 +49,9 @@ class Branches:
     def chosen(self, sums: Mapping[int, np.ndarray], rule: Rule) -> tuple[Branches, Splits]:
         """Best split of every open node, from sums (2, wanted, size) over the cells of each column of other parties."""
         own = histograms(self.own, self.level, self.a, self.w)
-        ends = np.cumsum(self.own.sizes)[:-1]
-        all_sums = dict(sums) | dict(zip(self.own.columns.tolist(), np.split(own, ends, axis=2), strict=True))
-        blocks = [all_sums[column] for column in self.drawn]
+        ends = pairwise(self.own.starts.tolist())
+        mine = {int(c): own[:, :, a:b] for c, (a, b) in zip(self.own.columns, ends, strict=True)}
+        blocks = [mine[column] if column in mine else sums[column] for column in self.drawn]
         found = completed(self.level, np.concatenate(blocks, axis=2), self.before)
         starts = np.concatenate([[0], np.cumsum([block.shape[2] for block in blocks])])
         every = np.arange(len(blocks))

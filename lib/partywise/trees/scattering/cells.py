@@ -7,6 +7,7 @@ label-scattering"). Sums of such integers are exact, so trees equal those of the
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 
@@ -51,8 +52,8 @@ def nodes_of(marks: np.ndarray) -> np.ndarray:
 def by_column(pairs: np.ndarray, sizes: Sequence[int], nodes: int) -> list[np.ndarray]:
     """For each column the sums (2, nodes, size) of its cells, from (cells, 2) integers."""
     values = np.ldexp(np.asarray(pairs, dtype=float), -lanes.FRACTION_BITS)
-    blocks = np.split(values, np.cumsum([nodes * size for size in sizes])[:-1])
-    return [block.T.reshape(2, nodes, size) for block, size in zip(blocks, sizes, strict=True)]
+    ends = pairwise(np.cumsum([0, *(nodes * size for size in sizes)]).tolist())
+    return [values[a:b].T.reshape(2, nodes, size) for size, (a, b) in zip(sizes, ends, strict=True)]
 
 
 def integers_of(a: np.ndarray, w: np.ndarray, times: np.ndarray | None, bound: float) -> np.ndarray:
