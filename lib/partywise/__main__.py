@@ -1,7 +1,8 @@
 """The verbs on cubes and methods, as ``python -m partywise`` and as the command ``partywise``.
 
 ``provenance``: the configuration and revision that made a cube; ``verify``: some of its cells computed anew;
-``compare``: two cubes, or two folders of results, cell by cell; ``check-method``: the contract of a method of your own.
+``compare``: two cubes, or two folders of results, cell by cell; ``check-method``: the contract of a method of your own;
+``from-source``: a configuration of vertical trees or linear models as its own program reads it, in the words of ours.
 """
 
 from __future__ import annotations
@@ -36,10 +37,14 @@ def main(words: Sequence[str] | None = None) -> int:
     check_verb.add_argument("address", help="my_package.my_module:NAME, or my_package.my_module for its PROTOCOL")
     check_verb.add_argument("--study", help="study whose data it takes, where the protocol names none")
     check_verb.add_argument("--options", default="", help='keys beside `protocol`, as YAML, such as "ridge: 0.1"')
+    source_verb = verbs.add_parser("from-source", help="a configuration of seed 003 as one that runs here")
+    source_verb.add_argument("file", type=Path, help="the YAML file of its own program")
     given = parser.parse_args(words)
     try:
         if given.verb == "check-method":
             return check_method(given.address, given.study, given.options)
+        if given.verb == "from-source":
+            return translate(given.file)
         if given.verb == "compare":
             return compare(given.first, given.second, given.common)
         return provenance(given.cube) if given.verb == "provenance" else verify(given.cube, given.cells, given.seed)
@@ -84,6 +89,26 @@ def check_method(address: str, study: str | None, options: str) -> int:
     verdict, count = ("breaks", failed) if failed else ("keeps", len(outcomes))
     print(f"{address} {verdict} its contract on {count} of {len(outcomes)} cases.")
     return 1 if failed else 0
+
+
+def translate(path: Path) -> int:
+    """Print what a configuration of the source reads as here: what changed as comments, then a file that runs."""
+    import yaml
+
+    from .experiment.plan import plans
+    from .trees.source_config import from_source
+
+    try:
+        found = from_source(yaml.safe_load(path.read_text(encoding="utf-8")))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise ConfigError(f"{path} is no YAML that can be read: {error}") from None
+    except ValueError as error:
+        raise ConfigError(f"{path}: {error}") from None
+    config = found.configuration()
+    plans(config)
+    print("\n".join(["# Save this text as mine.yaml and say ./run --configfile mine.yaml", *found.comments()]))
+    print(yaml.safe_dump(config, sort_keys=False, default_flow_style=None, width=110), end="")
+    return 0
 
 
 def verify(path: Path, count: int, seed: int) -> int:

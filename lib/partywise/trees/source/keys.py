@@ -1,0 +1,140 @@
+"""Keys of a foreign configuration, read one by one with their types; what nobody has read is refused by name."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+REQUIRED: Any = object()
+KINDS = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}
+
+
+class Keys:
+    """A parsed configuration as nested mappings.
+
+    Parameters
+    ----------
+    block : mapping
+    where : str
+        Path of the block, for messages.
+
+    Raises
+    ------
+    ValueError
+        If it is no mapping.
+    """
+
+    def __init__(self, block: Any, where: str = "") -> None:
+        if not isinstance(block, Mapping):
+            raise ValueError(f"{where or 'mapping'} is {block!r}: a block of keys is needed here.")
+        self._block, self._where, self._read = block, where, set[str]()
+
+    def path(self, name: str) -> str:
+        """A key as messages name it."""
+        return f"{self._where}.{name}" if self._where else name
+
+    def __contains__(self, name: str) -> bool:
+        return self._find(name) is not REQUIRED
+
+    def take(self, name: str, kind: type, default: Any = REQUIRED, allowed: Sequence[Any] | None = None) -> Any:
+        """The value of a key such as ``federate.mode``, read once.
+
+        Parameters
+        ----------
+        name : str
+            Path below the block.
+        kind : {int, float, bool, str}
+        default : object
+            Where the key is absent; without one it must be there.
+        allowed : sequence, optional
+            The only values.
+
+        Raises
+        ------
+        ValueError
+            Naming the key, its value and what is allowed.
+        """
+        value = self._raw(name, default)
+        if name not in self:
+            return value
+        if kind is float and isinstance(value, int) and not isinstance(value, bool):
+            value = float(value)
+        if not isinstance(value, kind) or (kind is not bool and isinstance(value, bool)):
+            raise ValueError(f"{self.path(name)} is {value!r}: it must be {KINDS[kind]}.")
+        if allowed is not None and value not in allowed:
+            words = " or ".join(map(repr, allowed))
+            raise ValueError(f"{self.path(name)} is {value!r}: it must be {words} here.")
+        return value
+
+    def numbers(self, name: str, kind: type, default: Any = REQUIRED) -> Any:
+        """A list of numbers of one kind."""
+        value = self._raw(name, default)
+        if name in self and not (isinstance(value, list | tuple) and all(_is(one, kind) for one in value)):
+            raise ValueError(f"{self.path(name)} is {value!r}: it must be a list, each {KINDS[kind]}.")
+        return value
+
+    def inner(self, name: str) -> Keys:
+        """The only block of a list of blocks."""
+        value = self._raw(name, REQUIRED)
+        if not isinstance(value, list | tuple) or len(value) != 1:
+            raise ValueError(f"{self.path(name)} is {value!r}: it must be a list of one block of keys.")
+        return Keys(value[0], f"{self.path(name)}[0]")
+
+    def nothing(self, name: str) -> bool:
+        """Whether a key is absent or null, which YAML also writes as the word None; it counts as read where it is."""
+        if self._find(name) in (REQUIRED, None, "None"):
+            self._read.add(name)
+            return True
+        return False
+
+    def refuse_rest(self, readers: Mapping[str, str]) -> None:
+        """`ValueError` for the first key that was not read.
+
+        Parameters
+        ----------
+        readers : mapping
+            Keys that something else would read -> what that is; all others are unknown.
+        """
+        for name in _leaves(self._block):
+            if name in self._read:
+                continue
+            if name in readers:
+                raise ValueError(
+                    f"{self.path(name)} is {self._find(name)!r}: it is read with {readers[name]} only; leave it out."
+                )
+            near = difflib.get_close_matches(name, [*self._read, *readers], 1)
+            advice = f"did you mean {self.path(near[0])}?" if near else "leave it out."
+            raise ValueError(f"{self.path(name)} is unknown: {advice}")
+
+    def _raw(self, name: str, default: Any) -> Any:
+        self._read.add(name)
+        value = self._find(name)
+        if value is not REQUIRED:
+            return value
+        if default is REQUIRED:
+            raise ValueError(f"{self.path(name)} is missing: the configuration must say it.")
+        return default
+
+    def _find(self, name: str) -> Any:
+        block: Any = self._block
+        for part in name.split("."):
+            if not isinstance(block, Mapping) or part not in block:
+                return REQUIRED
+            block = block[part]
+        return block
+
+
+def _is(value: Any, kind: type) -> bool:
+    kinds = (int, float) if kind is float else (kind,)
+    return isinstance(value, kinds) and not isinstance(value, bool)
+
+
+def _leaves(block: Mapping[str, Any], above: str = "") -> Iterator[str]:
+    """Paths of all values that are no blocks."""
+    for key, value in block.items():
+        name = f"{above}{key}"
+        if isinstance(value, Mapping) and value:
+            yield from _leaves(value, f"{name}.")
+        else:
+            yield name
