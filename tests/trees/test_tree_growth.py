@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from partywise.trees.codes import Coded, coded, dense_ranks, quantile_buckets
+from partywise.trees.growth import cells as sums
 from partywise.trees.growth import tree as growing
 from partywise.trees.growth.cells import Bins, bins_of, completed, histograms
 from partywise.trees.growth.level import Level, closed, split, start, tree_of
@@ -51,6 +52,17 @@ def test_a_tree_is_the_best_of_all_cuts(name, label):
     rule, (codes, a, w) = RULES[label], case(name)
     w = w if label.startswith("xgb") else np.ones(len(a))
     assert nodes(grow(bins_of(codes), a, w, 4, rule)) == slow_tree(codes.codes, a, w, 4, rule)
+
+
+def test_sums_spread_over_several_cells_are_the_sums(monkeypatch):
+    X, y = data(2000, 5)
+    codes, g = quantile_buckets(X, 6), y - 0.5
+    plain = grow(bins_of(codes), g, np.full(2000, 0.25), 3, RULES["xgb"])
+    assert bins_of(codes).spread is None
+    monkeypatch.setattr(sums, "MANY", 2000)
+    spread = grow(bins_of(codes), g, np.full(2000, 0.25), 3, RULES["xgb"])
+    assert bins_of(codes).spread is not None and len(nodes(spread)) == 15
+    assert nodes(plain) == nodes(spread) and np.array_equal(plain.totals, spread.totals)
 
 
 @pytest.mark.parametrize("name", CASES)

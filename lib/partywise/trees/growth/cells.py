@@ -10,6 +10,11 @@ import numpy as np
 from ..codes import Coded
 from .level import Level
 
+# A cell is summed in so many parts: additions to one memory cell wait for each other where most rows have one code.
+LANES = 8
+# From so many rows on this pays.
+MANY = 4096
+
 
 @dataclass(frozen=True, eq=False)
 class Bins:
@@ -19,12 +24,15 @@ class Bins:
     starts : (d + 1,) first cell of each
     places : (d,) where each stands in ``codes``
     codes : (D, n) intp, code of every row; D is at least d, and other trees may share them
+    spread : (D, n) intp, the same codes times `LANES` plus a number below that changes from row to row; None for few
+        rows
     """
 
     columns: np.ndarray
     starts: np.ndarray
     places: np.ndarray
     codes: np.ndarray
+    spread: np.ndarray | None = None
 
     @property
     def count(self) -> int:
@@ -47,29 +55,36 @@ def bins_of(data: Coded, columns: Sequence[int] | None = None) -> Bins:
     """Cells of some columns, increasing, by default of all."""
     every = np.arange(len(data.sizes))
     starts = np.concatenate([[0], np.cumsum(data.sizes)])
-    bins = Bins(every, starts, every, np.ascontiguousarray(data.codes.T, dtype=np.intp))
+    codes = np.ascontiguousarray(data.codes.T, dtype=np.intp)
+    spread = codes * LANES + np.arange(codes.shape[1]) % LANES if codes.shape[1] >= MANY else None
+    bins = Bins(every, starts, every, codes, spread)
     return bins if columns is None else bins.only(np.asarray(columns, dtype=np.intp))
 
 
 def histograms(bins: Bins, level: Level, a: np.ndarray, w: np.ndarray) -> np.ndarray:
     """(2, wanted, cells) sums of a and w (n,) over the rows of the wanted nodes."""
-    rows, node, nodes = None, np.empty(0, dtype=np.intp), len(level.wanted)
+    rows, node, nodes = None, None, len(level.wanted)
     if not level.whole:
         place = np.full(level.width + 1, -1)
         place[level.wanted] = np.arange(nodes)
         at = place[level.at]
         rows = np.flatnonzero(at >= 0)
-        node, a, w = at[rows], a[rows], w[rows]
+        a, w = a[rows], w[rows]
+        node = at[rows] if nodes > 1 else None
     # Counting is twice as fast as adding ones.
-    weights = None if np.all(w == 1) else w
+    values = a, None if np.all(w == 1) else w
     sums = np.empty((2, nodes, bins.count))
-    for place, begin, end in zip(bins.places.tolist(), bins.starts.tolist(), bins.starts[1:].tolist(), strict=False):
-        size = end - begin
-        cell = bins.codes[place] if rows is None else bins.codes[place].take(rows)
-        if nodes > 1:
-            cell += node * size
-        for row, values in enumerate((a, weights)):
-            sums[row, :, begin:end] = np.bincount(cell, values, nodes * size).reshape(nodes, size)
+    for place, begin, end in zip(bins.places, bins.starts, bins.starts[1:], strict=False):
+        cells = nodes * (end - begin)
+        lanes = LANES if bins.spread is not None and cells * LANES <= len(a) // 4 else 1
+        codes = bins.codes[place] if bins.spread is None or lanes == 1 else bins.spread[place]
+        cell = codes if rows is None else codes.take(rows)
+        if node is not None:
+            cell += node * ((end - begin) * lanes)
+        for row, one in enumerate(values):
+            found = np.bincount(cell, one, cells * lanes)
+            found = found.reshape(cells, lanes).sum(axis=1) if lanes > 1 else found
+            sums[row, :, begin:end] = found.reshape(nodes, end - begin)
     return sums
 
 
