@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from .federation.run import Run, simulate
     from .functional.estimator import FunctionalBoosting
     from .inverse_regression.estimator import SlicedInverseRegression
+    from .linear.estimator import VerticalLinear
     from .logistic.estimator import LabelPrivateLogisticRegression
     from .privacy.accounted import Clear, Public
     from .privacy.accounting.calibration import analytic_gaussian_sigma, gaussian_delta, gaussian_epsilon, gdp_mu
@@ -53,6 +54,7 @@ __all__ = [
     "SensitivityCertificate",
     "SlicedInverseRegression",
     "Streams",
+    "VerticalLinear",
     "analytic_gaussian_sigma",
     "audit",
     "clipped_coefficients",
@@ -75,6 +77,7 @@ HOMES = {
     "federation.run": ("Run", "simulate"),
     "functional.estimator": ("FunctionalBoosting",),
     "inverse_regression.estimator": ("SlicedInverseRegression",),
+    "linear.estimator": ("VerticalLinear",),
     "logistic.estimator": ("LabelPrivateLogisticRegression",),
     "privacy.accounted": ("Clear", "Public"),
     "privacy.accounting.calibration": ("analytic_gaussian_sigma", "gaussian_delta", "gaussian_epsilon", "gdp_mu"),

@@ -1,0 +1,175 @@
+"""Vertical linear and logistic regression, as an estimator."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import SimpleNamespace
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy.special import expit
+
+from ..checks import positive
+from ..federation.estimator import Estimator, Method, groups_of, numbers, party
+from ..federation.parties import split_columns
+from ..privacy.accounted import Public
+from .model import PublicFacts
+from .options import CertifiedOptions, ExactOptions, PooledOptions, PublishedOptions
+from .protocols import certified, pooled, published
+from .protocols.common import SERVER
+
+__all__ = ["VerticalLinear"]
+
+DECLARED = "declared by the caller of the estimator"
+
+
+class VerticalLinear(Estimator):
+    """Linear or logistic regression of columns that several parties hold, by gradient steps (seed 003, "Linear Model").
+
+    Parameters
+    ----------
+    protocol : {"certified", "published", "pooled", "exact"}
+        Masked sums under encryption; the source's rounds, whose key holder sees the direction of every row; the same
+        steps, or the exact fit, without protection.
+    bounds : float or array_like of shape (d,), optional
+        Largest absolute value of the features, from public things. Required by ``certified``, refused elsewhere.
+    label_bound : float, optional
+        The same of y, for ``certified`` with ``model="linear"``.
+    delta : float
+        Of what the ledger answers.
+    **options
+        Fields of the protocol's dataclass in `partywise.linear.options`.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (d,)
+    intercept_ : float
+    classes_ : ndarray
+        0 and 1, of a logistic model.
+    estimate_, ledger_, transcript_, privacy_, epsilon_claimed_
+        As in `Estimator`; the unit of ``privacy_`` is ``row``.
+
+    Notes
+    -----
+    Formal guarantee: none in epsilon, which is infinite. With ``certified`` the key holder's view costs nothing
+    (``ledger_.total("server", ...)``), and party k learns the gradient sums of its own columns.
+    """
+
+    unit = "row"
+    methods: ClassVar[Mapping[str, Method]] = {
+        "certified": Method(CertifiedOptions, certified.fit, (SERVER,)),
+        "published": Method(PublishedOptions, published.fit, (SERVER,)),
+        "pooled": Method(PooledOptions, pooled.fit),
+        "exact": Method(ExactOptions, pooled.fit),
+    }
+
+    def __init__(
+        self,
+        protocol: str = "certified",
+        *,
+        bounds: Any = None,
+        label_bound: float | None = None,
+        delta: float = 1e-5,
+        **options: Any,
+    ) -> None:
+        self.bounds, self.label_bound = bounds, label_bound
+        super().__init__(protocol, None, delta, options)
+
+    def fit(
+        self, X: np.ndarray, y: np.ndarray, *, parties: int | Sequence[Sequence[int]] = 2, rng: Any
+    ) -> VerticalLinear:
+        """Simulate the protocol.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n, d)
+            Features, without a column for the intercept.
+        y : ndarray of shape (n,)
+            Labels 0 and 1, or numbers with ``model="linear"``.
+        parties : int or sequence of sequences of int
+            How many share the columns, in runs, or the columns of each; the last one holds y.
+        rng : int, numpy.random.Generator or Streams
+            Source of batches, keys and masks.
+
+        Raises
+        ------
+        ValueError
+            If shapes disagree, values are not finite or beyond their bounds, or ``parties`` is no partition.
+        CertificationError
+            If ``certified`` gets no bounds.
+        OverflowError
+            If sums could leave what a ciphertext holds.
+        TypeError
+            For an ``rng`` of another kind, or an unknown option.
+        """
+        features = numbers("X", X, 2, "(n, d): records, features without the intercept")
+        response = numbers("y", y, 1, "(n,): one label or number for each record")
+        if len(response) != len(features):
+            raise ValueError(f"y has {len(response)} entries for {len(features)} rows of X.")
+        d = features.shape[1]
+        groups = groups_of(parties, d, lambda count, k: split_columns(count, k, "contiguous"))
+        held = [
+            party(f"passive {place}", "passive", group, X=np.ascontiguousarray(features[:, list(group)]))
+            for place, group in enumerate(groups[:-1], start=1)
+        ]
+        last = list(groups[-1])
+        held.append(party("active", "active", last, X=np.ascontiguousarray(features[:, last]), y=response))
+        found = self._simulate(held, len(features), rng, public=self._public(d), settings=SimpleNamespace())
+        self.intercept_, self.coef_ = float(found.coefficients[0]), found.coefficients[1:]
+        self.n_features_in_ = d
+        if self._logistic:
+            self.classes_ = np.array([0, 1])
+        return self
+
+    @property
+    def _logistic(self) -> bool:
+        return getattr(self._options(), "model", "logistic") == "logistic"
+
+    def _public(self, d: int) -> PublicFacts:
+        """Names and declared bounds; those that nothing reads are refused."""
+        names = tuple(f"x{j}" for j in range(d))
+        given = {"bounds": self.bounds, "label_bound": self.label_bound}
+        for name, value in given.items():
+            reads = self.protocol == "certified" and (name == "bounds" or not self._logistic)
+            if value is not None and not reads:
+                raise ValueError(
+                    f"{name}={value!r} is read by protocol='certified'{' with a linear model' * (name != 'bounds')} "
+                    "only: leave it out."
+                )
+        positive(label_bound=self.label_bound)
+        bounds = self.bounds
+        if bounds is not None:
+            bounds = np.asarray(bounds, dtype=float)
+            if bounds.shape not in ((), (d,)) or not np.all(np.isfinite(bounds) & (bounds >= 0)):
+                raise ValueError(f"bounds={self.bounds!r}: give one number of at least 0, or {d}, one for each feature.")
+            bounds = Public(np.broadcast_to(bounds, (d,)).copy(), because=DECLARED)
+        label_bound = None if self.label_bound is None else Public(float(self.label_bound), because=DECLARED)
+        return PublicFacts(names, bounds, label_bound)
+
+    def decision_function(self, X: np.ndarray) -> np.ndarray:
+        """Linear predictors, shape (n,)."""
+        array, estimate = numbers("X", X, 2, "(n, d): records, features"), self._fitted()
+        if array.shape[1] != self.n_features_in_:
+            raise ValueError(f"X has {array.shape[1]} features: the fit was made with {self.n_features_in_}.")
+        return estimate.scores(array)
+
+    def predict_proba(self, X: np.ndarray) -> np.ndarray:
+        """Probabilities of the labels 0 and 1, shape (n, 2), of a logistic model."""
+        if not self._logistic:
+            raise AttributeError("predict_proba is of model 'logistic': a linear model predicts numbers.")
+        ones = expit(self.decision_function(X))
+        return np.column_stack([1 - ones, ones])
+
+    def predict(self, X: np.ndarray) -> np.ndarray:
+        """The likelier label of each record, or its number, shape (n,)."""
+        scores = self.decision_function(X)
+        return (scores > 0).astype(int) if self._logistic else scores
+
+    def score(self, X: np.ndarray, y: np.ndarray) -> float:
+        """Share of labels that are predicted right; the coefficient of determination of a linear model."""
+        predicted, truth = self.predict(X), numbers("y", y, 1, "(n,): one label or number for each record")
+        if len(truth) != len(predicted):
+            raise ValueError(f"y has {len(truth)} entries for {len(predicted)} rows of X.")
+        if self._logistic:
+            return float(np.mean(predicted == truth))
+        return 1 - float(((predicted - truth) ** 2).sum() / ((truth - truth.mean()) ** 2).sum())
