@@ -93,8 +93,8 @@ def test_parameters_in_scikit_learns_way():
     [
         ({"bounds": None}, {}, CertificationError, "bounds is None"),
         ({"bounds": 1.0}, {}, ValueError, "column 'x0' has a value beyond its declared bound 1"),
-        ({"bounds": [1.0, 2.0]}, {}, ValueError, "give one number of at least 0, or 4, one for each feature"),
-        ({"bounds": -1.0}, {}, ValueError, "bounds=-1.0: give one number"),
+        ({"bounds": [1.0, 2.0]}, {}, ValueError, "give a number of at least 0, or 4, one a feature"),
+        ({"bounds": -1.0}, {}, ValueError, r"bounds=-1\.0: give a number"),
         ({"label_bound": 1.0}, {}, ValueError, "label_bound=1.0 is read by protocol='certified' with a linear model"),
         ({"model": "linear", "label_bound": 0.0}, {}, ValueError, "label_bound is 0.0"),
         ({"learning_rate": -1.0}, {}, ValueError, "learning_rate is -1.0"),
@@ -116,5 +116,5 @@ def test_what_is_wrong_is_named(changes, given, error, words):
 
 
 def test_bounds_that_nothing_reads_are_refused():
-    with pytest.raises(ValueError, match="bounds=2.0 is read by protocol='certified' only"):
+    with pytest.raises(ValueError, match=r"bounds=2\.0 is read by protocol='certified' only"):
         pw.VerticalLinear("pooled", bounds=2.0).fit(X, LABELS, rng=1)

@@ -141,7 +141,7 @@ class VerticalLinear(Estimator):
         if bounds is not None:
             bounds = np.asarray(bounds, dtype=float)
             if bounds.shape not in ((), (d,)) or not np.all(np.isfinite(bounds) & (bounds >= 0)):
-                raise ValueError(f"bounds={self.bounds!r}: give one number of at least 0, or {d}, one for each feature.")
+                raise ValueError(f"bounds={self.bounds!r}: give a number of at least 0, or {d}, one a feature.")
             bounds = Public(np.broadcast_to(bounds, (d,)).copy(), because=DECLARED)
         label_bound = None if self.label_bound is None else Public(float(self.label_bound), because=DECLARED)
         return PublicFacts(names, bounds, label_bound)
