@@ -1,0 +1,82 @@
+"""Figures of vertical trees: whether a federated fit is the pooled one, and whether its thresholds keep its leaves."""
+
+from __future__ import annotations
+
+import numpy as np
+import xarray as xr
+from matplotlib.figure import Figure
+
+from ....experiment.plotting.select import title, told
+from ....experiment.plotting.series import BAND, cases_of, draw, methods_of, series
+from ....experiment.plotting.style import GREY, empty, legend_below, look, panels
+from .utility import LOSSES, loss_of, scored
+
+# Differences below this are drawn at it: none was found.
+FLOOR = 1e-17
+# What counts as no difference: rounding of sums of some thousand records.
+ROUNDING = 1e-12
+
+
+def lossless_by_parties(cube: xr.Dataset) -> Figure:
+    """Test loss and largest difference to the pooled fit of the same codes, by the number of parties."""
+    cases = [case for case in cases_of(cube, "max_prediction_difference") if _counts(cube, case) > 1]
+    if not cases:
+        return empty("No case with several numbers of parties in this configuration.")
+    figure, axes = panels(2, len(cases), 4.2, 2.5, sharex="col")
+    for column, case in enumerate(cases):
+        top, bottom = axes[column], axes[len(cases) + column]
+        loss = loss_of(cube, case) or "log_loss"
+        for method in scored(cube, case, loss):
+            draw(top, series(cube, loss, case, method, "parties"), look(cube, method))
+        for method in methods_of(cube, case):
+            line, style = series(cube, "max_prediction_difference", case, method, "parties"), look(cube, method)
+            if line:
+                marks = {"color": style.color, "marker": style.marker, "linestyle": style.line, "label": style.label}
+                bottom.plot(line.x, np.maximum(line.mean, FLOOR), **marks)
+        bottom.axhline(ROUNDING, color=GREY, linewidth=0.8)
+        bottom.set(yscale="log", ylim=(FLOOR / 3, None), xlabel="parties")
+        bottom.set_xticks([int(k) for k in cube["parties"].values])
+        top.set_title(title(cube, "case", case))
+        if column == 0:
+            top.set_ylabel(LOSSES[loss])
+            bottom.set_ylabel("largest difference\nto the pooled fit")
+    legend_below(figure, axes, 3)
+    figure.suptitle(f"More parties, the same trees; grey line: {ROUNDING:g}; at the bottom: none; {BAND}", fontsize=9.5)
+    return figure
+
+
+def _counts(cube: xr.Dataset, case: str) -> int:
+    values = cube["max_prediction_difference"].sel({"case": case})
+    return int(values.notnull().any([dim for dim in values.dims if dim != "parties"]).sum())
+
+
+def rows_rerouted(cube: xr.Dataset) -> Figure:
+    """Share of training rows that the stored thresholds route to another leaf than the codes that were learned from."""
+    cases = [case for case in cases_of(cube, "rows_rerouted") if _rerouted(cube, case)]
+    if not cases:
+        return empty("No case whose thresholds could reroute a row in this configuration.")
+    figure, axes = panels(1, len(cases), 3.8, 3.0, sharey=True)
+    for ax, case in zip(axes, cases, strict=True):
+        for method, share, epsilons in _rerouted(cube, case):
+            style = look(cube, method)
+            buckets = told(cube, "method", method, "bucket_num")
+            words = style.label + (f", b = {buckets:g}" if buckets and f"{buckets:g}" not in style.label else "")
+            if len(epsilons) == 1 and not np.isfinite(epsilons[0]):
+                ax.axhline(share[0], color=style.color, linestyle=style.rule, linewidth=1.2, label=words)
+            else:
+                ax.plot(epsilons, share, color=style.color, marker=style.marker, linestyle=style.line, label=words)
+        ax.set(xscale="log", xlabel="ε of the grid", ylim=(-0.02, 1.02), title=title(cube, "case", case))
+    axes[0].set_ylabel("training rows in another leaf")
+    legend_below(figure, axes, 2)
+    figure.suptitle("Rows that change their leaf when routed by the stored thresholds", fontsize=9.5)
+    return figure
+
+
+def _rerouted(cube: xr.Dataset, case: str) -> list[tuple[str, np.ndarray, np.ndarray]]:
+    """Method, share and slots of epsilon of a case, where something was rerouted."""
+    found = []
+    for method in methods_of(cube, case):
+        line = series(cube, "rows_rerouted", case, method, "epsilon")
+        if line:
+            found.append((method, line.mean, line.x))
+    return found if any((share > 0).any() for _, share, _ in found) else []

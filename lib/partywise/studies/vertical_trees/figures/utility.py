@@ -1,0 +1,124 @@
+"""Figure of vertical trees: what the protection of features costs, at the epsilon that is certified."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import xarray as xr
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FormatStrFormatter, LogLocator, NullFormatter
+
+from ....experiment.plotting.select import title
+from ....experiment.plotting.series import BAND, cases_of, methods_of, series
+from ....experiment.plotting.style import GREY, Look, empty, legend_below, look, panels
+
+# Losses by which methods are compared: variable and label; a case has one of them.
+LOSSES = {"log_loss": "test log-loss", "mse": "test squared error"}
+
+
+@dataclass(frozen=True)
+class Cost:
+    """A loss by epsilon: as claimed and as certified for the training, with the standard error of the loss."""
+
+    claimed: np.ndarray
+    certified: np.ndarray
+    loss: np.ndarray
+    se: np.ndarray
+
+    @property
+    def private(self) -> bool:
+        """Whether an epsilon is claimed or certified anywhere."""
+        return bool((np.isfinite(self.claimed) | np.isfinite(self.certified)).any())
+
+    @property
+    def apart(self) -> bool:
+        """Whether the claim is another number than the certificate."""
+        return not np.allclose(self.claimed, self.certified, rtol=1e-6, equal_nan=True)
+
+
+def loss_of(cube: xr.Dataset, case: str) -> str | None:
+    """The loss that a case has."""
+    return next((name for name in LOSSES if case in cases_of(cube, name)), None)
+
+
+def cost(cube: xr.Dataset, case: str, method: str, loss: str) -> Cost:
+    """Loss of a method at its fewest parties, over its slots of epsilon."""
+    cell = cube[loss].sel({"case": case, "method": method})
+    few = int(np.flatnonzero(cell.notnull().any(["replicate", "fold", "epsilon"]).values)[0])
+    there = cube.isel(parties=[few])
+    lines = [series(there, name, case, method, "epsilon") for name in (loss, "epsilon_claimed")]
+    slots = there["epsilon"].values
+    kept = np.isin(slots, lines[0].x)
+    claimed, certified = (
+        there[name].sel({"case": case, "method": method}).max([d for d in ("replicate", "parties", "fold")]).values
+        for name in ("epsilon_claimed", "epsilon_certified")
+    )
+    return Cost(claimed[kept], certified[kept], lines[0].mean, lines[0].se)
+
+
+def loss_by_epsilon(cube: xr.Dataset) -> Figure:
+    """Test loss against the certified epsilon of a record's features, a panel for each data set.
+
+    A method whose claim is another number stands at its claim too, hollow: that is no guarantee.
+    """
+    cases = [case for case in map(str, cube["case"].values) if _compared(cube, case)]
+    if not cases:
+        return empty("No case with several private methods in this configuration.")
+    columns = min(3, len(cases))
+    rows = -(-len(cases) // columns)
+    figure, axes = panels(rows, columns, 3.7, 3.3)
+    for ax in axes[len(cases) :]:
+        ax.set_axis_off()
+    for ax, case in zip(axes, cases, strict=False):
+        _panel(ax, cube, case)
+    legend_below(figure, axes[: len(cases)], 3)
+    figure.suptitle(
+        f"What protecting a record's features costs; hollow: at the claim, no guarantee; {BAND}", fontsize=9.5
+    )
+    return figure
+
+
+def _compared(cube: xr.Dataset, case: str) -> bool:
+    loss = loss_of(cube, case)
+    return loss is not None and sum(cost(cube, case, method, loss).private for method in scored(cube, case, loss)) > 1
+
+
+def scored(cube: xr.Dataset, case: str, loss: str) -> list[str]:
+    """Methods with that loss in a case."""
+    values = cube[loss].sel({"case": case})
+    return [method for method in methods_of(cube, case) if bool(values.sel({"method": method}).notnull().any())]
+
+
+def _panel(ax: Axes, cube: xr.Dataset, case: str) -> None:
+    loss = loss_of(cube, case) or "log_loss"
+    for method in scored(cube, case, loss):
+        one, style = cost(cube, case, method, loss), look(cube, method)
+        if one.private:
+            _points(ax, one, style)
+        else:
+            ax.axhline(one.loss[-1], color=style.color, linestyle=style.rule, linewidth=1.2, label=style.label)
+    ax.set(xscale="log", xlabel="ε of a record's features", ylabel=LOSSES[loss], title=title(cube, "case", case))
+    ax.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5), numticks=9))
+    ax.xaxis.set_major_formatter(FormatStrFormatter("%g"))
+    ax.xaxis.set_minor_formatter(NullFormatter())
+
+
+def _points(ax: Axes, one: Cost, style: Look) -> None:
+    """The certified line with its band; the claims hollow, joined to what is certified of the same fit."""
+    settings = {"color": style.color, "linestyle": style.line, "marker": style.marker}
+    proved = np.isfinite(one.certified)
+    if proved.any():
+        order = np.flatnonzero(proved)[np.argsort(one.certified[proved])]
+        x, y, se = one.certified[order], one.loss[order], one.se[order]
+        ax.plot(x, y, label=style.label, **settings)
+        if np.isfinite(se).any():
+            ax.fill_between(x, y - se, y + se, color=style.color, alpha=0.2, linewidth=0)
+    claimed = np.isfinite(one.claimed)
+    if claimed.any() and one.apart:
+        words = style.label + ", at its claim"
+        ax.plot(one.claimed, one.loss, label=words, **settings | {"markerfacecolor": "none", "linestyle": ":"})
+        for x, end, y in zip(one.claimed, one.certified, one.loss, strict=True):
+            if np.isfinite(end):
+                ax.plot((x, end), (y, y), color=GREY, linewidth=0.6, zorder=0)
