@@ -84,6 +84,11 @@ STUDY = Study(
     example_fits=Lazy(_PARTS + "metrics:example_fits"),
     variables=VARIABLES,
     figures={
+        "loss_by_epsilon": Lazy(_PARTS + "figures.utility:loss_by_epsilon"),
+        "bytes_and_operations": Lazy(_PARTS + "figures.wire:bytes_and_operations"),
+        "epsilon_by_method": Lazy(_PARTS + "figures.privacy:epsilon_by_method"),
+        "rows_rerouted": Lazy(_PARTS + "figures.lossless:rows_rerouted"),
+        "lossless_by_parties": Lazy(_PARTS + "figures.lossless:lossless_by_parties"),
         "loss_along_trees": Lazy(_PARTS + "figures.training:loss_along_trees"),
     },
     check=check,

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from ....experiment.plotting.select import title, told
 from ....experiment.plotting.series import BAND, cases_of, draw, methods_of, series
 from ....experiment.plotting.style import GREY, empty, legend_below, look, panels
-from .utility import LOSSES, loss_of, scored
+from .utility import LOSSES, loss_of, plain_ticks, scored
 
 # Differences below this are drawn at it: none was found.
 FLOOR = 1e-17
@@ -66,6 +66,7 @@ def rows_rerouted(cube: xr.Dataset) -> Figure:
             else:
                 ax.plot(epsilons, share, color=style.color, marker=style.marker, linestyle=style.line, label=words)
         ax.set(xscale="log", xlabel="ε of the grid", ylim=(-0.02, 1.02), title=title(cube, "case", case))
+        plain_ticks(ax)
     axes[0].set_ylabel("training rows in another leaf")
     legend_below(figure, axes, 2)
     figure.suptitle("Rows that change their leaf when routed by the stored thresholds", fontsize=9.5)

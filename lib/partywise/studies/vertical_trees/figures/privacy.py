@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from ....experiment.plotting.select import title
 from ....experiment.plotting.series import methods_of
 from ....experiment.plotting.style import BLACK, BLUE, GREY, empty, legend_below, panels
-from .utility import cost, loss_of, scored
+from .utility import cost, loss_of, plain_ticks, scored
 
 
 def epsilon_by_method(cube: xr.Dataset) -> Figure:
@@ -30,6 +30,7 @@ def epsilon_by_method(cube: xr.Dataset) -> Figure:
     ax.plot([], [], marker=">", color=BLUE, linestyle="none", label="nothing certified")
     ax.set(xscale="log", xlabel="ε of a record's features, δ as in the study", ylim=(len(rows) - 0.5, -0.5))
     ax.set_yticks(range(len(rows)), [words for words, *_ in rows])
+    plain_ticks(ax)
     legend_below(figure, [ax], 3)
     figure.suptitle("What is claimed and what is certified", fontsize=9.5)
     return figure
@@ -45,7 +46,7 @@ def _rows(cube: xr.Dataset) -> list[tuple[str, float, float]]:
                 continue
             one = cost(cube, case, method, loss)
             for claimed, certified in zip(one.claimed, one.certified, strict=True):
-                if np.isfinite(claimed):
-                    words = f"{title(cube, 'method', method)}, {title(cube, 'case', case)}"
+                if 0 < claimed < np.inf:
+                    words = f"{title(cube, 'method', method)}, {title(cube, 'case', case)}, {claimed:g}"
                     found.setdefault((method, float(claimed), float(certified)), (words, claimed, certified))
     return list(found.values())

@@ -26,8 +26,11 @@ def loss_along_trees(cube: xr.Dataset) -> Figure:
             style, at = look(cube, method), f", ε = {epsilon:g}" if np.isfinite(epsilon) else ""
             marks = {"color": style.color, "marker": style.marker, "linestyle": style.line, "markersize": 4}
             ax.plot(trees, loss, label=style.label + at, **marks)
-        loss_name = "squared error" if np.isfinite(_mse(cube, case)) else "log-loss"
+        squared = bool(np.isfinite(_mse(cube, case)))
+        loss_name = "squared error" if squared else "log-loss"
         ax.set(xlabel="trees", ylabel=f"test {loss_name}", title=title(cube, "case", case))
+        if squared:
+            ax.set_yscale("log")
     legend_below(figure, axes, 2)
     figure.suptitle("Loss along the trees, first replicate", fontsize=9.5)
     return figure

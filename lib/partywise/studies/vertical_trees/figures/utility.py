@@ -29,8 +29,8 @@ class Cost:
 
     @property
     def private(self) -> bool:
-        """Whether an epsilon is claimed or certified anywhere."""
-        return bool((np.isfinite(self.claimed) | np.isfinite(self.certified)).any())
+        """Whether an epsilon above 0 is claimed or certified anywhere."""
+        return any(((given > 0) & np.isfinite(given)).any() for given in (self.claimed, self.certified))
 
     @property
     def apart(self) -> bool:
@@ -100,7 +100,13 @@ def _panel(ax: Axes, cube: xr.Dataset, case: str) -> None:
         else:
             ax.axhline(one.loss[-1], color=style.color, linestyle=style.rule, linewidth=1.2, label=style.label)
     ax.set(xscale="log", xlabel="ε of a record's features", ylabel=LOSSES[loss], title=title(cube, "case", case))
-    ax.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5), numticks=9))
+    plain_ticks(ax)
+
+
+def plain_ticks(ax: Axes) -> None:
+    """Plain numbers on a logarithmic axis of epsilon: each power of ten where it is long, more where it is short."""
+    low, high = ax.get_xlim()
+    ax.xaxis.set_major_locator(LogLocator(subs=(1,) if high > 100 * low else (1, 2, 5), numticks=12))
     ax.xaxis.set_major_formatter(FormatStrFormatter("%g"))
     ax.xaxis.set_minor_formatter(NullFormatter())
 

@@ -24,8 +24,8 @@ def bytes_and_operations(cube: xr.Dataset) -> Figure:
     cases = [case for case in map(str, cube["case"].values) if _encrypts(cube, case)]
     if not cases:
         return empty("No case with ciphertexts in this configuration.")
-    heights = [0.9 + 0.34 * len(methods_of(cube, case)) for case in cases]
-    figure, axes = panels(len(cases), 2, 4.6, max(heights), sharey="row")
+    height = 1.3 + 0.34 * max(len(methods_of(cube, case)) for case in cases)
+    figure, axes = panels(len(cases), 2, 4.6, height, sharey="row")
     for number, case in enumerate(cases):
         left, right = axes[2 * number : 2 * number + 2]
         methods = methods_of(cube, case)
@@ -61,7 +61,15 @@ def _bytes(ax: Axes, cube: xr.Dataset, case: str, methods: list[str]) -> None:
     places = np.arange(len(methods))
     ax.barh(places, np.maximum(measured, 1), height=0.55, color=ORANGE, label="bytes, measured")
     if np.isfinite(formula).any():
-        ax.plot(formula, places, marker="|", markersize=12, color=BLACK, linestyle="none", label="bytes, by formula")
+        ax.plot(
+            formula,
+            places,
+            marker="|",
+            markersize=12,
+            color=BLACK,
+            linestyle="none",
+            label="bytes of the training, by formula",
+        )
     ax.set(xscale="log", xlim=(1, None))
 
 
