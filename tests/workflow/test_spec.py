@@ -29,6 +29,7 @@ SMALLEST: dict[str, tuple[str, dict[str, Any], int, dict[str, Any]]] = {
         2,
         {"protocol": "certified"},
     ),
+    "vertical_trees": ("generated", {"n": 120, "d": 4}, 2, {"protocol": "feature_gathering", "protect": "dp"}),
 }
 KEYS = [(name, entry.name) for name in available() for entry in fields(load(name).spec)]
 
