@@ -95,21 +95,24 @@ class RandomizedResponse:
         certificate = certificate_of(bounded, ("hamming",))
         bounded, indices = resting_on(bounded, self.edges), self._indices(np.asarray(bounded.value))
         if isinstance(rng, SecureRandom):
-            flips = self._flip_threshold()
-            law = pure_law(self._threshold_epsilon(flips), certificate, k=self.k)
-
-            def draw():
-                flip = (rng.uint64(indices.size) < np.uint64(flips)).reshape(indices.shape)
-                return self._moved(indices, flip, rng.integers_below(self.k - 1, indices.size))
-
-            return released(bounded, law, "randomized_response", draw, owner, terms, sampler="secure", preset=True)
+            law = pure_law(self.secure_epsilon, certificate, k=self.k)
+            return released(
+                bounded,
+                law,
+                "randomized_response",
+                lambda: self.secure(indices, rng),
+                owner,
+                terms,
+                "secure",
+                preset=True,
+            )
         numbers = generator(rng, "RandomizedResponse")
 
         def simulate():
             # Both draws are always made, so that one generator at two levels of epsilon flips nested sets.
             uniform = numbers.random(indices.shape)
             offsets = numbers.integers(0, self.k - 1, indices.size)
-            return self._moved(indices, rare(numbers, uniform, *self._flip()), offsets)
+            return self._moved(indices, rare(numbers, uniform, *self.flip()), offsets)
 
         law = pure_law(self.epsilon, certificate, k=self.k)
         return released(bounded, law, "randomized_response", simulate, owner, terms, preset=True)
@@ -145,11 +148,39 @@ class RandomizedResponse:
 
     def frequencies(self, indices) -> np.ndarray:
         """Unbiased shares of the k indices among the true entries, shape (k,), from released indices."""
+        found = np.bincount(np.asarray(indices, dtype=np.int64).ravel(), minlength=self.k)
+        return self.unbiased(found / found.sum())
+
+    def unbiased(self, sums: np.ndarray, axis: int = -1) -> np.ndarray:
+        """Sums over true indices, without bias, from sums over released ones: the inverse of the law.
+
+        Parameters
+        ----------
+        sums : ndarray
+            Sums of any weights (counts, gradients) that the noise does not depend on, by released index along ``axis``
+            of length k. Of several indices of a record, each with its own noise, the inverse goes along each axis.
+        axis : int
+
+        Returns
+        -------
+        ndarray
+            ``(S - q sum S) / (p - q)``, p and q being the probabilities of the true and of another index; the sum of
+            all is unchanged.
+
+        Raises
+        ------
+        ValueError
+            If ``epsilon`` is 0, or the length of the axis is not k.
+        """
         if self.epsilon == 0:
             raise ValueError("epsilon=0 releases uniform draws: nothing can be estimated from them.")
-        found = np.bincount(np.asarray(indices, dtype=np.int64).ravel(), minlength=self.k)
-        matrix = self.matrix()
-        return (found / found.sum() - matrix[0, 1]) / (matrix[0, 0] - matrix[0, 1])
+        sums = np.asarray(sums, dtype=float)
+        if sums.shape[axis] != self.k:
+            raise ValueError(f"sums has length {sums.shape[axis]} along axis {axis}: it must be k={self.k}.")
+        away = math.exp(-self.epsilon)
+        whole = 1 + (self.k - 1) * away
+        # p - q by expm1, which keeps its digits where epsilon is small.
+        return (sums * whole - away * sums.sum(axis, keepdims=True)) / -math.expm1(-self.epsilon)
 
     def _require_bits(self) -> None:
         if self.k != 2 or self.epsilon == 0:
@@ -169,7 +200,17 @@ class RandomizedResponse:
         other = (indices + 1 + np.asarray(offsets, dtype=np.int64).reshape(indices.shape)) % self.k
         return np.where(flip, other, indices)
 
-    def _flip(self) -> tuple[float, int]:
+    def secure(self, indices: np.ndarray, rng: SecureRandom) -> np.ndarray:
+        """Indices moved with the probability of an integer threshold; `secure_epsilon` is what they cost."""
+        flip = (rng.uint64(indices.size) < np.uint64(self._flip_threshold())).reshape(indices.shape)
+        return self._moved(indices, flip, rng.integers_below(self.k - 1, indices.size))
+
+    @property
+    def secure_epsilon(self) -> float:
+        """Loss of the law that the secure source draws."""
+        return self._threshold_epsilon(self._flip_threshold())
+
+    def flip(self) -> tuple[float, int]:
         """Probability with which an index is moved, as a number and a power of two: it may be too small for a float."""
         if self.epsilon < 600:
             weight = (self.k - 1) * math.exp(-self.epsilon)

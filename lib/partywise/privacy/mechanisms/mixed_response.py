@@ -1,0 +1,104 @@
+"""Randomised response of indices with alphabets of several sizes, of which a unit moves so many: one release."""
+
+from dataclasses import dataclass, field
+from typing import Unpack
+
+import numpy as np
+
+from ..statistics.bounded import Bounded
+from .finite_draws import rare
+from .random import SecureRandom
+from .randomized_response import RandomizedResponse
+from .release import UNNAMED, Release, Terms, certificate_of, generator, pure_law, released
+
+__all__ = ["MixedResponse"]
+
+
+@dataclass(frozen=True, eq=False)
+class MixedResponse:
+    """Every index by its own randomised response, all at one epsilon.
+
+    Parameters
+    ----------
+    epsilon : float
+        Pure-DP parameter of one index; infinity keeps every index.
+    alphabets : ndarray of int
+        Number of values of every entry, at least 2, in the shape of what is released: public, as epsilon is.
+
+    Raises
+    ------
+    ValueError
+        If ``epsilon`` is negative or NaN, or an alphabet is smaller than 2.
+
+    Notes
+    -----
+    Formal guarantee: of one index that of `RandomizedResponse`; a unit that moves c entries is charged c applications
+    with the smallest alphabet of all. That covers the larger ones: two inputs of randomised response with k values
+    give the same law but for two outputs, whose laws are those of k = 2, with probability
+    (e^eps + 1) / (e^eps + k - 1); so a larger k is a smaller one that is erased more often.
+    """
+
+    epsilon: float
+    alphabets: np.ndarray
+    _laws: dict[int, RandomizedResponse] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        alphabets = np.array(self.alphabets, dtype=np.int64)
+        if not alphabets.size:
+            raise ValueError("alphabets=[] of a release: there is no index to draw.")
+        alphabets.flags.writeable = False
+        object.__setattr__(self, "alphabets", alphabets)
+        laws = {k: RandomizedResponse(self.epsilon, k) for k in np.unique(alphabets).tolist()}
+        object.__setattr__(self, "_laws", laws)
+
+    def __call__(
+        self, bounded: Bounded, rng: np.random.Generator | SecureRandom, *, owner: str = UNNAMED, **terms: Unpack[Terms]
+    ) -> Release:
+        """Release every entry; parameters and errors as in `RandomizedResponse.__call__`."""
+        certificate, least = certificate_of(bounded, ("hamming",)), min(self._laws)
+        indices = self._indices(np.asarray(bounded.value))
+        if isinstance(rng, SecureRandom):
+            epsilon = max(law.secure_epsilon for law in self._laws.values())
+            law = pure_law(epsilon, certificate, k=least)
+            return released(
+                bounded,
+                law,
+                "randomized_response",
+                lambda: self._secure(indices, rng),
+                owner,
+                terms,
+                "secure",
+                preset=True,
+            )
+        numbers = generator(rng, "MixedResponse")
+        law = pure_law(self.epsilon, certificate, k=least)
+        return released(
+            bounded, law, "randomized_response", lambda: self._simulated(indices, numbers), owner, terms, preset=True
+        )
+
+    def _indices(self, value: np.ndarray) -> np.ndarray:
+        if value.shape != self.alphabets.shape:
+            raise ValueError(f"value has shape {value.shape}, its alphabets {self.alphabets.shape}: they must agree.")
+        indices = value.astype(np.int64)
+        if np.any(indices != value) or np.any((indices < 0) | (indices >= self.alphabets)):
+            raise ValueError(
+                "value has entries outside the indices 0..k-1 of their alphabets; cut it into buckets first."
+            )
+        return indices
+
+    def _simulated(self, indices: np.ndarray, numbers: np.random.Generator) -> np.ndarray:
+        # Both draws are always made, as in `RandomizedResponse`.
+        uniform = numbers.random(indices.shape)
+        other = (indices + 1 + numbers.integers(0, self.alphabets - 1)) % self.alphabets
+        moved = indices.copy()
+        for k, law in self._laws.items():
+            own = self.alphabets == k
+            moved[own] = np.where(rare(numbers, uniform[own], *law.flip()), other[own], indices[own])
+        return moved
+
+    def _secure(self, indices: np.ndarray, rng: SecureRandom) -> np.ndarray:
+        moved = indices.copy()
+        for k, law in self._laws.items():
+            own = self.alphabets == k
+            moved[own] = law.secure(indices[own], rng)
+        return moved
