@@ -16,6 +16,7 @@ from partywise.trees.newton_tables import (
 )
 from partywise.trees.options import LocalTablesOptions
 from partywise.trees.stumps import Cuts, boosted_stumps, merged_stumps
+from stump_oracle import boosted_by_records
 
 OPTIONS = LocalTablesOptions()
 
@@ -40,31 +41,6 @@ def tables_of(codes: np.ndarray, sizes: tuple[int, ...], g: np.ndarray, h: np.nd
         "hessian_variance": (0.0,) * len(sizes),
     }
     return NewtonTables(sizes, Z.T @ g, Z.T @ (h[:, None] * Z), **(exact | more))
-
-
-def boosted_by_records(codes, sizes, residual, h, options):
-    """Boosting of stumps, record by record: scores (n,) after all rounds and the split of each round."""
-    F, splits = np.zeros(len(codes)), []
-    for _ in range(options.stumps):
-        g = h * F - residual
-        best = (0.0, None)
-        for f, size in enumerate(sizes):
-            for j in range(size - 1):
-                left = codes[:, f] <= j
-                sums = [(g[side].sum(), h[side].sum()) for side in (left, ~left)]
-                if min(sums[0][1], sums[1][1]) <= options.least_hessian:
-                    continue
-                parts = [s**2 / (w + options.stump_lambda) for s, w in (*sums, (g.sum(), h.sum()))]
-                gain = (parts[0] + parts[1] - parts[2]) / 2
-                # Ties across an empty bucket go to the lower cut.
-                if gain > best[0] * (1 + 1e-9) + 1e-15:
-                    best = (gain, (f, j, left, *(-options.stump_eta * s / (w + options.stump_lambda) for s, w in sums)))
-        if best[1] is None:
-            break
-        f, j, left, on_left, on_right = best[1]
-        splits.append((f, j))
-        F += np.where(left, on_left, on_right)
-    return F, splits
 
 
 @pytest.mark.parametrize("squared", [True, False])

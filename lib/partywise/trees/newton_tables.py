@@ -37,7 +37,7 @@ class NewtonTables:
     n : records
     groups : group of each feature; pairs of features of one group were measured, of other pairs nothing is known
     hessian_variance : for each feature the variance of the noise in the cells of H of its group, where all of them have
-        one; 0 where they have not, and margins count as they are
+        one; 0 where they have not, and margins and pairs count as they are
     """
 
     sizes: tuple[int, ...]
@@ -146,7 +146,7 @@ def consistent(tables: NewtonTables) -> np.ndarray:
             pair = tables.H[rows, cells[e]]
             if groups[f] != groups[e]:
                 pair = np.outer(margins[f], margins[e]) / (total or 1.0)
-            elif tables.noisy:
+            elif tables.hessian_variance[f]:
                 pair = _with_margins(pair, margins[f], margins[e])
             H[rows, cells[e]], H[cells[e], rows] = pair, pair.T
     return H

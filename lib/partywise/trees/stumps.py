@@ -98,7 +98,7 @@ def boosted_stumps(
         on_left, on_right = cuts.sides(slope)
         with np.errstate(invalid="ignore"):
             gain = on_left**2 * left + on_right**2 * right - (on_left + on_right) ** 2 * whole
-        gain -= q * variance(c) * leaves
+            gain -= q * variance(c) * leaves
         best = int(np.argmax(np.where(allowed, gain, -np.inf)))
         if not gain[best] > 0:
             break

@@ -1,0 +1,147 @@
+"""Protocol: owners randomise codes of their columns, the active party makes Newton tables of them; no cryptography.
+
+A public random set of features of each record is released by randomised response over declared buckets.  The active
+party grows trees on its own columns, sums gradients and hessians at them over the noised codes, inverts the law of the
+noise and boosts stumps on what it gets (`partywise.trees.newton_tables`).  Source: the project's own (specification of
+vertical trees, section 5); seed 003 has no certified method.
+
+What is protected: the features of each record at all passive parties together (unit ``features``, replace one), against
+everybody, by noise that each owner draws (``local``).  A record moves as many codes as its set has features; records
+are divided, by public numbers alone, into strata in which every party releases equally many, so that the parties' rows
+of a stratum add up and strata do not.  Gradients, hessians, labels and the active party's features stay where they are:
+nothing but the noised codes crosses, until the model is deployed.  Not protected: n, the declared edges, the sets.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ...federation.parties import Party
+from ...federation.run import Run
+from ...privacy.accounted import Accounted, Clear, Public
+from ...privacy.mechanisms.mixed_response import MixedResponse
+from ...privacy.mechanisms.release import derived, resting_on
+from ...privacy.statistics.records import entries
+from ..codes import public_buckets
+from ..ensemble import gradients
+from ..model import Ensemble, Estimate, Table
+from ..newton_tables import fitted_tables
+from ..tables.debiased import debiased_tables
+from ..tables.feature_sets import FeatureSets, feature_sets
+from .common import active_of, columns_of, local_codes, local_own_ensemble, passive_of
+from .inference import deployed
+
+# Of the number of codes that a record moves.
+SETS = "the sets of features are drawn by public randomness"
+# The largest second derivative of the logarithmic loss: what ``gbdt`` takes for all records.
+QUARTER = 0.25
+
+
+def local_noised_codes(passive: Party, train: np.ndarray, plan: FeatureSets, rng_for: Callable) -> Accounted:
+    """Codes of the drawn features of every training record, one after another, by randomised response."""
+    places, released = plan.places(passive.columns), plan.of(passive.columns)
+    edges = [plan.edges[place] for place in places]
+    codes = public_buckets(passive.block["X"][train], [cuts.value for cuts in edges]).codes
+    if math.isinf(plan.epsilon):
+        return Clear(codes[released].astype(plan.code_type), units=("features",), owner=passive.name)
+    sizes, rng = np.array(plan.sizes)[places], rng_for("noised codes", passive.name)
+    noised, parts = np.zeros(codes.shape, dtype=plan.code_type), []
+    for stratum in plan.strata:
+        count = stratum.counts[passive.name]
+        rows, columns = np.nonzero(released[stratum.rows])
+        if not count:
+            continue
+        own = stratum.rows[rows], columns
+        bounded = entries(codes[own], unit="features", moved=Public(count, because=SETS), stratum=stratum.name)
+        name = f"codes of {passive.name}" + ("" if stratum.name == "*" else f", {stratum.name}")
+        response = MixedResponse(plan.epsilon, sizes[columns])
+        parts.append(response(resting_on(bounded, *edges), rng, owner=passive.name, release_id=name))
+        noised[own] = parts[-1].value
+    sent = noised[released]
+    if len(parts) == 1:
+        return parts[0].post_process(lambda _: sent)
+    return derived(sent, parts, name=f"codes of {passive.name}", owner=passive.name) if parts else Public(sent, SETS)
+
+
+def local_statistics(active: Party, train: np.ndarray, ensemble: Ensemble, spec: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Gradients and hessians (n,) at the scores of the trees; they stay at the active party."""
+    X = np.full((int(train.sum()), len(spec.public.columns)), np.nan)
+    X[:, active.columns] = active.block["X"][train]
+    g, h = gradients(active.block["y"][train], ensemble.scores(X), spec.public.criterion)
+    if spec.options.algo == "gbdt" and spec.public.criterion == "CrossEntropyLoss":
+        h = np.full(len(g), QUARTER)
+    bound = spec.options.residual_bound
+    return g if bound is None else np.clip(g, -bound, bound), h
+
+
+def local_cuts(passive: Party, plan: FeatureSets) -> tuple[np.ndarray, ...]:
+    """The declared cuts of a party's columns, by which it routes records where the model is deployed."""
+    return tuple(plan.edges[place].value for place in plan.places(passive.columns))
+
+
+def active_plan(
+    spec: Any, groups: Sequence[tuple[str, tuple[int, ...]]], n: int, epsilon: float, rng_for: Callable
+) -> FeatureSets:
+    """Which features are released and at what epsilon, by anyone."""
+    return feature_sets(spec, groups, n, epsilon, rng_for)
+
+
+def active_model(
+    ensemble: Ensemble,
+    statistics: tuple[np.ndarray, np.ndarray],
+    messages: Sequence[np.ndarray],
+    plan: FeatureSets,
+    groups: Any,
+    spec: Any,
+) -> tuple[Ensemble, dict[str, Any]]:
+    """The trees with a table for every passive column, from the noised codes."""
+    codes = np.zeros(plan.released.shape, dtype=np.int64)
+    for (_, columns), message in zip(groups, messages, strict=True):
+        own = np.zeros((len(codes), len(columns)), dtype=np.int64)
+        own[plan.of(columns)] = message
+        codes[:, plan.places(columns)] = own
+    tables = debiased_tables(codes, plan.released, plan.sizes, plan.epsilon, *statistics)
+    # With one feature a record nothing is known of pairs: fewer cuts must win by chance.
+    cuts = sum(plan.sizes) - len(plan.sizes)
+    q = 2.0 if plan.per_record > 1 else max(2.0, 2 * math.log(cuts))
+    values, numbers = fitted_tables(tables, spec.options, q=q)
+    parts = zip(plan.columns, plan.edges, values, strict=True)
+    filled = tuple(Table(column, edges.value, own) for column, edges, own in parts)
+    return replace(ensemble, tables=filled), numbers
+
+
+def reported(
+    model: tuple[Ensemble, dict[str, Any]], scores: np.ndarray | None, plan: FeatureSets, epsilon: float
+) -> Estimate:
+    """The estimate: the target is what it claims."""
+    ensemble, numbers = model
+    numbers = numbers | {
+        "features_released": plan.per_record,
+        "epsilon_per_index": plan.epsilon,
+        "bytes_formula": int(plan.released.sum()) * plan.code_type.itemsize,
+    }
+    return Estimate(ensemble, epsilon, scores, numbers)
+
+
+def active_ensemble(model: tuple[Ensemble, dict[str, Any]]) -> Ensemble:
+    """The model alone, for inference."""
+    return model[0]
+
+
+def fit(run: Run) -> Estimate:
+    """Noised codes to the active party, trees on its own columns, tables, inference as the options say."""
+    active, passive, train, spec = active_of(run.parties), passive_of(run.parties), run.fold.train, run.spec
+    groups, options = columns_of(passive), spec.options
+    plan = run.everywhere(active_plan, spec, groups, int(train.sum()), run.epsilon, run.rng_for)
+    messages = run.gather(passive, active, "noised codes", local_noised_codes, train, plan, run.rng_for)
+    own = run.at(active, local_codes, train, options)
+    trees = run.at(active, local_own_ensemble, train, own, options, spec.public.criterion, run.rng_for)
+    statistics = run.at(active, local_statistics, train, trees, spec)
+    model = run.at(active.name, active_model, trees, statistics, messages, plan, groups, spec)
+    scores = deployed(run, run.at(active.name, active_ensemble, model), run.each(passive, local_cuts, plan))
+    return run.assemble(reported, model, scores, plan, run.epsilon)

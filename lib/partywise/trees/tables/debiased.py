@@ -1,0 +1,135 @@
+"""Newton tables from codes that their owners randomised: the inverse of the law, for sums of gradients and hessians.
+
+Source: the method is the project's own (specification, section 5).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from ...privacy.mechanisms.randomized_response import RandomizedResponse
+from ..newton_tables import NewtonTables
+
+__all__ = ["debiased_tables", "nearest_shares"]
+
+
+def debiased_tables(
+    codes: np.ndarray,
+    released: np.ndarray,
+    sizes: Sequence[int],
+    epsilon: float,
+    g: np.ndarray,
+    h: np.ndarray,
+) -> NewtonTables:
+    """Tables over the true codes, from randomised ones.
+
+    Parameters
+    ----------
+    codes : ndarray of shape (n, d)
+        Codes by randomised response; read where they were released.
+    released : ndarray of shape (n, d) of bool
+        Which features of each record were released: drawn at random, by nobody's data.
+    sizes : sequence of int
+        Buckets of each feature.
+    epsilon : float
+        Of one code.
+    g, h : ndarray of shape (n,)
+        Gradients and hessians, known.
+
+    Returns
+    -------
+    NewtonTables
+        G without bias, brought to the known total; H with shares that are not negative. A pair of features comes from
+        the records that release both, and is the product of its margins where there is none.
+    """
+    laws = [RandomizedResponse(epsilon, size) for size in sizes]
+    found = [_margins(codes[:, f], released[:, f], laws[f], g, h) for f in range(len(sizes))]
+    ends = np.cumsum(sizes).tolist()
+    cells = [slice(end - size, end) for end, size in zip(ends, sizes, strict=True)]
+    H = np.zeros((ends[-1], ends[-1]))
+    for f, rows in enumerate(cells):
+        H[rows, rows] = np.diag(found[f][1])
+        for e, columns in enumerate(cells[:f]):
+            both = np.flatnonzero(released[:, f] & released[:, e])
+            pair = _pair(codes[both, f], codes[both, e], h[both], (laws[f], laws[e]), float(h.sum()))
+            if pair is None:
+                pair = np.outer(found[f][1], found[e][1]) / h.sum()
+            H[rows, columns], H[columns, rows] = pair, pair.T
+    return NewtonTables(
+        sizes=tuple(sizes),
+        G=np.concatenate([one[0] for one in found]),
+        H=H,
+        variance=tuple(one[2] for one in found),
+        gradient=float(g.sum()),
+        hessian=float(h.sum()),
+        n=len(g),
+        groups=(0,) * len(sizes),
+        hessian_variance=(0.0,) * len(sizes),
+    )
+
+
+def nearest_shares(values: np.ndarray, total: float) -> np.ndarray:
+    """The nearest numbers that are not negative and sum to a positive total: all lose the same, down to 0."""
+    flat = values.ravel()
+    ordered = np.sort(flat)[::-1]
+    loss = (np.cumsum(ordered) - total) / np.arange(1, flat.size + 1)
+    return np.maximum(flat - loss[np.flatnonzero(ordered > loss)[-1]], 0.0).reshape(values.shape)
+
+
+def _margins(
+    codes: np.ndarray, released: np.ndarray, law: RandomizedResponse, g: np.ndarray, h: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Of one feature the sums of g and of h in its buckets, and the variance of the former left of every cut."""
+    rows, n = np.flatnonzero(released), len(g)
+    if not rows.size:
+        return np.full(law.k, g.sum() / law.k), np.full(law.k, h.sum() / law.k), np.full(law.k - 1, np.inf)
+    own = codes[rows]
+
+    def unbiased(weights: np.ndarray) -> np.ndarray:
+        return law.unbiased(np.bincount(own, weights, minlength=law.k))
+
+    scale, hessian = n / rows.size, h[rows].sum()
+    G, H = scale * unbiased(g[rows]), unbiased(h[rows]) * (h.sum() / hessian)
+    if math.isinf(law.epsilon) and rows.size == n:
+        return G, H, np.zeros(law.k - 1)
+    squares = g[rows] ** 2
+    total = float(squares.sum())
+    shares = nearest_shares(unbiased(squares), total) / total if total > 0 else np.full(law.k, 1 / law.k)
+    # Records that were not drawn make the excess, each in its own bucket.
+    G -= (G.sum() - g.sum()) * shares
+    variance = scale**2 * total * _cut_variance(shares, law, rows.size / n)
+    return G, nearest_shares(H, h.sum()), variance
+
+
+def _cut_variance(shares: np.ndarray, law: RandomizedResponse, drawn: float) -> np.ndarray:
+    """(k - 1,) variance of the sum left of every cut, for squared gradients that sum to 1 over the drawn records.
+
+    shares : (k,) of the squared gradients in the true buckets; drawn : share of the records that were drawn
+
+    A released index is left of cut j with probability ``p + (j - 1) q`` where the true one is, and ``j q`` elsewhere.
+    Sampling adds the noise of a sum whose total is known.
+    """
+    keep, other = law.matrix()[0, :2]
+    j, left = np.arange(1, law.k), np.cumsum(shares)[:-1]
+    inside, outside = keep + (j - 1) * other, j * other
+    flips = inside * (1 - inside) * left + outside * (1 - outside) * (1 - left)
+    return flips / (keep - other) ** 2 + (1 - drawn) * left * (1 - left)
+
+
+def _pair(
+    first: np.ndarray,
+    second: np.ndarray,
+    h: np.ndarray,
+    laws: tuple[RandomizedResponse, RandomizedResponse],
+    total: float,
+) -> np.ndarray | None:
+    """Sums (k, k') of h in pairs of buckets, from the records that release both; None if there is none."""
+    if not len(h):
+        return None
+    shape = laws[0].k, laws[1].k
+    seen = np.bincount(first * shape[1] + second, h, minlength=shape[0] * shape[1]).reshape(shape)
+    pair = laws[1].unbiased(laws[0].unbiased(seen, axis=0), axis=1) * (total / h.sum())
+    return pair if math.isinf(laws[0].epsilon) else nearest_shares(pair, total)

@@ -1,0 +1,173 @@
+"""Which features of each record are released: public random sets, drawn before anybody looks at a record."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...errors import CertificationError
+from ...privacy.accounted import Accounted
+from ...privacy.accounting.per_index import index_epsilon
+from ..options import LocalTablesOptions
+
+__all__ = ["FeatureSets", "Stratum", "drawn_features", "feature_sets", "features_of", "strata"]
+
+
+@dataclass(frozen=True)
+class Stratum:
+    """Records of which every party releases the same number of features.
+
+    name : for the ledger; ``"*"`` where all records are alike
+    rows : (m,) the records
+    counts : by party
+    """
+
+    name: str
+    rows: np.ndarray
+    counts: dict[str, int]
+
+
+@dataclass(frozen=True)
+class FeatureSets:
+    """What everyone knows of the codes before they are sent.
+
+    columns : global numbers of all passive columns, increasing
+    edges : declared cuts of each
+    released : (n, d) bool, the features of each record that are released, as many of every record
+    strata : the records by how many features each party releases of them
+    epsilon : of one code
+    """
+
+    columns: tuple[int, ...]
+    edges: tuple[Accounted, ...]
+    released: np.ndarray
+    strata: tuple[Stratum, ...]
+    epsilon: float
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Buckets of each column."""
+        return tuple(len(cuts.value) + 1 for cuts in self.edges)
+
+    @property
+    def per_record(self) -> int:
+        """Features of a record that are released."""
+        return int(self.released[0].sum())
+
+    @property
+    def code_type(self) -> np.dtype:
+        """Smallest type of whole numbers that holds all codes."""
+        return np.min_scalar_type(max(self.sizes) - 1)
+
+    def places(self, columns: Sequence[int]) -> list[int]:
+        """Positions of a party's columns among all."""
+        return [self.columns.index(column) for column in columns]
+
+    def of(self, columns: Sequence[int]) -> np.ndarray:
+        """(n, d_k) bool, what a party releases, in the order of its columns."""
+        return self.released[:, self.places(columns)]
+
+
+def feature_sets(
+    spec: Any, groups: Sequence[tuple[str, tuple[int, ...]]], n: int, epsilon: float, rng_for: Callable
+) -> FeatureSets:
+    """The sets of n records, from settings, declared facts and public randomness.
+
+    Parameters
+    ----------
+    spec : MethodSpec
+    groups : name and global columns of every passive party
+    n : training records
+    epsilon : target for a record; inf for no noise, where all features are released
+    rng_for : callable
+        The address holds no party and no epsilon: sets at a smaller epsilon are part of those at a larger one.
+
+    Raises
+    ------
+    CertificationError
+        If a passive column has no declared edges.
+    ValueError
+        If a column has no cut, or classification a bound of residuals, which would not be read.
+
+    Notes
+    -----
+    Formal guarantee: a record moves at most ``m`` codes, m = epsilon over ``epsilon_per_feature``, whole, at least one
+    and at most all. The epsilon of one is epsilon / m, raised by what delta allows, so that the composition of m of
+    them is (epsilon, delta).
+    """
+    options, facts = spec.options, spec.public
+    _check(options, facts.criterion)
+    columns = tuple(sorted(column for _, own in groups for column in own))
+    edges = {column: _declared(facts.columns[column]) for column in columns}
+    released = drawn_features(n, len(columns), features_of(options, epsilon, len(columns)), rng_for)
+    parts = strata(released, [(name, [columns.index(column) for column in own]) for name, own in groups])
+    least = {name: min(len(edges[column].value) + 1 for column in own) for name, own in groups}
+    one = _code_epsilon(parts, least, epsilon, spec.study.delta)
+    return FeatureSets(columns, tuple(edges.values()), released, parts, one)
+
+
+def drawn_features(n: int, d: int, m: int, rng_for: Callable) -> np.ndarray:
+    """(n, d) bool, a set of m of d features for every record."""
+    order = np.argsort(rng_for("released features").random((n, d)), axis=1)
+    released = np.zeros((n, d), dtype=bool)
+    np.put_along_axis(released, order[:, :m], True, axis=1)
+    return released
+
+
+def features_of(options: LocalTablesOptions, epsilon: float, d: int) -> int:
+    """Number of features of a record that are released, of d."""
+    share = epsilon / options.epsilon_per_feature
+    return d if share >= d else max(1, int(share))
+
+
+def strata(released: np.ndarray, places: Sequence[tuple[str, Sequence[int]]]) -> tuple[Stratum, ...]:
+    """The records by how many features each party releases of them: public, disjoint, far fewer than the sets.
+
+    Inside a stratum the codes of all parties add up to as many as every record releases.
+
+    released : (n, d) bool; places : name and positions of the columns of every party
+    """
+    names = [name for name, _ in places]
+    counts = np.column_stack([released[:, own].sum(1) for _, own in places])
+    kinds, kind = np.unique(counts, axis=0, return_inverse=True)
+    if len(kinds) == 1:
+        return (Stratum("*", np.arange(len(counts)), dict(zip(names, kinds[0].tolist(), strict=True))),)
+    return tuple(
+        Stratum(
+            f"{'+'.join(map(str, own))} features", np.flatnonzero(kind.ravel() == k), dict(zip(names, own, strict=True))
+        )
+        for k, own in enumerate(kinds.tolist())
+    )
+
+
+def _code_epsilon(parts: Sequence[Stratum], least: dict[str, int], epsilon: float, delta: float) -> float:
+    """Epsilon of one code at which the records of every stratum keep (epsilon, delta).
+
+    least : fewest buckets of a party's columns, whose law covers those of the others (`MixedResponse`)
+    """
+    if math.isinf(epsilon):
+        return math.inf
+    laws = {tuple((least[name], count) for name, count in part.counts.items() if count) for part in parts}
+    return min(index_epsilon(law, epsilon, delta) for law in laws)
+
+
+def _declared(column: Any) -> Accounted:
+    if column.edges is None:
+        raise CertificationError(
+            f"edges of column {column.name!r} are not declared: certified tables need public buckets; declare the "
+            "edges of every passive column, or give the column to the active party."
+        )
+    if not len(column.edges.value):
+        raise ValueError(f"edges of column {column.name!r} are empty: a table needs at least two buckets, give a cut.")
+    return column.edges
+
+
+def _check(options: LocalTablesOptions, criterion: str) -> None:
+    if criterion == "CrossEntropyLoss" and options.residual_bound is not None:
+        raise ValueError(
+            f"residual_bound is {options.residual_bound!r}: gradients of CrossEntropyLoss are at most 1; leave it out."
+        )
