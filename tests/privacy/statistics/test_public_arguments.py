@@ -150,8 +150,8 @@ ORDERS = {
 # What is certified of these cases, by unit, of which methods; an infinite epsilon is kept by every neighbour.
 CERTIFIED = {
     "vertical_trees": {
-        "features": {"active_only", *ORDERS},
-        "label": {"active_only", "pooled", "plain", "extremes", "shuffled", *ORDERS},
+        "features": {"active_only", "certified_rr", *ORDERS},
+        "label": {"active_only", "certified_rr", "pooled", "plain", "extremes", "shuffled", *ORDERS},
     },
     "functional_boosting": {
         "features": {

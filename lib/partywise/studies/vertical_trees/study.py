@@ -11,7 +11,13 @@ from dataclasses import dataclass
 
 from ...checks import Checked, Delta, Unit
 from ...experiment.study import Lazy, Protocol, Source, Study
-from ...trees.options import ActiveOnlyOptions, GatheringOptions, PooledOptions, ScatteringOptions
+from ...trees.options import (
+    ActiveOnlyOptions,
+    GatheringOptions,
+    LocalTablesOptions,
+    PooledOptions,
+    ScatteringOptions,
+)
 from .check import check
 from .settings import AbaloneSettings, AdultSettings, AdultSplitSettings, CreditSettings, GeneratedSettings
 
@@ -43,11 +49,13 @@ VARIABLES: dict[str, tuple[str, str]] = {
     "score_difference": ("largest difference of a score to the evaluator's", "1"),
     "rows_rerouted": ("share of training rows that thresholds route to another leaf than codes did", "1"),
     "epsilon_per_index": ("pure epsilon of one released index or value", "1"),
-    "features_released": ("columns of passive parties that were released", "1"),
+    "features_released": ("columns of passive parties that were released, of each record", "1"),
     "bytes_formula": ("bytes by the formula of the protocol", "byte"),
     "encryptions": ("integers that were encrypted in training", "1"),
     "additions": ("additions of ciphertexts in training", "1"),
     "decryptions": ("ciphertexts that were decrypted in training", "1"),
+    "stumps": ("stumps that tables were made of", "1"),
+    "least_eigenvalue": ("least eigenvalue of the hessians before it is raised to 0", "1"),
     "max_prediction_difference": ("largest difference to the pooled fit of the same codes", "1"),
     "path_trees": ("trees", "1"),
     "path_train_loss": ("loss on the training rows along the trees", "1"),
@@ -75,6 +83,7 @@ STUDY = Study(
         "active_only": Protocol(ActiveOnlyOptions, Lazy(_PROTOCOLS + "active_only:fit")),
         "feature_gathering": Protocol(GatheringOptions, Lazy(_PROTOCOLS + "feature_gathering:fit"), extra=("dealer",)),
         "label_scattering": Protocol(ScatteringOptions, Lazy(_PROTOCOLS + "label_scattering:fit"), extra=("dealer",)),
+        "local_tables": Protocol(LocalTablesOptions, Lazy(_PROTOCOLS + "local_tables:fit"), extra=("dealer",)),
     },
     data=Lazy(_PARTS + "data:TreeData"),
     split=Lazy(_PARTS + "data:split"),
