@@ -15,7 +15,7 @@ from partywise.privacy.mechanisms.mixed_response import MixedResponse
 from partywise.privacy.mechanisms.randomized_response import RandomizedResponse
 from partywise.privacy.statistics.records import entries
 from partywise.randomness import stream
-from partywise.trees.protection import adjusting_scale
+from partywise.trees.gathering.protection import adjusting_scale
 from partywise.trees.tables.debiased import debiased_tables, nearest_shares
 from partywise.trees.tables.feature_sets import drawn_features
 
