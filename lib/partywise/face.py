@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from .privacy.statistics.moments import record_sum
     from .privacy.statistics.records import clipped_coefficients
     from .randomness import Streams, stream
+    from .trees.estimator import VerticalBoosting
 
 __all__ = [
     "Bounded",
@@ -54,6 +55,7 @@ __all__ = [
     "SensitivityCertificate",
     "SlicedInverseRegression",
     "Streams",
+    "VerticalBoosting",
     "VerticalLinear",
     "analytic_gaussian_sigma",
     "audit",
@@ -94,6 +96,7 @@ HOMES = {
     "privacy.statistics.moments": ("record_sum",),
     "privacy.statistics.records": ("clipped_coefficients",),
     "randomness": ("Streams", "stream"),
+    "trees.estimator": ("VerticalBoosting",),
 }
 HOME = {name: home for home, names in HOMES.items() for name in names}
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.special import expit
 
 from .codes import Coded
 from .growth.cells import Bins, bins_of
@@ -19,17 +20,11 @@ from .options import TreeOptions
 Draws = tuple[Sequence[int], np.ndarray | None]
 
 
-def sigmoid(scores: np.ndarray) -> np.ndarray:
-    """Probabilities of log odds, without overflow."""
-    small = np.exp(-np.abs(scores))
-    return np.where(scores >= 0, 1, small) / (1 + small)
-
-
 def gradients(y: np.ndarray, scores: np.ndarray, criterion: Criterion) -> tuple[np.ndarray, np.ndarray]:
     """First and second derivatives (n,) of the loss at the scores."""
     if criterion == "RegressionMSELoss":
         return scores - y, np.ones(len(y))
-    p = sigmoid(scores)
+    p = expit(scores)
     return p - y, p * (1 - p)
 
 

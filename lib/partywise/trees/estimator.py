@@ -1,0 +1,221 @@
+"""Trees of columns that several parties hold, as an estimator."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from types import SimpleNamespace
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from scipy.special import expit
+
+from ..federation.estimator import Estimator, Method, groups_of, numbers, party
+from ..federation.exchanges.sharing import DEALER
+from ..federation.parties import Party, split_columns
+from ..privacy.accounted import Public
+from .model import Column, Criterion, PublicFacts
+from .options import ActiveOnlyOptions, GatheringOptions, PooledOptions, ScatteringOptions
+from .protocols import active_only, feature_gathering, label_scattering, pooled
+
+__all__ = ["VerticalBoosting"]
+
+DECLARED = "declared by the caller of the estimator"
+# Of the options of the study these ask an evaluator, or score rows that are held out, which a fit has none of.
+EVALUATOR = ("eval_freq", "select_by", "inference")
+
+
+class VerticalBoosting(Estimator):
+    """Boosted trees and forests of columns that several parties hold, one of which has the labels (seed 003).
+
+    Parameters
+    ----------
+    protocol : {"feature_gathering", "label_scattering", "pooled", "active_only"}
+        Orders of the passive parties' columns cross, unprotected or noised; gradients cross encrypted; all columns in
+        one place, or those of the active party alone.
+    epsilon : float, optional
+        Target for one record's features, or the claim for one feature with ``budget="feature"`` (inf: no noise);
+        refused where the options calibrate no noise to it.
+    delta : float
+    criterion : {"CrossEntropyLoss", "RegressionMSELoss"}
+        Labels 0 and 1, or numbers.
+    edges : sequence of d increasing sequences, optional
+        Public cuts of every column, None where none are declared.
+    bounds : sequence of d pairs, optional
+        Public range of every column, None where none is declared.
+    **options
+        Fields of the protocol's dataclass in `partywise.trees.options`.
+
+    Attributes
+    ----------
+    ensemble_ : Ensemble
+        Trees with the thresholds of all parties, as only an evaluator sees them.
+    classes_ : ndarray
+        0 and 1, of classification.
+    estimate_, ledger_, transcript_, privacy_, epsilon_claimed_
+        As in `Estimator`; the unit of ``privacy_`` is ``features``: one record's columns at all passive parties.
+
+    Notes
+    -----
+    Formal guarantee: ``privacy_.epsilon_certified`` at ``delta`` for replacing one record's features, against the view
+    named there. Prediction here is an evaluator's: who deploys the trees over parties learns more (``inference`` of
+    the study ``vertical_trees``).
+    """
+
+    unit = "features"
+    methods: ClassVar[Mapping[str, Method]] = {
+        "feature_gathering": Method(GatheringOptions, feature_gathering.fit, (DEALER,)),
+        "label_scattering": Method(ScatteringOptions, label_scattering.fit, (DEALER,)),
+        "pooled": Method(PooledOptions, pooled.fit),
+        "active_only": Method(ActiveOnlyOptions, active_only.fit),
+    }
+
+    def __init__(
+        self,
+        protocol: str = "feature_gathering",
+        *,
+        epsilon: float | None = None,
+        delta: float = 1e-5,
+        criterion: Criterion = "CrossEntropyLoss",
+        edges: Sequence[Any] | None = None,
+        bounds: Sequence[Any] | None = None,
+        **options: Any,
+    ) -> None:
+        self.criterion, self.edges, self.bounds = criterion, edges, bounds
+        super().__init__(protocol, epsilon, delta, options)
+
+    def fit(
+        self,
+        X: np.ndarray,
+        y: np.ndarray,
+        *,
+        parties: int | Sequence[Sequence[int]] = 2,
+        active: Literal["first", "last"] = "last",
+        rng: Any,
+    ) -> VerticalBoosting:
+        """Simulate the protocol.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n, d)
+        y : ndarray of shape (n,)
+            Labels 0 and 1, or numbers with ``criterion="RegressionMSELoss"``.
+        parties : int or sequence of sequences of int
+            How many share the columns, in runs, or the columns of each.
+        active : {"first", "last"}
+            Which of them holds y.
+        rng : int, numpy.random.Generator or Streams
+            Source of all noise, and of drawn rows and columns.
+
+        Raises
+        ------
+        ValueError
+            If shapes disagree, values are not finite, labels are others or of one class, ``parties`` is no partition,
+            or an option asks an evaluator.
+        CertificationError
+            If a certified protocol gets no public edges or bounds of a passive party's column.
+        TypeError
+            For an ``rng`` of another kind, or an unknown option.
+        """
+        features = numbers("X", X, 2, "(n, d): records, columns")
+        response, d = self._response(y, len(features)), features.shape[1]
+        groups = groups_of(parties, d, lambda count, k: split_columns(count, k, "contiguous"))
+        if active not in ("first", "last"):
+            raise ValueError(f"active={active!r} must be 'first' or 'last', of the parties.")
+        for one in fields(self._method.options):
+            given = self._given.get(one.name, one.default)
+            if one.name in EVALUATOR and given != one.default:
+                raise ValueError(f"{one.name}={given!r} asks the evaluator of a study, not a fit: leave it out.")
+        held = _held(features, response, groups, 0 if active == "first" else len(groups) - 1)
+        public = PublicFacts(self._columns(d), self.criterion, len(features))
+        self.ensemble_ = self._simulate(held, len(features), rng, public=public, settings=self._settings()).ensemble
+        self.n_features_in_ = d
+        if self._classifies:
+            self.classes_ = np.array([0, 1])
+        return self
+
+    @property
+    def _classifies(self) -> bool:
+        return self.criterion == "CrossEntropyLoss"
+
+    def _settings(self) -> SimpleNamespace:
+        return SimpleNamespace(delta=self.delta)
+
+    def _response(self, y: np.ndarray, n: int) -> np.ndarray:
+        """Labels or numbers (n,), checked."""
+        if self.criterion not in ("CrossEntropyLoss", "RegressionMSELoss"):
+            raise ValueError(f"criterion={self.criterion!r}: use 'CrossEntropyLoss' or 'RegressionMSELoss'.")
+        response = numbers("y", y, 1, "(n,): one label or number for each record")
+        if len(response) != n:
+            raise ValueError(f"y has {len(response)} entries for {n} rows of X.")
+        if self._classifies and set(np.unique(response)) != {0.0, 1.0}:
+            found = sorted(set(response.tolist()))[:3]
+            raise ValueError(f"y holds {found}: criterion 'CrossEntropyLoss' takes labels 0 and 1, both.")
+        return response
+
+    def _columns(self, d: int) -> tuple[Column, ...]:
+        """What is declared of every column."""
+        for name, given in (("edges", self.edges), ("bounds", self.bounds)):
+            if given is not None and len(given) != d:
+                raise ValueError(f"{name} has {len(given)} entries for {d} columns: give one a column, None for none.")
+        edges = [None] * d if self.edges is None else list(self.edges)
+        bounds = [None] * d if self.bounds is None else list(self.bounds)
+        return tuple(_column(j, *both) for j, both in enumerate(zip(edges, bounds, strict=True)))
+
+    def decision_function(self, X: np.ndarray) -> np.ndarray:
+        """Scores, shape (n,): log odds where classes are boosted, shares of a forest, numbers of a regression."""
+        array, estimate = numbers("X", X, 2, "(n, d): records, columns"), self._fitted()
+        if array.shape[1] != self.n_features_in_:
+            raise ValueError(f"X has {array.shape[1]} columns: the fit was made with {self.n_features_in_}.")
+        return estimate.ensemble.scores(array)
+
+    def predict_proba(self, X: np.ndarray) -> np.ndarray:
+        """Probabilities of the labels 0 and 1, shape (n, 2)."""
+        if not self._classifies:
+            raise AttributeError("predict_proba is of criterion 'CrossEntropyLoss': a regression predicts numbers.")
+        scores = self.decision_function(X)
+        ones = np.clip(scores, 0, 1) if self._options().algo == "rf" else expit(scores)
+        return np.column_stack([1 - ones, ones])
+
+    def predict(self, X: np.ndarray) -> np.ndarray:
+        """The likelier label of each record, or its number, shape (n,)."""
+        if not self._classifies:
+            return self.decision_function(X)
+        return (self.predict_proba(X)[:, 1] > 0.5).astype(int)
+
+    def score(self, X: np.ndarray, y: np.ndarray) -> float:
+        """Share of labels that are predicted right; the coefficient of determination of a regression."""
+        predicted, truth = self.predict(X), numbers("y", y, 1, "(n,): one label or number for each record")
+        if len(truth) != len(predicted):
+            raise ValueError(f"y has {len(truth)} entries for {len(predicted)} rows of X.")
+        if self._classifies:
+            return float(np.mean(predicted == truth))
+        return 1 - float(((predicted - truth) ** 2).sum() / ((truth - truth.mean()) ** 2).sum())
+
+
+def _held(X: np.ndarray, y: np.ndarray, groups: Sequence[tuple[int, ...]], active: int) -> list[Party]:
+    """The parties, named as in the study."""
+    held, passive = [], 0
+    for number, group in enumerate(groups):
+        own = np.ascontiguousarray(X[:, list(group)])
+        if number == active:
+            held.append(party("active", "active", group, X=own, y=y))
+        else:
+            passive += 1
+            held.append(party(f"passive {passive}", "passive", group, X=own))
+    return held
+
+
+def _column(j: int, edges: Any, bounds: Any) -> Column:
+    """A column's declared cuts and range, checked."""
+    if edges is not None:
+        cuts = np.asarray(edges, dtype=float)
+        if cuts.ndim != 1 or not cuts.size or not np.all(np.isfinite(cuts)) or np.any(np.diff(cuts) <= 0):
+            raise ValueError(f"edges[{j}]={edges!r}: give increasing numbers, at least one, or None.")
+        edges = Public(cuts, because=DECLARED)
+    if bounds is not None:
+        low, high = (float(end) for end in bounds)
+        if not -np.inf < low < high < np.inf:
+            raise ValueError(f"bounds[{j}]={bounds!r}: give two increasing numbers, or None.")
+        bounds = Public((low, high), because=DECLARED)
+    return Column(f"x{j}", edges, bounds)

@@ -1,0 +1,158 @@
+"""VerticalBoosting: the bytes of the pipeline's cells, scikit-learn's ways, bad input by name."""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import fields
+from math import inf
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+import partywise as pw
+from partywise.audits.contract import same
+from partywise.experiment import cells
+from partywise.experiment.plan import plan
+from partywise.experiment.trial import execution
+from partywise.federation.run import simulate
+from partywise.randomness import Streams
+from pipeline import ROOT
+from tree_driver import CLASSES, SQUARES, data
+
+STUDY = "vertical_trees"
+CASES = [
+    ("pooled", {"max_tree_depth": 3}, None),
+    ("active_only", {"algo": "rf", "batch_size": 40}, None),
+    ("feature_gathering", {"feature_subsample_ratio": 0.5}, None),
+    ("feature_gathering", {"protect": "dp"}, 8.0),
+    ("feature_gathering", {"protect": "op_boost", "budget": "feature"}, 2.0),
+    ("label_scattering", {"cipher": "sized", "num_of_trees": 2, "bucket_num": 8, "residual_bound": 100.0}, None),
+]
+
+
+@pytest.mark.parametrize("criterion", [CLASSES, SQUARES])
+@pytest.mark.parametrize(("protocol", "options", "epsilon"), CASES, ids=str)
+def test_the_estimator_is_the_cell(protocol, options, epsilon, criterion):
+    if criterion == CLASSES:
+        options = {name: value for name, value in options.items() if name != "residual_bound"}
+    grid = {"methods": ["m"], "replicates": 1, "folds": 1, "parties": [3], "epsilon": [epsilon or 1.0]}
+    settings = {"n": 120, "d": 6, "test_share": 0.0, "criterion": criterion, "active": "first"}
+    case = {"source": "generated", "settings": settings, "grid": grid}
+    entry = {"protocol": protocol, **options}
+    made = plan(STUDY, {"spec": {}, "methods": {"m": entry}, "cases": {"c": case}, "figures": []}, 7)
+    table = cells.generate(made, "c", [0], ROOT / "resources")[0]
+    (cell,) = cells.run(made, "c", "m", made.cases["c"].parties, [0], [0], {0: table})
+    estimate = simulate(made.methods["m"].protocol.fit, execution(made, "c", "m", table))
+    columns = table.public().columns
+    fitted = pw.VerticalBoosting(
+        protocol,
+        epsilon=epsilon,
+        delta=made.spec.delta,
+        criterion=criterion,
+        edges=[column.edges.value for column in columns],
+        bounds=[column.bounds.value for column in columns],
+        **options,
+    )
+    fitted.fit(table.X, table.y, parties=3, active="first", rng=Streams(7, STUDY, "c", "noise", 0))
+    assert same(fitted.estimate_, estimate) and same(fitted.ensemble_, estimate.ensemble)
+    assert fitted.ledger_.digest == cell.scalars["ledger_sha256"] and fitted.transcript_ == cell.wire
+    for name in ("epsilon_certified", "mu_upper", "tpr_at_1_percent", "view_worst"):
+        assert getattr(fitted.privacy_, name) == cell.scalars[name]
+    assert fitted.epsilon_claimed_ == cell.scalars["epsilon_claimed"]
+    assert np.array_equal(fitted.decision_function(table.X), estimate.ensemble.scores(table.X))
+
+
+def test_labels_probabilities_and_scores_belong_together():
+    X, y = data(300)
+    for options in ({}, {"algo": "rf"}):
+        model = pw.VerticalBoosting(max_tree_depth=4, **options).fit(X, y, parties=[[0, 5], [1, 2, 3, 4, 6]], rng=1)
+        ones = model.predict_proba(X)[:, 1]
+        assert np.allclose(model.predict_proba(X).sum(axis=1), 1) and np.array_equal(model.predict(X), ones > 0.5)
+        assert model.score(X, y) == np.mean(model.predict(X) == y) > 0.8 and model.classes_.tolist() == [0, 1]
+    X, y = data(300, criterion=SQUARES)
+    model = pw.VerticalBoosting(criterion=SQUARES).fit(X, y, rng=1)
+    assert np.array_equal(model.predict(X), model.decision_function(X)) and 0.5 < model.score(X, y) < 1
+    assert model.score(X, y) == pytest.approx(1 - np.mean((y - model.predict(X)) ** 2) / np.var(y))
+    with pytest.raises(AttributeError, match="predict_proba is of criterion 'CrossEntropyLoss'"):
+        model.predict_proba(X)
+
+
+def test_unprotected_orders_are_the_pooled_fit_and_cost_everything():
+    X, y = data(300)
+    fits = [
+        pw.VerticalBoosting(p, own_bucket_num=None).fit(X, y, parties=3, rng=1) for p in ("feature_gathering", "pooled")
+    ]
+    assert np.array_equal(*[fitted.decision_function(X) for fitted in fits])
+    assert [fitted.privacy_.epsilon_certified for fitted in fits] == [inf, inf]
+    noised = pw.VerticalBoosting(protect="dp", epsilon=4.0, edges=[np.arange(-2.0, 3)] * 7).fit(X, y, rng=1)
+    assert 3.9 < noised.privacy_.epsilon_certified <= 4.0 and noised.privacy_.unit == "features"
+
+
+def test_parameters_in_scikit_learns_way():
+    for protocol, method in pw.VerticalBoosting.methods.items():
+        made = pw.VerticalBoosting(protocol, delta=1e-6)
+        own = set(inspect.signature(pw.VerticalBoosting.__init__).parameters) - {"self", "options"}
+        assert set(made.get_params()) == {one.name for one in fields(method.options)} | own
+        assert made.get_params() == clone(made).get_params() and clone(made).protocol == protocol
+    with pytest.raises(TypeError, match="'protect' is no parameter of VerticalBoosting with protocol='pooled'"):
+        pw.VerticalBoosting("pooled", protect="dp")
+    with pytest.raises(ValueError, match="not fitted yet"):
+        pw.VerticalBoosting().predict(np.zeros((3, 2)))
+
+
+def test_the_seed_decides():
+    X, y = data(100)
+    drawn = [pw.VerticalBoosting(algo="rf").fit(X, y, rng=seed).decision_function(X) for seed in (1, 1, 2)]
+    assert np.array_equal(drawn[0], drawn[1]) and not np.array_equal(drawn[0], drawn[2])
+    with pytest.raises(TypeError, match="rng=None"):
+        pw.VerticalBoosting().fit(X, y, rng=None)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"protocol": "nonsense"}, "protocol='nonsense'"),
+        ({"criterion": "Gini"}, "criterion='Gini': use"),
+        ({"epsilon": 1.0}, r"epsilon=1\.0 is not read"),
+        ({"protect": "dp"}, "epsilon is missing"),
+        ({"inference": "plain"}, "inference='plain' asks the evaluator"),
+        ({"select_by": "test_loss"}, "select_by='test_loss' asks the evaluator"),
+        ({"eval_freq": 1}, "eval_freq=1 asks the evaluator"),
+        ({"edges": [[1.0]]}, "edges has 1 entries for 7 columns"),
+        ({"edges": [None] * 6 + [[1.0, 1.0]]}, r"edges\[6\]=\[1\.0, 1\.0\]: give increasing"),
+        ({"bounds": [(1, 0)] + [None] * 6}, r"bounds\[0\]=\(1, 0\): give two increasing"),
+        ({"max_tree_depth": -1}, "max_tree_depth is -1"),
+        ({"eta": 0.0}, r"eta is 0\.0"),
+    ],
+)
+def test_bad_parameters_are_named(changes, words):
+    X, y = data(60)
+    with pytest.raises(ValueError, match=words):
+        pw.VerticalBoosting(**changes).fit(X, y, rng=1)
+
+
+def test_protection_without_public_edges_is_refused_before_any_work():
+    X, y = data(60)
+    with pytest.raises(pw.CertificationError, match="edges"):
+        pw.VerticalBoosting(protect="dp", epsilon=1.0).fit(X, y, rng=1)
+    with pytest.raises(pw.CertificationError, match="bounds"):
+        pw.VerticalBoosting(protect="op_boost", epsilon=1.0).fit(X, y, rng=1)
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "arguments", "words"),
+    [
+        (np.ones(4), np.ones(4), {}, "X has shape"),
+        (np.ones((4, 2)), np.ones(3), {}, "y has 3 entries for 4 rows"),
+        (np.full((4, 2), np.inf), np.ones(4), {}, "not finite"),
+        (np.ones((4, 2)), np.ones(4), {}, r"y holds \[1\.0\]: criterion 'CrossEntropyLoss' takes labels 0 and 1"),
+        (np.ones((4, 2)), np.array([0.0, 1, 2, 1]), {}, "takes labels 0 and 1, both"),
+        (np.ones((4, 2)), np.array([0.0, 1, 0, 1]), {"parties": 3}, "n_parties=3"),
+        (np.ones((4, 2)), np.array([0.0, 1, 0, 1]), {"parties": [[0], [0]]}, "no partition"),
+        (np.ones((4, 2)), np.array([0.0, 1, 0, 1]), {"active": "third"}, "active='third'"),
+    ],
+)
+def test_bad_arrays_are_named(X, y, arguments, words):
+    with pytest.raises(ValueError, match=words):
+        pw.VerticalBoosting("pooled").fit(X, y, rng=1, **arguments)
