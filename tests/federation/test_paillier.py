@@ -166,6 +166,16 @@ def test_rerandomising_changes_all_bytes_and_no_value(keys):
     assert not np.array_equal(fresh.content, paillier.rerandomised(key.public, cipher, rng(10)).content)
 
 
+def test_no_integers_are_closed_summed_and_opened(key):
+    public = key.public
+    for form in (key, public):
+        nothing = encrypt(form, [], rng(), key_holder="active")
+        assert nothing.shape[0] == 0 and payload_bytes(nothing) == 0
+        assert decrypt(key, paillier.rerandomised(public, nothing, rng())) == []
+        zeros = paillier.sums(public, nothing, np.array([], dtype=int), 4)
+        assert decrypt(key, paillier.rerandomised(public, zeros, rng())) == [0, 0, 0, 0]
+
+
 def test_a_seed_repeats_and_the_system_does_not(keys):
     key = keys["paillier"]
     again = generate_key(BITS, rng(1), kind="paillier")

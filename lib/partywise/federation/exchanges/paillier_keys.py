@@ -163,7 +163,8 @@ class FixedBase:
         """Every number times its power; exponents (m, k) uint8, little-endian."""
         modulus = self._modulus
         wide = len(start) >= FEW or bool(self._tables[8])
-        digits = exponents if wide else np.stack([exponents & 15, exponents >> 4], axis=-1).reshape(len(start), -1)
+        halves = len(start), 2 * exponents.shape[1]
+        digits = exponents if wide else np.stack([exponents & 15, exponents >> 4], axis=-1).reshape(halves)
         tables = self._table(8 if wide else 4, digits.shape[1])
         found = []
         for value, row in zip(start, digits, strict=True):
