@@ -29,6 +29,8 @@ CASES = {
     "a passive party without a split": {"parties": 3, "on": [2, 3, 4]},
     "splits of the active party only": {"on": [3, 4]},
     "one passive split": {"trees": 1, "depth": 1, "on": [0]},
+    "twenty levels": {"trees": 1, "depth": 20},
+    "more rows than are routed together": {"n_test": 1100, "trees": 1, "depth": 1, "tables": 1, "on": [0, 4]},
     "nothing held out": {"n_test": 0},
     "some of the held-out rows": {"inference_rows": 4},
     "more than there are": {"inference_rows": 400},
@@ -116,12 +118,15 @@ def test_shares_take_the_bytes_of_the_formula(parties, depth):
 
 
 def test_the_dealer_hears_how_many_triples_and_nothing_else():
-    run, ensemble, _ = case(inference="ss", parties=3, depth=3, record=True)
+    run, ensemble, _ = case(inference="ss", parties=3, trees=2, depth=3, full=True, on=[0, 4], seed=1, record=True)
     simulate(trained(ensemble), run)
-    assert [m.name for m, _ in run.channel.view(DEALER)] == ["form of trees and tables"]
-    other, same, _ = case(inference="plain", parties=3, depth=3, record=True)
-    simulate(trained(same), other)
-    assert not other.channel.view(DEALER)
+    ((message, sizes),) = run.channel.view(DEALER)
+    # Splits of two full trees level by level, and their leaves.
+    assert message.name == "products" and sizes.tolist() == [0, 2, 6, 14, 16]
+    for kind in ("plain", "he"):
+        other, same, _ = deployment(kind, parties=3, depth=3, record=True)
+        simulate(trained(same), other)
+        assert not other.channel.view(DEALER)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -35,6 +37,9 @@ def test_one_leaf_of_each_part_stays_open_and_it_is_where_the_row_ends(seed, dep
     left = layout.threshold[:, None] >= X[:, layout.splits[:, 1]].T
     numbers = layout.splits[:, 0]
     found = form.open_leaves(numbers, left)
+    ends = [start + found[start:end].argmax(axis=0) for start, end in pairwise(form.starts)]
+    assert np.array_equal(form.reached(left), ends)
+    assert form.largest(layout.weight) == sum(np.abs(layout.weight[a:b]).max() for a, b in pairwise(form.starts))
 
     parts = [tree for tree in ensemble.trees if tree.feature[0] >= 0]
     assert len(form.starts) == len(parts) + 3

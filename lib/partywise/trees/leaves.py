@@ -48,6 +48,33 @@ class Skeleton:
             found[self.middle[i] : self.last[i]] &= ~goes_left
         return found
 
+    def reached(self, left: np.ndarray) -> np.ndarray:
+        """(parts, n) int, the leaf of each part where a row ends, from the indicators (s, n) of all splits."""
+        roots, rows = int((self.parent < 0).sum()), np.arange(left.shape[1])
+        # What lies at either side of a split: another split, or -1 - leaf.
+        below = np.empty(2 * len(self.parent), dtype=np.intp)
+        below[self.parent[roots:]] = np.arange(roots, len(self.parent))
+        below[self.ends] = -1 - np.arange(len(self.ends))
+        found = np.empty((len(self.starts) - 1, len(rows)), dtype=np.intp)
+        for tree in range(roots):
+            at, moving = found[tree], rows
+            at[:] = tree
+            while moving.size:
+                at[moving] = below[2 * at[moving] + ~left[at[moving], moving]]
+                moving = moving[at[moving] >= 0]
+            found[tree] = -1 - at
+        cut = len(self.parent)
+        for table in range(roots, len(found)):
+            cuts = self.starts[table + 1] - self.starts[table] - 1
+            found[table] = self.starts[table] + (~left[cut : cut + cuts]).sum(axis=0)
+            cut += cuts
+        return found
+
+    def largest(self, weight: np.ndarray) -> float:
+        """Bound of the sum of weights (leaves,) over one leaf of each part."""
+        pairs = pairwise(self.starts.tolist())
+        return float(sum(np.abs(weight[start:end]).max() for start, end in pairs))
+
 
 def skeleton(inner: np.ndarray, buckets: np.ndarray) -> Skeleton:
     """The form of trees and tables.

@@ -36,14 +36,14 @@ from ...federation.exchanges.paillier import (
     times,
 )
 from ...federation.parties import Party
-from ...federation.run import Run
+from ...federation.run import Own, Run
 from ...privacy.accounted import Clear, Public
 from ..leaves import Layout, Skeleton
 from ..options import DeployedOptions
 from .common import active_of, passive_of
-from .indicators import local_own_left
+from .indicators import forms_of, local_open, local_own_left
 
-# A lane holds multiples of 2^-48 between -2^47 and 2^47: wider than any score, and few bytes of all that cross.
+# A lane holds multiples of 2^-48 between -2^46 and 2^46: wider than any score, and few bytes of all that cross.
 LANE_BITS, FRACTION_BITS = 96, 48
 
 
@@ -55,9 +55,8 @@ def fixed_weights(form: Skeleton, weight: np.ndarray) -> np.ndarray:
     OverflowError
         If their sums along trees and tables may leave a lane.
     """
-    starts = form.starts[:-1]
-    largest = float(np.maximum.reduceat(np.abs(weight), starts).sum())
-    if not largest * 2.0**FRACTION_BITS < 2.0 ** (LANE_BITS - 1) - len(starts):
+    largest = form.largest(weight)
+    if not largest * 2.0**FRACTION_BITS < 2.0 ** (LANE_BITS - 2):
         raise OverflowError(
             f"scores up to {largest:g} do not fit into lanes of {LANE_BITS} bits: scale the response down."
         )
@@ -127,17 +126,15 @@ def local_opened(active: Party, key: PrivateKey, lanes: Cipher, n: int) -> list[
     return [np.array([steps / 2**FRACTION_BITS for steps in opened])]
 
 
-def encrypted_scores(run: Run, form: Skeleton, layout: Any, open_leaves: Any, rows: np.ndarray) -> Any:
-    """What all trees and tables that cross add to each score, at the active party.
-
-    open_leaves : Own, at every passive party the leaves (leaves, n) that its splits leave open
-    """
+def encrypted_scores(run: Run, layout: Any, splits: Own, thresholds: Any, rows: np.ndarray) -> Any:
+    """What all trees and tables that cross add to each score, at the active party."""
     active, passive = active_of(run.parties), passive_of(run.parties)
     owners = tuple(party.name for party in passive)
     key = run.at(active, local_key, run.spec.options, run.rng_for)
     message = run.broadcast(active, passive, "public key", local_public_key, key)
-    public = run.each(owners, PublicKey.of, message)
-    cipher = run.send(active, passive[0], "leaf weights", local_weights, key, form, layout, rows, run.rng_for)
+    public, forms = run.each(owners, PublicKey.of, message), forms_of(run, layout)
+    open_leaves = run.each(passive, local_open, forms, splits, thresholds, rows)
+    cipher = run.send(active, passive[0], "leaf weights", local_weights, key, forms, layout, rows, run.rng_for)
     for party, following in pairwise(passive):
         cipher = run.send(party, following, "leaf weights", local_kept, public, cipher, open_leaves, run.rng_for)
     given = (public, cipher, open_leaves, owners, run.rng_for)

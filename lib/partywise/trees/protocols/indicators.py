@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from ...federation.parties import Party
-from ...federation.run import Run
+from ...federation.run import Own, Run
 from ...privacy.accounted import Clear
 from ...privacy.ledger.event import UNNAMED
-from ..leaves import Layout, Skeleton, laid_out
+from ..leaves import Layout, Skeleton, laid_out, skeleton
 from ..model import Column, Ensemble
-from .common import held_out
+from .common import active_of, held_out, passive_of
 
 
 def scored_rows(run: Run) -> np.ndarray:
@@ -29,9 +31,27 @@ def local_splits(active: Party, layout: Layout, columns: tuple[int, ...]) -> Cle
 
 
 def local_form(active: Party, layout: Layout, audience: tuple[str, ...]) -> Clear:
-    """How trees branch and how many buckets tables have, for everybody who computes on all leaves."""
+    """How trees branch and how many buckets tables have, for the passive parties, who compute on all leaves."""
     form = (layout.inner, layout.buckets)
     return Clear(form, units=("label", "features"), owner=UNNAMED, audience=audience)
+
+
+def received_form(form: tuple[np.ndarray, np.ndarray]) -> Skeleton:
+    """The form of what crosses, as a passive party reads it."""
+    return skeleton(*form)
+
+
+def own_form(layout: Layout) -> Skeleton:
+    """The same at the active party."""
+    return skeleton(layout.inner, layout.buckets)
+
+
+def forms_of(run: Run, layout: Any) -> Own:
+    """The form of what crosses, at every party."""
+    active, names = active_of(run.parties), tuple(party.name for party in passive_of(run.parties))
+    sent = run.broadcast(active, names, "form of trees and tables", local_form, layout, names)
+    forms = {active.name: run.at(active.name, own_form, layout)}
+    return Own(forms | {name: run.at(name, received_form, sent) for name in names})
 
 
 def local_left(party: Party, splits: np.ndarray, thresholds: tuple[np.ndarray, ...], rows: np.ndarray) -> np.ndarray:

@@ -12,7 +12,7 @@ party's own columns, are its own business and cross in no form.
 
 from __future__ import annotations
 
-from itertools import pairwise
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -20,30 +20,39 @@ import numpy as np
 from ...federation.parties import Party
 from ...federation.run import Own, Run
 from ...privacy.accounted import Clear
-from ..leaves import Layout, crosses, skeleton
+from ..leaves import Layout, crosses
 from ..model import Column, Ensemble, Table, Tree
 from .common import active_of, passive_of
 from .encrypted_inference import encrypted_scores
-from .indicators import local_form, local_layout, local_left, local_open, local_own_left, local_splits, scored_rows
+from .indicators import local_layout, local_left, local_own_left, local_splits, own_form, scored_rows
 from .shared_inference import shared_scores
+
+# Rows that are routed together, a multiple of 8: memory stays small however many splits there are.
+BLOCK = 1024
 
 
 def local_indicators(party: Party, splits: np.ndarray, thresholds: tuple[np.ndarray, ...], rows: np.ndarray) -> Clear:
     """(m, n_test / 8) uint8, which rows go left of each split of a passive party, a bit a row."""
-    return Clear(np.packbits(local_left(party, splits, thresholds, rows), axis=1), units=("features",))
+    bits = np.empty((len(splits), -(-len(rows) // 8)), dtype=np.uint8)
+    for i in range(len(splits)):
+        bits[i] = np.packbits(local_left(party, splits[i : i + 1], thresholds, rows))
+    return Clear(bits, units=("features",))
 
 
 def local_chosen(
     active: Party, layout: Layout, splits: list[np.ndarray], indicators: tuple[np.ndarray, ...], rows: np.ndarray
 ) -> list[np.ndarray]:
     """For every tree and table that crosses, what it adds to the score of each row (n_test,)."""
-    form = skeleton(layout.inner, layout.buckets)
-    open_leaves = form.open_leaves(*local_own_left(active, layout, rows))
-    for own, bits in zip(splits, indicators, strict=True):
-        left = np.unpackbits(bits, axis=1, count=len(rows)).astype(bool)
-        open_leaves &= form.open_leaves(own[:, 0], left)
-    ends = pairwise(form.starts.tolist())
-    return [layout.weight[start:end][open_leaves[start:end].argmax(axis=0)] for start, end in ends]
+    form, own, parts = own_form(layout), local_own_left(active, layout, rows), []
+    for start in range(0, len(rows), BLOCK):
+        block = slice(start, min(start + BLOCK, len(rows)))
+        left = np.empty((len(layout.splits), block.stop - start), dtype=bool)
+        left[own[0]] = own[1][:, block]
+        for told, bits in zip(splits, indicators, strict=True):
+            some = bits[:, start // 8 : start // 8 + BLOCK // 8]
+            left[told[:, 0]] = np.unpackbits(some, axis=1, count=left.shape[1]).astype(bool)
+        parts.append(layout.weight[form.reached(left)])
+    return list(np.concatenate(parts, axis=1))
 
 
 def local_scores(
@@ -66,6 +75,17 @@ def local_scores(
         else:
             total += ensemble.weight * part.value[part.leaves_of(X)]
     return total
+
+
+def shown_scores(run: Run, layout: Any, splits: Own, thresholds: Any, rows: np.ndarray) -> Any:
+    """What every tree and table that crosses adds to each score, at the active party, from indicators in the clear."""
+    active, passive = active_of(run.parties), passive_of(run.parties)
+    indicators = run.gather(passive, active, "left indicators", local_indicators, splits, thresholds, rows)
+    sent = [splits.values[party.name] for party in passive]
+    return run.at(active, local_chosen, layout, sent, indicators, rows)
+
+
+WAYS: dict[str, Callable[..., Any]] = {"plain": shown_scores, "he": encrypted_scores, "ss": shared_scores}
 
 
 def deployed(run: Run, ensemble: Any, thresholds: Any) -> Any:
@@ -91,24 +111,13 @@ def deployed(run: Run, ensemble: Any, thresholds: Any) -> Any:
     active, passive = active_of(run.parties), passive_of(run.parties)
     columns, rows = run.spec.public.columns, scored_rows(run)
     layout = run.at(active, local_layout, ensemble, columns)
-    sent = [run.send(active, party, "deployed splits", local_splits, layout, party.columns) for party in passive]
-    splits = Own({party.name: own for party, own in zip(passive, sent, strict=True)})
-    if run.spec.options.inference == "plain":
-        indicators = run.gather(passive, active, "left indicators", local_indicators, splits, thresholds, rows)
-        joint = run.at(active, local_chosen, layout, sent, indicators, rows)
-    else:
-        joint = _closed(run, active, layout, splits, thresholds, rows)
+    splits = Own(
+        {
+            party.name: run.send(active, party, "deployed splits", local_splits, layout, party.columns)
+            for party in passive
+        }
+    )
+    joint: Any = ()
+    if passive and len(rows):
+        joint = WAYS[run.spec.options.inference](run, layout, splits, thresholds, rows)
     return run.at(active, local_scores, ensemble, columns, joint, rows)
-
-
-def _closed(run: Run, active: Any, layout: Any, splits: Own, thresholds: Any, rows: np.ndarray) -> Any:
-    """Scores by ciphers or shares: everybody is told how trees branch, which steers."""
-    others = tuple(name for name in run.names if name != active.name)
-    sent = run.broadcast(active, others, "form of trees and tables", local_form, layout, others)
-    form = skeleton(*run.known(sent))
-    if not form.leaves or not len(rows):
-        return ()
-    if run.spec.options.inference == "he":
-        open_leaves = run.each(passive_of(run.parties), local_open, form, splits, thresholds, rows)
-        return encrypted_scores(run, form, layout, open_leaves, rows)
-    return shared_scores(run, form, layout, splits, thresholds, rows)

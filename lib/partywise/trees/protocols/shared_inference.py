@@ -6,8 +6,9 @@ these.  Weights are multiples of 2^-32 and indicators integers, so nothing is ev
 exact to T 2^-33.
 
 What is protected: a party learns how trees branch, its own splits and, the active party, the sums; not which leaf a row
-ends in, nor whose split stands where.  **The dealer of triples must collude with nobody** (`sharing`); all but one of
-the other parties may collude.  Shares are free in the ledger, the form of the trees and the scores are `Clear`.
+ends in, nor whose split stands where.  **The dealer of triples must collude with nobody** (`sharing`); it is told how
+many products each level takes.  All but one of the parties may collude.  Shares are free in the ledger, the form of
+the trees and the scores are `Clear`.
 """
 
 from __future__ import annotations
@@ -22,9 +23,10 @@ from ...federation.exchanges.sharing import decoded, encoded, multiplied, shared
 from ...federation.parties import Party
 from ...federation.run import Own, Run
 from ...privacy.accounted import Clear
+from ...privacy.ledger.event import UNNAMED
 from ..leaves import Layout, Skeleton
 from .common import active_of, passive_of
-from .indicators import local_left, local_own_left
+from .indicators import forms_of, local_left, local_own_left, own_form
 
 # Words hold multiples of 2^-32 between -2^31 and 2^31.
 FRACTION_BITS = 32
@@ -64,9 +66,15 @@ def local_weight_words(active: Party, form: Skeleton, layout: Layout) -> np.ndar
     OverflowError
         If their sums along trees and tables may not fit.
     """
-    largest = [np.abs(layout.weight[start:end]).max() for start, end in pairwise(form.starts)]
-    encoded(np.sum(largest), FRACTION_BITS)
+    encoded(np.array(form.largest(layout.weight)), FRACTION_BITS)
     return encoded(layout.weight, FRACTION_BITS)
+
+
+def local_sizes(active: Party, layout: Layout, audience: tuple[str, ...]) -> Clear:
+    """Where the splits of each level end, and the number of leaves: how many products are taken, for everybody."""
+    form = own_form(layout)
+    sizes = np.append(form.levels, form.leaves).astype(np.int32)
+    return Clear(sizes, units=("label", "features"), owner=UNNAMED, audience=audience)
 
 
 def local_total(holder: Party, words: Sequence[np.ndarray]) -> np.ndarray:
@@ -81,9 +89,9 @@ def local_sides(holder: Party, indicators: np.ndarray, start: int, end: int, fir
     return np.stack([left, right], axis=1).reshape(-1, left.shape[1])
 
 
-def local_above(holder: Party, reached: np.ndarray, parent: np.ndarray) -> np.ndarray:
+def local_above(holder: Party, reached: np.ndarray, form: Skeleton, start: int, end: int) -> np.ndarray:
     """Shares (2 splits, n) of reaching some splits, for both sides of each."""
-    return np.repeat(reached[parent], 2, axis=0)
+    return np.repeat(reached[form.parent[start:end]], 2, axis=0)
 
 
 def local_joined(holder: Party, above: np.ndarray, below: np.ndarray) -> np.ndarray:
@@ -116,12 +124,12 @@ def local_opened_scores(active: Party, terms: np.ndarray, others: Sequence[np.nd
     return [decoded(local_score_share(active, terms) + np.sum(others, axis=0, dtype=np.uint64), FRACTION_BITS)]
 
 
-def reached_ends(run: Run, form: Skeleton, indicators: Own, n: int) -> Any:
+def reached_ends(run: Run, levels: list[int], forms: Own, indicators: Own, n: int) -> Any:
     """Products of the indicators along all paths: shares of every end of every split."""
-    holders, first, bounds = run.parties, run.parties[0].name, form.levels.tolist()
-    reached = run.each(holders, local_sides, indicators, 0, bounds[min(1, len(bounds) - 1)], first)
-    for start, end in pairwise(bounds[1:]):
-        above = run.each(holders, local_above, reached, form.parent[start:end])
+    holders, first = run.parties, run.parties[0].name
+    reached = run.each(holders, local_sides, indicators, 0, levels[min(1, len(levels) - 1)], first)
+    for start, end in pairwise(levels[1:]):
+        above = run.each(holders, local_above, reached, forms, start, end)
         sides = run.each(holders, local_sides, indicators, start, end, first)
         shape = (2 * (end - start), n)
         below = multiplied(run, holders, f"paths to {start}..{end - 1}", above, sides, shape, run.rng_for)
@@ -129,22 +137,27 @@ def reached_ends(run: Run, form: Skeleton, indicators: Own, n: int) -> Any:
     return reached
 
 
-def shared_scores(run: Run, form: Skeleton, layout: Any, splits: Own, thresholds: Any, rows: np.ndarray) -> Any:
+def shared_scores(run: Run, layout: Any, splits: Own, thresholds: Any, rows: np.ndarray) -> Any:
     """What all trees and tables that cross add to each score, at the active party."""
     active, passive, holders, n = active_of(run.parties), passive_of(run.parties), run.parties, len(rows)
-    words = [run.at(active, local_own_indicator_words, form, layout, rows)]
-    words += [run.at(party, local_indicator_words, form, splits, thresholds, rows) for party in passive]
+    others = tuple(name for name in run.names if name != active.name)
+    *levels, leaves = run.known(run.broadcast(active, others, "products", local_sizes, layout, others)).tolist()
+    if not leaves:
+        return ()
+    forms = forms_of(run, layout)
+    words = [run.at(active, local_own_indicator_words, forms, layout, rows)]
+    words += [run.at(party, local_indicator_words, forms, splits, thresholds, rows) for party in passive]
     parts = [
         shared(run, owner, holders, "indicators in shares", own, run.rng_for)
         for owner, own in zip((active, *passive), words, strict=True)
     ]
     indicators = run.each(holders, local_total, parts)
-    leaf_words = run.at(active, local_weight_words, form, layout)
+    leaf_words = run.at(active, local_weight_words, forms, layout)
     weights = shared(run, active, holders, "weights in shares", leaf_words, run.rng_for)
 
-    reached = reached_ends(run, form, indicators, n)
-    ends = run.each(holders, local_ends, reached, indicators, form)
+    reached = reached_ends(run, levels, forms, indicators, n)
+    ends = run.each(holders, local_ends, reached, indicators, forms)
     every = run.each(holders, local_repeated, weights, n)
-    terms = multiplied(run, holders, "weights", every, ends, (form.leaves, n), run.rng_for)
+    terms = multiplied(run, holders, "weights", every, ends, (leaves, n), run.rng_for)
     opened = run.gather(passive, active, "scores in shares", local_opened_share, terms)
     return run.at(active, local_opened_scores, terms, opened)
