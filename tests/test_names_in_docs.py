@@ -17,7 +17,16 @@ MODULE = re.compile(r"\bpartywise((?:\.[a-z_]\w*)+)")
 ROOMS = "|".join(sorted(path.stem for path in LIB.iterdir() if not path.name.startswith("__")))
 QUOTED = re.compile(rf"`((?:{ROOMS})(?:\.\w+)+)`")
 # What a run or a reader makes; what another project or an interpreter has.
-MADE = {"wire.md", "my_data.yaml", "grid.yaml", "again.yaml", "elnino.yaml", "fertility.yaml", "sitecustomize.py"}
+MADE = {
+    "wire.md",
+    "my_data.yaml",
+    "my_tables.yaml",
+    "grid.yaml",
+    "again.yaml",
+    "elnino.yaml",
+    "fertility.yaml",
+    "sitecustomize.py",
+}
 ELSEWHERE = {"partywise.pth", "partywise.lock"}
 
 

@@ -75,6 +75,23 @@ def example(folder: Path) -> None:
     write_csv(folder / "gauge.csv", ("day", *(f"h{h:02d}" for h in hours)), rows)
 
 
+def example_tables(folder: Path) -> None:
+    """Four hundred made customers: what a shop knows, and what a bank does, which has the label.  Public domain."""
+    rng, n = stream(2024, "own", "tables"), 400
+    visits, returns = np.minimum(rng.geometric(0.15, n) - 1, 30), np.minimum(rng.geometric(0.45, n) - 1, 9)
+    basket, regions = np.maximum(rng.normal(40, 18, n), 2), rng.choice(["north", "south", "west"], n)
+    age, income, cards = rng.integers(19, 79, n), np.maximum(rng.normal(34, 12, n), 8), rng.integers(0, 5, n)
+    score = 1.6 * (returns - 1) - 0.18 * (visits - 6) - 0.1 * (income - 34) + 0.7 * (cards - 2) + (regions == "west")
+    late = (rng.random(n) < 1 / (1 + np.exp(0.4 - score))).astype(int)
+    names = [f"c{1000 + i}" for i in range(n)]
+    shop = zip(names, visits, (f"{value:.2f}" for value in basket), returns, regions, strict=True)
+    bank = list(zip(names, age, (f"{value:.1f}" for value in income), cards, late, strict=True))
+    write_csv(folder / "shop.csv", ("customer", "visits", "basket", "returns", "region"), shop)
+    write_csv(
+        folder / "bank.csv", ("customer", "age", "income", "cards", "late"), [bank[i] for i in rng.permutation(n)]
+    )
+
+
 def case(settings: dict[str, Any], parties: int, epsilon: Sequence[float], folds: int, replicates: int) -> dict:
     """A whole configuration with one case of own tables."""
     grid = {"methods": list(METHODS), "replicates": replicates, "parties": [parties], "folds": folds}
@@ -236,3 +253,4 @@ if __name__ == "__main__":
         write_real(Path(sys.argv[1]))
     else:
         example(ROOT / "config" / "example_data")
+        example_tables(ROOT / "config" / "example_data")

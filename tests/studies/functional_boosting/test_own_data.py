@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import yaml
 
-from own_data_sets import REAL, example, write_csv, write_netcdf
+from own_data_sets import REAL, example, example_tables, write_csv, write_netcdf
 from partywise.datasets.own.curves import Group, OwnCurve, load, read_files
 from partywise.datasets.own.netcdf import read_variable
 from partywise.experiment.blocks import read_block, write_block
@@ -241,7 +241,7 @@ def test_ids_in_common_are_used_in_the_order_of_the_response(caplog):
     write_long("x.csv", LEVELS[1][2:], ids=[*IDS[2:23], "z"])
     read = raw(settings(match="common"))
     assert read.ids.tolist() == IDS[2:23][::-1]
-    assert "x (x.csv): 1 ids that the response lacks, 3 missing" in caplog.text
+    assert "x (x.csv): 1 ids that response (y.csv) lacks, 3 missing" in caplog.text
     assert "records: 21 of the 21 that all files share" in caplog.text
     np.testing.assert_array_equal(read.predictors[0].groups[0].values, LEVELS[1][2:23][::-1])
 
@@ -314,8 +314,9 @@ def plan_of(config: dict[str, Any]) -> Any:
 
 def test_the_shipped_example_data_are_what_the_script_makes(folder):
     example(folder / "made")
+    example_tables(folder / "made")
     shipped = sorted((ROOT / "config" / "example_data").iterdir())
-    assert [path.name for path in shipped] == ["gauge.csv", "river.csv", "weather.csv"]
+    assert [path.name for path in shipped] == ["bank.csv", "gauge.csv", "river.csv", "shop.csv", "weather.csv"]
     for path in shipped:
         assert (folder / "made" / path.name).read_bytes() == path.read_bytes()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
@@ -107,8 +107,17 @@ class Measured:
         return count, longest
 
 
-def match_ids(measured: Mapping[str, Measured], match: str, column: str) -> list[str]:
-    """Ids that every curve has, in the order of the first curve (the response).
+class WithIds(Protocol):
+    """What has ids in the order of its file, and a name for messages."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def ids(self) -> list[str]: ...
+
+
+def match_ids(measured: Mapping[str, WithIds], match: str, column: str) -> list[str]:
+    """Ids that every curve or table has, in the order of the first one.
 
     Raises
     ------
@@ -131,7 +140,7 @@ def match_ids(measured: Mapping[str, Measured], match: str, column: str) -> list
                 "all files share."
             )
         if here or there:
-            LOG.info("%s: %d ids that the response lacks, %d missing", curve.name, len(there), len(here))
+            LOG.info("%s: %d ids that %s lacks, %d missing", curve.name, len(there), curves[0].name, len(here))
     return [one for one in curves[0].ids if one in common]
 
 

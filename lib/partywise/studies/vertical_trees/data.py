@@ -61,14 +61,11 @@ def _column(name: str, declared: Declared) -> Column:
 
 def split(data: TreeData, n_parties: int, spec: Any, settings: PartySettings) -> list[Party]:
     """The parties in the order of their columns; one of them, the active one, has the labels too."""
-    active, passive, parties = settings.active_party(n_parties), 0, []
-    for number, columns in enumerate(settings.groups(n_parties)):
+    active, names, parties = settings.active_party(n_parties), settings.party_names(n_parties), []
+    for number, (name, columns) in enumerate(zip(names, settings.groups(n_parties), strict=True)):
         block = {"X": np.ascontiguousarray(data.X[:, columns])}
-        if number == active:
-            parties.append(Party("active", "active", block | {"y": data.y}, columns))
-        else:
-            passive += 1
-            parties.append(Party(f"passive {passive}", "passive", block, columns))
+        labels = {"y": data.y} if number == active else {}
+        parties.append(Party(name, "active" if labels else "passive", block | labels, columns))
     return parties
 
 

@@ -82,6 +82,12 @@ class PartySettings:
         """Number of the party that holds the labels."""
         return 0 if self.active == "first" else n_parties - 1
 
+    def party_names(self, n_parties: int) -> tuple[str, ...]:
+        """Names of the parties on a channel: the passive ones are numbered from 1."""
+        names = [f"passive {k}" for k in range(1, n_parties)]
+        names.insert(self.active_party(n_parties), "active")
+        return tuple(names)
+
 
 @dataclass(frozen=True, kw_only=True)
 class CaseSettings(PartySettings):

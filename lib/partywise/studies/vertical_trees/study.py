@@ -19,6 +19,7 @@ from ...trees.options import (
     ScatteringOptions,
 )
 from .check import check
+from .own_settings import TablesSettings
 from .settings import AbaloneSettings, AdultSettings, AdultSplitSettings, CreditSettings, GeneratedSettings
 
 
@@ -76,6 +77,7 @@ STUDY = Study(
         "abalone": Source(AbaloneSettings, Lazy(_CASES + "abalone"), resources=("abalone",)),
         "adult": Source(AdultSettings, Lazy(_CASES + "adult"), resources=("adult",)),
         "adult_split": Source(AdultSplitSettings, Lazy(_CASES + "adult_split"), resources=("adult_split",)),
+        "tables": Source(TablesSettings, Lazy(_PARTS + "own_cases:tables")),
         "credit_default": Source(CreditSettings, Lazy(_CASES + "credit_default"), resources=("credit_default",)),
     },
     methods={

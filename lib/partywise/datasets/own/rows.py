@@ -1,0 +1,112 @@
+"""A person's own tables for splits of columns: one CSV file a party, rows matched by their ids.
+
+Nothing is guessed: what cannot be read as described ends in one sentence with the file, the row and what to do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...errors import DataMissing
+from .csv import TextTable, nearest, numbers, read_bytes, read_table
+from .files import MARKS
+from .matching import match_ids
+from .table_files import ColumnBlock, Matching, TableFile
+
+LISTED = 3
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The ids of one file in its order, and the place of each."""
+
+    name: str
+    ids: list[str]
+
+
+def read_files(files: Sequence[TableFile]) -> tuple[tuple[str, bytes], ...]:
+    """Name and content of every file, each once."""
+    return tuple((file, read_bytes(file)) for file in dict.fromkeys(one.file for one in files))
+
+
+def load(
+    files: Sequence[TableFile], matching: Matching, contents: Mapping[str, bytes]
+) -> tuple[list[str], np.ndarray, np.ndarray]:
+    """Read all tables and keep the records that all of them have.
+
+    Returns
+    -------
+    ids : of the records, in the order of the first file
+    X : (N, d) float64, columns of the files in order
+    y : (N,) float64, labels
+
+    Raises
+    ------
+    DataMissing
+        When a file is not as described, an entry is missing or no number, an id stands twice, ids differ, or too few
+        records are left.
+    """
+    tables = [read_table(contents[one.file], one.file, one.delimiter, one.encoding) for one in files]
+    rows = [_ids(one, table, matching) for one, table in zip(files, tables, strict=True)]
+    ids = match_ids({str(k): one for k, one in enumerate(rows)}, matching.match, matching.id)
+    if len(ids) < matching.min_records:
+        raise DataMissing(
+            f"{len(ids)} records are in all files where min_records is {matching.min_records}: bring more records, or "
+            "lower min_records."
+        )
+    columns, labels = [], []
+    for one, table, own in zip(files, tables, rows, strict=True):
+        place = {name: i for i, name in enumerate(own.ids)}
+        order = [place[name] for name in ids]
+        columns += [_values(table, column)[order] for column in one.columns]
+        if one.label is not None:
+            labels.append(_numbers(table, one.label)[order])
+    return ids, np.column_stack(columns), labels[0]
+
+
+def _ids(one: TableFile, table: TextTable, matching: Matching) -> Rows:
+    name = one.id or matching.id
+    ids, seen = table.column(name), dict[str, int]()
+    for text, line in zip(ids, table.lines, strict=True):
+        if not text:
+            raise DataMissing(f"{one.file} has no {name} in row {line}: every row needs the id of its record.")
+        if text in seen:
+            raise DataMissing(f"{one.file} has the {name} {text!r} in row {seen[text]} and row {line}: keep one.")
+        seen[text] = line
+    return Rows(f"{one.party} ({one.file})", ids)
+
+
+def _values(table: TextTable, column: ColumnBlock) -> np.ndarray:
+    """(rows,) numbers, or numbers of levels."""
+    if column.levels is None:
+        return _numbers(table, column.name)
+    number = {level: float(k) for k, level in enumerate(column.levels)}
+    texts = _present(table, column.name)
+    for text, line in zip(texts, table.lines, strict=True):
+        if text not in number:
+            raise DataMissing(
+                f"{table.file}: {column.name} is {text!r} in row {line}: {nearest(text, number, 'its levels are')}; "
+                "correct it, or add the level."
+            )
+    return np.array([number[text] for text in texts])
+
+
+def _numbers(table: TextTable, name: str) -> np.ndarray:
+    places = [f"row {line}" for line in table.lines]
+    return numbers(_present(table, name), f"{table.file}: {name}", places.__getitem__)
+
+
+def _present(table: TextTable, name: str) -> list[str]:
+    """Entries of a column, none of which is missing."""
+    texts = table.column(name)
+    missing = [line for text, line in zip(texts, table.lines, strict=True) if text in MARKS]
+    if missing:
+        shown = ", ".join(map(str, missing[:LISTED])) + (", ..." if len(missing) > LISTED else "")
+        raise DataMissing(
+            f"{table.file}: {name} is missing in {len(missing)} of {len(texts)} rows (row {shown}): fill it in, or "
+            "leave these records or the column out."
+        )
+    return texts

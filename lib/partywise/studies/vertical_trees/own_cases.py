@@ -1,0 +1,46 @@
+"""The case of a person's own tables: files to a replicate, by the settings alone."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from collections.abc import Callable
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...datasets.own.rows import load, read_files
+from ...datasets.own.table_files import ColumnBlock
+from ...datasets.tables import ColumnTable, Declared, levels
+from .cases import dealt
+from .data import TreeData
+from .own_settings import TablesSettings
+
+LOG = logging.getLogger("partywise")
+
+
+def tables(
+    settings: TablesSettings, spec: Any, rng_for: Callable[..., np.random.Generator], resources: Path
+) -> TreeData:
+    """Own tables; a replicate splits the records anew."""
+    return dealt(_table(settings, read_files(settings.tables)), settings, rng_for)
+
+
+@lru_cache(maxsize=1)
+def _table(settings: TablesSettings, files: tuple[tuple[str, bytes], ...]) -> ColumnTable:
+    """What all replicates share."""
+    digests = {file: hashlib.sha256(content).hexdigest() for file, content in files}
+    for file, digest in digests.items():
+        LOG.info("%s: sha256 %s", file, digest)
+    ids, X, y = load(settings.tables, settings.matching, dict(files))
+    LOG.info("records: %d", len(ids))
+    names = np.array([column.name for column in settings.columns])
+    return ColumnTable(X, y, names, tuple(map(_declared, settings.columns)), None, digests, ())
+
+
+def _declared(column: ColumnBlock) -> Declared:
+    if column.levels is not None:
+        return levels(len(column.levels), column.because)
+    return Declared(column.edges, column.bounds, column.because)
