@@ -1,0 +1,200 @@
+"""Protocol: Newton tables of passive columns, noised under encryption by their owners; the certified default.
+
+The active party grows trees on its own columns and sends gradients and hessians at them, encrypted, once: n ciphertexts
+whatever the number of trees.  A passive party adds them up over its public buckets and pairs of buckets, adds integer
+Gaussian noise without seeing what it adds it to, masks what is not asked for, and returns every cell, empty ones too,
+re-randomised.  The rest is post-processing at the active party (`partywise.trees.newton_tables`).  Pairs of columns of
+two passive parties are products of their margins: no message.  Source: the project's own (specification of vertical
+trees, section 5); seed 003 has no certified method.
+
+What is protected: the features of each record at all passive parties together (unit ``features``, replace one, trust
+model ``local``), against the active party and whoever gets the model.  Labels leave the active party encrypted only, so
+they cost nothing as long as the cipher is not broken and the model is not deployed.  Both hold for parties that follow
+the protocol: the certificate is about gradients of at most 1 (or the declared bound) with their hessians, and an owner
+cannot see what it adds up; a forged gradient is outside of the claim.  Re-randomising hides the sums that a ciphertext
+came from as far as short powers look random (less is assumed with ``full_exponents``).  Not protected: n, the edges.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ...federation.channel import Cipher
+from ...federation.exchanges import paillier
+from ...federation.exchanges.lanes import joined_lanes
+from ...federation.exchanges.paillier import PrivateKey, PublicKey
+from ...federation.parties import Party
+from ...federation.run import Run
+from ...privacy.accounted import Clear, Public
+from ...privacy.mechanisms.release import Release
+from ...privacy.secure.discrete import DiscreteGaussian
+from ...privacy.statistics.closed import Closed
+from ..codes import public_buckets
+from ..ensemble import gradients
+from ..model import Ensemble, Estimate, PublicFacts
+from ..newton_tables import fitted_tables
+from ..options import TablesOptions
+from ..tables.filled import filled, integers_of, tables_of
+from ..tables.lanes import added, drawn_masks, packed_sums, read, revealed, table_sums
+from ..tables.plan import TablePlan, table_plan
+from .common import active_of, columns_of, local_codes, local_own_ensemble, passive_of
+from .inference import deployed
+
+
+def local_boosted(active: Party, train: np.ndarray, spec: Any, rng_for: Callable) -> Ensemble:
+    """Trees on the active party's own columns."""
+    data = local_codes(active, train, spec.options)
+    return local_own_ensemble(active, train, data, spec.options, spec.public.criterion, rng_for)
+
+
+def local_gradients(
+    active: Party, train: np.ndarray, ensemble: Ensemble, facts: PublicFacts, plan: TablePlan
+) -> tuple[np.ndarray, np.ndarray]:
+    """Gradients and hessians (n,) at the scores of the trees, as integers."""
+    X = np.full((int(train.sum()), len(facts.columns)), np.nan)
+    X[:, active.columns] = active.block["X"][train]
+    g, _ = gradients(active.block["y"][train], ensemble.scores(X), facts.criterion)
+    return integers_of(g, plan)
+
+
+def local_key(active: Party, options: TablesOptions, rng_for: Callable) -> PrivateKey:
+    """The active party's key; it stays there."""
+    rng = rng_for("key", active.name)
+    return paillier.generate_key(options.key_size, rng, kind=options.cipher, full_exponents=options.full_exponents)
+
+
+def local_public(active: Party, key: PrivateKey) -> Public:
+    """What others need to compute with ciphertexts."""
+    return Public(key.public.message(), because="a public key, drawn before any data were read")
+
+
+def local_records(
+    active: Party, key: PrivateKey, records: tuple[np.ndarray, np.ndarray], plan: TablePlan, rng_for: Callable
+) -> Cipher:
+    """Gradient and hessian of every training record, side by side in one ciphertext."""
+    rng = rng_for("gradient randomness", active.name)
+    return paillier.encrypt(key, joined_lanes(records, plan.bits), rng, key_holder=active.name)
+
+
+def local_sums(
+    passive: Party, train: np.ndarray, message: Any, records: Cipher, plan: TablePlan
+) -> tuple[PublicKey, Cipher, int]:
+    """The key to compute with, the sums of all public cells, packed, and how many additions they took."""
+    public, share = PublicKey.of(message), plan.share(passive.name)
+    codes = public_buckets(passive.block["X"][train], [one.value for one in share.edges]).codes
+    margins, joint, additions = table_sums(public, records, codes, share)
+    return public, packed_sums(public, margins, joint, plan), additions
+
+
+def local_tables(
+    passive: Party,
+    sums: tuple[PublicKey, Cipher, int],
+    plan: TablePlan,
+    receiver: str,
+    masked: bool,
+    rng_for: Callable,
+) -> Release | Clear:
+    """All cells of a passive party with its noise: a release to the key holder.
+
+    Without noise, or with gradients left open beside the hessians of pairs, it is unprotected.
+    """
+    (public, packed, _), share = sums, plan.share(passive.name)
+    masks = drawn_masks(rng_for("table masks", passive.name), share, plan)
+    masks = masks if masked else [0] * len(masks)
+
+    def add(noise: np.ndarray) -> Cipher:
+        return added(public, packed, noise, masks, share, plan, rng_for("table randomness", passive.name))
+
+    units, rng = share.cells.units(share.ratio), rng_for("table noise", passive.name)
+    if not plan.sigma:
+        return Clear(add(np.zeros(len(units), dtype=np.int64)), units=("features",), owner=passive.name)
+    parents = tuple(dict.fromkeys(name for edges in share.edges for name in edges.parents))
+    closed = Closed(share.certificate, units, packed, partial(revealed, public, share, plan), parents=parents)
+    release = DiscreteGaussian(sigma=plan.sigma).under_encryption(
+        closed,
+        add,
+        rng,
+        owner=passive.name,
+        delta_numeric=share.mask_delta,
+        release_id=f"tables of {passive.name}",
+        audience=(receiver,),
+        trust_model="local",
+    )
+    if masked:
+        return release
+    return Clear(release.value, units=("features",), owner=passive.name)
+
+
+def local_model(
+    active: Party,
+    ensemble: Ensemble,
+    records: tuple[np.ndarray, np.ndarray],
+    key: PrivateKey,
+    replies: Sequence[Cipher],
+    plan: TablePlan,
+    options: TablesOptions,
+) -> tuple[Ensemble, dict[str, Any]]:
+    """The trees with a table for every passive column, from what was decrypted."""
+    released = [read(paillier.decrypt(key, one), share, plan) for one, share in zip(replies, plan.shares, strict=True)]
+    values, numbers = fitted_tables(filled(released, *records, plan), options)
+    return replace(ensemble, tables=tables_of(values, plan)), numbers
+
+
+def local_cuts(passive: Party, plan: TablePlan) -> tuple[np.ndarray, ...]:
+    """The declared cuts of a party's columns, by which it routes records where the model is deployed."""
+    return tuple(edges.value for edges in plan.share(passive.name).edges)
+
+
+def reported(
+    model: tuple[Ensemble, dict[str, Any]],
+    scores: np.ndarray | None,
+    sums: dict[str, tuple[PublicKey, Cipher, int]],
+    n: int,
+    plan: TablePlan,
+    epsilon: float,
+    options: TablesOptions,
+) -> Estimate:
+    """The estimate: the target is what it claims."""
+    ensemble, numbers = model
+    returned = sum(sum(plan.ciphertexts(share)) for share in plan.shares)
+    numbers = numbers | {
+        "sigma": plan.sigma,
+        "encryptions": n,
+        "additions": sum(additions for *_, additions in sums.values()),
+        "decryptions": returned,
+        "bytes_formula": (n * len(plan.shares) + returned) * options.key_size // 4,
+    }
+    return Estimate(ensemble, epsilon, scores, numbers)
+
+
+def local_ensemble(active: Party, model: tuple[Ensemble, dict[str, Any]]) -> Ensemble:
+    """The model alone, for inference."""
+    return model[0]
+
+
+def active_plan(spec: Any, groups: Any, n: int, epsilon: float) -> TablePlan:
+    """What everybody knows before a record is seen."""
+    return table_plan(spec, groups, n, epsilon)
+
+
+def fit(run: Run) -> Estimate:
+    """Trees of the active party, one exchange of ciphertexts, tables, inference as the options say."""
+    active, passive, train, spec = active_of(run.parties), passive_of(run.parties), run.fold.train, run.spec
+    n, options = int(train.sum()), spec.options
+    plan = run.everywhere(active_plan, spec, columns_of(passive), n, run.epsilon)
+    key = run.at(active, local_key, options, run.rng_for)
+    ensemble = run.at(active, local_boosted, train, spec, run.rng_for)
+    records = run.at(active, local_gradients, train, ensemble, spec.public, plan)
+    message = run.broadcast(active, passive, "public key", local_public, key)
+    closed = run.broadcast(active, passive, "gradients", local_records, key, records, plan, run.rng_for)
+    sums = run.each(passive, local_sums, train, message, closed, plan)
+    given = (sums, plan, active.name, options.masked, run.rng_for)
+    replies = run.gather(passive, active, "noised tables", local_tables, *given)
+    model = run.at(active, local_model, ensemble, records, key, replies, plan, options)
+    scores = deployed(run, run.at(active, local_ensemble, model), run.each(passive, local_cuts, plan))
+    return run.assemble(reported, model, scores, sums, n, plan, run.epsilon, options)

@@ -1,0 +1,77 @@
+"""Newton tables of all passive columns from the integers that their owners released: post-processing."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from ...privacy.statistics.newton import GRID, ONE, hessians
+from ..model import Table
+from ..newton_tables import NewtonTables, even_variance
+from .plan import Share, TablePlan
+
+__all__ = ["filled", "integers_of", "tables_of"]
+
+
+def integers_of(g: np.ndarray, plan: TablePlan) -> tuple[np.ndarray, np.ndarray]:
+    """Gradients (n,), clipped to the public bound, and their hessians, both in steps of 2^-32: int64."""
+    most = math.floor(plan.bound * ONE)
+    steps = np.rint(np.clip(g, -plan.bound, plan.bound) * ONE).astype(np.int64)
+    steps = np.clip(steps, -most, most)
+    if plan.hessian is None:
+        return steps, hessians(steps)
+    return steps, np.full(len(g), int(plan.hessian * ONE), dtype=np.int64)
+
+
+def filled(released: Sequence[np.ndarray], g: np.ndarray, h: np.ndarray, plan: TablePlan) -> NewtonTables:
+    """The tables of the passive columns in the order of their global numbers.
+
+    Parameters
+    ----------
+    released : for every party the integers that it released, in the order of `Cells`
+    g, h : (n,) int64, of the active party's records, whose sums it knows
+    """
+    columns = sorted(column for share in plan.shares for column in share.columns)
+    owner = {column: (k, share) for k, share in enumerate(plan.shares) for column in share.columns}
+    sizes = tuple(_size(owner[column][1], column) for column in columns)
+    starts = dict(zip(columns, np.concatenate(([0], np.cumsum(sizes))).tolist(), strict=False))
+    G, H = np.zeros(sum(sizes)), np.zeros((sum(sizes), sum(sizes)))
+    for values, share in zip(released, plan.shares, strict=True):
+        _place(values * GRID, share, starts, G, H)
+    return NewtonTables(
+        sizes,
+        G,
+        H,
+        tuple(even_variance(size, plan.sigma**2) for size in sizes),
+        float(g.sum() * GRID),
+        float(h.sum() * GRID),
+        len(g),
+        tuple(owner[column][0] for column in columns),
+        tuple((owner[column][1].ratio * plan.sigma) ** 2 for column in columns),
+    )
+
+
+def _size(share: Share, column: int) -> int:
+    return share.cells.sizes[share.columns.index(column)]
+
+
+def _place(values: np.ndarray, share: Share, starts: dict[int, int], G: np.ndarray, H: np.ndarray) -> None:
+    """One party's sums where they belong in the tables of all columns."""
+    sizes, at = share.cells.sizes, share.cells.margins
+    cells = [starts[column] + np.arange(size) for column, size in zip(share.columns, sizes, strict=True)]
+    G[np.concatenate(cells)] = values[:at]
+    for own, size in zip(cells, sizes, strict=True):
+        H[own, own] = values[at : at + size]
+        at += size
+    for f, e in share.cells.pairs:
+        block = values[at : at + sizes[f] * sizes[e]].reshape(sizes[f], sizes[e])
+        H[np.ix_(cells[f], cells[e])], H[np.ix_(cells[e], cells[f])] = block, block.T
+        at += block.size
+
+
+def tables_of(values: Sequence[np.ndarray], plan: TablePlan) -> tuple[Table, ...]:
+    """The values of every passive column, in the order of `filled`, with the cuts that are declared for it."""
+    edges = {c: one.value for share in plan.shares for c, one in zip(share.columns, share.edges, strict=True)}
+    return tuple(Table(column, edges[column], own) for column, own in zip(sorted(edges), values, strict=True))

@@ -1,0 +1,196 @@
+"""Everything about Newton tables that is public before a record is seen: cells, lanes, certificates, noise.
+
+It is computed from settings, declared edges, the number of records and the target, so that every party has the same.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ...errors import CertificationError
+from ...federation.exchanges.lanes import lane_bits, per_cipher
+from ...privacy.accounted import Accounted, Public
+from ...privacy.accounting.calibration import compose_mu, gdp_mu
+from ...privacy.statistics.bounded import SensitivityCertificate
+from ...privacy.statistics.newton import Cells, free_ratio, newton_certificate, residual_certificate
+from ..model import PublicFacts
+from ..options import TableOptions
+
+__all__ = ["Share", "TablePlan", "require_public", "table_plan"]
+
+# A mask is so many bits longer than what it hides.
+MASK_BITS = 40
+# The noise of an entry stays below so many deviations: the table of its sampler ends before.
+REACH = 15
+# The largest second derivative of the logarithmic loss: what ``gbdt`` takes for all records.
+QUARTER = 0.25
+
+
+@dataclass(frozen=True)
+class Share:
+    """One passive party's part of the tables.
+
+    party : its name; columns : global numbers; edges : cuts of each column, with where they come from
+    cells : of its columns; ratio : noise on hessians over noise on gradients
+    certificate : of its release; mask_delta : probability with which masks tell neighbours apart
+    """
+
+    party: str
+    columns: tuple[int, ...]
+    edges: tuple[Accounted, ...]
+    cells: Cells
+    ratio: float
+    certificate: SensitivityCertificate
+    mask_delta: float
+
+
+@dataclass(frozen=True)
+class TablePlan:
+    """The public plan of all parties.
+
+    shares : of the passive parties, in their order
+    sigma : standard deviation of the noise on gradients, of all parties; 0 without noise
+    bound : largest absolute gradient; hessian : that of all records, None where it is t (1 - t)
+    bits : of a lane; per_margin, per_pair : cells in one ciphertext
+    """
+
+    shares: tuple[Share, ...]
+    sigma: float
+    bound: float
+    hessian: float | None
+    bits: int
+    per_margin: int
+    per_pair: int
+
+    def share(self, party: str) -> Share:
+        """The part of a party."""
+        return next(share for share in self.shares if share.party == party)
+
+    @property
+    def pair_bits(self) -> int:
+        """Bits of a pair cell: its hessian, and its gradient under a mask."""
+        return 2 * self.bits + MASK_BITS + 1
+
+    def ciphertexts(self, share: Share) -> tuple[int, int]:
+        """Number of ciphertexts of margins and of pairs that a party returns."""
+        cells = share.cells
+        return -(-cells.margins // self.per_margin), -(-(cells.count - cells.margins) // self.per_pair)
+
+
+def require_public(facts: PublicFacts, columns: Sequence[int], options: TableOptions) -> None:
+    """Check that what certified tables rest on is declared.
+
+    Raises
+    ------
+    CertificationError
+        If a passive column has no edges, or regression no bound of its residuals.
+    ValueError
+        If classification has a bound, which would not be read.
+    """
+    for column in columns:
+        if facts.columns[column].edges is None:
+            raise CertificationError(
+                f"edges of column {facts.columns[column].name!r} are not declared: certified tables need public "
+                "buckets; declare the edges of every passive column, or give the column to the active party."
+            )
+    regression = facts.criterion == "RegressionMSELoss"
+    if regression and options.residual_bound is None:
+        raise CertificationError(
+            "residual_bound is None: certified tables of regression clip residuals; give a public bound of them."
+        )
+    if not regression and options.residual_bound is not None:
+        raise ValueError(
+            f"residual_bound is {options.residual_bound!r}: gradients of CrossEntropyLoss are at most 1; leave it out."
+        )
+
+
+def table_plan(spec: Any, groups: Sequence[tuple[str, tuple[int, ...]]], n: int, epsilon: float) -> TablePlan:
+    """The plan from public things alone.
+
+    Parameters
+    ----------
+    spec : MethodSpec
+        Options, public facts, and delta of the study.
+    groups : name and global columns of every passive party
+    n : training records
+    epsilon : target of all releases together; inf for no noise
+
+    Raises
+    ------
+    CertificationError
+        As `require_public`; or if masks alone need more than delta.
+    OverflowError
+        If lanes do not fit into a ciphertext.
+
+    Notes
+    -----
+    Formal guarantee: the releases of the parties are Gaussian with mu_k = S_k / sigma, S_k the sensitivity of party k,
+    and compose to mu = sqrt(sum S_k^2) / sigma, as a record has features at all of them. Masks add their probability
+    to delta, which is taken from it before sigma is computed.
+    """
+    options, facts, delta = spec.options, spec.public, float(spec.study.delta)
+    require_public(facts, [column for _, columns in groups for column in columns], options)
+    regression = facts.criterion == "RegressionMSELoss"
+    bound = float(options.residual_bound) if regression else 1.0
+    hessian = 1.0 if regression else QUARTER if options.algo == "gbdt" else None
+    ratios = _ratios([len(columns) for _, columns in groups], bound, hessian, options.hessian_share)
+    certificates = [
+        _certificate(len(columns), bound, hessian, ratio) for (_, columns), ratio in zip(groups, ratios, strict=True)
+    ]
+    # Lanes must hold the noise too, and it depends on their masks: half of delta is more than these may need.
+    widest = REACH * max(1.0, *ratios) * _sigma(certificates, epsilon, delta / 2)
+    bits = lane_bits(n + math.ceil(widest / bound), bound)
+    shares = tuple(
+        _share(facts, party, columns, ratio, certificate, bound, bits)
+        for (party, columns), ratio, certificate in zip(groups, ratios, certificates, strict=True)
+    )
+    masks = math.fsum(share.mask_delta for share in shares)
+    if masks > delta / 2:
+        raise CertificationError(
+            f"delta={delta!r}: masks of {MASK_BITS} bits need {masks:.3g} of it; use a larger delta."
+        )
+    room = options.key_size - 2
+    per = per_cipher(room, 2 * bits), per_cipher(room, 2 * bits + MASK_BITS + 1)
+    return TablePlan(shares, _sigma(certificates, epsilon, delta - masks), bound, hessian, bits, *per)
+
+
+def _ratios(sizes: Sequence[int], bound: float, hessian: float | None, share: float) -> list[float]:
+    """Noise on hessians over noise on gradients, for each party: free, or one for all that takes its share of mu^2."""
+    if hessian is None:
+        return [free_ratio(d) for d in sizes]
+    gradients, hessians = 2 * sum(sizes) * bound**2, sum(d * (d + 1) for d in sizes) * hessian**2
+    return [math.sqrt(hessians / gradients * (1 - share) / share)] * len(sizes)
+
+
+def _certificate(d: int, bound: float, hessian: float | None, ratio: float) -> SensitivityCertificate:
+    if hessian is None:
+        return newton_certificate(d, ratio)
+    return residual_certificate(
+        d, Public(bound, because="residual_bound is a setting, or labels are 0 and 1"), hessian, ratio
+    )
+
+
+def _sigma(certificates: Sequence[SensitivityCertificate], epsilon: float, delta: float) -> float:
+    """Noise that makes all releases together (epsilon, delta)-DP; 0 for an infinite epsilon."""
+    if math.isinf(epsilon):
+        return 0.0
+    return float(compose_mu(one.value for one in certificates) / gdp_mu(epsilon, delta))
+
+
+def _share(
+    facts: PublicFacts,
+    party: str,
+    columns: tuple[int, ...],
+    ratio: float,
+    certificate: SensitivityCertificate,
+    bound: float,
+    bits: int,
+) -> Share:
+    edges = tuple(edges for column in columns if (edges := facts.columns[column].edges) is not None)
+    cells = Cells(tuple(len(one.value) + 1 for one in edges))
+    # A record moves two cells of every pair by its gradient; masks are uniform on 2^(bits + 40) integers.
+    moved = len(columns) * (len(columns) - 1) * math.ceil(bound * 2.0**32)
+    return Share(party, columns, edges, cells, ratio, certificate, math.ldexp(moved, -bits - MASK_BITS))
