@@ -58,10 +58,10 @@ def noised(public, statistic, rng):
     return add
 
 
-def released(run, public, closed, add, name="tables", sigma=SIGMA):
+def released(run, public, closed, add, name="tables", sigma=SIGMA, audience=("b",)):
     mechanism = DiscreteGaussian(sigma=sigma)
     return mechanism.under_encryption(
-        closed, add, run.rng_for(name), owner="a", release_id=name, audience=("b",), delta_numeric=1e-12
+        closed, add, run.rng_for(name), owner="a", release_id=name, audience=audience, delta_numeric=1e-12
     )
 
 
@@ -143,6 +143,13 @@ def one_noise_for_two(run, public, x, g, h):
         sent(run, mechanism.under_encryption(closed, add, run.rng_for("shared"), owner="a", release_id=name))
 
 
+def labels_that_others_see(run, public, x, g, h):
+    """What comes back to the holder of the labels alone tells nobody of them; this is for everybody."""
+    statistic = tables_of(public, codes_of(x), g, h)
+    add = noised(public, statistic, run.rng_for("again"))
+    sent(run, released(run, public, closed_tables(public, statistic), add, audience="*"))
+
+
 PLANTED = (
     half_a_certificate,
     features_that_are_not_named,
@@ -170,8 +177,8 @@ def start(given, seed):
 
 
 def neighbours(given, unit, count, seed):
-    for name, x, _ in changed_records(*given, unit, count, stream(seed, "neighbours")):
-        yield name, (x, given[1])
+    for name, x, y in changed_records(*given, unit, count, stream(seed, "neighbours")):
+        yield name, (x, np.clip(y, -1, 1))
 
 
 def subject(protocol, kind="sized"):
@@ -191,7 +198,7 @@ def subject(protocol, kind="sized"):
 
 @pytest.mark.parametrize("kind", ["sized", "paillier"])
 def test_an_honest_protocol_replays(kind):
-    totals = check_neighbours(subject(honest, kind), ["features"], pairs=20 if kind == "sized" else 4)
+    totals = check_neighbours(subject(honest, kind), pairs=20 if kind == "sized" else 4)
     mu = newton_certificate(2, RATIO).value / SIGMA
     (call,) = record(subject(honest, kind).channel(data(0), 0)).calls
     assert call.event is not None
@@ -200,13 +207,20 @@ def test_an_honest_protocol_replays(kind):
         1e-12,
         "encrypted_rounded_gaussian",
     )
-    assert 0 < totals["features"] < np.inf
+    assert 0 < totals["features"] == totals["row"] < np.inf
+    assert totals["label"] == 0
 
 
 @pytest.mark.parametrize("protocol", PLANTED, ids=lambda protocol: protocol.__name__)
 def test_a_planted_error_is_caught(protocol):
     with pytest.raises(ContractError):
         check_neighbours(subject(protocol), ["features"])
+
+
+def test_labels_that_others_see_are_caught():
+    check_neighbours(subject(labels_that_others_see), ["features"])
+    with pytest.raises(ContractError, match=r"depends on \['label'\], which it does not name"):
+        check_neighbours(subject(labels_that_others_see), ["label"])
 
 
 def test_the_noise_under_encryption_is_the_noise_that_was_drawn():

@@ -84,6 +84,10 @@ class Subject:
 
         return run
 
+    def holder(self, data: Any, seed: int) -> str:
+        """Name of the party that holds the labels; empty where none does."""
+        return next((party.name for party in self.start(data, seed).parties if party.role == "active"), "")
+
 
 def check_places(subject: Subject) -> None:
     """Checked place by place, the program does what it does in one process; ContractError or PlaceError."""
@@ -149,7 +153,7 @@ def check_neighbours(
     tapes, totals = [], dict.fromkeys(units, 0.0)
     for seed in range(seeds):
         data = subject.data(seed)
-        first = record(subject.channel(data, seed))
+        first, holder = record(subject.channel(data, seed)), subject.holder(data, seed)
         assert first.channel is not None
         tapes.append(first)
         for unit in units:
@@ -159,7 +163,7 @@ def check_neighbours(
                 continue
             for name, other in subject.neighbours(data, unit, pairs, seed):
                 try:
-                    compare(first, replay(subject.channel(other, seed), first), unit)
+                    compare(first, replay(subject.channel(other, seed), first), unit, holder)
                 except ContractError as error:
                     raise ContractError(f"unit {unit}, seed {seed}, {name}: {error}") from error
     if any(map(isfinite, totals.values())):

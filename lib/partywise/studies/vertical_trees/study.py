@@ -17,6 +17,7 @@ from ...trees.options import (
     LocalTablesOptions,
     PooledOptions,
     ScatteringOptions,
+    TablesOptions,
 )
 from .check import check
 from .own_settings import TablesSettings
@@ -55,6 +56,7 @@ VARIABLES: dict[str, tuple[str, str]] = {
     "encryptions": ("integers that were encrypted in training", "1"),
     "additions": ("additions of ciphertexts in training", "1"),
     "decryptions": ("ciphertexts that were decrypted in training", "1"),
+    "sigma": ("standard deviation of the noise on sums of gradients", "1"),
     "stumps": ("stumps that tables were made of", "1"),
     "least_eigenvalue": ("least eigenvalue of the hessians before it is raised to 0", "1"),
     "max_prediction_difference": ("largest difference to the pooled fit of the same codes", "1"),
@@ -86,6 +88,7 @@ STUDY = Study(
         "feature_gathering": Protocol(GatheringOptions, Lazy(_PROTOCOLS + "feature_gathering:fit"), extra=("dealer",)),
         "label_scattering": Protocol(ScatteringOptions, Lazy(_PROTOCOLS + "label_scattering:fit"), extra=("dealer",)),
         "local_tables": Protocol(LocalTablesOptions, Lazy(_PROTOCOLS + "local_tables:fit"), extra=("dealer",)),
+        "tables": Protocol(TablesOptions, Lazy(_PROTOCOLS + "tables:fit"), extra=("dealer",)),
     },
     data=Lazy(_PARTS + "data:TreeData"),
     split=Lazy(_PARTS + "data:split"),
