@@ -213,7 +213,7 @@ class TableOptions(DeployedOptions):
 
     stumps : most stumps of the tables; stump_eta, stump_lambda : their shrinkage and L2
     least_hessian : least sum of hessians on both sides of a stump
-    residual_bound : R of regression: gradients are clipped to [-R, R]
+    residual_bound : R of regression: gradients are clipped to [-R, R]; those of classes are at most 1 anyway
     """
 
     stumps: Natural = 300

@@ -87,8 +87,6 @@ def require_public(facts: PublicFacts, columns: Sequence[int], options: TableOpt
     ------
     CertificationError
         If a passive column has no edges, or regression no bound of its residuals.
-    ValueError
-        If classification has a bound, which would not be read.
     """
     for column in columns:
         if facts.columns[column].edges is None:
@@ -100,10 +98,6 @@ def require_public(facts: PublicFacts, columns: Sequence[int], options: TableOpt
     if regression and options.residual_bound is None:
         raise CertificationError(
             "residual_bound is None: certified tables of regression clip residuals; give a public bound of them."
-        )
-    if not regression and options.residual_bound is not None:
-        raise ValueError(
-            f"residual_bound is {options.residual_bound!r}: gradients of CrossEntropyLoss are at most 1; leave it out."
         )
 
 
