@@ -11,7 +11,7 @@ from inference_driver import CUTS, case, cuts_of, random_tree
 from partywise.privacy.accounted import Public
 from partywise.randomness import stream
 from partywise.trees.ensemble import with_thresholds
-from partywise.trees.leaves import crosses, laid_out, skeleton
+from partywise.trees.leaves import crosses, laid_out, skeleton, stepwise
 from partywise.trees.model import Column, Ensemble, Table, Tree
 
 EVERY = tuple(Column(f"x{j}", Public(cuts_of(5)[j], because="a test")) for j in range(5))
@@ -86,7 +86,18 @@ def test_parts_of_one_party_do_not_cross():
     assert not any(crosses(part, {2, 3, 4}) for part in (tree, own, flat))
 
 
+def test_a_table_is_cut_where_its_value_changes():
+    edges, values = cuts_of(5)[3], np.array([0.5, 0.5, -1.0, -1.0, 2.0])
+    constant, table = Table(2, cuts_of(5)[2], np.full(CUTS + 1, 0.25)), Table(3, edges, values)
+    layout = laid_out(Ensemble((), 0.0, 1.0, (constant, table)), range(5), EVERY)
+    assert layout.splits.tolist() == [[0, 3, 1], [1, 3, 3]]
+    assert layout.weight.tolist() == [0.5, -1.0, 2.0] and layout.buckets.tolist() == [3]
+    X = np.zeros((90, 5))
+    X[:, 3] = np.linspace(-1, 8, 90)
+    assert np.array_equal(stepwise(table).at(X), table.at(X))
+
+
 def test_a_table_that_cuts_where_no_edge_is_declared_is_refused():
-    table = Table(1, cuts_of(5)[1] + 0.25, np.zeros(CUTS + 1))
+    table = Table(1, cuts_of(5)[1] + 0.25, np.arange(CUTS + 1.0))
     with pytest.raises(ValueError, match=r"edges=.* of the table of column 1 are not among the declared ones"):
         laid_out(Ensemble((), 0.0, 1.0, (table,)), {1}, EVERY)

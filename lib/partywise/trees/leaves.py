@@ -147,9 +147,9 @@ class Layout:
 
 
 def crosses(part: Tree | Table, columns: Collection[int]) -> bool:
-    """Whether a tree or table has a split on one of some columns."""
+    """Whether a tree has a split on one of some columns, or a table of one of them is no constant."""
     if isinstance(part, Table):
-        return part.feature in columns and part.edges.size > 0
+        return part.feature in columns and bool((part.values != part.values[0]).any())
     return bool(np.isin(part.feature, list(columns)).any())
 
 
@@ -182,7 +182,7 @@ def laid_out(ensemble: Ensemble, others: Collection[int], columns: Sequence[Colu
             value.append((ensemble.weight * tree.value[pair[0]], ensemble.weight * tree.value[pair[1]]))
             following += [(tree, child) for child, split in zip(pair, splits, strict=True) if split]
         level = following
-    tables = [table for table in ensemble.tables if crosses(table, others)]
+    tables = [stepwise(table) for table in ensemble.tables if crosses(table, others)]
     for table in tables:
         rows += [(table.feature, cut) for cut in declared_cuts(table, columns)]
         threshold += table.edges.tolist()
@@ -191,6 +191,12 @@ def laid_out(ensemble: Ensemble, others: Collection[int], columns: Sequence[Colu
     numbered = np.column_stack([np.arange(len(rows)), np.array(rows).reshape(-1, 2)]).astype(np.int32)
     weight = np.concatenate([leaves, *(table.values for table in tables)])
     return Layout(*form, numbered, np.array(threshold), weight)
+
+
+def stepwise(table: Table) -> Table:
+    """The same function, cut only where its value changes."""
+    steps = np.flatnonzero(np.diff(table.values))
+    return Table(table.feature, table.edges[steps], table.values[np.append(0, steps + 1)])
 
 
 def declared_cuts(table: Table, columns: Sequence[Column]) -> list[int]:
