@@ -42,7 +42,7 @@ def exact_fit(
     if model == "linear":
         return minimiser(X, response, model, ridge, intercept), True
     columns, shrunk = with_ones(X, intercept)[:, 1 - intercept :], shrinkage(X.shape[1], ridge)[1 - intercept :]
-    b, rank = np.zeros(columns.shape[1]), np.linalg.matrix_rank(columns)
+    b, rank = np.zeros(columns.shape[1]), np.linalg.matrix_rank(columns.T @ columns)
     value = _objective(columns, b, response, shrunk)
     for _ in range(NEWTON_STEPS):
         p = expit(response * (columns @ b))
@@ -52,10 +52,11 @@ def exact_fit(
         if -gradient @ direction <= TOLERANCE:
             break
         trials = (b + 0.5**halving * direction for halving in range(HALVINGS))
-        better = next((one for one in trials if _objective(columns, one, response, shrunk) < value), None)
+        values = ((_objective(columns, one, response, shrunk), one) for one in trials)
+        better = next((pair for pair in values if pair[0] < value), None)
         if better is None:  # rounding hides what is left of the way down
             break
-        b, value = better, _objective(columns, better, response, shrunk)
+        value, b = better
     # Separable labels: the steps go on although the loss falls no more, or the curvature vanishes along a direction.
     still = np.linalg.norm(direction) <= STANDSTILL * (1 + np.linalg.norm(b))
     reached = still and (ridge > 0 or np.linalg.matrix_rank(curvature) == rank)

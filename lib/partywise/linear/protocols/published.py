@@ -19,14 +19,14 @@ with more, partial residuals go from one to the next.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from ...federation.parties import Party
-from ...federation.run import Run
+from ...federation.run import Own, Run
 from ...privacy.accounted import Clear
 from ..model import Estimate
 from ..options import PublishedOptions
@@ -49,38 +49,43 @@ from .common import (
 MODEL = "logistic"
 
 
+def local_columns(party: Party, train: np.ndarray) -> np.ndarray:
+    """The party's training rows (n, d_k)."""
+    return party.block["X"][train]
+
+
 def local_first(
-    active: Party, train: np.ndarray, rows: np.ndarray, b: np.ndarray, response: np.ndarray, parts: Sequence[Clear]
+    active: Party, columns: np.ndarray, rows: np.ndarray, b: np.ndarray, response: np.ndarray, parts: Sequence[Clear]
 ) -> Clear:
     """The residual as far as the active party knows it, (m,)."""
-    eta = active.block["X"][train][rows] @ b
+    eta = columns[rows] @ b
     return unprotected(residuals(eta, response[rows], MODEL), parts)
 
 
 def local_added(
-    passive: Party, train: np.ndarray, rows: np.ndarray, b: np.ndarray, partial: np.ndarray, parts: Sequence[Clear]
+    passive: Party, columns: np.ndarray, rows: np.ndarray, b: np.ndarray, partial: np.ndarray, parts: Sequence[Clear]
 ) -> Clear:
     """The residual with the party's part of the linear predictor, (m,)."""
-    return unprotected(partial + SLOPES[MODEL] * (passive.block["X"][train][rows] @ b), parts)
+    return unprotected(partial + SLOPES[MODEL] * (columns[rows] @ b), parts)
 
 
-def local_rows(party: Party, train: np.ndarray, rows: np.ndarray, u: np.ndarray, parts: Sequence[Clear]) -> Clear:
+def local_rows(party: Party, columns: np.ndarray, rows: np.ndarray, u: np.ndarray, parts: Sequence[Clear]) -> Clear:
     """Gradients of the rows by the party's coefficients, (m, d_k)."""
-    return unprotected(u[:, None] * party.block["X"][train][rows], parts)
+    return unprotected(u[:, None] * columns[rows], parts)
 
 
 def local_all_rows(
     active: Party,
-    train: np.ndarray,
+    columns: np.ndarray,
     rows: np.ndarray,
     u: np.ndarray,
     others: Sequence[np.ndarray],
-    columns: Sequence[Sequence[int]],
+    groups: Sequence[Sequence[int]],
     parts: Sequence[Clear],
 ) -> Clear:
-    """Gradients of the rows by all coefficients, (m, d)."""
-    own = local_rows(active, train, rows, u, parts).value
-    return unprotected(joined([*others, own], columns), parts)
+    """Gradients of the rows by all coefficients, (m, d); ``groups`` are the columns of the others and of the party."""
+    own = local_rows(active, columns, rows, u, parts).value
+    return unprotected(joined([*others, own], groups), parts)
 
 
 def server_coefficients(trail: Trail, columns: Sequence[int], parts: Sequence[Clear]) -> Clear:
@@ -99,37 +104,37 @@ def reported(trail: Trail, drawn: Sequence[np.ndarray], first: np.ndarray, optio
     return estimated(np.column_stack([np.zeros(len(kept)), kept]), drawn, first, options, {})
 
 
-def round_residual(run: Run, drawn: Any, response: Any, step: int, b: Mapping[str, Any]) -> tuple[Any, Any]:
+def round_residual(run: Run, columns: Any, drawn: Any, response: Any, step: int, b: Any) -> tuple[Any, Any]:
     """Rows of a batch and their residual, which everybody has in the end: it goes round by way of all parties."""
     active, passive = roles(run.parties)
-    train = run.fold.train
     rows = run.broadcast(active, passive, "batch", local_batch, drawn, step)
-    start = involved((active,))
-    u = run.send(active, passive[0], "partial residual", local_first, train, rows, b[active.name], response, start)
+    given = columns, rows, b
+    u = run.send(active, passive[0], "partial residual", local_first, *given, response, involved((active,)))
     for number, (party, following) in enumerate(pairwise(passive)):
         parts = involved((active, *passive[: number + 1]))
-        u = run.send(party, following, "partial residual", local_added, train, rows, b[party.name], u, parts)
+        u = run.send(party, following, "partial residual", local_added, *given, u, parts)
     last, rest = passive[-1], (active, *passive[:-1])
-    return rows, run.broadcast(last, rest, "residual", local_added, train, rows, b[last.name], u, involved(run.parties))
+    return rows, run.broadcast(last, rest, "residual", local_added, *given, u, involved(run.parties))
 
 
 def fit(run: Run) -> Estimate:
     """The source's rounds: partial residuals on their way round, then gradients row by row to the key holder."""
     active, passive = roles(run.parties)
     train, options, everybody = run.fold.train, run.spec.options, involved(run.parties)
-    columns = [party.columns for party in (*passive, active)]
+    groups = [party.columns for party in (*passive, active)]
+    columns = run.each(run.parties, local_columns, train)
     drawn = run.at(active, local_batches, train, options, run.rng_for)
     response = run.at(active, local_response, train, MODEL)
-    trail = run.at(SERVER, started, sum(map(len, columns)))
-    first = None
+    trail, first = run.at(SERVER, started, sum(map(len, groups))), None
     for step in range(options.total_round_num):
         b = {
             party.name: run.send(SERVER, party, "coefficients", server_coefficients, trail, party.columns, everybody)
             for party in run.parties
         }
-        rows, u = round_residual(run, drawn, response, step, b)
-        others = run.gather(passive, active, "gradient rows of a party", local_rows, train, rows, u, everybody)
-        opened = run.send(active, SERVER, "gradient rows", local_all_rows, train, rows, u, others, columns, everybody)
+        rows, u = round_residual(run, columns, drawn, response, step, Own(b))
+        given = columns, rows, u
+        others = run.gather(passive, active, "gradient rows of a party", local_rows, *given, everybody)
+        opened = run.send(active, SERVER, "gradient rows", local_all_rows, *given, others, groups, everybody)
         first = opened if step == 0 else first
         trail = run.at(SERVER, server_step, trail, opened, step, options)
     return run.assemble(reported, trail, drawn, first, options)

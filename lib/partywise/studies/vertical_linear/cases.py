@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from scipy.special import expit
 
+from ...datasets.loaders import abalone as abalone_table
+from ...datasets.loaders import adult as adult_table
+from ...datasets.tables import ColumnTable
 from .data import LinearData
-from .settings import CLASSES, CaseSettings, GeneratedSettings
+from .settings import CLASSES, AbaloneSettings, AdultSettings, CaseSettings, GeneratedSettings
 
 Rng = Callable[..., np.random.Generator]
 # Generated features lie in [-BOUND, BOUND], responses in so many of their standard deviations.
 BOUND, DEVIATIONS = 3.0, 6.0
+# Whole rings: no abalone reaches more.
+MOST_RINGS = 30.0
 
 
 def generated(settings: GeneratedSettings, spec: Any, rng_for: Rng, resources: Path) -> LinearData:
@@ -37,6 +43,45 @@ def generated(settings: GeneratedSettings, spec: Any, rng_for: Rng, resources: P
         label_bound=label_bound,
         because="range of the generator, a setting",
         criterion=settings.loss,
+    )
+
+
+def adult(settings: AdultSettings, spec: Any, rng_for: Rng, resources: Path) -> LinearData:
+    """Adult: income above 50 000 dollars; a category counts as the number of its level, as in the source's columns."""
+    return scaled(_adult(Path(resources) / adult_table.RESOURCE), settings, rng_for)
+
+
+def abalone(settings: AbaloneSettings, spec: Any, rng_for: Rng, resources: Path) -> LinearData:
+    """Abalone: rings, fitted as numbers from -1 (none) to 1."""
+    return scaled(_abalone(Path(resources) / abalone_table.RESOURCE), settings, rng_for, MOST_RINGS)
+
+
+# The replicates of one job read a table once.
+_adult = lru_cache(maxsize=1)(adult_table.load_folded)
+_abalone = lru_cache(maxsize=1)(abalone_table.load)
+
+
+def scaled(table: ColumnTable, settings: CaseSettings, rng_for: Rng, greatest: float | None = None) -> LinearData:
+    """A replicate of a table whose columns are mapped to [-1, 1] by their declared ranges; values outside are clipped.
+
+    greatest : declared greatest response, the least being 0, which are mapped alike; None for labels 0 and 1
+    """
+    ranges = []
+    for name, column in zip(table.names, table.declared, strict=True):
+        if column.bounds is None:
+            raise ValueError(f"column {name} has no declared range: nothing public scales it; leave it out.")
+        ranges.append(column.bounds)
+    low, high = np.array(ranges).T
+    X = np.clip((2 * table.X - low - high) / (high - low), -1, 1)
+    y = table.y if greatest is None else np.clip(2 * table.y / greatest - 1, -1, 1)
+    return LinearData(
+        **dealt(X, y, settings, rng_for),
+        names=table.names,
+        bounds=np.ones(X.shape[1]),
+        label_bound=1.0,
+        because="declared ranges of the columns, which become [-1, 1]",
+        criterion=settings.loss,
+        label_scale=1.0 if greatest is None else greatest / 2,
     )
 
 

@@ -25,7 +25,7 @@ class LinearData:
     names : (d,) str
     bounds : (d,) declared largest absolute values; label_bound : that of y; because : where they come from
     criterion : loss of the task
-    label_scale, label_origin : what y of 1 and y of 0 stand for, in the units of the source: y scale + origin
+    label_scale : what a difference of 1 in y stands for, in the units of the source
     """
 
     y: np.ndarray
@@ -38,7 +38,6 @@ class LinearData:
     because: str
     criterion: Criterion
     label_scale: float = 1.0
-    label_origin: float = 0.0
 
     def __post_init__(self) -> None:
         for name, values in (("y", self.y), ("X", self.X)):

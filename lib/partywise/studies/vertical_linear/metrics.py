@@ -17,7 +17,7 @@ from ...attacks.roc import rank_auc
 from ...linear.exact import exact_fit, loss
 from ...linear.model import Estimate
 from ...linear.options import PooledOptions
-from ...linear.steps import descended, responses
+from ...linear.steps import descended, minimiser, responses
 from ...privacy.ledger.ledger import Ledger
 from .data import LinearData
 from .settings import CLASSES
@@ -34,53 +34,65 @@ def metrics(estimate: Estimate, data: LinearData, train: np.ndarray, spec: Any) 
     numbers |= estimate.numbers
     if not np.all(np.isfinite(estimate.coefficients)):
         return numbers | {"diverged": True}
-    excess = training_loss(estimate.scores(data.X[train]), data, train) - exact_loss(data, train, spec.options)
-    return numbers | {"excess_loss": excess} | tested(estimate, data, ~train) | compared(estimate, data, train, spec)
+    least = exact_loss(data, train, spec.options)
+    model = model_of(spec.options)
+    numbers["excess_loss"] = training_loss(estimate.scores(data.X[train]), data, train, model) - least
+    return numbers | tested(estimate, data, ~train, model) | compared(estimate, data, train, spec, least)
 
 
-def tested(estimate: Estimate, data: LinearData, test: np.ndarray) -> dict[str, Any]:
-    """Quality on the test rows, if there are any."""
+def tested(estimate: Estimate, data: LinearData, test: np.ndarray, model: str) -> dict[str, Any]:
+    """Quality on the test rows, if there are any; a linear model of labels predicts 1 from one half on."""
     if not test.any():
         return {}
-    scores, y = estimate.scores(data.X[test]), data.y[test]
-    if data.criterion != CLASSES:
-        return {"mse": float(np.mean((scores - y) ** 2)) * data.label_scale**2}
-    return {
-        "log_loss": loss(scores, 2 * y - 1, "logistic"),
-        "auc": rank_auc(scores[y == 1], scores[y == 0]),
-        "accuracy": float(np.mean((scores > 0) == (y == 1))),
-    }
+    scores, y, found = estimate.scores(data.X[test]), data.y[test], dict[str, Any]()
+    if model == "linear":
+        found["mse"] = float(np.mean((scores - y) ** 2)) * data.label_scale**2
+    else:
+        found["log_loss"] = loss(scores, 2 * y - 1, "logistic")
+    if data.criterion == CLASSES:
+        half = 0.5 if model == "linear" else 0.0
+        found["auc"] = rank_auc(scores[y == 1], scores[y == 0])
+        found["accuracy"] = float(np.mean((scores > half) == (y == 1)))
+    return found
 
 
-def training_loss(scores: np.ndarray, data: LinearData, train: np.ndarray) -> float:
+def training_loss(scores: np.ndarray, data: LinearData, train: np.ndarray, model: str) -> float:
     """Mean loss of linear predictors of the training rows, without a ridge."""
-    model = model_of(data)
     return loss(scores, responses(data.y[train], model), model)
 
 
 def exact_loss(data: LinearData, train: np.ndarray, options: Any) -> float:
     """Training loss of the fit that a method approaches: with its intercept and its ridge, if it has any."""
-    ridge, intercept = max(getattr(options, "ridge", 0.0), LEAST_RIDGE), getattr(options, "intercept", False)
-    key = train.tobytes(), ridge, intercept
+    ridge, intercept = getattr(options, "ridge", 0.0), getattr(options, "intercept", False)
+    model, X = model_of(options), data.X[train]
+    key = train.tobytes(), model, ridge, intercept
     if key not in data.memo:
-        model = model_of(data)
-        b, _ = exact_fit(data.X[train], responses(data.y[train], model), model, ridge, intercept)
-        data.memo[key] = training_loss(data.X[train] @ b[1:] + b[0], data, train)
+        given = X, responses(data.y[train], model), model
+        b, reached = exact_fit(*given, ridge, intercept)
+        if not reached:
+            b, _ = exact_fit(*given, LEAST_RIDGE, intercept)
+        data.memo[key] = training_loss(X @ b[1:] + b[0], data, train, model)
     return data.memo[key]
 
 
-def model_of(data: LinearData) -> str:
-    """The model whose loss the task has."""
-    return "logistic" if data.criterion == CLASSES else "linear"
+def model_of(options: Any) -> str:
+    """The model that a method fits; the published one is logistic."""
+    return getattr(options, "model", "logistic")
 
 
-def compared(estimate: Estimate, data: LinearData, train: np.ndarray, spec: Any) -> dict[str, Any]:
-    """The same steps on pooled columns, and the rows of the first batch that the key holder's view holds."""
+def compared(estimate: Estimate, data: LinearData, train: np.ndarray, spec: Any, least: float) -> dict[str, Any]:
+    """The same steps on pooled columns, where they lead, and the rows of the first batch that the key holder sees.
+
+    least : training loss of the exact fit
+    """
     found: dict[str, Any] = {}
     if not estimate.batches:
         return found
     X, options = data.X[train], pooled(spec.options)
-    b, _ = descended(X, responses(data.y[train], options.model), estimate.batches, options)
+    response = responses(data.y[train], options.model)
+    b, _ = descended(X, response, estimate.batches, options)
+    end = minimiser(X, response, options.model, options.ridge, options.intercept)
+    found["limit_excess"] = training_loss(X @ end[1:] + end[0], data, train, options.model) - least
     found["max_coefficient_difference"] = float(np.abs(b - estimate.coefficients).max())
     if estimate.seen is not None:
         rows = X[estimate.batches[0]]
@@ -110,7 +122,7 @@ def example_fits(estimate: Estimate, data: LinearData, train: np.ndarray, spec: 
         return {}
     scores = estimate.path.coefficients[:, 1:] @ data.X[train].T + estimate.path.coefficients[:, :1]
     with np.errstate(over="ignore"):
-        losses = np.array([training_loss(one, data, train) for one in scores])
+        losses = np.array([training_loss(one, data, train, model_of(spec.options)) for one in scores])
     finite = np.where(np.isfinite(losses), losses, math.nan)
     excess = finite - exact_loss(data, train, spec.options)
     columns = {"path_rounds": estimate.path.rounds.astype(float), "path_loss": finite, "path_excess": excess}

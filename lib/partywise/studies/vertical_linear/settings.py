@@ -98,3 +98,25 @@ class GeneratedSettings(CaseSettings):
     def n_columns(self) -> int:
         """Columns of the data."""
         return self.d
+
+
+@dataclass(frozen=True, kw_only=True)
+class AdultSettings(CaseSettings):
+    """Adult: income above 50 000 dollars, from the 14 columns of the source."""
+
+    @property
+    def n_columns(self) -> int:
+        """Columns of the data."""
+        return 14
+
+
+@dataclass(frozen=True, kw_only=True)
+class AbaloneSettings(CaseSettings):
+    """Abalone: rings, a number."""
+
+    usual = NUMBERS
+
+    @property
+    def n_columns(self) -> int:
+        """Columns of the data."""
+        return 8

@@ -13,7 +13,7 @@ from ...checks import Checked, Delta, Unit
 from ...errors import ConfigError
 from ...experiment.study import Lazy, Protocol, Source, Study
 from ...linear.options import CertifiedOptions, ExactOptions, PooledOptions, PublishedOptions
-from .settings import CLASSES, GeneratedSettings
+from .settings import CLASSES, NUMBERS, AbaloneSettings, AdultSettings, GeneratedSettings
 
 if TYPE_CHECKING:
     from ...experiment.plan import Plan
@@ -49,13 +49,15 @@ def check(plan: Plan) -> None:
                         f"{where}.settings.{key} is {getattr(settings, key)}: it is read with 1 fold, several folds "
                         "test every row; leave it out."
                     )
-        wanted = "logistic" if settings.loss == CLASSES else "linear"
-        for label in case.methods:
+        if settings.loss == CLASSES and settings.usual == NUMBERS:
+            raise ConfigError(
+                f"{where}.settings.criterion is {CLASSES!r}: the labels of these data are numbers, use {NUMBERS!r}."
+            )
+        for label in case.methods if settings.loss == NUMBERS else ():
             model = getattr(plan.methods[label].options, "model", "logistic")
-            if model != wanted:
+            if model != "linear":
                 raise ConfigError(
-                    f"{where} with method {label}: its model is {model!r}, and criterion {settings.loss!r} needs "
-                    f"{wanted!r}."
+                    f"{where} with method {label}: its model is {model!r}, and criterion {NUMBERS!r} needs 'linear'."
                 )
 
 
@@ -65,6 +67,7 @@ VARIABLES: dict[str, tuple[str, str]] = {
     "accuracy": ("share of test rows whose label is predicted right", "1"),
     "mse": ("mean squared error on the test rows, in the units of the source", "1"),
     "excess_loss": ("training loss above that of the exact fit", "1"),
+    "limit_excess": ("training loss above that of the exact fit where the steps lead, Taylor's formula included", "1"),
     "max_coefficient_difference": ("largest difference to the same steps on pooled columns", "1"),
     "rows_recovered": ("rows of the first batch whose direction the key holder's view holds", "1"),
     "rows_attacked": ("rows of the first batch", "1"),
@@ -92,6 +95,8 @@ STUDY = Study(
     spec=Spec,
     sources={
         "generated": Source(GeneratedSettings, Lazy(_HERE + "cases:generated")),
+        "adult": Source(AdultSettings, Lazy(_HERE + "cases:adult"), resources=("adult",)),
+        "abalone": Source(AbaloneSettings, Lazy(_HERE + "cases:abalone"), resources=("abalone",)),
     },
     methods={
         "pooled": Protocol(PooledOptions, Lazy(_PROTOCOLS + "pooled:fit")),

@@ -8,21 +8,20 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ....experiment.plotting.select import title
-from ....experiment.plotting.series import cases_of, example_fit, example_fits_of, methods_of, series
-from ....experiment.plotting.style import BLACK, empty, legend_below, look, panels
+from ....experiment.plotting.series import cases_of, example_fit, example_fits_of, methods_of
+from ....experiment.plotting.style import empty, legend_below, look, panels
 
 # Lines that lie on each other are told apart by where their marks stand.
-MARKS = 4
+MARKS, PANELS = 4, 3
 
 
 def loss_by_round(cube: xr.Dataset) -> Figure:
     """Training loss above that of the exact fit along the rounds, one fit of each method; rows that are seen."""
-    cases = cases_of(cube, "max_coefficient_difference")
-    shown = {case: _traced(cube, case) for case in cases}
-    cases = [case for case in cases if shown[case]]
+    shown = {case: _traced(cube, case) for case in cases_of(cube, "max_coefficient_difference")}
+    cases = sorted((case for case in shown if shown[case]), key=lambda case: -len(shown[case]))[:PANELS]
     if not cases:
         return empty("No method that takes steps in this configuration.")
-    figure, axes = panels(1, len(cases) + 1, 4.0, 3.2)
+    figure, axes = panels(1, len(cases) + 1, 3.6, 3.1)
     for ax, case in zip(axes, cases, strict=False):
         fits = example_fits_of(cube, case)
         for number, method in enumerate(shown[case]):
@@ -36,11 +35,12 @@ def loss_by_round(cube: xr.Dataset) -> Figure:
                 markevery=(number % MARKS, MARKS),
                 label=style.label,
             )
-        ax.axhline(0, color=BLACK, linewidth=0.8, linestyle=":")
         ax.set(xlabel="rounds", title=title(cube, "case", case))
-    axes[0].set_ylabel("training loss above that of the exact fit")
-    _recovered(axes[-1], cube, cases[0])
+        ax.set_ylim(bottom=0)
+    axes[0].set_ylabel("loss above that of the exact fit")
+    _recovered(axes[-1], cube)
     legend_below(figure, axes, 2)
+    figure.suptitle("Training loss along the rounds, first replicate; directions of rows that the key holder sees")
     return figure
 
 
@@ -52,16 +52,16 @@ def _traced(cube: xr.Dataset, case: str) -> list[str]:
     return [method for method in methods_of(cube, case) if method in traced]
 
 
-def _recovered(ax: Axes, cube: xr.Dataset, case: str) -> None:
-    """Share of the rows of the first batch whose direction the key holder's view holds, in one case."""
-    methods = methods_of(cube, case) if "rows_recovered" in cube else []
-    seen = [method for method in methods if series(cube, "rows_recovered", case, method, "parties")]
+def _recovered(ax: Axes, cube: xr.Dataset) -> None:
+    """Rows of the first batch whose direction the key holder's view holds: of each method the most of any cell."""
+    ax.set_axis_off()
+    if "rows_recovered" not in cube:
+        return
+    rest = [dim for dim in cube["rows_recovered"].dims if dim != "method"]
+    found = cube["rows_recovered"].max(rest)
+    seen = [str(method) for method in cube["method"].values[np.isfinite(found.values)]]
     for place, method in enumerate(seen):
-        found, rows = (
-            series(cube, name, case, method, "parties").mean.max() for name in ("rows_recovered", "rows_attacked")
-        )
-        style = look(cube, method)
-        ax.bar(place, found / rows, color=style.color, label=style.label, width=0.6)
-        ax.annotate(f"{found:g} of {rows:g}", (place, found / rows), ha="center", va="bottom", fontsize=8)
-    ax.set(xticks=[], xlim=(-0.8, max(len(seen), 2) - 0.2), ylim=(0, 1.1), title="rows in the key holder's view")
-    ax.set_ylabel("share of the first batch")
+        most, rows = (float(cube[name].sel({"method": method}).max()) for name in ("rows_recovered", "rows_attacked"))
+        ax.barh(-place, most / rows, height=0.25, color=look(cube, method).color)
+        ax.text(0, 0.22 - place, f"{look(cube, method).label}: {most:g} of {rows:g}", fontsize=8)
+    ax.set(xlim=(0, 1.6), ylim=(0.2 - len(seen), 0.8))
