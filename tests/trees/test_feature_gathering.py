@@ -59,7 +59,7 @@ def test_without_protection_any_parties_grow_the_trees_of_pooled_columns(algo, c
         for active in (0, -1):
             estimate, _ = fitted(GatheringOptions(**common), X, y, groups, active=active)
             lossless(estimate, reference, X, whole.codes)
-            assert estimate.numbers["rows_rerouted"] == 0.0
+            assert estimate.numbers["rows_rerouted"] == 0.0 == estimate.numbers["max_prediction_difference"]
 
 
 def noise(*names):
@@ -119,6 +119,11 @@ def test_ties_cut_by_position_send_rows_another_way_and_kept_ties_do_not():
     assert fitted(GatheringOptions(**published), distinct, z, groups)[0].numbers["rows_rerouted"] == 0.0
     kept = published | {"ties": "kept"}
     assert fitted(GatheringOptions(**kept), tied, y, groups)[0].numbers["rows_rerouted"] == 0.0
+    # Grown in one place from the same thresholds, equal values stay together and the trees are others.
+    one, other = (fitted(GatheringOptions(**p), tied, y, groups)[0].numbers for p in (published, kept))
+    assert one["max_prediction_difference"] > 0.01 and other["max_prediction_difference"] == 0.0
+    noised = fitted(GatheringOptions(protect="dp"), tied, y, groups)[0].numbers
+    assert "max_prediction_difference" not in noised
 
 
 @pytest.mark.parametrize("bucket_num", [None, 10, 150])
@@ -371,3 +376,13 @@ def test_held_out_rows_are_scored_together_and_the_training_stays_certified(chan
     np.testing.assert_allclose(estimate.scores, estimate.ensemble.scores(X[:40]), rtol=0, atol=1e-8)
     assert total(run).epsilon_certified == math.inf
     assert total(run).epsilon_certified_part == pytest.approx(3.0 if changes else 0.0, rel=1e-6)
+
+
+@pytest.mark.parametrize("changes", [{}, {"protect": "dp"}, {"protect": "op_boost", "inference": "plain"}], ids=str)
+def test_one_party_more_than_columns_holds_the_labels_alone(changes):
+    X, y = table(n=60, d=3, digits=None)
+    estimate, run = fitted(GatheringOptions(**changes), X, y, [[0], [1], [2], []], held_out=10)
+    assert estimate.numbers["features_released"] == 3
+    assert np.all(np.isfinite(estimate.ensemble.scores(X))) and any(
+        m.receiver == "active" for m in run.channel.messages
+    )

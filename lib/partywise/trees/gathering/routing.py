@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from ..codes import Coded
-from ..model import Ensemble
+from ..codes import Coded, public_buckets
+from ..ensemble import Draws, grown
+from ..model import Criterion, Ensemble
+from ..options import TreeOptions
 
 
 def rows_rerouted(ensemble: Ensemble, data: Coded | Callable[[int], Coded], X: np.ndarray) -> float:
@@ -32,3 +34,29 @@ def rows_rerouted(ensemble: Ensemble, data: Coded | Callable[[int], Coded], X: n
         codes = (data(number) if callable(data) else data).codes
         moved |= tree.leaves_of(X) != tree.leaves_of_codes(codes)
     return float(moved.mean()) if len(moved) else 0.0
+
+
+def pooled_difference(
+    ensemble: Ensemble,
+    thresholds: Sequence[np.ndarray],
+    X: np.ndarray,
+    y: np.ndarray,
+    options: TreeOptions,
+    criterion: Criterion,
+    draws: Sequence[Draws],
+) -> float:
+    """Largest difference of a score to that of trees grown in one place from raw values and the same thresholds.
+
+    Parameters
+    ----------
+    ensemble : Ensemble
+        With the raw thresholds of all columns.
+    thresholds : sequence of arrays
+        All cuts of each column, whether they split or not.
+    X, y : ndarray of shape (n, d) and (n,)
+        Training rows.
+    options, criterion, draws
+        As in `grown`.
+    """
+    pooled = grown(public_buckets(X, thresholds), y, options, criterion, draws)
+    return float(np.max(np.abs(pooled.scores(X) - ensemble.scores(X)), initial=0.0))

@@ -18,10 +18,10 @@ from ...federation.parties import Party
 from ...federation.run import Run
 from ...privacy.accounted import Accounted
 from ..codes import Coded, coded, side_by_side
-from ..ensemble import grown, with_thresholds
+from ..ensemble import Draws, grown, with_thresholds
 from ..gathering.orders import Order, message_of, order_of
 from ..gathering.protection import Protection, protection
-from ..gathering.routing import rows_rerouted
+from ..gathering.routing import pooled_difference, rows_rerouted
 from ..model import Ensemble, Estimate
 from .common import active_of, columns_of, draws_of, local_codes, passive_of
 from .inference import deployed
@@ -64,18 +64,22 @@ def local_data(
     return tuple(found)
 
 
+def local_draws(active: Party, train: np.ndarray, groups: Any, spec: Any, rng_for: Callable) -> tuple[Draws, ...]:
+    """What is drawn for every tree."""
+    return draws_of(groups, int(train.sum()), spec.options, rng_for)
+
+
 def local_ensemble(
-    active: Party, train: np.ndarray, data: Sequence[Coded], groups: Any, spec: Any, rng_for: Callable
+    active: Party, train: np.ndarray, data: Sequence[Coded], draws: Sequence[Draws], spec: Any
 ) -> Ensemble:
     """Trees on all columns; cuts of passive columns are codes whose raw values the active party does not know."""
-    y, options = active.block["y"][train], spec.options
-    draws = draws_of(groups, len(y), options, rng_for)
-    return grown(data[0] if len(data) == 1 else data.__getitem__, y, options, spec.public.criterion, draws)
+    y = active.block["y"][train]
+    return grown(_by_tree(data), y, spec.options, spec.public.criterion, draws)
 
 
-def local_rows(party: Party, train: np.ndarray) -> np.ndarray:
+def local_rows(party: Party, train: np.ndarray) -> dict[str, np.ndarray]:
     """A party's own training rows, for what is reported of the run."""
-    return party.block["X"][train]
+    return {name: values[train] for name, values in party.block.items()}
 
 
 def active_plan(train: np.ndarray, columns: tuple[int, ...], epsilon: float, spec: Any) -> Protection:
@@ -90,29 +94,40 @@ def _received(codes: np.ndarray, draw: int, plan: Protection, columns: tuple[int
     return coded(chosen, sizes)
 
 
+def _by_tree(data: Sequence[Coded]) -> Coded | Callable[[int], Coded]:
+    """Codes of all trees, or of each."""
+    return data[0] if len(data) == 1 else data.__getitem__
+
+
 def reported(
     ensemble: Ensemble,
     scores: np.ndarray | None,
     thresholds: Mapping[str, tuple[np.ndarray, ...]],
-    rows: Mapping[str, np.ndarray],
+    rows: Mapping[str, Mapping[str, np.ndarray]],
     data: Sequence[Coded],
+    draws: Sequence[Draws],
     groups: Any,
     plan: Protection,
+    spec: Any,
 ) -> Estimate:
-    """The estimate, as only an evaluator sees it: thresholds of all owners, and the rows that they would route anew."""
+    """The estimate, as only an evaluator sees it: thresholds of all owners, and all rows."""
     columns = dict(groups)
     raw = {c: cuts for name, own in thresholds.items() for c, cuts in zip(columns[name], own, strict=True)}
     whole = with_thresholds(ensemble, raw)
-    X = np.empty((len(data[0].codes), sum(map(len, columns.values()))))
+    X = np.empty((len(data[0].codes), len(data[0].sizes)))
     for name, own in rows.items():
-        X[:, columns[name]] = own
-    moved = rows_rerouted(whole, data[0] if len(data) == 1 else data.__getitem__, X)
+        X[:, columns[name]] = own["X"]
     numbers: dict[str, Any] = {
-        "rows_rerouted": moved,
+        "rows_rerouted": rows_rerouted(whole, _by_tree(data), X),
         "features_released": len(raw),
         "epsilon_per_index": plan.epsilon,
         "bytes_formula": sum(plan.bytes_formula(columns[name], len(X)) for name in thresholds),
     }
+    if not plan.mechanisms:
+        cuts = [raw.get(column, own) for column, own in enumerate(data[0].thresholds)]
+        y = next(own["y"] for own in rows.values() if "y" in own)
+        given = (whole, cuts, X, y, spec.options, spec.public.criterion, draws)
+        numbers["max_prediction_difference"] = pooled_difference(*given)
     return Estimate(whole, plan.claimed, scores, numbers)
 
 
@@ -126,8 +141,9 @@ def fit(run: Run) -> Estimate:
     messages = run.gather(passive, active, NAMES[spec.options.protect], local_message, orders, plan, run.rng_for)
     own = run.at(active, local_codes, train, spec.options)
     data = run.at(active, local_data, own, messages, groups, plan)
-    ensemble = run.at(active, local_ensemble, train, data, groups, spec, run.rng_for)
+    draws = run.at(active, local_draws, train, groups, spec, run.rng_for)
+    ensemble = run.at(active, local_ensemble, train, data, draws, spec)
     thresholds = run.each(passive, local_thresholds, orders)
     scores = deployed(run, ensemble, thresholds)
     rows = run.each(run.parties, local_rows, train)
-    return run.assemble(reported, ensemble, scores, thresholds, rows, data, groups, plan)
+    return run.assemble(reported, ensemble, scores, thresholds, rows, data, draws, groups, plan, spec)
