@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ...errors import CertificationError, ConfigError
-from ...trees.options import DeployedOptions, GatheringOptions, ScatteringOptions, TableOptions
+from ...trees.options import DeployedOptions, GatheringOptions, ScatteringOptions, TableOptions, TablesOptions
 from .settings import CLASSES, NUMBERS, CaseSettings, GeneratedSettings, PartySettings
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def _tests(case: CasePlan) -> bool:
 
 def _check_bound(options: Any, at: str) -> None:
     """Regression has no residual bound: tables cannot be certified, lanes of a cipher have no public size."""
-    if isinstance(options, TableOptions):
+    if isinstance(options, TablesOptions):
         raise UncertifiedError(
             f"{at}: residual_bound is None, and residuals of regression have no bound of their own; give a public one."
         )
