@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import numpy as np
@@ -12,14 +11,11 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from partywise.trees.codes import Coded, coded, dense_ranks, quantile_buckets
 from partywise.trees.ensemble import grown, partitions_of
-from partywise.trees.model import LEAF, Ensemble, Tree
+from partywise.trees.model import LEAF
 from partywise.trees.options import PooledOptions
 from tree_driver import CLASSES, SQUARES, data
+from xgboost_trees import CLOSE, METHODS, oracle, scores_of, trees_of
 
-OBJECTIVES = {CLASSES: ("binary:logistic", 0.5), SQUARES: ("reg:squarederror", 0.0)}
-METHODS = ("exact", "hist")
-# xgboost keeps gradients in single precision. These data have no node whose two best gains agree so far.
-CLOSE = 1e-6
 SETTINGS: dict[str, dict[str, Any]] = {
     "defaults": {},
     "deep": {"max_tree_depth": 5},
@@ -34,56 +30,6 @@ def codes_of(kind: str, X: np.ndarray) -> Coded:
     """Quantile buckets, all values, or buckets of which two in three are empty."""
     found = dense_ranks(X) if kind == "all values" else quantile_buckets(X, 50)
     return coded(3 * found.codes + 1, 3 * found.sizes) if kind == "empty buckets" else found
-
-
-def oracle(codes: Coded, y: np.ndarray, options: PooledOptions, criterion: Any, method: str) -> xgboost.Booster:
-    objective, base = OBJECTIVES[criterion]
-    settings = {
-        "objective": objective,
-        "base_score": base,
-        "tree_method": method,
-        "max_depth": options.max_tree_depth,
-        "eta": options.eta,
-        "lambda": options.lambda_,
-        # Its gain is twice ours, so that its threshold is too.
-        "gamma": 2 * options.gamma,
-        "min_child_weight": 0,
-        "max_bin": int(codes.sizes.max()) + 1,
-        "nthread": 1,
-    }
-    if not options.max_tree_depth:
-        # 0 stands for no limit there; a gain that no split has leaves the root.
-        settings |= {"max_depth": 1, "gamma": 1e30}
-    return xgboost.train(settings, xgboost.DMatrix(codes.codes.astype(float), y), options.num_of_trees)
-
-
-def trees_of(booster: xgboost.Booster) -> Ensemble:
-    """The oracle's trees as ours; ``x < condition`` on whole codes is ``code <= ceil(condition) - 1``."""
-    return Ensemble(tuple(_tree(json.loads(text)) for text in booster.get_dump(dump_format="json")), 0.0, 1.0)
-
-
-def _tree(root: dict[str, Any]) -> Tree:
-    found: list[dict[str, Any]] = []
-
-    def walk(node: dict[str, Any]) -> None:
-        found.append(node)
-        for child in node.get("children", ()):
-            walk(child)
-
-    walk(root)
-    numbers = {node["nodeid"]: place for place, node in enumerate(found)}
-    rows = [
-        (int(node["split"][1:]), np.ceil(node["split_condition"]) - 1, numbers[node["yes"]], numbers[node["no"]], 0.0)
-        if "split" in node
-        else (LEAF, 0, LEAF, LEAF, node["leaf"])
-        for node in found
-    ]
-    feature, cut, left, right = (np.array(column, dtype=int) for column in list(zip(*rows, strict=True))[:4])
-    return Tree(feature, cut, np.full(len(rows), np.nan), left, right, np.array([row[4] for row in rows]))
-
-
-def scores_of(found: Ensemble, codes: Coded) -> np.ndarray:
-    return sum(found.weight * tree.value[tree.leaves_of_codes(codes.codes)] for tree in found.trees)
 
 
 @pytest.mark.parametrize("kind", ["quantiles", "all values", "empty buckets"])
