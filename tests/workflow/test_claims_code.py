@@ -26,7 +26,7 @@ def test_an_edit_of_a_claim_reruns_jobs_of_the_audit_only(jobs):
 @pytest.mark.parametrize(
     ("module", "case"),
     [
-        ("studies.vertical_trees.exposures", "bucket_rr_public"),
+        ("studies.vertical_trees.exposures.orders", "bucket_rr_public"),
         ("privacy.mechanisms.distance_adjusted", "bucket_rr_public"),
         ("studies.vertical_glm.exposures", "scores_u_d"),
         ("studies.sliced_inverse_regression.tracing", "tracing"),

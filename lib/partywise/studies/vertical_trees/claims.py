@@ -55,8 +55,8 @@ class LeafSettings(ClaimSettings):
             raise ValueError(f"key_size is {self.key_size}: it must be a multiple of 16.")
 
 
-_EXPOSURES = "partywise.studies.vertical_trees.exposures:"
-_LEAVES = "partywise.studies.vertical_trees.leaf_exposures:"
+_EXPOSURES = "partywise.studies.vertical_trees.exposures.orders:"
+_LEAVES = "partywise.studies.vertical_trees.exposures.leaves:"
 
 
 def _form(message: str, function: str) -> Mechanism:

@@ -11,19 +11,19 @@ from typing import Any
 
 import numpy as np
 
-from ...audits.exposure import Exposure, Task, fixed, unproved
-from ...audits.pairs import ClearPair, LawPair, NoLaw, ResponseLawPair, ResponsePair
-from ...audits.worlds import AuditData, World
-from ...federation.channel import Cipher
-from ...privacy.accounted import Accounted, Clear, Public
-from ...privacy.audit.exact import audit_exact
-from ...privacy.mechanisms.distance import DistanceExponential
-from ...privacy.mechanisms.distance_adjusted import AdjustedDistanceExponential
-from ...privacy.mechanisms.randomized_response import RandomizedResponse
-from ...privacy.statistics.bounded import Bounded
-from ...privacy.statistics.records import entries
-from ...privacy.statistics.slices import Quantiles, bucket_index
-from .claims import BucketSettings, DomainSettings, FeatureSettings
+from ....audits.exposure import Exposure, Task, fixed, unproved
+from ....audits.pairs import ClearPair, LawPair, NoLaw, ResponseLawPair, ResponsePair
+from ....audits.worlds import AuditData, World
+from ....federation.channel import Cipher
+from ....privacy.accounted import Accounted, Clear, Public
+from ....privacy.audit.exact import audit_exact
+from ....privacy.mechanisms.distance import DistanceExponential
+from ....privacy.mechanisms.distance_adjusted import AdjustedDistanceExponential
+from ....privacy.mechanisms.randomized_response import RandomizedResponse
+from ....privacy.statistics.bounded import Bounded
+from ....privacy.statistics.records import entries
+from ....privacy.statistics.slices import Quantiles, bucket_index
+from ..claims import BucketSettings, DomainSettings, FeatureSettings
 
 Rng = Callable[..., np.random.Generator]
 # Fixed-point grid of masked values.

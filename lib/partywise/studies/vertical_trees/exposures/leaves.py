@@ -6,14 +6,14 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ...audits.exposure import Exposure, Task
-from ...audits.pairs import ClearPair
-from ...audits.worlds import World
-from ...federation.channel import Cipher
-from ...federation.exchanges.paillier import PrivateKey, encrypt, generate_key, rerandomised
-from ...privacy.accounted import Clear
-from ...trees.leaves import skeleton
-from ...trees.protocols.encrypted_inference import ruled_out, zeroed
+from ....audits.exposure import Exposure, Task
+from ....audits.pairs import ClearPair
+from ....audits.worlds import World
+from ....federation.channel import Cipher
+from ....federation.exchanges.paillier import PrivateKey, encrypt, generate_key, rerandomised
+from ....privacy.accounted import Clear
+from ....trees.leaves import skeleton
+from ....trees.protocols.encrypted_inference import ruled_out, zeroed
 
 
 def zeros_published(task: Task) -> Exposure:
