@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 import yaml
 
-from partywise.experiment.plan import plans
+from partywise.experiment.cells import generate, run
+from partywise.experiment.plan import plan, plans
 from partywise.trees.options import GatheringOptions, ScatteringOptions
 from partywise.trees.source_config import from_source
 from pipeline import ROOT
@@ -222,6 +223,46 @@ def test_a_linear_model():
     assert (options.batch_size, options.total_round_num, options.learning_rate) == (50, 30, 0.05)
     assert made.cases["generated"].settings.dims == (5, 10)
     assert any("key_size has no effect" in note for note in found.notes)
+
+
+def test_a_linear_model_of_a_real_table():
+    found = from_source(
+        merged(LINEAR, {"data": {"type": "adult", "splits": [0.7, 0.3]}, "vertical": {"dims": [7, 14]}})
+    )
+    made = planned(found)
+    assert found.source == "adult" and made.cases["adult"].settings.test_share == 0.3
+
+
+# What runs ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("way", [None, "", "ss"])
+@pytest.mark.parametrize("algo", ["xgb", "gbdt", "rf"])
+@pytest.mark.parametrize("name", [None, *PROTECTED])
+def test_what_was_read_runs(name, algo, way):
+    """On generated records in the place of the real ones, which the pipeline alone fetches."""
+    models = {"xgb": "xgb_tree", "gbdt": "gbdt_tree", "rf": "random_forest"}
+    base = TREES if name is None else filled(PRINTED[name])
+    base = merged(base, {"model": {"type": models[algo], "num_of_trees": 2}, "vertical": {"algo": algo}})
+    cell = on_generated_records(base if way is None else merged(base, {"vertical": {"eval": way}}))
+    assert (cell.scalars.get("score_difference") is None) == (way is None)
+
+
+def test_encrypted_gradients_run():
+    base = merged(filled(PRINTED["he"]), {"model": {"num_of_trees": 1, "max_tree_depth": 2}})
+    on_generated_records(base, n=40)
+
+
+def on_generated_records(base: Mapping[str, Any], n: int = 120) -> Any:
+    """The one cell of a configuration, on other records."""
+    found = from_source(base)
+    study = found.configuration()["studies"][found.study]
+    case = study["cases"].pop("abalone")
+    settings = {**case["settings"], "n": n, "d": 8}
+    made = plan("vertical_trees", study | {"cases": {"made": case | {"source": "generated", "settings": settings}}}, 3)
+    (cell,) = run(made, "made", "source", [2], [0], [0], generate(made, "made", [0], ROOT))
+    assert cell.scalars["status"] == "ok" and cell.scalars["mse"] > 0
+    return cell
 
 
 # What is refused ----------------------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from .source.protection import READERS, inference_of, protection_of
 # Our name of a data set of the source, and rows that may train: what a batch must hold to be all of them.
 TREE_DATA = {"abalone": ("abalone", 4177), "adult": ("adult", 45_222), "credit": ("credit_default", 30_000)}
 ADULT_SPLIT = ("adult_split", 30_162)
-LINEAR_DATA = {"vertical_fl_data": "generated"}
+LINEAR_DATA = {"vertical_fl_data": "generated", "adult": "adult"}
 MODELS = {"xgb_tree": "xgb", "gbdt_tree": "gbdt", "random_forest": "rf"}
 LINEAR_MODEL = "lr"
 CRITERIA = ("CrossEntropyLoss", "RegressionMSELoss")
@@ -141,12 +141,10 @@ def _trees(keys: Keys, model: str, notes: list[str]) -> SourceRun:
 def _data(keys: Keys) -> tuple[str, dict[str, Any], int]:
     """Source, settings, and the most rows that can train."""
     name = keys.take("data.type", str, allowed=tuple(TREE_DATA))
-    splits = keys.numbers("data.splits", float, [0.8, 0.2])
-    if len(splits) != 2 or abs(sum(splits) - 1) > 1e-9 or not 0 < splits[0] <= 1:
-        raise ValueError(f"data.splits is {splits}: give the shares that train and that test, together 1.")
+    share = _test_share(keys)
     source, rows = TREE_DATA[name]
-    settings: dict[str, Any] = {"test_share": float(splits[1])}
-    if name == "adult" and splits[1] == 0:
+    settings: dict[str, Any] = {"test_share": share}
+    if name == "adult" and share == 0:
         # All of the table trains: the authors' own division has test rows apart.
         (source, rows), settings = ADULT_SPLIT, {}
     fewer = keys.take("vertical.data_size_for_debug", int, 0)
@@ -154,7 +152,14 @@ def _data(keys: Keys) -> tuple[str, dict[str, Any], int]:
         raise ValueError(f"vertical.data_size_for_debug is {fewer}: it must be at least 0, which stands for all rows.")
     if fewer:
         settings["data_size_for_debug"] = fewer
-    return source, settings, fewer or -int(-rows * splits[0] // 1)
+    return source, settings, fewer or rows - int(share * rows)
+
+
+def _test_share(keys: Keys) -> float:
+    splits = keys.numbers("data.splits", float, [0.8, 0.2])
+    if len(splits) != 2 or abs(sum(splits) - 1) > 1e-9 or not 0 < splits[0] <= 1:
+        raise ValueError(f"data.splits is {splits}: give the shares that train and that test, together 1.")
+    return float(splits[1])
 
 
 def _growth(keys: Keys, algo: str, rows: int, notes: list[str]) -> dict[str, Any]:
@@ -210,6 +215,12 @@ def _linear(keys: Keys, notes: list[str]) -> SourceRun:
     keys.take("model.use_bias", bool, False, allowed=(False,))
     dims = _parties(keys)
     source = LINEAR_DATA[keys.take("data.type", str, allowed=tuple(LINEAR_DATA))]
+    settings: dict[str, Any] = {"dims": dims}
+    if source == "generated":
+        settings["d"] = dims[-1]
+        notes.append("data.type is 'vertical_fl_data': its records are drawn anew, by our generator.")
+    if "data.splits" in keys:
+        settings["test_share"] = _test_share(keys)
     options = {
         name: keys.take(key, kind)
         for name, key, kind in (
@@ -221,8 +232,6 @@ def _linear(keys: Keys, notes: list[str]) -> SourceRun:
         if key in keys
     }
     keys.take("criterion.type", str, "CrossEntropyLoss", allowed=("CrossEntropyLoss",))
-    notes.append("data.type is generated anew: the source's records are drawn by its program.")
     if keys.take("vertical.key_size", int, None) is not None:
         notes.append("vertical.key_size has no effect: the published encryption is one in name only.")
-    settings = {"d": dims[-1], "dims": dims}
     return SourceRun("vertical_linear", source, settings, "published", options, len(dims), None, tuple(notes))
