@@ -21,6 +21,7 @@ MADE = {
     "wire.md",
     "my_data.yaml",
     "my_tables.yaml",
+    "mine.yaml",
     "grid.yaml",
     "again.yaml",
     "elnino.yaml",

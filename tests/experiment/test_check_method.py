@@ -57,12 +57,22 @@ def test_a_broken_method_is_told_by_its_check(name, check, says):
         ("functional_boosting", "boosting", False),
         ("sliced_inverse_regression", "certified", True),
         ("label_private", "walr", False),
+        ("vertical_trees", "active_only", False),
+        ("vertical_trees", "local_tables", False),
     ],
 )
 def test_methods_of_the_package_keep_theirs(study, protocol, silent):
     for name, trial in trials(study).items():
         found = outcome(name, trial, study, {"protocol": protocol})
         assert found.failures == {} and found.pooled == silent
+
+
+def test_a_method_of_vertical_trees_by_its_address():
+    (found,) = tried("own_trees")
+    assert found.failures == {} and found.totals["features"] == pytest.approx(1.0, rel=1e-9)
+    assert found.totals["label"] == 0.0 and "the trial has 2 parties only" in report([found])
+    (leak,) = tried("own_trees", options={"leak": True})
+    assert re.search("'means'.*is not free of features", leak.failures["record and replay"])
 
 
 def test_every_study_of_methods_has_trials():

@@ -190,7 +190,7 @@ def _pooling(one: Outcome) -> str:
     if one.pooled:
         return f"one answer for {' and '.join(map(str, one.trial.parties))} parties"
     if len(one.trial.parties) == 1:
-        return f"not asked, this study has {one.trial.parties[0]} parties always"
+        return f"not asked, the trial has {one.trial.parties[0]} parties only"
     return "not asked, the method draws noise where no target is set"
 
 

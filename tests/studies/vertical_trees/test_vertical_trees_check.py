@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from partywise.errors import ConfigError
+from partywise.errors import CertificationError, ConfigError
+from partywise.experiment.cells import generate, run
 from partywise.experiment.plan import plan
 
 METHODS = {"pooled": {"protocol": "pooled"}}
@@ -66,3 +67,89 @@ def test_contradictions_are_named(words, says):
 )
 def test_what_works_is_taken(words):
     assert planned(**words).n_cells >= 1
+
+
+def test_what_passive_columns_do_not_declare_is_told_where_a_method_needs_it():
+    """capital-gain, column 10 of Adult, has a range and no edges; amounts of credit cards have neither."""
+    gathering = {"protocol": "feature_gathering", "protect": "dp"}
+    for method, source, count, says in (
+        (gathering, "adult", 7, "column 10 .* has no declared edges, which edges 'public' needs"),
+        (
+            gathering | {"bucket_num": 10},
+            "credit_default",
+            3,
+            "column 11 .* has no declared bounds, which bucket_num 10",
+        ),
+        (
+            gathering | {"protect": "op_boost"},
+            "credit_default",
+            3,
+            "column 11 .* has no declared bounds, which extremes",
+        ),
+        ({"protocol": "local_tables"}, "adult", 7, "column 10 .* has no declared edges, which the tables are made of"),
+    ):
+        with pytest.raises(CertificationError, match=says) as caught:
+            planned(grid={"parties": [count]}, method=method, source=source)
+        assert isinstance(caught.value, ConfigError) and "studies.vertical_trees.cases.made" in str(caught.value)
+        assert planned(grid={"parties": [2]}, method=method, source=source).n_cells == 1
+    scattering = {"protocol": "label_scattering", "edges": "public", "bucket_num": None}
+    with pytest.raises(ConfigError, match=r"column 10 .* has no declared edges") as caught:
+        planned(grid={"parties": [7]}, method=scattering, source="adult")
+    assert not isinstance(caught.value, CertificationError)
+    assert planned(grid={"parties": [7]}, method=gathering | {"bucket_num": 10}, source="adult").n_cells == 1
+
+
+def test_regression_needs_a_public_bound_where_tables_or_lanes_rest_on_it():
+    with pytest.raises(CertificationError, match="residual_bound is None, and residuals of regression have no bound"):
+        planned(method={"protocol": "local_tables"}, source="abalone")
+    with pytest.raises(ConfigError, match="residual_bound is None, and the lanes of 'sized' need one"):
+        planned(method={"protocol": "label_scattering", "cipher": "sized"}, source="abalone")
+    for method in (
+        {"protocol": "local_tables", "residual_bound": 5.0},
+        {"protocol": "label_scattering", "cipher": "identity"},
+        {"protocol": "feature_gathering", "protect": "dp"},
+    ):
+        assert planned(method=method, source="abalone").n_cells == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (
+            {"source": "abalone", "settings": {"criterion": "CrossEntropyLoss"}},
+            "criterion is 'CrossEntropyLoss': the lab",
+        ),
+        ({"source": "adult_split", "grid": {"folds": 5}}, "grid.folds is 5: these data have their own test rows"),
+        ({"source": "adult_split", "settings": {"test_share": 0.5}}, "settings.test_share is unknown"),
+        ({"source": "abalone", "settings": {"dims": [4, 9]}}, r"dims is \[4, 9\]: its last end must be 8"),
+        (
+            {"method": {"protocol": "local_tables", "algo": "rf"}},
+            "algo is 'rf': tables are boosted; use 'xgb' or 'gbdt'",
+        ),
+        (
+            {"method": {"protocol": "local_tables", "as_published": True}},
+            "as_published is true: this method is none of",
+        ),
+        ({"method": {"protocol": "label_scattering", "key_size": 1024}}, "key_size is 1024: it must be at least 2048"),
+        (
+            {"method": {"protocol": "feature_gathering", "epsilon_prt": 1.0}},
+            "epsilon_prt is 1.0: it is read with variant",
+        ),
+        ({"method": {"protocol": "pooled", "protect": "dp"}}, "protect is unknown"),
+        (
+            {"settings": {"test_share": 0}, "method": {"protocol": "feature_gathering", "inference": "ss"}},
+            "inference is 'ss', and test_share 0 leaves no rows to score",
+        ),
+        ({"grid": {"epsilon": [0.0]}}, r"epsilon\[0\] is 0.0: it must be greater than 0"),
+    ],
+)
+def test_what_contradicts_the_data_or_the_protocol_is_named(words, says):
+    with pytest.raises(ConfigError, match=says):
+        planned(**words)
+
+
+def test_a_method_by_its_address_runs_on_the_data_of_the_study():
+    made = planned({"n": 200, "d": 4}, method={"protocol": "own_trees:PROTOCOL", "num_of_trees": 3})
+    (cell,) = run(made, "made", "tried", 2, [0], [0], generate(made, "made", [0], "resources"))
+    assert cell.scalars["epsilon_certified"] == pytest.approx(1.0, rel=1e-4) and cell.scalars["n_trees"] == 3
+    assert 0.5 < cell.scalars["auc"] <= 1

@@ -124,14 +124,12 @@ def _wanted(options: Any) -> tuple[str, str, bool]:
     """What the passive columns must declare, why, and whether a certificate rests on it."""
     if isinstance(options, TableOptions):
         return "edges", "the tables are made of", True
-    if isinstance(options, GatheringOptions) and options.protect == "dp" and options.edges == "public":
-        if options.bucket_num is None:
-            return "edges", "edges 'public' needs", True
-        return "bounds", "bucket_num with edges 'public' cuts into equal parts", True
-    if isinstance(options, GatheringOptions) and options.protect == "op_boost" and options.extremes == "declared":
+    certified = isinstance(options, GatheringOptions)
+    if certified and options.protect == "op_boost" and options.extremes == "declared":
         return "bounds", "extremes 'declared' needs", True
-    if isinstance(options, ScatteringOptions) and options.edges == "public":
-        if options.bucket_num is None:
-            return "edges", "edges 'public' needs", False
-        return "bounds", "bucket_num with edges 'public' cuts into equal parts", False
-    return "edges", "", False
+    cuts = (certified and options.protect == "dp") or isinstance(options, ScatteringOptions)
+    if not cuts or options.edges != "public":
+        return "edges", "", False
+    if options.bucket_num is None:
+        return "edges", "edges 'public' needs", certified
+    return "bounds", f"bucket_num {options.bucket_num} with edges 'public' cuts", certified

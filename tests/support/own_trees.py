@@ -1,0 +1,75 @@
+"""A method of vertical trees by address: every passive party releases the buckets of its first column alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from partywise.experiment.study import Lazy, Protocol
+from partywise.federation.parties import Party
+from partywise.federation.run import Run
+from partywise.privacy.accounted import Public
+from partywise.privacy.mechanisms.randomized_response import RandomizedResponse
+from partywise.privacy.mechanisms.release import Release
+from partywise.privacy.statistics.slices import bucket_index
+from partywise.trees.codes import coded, side_by_side
+from partywise.trees.ensemble import grown, with_thresholds
+from partywise.trees.model import Estimate
+from partywise.trees.options import TreeOptions
+from partywise.trees.protocols.common import active_of, columns_of, draws_of, local_codes, passive_of
+
+
+@dataclass(frozen=True)
+class FirstColumnsOptions(TreeOptions):
+    """Keys beside ``protocol``: those of trees. leak : a mean is sent as if it were public, which a check must see."""
+
+    leak: bool = False
+    uses_epsilon = True
+
+
+def local_buckets(passive: Party, train: np.ndarray, share: float, spec: Any, rng_for: Callable) -> Release:
+    """Buckets (n,) of the first column by declared edges, randomised: one record has one at each party."""
+    edges = spec.public.columns[passive.columns[0]].edges
+    bounded = bucket_index(passive.block["X"][train, 0], edges)
+    law = RandomizedResponse(share, len(edges.value) + 1)
+    return law(bounded, rng_for("first", passive.name), owner=passive.name, release_id=f"first/{passive.name}")
+
+
+def local_mean(passive: Party, train: np.ndarray) -> Public:
+    """The leak."""
+    return Public(passive.block["X"][train].mean(axis=0), because="a mean of many records says little of one")
+
+
+def local_trees(active: Party, train: np.ndarray, buckets: Sequence[np.ndarray], groups: Any, run_spec: Any, rng: Any):
+    """Trees on own columns and on what was released; columns that nobody released have one code."""
+    y, received, facts = active.block["y"][train], iter(buckets), run_spec.public.columns
+    parts = []
+    for name, columns in groups:
+        if name == active.name:
+            parts.append(local_codes(active, train, run_spec.options))
+            continue
+        codes = np.zeros((len(y), len(columns)), dtype=np.int32)
+        codes[:, 0] = next(received)
+        parts.append(coded(codes, [len(facts[columns[0]].edges.value) + 1] + [1] * (len(columns) - 1)))
+    data = side_by_side(parts, [columns for _, columns in groups])
+    draws = draws_of(groups, len(y), run_spec.options, rng)
+    ensemble = grown(data, y, run_spec.options, run_spec.public.criterion, draws)
+    cuts = {c[0]: np.array(facts[c[0]].edges.value) for name, c in groups if name != active.name}
+    return with_thresholds(ensemble, cuts)
+
+
+def fit(run: Run) -> Estimate:
+    """One message of every passive party, then trees."""
+    active, passive, spec, train = active_of(run.parties), passive_of(run.parties), run.spec, run.fold.train
+    share = run.epsilon / len(passive)
+    buckets = run.gather(passive, active, "first buckets", local_buckets, train, share, spec, run.rng_for)
+    if spec.options.leak:
+        run.gather(passive, active, "means", local_mean, train)
+    ensemble = run.at(active, local_trees, train, buckets, columns_of(run.parties), spec, run.rng_for)
+    return run.assemble(lambda value: Estimate(value, run.epsilon), ensemble)
+
+
+PROTOCOL = Protocol(FirstColumnsOptions, Lazy("own_trees:fit"), study="vertical_trees")
