@@ -80,6 +80,8 @@ def test_deployment_leaves_the_training_as_it_was_and_costs_infinity(name, form)
     estimate = simulate(STUDY.methods[name].fit, alone)
     assert estimate.scores is None
     training = alone.channel.ledger.worst_total(alone.names, "features", DELTA)
+    labels = alone.channel.ledger.worst_total(alone.names, "label", DELTA).epsilon_certified
+    assert labels == (inf if name == "label_scattering" else 0)
     for inference in KINDS:
         run, _ = execution_of(name, form, inference)
         found = simulate(STUDY.methods[name].fit, run)
