@@ -22,6 +22,7 @@ KINDS = ("plain", "he", "ss")
 GROUPS = {2: [(0, 1, 2), (3, 4, 5)], 3: [(0, 1), (2, 3), (4, 5)]}
 SMALL: dict[str, Any] = {"num_of_trees": 3, "own_bucket_num": 6}
 SIZED = {"cipher": "sized"}
+REGRESSION = {"criterion": "RegressionMSELoss", "residual_bound": 3.0}
 # Forms of each protocol beside its defaults; of those whose training encrypts, integers stand for ciphertexts.
 FORMS: dict[str, list[dict[str, Any]]] = {
     "feature_gathering": [
@@ -36,7 +37,8 @@ FORMS: dict[str, list[dict[str, Any]]] = {
         {"criterion": "RegressionMSELoss"},
     ],
     "label_scattering": [SIZED | {"bucket_num": 6}, SIZED | {"bucket_num": 6, "algo": "rf"}, {"cipher": "identity"}],
-    "tables": [SIZED, SIZED | {"algo": "gbdt"}],
+    "tables": [SIZED, SIZED | {"algo": "gbdt"}, SIZED | REGRESSION],
+    "local_tables": [{}, REGRESSION],
 }
 CELLS = [(name, form) for name in FEDERATED for form in FORMS.get(name, [{}])]
 
@@ -56,7 +58,7 @@ def execution_of(
     X, y = table(90, 6, criterion=chosen.pop("criterion", "CrossEntropyLoss"))
     options = protocol.options(**chosen, inference=inference)
     return execution(
-        options, X, y, GROUPS[parties], epsilon=2.0, held_out=HELD_OUT, active=active, extra=protocol.extra
+        options, X, y, GROUPS[parties], epsilon=50.0, held_out=HELD_OUT, active=active, extra=protocol.extra
     ), X[:HELD_OUT]
 
 
@@ -72,6 +74,8 @@ def test_scores_are_the_evaluators(name, form, inference):
         assert np.abs(estimate.scores - expected).max() <= limit
         if form.get("max_tree_depth") != 0:
             assert np.ptp(expected) > 0
+            # Splits of passive parties are told: there was something to score together.
+            assert sum(m.bytes for m in run.channel.messages if m.name == "deployed splits") > 0
 
 
 @pytest.mark.parametrize(("name", "form"), CELLS)
