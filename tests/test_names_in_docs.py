@@ -24,6 +24,7 @@ MADE = {
     "mine.yaml",
     "grid.yaml",
     "again.yaml",
+    "theirs.yaml",
     "elnino.yaml",
     "fertility.yaml",
     "sitecustomize.py",

@@ -15,7 +15,7 @@ from .source.keys import Keys
 from .source.protection import READERS, inference_of, protection_of
 
 # Our name of a data set of the source, and rows that may train: what a batch must hold to be all of them.
-TREE_DATA = {"abalone": ("abalone", 4177), "adult": ("adult", 45_222), "credit": ("credit_default", 30_000)}
+TREE_DATA = {"abalone": ("abalone", 4177), "adult": ("adult", 45_222)}
 ADULT_SPLIT = ("adult_split", 30_162)
 LINEAR_DATA = {"vertical_fl_data": "generated", "adult": "adult"}
 MODELS = {"xgb_tree": "xgb", "gbdt_tree": "gbdt", "random_forest": "rf"}
