@@ -28,7 +28,10 @@ CASES = [
     ("feature_gathering", {"protect": "dp"}, 8.0),
     ("feature_gathering", {"protect": "op_boost", "budget": "feature"}, 2.0),
     ("label_scattering", {"cipher": "sized", "num_of_trees": 2, "bucket_num": 8, "residual_bound": 100.0}, None),
+    ("tables", {"cipher": "sized", "least_hessian": 1.0, "residual_bound": 5.0}, 4.0),
+    ("local_tables", {"residual_bound": 5.0}, 4.0),
 ]
+GATHERING = "feature_gathering"
 
 
 @pytest.mark.parametrize("criterion", [CLASSES, SQUARES])
@@ -50,8 +53,8 @@ def test_the_estimator_is_the_cell(protocol, options, epsilon, criterion):
         epsilon=epsilon,
         delta=made.spec.delta,
         criterion=criterion,
-        edges=[column.edges.value for column in columns],
-        bounds=[column.bounds.value for column in columns],
+        public_edges=[column.edges.value for column in columns],
+        public_bounds=[column.bounds.value for column in columns],
         **options,
     )
     fitted.fit(table.X, table.y, parties=3, active="first", rng=Streams(7, STUDY, "c", "noise", 0))
@@ -66,12 +69,14 @@ def test_the_estimator_is_the_cell(protocol, options, epsilon, criterion):
 def test_labels_probabilities_and_scores_belong_together():
     X, y = data(300)
     for options in ({}, {"algo": "rf"}):
-        model = pw.VerticalBoosting(max_tree_depth=4, **options).fit(X, y, parties=[[0, 5], [1, 2, 3, 4, 6]], rng=1)
+        model = pw.VerticalBoosting("pooled", max_tree_depth=4, **options).fit(
+            X, y, parties=[[0, 5], [1, 2, 3, 4, 6]], rng=1
+        )
         ones = model.predict_proba(X)[:, 1]
         assert np.allclose(model.predict_proba(X).sum(axis=1), 1) and np.array_equal(model.predict(X), ones > 0.5)
         assert model.score(X, y) == np.mean(model.predict(X) == y) > 0.8 and model.classes_.tolist() == [0, 1]
     X, y = data(300, criterion=SQUARES)
-    model = pw.VerticalBoosting(criterion=SQUARES).fit(X, y, rng=1)
+    model = pw.VerticalBoosting("pooled", criterion=SQUARES).fit(X, y, rng=1)
     assert np.array_equal(model.predict(X), model.decision_function(X)) and 0.5 < model.score(X, y) < 1
     assert model.score(X, y) == pytest.approx(1 - np.mean((y - model.predict(X)) ** 2) / np.var(y))
     with pytest.raises(AttributeError, match="predict_proba is of criterion 'CrossEntropyLoss'"):
@@ -80,13 +85,19 @@ def test_labels_probabilities_and_scores_belong_together():
 
 def test_unprotected_orders_are_the_pooled_fit_and_cost_everything():
     X, y = data(300)
-    fits = [
-        pw.VerticalBoosting(p, own_bucket_num=None).fit(X, y, parties=3, rng=1) for p in ("feature_gathering", "pooled")
-    ]
+    fits = [pw.VerticalBoosting(p, own_bucket_num=None).fit(X, y, parties=3, rng=1) for p in (GATHERING, "pooled")]
     assert np.array_equal(*[fitted.decision_function(X) for fitted in fits])
     assert [fitted.privacy_.epsilon_certified for fitted in fits] == [inf, inf]
-    noised = pw.VerticalBoosting(protect="dp", epsilon=4.0, edges=[np.arange(-2.0, 3)] * 7).fit(X, y, rng=1)
-    assert 3.9 < noised.privacy_.epsilon_certified <= 4.0 and noised.privacy_.unit == "features"
+
+
+@pytest.mark.parametrize(
+    ("protocol", "options"), [(GATHERING, {"protect": "dp"}), ("tables", {"cipher": "sized"}), ("local_tables", {})]
+)
+def test_certified_protocols_keep_their_target(protocol, options):
+    X, y = data(300)
+    model = pw.VerticalBoosting(protocol, epsilon=4.0, public_edges=[np.arange(-2.0, 3)] * 7, **options)
+    model.fit(X, y, parties=3, rng=1)
+    assert 3.9 < model.privacy_.epsilon_certified <= 4.0 and model.privacy_.unit == "features"
 
 
 def test_parameters_in_scikit_learns_way():
@@ -103,10 +114,10 @@ def test_parameters_in_scikit_learns_way():
 
 def test_the_seed_decides():
     X, y = data(100)
-    drawn = [pw.VerticalBoosting(algo="rf").fit(X, y, rng=seed).decision_function(X) for seed in (1, 1, 2)]
+    drawn = [pw.VerticalBoosting("pooled", algo="rf").fit(X, y, rng=seed).decision_function(X) for seed in (1, 1, 2)]
     assert np.array_equal(drawn[0], drawn[1]) and not np.array_equal(drawn[0], drawn[2])
     with pytest.raises(TypeError, match="rng=None"):
-        pw.VerticalBoosting().fit(X, y, rng=None)
+        pw.VerticalBoosting("pooled").fit(X, y, rng=None)
 
 
 @pytest.mark.parametrize(
@@ -114,14 +125,15 @@ def test_the_seed_decides():
     [
         ({"protocol": "nonsense"}, "protocol='nonsense'"),
         ({"criterion": "Gini"}, "criterion='Gini': use"),
-        ({"epsilon": 1.0}, r"epsilon=1\.0 is not read"),
-        ({"protect": "dp"}, "epsilon is missing"),
+        ({"protocol": GATHERING, "epsilon": 1.0}, r"epsilon=1\.0 is not read"),
+        ({"epsilon": None}, "epsilon is missing"),
+        ({"algo": "rf"}, "algo is 'rf': tables are boosted"),
         ({"inference": "plain"}, "inference='plain' asks the evaluator"),
         ({"select_by": "test_loss"}, "select_by='test_loss' asks the evaluator"),
         ({"eval_freq": 1}, "eval_freq=1 asks the evaluator"),
-        ({"edges": [[1.0]]}, "edges has 1 entries for 7 columns"),
-        ({"edges": [None] * 6 + [[1.0, 1.0]]}, r"edges\[6\]=\[1\.0, 1\.0\]: give increasing"),
-        ({"bounds": [(1, 0)] + [None] * 6}, r"bounds\[0\]=\(1, 0\): give two increasing"),
+        ({"public_edges": [[1.0]]}, "public_edges has 1 entries for 7 columns"),
+        ({"public_edges": [None] * 6 + [[1.0, 1.0]]}, r"public_edges\[6\]=\[1\.0, 1\.0\]: give increasing"),
+        ({"public_bounds": [(1, 0)] + [None] * 6}, r"public_bounds\[0\]=\(1, 0\): give two increasing"),
         ({"max_tree_depth": -1}, "max_tree_depth is -1"),
         ({"eta": 0.0}, r"eta is 0\.0"),
     ],
@@ -129,15 +141,18 @@ def test_the_seed_decides():
 def test_bad_parameters_are_named(changes, words):
     X, y = data(60)
     with pytest.raises(ValueError, match=words):
-        pw.VerticalBoosting(**changes).fit(X, y, rng=1)
+        pw.VerticalBoosting(**({"epsilon": 1.0} | changes)).fit(X, y, rng=1)
 
 
 def test_protection_without_public_edges_is_refused_before_any_work():
     X, y = data(60)
-    with pytest.raises(pw.CertificationError, match="edges"):
-        pw.VerticalBoosting(protect="dp", epsilon=1.0).fit(X, y, rng=1)
+    for protocol, options in (("tables", {}), ("local_tables", {}), (GATHERING, {"protect": "dp"})):
+        with pytest.raises(pw.CertificationError, match="edges"):
+            pw.VerticalBoosting(protocol, epsilon=1.0, **options).fit(X, y, rng=1)
     with pytest.raises(pw.CertificationError, match="bounds"):
-        pw.VerticalBoosting(protect="op_boost", epsilon=1.0).fit(X, y, rng=1)
+        pw.VerticalBoosting(GATHERING, protect="op_boost", epsilon=1.0).fit(X, y, rng=1)
+    with pytest.raises(pw.CertificationError, match="residual_bound"):
+        pw.VerticalBoosting(epsilon=1.0, criterion=SQUARES, public_edges=[[0.0]] * 7).fit(X, y, rng=1)
 
 
 @pytest.mark.parametrize(

@@ -15,8 +15,15 @@ from ..federation.exchanges.sharing import DEALER
 from ..federation.parties import Party, split_columns
 from ..privacy.accounted import Public
 from .model import Column, Criterion, PublicFacts
-from .options import ActiveOnlyOptions, GatheringOptions, PooledOptions, ScatteringOptions
-from .protocols import active_only, feature_gathering, label_scattering, pooled
+from .options import (
+    ActiveOnlyOptions,
+    GatheringOptions,
+    LocalTablesOptions,
+    PooledOptions,
+    ScatteringOptions,
+    TablesOptions,
+)
+from .protocols import active_only, feature_gathering, label_scattering, local_tables, pooled, tables
 
 __all__ = ["VerticalBoosting"]
 
@@ -30,26 +37,28 @@ class VerticalBoosting(Estimator):
 
     Parameters
     ----------
-    protocol : {"feature_gathering", "label_scattering", "pooled", "active_only"}
-        Orders of the passive parties' columns cross, unprotected or noised; gradients cross encrypted; all columns in
-        one place, or those of the active party alone.
+    protocol : {"tables", "local_tables", "feature_gathering", "label_scattering", "pooled", "active_only"}
+        Tables of gradients on top of the active party's own trees, noised under encryption or from randomised
+        responses, which are certified; orders of the passive parties' columns cross, unprotected or noised; gradients
+        cross encrypted; all columns in one place, or those of the active party alone.
     epsilon : float, optional
-        Target for one record's features, or the claim for one feature with ``budget="feature"`` (inf: no noise);
-        refused where the options calibrate no noise to it.
+        Target for one record's features at all passive parties, or the claim for one feature with
+        ``budget="feature"``; refused where the options calibrate no noise to it.
     delta : float
     criterion : {"CrossEntropyLoss", "RegressionMSELoss"}
         Labels 0 and 1, or numbers.
-    edges : sequence of d increasing sequences, optional
-        Public cuts of every column, None where none are declared.
-    bounds : sequence of d pairs, optional
-        Public range of every column, None where none is declared.
+    public_edges : sequence of d increasing sequences, optional
+        Cuts of every column, fixed before the data were seen; None where none are declared. Tables, and protections
+        that say so, need those of every passive column.
+    public_bounds : sequence of d pairs, optional
+        Range of every column, likewise.
     **options
         Fields of the protocol's dataclass in `partywise.trees.options`.
 
     Attributes
     ----------
     ensemble_ : Ensemble
-        Trees with the thresholds of all parties, as only an evaluator sees them.
+        Trees and tables with the thresholds of all parties, as only an evaluator sees them.
     classes_ : ndarray
         0 and 1, of classification.
     estimate_, ledger_, transcript_, privacy_, epsilon_claimed_
@@ -64,6 +73,8 @@ class VerticalBoosting(Estimator):
 
     unit = "features"
     methods: ClassVar[Mapping[str, Method]] = {
+        "tables": Method(TablesOptions, tables.fit, (DEALER,)),
+        "local_tables": Method(LocalTablesOptions, local_tables.fit, (DEALER,)),
         "feature_gathering": Method(GatheringOptions, feature_gathering.fit, (DEALER,)),
         "label_scattering": Method(ScatteringOptions, label_scattering.fit, (DEALER,)),
         "pooled": Method(PooledOptions, pooled.fit),
@@ -72,16 +83,16 @@ class VerticalBoosting(Estimator):
 
     def __init__(
         self,
-        protocol: str = "feature_gathering",
+        protocol: str = "tables",
         *,
         epsilon: float | None = None,
         delta: float = 1e-5,
         criterion: Criterion = "CrossEntropyLoss",
-        edges: Sequence[Any] | None = None,
-        bounds: Sequence[Any] | None = None,
+        public_edges: Sequence[Any] | None = None,
+        public_bounds: Sequence[Any] | None = None,
         **options: Any,
     ) -> None:
-        self.criterion, self.edges, self.bounds = criterion, edges, bounds
+        self.criterion, self.public_edges, self.public_bounds = criterion, public_edges, public_bounds
         super().__init__(protocol, epsilon, delta, options)
 
     def fit(
@@ -113,7 +124,8 @@ class VerticalBoosting(Estimator):
             If shapes disagree, values are not finite, labels are others or of one class, ``parties`` is no partition,
             or an option asks an evaluator.
         CertificationError
-            If a certified protocol gets no public edges or bounds of a passive party's column.
+            If a certified protocol gets no public edges or bounds of a passive party's column, or no bound of the
+            residuals of a regression.
         TypeError
             For an ``rng`` of another kind, or an unknown option.
         """
@@ -155,12 +167,12 @@ class VerticalBoosting(Estimator):
 
     def _columns(self, d: int) -> tuple[Column, ...]:
         """What is declared of every column."""
-        for name, given in (("edges", self.edges), ("bounds", self.bounds)):
+        declared = []
+        for name, given in (("public_edges", self.public_edges), ("public_bounds", self.public_bounds)):
             if given is not None and len(given) != d:
                 raise ValueError(f"{name} has {len(given)} entries for {d} columns: give one a column, None for none.")
-        edges = [None] * d if self.edges is None else list(self.edges)
-        bounds = [None] * d if self.bounds is None else list(self.bounds)
-        return tuple(_column(j, *both) for j, both in enumerate(zip(edges, bounds, strict=True)))
+            declared.append([None] * d if given is None else list(given))
+        return tuple(_column(j, *both) for j, both in enumerate(zip(*declared, strict=True)))
 
     def decision_function(self, X: np.ndarray) -> np.ndarray:
         """Scores, shape (n,): log odds where classes are boosted, shares of a forest, numbers of a regression."""
@@ -211,11 +223,11 @@ def _column(j: int, edges: Any, bounds: Any) -> Column:
     if edges is not None:
         cuts = np.asarray(edges, dtype=float)
         if cuts.ndim != 1 or not cuts.size or not np.all(np.isfinite(cuts)) or np.any(np.diff(cuts) <= 0):
-            raise ValueError(f"edges[{j}]={edges!r}: give increasing numbers, at least one, or None.")
+            raise ValueError(f"public_edges[{j}]={edges!r}: give increasing numbers, at least one, or None.")
         edges = Public(cuts, because=DECLARED)
     if bounds is not None:
         low, high = (float(end) for end in bounds)
         if not -np.inf < low < high < np.inf:
-            raise ValueError(f"bounds[{j}]={bounds!r}: give two increasing numbers, or None.")
+            raise ValueError(f"public_bounds[{j}]={bounds!r}: give two increasing numbers, or None.")
         bounds = Public((low, high), because=DECLARED)
     return Column(f"x{j}", edges, bounds)
