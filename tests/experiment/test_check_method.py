@@ -69,7 +69,7 @@ def test_methods_of_the_package_keep_theirs(study, protocol, silent):
 
 def test_a_method_of_vertical_trees_by_its_address():
     (found,) = tried("own_trees")
-    assert found.failures == {} and found.totals["features"] == pytest.approx(1.0, rel=1e-9)
+    assert found.failures == {} and found.totals["features"] == pytest.approx(1.0, rel=1e-4)
     assert found.totals["label"] == 0.0 and "the trial has 2 parties only" in report([found])
     (leak,) = tried("own_trees", options={"leak": True})
     assert re.search("'means'.*is not free of features", leak.failures["record and replay"])

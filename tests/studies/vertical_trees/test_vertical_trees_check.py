@@ -86,6 +86,7 @@ def test_what_passive_columns_do_not_declare_is_told_where_a_method_needs_it():
             3,
             "column 11 .* has no declared bounds, which extremes",
         ),
+        ({"protocol": "tables"}, "adult", 7, "column 10 .* has no declared edges, which the tables are made of"),
         ({"protocol": "local_tables"}, "adult", 7, "column 10 .* has no declared edges, which the tables are made of"),
     ):
         with pytest.raises(CertificationError, match=says) as caught:
@@ -101,11 +102,12 @@ def test_what_passive_columns_do_not_declare_is_told_where_a_method_needs_it():
 
 def test_regression_needs_a_public_bound_where_tables_or_lanes_rest_on_it():
     with pytest.raises(CertificationError, match="residual_bound is None, and residuals of regression have no bound"):
-        planned(method={"protocol": "local_tables"}, source="abalone")
+        planned(method={"protocol": "tables"}, source="abalone")
     with pytest.raises(ConfigError, match="residual_bound is None, and the lanes of 'sized' need one"):
         planned(method={"protocol": "label_scattering", "cipher": "sized"}, source="abalone")
     for method in (
-        {"protocol": "local_tables", "residual_bound": 5.0},
+        {"protocol": "tables", "residual_bound": 5.0},
+        {"protocol": "local_tables"},
         {"protocol": "label_scattering", "cipher": "identity"},
         {"protocol": "feature_gathering", "protect": "dp"},
     ):
