@@ -213,7 +213,7 @@ def test_a_run_by_configuration_alone(folder):
     config = yaml.safe_load((project / EXAMPLE).read_text())
     study = config["studies"]["vertical_trees"]
     study["cases"]["my_tables"]["grid"] |= {"methods": ["plain"], "replicates": 1}
-    study["figures"] = []
+    study["figures"], config["studies"] = [], {"vertical_trees": study}
     (project / "mine.yaml").write_text(yaml.safe_dump(config))
     done = snakemake(project, "--configfile", "mine.yaml", "--cores", "2")
     assert done.returncode == 0, done.stderr

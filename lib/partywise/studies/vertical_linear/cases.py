@@ -20,7 +20,7 @@ Rng = Callable[..., np.random.Generator]
 # Generated features lie in [-BOUND, BOUND], responses in so many of their standard deviations.
 BOUND, DEVIATIONS = 3.0, 6.0
 # Whole rings: no abalone reaches more.
-MOST_RINGS = 30.0
+RINGS = (0.0, 30.0)
 
 
 def generated(settings: GeneratedSettings, spec: Any, rng_for: Rng, resources: Path) -> LinearData:
@@ -53,7 +53,7 @@ def adult(settings: AdultSettings, spec: Any, rng_for: Rng, resources: Path) -> 
 
 def abalone(settings: AbaloneSettings, spec: Any, rng_for: Rng, resources: Path) -> LinearData:
     """Abalone: rings, fitted as numbers from -1 (none) to 1."""
-    return scaled(_abalone(Path(resources) / abalone_table.RESOURCE), settings, rng_for, MOST_RINGS)
+    return scaled(_abalone(Path(resources) / abalone_table.RESOURCE), settings, rng_for, RINGS)
 
 
 # The replicates of one job read a table once.
@@ -61,10 +61,12 @@ _adult = lru_cache(maxsize=1)(adult_table.load_folded)
 _abalone = lru_cache(maxsize=1)(abalone_table.load)
 
 
-def scaled(table: ColumnTable, settings: CaseSettings, rng_for: Rng, greatest: float | None = None) -> LinearData:
+def scaled(
+    table: ColumnTable, settings: CaseSettings, rng_for: Rng, response: tuple[float, float] | None = None
+) -> LinearData:
     """A replicate of a table whose columns are mapped to [-1, 1] by their declared ranges; values outside are clipped.
 
-    greatest : declared greatest response, the least being 0, which are mapped alike; None for labels 0 and 1
+    response : declared range of y, which is mapped alike; None for labels 0 and 1
     """
     ranges = []
     for name, column in zip(table.names, table.declared, strict=True):
@@ -73,7 +75,10 @@ def scaled(table: ColumnTable, settings: CaseSettings, rng_for: Rng, greatest: f
         ranges.append(column.bounds)
     low, high = np.array(ranges).T
     X = np.clip((2 * table.X - low - high) / (high - low), -1, 1)
-    y = table.y if greatest is None else np.clip(2 * table.y / greatest - 1, -1, 1)
+    y, scale = table.y, 1.0
+    if response is not None:
+        least, greatest = response
+        y, scale = np.clip((2 * y - least - greatest) / (greatest - least), -1, 1), (greatest - least) / 2
     return LinearData(
         **dealt(X, y, settings, rng_for),
         names=table.names,
@@ -81,7 +86,7 @@ def scaled(table: ColumnTable, settings: CaseSettings, rng_for: Rng, greatest: f
         label_bound=1.0,
         because="declared ranges of the columns, which become [-1, 1]",
         criterion=settings.loss,
-        label_scale=1.0 if greatest is None else greatest / 2,
+        label_scale=scale,
     )
 
 

@@ -60,14 +60,13 @@ class LinearData:
 
 def split(data: LinearData, n_parties: int, spec: Any, settings: CaseSettings) -> list[Party]:
     """The parties in the order of their columns; one of them, the active one, has y too."""
-    parties = list[Party]()
+    parties, passive = list[Party](), 0
     for number, columns in enumerate(settings.groups(n_parties)):
-        block = {"X": np.ascontiguousarray(data.X[:, list(columns)])}
-        if number == settings.holder(n_parties):
-            parties.append(Party("active", "active", block | {"y": data.y}, columns))
-        else:
-            passive = 1 + sum(party.role == "passive" for party in parties)
-            parties.append(Party(f"passive {passive}", "passive", block, columns))
+        active = number == settings.holder(n_parties)
+        passive += not active
+        name = settings.party_names[number] if settings.party_names else "active" if active else f"passive {passive}"
+        block = {"X": np.ascontiguousarray(data.X[:, list(columns)])} | ({"y": data.y} if active else {})
+        parties.append(Party(name, "active" if active else "passive", block, columns))
     return parties
 
 

@@ -53,6 +53,11 @@ class CaseSettings:
         """The criterion in force."""
         return self.usual if self.criterion is None else self.criterion
 
+    @property
+    def party_names(self) -> tuple[str, ...]:
+        """Names of the parties, where the data give them: otherwise they are numbered."""
+        return ()
+
     def groups(self, n_parties: int) -> tuple[tuple[int, ...], ...]:
         """Columns of each party, in the order of columns; with one party more than columns the active one has none.
 

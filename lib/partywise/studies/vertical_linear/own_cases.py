@@ -1,0 +1,54 @@
+"""The case of a person's own tables: files to a replicate, by the settings alone."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from collections.abc import Callable
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...datasets.own.rows import load, read_files
+from ...datasets.own.table_files import ColumnBlock
+from ...datasets.tables import ColumnTable, Declared
+from .cases import scaled
+from .data import LinearData
+from .own_settings import TablesSettings
+
+LOG = logging.getLogger("partywise")
+
+
+def tables(
+    settings: TablesSettings, spec: Any, rng_for: Callable[..., np.random.Generator], resources: Path
+) -> LinearData:
+    """Own tables; a replicate splits the records anew."""
+    return scaled(_table(settings, read_files(settings.tables)), settings, rng_for, settings.label_bounds)
+
+
+@lru_cache(maxsize=1)
+def _table(settings: TablesSettings, files: tuple[tuple[str, bytes], ...]) -> ColumnTable:
+    """What all replicates share: numbers as they are, a category as an indicator of each level but the first."""
+    digests = {file: hashlib.sha256(content).hexdigest() for file, content in files}
+    for file, digest in digests.items():
+        LOG.info("%s: sha256 %s", file, digest)
+    ids, X, y = load(settings.tables, settings.matching, dict(files))
+    LOG.info("records: %d", len(ids))
+    features: list[tuple[str, Declared, np.ndarray]] = []
+    for values, column in zip(X.T, settings.columns, strict=True):
+        features += _features(values, column)
+    names, declared, columns = zip(*features, strict=True)
+    return ColumnTable(np.column_stack(columns), y, np.array(names), declared, None, digests, ())
+
+
+def _features(values: np.ndarray, column: ColumnBlock) -> list[tuple[str, Declared, np.ndarray]]:
+    """Name, declared range and values of what a column becomes."""
+    if column.levels is None:
+        return [(column.name, Declared(None, column.bounds, column.because), values)]
+    return [
+        (f"{column.name}_{level}", Declared(None, (0.0, 1.0), column.because), (values == number).astype(float))
+        for number, level in enumerate(column.levels)
+        if number
+    ]

@@ -1,0 +1,79 @@
+"""Settings of the source ``tables``: a person's own tables, one CSV file a party, described by keys alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ...datasets.own.files import increasing
+from ...datasets.own.table_files import ColumnBlock, OwnTables
+from .settings import CLASSES, NUMBERS, CaseSettings
+
+# The name of the key holder on the channel between the parties.
+RESERVED = ("server",)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TablesSettings(OwnTables, CaseSettings):
+    """Own data: a file of each party, whose rows carry ids.
+
+    label_bounds : public range of the label in regression, which becomes [-1, 1]
+    """
+
+    label_bounds: tuple[float, float] | None = None
+
+    def __post_init__(self) -> None:
+        for name, wanted in (("dims", None), ("active", "last")):
+            if getattr(self, name) != wanted:
+                raise ValueError(f"{name} is {getattr(self, name)!r}: tables say who holds what; leave it out.")
+        super().__post_init__()
+        self.check_tables(RESERVED)
+        for column in self.columns:
+            if column.bounds is None and column.levels is None:
+                raise ValueError(
+                    f"column {column.name!r} has no bounds: a linear model scales it by its public range; declare one, "
+                    "or levels."
+                )
+            if column.edges is not None:
+                raise ValueError(f"edges of column {column.name!r} are read by trees only; leave them out.")
+        increasing("label_bounds", self.label_bounds)
+        if (self.label_bounds is None) != (self.loss == CLASSES):
+            raise ValueError(
+                f"label_bounds is {self.label_bounds!r}: give the public range of the label with criterion "
+                f"{NUMBERS!r}, and only there."
+            )
+
+    @property
+    def n_columns(self) -> int:
+        """Features of the data."""
+        return sum(map(width, self.columns))
+
+    @property
+    def party_names(self) -> tuple[str, ...]:
+        """The names that the files give."""
+        return tuple(one.party for one in self.tables)
+
+    def groups(self, n_parties: int) -> tuple[tuple[int, ...], ...]:
+        """Features of each party: those of its file.
+
+        Raises
+        ------
+        ValueError
+            For another number of parties.
+        """
+        if n_parties != len(self.tables):
+            raise ValueError(f"parties is {n_parties}: the settings name {len(self.tables)} files.")
+        found, start = [], 0
+        for one in self.tables:
+            end = start + sum(map(width, one.columns))
+            found.append(tuple(range(start, end)))
+            start = end
+        return tuple(found)
+
+    def holder(self, n_parties: int) -> int:
+        """Number of the party that has the label."""
+        return self.label_holder
+
+
+def width(column: ColumnBlock) -> int:
+    """Features that a column becomes: a category one for each level but the first."""
+    return 1 if column.levels is None else len(column.levels) - 1
