@@ -10,6 +10,7 @@ from forked import checked, forked
 from partywise.federation.exchanges.sharing import DEALER, decoded, encoded, multiplied, shared, split
 from partywise.federation.parties import Party
 from partywise.federation.run import Run, simulate
+from partywise.privacy.mechanisms.random import SecureRandom
 from partywise.randomness import stream
 
 N = 40
@@ -74,6 +75,14 @@ def test_shares_add_up_and_all_but_the_first_know_nothing_of_the_value(count):
     others = split(words + np.uint64(5), count, stream(9, "shares"))
     assert all(np.array_equal(a, b) for a, b in zip(shares[1:], others[1:], strict=True))
     assert np.array_equal(others[0] - shares[0], np.full((3, 4), 5))
+
+
+def test_real_shares_come_from_the_system():
+    words = np.arange(12, dtype=np.uint64).reshape(3, 4)
+    one, two = (split(words, 3, SecureRandom()) for _ in range(2))
+    for shares in (one, two):
+        assert np.array_equal(sum(shares, np.uint64(0)), words)
+    assert all((a != b).all() for a, b in zip(one, two, strict=True))
 
 
 def received(one: Run, *names: str) -> list[tuple[str, np.ndarray]]:

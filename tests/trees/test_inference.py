@@ -182,6 +182,14 @@ def test_a_key_of_2048_bits_gives_the_scores(monkeypatch):
     assert {m.shape[1] for m in run.channel.messages if m.name in ("leaf weights", "scores in lanes")} == {512}
 
 
+def test_exponents_of_full_length_change_the_ciphertexts_and_no_score():
+    runs = [deployment("he", trees=2, full=True, on=[0, 4], full_exponents=long, record=True) for long in (False, True)]
+    scores = [simulate(trained(ensemble), run) for run, ensemble, _ in runs]
+    assert scores[0].tobytes() == scores[1].tobytes()
+    keys = [next(value for m, value in run.channel.view("passive 1") if m.name == "public key") for run, _, _ in runs]
+    assert [exponent_bits for _, _, exponent_bits in keys] == [448, KEY_BITS + 64]
+
+
 def hops_of(monkeypatch, rerandomising: bool):
     """What passive 2 gets of passive 1, and what passive 1 rules out of it."""
     if not rerandomising:
