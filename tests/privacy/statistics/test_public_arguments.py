@@ -42,6 +42,8 @@ UNPROVED = {
         "opboost_adjusting",
         "affine_map",
         "abstract_paillier",
+        "split_indicators",
+        "row_gradients",
         "constant_zero",
         "scores_u_d",
         "linear_predictors",

@@ -44,8 +44,8 @@ class DomainSettings(ClaimSettings):
 
 
 @dataclass(frozen=True)
-class LeafSettings(ClaimSettings):
-    """Leaf vectors of n rows under a key that may be short: nobody opens them."""
+class KeySettings(ClaimSettings):
+    """Messages of n rows under a key that may be short: nobody opens them."""
 
     key_size: Annotated[int, Range(256, 16384)] = 512
 
@@ -56,6 +56,7 @@ class LeafSettings(ClaimSettings):
 
 
 _EXPOSURES = "partywise.studies.vertical_trees.exposures.orders:"
+_MESSAGES = "partywise.studies.vertical_trees.exposures.messages:"
 _LEAVES = "partywise.studies.vertical_trees.exposures.leaves:"
 
 
@@ -138,13 +139,13 @@ CLAIMS = (
         name="encryption",
         document="003",
         title="encryption by abstract paillier",
-        remedy="one-time masks or Paillier",
+        remedy="Paillier",
         unit="label",
         states="free",
-        settings=ClaimSettings,
-        generate=Lazy(_EXPOSURES + "turned_label"),
-        published=_form("gradients", "encryption_published"),
-        repaired=_form("gradients", "encryption_repaired"),
+        settings=KeySettings,
+        generate=Lazy(_MESSAGES + "turned_label"),
+        published=Mechanism("gradients", Lazy(_MESSAGES + "encryption_published")),
+        repaired=Mechanism("gradients", Lazy(_MESSAGES + "encryption_repaired")),
     ),
     Claim(
         name="constant_zero",
@@ -153,9 +154,34 @@ CLAIMS = (
         remedy="re-randomised ciphertexts",
         unit="features",
         states="free",
-        settings=LeafSettings,
+        settings=KeySettings,
         generate=Lazy(_EXPOSURES + "moved_value"),
         published=Mechanism("leaf vectors", Lazy(_LEAVES + "zeros_published")),
         repaired=Mechanism("leaf vectors", Lazy(_LEAVES + "zeros_repaired")),
+    ),
+    Claim(
+        name="split_indicators",
+        document="003",
+        title="left indicators of label scattering",
+        remedy="randomised response on public cuts",
+        unit="features",
+        states="free",
+        settings=ClaimSettings,
+        generate=Lazy(_EXPOSURES + "moved_value"),
+        published=Mechanism("left indicators", Lazy(_MESSAGES + "split_indicators_published")),
+        repaired=Mechanism("left indicators", Lazy(_MESSAGES + "split_indicators_repaired")),
+    ),
+    Claim(
+        name="row_gradients",
+        document="003",
+        title="gradients of rows - opened by the key holder",
+        remedy="masked sums over the batch",
+        unit="features",
+        states="free",
+        repair_states="free",
+        settings=ClaimSettings,
+        generate=Lazy(_EXPOSURES + "moved_value"),
+        published=Mechanism("row gradients", Lazy(_MESSAGES + "row_gradients_published")),
+        repaired=Mechanism("masked sums", Lazy(_MESSAGES + "row_gradients_repaired")),
     ),
 )

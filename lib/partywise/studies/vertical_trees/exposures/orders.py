@@ -14,7 +14,6 @@ import numpy as np
 from ....audits.exposure import Exposure, Task, fixed, unproved
 from ....audits.pairs import ClearPair, LawPair, NoLaw, ResponseLawPair, ResponsePair
 from ....audits.worlds import AuditData, World
-from ....federation.channel import Cipher
 from ....privacy.accounted import Accounted, Clear, Public
 from ....privacy.audit.exact import audit_exact
 from ....privacy.mechanisms.distance import DistanceExponential
@@ -26,8 +25,6 @@ from ....privacy.statistics.slices import Quantiles, bucket_index
 from ..claims import BucketSettings, DomainSettings, FeatureSettings
 
 Rng = Callable[..., np.random.Generator]
-# Fixed-point grid of masked values.
-FRACTION_BITS = 32
 
 
 def moved_value(settings: Any, spec: Any, rng_for: Rng, resources: Path) -> AuditData:
@@ -38,14 +35,6 @@ def moved_value(settings: Any, spec: Any, rng_for: Rng, resources: Path) -> Audi
 def moved_values(settings: FeatureSettings, spec: Any, rng_for: Rng, resources: Path) -> AuditData:
     """All features of one record move."""
     return _moved(settings.n, settings.n_features, rng_for)
-
-
-def turned_label(settings: Any, spec: Any, rng_for: Rng, resources: Path) -> AuditData:
-    """One gradient changes its sign, and no feature."""
-    data = _moved(settings.n, 1, rng_for)
-    data.x[1::2] = data.x[0::2]
-    data.y[1::2, 0] = -data.y[0::2, 0]
-    return data
 
 
 def _moved(n: int, columns: int, rng_for: Rng) -> AuditData:
@@ -161,29 +150,3 @@ def affine(task: Task) -> Exposure:
 
 def _range(world: World) -> np.ndarray:
     return np.array([world.x.min(), world.x.max()])
-
-
-def abstract_encrypt(values: np.ndarray) -> np.ndarray:
-    """``encrypt`` of the shipped ``abstract_paillier``: the plaintext itself."""
-    return values
-
-
-def mask(values: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """One-time masks over Z_2^64: the sum with a uniform number says nothing to whoever lacks it."""
-    fixed = np.round(values * 2.0**FRACTION_BITS).astype(np.int64).view(np.uint64)
-    return fixed + rng.integers(0, 2**64, fixed.shape, dtype=np.uint64)
-
-
-def encryption_published(task: Task) -> Exposure:
-    """ "he" with ``abstract_paillier``: gradients cross as they are."""
-    payload = Clear(abstract_encrypt(task.worst[0].y), units=("label",), owner=task.owner)
-    pairs = task.pairs(lambda one, other: ClearPair(abstract_encrypt(one.y), abstract_encrypt(other.y)))
-    return Exposure({0: payload}, pairs)
-
-
-def encryption_repaired(task: Task) -> Exposure:
-    """A cipher whose key stays at home."""
-    masked = Cipher(mask(task.worst[0].y, task.noise()), key_holder=task.owner)
-    # A uniform mask gives every value the same law, whatever it hides.
-    same = LawPair(np.ones(1), np.ones(1))
-    return Exposure({0: masked}, (same, same))
