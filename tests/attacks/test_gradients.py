@@ -55,6 +55,16 @@ def test_known_labels_tell_the_bit_of_numbers_and_none_of_ciphertexts():
         assert np.abs(shares - 0.5).max() < np.sqrt(np.log(2 * bits.shape[1] / 1e-9) / (2 * N))
 
 
+@pytest.mark.parametrize("algo", ["xgb", "rf"])
+def test_what_a_run_reports_of_its_labels(algo):
+    """All of them where encryption is one in name, of a forest those that were drawn; else no more than coins give."""
+    shown = make_run(n=N, num_of_trees=1, algo=algo, cipher="identity", key_size=2048)
+    closed = make_run(n=N, num_of_trees=1, algo=algo, cipher="paillier")
+    recovered = fit(shown).numbers["labels_recovered"]
+    assert recovered == 1.0 if algo == "xgb" else 0.75 < recovered < 0.9
+    assert abs(fit(closed).numbers["labels_recovered"] - 0.5) < 4 * 0.5 / np.sqrt(N)
+
+
 def test_a_leaking_bit_is_found():
     rng = stream(3, "leak")
     y, rows = rng.random(N) < 0.6, rng.integers(0, 256, (N, 64), dtype=np.uint8)

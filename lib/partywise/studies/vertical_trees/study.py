@@ -55,6 +55,7 @@ VARIABLES: dict[str, tuple[str, str]] = {
     "bytes_formula": ("bytes by the formula of the protocol", "byte"),
     "encryptions": ("integers that were encrypted in training", "1"),
     "additions": ("additions of ciphertexts in training", "1"),
+    "labels_recovered": ("share of training labels that a passive party reads off the first gradients", "1"),
     "decryptions": ("ciphertexts that were decrypted in training", "1"),
     "sigma": ("standard deviation of the noise on sums of gradients", "1"),
     "stumps": ("stumps that tables were made of", "1"),

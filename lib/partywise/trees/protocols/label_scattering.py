@@ -29,7 +29,7 @@ from ..growth.level import Splits, closed
 from ..model import Ensemble, Estimate
 from ..options import ScatteringOptions
 from ..scattering.branches import Branches, own_bins
-from ..scattering.cells import by_column, grouped, integers_of, marks_of, nodes_of, open_sums
+from ..scattering.cells import by_column, grouped, guessed_labels, integers_of, marks_of, nodes_of, open_sums
 from ..scattering.plan import STEP, Plan, passive_buckets, plan_of, wire
 from .common import active_of, columns_of, draws_of, local_codes, passive_of
 from .inference import deployed
@@ -52,6 +52,14 @@ class Sums:
 
     answer: Clear
     additions: int
+
+
+@dataclass(frozen=True, eq=False)
+class Work:
+    """What is reported of a passive party: its additions, and the labels that it reads off the first gradients."""
+
+    additions: int = 0
+    guess: np.ndarray | None = None
 
 
 def local_key(active: Party, options: ScatteringOptions, rng_for: Callable) -> paillier.PrivateKey | None:
@@ -101,6 +109,11 @@ def local_all_codes(party: Party, train: np.ndarray, spec: Any) -> Coded:
     if party.role == "active":
         return local_codes(party, train, spec.options)
     return local_buckets(party, train, spec)
+
+
+def local_labels(active: Party, train: np.ndarray) -> np.ndarray:
+    """The labels, for what is reported of the run."""
+    return active.block["y"][train]
 
 
 def local_rows(party: Party, train: np.ndarray) -> np.ndarray:
@@ -189,9 +202,15 @@ def local_answer(passive: Party, sums: Sums) -> Clear:
     return sums.answer
 
 
-def local_additions(passive: Party, before: int = 0, sums: Sums | None = None) -> int:
-    """Additions so far."""
-    return before + (sums.additions if sums else 0)
+def local_work(passive: Party) -> Work:
+    """Nothing yet."""
+    return Work()
+
+
+def local_worked(passive: Party, before: Work, sums: Sums, gradients: Any, options: ScatteringOptions) -> Work:
+    """Additions so far, and what the first gradients showed."""
+    guess = guessed_labels(gradients, options.algo == "rf") if before.guess is None else before.guess
+    return Work(before.additions + sums.additions, guess)
 
 
 def local_chosen(
@@ -265,45 +284,49 @@ def _positions(splits: Splits, columns: Sequence[int]) -> np.ndarray:
 def reported(
     ensemble: Ensemble,
     scores: np.ndarray | None,
-    additions: Mapping[str, int],
+    work: Mapping[str, Work],
+    labels: np.ndarray,
     draws: Sequence[Sequence[int]],
     groups: Any,
     plan: Plan,
     codes: Mapping[str, Coded],
     rows: Mapping[str, np.ndarray],
-    options: ScatteringOptions,
+    spec: Any,
 ) -> Estimate:
     """The estimate, as only an evaluator sees it; no guarantee is claimed.
 
     codes, rows : of the training records, by party
     """
     columns = dict(groups)
-    others = {name: columns[name] for name in additions}
+    others = {name: columns[name] for name in work}
     raw = {c: cuts for name, own in others.items() for c, cuts in zip(own, codes[name].thresholds, strict=True)}
     whole = with_thresholds(ensemble, raw)
     X = np.empty((plan.n, sum(map(len, columns.values()))))
     for name, own in rows.items():
         X[:, columns[name]] = own
     data = side_by_side([codes[name] for name in columns], list(columns.values()))
-    numbers = wire(ensemble, draws, list(others.values()), plan, options) | {
-        "additions": sum(additions.values()),
+    numbers = wire(ensemble, draws, list(others.values()), plan, spec.options) | {
+        "additions": sum(one.additions for one in work.values()),
         "rows_rerouted": rows_rerouted(whole, data, X),
     }
+    guess = next((one.guess for one in work.values()), None)
+    if guess is not None and spec.public.criterion == "CrossEntropyLoss":
+        numbers["labels_recovered"] = float(np.mean(guess == (labels > 0)))
     return Estimate(whole, float("inf"), scores, numbers)
 
 
 def one_tree(run: Run, number: int, training: Any, state: Any, plan: Plan, keys: tuple[Any, Any]) -> tuple[Any, Any]:
     """Grow one tree.
 
-    state : codes and additions so far of the passive parties
+    state : codes, and work so far, of the passive parties
 
     Returns
     -------
-    the tree at the active party; additions
+    the tree at the active party; the work
     """
     options, train, groups = run.spec.options, run.fold.train, columns_of(run.parties)
     active, passive = active_of(run.parties), passive_of(run.parties)
-    names, (private, public), (codes, additions) = tuple(party.name for party in passive), keys, state
+    names, (private, public), (codes, work) = tuple(party.name for party in passive), keys, state
     drawn = tuple(range(len(run.spec.public.columns)))
     if options.feature_subsample_ratio < 1:
         drawn = run.broadcast(active, passive, "drawn columns", local_drawn, training, number)
@@ -317,13 +340,13 @@ def one_tree(run: Run, number: int, training: Any, state: Any, plan: Plan, keys:
         if depth and not options.hide_instances:
             marks = run.broadcast(active, passive, "nodes", local_nodes, tree, plan, names)
         sums = run.each(passive, local_sums, codes, gradients, marks, drawn, public, plan, place, run.rng_for)
-        additions = run.each(passive, local_additions, additions, sums)
+        work = run.each(passive, local_worked, work, sums, gradients, options)
         answers = run.gather(passive, active, "sums", local_answer, sums)
         chosen = run.at(active, local_chosen, tree, answers, groups, private, plan, options)
         sent = {party.name: run.send(active, party, "splits", local_splits, chosen, party.columns) for party in passive}
         indicators = run.gather(passive, active, "left indicators", local_left, codes, Own(sent))
         tree = run.at(active, local_parted, chosen, indicators, groups)
-    return tree, additions
+    return tree, work
 
 
 def fit(run: Run) -> Estimate:
@@ -336,14 +359,14 @@ def fit(run: Run) -> Estimate:
     if spec.options.cipher != "identity":
         message = run.broadcast(active, passive, "public key", local_public_key, private)
         public = run.each(passive, local_received_key, message)
-    codes, additions = run.each(passive, local_buckets, train, spec), run.each(passive, local_additions)
+    codes, work = run.each(passive, local_buckets, train, spec), run.each(passive, local_work)
     training = run.at(active, local_training, train, groups, spec.options, run.rng_for)
     for number in range(spec.options.num_of_trees):
-        tree, additions = one_tree(run, number, training, (codes, additions), plan, (private, public))
+        tree, work = one_tree(run, number, training, (codes, work), plan, (private, public))
         training = run.at(active, local_grown, training, tree, plan, spec)
     ensemble = run.at(active, local_ensemble, training, spec.options)
     thresholds = run.each(passive, local_thresholds, codes)
     scores = deployed(run, ensemble, thresholds)
-    draws, everywhere = run.at(active, local_draws, training), run.each(run.parties, local_rows, train)
-    all_codes = run.each(run.parties, local_all_codes, train, spec)
-    return run.assemble(reported, ensemble, scores, additions, draws, groups, plan, all_codes, everywhere, spec.options)
+    draws, labels = run.at(active, local_draws, training), run.at(active, local_labels, train)
+    all_codes, rows = run.each(run.parties, local_all_codes, train, spec), run.each(run.parties, local_rows, train)
+    return run.assemble(reported, ensemble, scores, work, labels, draws, groups, plan, all_codes, rows, spec)

@@ -11,6 +11,8 @@ from itertools import pairwise
 
 import numpy as np
 
+from ...attacks.gradients import labels_from_signs
+from ...federation.channel import Cipher
 from ...federation.exchanges import lanes
 from ..codes import Coded
 
@@ -47,6 +49,16 @@ def nodes_of(marks: np.ndarray) -> np.ndarray:
     wide = np.zeros((len(marks), 4), dtype=np.uint8)
     wide[:, 4 - marks.shape[1] :] = marks
     return wide.view(">u4")[:, 0].astype(np.int64) - 1
+
+
+def guessed_labels(gradients: Cipher | np.ndarray, forest: bool) -> np.ndarray | None:
+    """(n,) bool, labels as whoever gets the gradients may guess them: by their signs, or a bit of their ciphertexts.
+
+    None where a stand-in was sent, which says nothing of what a cipher hides.
+    """
+    if isinstance(gradients, np.ndarray):
+        return gradients[:, 0] > 0 if forest else labels_from_signs(gradients[:, 0])
+    return gradients.content[:, 0] >= 128 if gradients.scheme == "paillier" else None
 
 
 def by_column(pairs: np.ndarray, sizes: Sequence[int], nodes: int) -> list[np.ndarray]:
