@@ -25,16 +25,17 @@ def grow(bins: Bins, a: np.ndarray, w: np.ndarray, depth: int, rule: Rule, rows:
     rows : ndarray of bool, shape (n,), optional
         Rows that take part.
     """
-    level, before = start(a, w, rows), None
+    level, before, cells = start(a, w, rows), None, bins
     narrow = np.ones(len(bins.columns), dtype=bool)
     for _ in range(depth):
         if not level.width:
             break
         few = bins.sizes * level.width <= CELLS_A_ROW * len(a)
-        if before is not None:
-            before = before[:, :, np.repeat(few[narrow], bins.sizes[narrow])]
-        narrow &= few
-        cells = bins.only(narrow)
+        if not few[narrow].all():
+            # Sums that the next levels no longer ask for.
+            before = None if before is None else before[:, :, np.repeat(few[narrow], bins.sizes[narrow])]
+            narrow &= few
+            cells = bins.only(narrow)
         before = completed(level, histograms(cells, level, a, w), before)
         splits = best_splits(cells, level, before, rule)
         if not narrow.all():
