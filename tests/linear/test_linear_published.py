@@ -7,8 +7,9 @@ import pytest
 
 from linear_driver import fitted, rows
 from partywise.attacks.directions import directions_seen
-from partywise.linear.options import PooledOptions, PublishedOptions
-from partywise.linear.protocols import pooled, published
+from partywise.linear.options import CertifiedOptions, PooledOptions, PublishedOptions
+from partywise.linear.protocols import certified, pooled, published
+from pipeline import ROOT
 
 X, LABELS, _ = rows(120, 4)
 
@@ -51,3 +52,29 @@ def test_every_view_costs_infinity():
         "gradient rows of a party",
         "gradient rows",
     ]
+
+
+def test_the_wire_table_of_the_page_is_that_of_a_run():
+    """docs/vertical_linear.md, two parties with seven columns each."""
+    page = (ROOT / "docs" / "vertical_linear.md").read_text(encoding="utf-8")
+    table = page.partition("## What crosses the wire")[2].partition("\n## ")[0]
+    written = [tuple(cell.strip() for cell in line.strip("|").split("|")) for line in table.splitlines() if "|" in line]
+    X, y, _ = rows(60, 14)
+    groups = [list(range(7)), list(range(7, 14))]
+    measured = []
+    for name, fit, options in (
+        ("published", published.fit, PublishedOptions(total_round_num=1)),
+        ("certified", certified.fit, CertifiedOptions(cipher="sized", total_round_num=1)),
+    ):
+        _, run = fitted(fit, X, y, groups, options)
+        for message in run.channel.messages:
+            shape = "x".join(map(str, message.shape)) or "-"
+            measured.append(
+                (name, message.sender, message.receiver, message.name, message.kind, shape, str(message.bytes))
+            )
+    for name, ends, *rest in written[2:]:
+        sender, receiver, *_ = ends.split(", ")
+        receivers = ("passive 1", "active") if receiver == "each party" else (receiver,)
+        for one in receivers:
+            measured.remove((name, sender, one, *rest))
+    assert len(written) > 10 and not measured
