@@ -220,6 +220,19 @@ def test_003_leaf_vectors_that_are_not_rerandomised():
     assert holds(good.scalars, 0.0) and not refuted(good.scalars)
 
 
+def test_003_gradients_beside_the_hessians_of_pairs():
+    settings = {"n": 200, "n_features": 3, "n_buckets": 4}
+    bad, good = (cell("pair_lane", settings, variant, draws=100_000) for variant in ("published", "repaired"))
+    assert refuted(bad.scalars) and bad.scalars["audited_lower"] == inf and bad.scalars["certified_for_claim"] == inf
+    # All sums of gradients over the 48 pairs of buckets stand open; under masks none does.
+    assert (bad.scalars["recovered"], good.scalars["recovered"]) == (48, 0)
+    assert holds(good.scalars) and not refuted(good.scalars)
+    # The worst pair is as bad as the certificate says, and an attack on noise that was drawn nearly proves it.
+    assert good.scalars["exact_epsilon"] == pytest.approx(1.0, rel=1e-9)
+    assert good.scalars["mu_total"] * 0.8 <= good.scalars["mu_lower"] <= good.scalars["mu_total"]
+    assert good.scalars["exact_epsilon_ordinary"] < 1
+
+
 def test_004_rows_come_back_from_scores_and_from_linear_predictors():
     for row in ("scores", "predictor"):
         bad = scalars(row, {"n": 500})

@@ -114,3 +114,17 @@ def test_secure_words_give_wide_noise_too():
 def test_deviations_out_of_range_are_refused(sigma):
     with pytest.raises(ValueError, match="coarser grid"):
         draw_wide_integers(words_of(0), sigma, 3)
+
+
+@pytest.mark.parametrize("sigma", [0.7, 2.0**15 + 0.1, SIGMA, 2.0**49])
+def test_floating_point_rounds_as_integers_do(sigma, monkeypatch):
+    quick = draw_wide_integers(words_of(6), sigma, 3000)
+    nearest = wide._nearest
+
+    def never_sure(cells, places, deviation):
+        found, sure = nearest(cells, places, deviation)
+        assert (np.mean(sure) > 0.99) == (sigma < 2.0**40)
+        return found, np.zeros_like(sure)
+
+    monkeypatch.setattr(wide, "_nearest", never_sure)
+    np.testing.assert_array_equal(draw_wide_integers(words_of(6), sigma, 3000), quick)

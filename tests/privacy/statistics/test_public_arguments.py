@@ -45,6 +45,7 @@ UNPROVED = {
         "split_indicators",
         "row_gradients",
         "constant_zero",
+        "pair_lane",
         "scores_u_d",
         "linear_predictors",
         "hashed_identifiers",

@@ -3,8 +3,9 @@
 A normal number of deviation 2^10 is drawn as the cell ``[j - 1/2, j + 1/2)`` that it lies in, which is the law that the
 table has exactly, and its place u inside the cell, whose density is known there: u is uniform, and kept with
 probability exp(-(y^2 - m^2) / 2^21), y being the number and m the point of the cell that is nearest to 0. All numbers
-are uniform words revealed from their top; comparisons are made in floating point where its error cannot matter, and in
-integers, with further words, where it could (about one draw in 10^13). So the law is the stated one exactly.
+are uniform words revealed from their top; comparisons and roundings are made in floating point where its errors cannot
+matter, in integers where they could, and with further words where those known do not decide. So the law is the stated
+one exactly.
 """
 
 from collections.abc import Callable
@@ -52,13 +53,25 @@ def draw_wide_integers(words: Words, sigma: float, size: int | tuple[int, ...]) 
     cells = draw_integers(words, 2.0**CELL_BITS, "rounded", size)
     flat = cells.reshape(-1)
     places, further = _places(words, flat)
+    nearest, sure = _nearest(flat, places, float(sigma))
+    sure[list(further)] = False
     ratio = float(sigma).as_integer_ratio()
-    for i, (cell, place) in enumerate(zip(flat.tolist(), places.tolist(), strict=True)):
-        bits = 64
-        if i in further:
-            place, bits = further[i]
-        flat[i] = _rounded(words, cell, place, bits, ratio)
+    for i in np.flatnonzero(~sure).tolist():
+        place, bits = further.get(i, (int(places[i]), 64))
+        nearest[i] = _rounded(words, int(flat[i]), place, bits, ratio)
+    flat[:] = nearest
     return cells
+
+
+def _nearest(cells: np.ndarray, places: np.ndarray, sigma: float) -> tuple[np.ndarray, np.ndarray]:
+    """The rounded multiples of the numbers in floating point, and of which of them its errors cannot matter."""
+    scale = sigma / 2.0**CELL_BITS
+    values = scale * ((cells - 0.5) + places.astype(float) * 2.0**-64) + 0.5
+    whole = np.floor(values)
+    # Three roundings of the number and of its place in the cell: at most 2^-51 of either, and less than twice that.
+    doubt = (np.abs(values) + scale) * 2.0**-50
+    sure = (values - whole > doubt) & (whole + 1 - values > doubt)
+    return whole.astype(np.int64), sure
 
 
 def _places(words: Words, cells: np.ndarray) -> tuple[np.ndarray, dict[int, tuple[int, int]]]:

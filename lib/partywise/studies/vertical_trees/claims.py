@@ -55,9 +55,18 @@ class KeySettings(ClaimSettings):
             raise ValueError(f"key_size is {self.key_size}: it must be a multiple of 16.")
 
 
+@dataclass(frozen=True)
+class LaneSettings(ClaimSettings):
+    """Tables of n_features with n_buckets each, and of their pairs."""
+
+    n_features: Annotated[int, Range(2)] = 3
+    n_buckets: Annotated[int, Range(2)] = 4
+
+
 _EXPOSURES = "partywise.studies.vertical_trees.exposures.orders:"
 _MESSAGES = "partywise.studies.vertical_trees.exposures.messages:"
 _LEAVES = "partywise.studies.vertical_trees.exposures.leaves:"
+_LANES = "partywise.studies.vertical_trees.exposures.lanes:"
 
 
 def _form(message: str, function: str) -> Mechanism:
@@ -183,5 +192,16 @@ CLAIMS = (
         generate=Lazy(_EXPOSURES + "moved_value"),
         published=Mechanism("row gradients", Lazy(_MESSAGES + "row_gradients_published")),
         repaired=Mechanism("masked sums", Lazy(_MESSAGES + "row_gradients_repaired")),
+    ),
+    Claim(
+        name="pair_lane",
+        document="003",
+        title="Newton tables - gradients beside pairs",
+        remedy="masks",
+        unit="features",
+        settings=LaneSettings,
+        generate=Lazy(_LANES + "moved_record"),
+        published=Mechanism("noised tables", Lazy(_LANES + "lanes_published")),
+        repaired=Mechanism("noised tables", Lazy(_LANES + "lanes_repaired")),
     ),
 )

@@ -19,7 +19,7 @@ from ...federation.exchanges.paillier_keys import random_bytes
 from ...privacy.mechanisms.random import RandomSource
 from .plan import MASK_BITS, Share, TablePlan
 
-__all__ = ["added", "drawn_masks", "packed_sums", "read", "table_sums"]
+__all__ = ["added", "drawn_masks", "open_lanes", "packed_sums", "read", "revealed", "table_sums"]
 
 
 def table_sums(public: PublicKey, records: Cipher, codes: np.ndarray, share: Share) -> tuple[Cipher, Cipher, int]:
@@ -104,6 +104,13 @@ def read(integers: Sequence[int], share: Share, plan: TablePlan) -> np.ndarray:
     lanes = [_halves(cell, plan.bits) for cell in margins]
     hessians = [h for _, h in lanes] + [_halves(cell, plan.bits)[1] for cell in joint]
     return np.array([g for g, _ in lanes] + hessians, dtype=np.int64)
+
+
+def open_lanes(integers: Sequence[int], share: Share, plan: TablePlan) -> list[int]:
+    """What stands beside the hessians of pair cells: sums of gradients under their masks, which the audit looks at."""
+    first, _ = plan.ciphertexts(share)
+    joint = _cells(integers[first:], plan.per_pair, plan.pair_bits, share.cells.count - share.cells.margins)
+    return [_halves(cell, plan.bits)[0] for cell in joint]
 
 
 def _cells(integers: Sequence[int], per: int, bits: int, count: int) -> list[int]:
