@@ -1,0 +1,85 @@
+"""Held-out quality of methods of vertical trees on the real tables: the pipeline's own cells, paired by replicate."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from partywise.datasets import fetch as resources
+from partywise.experiment.cells import generate, run
+from partywise.experiment.plan import Plan, plan
+from pipeline import ROOT
+
+# Replicates: a split and a noise each.
+REPLICATES = {"adult": 8, "credit_default": 8, "abalone": 20}
+ROOT_SEED = 2024
+ORDERS: dict[str, Any] = {"protocol": "feature_gathering", "protect": "dp", "edges": "quantile", "ties": "position"}
+OP: dict[str, Any] = {"protocol": "feature_gathering", "protect": "op_boost"}
+METHODS: dict[str, dict[str, Any]] = {
+    "active alone": {"protocol": "active_only"},
+    "pooled": {"protocol": "pooled"},
+    "pooled, 60 trees": {"protocol": "pooled", "num_of_trees": 60, "max_tree_depth": 3, "eta": 0.3, "lambda_": 1.0},
+    "dp 50, none": ORDERS | {"bucket_num": 50, "randomise": False},
+    "dp 100, a feature": ORDERS | {"bucket_num": 100, "budget": "feature"},
+    "dp 50, a feature": ORDERS | {"bucket_num": 50, "budget": "feature"},
+    "op global, a feature": OP | {"budget": "feature", "extremes": "sample"},
+    "op adjusting, a feature": OP | {"budget": "feature", "extremes": "sample", "variant": "adjusting"},
+    "dp 50, a record": ORDERS | {"bucket_num": 50, "budget": "record"},
+    "op global, a record": OP | {"budget": "record"},
+    "local_tables": {"protocol": "local_tables"},
+    "tables": {"protocol": "tables", "cipher": "sized"},
+}
+
+
+@dataclass(frozen=True)
+class Case:
+    """A table dealt to parties: its source, settings beside the defaults, number of parties."""
+
+    source: str
+    settings: tuple[tuple[str, Any], ...] = ()
+    parties: int = 2
+
+
+ADULT, CREDIT = Case("adult"), Case("credit_default")
+ABALONE = Case("abalone", (("active", "first"),))
+SMALL = Case("adult", (("data_size_for_debug", 2000),))
+FOUR = Case("credit_default", (("dims", (5, 8, 11, 23)),), 4)
+WEIGHTS = Case("abalone")
+
+
+@cache
+def scores(case: Case, method: str, epsilon: float = 1.0) -> dict[str, np.ndarray]:
+    """Numbers of a method by name, one for each replicate of the case; ``loss`` is log-loss or mean squared error."""
+    options = dict(METHODS[method])
+    if case.source == "abalone" and options["protocol"] == "tables":
+        options["residual_bound"] = 5.0
+    made, data = _planned(case, options, epsilon), _data(case)
+    cells = run(made, case.source, "measured", [case.parties], data, [0], data)
+    found = [cell.scalars for cell in cells]
+    rows = [{"loss": one["log_loss"] if one["mse"] is None else one["mse"]} | one for one in found]
+    names = ("loss", "auc", "epsilon_certified", "epsilon_label")
+    return {name: np.array([row[name] for row in rows], dtype=float) for name in names}
+
+
+@cache
+def _data(case: Case) -> dict[int, Any]:
+    """Replicates of a case."""
+    resources.fetch(case.source, ROOT / "resources" / case.source)
+    made = _planned(case, METHODS["pooled"], 1.0)
+    return generate(made, case.source, range(REPLICATES[case.source]), ROOT / "resources")
+
+
+def _planned(case: Case, options: dict[str, Any], epsilon: float) -> Plan:
+    count = REPLICATES[case.source]
+    grid = {"methods": ["measured"], "replicates": count, "parties": [case.parties], "folds": 1, "epsilon": [epsilon]}
+    settings = {name: list(value) if isinstance(value, tuple) else value for name, value in case.settings}
+    cases = {case.source: {"source": case.source, "settings": settings, "grid": grid}}
+    return plan("vertical_trees", {"methods": {"measured": options}, "cases": cases, "figures": []}, ROOT_SEED)
+
+
+def mean(values: np.ndarray) -> tuple[float, float]:
+    """Mean over replicates and its standard error."""
+    return float(values.mean()), float(values.std(ddof=1) / np.sqrt(len(values)))
