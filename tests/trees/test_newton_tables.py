@@ -12,6 +12,7 @@ from partywise.trees.newton_tables import (
     even_variance,
     fitted_tables,
     noise_of_slopes,
+    noise_of_steps,
     semi_definite,
 )
 from partywise.trees.options import LocalTablesOptions
@@ -220,3 +221,17 @@ def test_tables_that_do_not_fit_are_refused(wrong):
     tables = tables_of(codes_of(50, (5, 4)), (5, 4), np.ones(50), np.ones(50))
     with pytest.raises(ValueError, match=next(iter(wrong))):
         NewtonTables(**(vars(tables) | wrong))
+
+
+def test_the_noise_of_a_step_is_that_of_a_bucket_brought_to_the_known_total():
+    sizes, sigma, rng = (6, 4), 3.0, np.random.default_rng(4)
+    codes = codes_of(400, sizes)
+    variance = tuple(even_variance(size, sigma**2) for size in sizes)
+    tables = tables_of(codes, sizes, rng.standard_normal(400), np.ones(400), variance=variance)
+    found = noise_of_steps(tables, OPTIONS)
+    hessians = np.diag(consistent(tables))
+    for own, cells, size in zip(found, tables.cells, sizes, strict=True):
+        drawn = sigma * rng.standard_normal((40_000, size))
+        steps = (drawn - drawn.mean(1, keepdims=True)) / (np.maximum(hessians[cells], 5.0) + 1.0)
+        np.testing.assert_allclose(own, steps.std(0), rtol=0.03)
+        assert not np.allclose(own, sigma / (np.maximum(hessians[cells], 5.0) + 1.0), rtol=0.03)

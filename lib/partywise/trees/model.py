@@ -85,11 +85,14 @@ class Table:
     """A function of one column: ``values[j]`` in the bucket ``(edges[j-1], edges[j]]``.
 
     feature : global number of the column; edges : (b - 1,) raw cuts; values : (b,)
+    noise : (b,) standard deviation that the noise of what was released gives to one Newton step of a bucket alone; None
+        where it is not known
     """
 
     feature: int
     edges: np.ndarray
     values: np.ndarray
+    noise: np.ndarray | None = None
 
     def at(self, X: np.ndarray) -> np.ndarray:
         """(n,) values at the rows of X (n, d)."""

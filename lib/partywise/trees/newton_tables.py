@@ -5,6 +5,7 @@ Source: seed 003; the method is the project's own (specification, section 5).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -13,7 +14,15 @@ import numpy as np
 from .options import TableOptions
 from .stumps import Cuts, boosted_stumps, merged_stumps
 
-__all__ = ["NewtonTables", "consistent", "even_variance", "fitted_tables", "noise_of_slopes", "semi_definite"]
+__all__ = [
+    "NewtonTables",
+    "consistent",
+    "even_variance",
+    "fitted_tables",
+    "noise_of_slopes",
+    "noise_of_steps",
+    "semi_definite",
+]
 
 # Negative eigenvalues below this share of the largest are rounding.
 ROUNDING = 1e-12
@@ -190,6 +199,16 @@ def noise_of_slopes(tables: NewtonTables) -> Callable[[np.ndarray], np.ndarray]:
         return fixed + scale[cuts.feature] * (length * pairs[cuts.feature] + cuts.sides(squares)[0])
 
     return variance if np.any(scale) else lambda c: fixed
+
+
+def noise_of_steps(tables: NewtonTables, options: TableOptions) -> tuple[np.ndarray, ...]:
+    """(b,) for each feature: deviation that noise gives to the step -G / (H + lambda) of one bucket alone.
+
+    The noise of all cells of a feature is taken to be that of the first, which the variance left of its first cut is.
+    """
+    hessians = np.maximum(np.diag(consistent(tables)), options.least_hessian) + options.stump_lambda
+    deviations = [math.sqrt(one[0]) if len(one) else 0.0 for one in tables.variance]
+    return tuple(one / hessians[cells] for one, cells in zip(deviations, tables.cells, strict=True))
 
 
 def semi_definite(H: np.ndarray) -> np.ndarray:

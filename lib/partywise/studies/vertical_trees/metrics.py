@@ -13,6 +13,7 @@ from ...trees.options import TreeOptions
 from .data import TreeData
 from .losses import along, chosen, loss, predicted, published_loss, steps
 from .settings import CLASSES
+from .shown import shown_tables
 
 Arrays = dict[str, tuple[tuple[str, ...], np.ndarray]]
 QUALITY = ("log_loss", "auc", "accuracy", "mse", "published_loss")
@@ -89,4 +90,4 @@ def example_fits(estimate: Estimate, data: TreeData, train: np.ndarray, spec: An
     for name, rows in (("train", train), ("test", ~train)):
         losses = along(ensemble, data.X[rows], data.y[rows], options, data.criterion)
         shown[f"path_{name}_loss"] = (("path_step",), losses)
-    return shown | estimate.arrays
+    return shown | shown_tables(ensemble) | estimate.arrays

@@ -64,6 +64,10 @@ VARIABLES: dict[str, tuple[str, str]] = {
     "path_trees": ("trees", "1"),
     "path_train_loss": ("loss on the training rows along the trees", "1"),
     "path_test_loss": ("loss on the test rows along the trees", "1"),
+    "table_column": ("number of the column of a table", "1"),
+    "table_edges": ("right end of a bucket, in the unit of its column", "1"),
+    "table_values": ("what the bucket adds to the score", "1"),
+    "table_noise": ("standard deviation that noise gives to one Newton step of the bucket", "1"),
 }
 
 _PROTOCOLS = "partywise.trees.protocols."
@@ -104,6 +108,7 @@ STUDY = Study(
         "epsilon_by_method": Lazy(_PARTS + "figures.privacy:epsilon_by_method"),
         "rows_rerouted": Lazy(_PARTS + "figures.lossless:rows_rerouted"),
         "lossless_by_parties": Lazy(_PARTS + "figures.lossless:lossless_by_parties"),
+        "tables_by_epsilon": Lazy(_PARTS + "figures.tables:tables_by_epsilon"),
         "loss_along_trees": Lazy(_PARTS + "figures.training:loss_along_trees"),
     },
     check=check,

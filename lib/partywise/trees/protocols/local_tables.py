@@ -30,7 +30,7 @@ from ...privacy.statistics.records import entries
 from ..codes import public_buckets
 from ..ensemble import gradients
 from ..model import Ensemble, Estimate, Table
-from ..newton_tables import fitted_tables
+from ..newton_tables import fitted_tables, noise_of_steps
 from ..tables.debiased import debiased_tables
 from ..tables.feature_sets import FeatureSets, feature_sets
 from .common import active_of, columns_of, local_codes, local_own_ensemble, passive_of
@@ -110,8 +110,8 @@ def active_model(
     cuts = sum(plan.sizes) - len(plan.sizes)
     q = 2.0 if plan.per_record > 1 else max(2.0, 2 * math.log(cuts))
     values, numbers = fitted_tables(tables, spec.options, q=q)
-    parts = zip(plan.columns, plan.edges, values, strict=True)
-    filled = tuple(Table(column, edges.value, own) for column, edges, own in parts)
+    parts = zip(plan.columns, plan.edges, values, noise_of_steps(tables, spec.options), strict=True)
+    filled = tuple(Table(column, edges.value, own, noise) for column, edges, own, noise in parts)
     return replace(ensemble, tables=filled), numbers
 
 

@@ -37,7 +37,7 @@ from ...privacy.statistics.closed import Closed
 from ..codes import public_buckets
 from ..ensemble import gradients
 from ..model import Ensemble, Estimate, PublicFacts
-from ..newton_tables import fitted_tables
+from ..newton_tables import fitted_tables, noise_of_steps
 from ..options import TablesOptions
 from ..tables.filled import filled, integers_of, tables_of
 from ..tables.lanes import added, drawn_masks, packed_sums, read, revealed, table_sums
@@ -141,8 +141,9 @@ def local_model(
 ) -> tuple[Ensemble, dict[str, Any]]:
     """The trees with a table for every passive column, from what was decrypted."""
     released = [read(paillier.decrypt(key, one), share, plan) for one, share in zip(replies, plan.shares, strict=True)]
-    values, numbers = fitted_tables(filled(released, *records, plan), options)
-    return replace(ensemble, tables=tables_of(values, plan)), numbers
+    sums = filled(released, *records, plan)
+    values, numbers = fitted_tables(sums, options)
+    return replace(ensemble, tables=tables_of(values, noise_of_steps(sums, options), plan)), numbers
 
 
 def local_cuts(passive: Party, plan: TablePlan) -> tuple[np.ndarray, ...]:

@@ -71,7 +71,8 @@ def _place(values: np.ndarray, share: Share, starts: dict[int, int], G: np.ndarr
         at += block.size
 
 
-def tables_of(values: Sequence[np.ndarray], plan: TablePlan) -> tuple[Table, ...]:
+def tables_of(values: Sequence[np.ndarray], noise: Sequence[np.ndarray], plan: TablePlan) -> tuple[Table, ...]:
     """The values of every passive column, in the order of `filled`, with the cuts that are declared for it."""
     edges = {c: one.value for share in plan.shares for c, one in zip(share.columns, share.edges, strict=True)}
-    return tuple(Table(column, edges[column], own) for column, own in zip(sorted(edges), values, strict=True))
+    parts = zip(sorted(edges), values, noise, strict=True)
+    return tuple(Table(column, edges[column], own, deviation) for column, own, deviation in parts)

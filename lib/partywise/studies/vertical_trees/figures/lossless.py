@@ -5,14 +5,15 @@ from __future__ import annotations
 import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
+from matplotlib.ticker import NullLocator
 
 from ....experiment.plotting.select import title, told
 from ....experiment.plotting.series import BAND, cases_of, draw, methods_of, series
 from ....experiment.plotting.style import GREY, empty, legend_below, look, panels
 from .utility import LOSSES, loss_of, plain_ticks, scored
 
-# Differences below this are drawn at it: none was found.
-FLOOR = 1e-17
+# The axis of differences is linear up to this, so that it shows none at all.
+FLOOR = 1e-16
 # What counts as no difference: rounding of sums of some thousand records.
 ROUNDING = 1e-12
 
@@ -22,7 +23,7 @@ def lossless_by_parties(cube: xr.Dataset) -> Figure:
     cases = [case for case in cases_of(cube, "max_prediction_difference") if _counts(cube, case) > 1]
     if not cases:
         return empty("No case with several numbers of parties in this configuration.")
-    figure, axes = panels(2, len(cases), 4.2, 2.5, sharex="col")
+    figure, axes = panels(2, len(cases), 5.2, 2.4, sharex="col")
     for column, case in enumerate(cases):
         top, bottom = axes[column], axes[len(cases) + column]
         loss = loss_of(cube, case) or "log_loss"
@@ -32,16 +33,25 @@ def lossless_by_parties(cube: xr.Dataset) -> Figure:
             line, style = series(cube, "max_prediction_difference", case, method, "parties"), look(cube, method)
             if line:
                 marks = {"color": style.color, "marker": style.marker, "linestyle": style.line, "label": style.label}
-                bottom.plot(line.x, np.maximum(line.mean, FLOOR), **marks)
+                bottom.plot(line.x, line.mean, **marks)
         bottom.axhline(ROUNDING, color=GREY, linewidth=0.8)
-        bottom.set(yscale="log", ylim=(FLOOR / 3, None), xlabel="parties")
+        bottom.set_yscale("symlog", linthresh=FLOOR)
+        bottom.yaxis.set_minor_locator(NullLocator())
+        bottom.set_yticks([0, FLOOR, 1e-14, ROUNDING])
+        bottom.set(
+            ylim=(
+                -FLOOR / 2,
+                max(10 * ROUNDING, 3 * float(cube["max_prediction_difference"].sel({"case": case}).max())),
+            ),
+            xlabel="parties",
+        )
         bottom.set_xticks([int(k) for k in cube["parties"].values])
         top.set_title(title(cube, "case", case))
         if column == 0:
             top.set_ylabel(LOSSES[loss])
             bottom.set_ylabel("largest difference\nto the pooled fit")
     legend_below(figure, axes, 3)
-    figure.suptitle(f"More parties, the same trees; grey line: {ROUNDING:g}; at the bottom: none; {BAND}", fontsize=9.5)
+    figure.suptitle(f"More parties, the same trees; grey line: {ROUNDING:g}\n{BAND}", fontsize=9.5)
     return figure
 
 

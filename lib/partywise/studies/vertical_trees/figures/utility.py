@@ -75,7 +75,7 @@ def loss_by_epsilon(cube: xr.Dataset) -> Figure:
         _panel(ax, cube, case)
     legend_below(figure, axes[: len(cases)], 3)
     figure.suptitle(
-        f"What protecting a record's features costs; hollow: at the claim, no guarantee; {BAND}", fontsize=9.5
+        f"What protecting a record's features costs\nhollow: at the claim, no guarantee; {BAND}", fontsize=9.5
     )
     return figure
 

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from ....experiment.plotting.select import title
 from ....experiment.plotting.series import methods_of
-from ....experiment.plotting.style import BLACK, BLUE, GREEN, ORANGE, RED, empty, legend_below, panels
+from ....experiment.plotting.style import BLACK, BLUE, GREEN, GREY, ORANGE, RED, empty, legend_below, panels
 
 # Operations on ciphertexts: variable, words, colour, marker.
 OPERATIONS = {
@@ -20,24 +20,29 @@ OPERATIONS = {
 
 
 def bytes_and_operations(cube: xr.Dataset) -> Figure:
-    """Bytes of all messages and operations on ciphertexts, a row of panels for each case that encrypts."""
-    cases = [case for case in map(str, cube["case"].values) if _encrypts(cube, case)]
-    if not cases:
+    """Bytes of all messages and operations on ciphertexts of every method that sends something, case by case."""
+    rows = [
+        (case, method) for case in _encrypting(cube) for method in methods_of(cube, case) if _sends(cube, case, method)
+    ]
+    if not rows:
         return empty("No case with ciphertexts in this configuration.")
-    height = 1.3 + 0.34 * max(len(methods_of(cube, case)) for case in cases)
-    figure, axes = panels(len(cases), 2, 4.6, height, sharey="row")
-    for number, case in enumerate(cases):
-        left, right = axes[2 * number : 2 * number + 2]
-        methods = methods_of(cube, case)
-        _bytes(left, cube, case, methods)
-        _operations(right, cube, case, methods)
-        left.set_title(title(cube, "case", case))
-        left.set_yticks(range(len(methods)), [title(cube, "method", method) for method in methods])
-        left.set_ylim(len(methods) - 0.5, -0.5)
-    axes[-2].set_xlabel("bytes of all messages")
-    axes[-1].set_xlabel("operations on ciphertexts")
-    legend_below(figure, axes, 4)
-    figure.suptitle("What crosses between the parties, and what encryption costs", fontsize=9.5)
+    figure, (left, right) = panels(1, 2, 4.8, 0.9 + 0.21 * len(rows), sharey=True)
+    _bytes(left, cube, rows)
+    _operations(right, cube, rows)
+    words = [f"{title(cube, 'case', case)}: {title(cube, 'method', method)}" for case, method in rows]
+    left.set_yticks(range(len(rows)), words)
+    left.set_ylim(len(rows) - 0.5, -0.5)
+    for place in range(1, len(rows)):
+        if rows[place][0] != rows[place - 1][0]:
+            for ax in (left, right):
+                ax.axhline(place - 0.5, color=GREY, linewidth=0.8)
+    left.set_xlabel("bytes of all messages")
+    right.set_xlabel("operations on ciphertexts")
+    legend_below(figure, [left, right], 5)
+    figure.suptitle(
+        "What crosses between the parties, and what encryption costs; mean over replicates, fewest parties",
+        fontsize=9.5,
+    )
     return figure
 
 
@@ -50,32 +55,31 @@ def mean_of(cube: xr.Dataset, name: str, case: str, method: str) -> float:
     return float(values.isel(parties=int(np.flatnonzero(there)[0])).mean()) if there.any() else np.nan
 
 
-def _encrypts(cube: xr.Dataset, case: str) -> bool:
-    return any(mean_of(cube, "encryptions", case, method) > 0 for method in methods_of(cube, case))
+def _encrypting(cube: xr.Dataset) -> list[str]:
+    """Cases in which some method encrypts."""
+    cases = map(str, cube["case"].values)
+    return [c for c in cases if any(mean_of(cube, "encryptions", c, method) > 0 for method in methods_of(cube, c))]
 
 
-def _bytes(ax: Axes, cube: xr.Dataset, case: str, methods: list[str]) -> None:
+def _sends(cube: xr.Dataset, case: str, method: str) -> bool:
+    return mean_of(cube, "bytes_measured", case, method) > 0
+
+
+def _bytes(ax: Axes, cube: xr.Dataset, rows: list[tuple[str, str]]) -> None:
     measured, formula = (
-        [mean_of(cube, name, case, method) for method in methods] for name in ("bytes_measured", "bytes_formula")
+        np.array([mean_of(cube, name, *row) for row in rows]) for name in ("bytes_measured", "bytes_formula")
     )
-    places = np.arange(len(methods))
-    ax.barh(places, np.maximum(measured, 1), height=0.55, color=ORANGE, label="bytes, measured")
+    places = np.arange(len(rows))
+    ax.plot(measured, places, marker="o", color=ORANGE, linestyle="none", label="bytes, measured")
     if np.isfinite(formula).any():
-        ax.plot(
-            formula,
-            places,
-            marker="|",
-            markersize=12,
-            color=BLACK,
-            linestyle="none",
-            label="bytes of the training, by formula",
-        )
-    ax.set(xscale="log", xlim=(1, None))
+        words = "bytes of the training, by formula"
+        ax.plot(formula, places, label=words, marker="|", markersize=11, color=BLACK, linestyle="none")
+    ax.set(xscale="log")
 
 
-def _operations(ax: Axes, cube: xr.Dataset, case: str, methods: list[str]) -> None:
+def _operations(ax: Axes, cube: xr.Dataset, rows: list[tuple[str, str]]) -> None:
     for name, (words, color, marker) in OPERATIONS.items():
-        counts = np.array([mean_of(cube, name, case, method) for method in methods])
+        counts = np.array([mean_of(cube, name, *row) for row in rows])
         counts[counts == 0] = np.nan
-        ax.plot(counts, range(len(methods)), marker=marker, color=color, linestyle="none", label=words)
+        ax.plot(counts, range(len(rows)), marker=marker, color=color, linestyle="none", label=words)
     ax.set(xscale="log")

@@ -1,0 +1,108 @@
+"""Figure of vertical trees: the tables of single columns, what a certified method learns."""
+
+from __future__ import annotations
+
+import numpy as np
+import xarray as xr
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import EngFormatter, FormatStrFormatter, MaxNLocator
+
+from ....datasets.loaders import abalone, adult, credit_default
+from ....experiment.plotting.select import having, title, told
+from ....experiment.plotting.series import example_fit, example_fits_of
+from ....experiment.plotting.style import BLACK, BLUE, GREEN, ORANGE, PURPLE, SKY, empty, legend_below, panels
+
+PANELS, COLUMNS = 8, 4
+COLORS = (SKY, GREEN, BLUE, PURPLE, ORANGE)
+NAMES = {
+    "adult": adult.COLUMNS,
+    "adult_split": adult.COLUMNS,
+    "abalone": tuple(abalone.declared()),
+    "credit_default": credit_default.NAMES,
+}
+
+
+def tables_by_epsilon(cube: xr.Dataset) -> Figure:
+    """What every bucket of a column adds to the score, at each target: one case, first replicate."""
+    chosen = _chosen(cube)
+    if chosen is None:
+        return empty("No tables at several targets of epsilon in this configuration.")
+    case, method, epsilons = chosen
+    shown = example_fits_of(cube, case)
+    kinds = ("column", "edges", "values", "noise")
+    fits = {e: tuple(example_fit(shown, f"table_{kind}", method, e) for kind in kinds) for e in epsilons}
+    columns, _, values, _ = fits[epsilons[-1]]
+    spread = np.nan_to_num(np.nanmax(values, 1, initial=0) - np.nanmin(values, 1, initial=0))
+    order = [row for row in np.argsort(-spread).tolist()[:PANELS] if np.isfinite(columns[row])]
+    figure, axes = panels(-(-len(order) // COLUMNS), COLUMNS, 2.7, 2.1, sharey=True)
+    for ax in axes[len(order) :]:
+        ax.set_axis_off()
+    names = NAMES.get(str(told(cube, "case", case, "source")), ())
+    for ax, row in zip(axes, order, strict=False):
+        _panel(ax, fits, row)
+        number = int(columns[row])
+        ax.set_xlabel(names[number] if number < len(names) else f"column {number}")
+    highest = max(float(np.nanmax(np.abs(own[2][order]))) for own in fits.values())
+    for ax in axes[: len(order) : COLUMNS]:
+        # Bands of buckets that are nearly empty reach far beyond; they end at the frame.
+        ax.set(ylabel="added to the score", ylim=(-1.4 * highest, 1.4 * highest))
+    legend_below(figure, axes[: len(order)], 6)
+    words = f"{title(cube, 'case', case)}: {title(cube, 'method', method)}, first replicate"
+    figure.suptitle(
+        f"{words}\nbands: ± 1 standard deviation that noise gives to a Newton step of one bucket", fontsize=9.5
+    )
+    return figure
+
+
+def _chosen(cube: xr.Dataset) -> tuple[str, str, list[float]] | None:
+    """Case and method with tables at the most targets; methods that release sums before others."""
+    if "table_values" not in cube:
+        return None
+    sums = having(cube, "method", protocol="tables")
+    known = np.isfinite(cube["table_values"].values).any(axis=(1, 2))
+    targets: dict[tuple[str, str], set[float]] = {}
+    for case, method, epsilon in zip(
+        cube["example_case"].values[known],
+        cube["example_method"].values[known],
+        cube["example_epsilon"].values[known],
+        strict=True,
+    ):
+        targets.setdefault((str(case), str(method)), set()).add(float(epsilon))
+    if not targets:
+        return None
+    best = max(targets, key=lambda pair: (len(targets[pair]) > 1, pair[1] in sums, len(targets[pair])))
+    found = sorted(targets[best])
+    return (*best, found if len(found) <= 3 else [found[0], found[len(found) // 2], found[-1]])
+
+
+def _panel(ax: Axes, fits: dict[float, tuple[np.ndarray, ...]], row: int) -> None:
+    """Steps over the buckets of one column, a colour for each target."""
+    for place, (epsilon, (_, edges, values, noise)) in enumerate(fits.items()):
+        kept = np.isfinite(values[row])
+        y, sd, cuts = values[row][kept], noise[row][kept], edges[row][kept][:-1]
+        ends = _ends(cuts)
+        color = BLACK if np.isinf(epsilon) else COLORS[place % len(COLORS)]
+        label = "no noise" if np.isinf(epsilon) else f"ε = {epsilon:g}"
+        ax.stairs(y, ends, baseline=None, color=color, label=label, linewidth=1.3)
+        if np.isfinite(sd).any() and (sd > 0).any():
+            ax.fill_between(
+                ends,
+                np.append(y - sd, y[-1] - sd[-1]),
+                np.append(y + sd, y[-1] + sd[-1]),
+                step="post",
+                color=color,
+                alpha=0.15,
+                linewidth=0,
+            )
+    ax.axhline(0, color=BLACK, linewidth=0.5)
+    ax.xaxis.set_major_locator(MaxNLocator(4))
+    ax.xaxis.set_major_formatter(EngFormatter(sep="") if ends[-1] >= 10_000 else FormatStrFormatter("%g"))
+
+
+def _ends(cuts: np.ndarray) -> np.ndarray:
+    """Ends of all buckets: the outer ones, which have none, are as wide as their neighbours."""
+    if not len(cuts):
+        return np.array([0.0, 1.0])
+    first, last = (cuts[1] - cuts[0], cuts[-1] - cuts[-2]) if len(cuts) > 1 else (1.0, 1.0)
+    return np.concatenate(([cuts[0] - first], cuts, [cuts[-1] + last]))

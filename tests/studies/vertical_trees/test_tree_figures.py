@@ -1,0 +1,150 @@
+"""Figures of vertical trees from a small cube: what is drawn is what the cube holds, whatever its labels."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from matplotlib import pyplot as plt
+
+from partywise.experiment.blocks import read_block, write_block
+from partywise.experiment.cells import generate, run
+from partywise.experiment.plan import plan
+from partywise.experiment.results.provenance import config_json
+from partywise.studies.vertical_trees.figures import lossless, privacy, tables, utility, wire
+from partywise.studies.vertical_trees.study import STUDY
+from relabel import content, relabelled
+from small_cube import assemble
+
+TREES = {"num_of_trees": 3, "eval_freq": 1}
+PUBLISHED = {"protocol": "feature_gathering", "protect": "dp", "edges": "quantile", "ties": "position"}
+
+
+def block() -> dict:
+    """Three cases: several private methods at two targets, several numbers of parties, ciphers of the true size."""
+    return {
+        "spec": {"delta": 1e-5, "unit": "features"},
+        "methods": {
+            "all": {"protocol": "pooled", "title": "in one place"} | TREES,
+            "alone": {"protocol": "active_only", "title": "alone"} | TREES,
+            "open": {"protocol": "feature_gathering", "title": "orders"} | TREES,
+            "buckets": PUBLISHED | {"bucket_num": 5, "budget": "feature", "title": "buckets"} | TREES,
+            "sums": {"protocol": "tables", "cipher": "sized", "title": "tables"} | TREES,
+        },
+        "cases": {
+            "targets": {
+                "source": "generated",
+                "settings": {"n": 150, "d": 4},
+                "grid": {"methods": ["all", "alone", "buckets", "sums"], "replicates": 2, "parties": [2], "folds": 1}
+                | {"epsilon": [2.0, 20.0]},
+            },
+            "split": {
+                "source": "generated",
+                "settings": {"n": 150, "d": 4},
+                "grid": {"methods": ["all", "open"], "replicates": 1, "parties": [2, 3], "folds": 1, "epsilon": [1.0]},
+            },
+        },
+    }
+
+
+@pytest.fixture(scope="module")
+def cube(tmp_path_factory):
+    folder, made = tmp_path_factory.mktemp("tree_figures"), plan("vertical_trees", block(), 3)
+    parts = []
+    for name, entry in made.cases.items():
+        data = generate(made, name, range(entry.replicates), folder)
+        for method in entry.methods:
+            cells = run(made, name, method, entry.parties, range(entry.replicates), [0], data)
+            write_block(folder / "block.npz", cells)
+            parts += read_block(folder / "block.npz")
+    return assemble(made, parts).assign_attrs(config_json=config_json(made))
+
+
+@pytest.fixture(autouse=True)
+def closed():
+    """Figures of a test are closed after it."""
+    yield
+    plt.close("all")
+
+
+@pytest.mark.parametrize("name", sorted(STUDY.figures))
+def test_every_figure_draws_and_no_label_matters(cube, name):
+    shown = content(STUDY.figures[name](cube))
+    assert not any("in this configuration" in str(part) for part in shown)
+    assert shown == content(STUDY.figures[name](relabelled(cube)))
+
+
+@pytest.mark.parametrize("name", sorted(STUDY.figures))
+def test_without_its_cases_a_figure_says_so(cube, name):
+    other = cube.isel(case=[1]) if name not in ("lossless_by_parties", "loss_along_trees") else cube.isel(case=[0])
+    if name in ("loss_along_trees", "tables_by_epsilon"):
+        other = other.isel(example_fit=[])
+    figure = STUDY.figures[name](other)
+    assert "in this configuration" in figure.axes[0].texts[0].get_text()
+
+
+def lines(figure, panel: int = 0) -> dict[str, np.ndarray]:
+    """Points of the labelled lines of a panel."""
+    return {line.get_label(): np.array(line.get_xydata()) for line in figure.axes[panel].get_lines()}
+
+
+def test_losses_stand_at_what_is_certified_and_claims_are_hollow(cube):
+    figure = utility.loss_by_epsilon(cube)
+    drawn, cell = lines(figure), cube.sel({"case": "targets", "method": "buckets"}).isel(parties=0, fold=0)
+    finite = np.isfinite(cell["epsilon"].values)
+    certified, claimed = (cell[f"epsilon_{kind}"].max("replicate").values[finite] for kind in ("certified", "claimed"))
+    assert (certified > 2 * claimed).all()
+    loss = cell["log_loss"].mean("replicate").values[finite]
+    np.testing.assert_allclose(drawn["buckets"], np.stack([certified, loss], axis=1))
+    np.testing.assert_allclose(drawn["buckets, at its claim"], np.stack([claimed, loss], axis=1))
+    hollow = next(line for line in figure.axes[0].get_lines() if line.get_label().endswith("claim"))
+    assert hollow.get_markerfacecolor() == "none"
+    alone = cube["log_loss"].sel({"case": "targets", "method": "alone"}).mean()
+    assert np.allclose(drawn["alone"][:, 1], alone) and "alone, at its claim" not in drawn
+
+
+def test_claims_and_certificates_of_all_targets_stand_in_one_row(cube):
+    (ax,) = privacy.epsilon_by_method(cube).axes
+    words = [text.get_text() for text in ax.get_yticklabels()]
+    assert words == ["targets: buckets", "targets: tables"]
+    marks = {
+        (line.get_marker(), *map(float, line.get_xydata()[0])) for line in ax.get_lines() if len(line.get_xdata()) == 1
+    }
+    assert {("o", 2.0, 0.0), ("o", 20.0, 0.0), ("o", 2.0, 1.0), ("o", 20.0, 1.0)} <= marks
+    tables_certified = sorted(x for mark, x, place in marks if mark == "D" and place == 1)
+    np.testing.assert_allclose(tables_certified, [2, 20], rtol=1e-6)
+
+
+def test_bytes_and_operations_are_means_over_replicates(cube):
+    left, right = wire.bytes_and_operations(cube).axes
+    words = [text.get_text() for text in left.get_yticklabels()]
+    assert words == ["targets: in one place", "targets: buckets", "targets: tables"]
+    cell = cube.sel({"case": "targets", "method": "sums"})
+    measured = next(line for line in left.get_lines() if line.get_label() == "bytes, measured")
+    np.testing.assert_allclose(measured.get_xdata()[2], float(cell["bytes_measured"].mean()))
+    for name in wire.OPERATIONS:
+        drawn = next(line for line in right.get_lines() if line.get_label() == name)
+        np.testing.assert_allclose(drawn.get_xdata()[2], float(cell[name].mean()))
+
+
+def test_a_lossless_fit_has_no_difference_at_any_number_of_parties(cube):
+    figure = lossless.lossless_by_parties(cube)
+    np.testing.assert_array_equal(lines(figure, 1)["orders"], [[2, 0], [3, 0]])
+    np.testing.assert_allclose(lines(figure, 0)["orders"], lines(figure, 0)["in one place"])
+
+
+def test_shares_of_rerouted_rows_are_those_of_the_cube(cube):
+    drawn = lines(lossless.rows_rerouted(cube))
+    cell = cube["rows_rerouted"].sel({"case": "targets", "method": "buckets"}).isel(parties=0, fold=0).mean("replicate")
+    finite = np.isfinite(cell["epsilon"].values)
+    np.testing.assert_allclose(drawn["buckets, b = 5"][:, 1], cell.values[finite])
+    assert cell.values[finite].max() > 0
+
+
+def test_steps_of_a_table_are_its_values(cube):
+    figure = tables.tables_by_epsilon(cube)
+    fits = (cube["example_method"].values == "sums") & (cube["example_epsilon"].values == 20)
+    values = cube["table_values"].values[np.flatnonzero(fits)[0]]
+    drawn = [patch.get_data().values for patch in figure.axes[0].patches if patch.get_label() == "ε = 20"]
+    assert any(
+        np.allclose(drawn[0], row[np.isfinite(row)]) for row in values if len(drawn[0]) == np.isfinite(row).sum()
+    )
