@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from .federation.channel import Channel, Cipher
     from .federation.parties import Party, split_columns, split_rows
     from .federation.run import Run, simulate
+    from .federation.secure_streams import SecureStreams
     from .functional.estimator import FunctionalBoosting
     from .inverse_regression.estimator import SlicedInverseRegression
     from .linear.estimator import VerticalLinear
@@ -52,6 +53,7 @@ __all__ = [
     "RandomizedResponse",
     "Run",
     "SecureRandom",
+    "SecureStreams",
     "SensitivityCertificate",
     "SlicedInverseRegression",
     "Streams",
@@ -77,6 +79,7 @@ HOMES = {
     "federation.channel": ("Channel", "Cipher"),
     "federation.parties": ("Party", "split_columns", "split_rows"),
     "federation.run": ("Run", "simulate"),
+    "federation.secure_streams": ("SecureStreams",),
     "functional.estimator": ("FunctionalBoosting",),
     "inverse_regression.estimator": ("SlicedInverseRegression",),
     "linear.estimator": ("VerticalLinear",),

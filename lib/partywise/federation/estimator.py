@@ -16,10 +16,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..randomness import streams_of
 from .folds import Fold
 from .parties import Party
 from .run import Run, simulate
+from .secure_streams import addresses_of
 
 __all__ = ["Estimator", "Method", "Spec", "groups_of", "numbers", "party"]
 
@@ -157,7 +157,7 @@ class Estimator:
             parties,
             epsilon=self._target(options),
             fold=fold,
-            rng_for=streams_of(rng, "estimator"),
+            rng_for=addresses_of(rng),
             spec=spec,
             extra=self._method.extra,
         )

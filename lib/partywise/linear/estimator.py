@@ -88,8 +88,8 @@ class VerticalLinear(Estimator):
             Labels 0 and 1, or numbers with ``model="linear"``.
         parties : int or sequence of sequences of int
             How many share the columns, in runs, or the columns of each; the last one holds y.
-        rng : int, numpy.random.Generator or Streams
-            Source of batches, keys and masks.
+        rng : int, numpy.random.Generator, Streams or SecureStreams
+            Source of batches, keys and masks. All but `SecureStreams` repeat what they draw: for experiments.
 
         Raises
         ------

@@ -115,8 +115,9 @@ class VerticalBoosting(Estimator):
             How many share the columns, in runs, or the columns of each.
         active : {"first", "last"}
             Which of them holds y.
-        rng : int, numpy.random.Generator or Streams
-            Source of all noise, and of drawn rows and columns.
+        rng : int, numpy.random.Generator, Streams or SecureStreams
+            Source of keys, encryption and noise, and of drawn rows and columns. All but `SecureStreams` repeat what
+            they draw: for experiments.
 
         Raises
         ------

@@ -1,0 +1,43 @@
+"""Randomness of a run that is no experiment: what is secret from the operating system, what is public from a seed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..privacy.mechanisms.random import SecureRandom
+from ..randomness import streams_of
+
+__all__ = ["PUBLIC_DRAWS", "SecureStreams", "addresses_of"]
+
+# What everyone may know of a run's randomness: which rows and columns were drawn, without data.
+PUBLIC_DRAWS = ("batches", "drawn columns", "drawn rows", "released features")
+
+
+class SecureStreams:
+    """Generators by address as `Streams`, but for everything secret: keys, exponents, masks, shares and noise.
+
+    Parameters
+    ----------
+    rng : int, numpy.random.Generator or Streams
+        Source of the draws that everyone may know: those whose address begins with one of `PUBLIC_DRAWS`.
+
+    Notes
+    -----
+    All other addresses give a `SecureRandom`: two runs of one seed send other ciphertexts and other noise, and what
+    draws in floating point raises, since that is no noise to publish.
+    """
+
+    def __init__(self, rng: Any) -> None:
+        self._public = streams_of(rng, "estimator")
+
+    def __call__(self, *names: str | int) -> np.random.Generator | SecureRandom:
+        """The source at an address."""
+        return self._public(*names) if names and names[0] in PUBLIC_DRAWS else SecureRandom()
+
+
+def addresses_of(rng: Any) -> Callable[..., Any]:
+    """Generators by address, from what an estimator is given: `SecureStreams` stay as they are."""
+    return rng if isinstance(rng, SecureStreams) else streams_of(rng, "estimator")
