@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from partywise.audits.contract import Subject, agree, changed_records, check_nei
 from partywise.errors import CertificationError
 from partywise.federation.exchanges.sharing import DEALER
 from partywise.federation.run import simulate
+from partywise.privacy.accounted import Clear
 from partywise.randomness import stream
 from partywise.trees.codes import dense_ranks, public_buckets, quantile_buckets, side_by_side
 from partywise.trees.ensemble import grown, partitions_of
@@ -236,6 +238,20 @@ def test_a_map_by_the_samples_own_extremes_proves_nothing():
     assert total(run).epsilon_certified == math.inf
     declared, other = fitted(GatheringOptions(protect="op_boost"), X, y, [[0, 1, 2], [3, 4, 5]])
     assert total(other).epsilon_certified <= declared.epsilon_claimed == 3.0
+
+
+@pytest.mark.parametrize(
+    "changes", [{"protect": "dp"}, {"protect": "dp", "bucket_num": 9}, {"protect": "op_boost"}], ids=str
+)
+def test_edges_and_bounds_that_were_read_from_the_data_prove_nothing(changes):
+    X, y = table()
+    edges = Clear(np.quantile(X[:, 0], [0.2, 0.5, 0.9]), units=("features",), owner="passive 1")
+    bounds = Clear((X[:, 0].min(), X[:, 0].max()), units=("features",), owner="passive 1")
+    known = facts(6, len(y))
+    columns = (replace(known.columns[0], edges=edges, bounds=bounds), *known.columns[1:])
+    for public, expected in ((known, 3.0), (replace(known, columns=columns), math.inf)):
+        _, run = fitted(GatheringOptions(**changes), X, y, [[0, 1, 2], [3, 4, 5]], public=public)
+        assert total(run).epsilon_certified == pytest.approx(expected, rel=1e-6)
 
 
 @pytest.mark.parametrize(

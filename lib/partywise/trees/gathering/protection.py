@@ -17,6 +17,7 @@ from ...errors import CertificationError
 from ...privacy.accounted import Accounted, Public
 from ...privacy.accounting.per_index import index_epsilon
 from ...privacy.accounting.roots import bisect
+from ...privacy.ledger.event import UNNAMED
 from ...privacy.mechanisms.distance import DistanceExponential
 from ...privacy.mechanisms.distance_adjusted import AdjustedDistanceExponential
 from ...privacy.mechanisms.randomized_response import RandomizedResponse
@@ -145,7 +146,7 @@ def public_cuts(column: Column, options: GatheringOptions) -> Accounted:
     low, high = column.bounds.value
     cuts = np.linspace(low, high, options.bucket_num + 1)[1:-1]
     reason = f"{options.bucket_num} equal parts of the declared bounds of {column.name!r}; bucket_num is a setting"
-    return derived(cuts, (column.bounds,), name=f"edges of {column.name}", owner="", because=reason)
+    return derived(cuts, (column.bounds,), name=f"edges of {column.name}", owner=UNNAMED, because=reason)
 
 
 def integer_domain(options: GatheringOptions) -> Public:
