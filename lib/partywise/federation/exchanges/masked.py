@@ -1,4 +1,4 @@
-"""Exchange: weighted sums of encrypted numbers, opened by a key holder who learns nothing from them.
+"""Exchange: sums of encrypted numbers, opened by a key holder who learns nothing from them.
 
 Whoever wants a sum adds a uniform mask under encryption, so much longer than the sum that what the key holder opens
 has the law of a uniform number, up to 2^-120 in total variation, whatever the sum is. It returns what it opened, and
@@ -14,7 +14,7 @@ import numpy as np
 
 from ...privacy.mechanisms.random import RandomSource
 from ..channel import Cipher
-from .paillier import PrivateKey, PublicKey, add_plain, decrypt, rerandomised, sums, take, times
+from .paillier import PrivateKey, PublicKey, add_plain, decrypt, rerandomised
 from .paillier_keys import random_bytes
 
 __all__ = [
@@ -25,7 +25,6 @@ __all__ = [
     "masks",
     "opened_under_masks",
     "unmasked",
-    "weighted_sums",
 ]
 
 # By so many bits a mask is longer than what it hides.
@@ -59,26 +58,6 @@ def mask_width(bits: int, public_bits: int) -> int:
 def masks(count: int, width: int, rng: RandomSource) -> list[int]:
     """Uniform integers of so many bytes; real data need a `SecureRandom`."""
     return [int.from_bytes(row.tobytes(), "little") for row in random_bytes(rng, count, width)]
-
-
-def weighted_sums(public: PublicKey, cipher: Cipher, weights: np.ndarray) -> Cipher:
-    """Sums of the integers of a cipher by open integers: ``weights.T @ integers``, not re-randomised.
-
-    Parameters
-    ----------
-    public : PublicKey
-    cipher : Cipher
-        m integers.
-    weights : ndarray of object, shape (m, d)
-
-    Returns
-    -------
-    Cipher
-        d integers.
-    """
-    m, d = weights.shape
-    products = times(public, take(cipher, np.tile(np.arange(m), d)), weights.T.ravel())
-    return sums(public, products, np.repeat(np.arange(d), m), d)
 
 
 def masked(public: PublicKey, cipher: Cipher, drawn: Sequence[int], rng: RandomSource, *, holder: str) -> Cipher:

@@ -38,9 +38,9 @@ from ...federation.exchanges.masked import (
     masks,
     opened_under_masks,
     unmasked,
-    weighted_sums,
 )
 from ...federation.exchanges.paillier import PrivateKey, PublicKey, add_plain, encrypt, generate_key, rerandomised
+from ...federation.exchanges.weighted import weighted_sums
 from ...federation.parties import Party
 from ...federation.run import Own, Run
 from ...privacy.accounted import Clear, Public

@@ -1,0 +1,100 @@
+"""One round of the certified linear protocol on real ciphers, and its weighted sums against phe's, at 2048 bits.
+
+A round: batch of 50, two parties with seven columns each and an intercept; CPU seconds of a fit of six rounds less
+those of one, a fifth of it. Fails above .25 s. Weighted sums: X'u for 50 ciphertexts and 15 columns in fixed point, as
+the protocol has them, as users of phe write them (encrypted integers times integers), and by powers of single
+ciphertexts of our own; pairs of runs side by side, medians of their ratios. Fails below 2 times our own powers.
+"""
+
+from __future__ import annotations
+
+import os
+
+for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ[name] = "1"
+
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(ROOT / "lib"), str(ROOT / "tests" / "support")]
+
+import numpy as np
+from phe import paillier as phe
+
+from linear_driver import fitted, rows
+from partywise.federation.exchanges import paillier
+from partywise.federation.exchanges.weighted import weighted_sums
+from partywise.linear.fixed_point import fixed
+from partywise.linear.options import CertifiedOptions
+from partywise.linear.protocols import certified
+from partywise.randomness import stream
+
+BATCH, COLUMNS, PAIRS = 50, 15, 5
+ROUND, POWERS = 0.25, 2.0
+
+
+def seconds(work: Callable[[], object]) -> float:
+    """CPU seconds of one call."""
+    begun = time.process_time()
+    work()
+    return time.process_time() - begun
+
+
+def one_round() -> float:
+    """Median CPU seconds of a round."""
+    X, labels, _ = rows(200, 14)
+    groups = [list(range(7)), list(range(7, 14))]
+
+    def rounds(count: int) -> float:
+        options = CertifiedOptions(batch_size=BATCH, total_round_num=count)
+        return seconds(lambda: fitted(certified.fit, X, labels, groups, options))
+
+    rounds(1)
+    return float(np.median([(rounds(6) - rounds(1)) / 5 for _ in range(PAIRS)]))
+
+
+def ratios() -> tuple[float, float, float]:
+    """Seconds of our weighted sums, and how many times as long single powers of ours and phe's take."""
+    key = paillier.generate_key(2048, stream(1, "key"), kind="paillier")
+    public, theirs = key.public, phe.PaillierPublicKey(int(key.public.modulus))
+    residuals = [int(value) for value in stream(1, "residuals").integers(-(2**42), 2**42, BATCH)]
+    weights = fixed(stream(1, "weights").uniform(-2, 2, (BATCH, COLUMNS)))
+    cipher = paillier.encrypt(key, residuals, stream(1, "first"), key_holder="server")
+    numbers = [theirs.encrypt(value) for value in residuals]
+
+    def powers() -> object:
+        taken = paillier.take(cipher, np.tile(np.arange(BATCH), COLUMNS))
+        products = paillier.times(public, taken, weights.T.ravel())
+        return paillier.sums(public, products, np.repeat(np.arange(COLUMNS), BATCH), COLUMNS)
+
+    def of_phe() -> object:
+        return [sum(u * w for u, w in zip(numbers, column, strict=True)) for column in weights.T.tolist()]
+
+    expected = [sum(u * w for u, w in zip(residuals, column, strict=True)) for column in weights.T.tolist()]
+    assert paillier.decrypt(key, weighted_sums(public, cipher, weights)) == expected
+    assert paillier.decrypt(key, powers()) == expected
+    found = []
+    for _ in range(PAIRS):
+        ours = seconds(lambda: weighted_sums(public, cipher, weights))
+        found.append((ours, seconds(powers) / ours, seconds(of_phe) / ours))
+    ours, single, theirs_ratio = np.median(found, axis=0)
+    return float(ours), float(single), float(theirs_ratio)
+
+
+def main() -> int:
+    """Print the table; 1 if a limit is missed."""
+    step = one_round()
+    ours, single, of_phe = ratios()
+    print(f"a round on real ciphers: {step:.3f} CPU s (at most {ROUND:g})")
+    print(
+        f"weighted sums of {BATCH} x {COLUMNS}: {1000 * ours:.0f} ms, single powers take {single:.1f} times as long "
+        f"(at least {POWERS:g}), phe {of_phe:.1f} times"
+    )
+    return int(step > ROUND or single < POWERS)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

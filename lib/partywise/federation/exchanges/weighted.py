@@ -1,0 +1,72 @@
+"""Exchange: weighted sums of encrypted numbers by columns of open weights, with what the columns share done once.
+
+A ciphertext to the power of a weight multiplies its number. Weights are shifted to be positive and read in digits of
+four bits; each ciphertext gets a table of its powers 0 .. 15, which serves all columns, and squarings are shared by the
+rows of a column. The shift is taken off by one more power of the product of all ciphertexts.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..channel import Cipher
+from .paillier import PublicKey, sums, take, times
+from .paillier_keys import gmpy2, number_of
+
+__all__ = ["weighted_sums"]
+
+DIGIT = 4
+
+
+def weighted_sums(public: PublicKey, cipher: Cipher, weights: np.ndarray) -> Cipher:
+    """Sums of the integers of a cipher by open integers: ``weights.T @ integers``.
+
+    Parameters
+    ----------
+    public : PublicKey
+    cipher : Cipher
+        m integers.
+    weights : ndarray of object, shape (m, d)
+        Python integers of any sign.
+
+    Returns
+    -------
+    Cipher
+        d integers, not re-randomised: whoever knows the ciphertexts can try weights.
+    """
+    m, d = weights.shape
+    if public.kind == "sized" or not m * d:
+        products = times(public, take(cipher, np.tile(np.arange(m), d)), weights.T.ravel())
+        return sums(public, products, np.repeat(np.arange(d), m), d)
+    found = _products([number_of(row.tobytes()) for row in cipher.content], weights, public.square)
+    flat = b"".join(int(value).to_bytes(public.width, "big") for value in found)
+    return Cipher(np.frombuffer(flat, dtype=np.uint8).reshape(d, public.width), cipher.key_holder, cipher.scheme)
+
+
+def _products(values: list[Any], weights: np.ndarray, square: Any) -> list[Any]:
+    """For every column the product of all values to the power of their weights."""
+    bits = max(abs(weight).bit_length() for weight in weights.ravel())
+    places = bits // DIGIT + 1
+    shift, whole = 1 << bits, gmpy2.mpz(1)
+    tables = []
+    for value in values:
+        whole = whole * value % square
+        powers = [gmpy2.mpz(1), value]
+        for _ in range((1 << DIGIT) - 2):
+            powers.append(powers[-1] * value % square)
+        tables.append(powers)
+    back = gmpy2.powmod(whole, -shift, square)
+    found = []
+    for column in weights.T:
+        digits = [(int(weight) + shift).to_bytes(places // 2 + 1, "big").hex() for weight in column]
+        total = gmpy2.mpz(1)
+        for place in zip(*digits, strict=True):
+            if total != 1:
+                total = gmpy2.powmod(total, 1 << DIGIT, square)
+            for powers, digit in zip(tables, place, strict=True):
+                if digit != "0":
+                    total = total * powers[int(digit, 16)] % square
+        found.append(total * back % square)
+    return found
