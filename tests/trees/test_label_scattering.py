@@ -239,7 +239,12 @@ def test_scores_of_the_parties_are_those_of_the_evaluator():
 
 
 def test_no_split_and_no_passive_party():
-    for given in ({"max_tree_depth": 0}, {"parties": 1}, {"max_tree_depth": 20, "n": 40}):
+    for given in (
+        {"max_tree_depth": 0},
+        {"parties": 1},
+        {"max_tree_depth": 20, "n": 40},
+        {"max_tree_depth": 40, "n": 40},
+    ):
         run = make_run(**{"cipher": "sized"} | given)
         require_same(fit(run).ensemble, pooled(run))
 
@@ -256,7 +261,6 @@ def test_overflow_is_seen_before_anything_is_encrypted():
     cases = [
         ({"criterion": NUMBERS, "residual_bound": None}, ValueError, "residual_bound is None"),
         ({"criterion": NUMBERS, "residual_bound": 2e5}, OverflowError, "60 rows of numbers up to 200000"),
-        ({"batch_size": 2**21, "algo": "rf"}, OverflowError, "2097152 rows"),
         (
             {"criterion": NUMBERS, "residual_bound": 0.5},
             OverflowError,
@@ -270,6 +274,17 @@ def test_overflow_is_seen_before_anything_is_encrypted():
         assert not [row for row in run.channel.transcript() if row["name"] != "public key"]
     run = make_run(criterion=NUMBERS, cipher="identity", residual_bound=None, key_size=2048)
     require_same(fit(run).ensemble, pooled(run))
+
+
+def test_options_whose_sums_are_never_exact_or_whose_key_is_odd_are_named():
+    for given, sentence in [
+        ({"batch_size": 2**21, "algo": "rf"}, "batch_size are None and 2097152"),
+        ({"residual_bound": 2.0**21}, r"residual_bound and batch_size are 2097152\.0 and None"),
+        ({"key_size": 2056}, "multiple of 16"),
+    ]:
+        with pytest.raises(ValueError, match=sentence):
+            ScatteringOptions(**given)
+    assert ScatteringOptions(cipher="identity", residual_bound=2.0**21).residual_bound == 2.0**21
 
 
 def test_lanes_of_a_short_key_are_too_narrow_for_many_rows(monkeypatch):

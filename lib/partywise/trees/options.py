@@ -10,6 +10,8 @@ from ..checks import Count, Natural, NotNegative, Positive, Probability, Range, 
 Buckets = Annotated[int, Range(2)]
 # Smaller moduli were factored, or may be soon; tests lower this for speed.
 LEAST_KEY_SIZE = 2048
+# Sums of multiples of 2^-32 up to this are exact in floating point.
+LARGEST_SUM = 2**20
 
 
 @dataclass(frozen=True)
@@ -101,8 +103,8 @@ class DeployedOptions(TreeOptions):
                 unread(self, ("key_size", "full_exponents"), "inference 'he'")
         if self.key_size < LEAST_KEY_SIZE:
             raise ValueError(f"key_size is {self.key_size}: it must be at least {LEAST_KEY_SIZE}, shorter keys break.")
-        if self.key_size % 8:
-            raise ValueError(f"key_size is {self.key_size}: it must be a multiple of 8.")
+        if self.key_size % 16:
+            raise ValueError(f"key_size is {self.key_size}: it must be a multiple of 16.")
 
 
 @final
@@ -205,6 +207,12 @@ class ScatteringOptions(DeployedOptions):
             raise ValueError("bucket_num is None: edges 'quantile' need a number of buckets.")
         if self.cipher == "identity" and self.inference != "he":
             unread(self, ("key_size", "full_exponents"), "cipher 'paillier' or 'sized'")
+        most = (self.residual_bound or 1.0) * (self.batch_size or 1)
+        if self.cipher != "identity" and most > LARGEST_SUM:
+            raise ValueError(
+                f"residual_bound and batch_size are {self.residual_bound} and {self.batch_size}: a sum of one tree may "
+                f"be {most:g}, above {LARGEST_SUM} sums are not exact; use smaller units, or fewer rows."
+            )
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ back is `Clear`. The loop over trees and levels is public; a level without open 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -22,15 +22,15 @@ from ...federation.parties import Party
 from ...federation.run import Own, Run
 from ...privacy.accounted import Clear, Public
 from ...privacy.ledger.event import UNNAMED
-from ..codes import Coded, side_by_side
-from ..ensemble import Draws, Growing, begin, ensemble_of, rounded, rule_of, statistics, with_thresholds
-from ..gathering.routing import rows_rerouted
+from ..codes import Coded
+from ..ensemble import Draws, Growing, begin, ensemble_of, rounded, rule_of, statistics
 from ..growth.level import Splits, closed
 from ..model import Ensemble, Estimate
 from ..options import ScatteringOptions
 from ..scattering.branches import Branches, own_bins
 from ..scattering.cells import by_column, grouped, guessed_labels, integers_of, marks_of, nodes_of, open_sums
-from ..scattering.plan import STEP, Plan, passive_buckets, plan_of, wire
+from ..scattering.plan import STEP, Plan, passive_buckets, plan_of
+from ..scattering.report import Work, reported
 from .common import active_of, columns_of, draws_of, local_codes, passive_of
 from .inference import deployed
 
@@ -52,14 +52,6 @@ class Sums:
 
     answer: Clear
     additions: int
-
-
-@dataclass(frozen=True, eq=False)
-class Work:
-    """What is reported of a passive party: its additions, and the labels that it reads off the first gradients."""
-
-    additions: int = 0
-    guess: np.ndarray | None = None
 
 
 def local_key(active: Party, options: ScatteringOptions, rng_for: Callable) -> paillier.PrivateKey | None:
@@ -279,40 +271,6 @@ def local_ensemble(active: Party, training: Training, options: ScatteringOptions
 def _positions(splits: Splits, columns: Sequence[int]) -> np.ndarray:
     """Open nodes that some columns split."""
     return np.flatnonzero(np.isin(splits.feature, columns))
-
-
-def reported(
-    ensemble: Ensemble,
-    scores: np.ndarray | None,
-    work: Mapping[str, Work],
-    labels: np.ndarray,
-    draws: Sequence[Sequence[int]],
-    groups: Any,
-    plan: Plan,
-    codes: Mapping[str, Coded],
-    rows: Mapping[str, np.ndarray],
-    spec: Any,
-) -> Estimate:
-    """The estimate, as only an evaluator sees it; no guarantee is claimed.
-
-    codes, rows : of the training records, by party
-    """
-    columns = dict(groups)
-    others = {name: columns[name] for name in work}
-    raw = {c: cuts for name, own in others.items() for c, cuts in zip(own, codes[name].thresholds, strict=True)}
-    whole = with_thresholds(ensemble, raw)
-    X = np.empty((plan.n, sum(map(len, columns.values()))))
-    for name, own in rows.items():
-        X[:, columns[name]] = own
-    data = side_by_side([codes[name] for name in columns], list(columns.values()))
-    numbers = wire(ensemble, draws, list(others.values()), plan, spec.options) | {
-        "additions": sum(one.additions for one in work.values()),
-        "rows_rerouted": rows_rerouted(whole, data, X),
-    }
-    guess = next((one.guess for one in work.values()), None)
-    if guess is not None and spec.public.criterion == "CrossEntropyLoss":
-        numbers["labels_recovered"] = float(np.mean(guess == (labels > 0)))
-    return Estimate(whole, float("inf"), scores, numbers)
 
 
 def one_tree(run: Run, number: int, training: Any, state: Any, plan: Plan, keys: tuple[Any, Any]) -> tuple[Any, Any]:

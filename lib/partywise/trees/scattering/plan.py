@@ -12,12 +12,10 @@ import numpy as np
 from ...federation.exchanges import lanes
 from ..codes import Coded, public_buckets, quantile_buckets
 from ..model import LEAF, Column, Ensemble, PublicFacts, Tree
-from ..options import ScatteringOptions
+from ..options import LARGEST_SUM, ScatteringOptions
 
 # Grid of gradients and hessians.
 STEP = 2.0**-lanes.FRACTION_BITS
-# Sums of numbers on the grid are exact in floating point up to this.
-LARGEST_SUM = 2.0**20
 
 
 @dataclass(frozen=True)
@@ -28,7 +26,7 @@ class Plan:
     bound : of a gradient's magnitude; inf where none is declared, which no lane holds
     bits : of a lane; per : pairs in one ciphertext; width : bytes of a ciphertext; all 0 without encryption
     sizes : cells of every passive column
-    node_bytes : of the mark that says in which node a row is
+    node_bytes : of the mark that says in which node a row is; four hold as many nodes as there may be rows
     """
 
     n: int
@@ -66,7 +64,7 @@ def plan_of(options: ScatteringOptions, public: PublicFacts, passive_columns: Se
     rows = max(public.n_train, options.batch_size or 0)
     bound = (options.residual_bound or math.inf) if regression else 1.0
     sizes = {column: _size(public.columns[column], options) for column in passive_columns}
-    node_bytes = max(1, -(-options.max_tree_depth // 8))
+    node_bytes = min(max(1, -(-options.max_tree_depth // 8)), 4)
     if options.cipher == "identity":
         return Plan(public.n_train, bound, 0, 0, 0, sizes, node_bytes)
     if math.isinf(bound):

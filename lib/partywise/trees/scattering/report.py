@@ -1,0 +1,57 @@
+"""What is reported of a fit by label scattering: the whole model, operations, bytes, labels read off gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..codes import Coded, side_by_side
+from ..ensemble import with_thresholds
+from ..gathering.routing import rows_rerouted
+from ..model import Ensemble, Estimate
+from .plan import Plan, wire
+
+
+@dataclass(frozen=True, eq=False)
+class Work:
+    """What is reported of a passive party: its additions, and the labels that it reads off the first gradients."""
+
+    additions: int = 0
+    guess: np.ndarray | None = None
+
+
+def reported(
+    ensemble: Ensemble,
+    scores: np.ndarray | None,
+    work: Mapping[str, Work],
+    labels: np.ndarray,
+    draws: Sequence[Sequence[int]],
+    groups: Any,
+    plan: Plan,
+    codes: Mapping[str, Coded],
+    rows: Mapping[str, np.ndarray],
+    spec: Any,
+) -> Estimate:
+    """The estimate, as only an evaluator sees it; no guarantee is claimed.
+
+    codes, rows : of the training records, by party
+    """
+    columns = dict(groups)
+    others = {name: columns[name] for name in work}
+    raw = {c: cuts for name, own in others.items() for c, cuts in zip(own, codes[name].thresholds, strict=True)}
+    whole = with_thresholds(ensemble, raw)
+    X = np.empty((plan.n, sum(map(len, columns.values()))))
+    for name, own in rows.items():
+        X[:, columns[name]] = own
+    data = side_by_side([codes[name] for name in columns], list(columns.values()))
+    numbers = wire(ensemble, draws, list(others.values()), plan, spec.options) | {
+        "additions": sum(one.additions for one in work.values()),
+        "rows_rerouted": rows_rerouted(whole, data, X),
+    }
+    guess = next((one.guess for one in work.values()), None)
+    if guess is not None and spec.public.criterion == "CrossEntropyLoss":
+        numbers["labels_recovered"] = float(np.mean(guess == (labels > 0)))
+    return Estimate(whole, float("inf"), scores, numbers)
