@@ -15,7 +15,9 @@ from partywise.audits.contract import Subject, agree, changed_records, check_nei
 from partywise.audits.replay import record
 from partywise.errors import CertificationError
 from partywise.federation.exchanges import paillier
+from partywise.federation.exchanges.sharing import DEALER
 from partywise.federation.run import simulate
+from partywise.federation.secure_streams import SecureStreams
 from partywise.privacy.accounted import Clear
 from partywise.privacy.accounting.calibration import gdp_mu
 from partywise.privacy.statistics.newton import ONE, hessians
@@ -433,10 +435,20 @@ def test_neighbours_look_alike_under_real_encryption():
     assert totals["features"] == pytest.approx(1.0, rel=1e-9)
 
 
-@pytest.mark.parametrize("inference", ["plain", "ss"])
-def test_scores_of_deployed_tables_are_the_evaluators(inference):
-    from partywise.federation.exchanges.sharing import DEALER
+def test_noise_masks_and_keys_of_a_release_come_from_the_system():
+    released = []
+    for _ in range(2):
+        run = started(3, cipher="paillier")
+        run.rng_for = SecureStreams(5)
+        simulate(tables.fit, run)
+        assert [row.sampler for row in run.channel.ledger.rows] == ["secure"] * 2
+        assert total(run).epsilon_certified == pytest.approx(1.0, rel=1e-9)
+        released.append([row.noise_digest for row in run.channel.ledger.rows])
+    assert not set(released[0]) & set(released[1])
 
+
+@pytest.mark.parametrize("inference", ["plain", "he", "ss"])
+def test_scores_of_deployed_tables_are_the_evaluators(inference):
     extra = (DEALER,) if inference == "ss" else ()
     estimate, run = fitted(3, n=100, held_out=20, inference=inference, extra=extra)
     X, _ = pooled(run)

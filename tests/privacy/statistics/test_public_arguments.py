@@ -151,7 +151,7 @@ ORDERS = {
     "adjusting",
     "adjusting_claim",
 }
-TABLES = {"certified", "certified_rr", "quarter"}
+TABLES = {"certified_tables", "certified_rr", "quarter"}
 
 # What is certified of these cases, by unit, of which methods; an infinite epsilon is kept by every neighbour.
 CERTIFIED = {
