@@ -116,11 +116,10 @@ def fitted_tables(
     -----
     Post-processing: it reads the tables only, so it costs nothing.
     """
-    H = consistent(tables)
-    least = float(np.linalg.eigvalsh(H)[0]) if H.size else 0.0
+    H, least = _raised(consistent(tables))
     found = boosted_stumps(
         _corrected(tables),
-        semi_definite(H),
+        H,
         tables.sizes,
         noise_of_slopes(tables),
         stumps=options.stumps,
@@ -213,8 +212,15 @@ def noise_of_steps(tables: NewtonTables, options: TableOptions) -> tuple[np.ndar
 
 def semi_definite(H: np.ndarray) -> np.ndarray:
     """The nearest positive semi-definite matrix: negative eigenvalues of H become 0."""
+    return _raised(H)[0]
+
+
+def _raised(H: np.ndarray) -> tuple[np.ndarray, float]:
+    """The nearest positive semi-definite matrix, and the least eigenvalue before."""
+    if not H.size:
+        return H, 0.0
     values, vectors = np.linalg.eigh(H)
-    if not H.size or values[0] >= -ROUNDING * values[-1]:
-        return H
-    kept = values > 0
-    return (vectors[:, kept] * values[kept]) @ vectors[:, kept].T
+    if values[0] < -ROUNDING * values[-1]:
+        kept = values > 0
+        H = (vectors[:, kept] * values[kept]) @ vectors[:, kept].T
+    return H, float(values[0])
