@@ -58,6 +58,7 @@ VARIANTS = {
     "declared_bounds": {"edges": "public", "bucket_num": 5},
     "fewer_rows_than_buckets": {"n": 12, "bucket_num": 40},
     "stump": {"max_tree_depth": 1},
+    "full_exponents": {"full_exponents": True},
     "deep": {"max_tree_depth": 9, "n": 90, "own_bucket_num": None},
 }
 
