@@ -19,7 +19,8 @@ re-randomises it, since the quotient of what it got and what it sent on would sh
 adds a uniform mask of 120 bits above the range of the sum and re-randomises again. The server sees uniform numbers: its
 view costs nothing. Party k takes its mask off and has its own gradient sums, of which it makes its next coefficients;
 these sums are functions of everybody's records without any noise, so that nothing finite is certified (epsilon = inf).
-Semi-honest parties; a server that colludes with one of them opens everything.
+Semi-honest parties: one that weighs by something else than its features gets other sums, and a server that colludes
+with one of them opens everything.
 """
 
 from __future__ import annotations
