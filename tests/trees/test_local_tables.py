@@ -14,6 +14,7 @@ from partywise.audits.contract import Subject, agree, changed_records, check_nei
 from partywise.errors import CertificationError
 from partywise.federation.exchanges.sharing import DEALER
 from partywise.federation.run import simulate
+from partywise.federation.secure_streams import SecureStreams
 from partywise.randomness import stream
 from partywise.trees.codes import public_buckets
 from partywise.trees.model import Column, PublicFacts
@@ -158,6 +159,20 @@ def test_noise_does_not_depend_on_epsilon():
     true = public_buckets(X[:, :5], edges).codes[np.arange(500), drawn]
     kept = {e: codes == true for e, codes in sent.items()}
     assert not (kept[0.5] & ~kept[2.0]).any() and kept[2.0].sum() > kept[0.5].sum() > 0
+
+
+def test_noise_from_the_operating_system_is_never_the_same_and_certified_at_the_target():
+    X, y = table(n=500, d=7)
+    sent = []
+    for _ in range(2):
+        run = execution(LocalTablesOptions(), X, y, [*DEALINGS[1], [5, 6]], epsilon=6.0)
+        run.rng_for = SecureStreams(3)
+        simulate(local_tables.fit, run)
+        sent.append(run.channel.view("active")[0][1])
+        assert {row.sampler for row in run.channel.ledger.rows} == {"secure"}
+        assert 6.0 * (1 - 2e-8) <= total(run).epsilon_certified <= 6.0
+    # The sets are those of the seed, so that as many codes cross.
+    assert sent[0].shape == sent[1].shape and not np.array_equal(*sent)
 
 
 # Programs ---------------------------------------------------------------------------------------------------------
