@@ -13,8 +13,10 @@ from gathering_driver import DELTA, execution, facts, table, total
 from partywise.audits.contract import Subject, agree, changed_records, check_neighbours
 from partywise.errors import CertificationError
 from partywise.federation.exchanges.sharing import DEALER
+from partywise.federation.parties import Party
 from partywise.federation.run import simulate
 from partywise.federation.secure_streams import SecureStreams
+from partywise.privacy.audit.sampled import audit
 from partywise.randomness import stream
 from partywise.trees.codes import public_buckets
 from partywise.trees.model import Column, PublicFacts
@@ -159,6 +161,21 @@ def test_noise_does_not_depend_on_epsilon():
     true = public_buckets(X[:, :5], edges).codes[np.arange(500), drawn]
     kept = {e: codes == true for e, codes in sent.items()}
     assert not (kept[0.5] & ~kept[2.0]).any() and kept[2.0].sum() > kept[0.5].sum() > 0
+
+
+def test_an_attack_on_a_record_shows_most_of_the_target_and_no_more():
+    """All codes of one record against those of another: both of its features count, and nothing else."""
+    options = LocalTablesOptions(epsilon_per_feature=1.0)
+    known = facts(3, 1, edges=[[0.0], [0.0], [0.0]])
+    spec = SimpleNamespace(options=options, public=known, study=SimpleNamespace(delta=0.0), settings=None)
+    plan = feature_sets(spec, (("passive 1", (0, 1)),), 1, 2.0, lambda *names: stream(1, *names))
+    low, high = (Party("passive 1", "passive", {"X": np.full((1, 2), x)}, (0, 1)) for x in (-3.0, 3.0))
+
+    def codes(party, rng):
+        return local_tables.local_noised_codes(party, np.ones(1, bool), plan, lambda *names: rng).value
+
+    found = audit(codes, low, high, rng=3, delta=0.0, draws=4000)
+    assert 1.5 < found.epsilon_lower <= 2.0
 
 
 def test_noise_from_the_operating_system_is_never_the_same_and_certified_at_the_target():
