@@ -19,6 +19,8 @@ from partywise.experiment import cells
 from partywise.experiment.plan import plan
 from partywise.experiment.trial import execution
 from partywise.federation.run import simulate
+from partywise.federation.secure_streams import SecureStreams
+from partywise.linear import options as linear_options
 from partywise.randomness import Streams
 from pipeline import ROOT
 
@@ -73,6 +75,16 @@ def test_labels_are_predicted():
     assert {row["sender"] for row in model.transcript_} == {"active", "passive 1", "server"}
     again, other = (pw.VerticalLinear(**SIZED).fit(X, LABELS, rng=seed) for seed in (1, 2))
     assert same(again.estimate_, model.estimate_) and not same(other.estimate_.coefficients, model.coef_)
+
+
+def test_secrets_come_from_the_system_and_move_no_number(monkeypatch):
+    """Keys, exponents and masks of two runs differ; batches are those of the seed, sums are exact."""
+    monkeypatch.setattr(linear_options, "LEAST_KEY_SIZE", 512)
+    options = SIZED | {"cipher": "paillier", "key_size": 512, "total_round_num": 3}
+    plain = pw.VerticalLinear(**options).fit(X, LABELS, rng=7).estimate_
+    one, other = (pw.VerticalLinear(**options).fit(X, LABELS, rng=SecureStreams(7)).estimate_ for _ in range(2))
+    assert same(one.coefficients, plain.coefficients) and same(one.batches, plain.batches)
+    assert not np.any(one.seen == other.seen) and not np.any(one.seen == plain.seen)
 
 
 def test_parameters_in_scikit_learns_way():
