@@ -9,17 +9,19 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter, FormatStrFormatter, MaxNLocator
 
 from ....datasets.loaders import abalone, adult, credit_default
-from ....experiment.plotting.select import having, title, told
+from ....experiment.plotting.select import having, plan_behind, title
 from ....experiment.plotting.series import example_fit, example_fits_of
 from ....experiment.plotting.style import BLACK, BLUE, GREEN, ORANGE, PURPLE, SKY, empty, legend_below, panels
+from ..settings import AbaloneSettings, AdultSettings, AdultSplitSettings, CreditSettings
 
 PANELS, COLUMNS = 8, 4
 COLORS = (SKY, GREEN, BLUE, PURPLE, ORANGE)
+# Of the real tables; other data have numbers, or own names in their settings.
 NAMES = {
-    "adult": adult.COLUMNS,
-    "adult_split": adult.COLUMNS,
-    "abalone": tuple(abalone.declared()),
-    "credit_default": credit_default.NAMES,
+    AdultSettings: adult.COLUMNS,
+    AdultSplitSettings: adult.COLUMNS,
+    AbaloneSettings: tuple(abalone.declared()),
+    CreditSettings: credit_default.NAMES,
 }
 
 
@@ -38,7 +40,8 @@ def tables_by_epsilon(cube: xr.Dataset) -> Figure:
     figure, axes = panels(-(-len(order) // COLUMNS), COLUMNS, 2.7, 2.1, sharey=True)
     for ax in axes[len(order) :]:
         ax.set_axis_off()
-    names = NAMES.get(str(told(cube, "case", case, "source")), ())
+    settings = plan_behind(cube).cases[case].settings
+    names = NAMES.get(type(settings)) or [column.name for column in getattr(settings, "columns", ())]
     for ax, row in zip(axes, order, strict=False):
         _panel(ax, fits, row)
         number = int(columns[row])
