@@ -44,6 +44,7 @@ def pooled_difference(
     options: TreeOptions,
     criterion: Criterion,
     draws: Sequence[Draws],
+    step: float | None = None,
 ) -> float:
     """Largest difference of a score to that of trees grown in one place from raw values and the same thresholds.
 
@@ -55,8 +56,8 @@ def pooled_difference(
         All cuts of each column, whether they split or not.
     X, y : ndarray of shape (n, d) and (n,)
         Training rows.
-    options, criterion, draws
+    options, criterion, draws, step
         As in `grown`.
     """
-    pooled = grown(public_buckets(X, thresholds), y, options, criterion, draws)
+    pooled = grown(public_buckets(X, thresholds), y, options, criterion, draws, step)
     return float(np.max(np.abs(pooled.scores(X) - ensemble.scores(X)), initial=0.0))

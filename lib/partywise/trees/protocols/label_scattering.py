@@ -80,9 +80,9 @@ def local_training(
     return Training(local_codes(active, train, options), draws_of(groups, n, options, rng_for), begin(n))
 
 
-def local_draws(active: Party, training: Training) -> list[tuple[int, ...]]:
-    """The columns of every tree, for what is reported of the run."""
-    return [tuple(columns) for columns, _ in training.draws]
+def local_draws(active: Party, training: Training) -> tuple[Draws, ...]:
+    """Columns and rows of every tree, for what is reported of the run."""
+    return training.draws
 
 
 def local_drawn(active: Party, training: Training, number: int) -> Public:

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from ..codes import Coded, side_by_side
-from ..ensemble import with_thresholds
-from ..gathering.routing import rows_rerouted
+from ..ensemble import Draws, with_thresholds
+from ..gathering.routing import pooled_difference, rows_rerouted
 from ..model import Ensemble, Estimate
-from .plan import Plan, wire
+from .plan import STEP, Plan, wire
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,7 +28,7 @@ def reported(
     scores: np.ndarray | None,
     work: Mapping[str, Work],
     labels: np.ndarray,
-    draws: Sequence[Sequence[int]],
+    draws: Sequence[Draws],
     groups: Any,
     plan: Plan,
     codes: Mapping[str, Coded],
@@ -37,7 +37,7 @@ def reported(
 ) -> Estimate:
     """The estimate, as only an evaluator sees it; no guarantee is claimed.
 
-    codes, rows : of the training records, by party
+    codes, rows : of the training records, by party; labels : of the training records
     """
     columns = dict(groups)
     others = {name: columns[name] for name in work}
@@ -47,11 +47,15 @@ def reported(
     for name, own in rows.items():
         X[:, columns[name]] = own
     data = side_by_side([codes[name] for name in columns], list(columns.values()))
-    numbers = wire(ensemble, draws, list(others.values()), plan, spec.options) | {
+    options, criterion = spec.options, spec.public.criterion
+    numbers = wire(ensemble, [columns for columns, _ in draws], list(others.values()), plan, options) | {
         "additions": sum(one.additions for one in work.values()),
         "rows_rerouted": rows_rerouted(whole, data, X),
+        "max_prediction_difference": pooled_difference(
+            whole, data.thresholds, X, labels, options, criterion, draws, STEP
+        ),
     }
     guess = next((one.guess for one in work.values()), None)
-    if guess is not None and spec.public.criterion == "CrossEntropyLoss":
+    if guess is not None and criterion == "CrossEntropyLoss":
         numbers["labels_recovered"] = float(np.mean(guess == (labels > 0)))
     return Estimate(whole, float("inf"), scores, numbers)
