@@ -377,6 +377,16 @@ def test_tables_of_the_estimate_are_of_the_declared_cuts():
     assert np.isfinite(estimate.ensemble.scores(X)).all()
 
 
+@pytest.mark.parametrize("epsilon", [1e-3, 1000.0])
+def test_the_active_party_may_come_first_and_targets_may_be_extreme(epsilon):
+    X, y = table(n=150)
+    run = execution(options(), X, y, [[3, 0], [5, 4], [2, 1]], epsilon=epsilon, active=0)
+    estimate = simulate(tables.fit, run)
+    assert [one.feature for one in estimate.ensemble.tables] == [1, 2, 4, 5]
+    assert total(run).epsilon_certified == pytest.approx(epsilon, rel=1e-9)
+    assert np.isfinite(estimate.ensemble.scores(X)).all()
+
+
 def test_noise_is_the_same_at_every_epsilon_but_for_its_size():
     tapes = [
         record(lambda r=r: simulate(tables.fit, r) and r.channel) for r in (started(epsilon=1), started(epsilon=4))
