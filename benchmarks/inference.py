@@ -60,7 +60,7 @@ def measured(inference: str, parties: int, rows: int) -> float:
         Party(f"{role} {k}", role, {"X": X[:, group]}, group)
         for k, (role, group) in enumerate(zip(roles, groups, strict=True))
     ]
-    facts = PublicFacts(tuple(Column(f"x{j}") for j in range(COLUMNS)), "CrossEntropyLoss", 1)
+    facts = PublicFacts(tuple(Column(f"x{j}") for j in range(COLUMNS)), "CrossEntropyLoss")
     spec = SimpleNamespace(options=GatheringOptions(inference=inference), public=facts, study=None)
     fold = Fold(np.append(np.zeros(rows, dtype=int), 1), 0, 2)
     run = Run(holders, epsilon=np.inf, fold=fold, rng_for=lambda *names: stream(2, *names), spec=spec, extra=(DEALER,))

@@ -31,12 +31,12 @@ def table(n: int = 240, d: int = 6, seed: int = 1, digits: int | None = 1, crite
     return X, score if criterion == "RegressionMSELoss" else (score > 0).astype(float)
 
 
-def facts(d: int, n: int, criterion: str = "CrossEntropyLoss", edges: Sequence[Any] | None = None) -> PublicFacts:
+def facts(d: int, criterion: str = "CrossEntropyLoss", edges: Sequence[Any] | None = None) -> PublicFacts:
     """Columns with declared edges, of another number each, and bounds."""
     cuts = [np.linspace(-2, 2, 5 + column) for column in range(d)] if edges is None else edges
     known = (Public(np.asarray(cut, float), because="fixed for the test") for cut in cuts)
     ends = Public((-3.0, 3.0), because="fixed for the test")
-    return PublicFacts(tuple(Column(f"x{j}", cut, ends) for j, cut in enumerate(known)), criterion, n)
+    return PublicFacts(tuple(Column(f"x{j}", cut, ends) for j, cut in enumerate(known)), criterion)
 
 
 def dealt(X: np.ndarray, y: np.ndarray, groups: Sequence[Sequence[int]], active: int = -1) -> list[Party]:
@@ -69,7 +69,7 @@ def execution(
     """A run that was not used yet; the first ``held_out`` rows test."""
     fold = Fold(np.where(np.arange(len(y)) < held_out, 0, -1), 0, 1)
     criterion = "CrossEntropyLoss" if np.isin(y, (0, 1)).all() else "RegressionMSELoss"
-    known = facts(X.shape[1], len(y) - held_out, criterion) if public is None else public
+    known = facts(X.shape[1], criterion) if public is None else public
     spec = MethodSpec(options, SimpleNamespace(delta=delta), None, known)
     noise = Streams(seed, "noise")
     parties = dealt(X, y, groups, active)

@@ -80,7 +80,7 @@ def case(
     ensemble = with_thresholds(Ensemble(grown, 0.3, 0.7, steps), dict(enumerate(cuts)))
     named = tuple(Column(f"x{j}", edges=Public(cuts[j], because=DRAWN)) for j in range(columns))
     spec = SimpleNamespace(
-        options=GatheringOptions(**options), public=PublicFacts(named, "CrossEntropyLoss", n - n_test), study=None
+        options=GatheringOptions(**options), public=PublicFacts(named, "CrossEntropyLoss"), study=None
     )
     run = Run(
         parts,

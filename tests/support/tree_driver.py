@@ -53,7 +53,7 @@ def run_of(
         last = k == parties
         name, block = ("active", {"y": y}) if last else (f"passive {k}", {})
         held.append(Party(name, "active" if last else "passive", {"X": X[:, group]} | block, columns=group))
-    public = PublicFacts(tuple(Column(f"x{j}") for j in range(d)), criterion, int(fold.train.sum()))
+    public = PublicFacts(tuple(Column(f"x{j}") for j in range(d)), criterion)
     spec = Spec(options, SimpleNamespace(delta=1e-5), SimpleNamespace(), public)
     return Run(held, epsilon=epsilon, fold=fold, rng_for=Streams(seed, "fit"), spec=spec, extra=extra, record=True)
 

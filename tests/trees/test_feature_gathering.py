@@ -98,7 +98,7 @@ def test_buckets_without_noise_are_lossless_for_the_buckets_that_they_are(algo, 
         bucket_num=8 if edges == "quantile" else None,
     )
     for groups in dealings(7):
-        estimate, run = fitted(options, X, y, groups, public=facts(7, len(y), edges=cuts))
+        estimate, run = fitted(options, X, y, groups, public=facts(7, edges=cuts))
         own, others = groups[-1], [column for group in groups[:-1] for column in group]
         known = public_buckets(X[:, others], [cuts[j] for j in others])
         passive = known if edges == "public" else quantile_buckets(X[:, others], 8)
@@ -247,7 +247,7 @@ def test_edges_and_bounds_that_were_read_from_the_data_prove_nothing(changes):
     X, y = table()
     edges = Clear(np.quantile(X[:, 0], [0.2, 0.5, 0.9]), units=("features",), owner="passive 1")
     bounds = Clear((X[:, 0].min(), X[:, 0].max()), units=("features",), owner="passive 1")
-    known = facts(6, len(y))
+    known = facts(6)
     columns = (replace(known.columns[0], edges=edges, bounds=bounds), *known.columns[1:])
     for public, expected in ((known, 3.0), (replace(known, columns=columns), math.inf)):
         _, run = fitted(GatheringOptions(**changes), X, y, [[0, 1, 2], [3, 4, 5]], public=public)
@@ -283,7 +283,7 @@ def test_released_indices_follow_randomised_response_and_integers_their_law():
     X, y = table(n=40_000, d=2, digits=None)
     cuts = [np.array([-1.0, 0.0, 1.0]), np.array([0.0])]
     options = GatheringOptions(protect="dp", budget="feature", num_of_trees=1, max_tree_depth=1)
-    _, run = fitted(options, X, y, [[0], [1]], epsilon=1.0, public=facts(2, len(y), edges=cuts))
+    _, run = fitted(options, X, y, [[0], [1]], epsilon=1.0, public=facts(2, edges=cuts))
     (_, sent), *_ = run.channel.view("active")
     true = np.searchsorted(cuts[0], X[:, 0], side="left")
     kept = math.e / (math.e + 3)
@@ -357,8 +357,8 @@ def test_neighbours_look_alike_but_for_what_the_releases_bound(changes):
 
 def test_undeclared_edges_or_bounds_are_named_before_anything_is_sent():
     X, y = table(n=30, d=3)
-    bare = facts(3, 30)
-    bare = type(bare)(tuple(type(c)(c.name) for c in bare.columns), bare.criterion, bare.n_train)
+    bare = facts(3)
+    bare = type(bare)(tuple(type(c)(c.name) for c in bare.columns), bare.criterion)
     for changes, message in (
         ({"protect": "dp"}, "edges of column 'x0'"),
         ({"protect": "dp", "bucket_num": 5}, "bounds of column 'x0'"),

@@ -185,7 +185,7 @@ def test_all_answers_are_rerandomised():
     gradients, answer = seen["gradients"], seen["sums"]
     key = paillier.generate_key(KEY, run.rng_for("encryption", "active", "key"), kind="paillier")
     spec = run.spec
-    plan = plan_of(spec.options, spec.public, run.parties[0].columns)
+    plan = plan_of(spec.options, spec.public, 20, run.parties[0].columns)
     codes = label_scattering.local_buckets(run.parties[0], run.fold.train, spec)
     cells = codes.codes.T.astype(np.int64)
     plain = paillier.packed(key.public, paillier.sums(key.public, gradients, cells, 30), plan.per, 2 * plan.bits)
@@ -291,9 +291,9 @@ def test_options_whose_sums_are_never_exact_or_whose_key_is_odd_are_named():
 def test_lanes_of_a_short_key_are_too_narrow_for_many_rows(monkeypatch):
     monkeypatch.setattr(tree_options, "LEAST_KEY_SIZE", 256)
     public = make_run().spec.public
-    assert plan_of(ScatteringOptions(key_size=256), public, [0]).per == 3
+    assert plan_of(ScatteringOptions(key_size=256), public, 60, [0]).per == 3
     with pytest.raises(OverflowError, match="not fit into a ciphertext of 70"):
-        plan_of(_short(), public, [0])
+        plan_of(_short(), public, 60, [0])
 
 
 def _short() -> ScatteringOptions:
@@ -304,19 +304,19 @@ def _short() -> ScatteringOptions:
 
 def test_lanes_hold_the_rows_and_the_bound_that_are_declared():
     public = make_run(n=2000).spec.public
-    plan = plan_of(ScatteringOptions(key_size=2048, bucket_num=50), public, [0, 1])
+    plan = plan_of(ScatteringOptions(key_size=2048, bucket_num=50), public, 2000, [0, 1])
     assert (plan.bits, plan.per, plan.width, plan.sizes) == (45, 22, 512, {0: 50, 1: 50})
     numbers = make_run(n=2000, criterion=NUMBERS).spec.public
-    assert plan_of(ScatteringOptions(residual_bound=30.0, key_size=2048), numbers, [0]).bits == 45 + 5
-    assert plan_of(ScatteringOptions(algo="rf", batch_size=5000, key_size=2048), public, [0]).bits == 34 + 13
+    assert plan_of(ScatteringOptions(residual_bound=30.0, key_size=2048), numbers, 2000, [0]).bits == 45 + 5
+    assert plan_of(ScatteringOptions(algo="rf", batch_size=5000, key_size=2048), public, 2000, [0]).bits == 34 + 13
 
 
 def test_edges_that_are_not_declared_are_named():
     run = make_run(edges="public", bucket_num=None)
     bare = [type(column)(column.name) for column in run.spec.public.columns]
-    public = type(run.spec.public)(tuple(bare), "CrossEntropyLoss", 60)
+    public = type(run.spec.public)(tuple(bare), "CrossEntropyLoss")
     with pytest.raises(ValueError, match="edges of column 'x0' are not declared"):
-        plan_of(run.spec.options, public, [0])
+        plan_of(run.spec.options, public, 60, [0])
 
 
 def test_marks_of_nodes():

@@ -111,7 +111,7 @@ def test_strata_are_few_where_sets_are_many():
 def test_the_codes_of_a_stratum_are_those_of_its_records():
     """By the sets themselves: a record is in one stratum, and each party moves there what the row says."""
     known = SimpleNamespace(
-        options=LocalTablesOptions(), public=facts(7, 500), study=SimpleNamespace(delta=DELTA), settings=None
+        options=LocalTablesOptions(), public=facts(7), study=SimpleNamespace(delta=DELTA), settings=None
     )
     groups = (("a", (3, 0)), ("b", (1, 2, 4)))
     plan = feature_sets(known, groups, 500, 6.0, lambda *names: stream(1, *names))
@@ -155,7 +155,7 @@ def test_noise_does_not_depend_on_epsilon():
     """Smaller epsilons flip the codes that larger ones flip, and more, while sets are the same."""
     X, y = table(n=500, d=7)
     sent = {e: fitted(X, y, DEALINGS[0], e)[1].channel.view("active")[0][1] for e in (0.5, 2.0)}
-    known = facts(7, 500)
+    known = facts(7)
     edges = [column.edges.value for column in known.columns[:5]]
     drawn = stream(5, "noise", "released features").random((500, 5)).argmin(1)
     true = public_buckets(X[:, :5], edges).codes[np.arange(500), drawn]
@@ -166,7 +166,7 @@ def test_noise_does_not_depend_on_epsilon():
 def test_an_attack_on_a_record_shows_most_of_the_target_and_no_more():
     """All codes of one record against those of another: both of its features count, and nothing else."""
     options = LocalTablesOptions(epsilon_per_feature=1.0)
-    known = facts(3, 1, edges=[[0.0], [0.0], [0.0]])
+    known = facts(3, edges=[[0.0], [0.0], [0.0]])
     spec = SimpleNamespace(options=options, public=known, study=SimpleNamespace(delta=0.0), settings=None)
     plan = feature_sets(spec, (("passive 1", (0, 1)),), 1, 2.0, lambda *names: stream(1, *names))
     low, high = (Party("passive 1", "passive", {"X": np.full((1, 2), x)}, (0, 1)) for x in (-3.0, 3.0))
@@ -243,12 +243,12 @@ def test_deployed_scores_are_those_of_the_evaluator(inference):
 
 def test_undeclared_edges_and_what_is_not_read_are_named_before_anything_is_sent():
     X, y = table(n=30, d=7)
-    bare = facts(7, 30)
+    bare = facts(7)
     columns = list(bare.columns)
     columns[1] = Column("x1")
     refused = (
-        (CertificationError, "edges of column 'x1'", {"public": PublicFacts(tuple(columns), bare.criterion, 30)}, {}),
-        (ValueError, "edges of column 'x1'", {"public": facts(7, 30, edges=[[0], [], *[[0]] * 5])}, {}),
+        (CertificationError, "edges of column 'x1'", {"public": PublicFacts(tuple(columns), bare.criterion)}, {}),
+        (ValueError, "edges of column 'x1'", {"public": facts(7, edges=[[0], [], *[[0]] * 5])}, {}),
         (ValueError, "residual_bound", {}, {"residual_bound": 2.0}),
     )
     for kind, message, changes, options in refused:

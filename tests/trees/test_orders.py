@@ -101,7 +101,7 @@ def test_repeated_entries_are_charged_as_often_as_they_are_drawn():
 
 
 def planned(epsilon=1.0, d=3, n=100, **options):
-    facts = PublicFacts((COLUMN,) * d, "CrossEntropyLoss", n)
+    facts = PublicFacts((COLUMN,) * d, "CrossEntropyLoss")
     return protection(GatheringOptions(**options), facts, n, range(d), epsilon, 1e-5)
 
 

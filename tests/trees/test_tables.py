@@ -234,7 +234,7 @@ def test_without_noise_or_masks_nothing_is_certified(given, parts):
 @pytest.mark.parametrize(("d", "sigma"), [(7, 13.96), (11, 17.50)])
 def test_noise_of_the_specification(d, sigma):
     X, y = table(n=200, d=d + 1)
-    run = started([list(range(d)), [d]], data=(X, y), public=facts(d + 1, 200, edges=[[0.0]] * (d + 1)))
+    run = started([list(range(d)), [d]], data=(X, y), public=facts(d + 1, edges=[[0.0]] * (d + 1)))
     assert plan_of(run).sigma == pytest.approx(sigma, abs=0.005)
 
 
@@ -474,13 +474,13 @@ def test_single_columns_constant_columns_and_single_buckets_work(parts):
     X, y = table(n=50)
     edges = [[0.0], [9.0, 10.0], [], [0.0], [-1.0, 1.0], [0.0]]
     for cipher in ("sized", "paillier"):
-        estimate, run = fitted(parts, data=(X, y), public=facts(6, 50, edges=edges), cipher=cipher)
+        estimate, run = fitted(parts, data=(X, y), public=facts(6, edges=edges), cipher=cipher)
         assert np.isfinite(estimate.ensemble.scores(X)).all()
         assert total(run).epsilon_certified == pytest.approx(1.0, rel=1e-9)
 
 
 def test_a_column_without_edges_is_refused_before_anything_crosses():
-    known = facts(6, 150)
+    known = facts(6)
     columns = tuple(replace(column, edges=None) if k == 1 else column for k, column in enumerate(known.columns))
     run = started(2, public=replace(known, columns=columns))
     with pytest.raises(CertificationError, match="edges of column 'x1' are not declared"):
@@ -492,7 +492,7 @@ def test_a_column_without_edges_is_refused_before_anything_crosses():
 
 
 def test_edges_of_the_data_prove_nothing():
-    known = facts(6, 150)
+    known = facts(6)
     of_data = Column("x0", Clear(np.array([0.0]), units=("features",), owner="passive 1"))
     _, run = fitted(2, public=replace(known, columns=(of_data, *known.columns[1:])))
     assert total(run).epsilon_certified == math.inf

@@ -140,7 +140,7 @@ class VerticalBoosting(Estimator):
             if one.name in EVALUATOR and given != one.default:
                 raise ValueError(f"{one.name}={given!r} asks the evaluator of a study, not a fit: leave it out.")
         held = _held(features, response, groups, 0 if active == "first" else len(groups) - 1)
-        public = PublicFacts(self._columns(d), self.criterion, len(features))
+        public = PublicFacts(self._columns(d), self.criterion)
         self.ensemble_ = self._simulate(held, len(features), rng, public=public, settings=self._settings()).ensemble
         self.n_features_in_ = d
         if self._classifies:

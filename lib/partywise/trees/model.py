@@ -31,16 +31,14 @@ class Column:
 
 @dataclass(frozen=True)
 class PublicFacts:
-    """What everyone may know before any data are seen: the columns in pooled order, the loss, how many records train.
+    """What everyone may know before any data are seen: the columns in pooled order, the loss.
 
     columns : of all parties, by their global numbers
     criterion : loss of the task
-    n_train : records that train
     """
 
     columns: tuple[Column, ...]
     criterion: Criterion
-    n_train: int
 
 
 @dataclass(frozen=True)

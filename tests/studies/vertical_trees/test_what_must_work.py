@@ -108,6 +108,17 @@ def test_no_record_is_held_out(label):
 
 
 @pytest.mark.parametrize("label", METHODS)
+def test_several_folds_test_every_record_once(label):
+    """61 records in three folds, none of which trains as many as one fold would."""
+    methods = {label: {"num_of_trees": 3} | METHODS[label]}
+    grid = {"methods": [label], "replicates": 1, "parties": [2], "folds": 3, "epsilon": [2.0]}
+    case = {"source": "generated", "settings": {"n": 61, "d": 6}, "grid": grid}
+    made = plan("vertical_trees", {"methods": methods, "cases": {"made": case}, "figures": []}, 7)
+    cells = run(made, "made", label, 2, [0], [0, 1, 2], generate(made, "made", [0], "resources"))
+    assert sorted(check(label, one)["n_protected"] for one in cells) == [40, 41, 41]
+
+
+@pytest.mark.parametrize("label", METHODS)
 def test_regression(label):
     bound = {"residual_bound": 10.0} if label in ("gradients", "noised") else {}
     found = check(label, cell(label, {"criterion": "RegressionMSELoss"}, **bound))

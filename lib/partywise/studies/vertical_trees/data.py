@@ -50,7 +50,7 @@ class TreeData:
     def public(self) -> PublicFacts:
         """The part that everyone may know: names, what is declared of the columns, the loss."""
         columns = tuple(map(_column, self.names, self.declared))
-        return PublicFacts(columns, self.criterion, int(self.train.sum()))
+        return PublicFacts(columns, self.criterion)
 
 
 def _column(name: str, declared: Declared) -> Column:

@@ -311,7 +311,9 @@ def fit(run: Run) -> Estimate:
     """Keys, trees, inference as the options say."""
     spec, train, groups = run.spec, run.fold.train, columns_of(run.parties)
     active, passive = active_of(run.parties), passive_of(run.parties)
-    plan = plan_of(spec.options, spec.public, [column for party in passive for column in party.columns])
+    plan = plan_of(
+        spec.options, spec.public, int(train.sum()), [column for party in passive for column in party.columns]
+    )
     private = run.at(active, local_key, spec.options, run.rng_for)
     public = None
     if spec.options.cipher != "identity":

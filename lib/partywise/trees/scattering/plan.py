@@ -50,7 +50,7 @@ class Plan:
         return sum(self.sizes[column] for column in columns)
 
 
-def plan_of(options: ScatteringOptions, public: PublicFacts, passive_columns: Sequence[int]) -> Plan:
+def plan_of(options: ScatteringOptions, public: PublicFacts, n_train: int, passive_columns: Sequence[int]) -> Plan:
     """What everyone knows before anything crosses.
 
     Raises
@@ -61,12 +61,12 @@ def plan_of(options: ScatteringOptions, public: PublicFacts, passive_columns: Se
         If edges, or the bound of a regression under a cipher, are not declared.
     """
     regression = public.criterion == "RegressionMSELoss"
-    rows = max(public.n_train, options.batch_size or 0)
+    rows = max(n_train, options.batch_size or 0)
     bound = (options.residual_bound or math.inf) if regression else 1.0
     sizes = {column: _size(public.columns[column], options) for column in passive_columns}
     node_bytes = min(max(1, -(-options.max_tree_depth // 8)), 4)
     if options.cipher == "identity":
-        return Plan(public.n_train, bound, 0, 0, 0, sizes, node_bytes)
+        return Plan(n_train, bound, 0, 0, 0, sizes, node_bytes)
     if math.isinf(bound):
         raise ValueError("residual_bound is None: the lanes of a cipher need one in regression; give a public one.")
     if rows * max(bound, 1.0) > LARGEST_SUM:
@@ -77,7 +77,7 @@ def plan_of(options: ScatteringOptions, public: PublicFacts, passive_columns: Se
     bits = lanes.lane_bits(rows, bound)
     lanes.require_room(bits, rows, max(bound, 1.0), "gradients or hessians")
     per = lanes.per_cipher(options.key_size - 2, 2 * bits)
-    return Plan(public.n_train, bound, bits, per, options.key_size // 4, sizes, node_bytes)
+    return Plan(n_train, bound, bits, per, options.key_size // 4, sizes, node_bytes)
 
 
 def passive_buckets(X: np.ndarray, facts: Sequence[Column], options: ScatteringOptions) -> Coded:

@@ -113,7 +113,7 @@ def _plan(task: Task) -> TablePlan:
     settings = task.settings
     cuts = Public(np.arange(1, settings.n_buckets) / settings.n_buckets, because="equal parts of [0, 1], a setting")
     columns = tuple(Column(f"x{j}", cuts) for j in range(settings.n_features))
-    facts = PublicFacts(columns, "CrossEntropyLoss", settings.n)
+    facts = PublicFacts(columns, "CrossEntropyLoss")
     spec = MethodSpec(OPTIONS, SimpleNamespace(delta=task.delta), None, facts)
     return table_plan(spec, [(task.owner, tuple(range(settings.n_features)))], settings.n, task.epsilon)
 
