@@ -8,7 +8,7 @@ from partywise.errors import CertificationError, ConfigError
 from partywise.experiment.cells import generate, run
 from partywise.experiment.plan import plan
 
-METHODS = {"pooled": {"protocol": "pooled"}}
+GATHERING = {"protocol": "feature_gathering"}
 GRID = {"methods": ["pooled"], "replicates": 1, "parties": [2], "folds": 1, "epsilon": [1.0]}
 
 
@@ -142,6 +142,17 @@ def test_regression_needs_a_public_bound_where_tables_or_lanes_rest_on_it():
             {"settings": {"test_share": 0}, "method": {"protocol": "feature_gathering", "inference": "ss"}},
             "inference is 'ss', and test_share 0 leaves no rows to score",
         ),
+        ({"method": GATHERING | {"protect": "dp", "bucket_num": 1}}, "bucket_num is 1: it must be at least 2"),
+        (
+            {"method": GATHERING | {"protect": "op_boost", "lower_bound": 5, "upper_bound": 5}},
+            "lower_bound and upper_bound are 5 and 5: they must be increasing",
+        ),
+        (
+            {"method": GATHERING | {"protect": "op_boost", "variant": "adjusting", "partition_num": 7}},
+            "partition_num is 7: it must divide the 100 integers",
+        ),
+        ({"method": GATHERING | {"protect": "laplace"}}, "protect is 'laplace': it must be one of none, dp, op_boost"),
+        ({"method": GATHERING | {"edges": "quantile"}}, "edges is 'quantile': it is read with protect 'dp' only"),
         ({"grid": {"epsilon": [0.0]}}, r"epsilon\[0\] is 0.0: it must be greater than 0"),
     ],
 )

@@ -136,3 +136,18 @@ def test_forests_and_counts_for_hessians(label, published):
 @pytest.mark.parametrize("label", ["noised", "codes"])
 def test_counts_for_hessians_in_tables(label):
     check(label, cell(label, algo="gbdt"))
+
+
+@pytest.mark.parametrize("inference", ["none", "plain", "he", "ss"])
+@pytest.mark.parametrize("label", ["noised", "codes", "response"])
+def test_what_scoring_together_costs_is_kept_apart_from_training(label, inference):
+    sized = {"inference_cipher": "sized"} if inference == "he" else {}
+    found = cell(label, inference=inference, **sized).scalars
+    assert found["epsilon_certified_part"] == pytest.approx(2.0, rel=1e-4)
+    if inference == "none":
+        assert found["epsilon_label"] == 0 and found["epsilon_certified"] == found["epsilon_certified_part"]
+        assert "scored_rows" not in found
+    else:
+        assert found["epsilon_label"] == found["epsilon_certified"] == inf
+        assert found["scored_rows"] == 12 and found["score_difference"] <= 1e-8
+        assert found["scored_log_loss"] == pytest.approx(found["log_loss"], abs=1e-8)
