@@ -5,7 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ...errors import CertificationError, ConfigError
-from ...trees.options import DeployedOptions, GatheringOptions, ScatteringOptions, TableOptions, TablesOptions
+from ...trees.options import (
+    DeployedOptions,
+    GatheringOptions,
+    LocalTablesOptions,
+    ScatteringOptions,
+    TableOptions,
+    TablesOptions,
+)
 from .settings import CLASSES, NUMBERS, CaseSettings, GeneratedSettings, PartySettings
 
 if TYPE_CHECKING:
@@ -87,6 +94,10 @@ def _check_method(case: CasePlan, method: MethodPlan, where: str) -> None:
             raise ConfigError(f"{at}: inference is {options.inference!r}, and test_share 0 leaves no rows to score.")
     if case.settings.loss == NUMBERS and getattr(options, "residual_bound", 0) is None:
         _check_bound(options, at)
+    if case.settings.loss == CLASSES and isinstance(options, LocalTablesOptions) and options.residual_bound is not None:
+        raise ConfigError(
+            f"{at}: residual_bound is {options.residual_bound}: gradients of {CLASSES!r} are at most 1; leave it out."
+        )
     _check_declared(case.settings, case.parties, options, at)
 
 
