@@ -502,7 +502,16 @@ def test_edges_of_the_data_prove_nothing():
     ("criterion", "given", "error", "message"),
     [
         (REGRESSION, {"residual_bound": None}, CertificationError, "residual_bound is None"),
-        (REGRESSION, {"residual_bound": 1e70}, OverflowError, "longer key"),
+        (
+            REGRESSION,
+            {"residual_bound": 1e300},
+            OverflowError,
+            r"residual_bound=1e\+300 with epsilon=1 and 150 records",
+        ),
+        (REGRESSION, {"residual_bound": 1e70}, OverflowError, r"residual_bound=1e\+70 with epsilon=1 and 150 records"),
+        # Noise of more than 2^56 steps is not drawn, and sums of more than 64 bits are not read.
+        (REGRESSION, {"residual_bound": 1e7}, OverflowError, r"residual_bound=1e\+07 with epsilon=1 .* exceed 64 bits"),
+        (REGRESSION, {"residual_bound": 1e9, "epsilon": math.inf}, OverflowError, "with epsilon=inf and 150 records"),
     ],
 )
 def test_what_cannot_be_certified_or_read_is_refused(criterion, given, error, message):
@@ -510,6 +519,15 @@ def test_what_cannot_be_certified_or_read_is_refused(criterion, given, error, me
     with pytest.raises(error, match=message):
         simulate(tables.fit, run)
     assert not run.channel.messages
+
+
+def test_residuals_of_the_largest_bound_are_summed():
+    """Of 150 records 2^24 leave 64 bits."""
+    estimate, run = fitted(2, REGRESSION, epsilon=math.inf, residual_bound=2.0**23)
+    assert total(run).epsilon_certified == math.inf
+    expected, _ = fitted(2, REGRESSION, epsilon=math.inf, residual_bound=100.0)
+    X, _ = pooled(run)
+    np.testing.assert_allclose(estimate.ensemble.scores(X), expected.ensemble.scores(X), rtol=0, atol=1e-6)
 
 
 def test_masks_that_delta_cannot_pay_are_refused():

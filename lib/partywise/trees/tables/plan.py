@@ -15,7 +15,7 @@ from ...federation.exchanges.lanes import lane_bits, per_cipher
 from ...privacy.accounted import Accounted, Public
 from ...privacy.accounting.calibration import compose_mu, gdp_mu
 from ...privacy.statistics.bounded import SensitivityCertificate
-from ...privacy.statistics.newton import Cells, free_ratio, newton_certificate, residual_certificate
+from ...privacy.statistics.newton import GRID, Cells, free_ratio, newton_certificate, residual_certificate
 from ..model import PublicFacts
 from ..options import TableOptions
 
@@ -25,6 +25,8 @@ __all__ = ["Share", "TablePlan", "require_public", "table_plan"]
 MASK_BITS = 40
 # The noise of an entry stays below so many deviations: the table of its sampler ends before.
 REACH = 15
+# Sums with their noise are integers of 64 bits, and noise is drawn up to so many steps.
+LARGEST_LANE, LARGEST_SIGMA = 65, 2.0**56
 # The largest second derivative of the logarithmic loss: what ``gbdt`` takes for all records.
 QUARTER = 0.25
 
@@ -117,7 +119,7 @@ def table_plan(spec: Any, groups: Sequence[tuple[str, tuple[int, ...]]], n: int,
     CertificationError
         As `require_public`; or if masks alone need more than delta.
     OverflowError
-        If lanes do not fit into a ciphertext.
+        If lanes do not fit into a ciphertext, or sums and their noise into 64 bits.
 
     Notes
     -----
@@ -129,6 +131,8 @@ def table_plan(spec: Any, groups: Sequence[tuple[str, tuple[int, ...]]], n: int,
     require_public(facts, [column for _, columns in groups for column in columns], options)
     regression = facts.criterion == "RegressionMSELoss"
     bound = float(options.residual_bound) if regression else 1.0
+    # No bound of its size leaves a lane for one record.
+    _require_integers(math.log2(bound) + 34, 0.0, bound, n, epsilon)
     hessian = 1.0 if regression else QUARTER if options.algo == "gbdt" else None
     ratios = _ratios([len(columns) for _, columns in groups], bound, hessian, options.hessian_share)
     certificates = [
@@ -137,6 +141,7 @@ def table_plan(spec: Any, groups: Sequence[tuple[str, tuple[int, ...]]], n: int,
     # Lanes must hold the noise too, and it depends on their masks: half of delta is more than these may need.
     widest = REACH * max(1.0, *ratios) * _sigma(certificates, epsilon, delta / 2)
     bits = lane_bits(n + math.ceil(widest / bound), bound)
+    _require_integers(bits, widest / REACH / GRID, bound, n, epsilon)
     shares = tuple(
         _share(facts, party, columns, ratio, certificate, bound, bits)
         for (party, columns), ratio, certificate in zip(groups, ratios, certificates, strict=True)
@@ -149,6 +154,15 @@ def table_plan(spec: Any, groups: Sequence[tuple[str, tuple[int, ...]]], n: int,
     room = options.key_size - 2
     per = per_cipher(room, 2 * bits), per_cipher(room, 2 * bits + MASK_BITS + 1)
     return TablePlan(shares, _sigma(certificates, epsilon, delta - masks), bound, hessian, bits, *per)
+
+
+def _require_integers(bits: float, sigma: float, bound: float, n: int, epsilon: float) -> None:
+    """bits : of a lane; sigma : of the widest noise, in steps."""
+    if bits > LARGEST_LANE or sigma > LARGEST_SIGMA:
+        raise OverflowError(
+            f"residual_bound={bound:g} with epsilon={epsilon:g} and {n} records: sums and their noise exceed 64 bits "
+            "in steps of 2^-32; use units in which residual_bound is smaller, or a larger epsilon."
+        )
 
 
 def _ratios(sizes: Sequence[int], bound: float, hessian: float | None, share: float) -> list[float]:
