@@ -235,3 +235,14 @@ def test_the_noise_of_a_step_is_that_of_a_bucket_brought_to_the_known_total():
         steps = (drawn - drawn.mean(1, keepdims=True)) / (np.maximum(hessians[cells], 5.0) + 1.0)
         np.testing.assert_allclose(own, steps.std(0), rtol=0.03)
         assert not np.allclose(own, sigma / (np.maximum(hessians[cells], 5.0) + 1.0), rtol=0.03)
+
+
+def test_noise_of_a_step_that_nothing_bounds_is_infinite():
+    """All records are in the first of two buckets; a bucket alone has no noise, whatever bounds it."""
+    open_ended = LocalTablesOptions(least_hessian=0.0, stump_lambda=0.0)
+    given = np.zeros((3, 2), dtype=int), (2, 1), np.ones(3), np.ones(3)
+    tables = tables_of(*given, variance=(even_variance(2, 8.0), np.zeros(0)))
+    first, second = noise_of_steps(tables, open_ended)
+    assert first.tolist() == [2 / 3, np.inf] and second.tolist() == [0.0]
+    exact = noise_of_steps(tables_of(*given), open_ended)
+    assert [one.tolist() for one in exact] == [[0.0, 0.0], [0.0]]

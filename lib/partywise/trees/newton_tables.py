@@ -204,10 +204,14 @@ def noise_of_steps(tables: NewtonTables, options: TableOptions) -> tuple[np.ndar
     """(b,) for each feature: deviation that noise gives to the step -G / (H + lambda) of one bucket alone.
 
     The noise of all cells of a feature is taken to be that of the first, which the variance left of its first cut is.
+    Infinite where neither H nor options bound the step.
     """
     hessians = np.maximum(np.diag(consistent(tables)), options.least_hessian) + options.stump_lambda
     deviations = [math.sqrt(one[0]) if len(one) else 0.0 for one in tables.variance]
-    return tuple(one / hessians[cells] for one, cells in zip(deviations, tables.cells, strict=True))
+    with np.errstate(divide="ignore"):
+        steps = 1 / hessians
+    pairs = zip(deviations, tables.cells, tables.sizes, strict=True)
+    return tuple(one * steps[cells] if one else np.zeros(size) for one, cells, size in pairs)
 
 
 def semi_definite(H: np.ndarray) -> np.ndarray:
