@@ -144,6 +144,18 @@ def test_bad_parameters_are_named(changes, words):
         pw.VerticalBoosting(**({"epsilon": 1.0} | changes)).fit(X, y, rng=1)
 
 
+@pytest.mark.parametrize("parties", [1, [range(7)]])
+def test_one_party_has_nobody_to_train_with(parties):
+    X, y = data(60)
+    known = {"public_edges": [[0.0]] * 7}
+    for protocol in ("tables", "local_tables", GATHERING, "label_scattering"):
+        target = {"epsilon": 1.0} if protocol.endswith("tables") else {}
+        with pytest.raises(ValueError, match=rf"with protocol='{protocol}': the labels' party needs another one"):
+            pw.VerticalBoosting(protocol, **known, **target).fit(X, y, parties=parties, rng=1)
+    alone = [pw.VerticalBoosting(name).fit(X, y, parties=parties, rng=1) for name in ("pooled", "active_only")]
+    assert np.array_equal(*(one.decision_function(X) for one in alone))
+
+
 def test_protection_without_public_edges_is_refused_before_any_work():
     X, y = data(60)
     for protocol, options in (("tables", {}), ("local_tables", {}), (GATHERING, {"protect": "dp"})):

@@ -28,6 +28,8 @@ from .protocols import active_only, feature_gathering, label_scattering, local_t
 __all__ = ["VerticalBoosting"]
 
 DECLARED = "declared by the caller of the estimator"
+# What one party can do.
+ALONE = ("pooled", "active_only")
 # Of the options of the study these ask an evaluator, or score rows that are held out, which a fit has none of.
 EVALUATOR = ("eval_freq", "select_by", "inference")
 
@@ -122,8 +124,8 @@ class VerticalBoosting(Estimator):
         Raises
         ------
         ValueError
-            If shapes disagree, values are not finite, labels are others or of one class, ``parties`` is no partition,
-            or an option asks an evaluator.
+            If shapes disagree, values are not finite, labels are others or of one class, ``parties`` is no partition
+            or one party where a protocol needs two, or an option asks an evaluator.
         CertificationError
             If a certified protocol gets no public edges or bounds of a passive party's column, or no bound of the
             residuals of a regression.
@@ -133,6 +135,11 @@ class VerticalBoosting(Estimator):
         features = numbers("X", X, 2, "(n, d): records, columns")
         response, d = self._response(y, len(features)), features.shape[1]
         groups = groups_of(parties, d, lambda count, k: split_columns(count, k, "contiguous"))
+        if len(groups) < 2 and self.protocol not in ALONE:
+            raise ValueError(
+                f"parties={parties!r} with protocol={self.protocol!r}: the labels' party needs another one; give two "
+                "or more, or use protocol='active_only'."
+            )
         if active not in ("first", "last"):
             raise ValueError(f"active={active!r} must be 'first' or 'last', of the parties.")
         for one in fields(self._method.options):
