@@ -25,6 +25,7 @@ __all__ = [
     "add",
     "add_plain",
     "additions",
+    "carried",
     "decrypt",
     "encrypt",
     "generate_key",
@@ -102,6 +103,13 @@ def revealed(public: PublicKey, cipher: Cipher, keys: Sequence[PrivateKey]) -> l
     """The signed integers of a cipher, for whoever checks a simulation and has all keys that were made in it."""
     matching = (key for key in keys if (key.public.bits, key.public.modulus) == (public.bits, public.modulus))
     return decrypt(next(matching), cipher)
+
+
+def carried(cipher: Cipher) -> np.ndarray:
+    """(m, width) uint8, ciphertexts as everybody on their way sees them: what attacks read."""
+    if cipher.scheme != "paillier":
+        raise ValueError(f"a cipher of scheme {cipher.scheme!r} is a stand-in, whose bytes say nothing of ciphertexts.")
+    return cipher.content
 
 
 def sums(public: PublicKey, cipher: Cipher, groups: np.ndarray, count: int | Sequence[int]) -> Cipher:

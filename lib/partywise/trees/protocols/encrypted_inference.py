@@ -27,6 +27,7 @@ from ...federation.exchanges.lanes import per_cipher, split_lanes
 from ...federation.exchanges.paillier import (
     PrivateKey,
     PublicKey,
+    carried,
     decrypt,
     encrypt,
     generate_key,
@@ -70,7 +71,8 @@ def zeroed(public: PublicKey, cipher: Cipher, kept: np.ndarray) -> Cipher:
 
 def ruled_out(cipher: Cipher) -> np.ndarray:
     """(m,) bool, what the next party reads from entries that were not re-randomised: the constant 1 is 0 for sure."""
-    return (cipher.content[:, -1] == 1) & ~cipher.content[:, :-1].any(axis=1)
+    ciphertexts = carried(cipher)
+    return (ciphertexts[:, -1] == 1) & ~ciphertexts[:, :-1].any(axis=1)
 
 
 def local_key(active: Party, options: DeployedOptions, rng_for: Callable) -> PrivateKey:

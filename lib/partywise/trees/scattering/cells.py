@@ -14,6 +14,7 @@ import numpy as np
 from ...attacks.gradients import labels_from_signs
 from ...federation.channel import Cipher
 from ...federation.exchanges import lanes
+from ...federation.exchanges.paillier import carried
 from ..codes import Coded
 
 
@@ -58,7 +59,7 @@ def guessed_labels(gradients: Cipher | np.ndarray, forest: bool) -> np.ndarray |
     """
     if isinstance(gradients, np.ndarray):
         return gradients[:, 0] > 0 if forest else labels_from_signs(gradients[:, 0])
-    return gradients.content[:, 0] >= 128 if gradients.scheme == "paillier" else None
+    return carried(gradients)[:, 0] >= 128 if gradients.scheme == "paillier" else None
 
 
 def by_column(pairs: np.ndarray, sizes: Sequence[int], nodes: int) -> list[np.ndarray]:

@@ -54,7 +54,7 @@ def _margin_groups(f: int, share: Share, n: int) -> tuple[int | None, np.ndarray
 def packed_sums(public: PublicKey, margins: Cipher, joint: Cipher, plan: TablePlan) -> Cipher:
     """Many cells in one ciphertext: first those of single features, then those of pairs."""
     parts = [paillier.packed(public, margins, plan.per_margin, 2 * plan.bits)]
-    if len(joint.content):
+    if joint.shape[0]:
         parts.append(paillier.packed(public, joint, plan.per_pair, plan.pair_bits))
     return paillier.joined(public, parts)
 
