@@ -174,6 +174,7 @@ def test_every_method_keeps_the_contract(method):
         ({"grid": {"parties": [16]}}, r"grid\.parties is 16: there must be 2 to 15 of them for 14 columns"),
         ({"grid": {"parties": [1]}}, r"grid\.parties is 1: there must be 2"),
         ({"settings": {"test_share": 0.1}, "grid": {"folds": 3}}, r"test_share is 0\.1: it is read with 1 fold"),
+        ({"settings": {"n": 100, "data_size_for_debug": 81}}, "data_size_for_debug is 81: 80 of the 100 rows train"),
         ({"settings": {"noise": 2.0}}, r"noise is 2\.0: it is read with criterion 'RegressionMSELoss' only"),
         (
             {"settings": {"criterion": "RegressionMSELoss"}},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Annotated, ClassVar, Literal
@@ -103,6 +104,11 @@ class GeneratedSettings(CaseSettings):
     def n_columns(self) -> int:
         """Columns of the data."""
         return self.d
+
+    @property
+    def n_train(self) -> int:
+        """Rows that train where there is one fold."""
+        return max(1, self.n - math.ceil(self.test_share * self.n))
 
 
 @dataclass(frozen=True, kw_only=True)

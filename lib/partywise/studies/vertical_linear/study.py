@@ -50,6 +50,11 @@ def check(plan: Plan) -> None:
                         f"{where}.settings.{key} is {getattr(settings, key)}: it is read with 1 fold, several folds "
                         "test every row; leave it out."
                     )
+        if isinstance(settings, GeneratedSettings) and settings.data_size_for_debug > settings.n_train:
+            raise ConfigError(
+                f"{where}.settings.data_size_for_debug is {settings.data_size_for_debug}: {settings.n_train} of the "
+                f"{settings.n} rows train; leave it out for all of them."
+            )
         if settings.loss == CLASSES and settings.usual == NUMBERS:
             raise ConfigError(
                 f"{where}.settings.criterion is {CLASSES!r}: the labels of these data are numbers, use {NUMBERS!r}."
