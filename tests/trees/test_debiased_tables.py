@@ -91,6 +91,26 @@ def test_pairs_come_from_the_records_that_release_both():
             assert np.diag(tables.H[cells, cells]).sum() == pytest.approx(h.sum())
 
 
+def test_strata_tell_how_features_hang_together_that_nobody_releases_together():
+    """Two features that depend on each other by a group that is known: without it their pairs are far off."""
+    rng = stream(7, "grouped")
+    group = rng.integers(0, 2, 80_000)
+    codes = np.column_stack([(rng.random(80_000) < 0.2 + 0.6 * group).astype(int) for _ in range(2)])
+    h = np.full(80_000, 0.25)
+    sets = drawn_features(80_000, 2, 1, lambda *names: stream(8, *names))
+    noised = MixedResponse(2.0, np.full(codes.shape, 2))(entries(codes), stream(9, "noise")).value
+    together = np.array([[h[(codes[:, 0] == a) & (codes[:, 1] == b)].sum() for b in range(2)] for a in range(2)])
+    known, alone = (
+        debiased_tables(noised, sets, (2, 2), 2.0, h - 0.2, h, strata).H[:2, 2:] for strata in (group, None)
+    )
+    assert np.abs(known - together).max() < 0.02 * h.sum()
+    assert np.abs(alone - together).min() > 0.05 * h.sum()
+    # A stratum of which nothing was released, and one without records.
+    sets[group == 0, 0] = False
+    for strata in (group, 2 * group):
+        assert np.isfinite(debiased_tables(noised, sets, (2, 2), 2.0, h - 0.2, h, strata).H).all()
+
+
 def test_a_feature_that_nobody_releases_is_no_obstacle():
     codes, g, h = records(40)
     sets = np.zeros(codes.shape, bool)

@@ -68,15 +68,18 @@ def local_noised_codes(passive: Party, train: np.ndarray, plan: FeatureSets, rng
     return derived(sent, parts, name=f"codes of {passive.name}", owner=passive.name) if parts else Public(sent, SETS)
 
 
-def local_statistics(active: Party, train: np.ndarray, ensemble: Ensemble, spec: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Gradients and hessians (n,) at the scores of the trees; they stay at the active party."""
+def local_statistics(active: Party, train: np.ndarray, ensemble: Ensemble, spec: Any) -> tuple[np.ndarray, ...]:
+    """Gradients, hessians and quarters (n,) of the scores of the trees; they stay at the active party."""
     X = np.full((int(train.sum()), len(spec.public.columns)), np.nan)
     X[:, active.columns] = active.block["X"][train]
-    g, h = gradients(active.block["y"][train], ensemble.scores(X), spec.public.criterion)
+    scores = ensemble.scores(X)
+    g, h = gradients(active.block["y"][train], scores, spec.public.criterion)
     if spec.options.algo == "gbdt" and spec.public.criterion == "CrossEntropyLoss":
         h = np.full(len(g), QUARTER)
     bound = spec.options.residual_bound
-    return g if bound is None else np.clip(g, -bound, bound), h
+    # Features hang together by what the first model knows too: its quarters stand for pairs that nobody releases.
+    quarters = np.unique(np.quantile(scores, (0.25, 0.5, 0.75), method="lower"))
+    return g if bound is None else np.clip(g, -bound, bound), h, np.searchsorted(quarters, scores)
 
 
 def local_cuts(passive: Party, plan: FeatureSets) -> tuple[np.ndarray, ...]:
@@ -93,7 +96,7 @@ def active_plan(
 
 def active_model(
     ensemble: Ensemble,
-    statistics: tuple[np.ndarray, np.ndarray],
+    statistics: tuple[np.ndarray, ...],
     messages: Sequence[np.ndarray],
     plan: FeatureSets,
     groups: Any,

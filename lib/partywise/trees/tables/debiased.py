@@ -23,6 +23,7 @@ def debiased_tables(
     epsilon: float,
     g: np.ndarray,
     h: np.ndarray,
+    strata: np.ndarray | None = None,
 ) -> NewtonTables:
     """Tables over the true codes, from randomised ones.
 
@@ -38,13 +39,17 @@ def debiased_tables(
         Of one code.
     g, h : ndarray of shape (n,)
         Gradients and hessians, known.
+    strata : ndarray of shape (n,) of int, optional
+        Groups of records, known as g and h are: inside one, features that nobody releases together are taken to be
+        independent. By default all records are one group.
 
     Returns
     -------
     NewtonTables
         G without bias, brought to the known total; H with shares that are not negative. A pair of features comes from
-        the records that release both, and is the product of its margins where there is none.
+        the records that release both; where there is none, from products of its margins in every stratum.
     """
+    groups = np.zeros(len(g), dtype=np.int64) if strata is None else strata
     laws = [RandomizedResponse(epsilon, size) for size in sizes]
     found = [_margins(codes[:, f], released[:, f], laws[f], g, h) for f in range(len(sizes))]
     ends = np.cumsum(sizes).tolist()
@@ -56,7 +61,8 @@ def debiased_tables(
             both = np.flatnonzero(released[:, f] & released[:, e])
             pair = _pair(codes[both, f], codes[both, e], h[both], (laws[f], laws[e]), float(h.sum()))
             if pair is None:
-                pair = np.outer(found[f][1], found[e][1]) / h.sum()
+                apart = [_by_stratum(codes[:, k], released[:, k], laws[k], h, groups) for k in (f, e)]
+                pair = _independent(*apart)
             H[rows, columns], H[columns, rows] = pair, pair.T
     return NewtonTables(
         sizes=tuple(sizes),
@@ -72,7 +78,9 @@ def debiased_tables(
 
 
 def nearest_shares(values: np.ndarray, total: float) -> np.ndarray:
-    """The nearest numbers that are not negative and sum to a positive total: all lose the same, down to 0."""
+    """The nearest numbers that are not negative and sum to a total: all lose the same, down to 0."""
+    if not total > 0:
+        return np.zeros_like(values)
     flat = values.ravel()
     ordered = np.sort(flat)[::-1]
     loss = (np.cumsum(ordered) - total) / np.arange(1, flat.size + 1)
@@ -133,3 +141,24 @@ def _pair(
     seen = np.bincount(first * shape[1] + second, h, minlength=shape[0] * shape[1]).reshape(shape)
     pair = laws[1].unbiased(laws[0].unbiased(seen, axis=0), axis=1) * (total / h.sum())
     return pair if math.isinf(laws[0].epsilon) else nearest_shares(pair, total)
+
+
+def _by_stratum(
+    codes: np.ndarray, released: np.ndarray, law: RandomizedResponse, h: np.ndarray, strata: np.ndarray
+) -> np.ndarray:
+    """(S, k) sums of h in the buckets of one feature, for each stratum; the sum of a stratum is known."""
+    count = int(strata.max()) + 1
+    totals = np.bincount(strata, h, minlength=count)
+    own = np.flatnonzero(released)
+    cells = strata[own] * law.k + codes[own]
+    seen = np.bincount(cells, h[own], minlength=count * law.k).reshape(count, law.k)
+    # A stratum of which nothing was released has the shares of all.
+    seen = np.where(seen.sum(1, keepdims=True) > 0, seen, seen.sum(0) if own.size else 1.0)
+    values = law.unbiased(seen) * (totals / seen.sum(1))[:, None]
+    return np.array([nearest_shares(row, total) for row, total in zip(values, totals.tolist(), strict=True)])
+
+
+def _independent(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """(k, k') sums of h in pairs of buckets, from those of strata (S, k) and (S, k') whose features are independent."""
+    totals = first.sum(1)
+    return (first / np.where(totals > 0, totals, 1.0)[:, None]).T @ second
