@@ -111,6 +111,20 @@ def test_strata_tell_how_features_hang_together_that_nobody_releases_together():
         assert np.isfinite(debiased_tables(noised, sets, (2, 2), 2.0, h - 0.2, h, strata).H).all()
 
 
+def test_strata_make_hessians_that_some_records_could_have():
+    """Margins and pairs agree, so that H stays semi-definite although nothing of it was released together."""
+    codes, g, h = records(3000)
+    strata = stream(10, "strata").integers(0, 4, 3000)
+    tables = debiased_tables(*released(codes, 1.0, 1, 0), SIZES, 1.0, g, h, strata)
+    margin = np.diag(tables.H)
+    for f, rows in enumerate(tables.cells):
+        for e, columns in enumerate(tables.cells):
+            if e != f:
+                np.testing.assert_allclose(tables.H[rows, columns].sum(1), margin[rows], atol=1e-3 * h.sum())
+    values = np.linalg.eigvalsh(tables.H)
+    assert values[0] > -1e-3 * values[-1]
+
+
 def test_a_feature_that_nobody_releases_is_no_obstacle():
     codes, g, h = records(40)
     sets = np.zeros(codes.shape, bool)

@@ -15,6 +15,9 @@ from ..newton_tables import NewtonTables
 
 __all__ = ["debiased_tables", "nearest_shares"]
 
+# Sums of strata are scaled to their margins so often.
+RAKINGS = 30
+
 
 def debiased_tables(
     codes: np.ndarray,
@@ -55,14 +58,17 @@ def debiased_tables(
     ends = np.cumsum(sizes).tolist()
     cells = [slice(end - size, end) for end, size in zip(ends, sizes, strict=True)]
     H = np.zeros((ends[-1], ends[-1]))
+    apart: dict[int, np.ndarray] = {}
     for f, rows in enumerate(cells):
         H[rows, rows] = np.diag(found[f][1])
         for e, columns in enumerate(cells[:f]):
             both = np.flatnonzero(released[:, f] & released[:, e])
             pair = _pair(codes[both, f], codes[both, e], h[both], (laws[f], laws[e]), float(h.sum()))
             if pair is None:
-                apart = [_by_stratum(codes[:, k], released[:, k], laws[k], h, groups) for k in (f, e)]
-                pair = _independent(*apart)
+                for k in {f, e} - set(apart):
+                    own = _by_stratum(codes[:, k], released[:, k], laws[k], h, groups)
+                    apart[k] = _raked(own, found[k][1])
+                pair = _independent(apart[f], apart[e])
             H[rows, columns], H[columns, rows] = pair, pair.T
     return NewtonTables(
         sizes=tuple(sizes),
@@ -156,6 +162,21 @@ def _by_stratum(
     seen = np.where(seen.sum(1, keepdims=True) > 0, seen, seen.sum(0) if own.size else 1.0)
     values = law.unbiased(seen) * (totals / seen.sum(1))[:, None]
     return np.array([nearest_shares(row, total) for row, total in zip(values, totals.tolist(), strict=True)])
+
+
+def _raked(strata: np.ndarray, margin: np.ndarray) -> np.ndarray:
+    """Sums (S, k) scaled in turn to the margin (k,) of all and to their own totals, which stay.
+
+    A pair of such features agrees with both margins: where it did not, hessians of small buckets would contradict
+    those of their pairs, and steps grow without end.
+    """
+    totals = strata.sum(1)
+    for _ in range(RAKINGS):
+        for axis, wanted in ((0, margin), (1, totals)):
+            sums = strata.sum(axis)
+            factor = np.divide(wanted, sums, out=np.zeros_like(sums), where=sums > 0)
+            strata = strata * np.expand_dims(factor, axis)
+    return strata
 
 
 def _independent(first: np.ndarray, second: np.ndarray) -> np.ndarray:
