@@ -22,7 +22,7 @@ from partywise.trees.codes import public_buckets
 from partywise.trees.model import Column, PublicFacts
 from partywise.trees.options import ActiveOnlyOptions, LocalTablesOptions
 from partywise.trees.protocols import active_only, local_tables
-from partywise.trees.tables.feature_sets import feature_sets
+from partywise.trees.tables.feature_sets import feature_sets, features_of
 from stump_oracle import boosted_by_records
 
 REGRESSION = "RegressionMSELoss"
@@ -125,6 +125,14 @@ def test_the_codes_of_a_stratum_are_those_of_its_records():
     assert (more.released | ~plan.released).all() and more.per_record == 3
     # Every feature is drawn about as often: 200 of 500 records, standard deviation 11.
     assert np.abs(plan.released.sum(0) - 200).max() < 60
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "one", "d", "m"),
+    [(0.1, 2.5, 7, 1), (4.9, 2.5, 7, 1), (5.0, 2.5, 7, 2), (0.3, 0.1, 7, 3), (40.0, 2.5, 7, 7), (INF, 2.5, 7, 7)],
+)
+def test_the_number_of_features_of_a_record(epsilon, one, d, m):
+    assert features_of(LocalTablesOptions(epsilon_per_feature=one), epsilon, d) == m
 
 
 def test_nothing_but_noised_codes_crosses():

@@ -120,7 +120,8 @@ def drawn_features(n: int, d: int, m: int, rng_for: Callable) -> np.ndarray:
 
 def features_of(options: LocalTablesOptions, epsilon: float, d: int) -> int:
     """Number of features of a record that are released, of d."""
-    share = epsilon / options.epsilon_per_feature
+    # A quotient such as .3 / .1 must not lose a feature to rounding.
+    share = epsilon / options.epsilon_per_feature + 1e-9
     return d if share >= d else max(1, int(share))
 
 
