@@ -13,6 +13,7 @@ from partywise.attacks.directions import directions_seen
 from partywise.audits.contract import same
 from partywise.errors import CertificationError
 from partywise.federation.exchanges import masked as exchange
+from partywise.federation.exchanges.keys import drawn_key
 from partywise.federation.exchanges.paillier import decrypt
 from partywise.federation.exchanges.paillier_keys import number_of
 from partywise.federation.run import simulate
@@ -32,6 +33,11 @@ SPLITS = {
     "labels alone": ([[0], [1], [2], [3], []], -1),
     "middle holds": ([[0], [], [1, 2, 3]], 1),
 }
+
+
+def key_of(run):
+    """The server's key, drawn anew."""
+    return drawn_key(("key", "server"), run.spec.options.cipher, run.spec.options, run.rng_for)
 
 
 @pytest.fixture
@@ -113,7 +119,7 @@ def test_the_key_holder_sees_ciphers_alone_and_its_view_costs_nothing():
 
 def opened(run) -> np.ndarray:
     """What the server decrypts in the first round, in the order of columns; the active party's intercept left out."""
-    key = certified.server_key(run.spec.options, run.rng_for)
+    key = key_of(run)
     view = [(message, value) for message, value in run.channel.view("server")][: len(run.parties)]
     found = [decrypt(key, value)[-len(party.columns) :] for party, (_, value) in zip(run.parties, view, strict=True)]
     return np.concatenate(found).astype(float)[None]
@@ -144,7 +150,7 @@ def test_masks_are_uniform_and_longer_than_the_sums_by_120_bits():
 
 def quotients(run) -> tuple[list[int], int]:
     """What the active party finds when it divides the residual that it gets back by what it sent, less one."""
-    key = certified.server_key(run.spec.options, run.rng_for)
+    key = key_of(run)
     contents = {
         message.name: value.content
         for message, value in run.channel.view("active", "passive 1")

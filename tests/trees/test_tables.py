@@ -15,6 +15,7 @@ from partywise.audits.contract import Subject, agree, changed_records, check_nei
 from partywise.audits.replay import record
 from partywise.errors import CertificationError
 from partywise.federation.exchanges import paillier
+from partywise.federation.exchanges.keys import drawn_key
 from partywise.federation.exchanges.sharing import DEALER
 from partywise.federation.run import simulate
 from partywise.federation.secure_streams import SecureStreams
@@ -90,6 +91,11 @@ def plan_of(run):
     return table_plan(run.spec, groups, len(run.fold.train), run.epsilon)
 
 
+def key_of(run):
+    """The active party's key, drawn anew."""
+    return drawn_key(("key", run.parties[-1].name), run.spec.options.cipher, run.spec.options, run.rng_for)
+
+
 def counted(run, share, g, h):
     """The integer tables of a party by a loop over records."""
     party = next(party for party in run.parties if party.name == share.party)
@@ -134,7 +140,7 @@ def test_what_is_decrypted_is_the_table_and_the_noise(parties, cipher):
 def test_the_key_holder_reads_what_the_observer_reads():
     run = started(3, cipher="paillier")
     tape = record(lambda: simulate(tables.fit, run) and run.channel)
-    plan, private = plan_of(run), tables.local_key(run.parties[-1], run.spec.options, run.rng_for)
+    plan, private = plan_of(run), key_of(run)
     for call, share in zip(tape.calls, plan.shares, strict=True):
         mine = read(paillier.decrypt(private, call.sent), share, plan)
         np.testing.assert_array_equal(mine * share.cells.units(share.ratio), call.drawn)
@@ -280,7 +286,7 @@ def test_gradients_beside_hessians_of_pairs_are_told_without_masks_only(masked, 
         run = started(2, data=data, masked=masked)
         seen = record(lambda run=run: simulate(tables.fit, run) and run.channel).sent[-1][1]
         (share,), plan = plan_of(run).shares, plan_of(run)
-        private = tables.local_key(run.parties[-1], run.spec.options, run.rng_for)
+        private = key_of(run)
         numbers = paillier.decrypt(private, seen)[plan.ciphertexts(share)[0] :]
         cells = [c for packed in numbers for c in split(packed, plan.pair_bits, plan.per_pair)]
         lanes.append(np.array([(c + (1 << (plan.bits - 1))) >> plan.bits for c in cells], dtype=object))

@@ -32,6 +32,7 @@ from typing import Any
 import numpy as np
 
 from ...federation.channel import Cipher
+from ...federation.exchanges.keys import shared_key
 from ...federation.exchanges.masked import (
     from_bytes,
     mask_width,
@@ -40,11 +41,11 @@ from ...federation.exchanges.masked import (
     opened_under_masks,
     unmasked,
 )
-from ...federation.exchanges.paillier import PrivateKey, PublicKey, add_plain, encrypt, generate_key, rerandomised
+from ...federation.exchanges.paillier import PrivateKey, PublicKey, add_plain, encrypt, rerandomised
 from ...federation.exchanges.weighted import weighted_sums
 from ...federation.parties import Party
 from ...federation.run import Own, Run
-from ...privacy.accounted import Clear, Public
+from ...privacy.accounted import Clear
 from ..fixed_point import check_bounds, declared, fixed, mean_of, sizes
 from ..model import Estimate
 from ..options import CertifiedOptions
@@ -64,7 +65,7 @@ from .common import (
     unprotected,
 )
 
-PUBLIC_KEY = "a public key, drawn without a look at the data"
+FREE_KEY = "a public key, drawn without a look at the data"
 
 
 def local_columns(party: Party, train: np.ndarray, spec: Any) -> np.ndarray:
@@ -77,11 +78,6 @@ def local_columns(party: Party, train: np.ndarray, spec: Any) -> np.ndarray:
     if spec.options.model == "linear":
         check_bounds(party.block["y"][train][:, None], np.array([label]), ("y",))
     return with_ones(X, True) if spec.options.intercept else X
-
-
-def local_key(party: Party, message: tuple) -> PublicKey:
-    """The public key, as the party computes with it."""
-    return PublicKey.of(message)
 
 
 def local_integers(party: Party, columns: np.ndarray) -> np.ndarray:
@@ -157,18 +153,6 @@ def local_step(
     return moved(trail, gradient, shrunk[len(shrunk) - len(gradient) :], step, options)
 
 
-def server_key(options: CertifiedOptions, rng_for: Callable) -> PrivateKey:
-    """The key pair."""
-    return generate_key(
-        options.key_size, rng_for("key", SERVER), kind=options.cipher, full_exponents=options.full_exponents
-    )
-
-
-def server_public(key: PrivateKey) -> Public:
-    """The half of it that everybody gets."""
-    return Public(key.public.message(), because=PUBLIC_KEY)
-
-
 def server_opened(key: PrivateKey, closed: Sequence[Cipher], width: int) -> tuple[np.ndarray, ...]:
     """What the server finds in masked sums of all parties: rows of bytes of uniform numbers."""
     return tuple(opened_under_masks(key, cipher, width) for cipher in closed)
@@ -237,9 +221,8 @@ def fit(run: Run) -> Estimate:
     integers = run.each(run.parties, local_integers, columns)
     response = run.at(active, local_response, train, options.model)
     drawn = run.at(active, local_batches, train, options, run.rng_for)
-    key = run.at(SERVER, server_key, options, run.rng_for)
-    message = run.broadcast(SERVER, run.parties, "public key", server_public, key)
-    public = run.each(run.parties, local_key, message)
+    address = "key", SERVER
+    key, public = shared_key(run, SERVER, run.parties, options, kind=options.cipher, address=address, because=FREE_KEY)
     trails, seen = run.each(run.parties, local_started, columns), None
     for step in range(options.total_round_num):
         rows, u = closed_residual(run, public, columns, trails, drawn, response, step)

@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 
 from ...federation.channel import Cipher
+from ...federation.exchanges.keys import shared_key
 from ...federation.exchanges.lanes import per_cipher, split_lanes
 from ...federation.exchanges.paillier import (
     PrivateKey,
@@ -30,7 +31,6 @@ from ...federation.exchanges.paillier import (
     carried,
     decrypt,
     encrypt,
-    generate_key,
     packed,
     rerandomised,
     sums,
@@ -38,14 +38,14 @@ from ...federation.exchanges.paillier import (
 )
 from ...federation.parties import Party
 from ...federation.run import Own, Run
-from ...privacy.accounted import Clear, Public
+from ...privacy.accounted import Clear
 from ..leaves import Layout, Skeleton
-from ..options import DeployedOptions
 from .common import active_of, passive_of
 from .indicators import forms_of, local_open, local_own_left
 
 # A lane holds multiples of 2^-48 between -2^46 and 2^46: wider than any score, and few bytes of all that cross.
 LANE_BITS, FRACTION_BITS = 96, 48
+FREE_KEY = "a public key, drawn without a look at data"
 
 
 def fixed_weights(form: Skeleton, weight: np.ndarray) -> np.ndarray:
@@ -73,17 +73,6 @@ def ruled_out(cipher: Cipher) -> np.ndarray:
     """(m,) bool, what the next party reads from entries that were not re-randomised: the constant 1 is 0 for sure."""
     ciphertexts = carried(cipher)
     return (ciphertexts[:, -1] == 1) & ~ciphertexts[:, :-1].any(axis=1)
-
-
-def local_key(active: Party, options: DeployedOptions, rng_for: Callable) -> PrivateKey:
-    """The active party's key for this deployment."""
-    rng, kind = rng_for("inference key", active.name), options.inference_cipher
-    return generate_key(options.key_size, rng, kind=kind, full_exponents=options.full_exponents)
-
-
-def local_public_key(active: Party, key: PrivateKey) -> Public:
-    """The key that closes, for everybody who computes on what it closed."""
-    return Public(key.public.message(), because="a public key, drawn without a look at data")
 
 
 def local_weights(
@@ -132,9 +121,10 @@ def encrypted_scores(run: Run, layout: Any, splits: Own, thresholds: Any, rows: 
     """What all trees and tables that cross add to each score, at the active party."""
     active, passive = active_of(run.parties), passive_of(run.parties)
     owners = tuple(party.name for party in passive)
-    key = run.at(active, local_key, run.spec.options, run.rng_for)
-    message = run.broadcast(active, passive, "public key", local_public_key, key)
-    public, forms = run.each(owners, PublicKey.of, message), forms_of(run, layout)
+    options, address = run.spec.options, ("inference key", active.name)
+    kind = options.inference_cipher
+    key, public = shared_key(run, active, passive, options, kind=kind, address=address, because=FREE_KEY)
+    forms = forms_of(run, layout)
     open_leaves = run.each(passive, local_open, forms, splits, thresholds, rows)
     cipher = run.send(active, passive[0], "leaf weights", local_weights, key, forms, layout, rows, run.rng_for)
     for party, following in pairwise(passive):

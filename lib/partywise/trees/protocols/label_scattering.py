@@ -18,6 +18,7 @@ import numpy as np
 
 from ...federation.channel import Cipher
 from ...federation.exchanges import lanes, paillier
+from ...federation.exchanges.keys import shared_key
 from ...federation.parties import Party
 from ...federation.run import Own, Run
 from ...privacy.accounted import Clear, Public
@@ -35,6 +36,7 @@ from .common import active_of, columns_of, draws_of, local_codes, passive_of
 from .inference import deployed
 
 LABELS = ("label", "features")
+FREE_KEY = "drawn for this run, without data"
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,24 +54,6 @@ class Sums:
 
     answer: Clear
     additions: int
-
-
-def local_key(active: Party, options: ScatteringOptions, rng_for: Callable) -> paillier.PrivateKey | None:
-    """The key of this run; none where encryption is one in name only."""
-    if options.cipher == "identity":
-        return None
-    rng, full = rng_for("encryption", active.name, "key"), options.full_exponents
-    return paillier.generate_key(options.key_size, rng, kind=options.cipher, full_exponents=full)
-
-
-def local_public_key(active: Party, key: paillier.PrivateKey) -> Public:
-    """What everyone may encrypt with."""
-    return Public(key.public.message(), because="drawn for this run, without data")
-
-
-def local_received_key(passive: Party, message: Any) -> paillier.PublicKey:
-    """The key that came."""
-    return paillier.PublicKey.of(message)
 
 
 def local_training(
@@ -273,6 +257,15 @@ def _positions(splits: Splits, columns: Sequence[int]) -> np.ndarray:
     return np.flatnonzero(np.isin(splits.feature, columns))
 
 
+def keys_of(run: Run, active: Any, passive: Sequence[Any]) -> tuple[Any, Any]:
+    """The active party's key and the public half at the others; none where encryption is one in name only."""
+    options = run.spec.options
+    if options.cipher == "identity":
+        return None, None
+    address = "encryption", active.name, "key"
+    return shared_key(run, active, passive, options, kind=options.cipher, address=address, because=FREE_KEY)
+
+
 def one_tree(run: Run, number: int, training: Any, state: Any, plan: Plan, keys: tuple[Any, Any]) -> tuple[Any, Any]:
     """Grow one tree.
 
@@ -314,15 +307,11 @@ def fit(run: Run) -> Estimate:
     plan = plan_of(
         spec.options, spec.public, int(train.sum()), [column for party in passive for column in party.columns]
     )
-    private = run.at(active, local_key, spec.options, run.rng_for)
-    public = None
-    if spec.options.cipher != "identity":
-        message = run.broadcast(active, passive, "public key", local_public_key, private)
-        public = run.each(passive, local_received_key, message)
+    keys = keys_of(run, active, passive)
     codes, work = run.each(passive, local_buckets, train, spec), run.each(passive, local_work)
     training = run.at(active, local_training, train, groups, spec.options, run.rng_for)
     for number in range(spec.options.num_of_trees):
-        tree, work = one_tree(run, number, training, (codes, work), plan, (private, public))
+        tree, work = one_tree(run, number, training, (codes, work), plan, keys)
         training = run.at(active, local_grown, training, tree, plan, spec)
     ensemble = run.at(active, local_ensemble, training, spec.options)
     thresholds = run.each(passive, local_thresholds, codes)

@@ -26,11 +26,12 @@ import numpy as np
 
 from ...federation.channel import Cipher
 from ...federation.exchanges import paillier
+from ...federation.exchanges.keys import shared_key
 from ...federation.exchanges.lanes import joined_lanes
 from ...federation.exchanges.paillier import PrivateKey, PublicKey
 from ...federation.parties import Party
 from ...federation.run import Run
-from ...privacy.accounted import Clear, Public
+from ...privacy.accounted import Clear
 from ...privacy.mechanisms.release import Release
 from ...privacy.secure.discrete import DiscreteGaussian
 from ...privacy.statistics.closed import Closed
@@ -44,6 +45,8 @@ from ..tables.lanes import added, drawn_masks, packed_sums, read, revealed, tabl
 from ..tables.plan import TablePlan, table_plan
 from .common import active_of, columns_of, local_codes, local_own_ensemble, passive_of
 from .inference import deployed
+
+FREE_KEY = "a public key, drawn before any data were read"
 
 
 def local_boosted(active: Party, train: np.ndarray, spec: Any, rng_for: Callable) -> Ensemble:
@@ -62,17 +65,6 @@ def local_gradients(
     return integers_of(g, plan)
 
 
-def local_key(active: Party, options: TablesOptions, rng_for: Callable) -> PrivateKey:
-    """The active party's key; it stays there."""
-    rng = rng_for("key", active.name)
-    return paillier.generate_key(options.key_size, rng, kind=options.cipher, full_exponents=options.full_exponents)
-
-
-def local_public(active: Party, key: PrivateKey) -> Public:
-    """What others need to compute with ciphertexts."""
-    return Public(key.public.message(), because="a public key, drawn before any data were read")
-
-
 def local_records(
     active: Party, key: PrivateKey, records: tuple[np.ndarray, np.ndarray], plan: TablePlan, rng_for: Callable
 ) -> Cipher:
@@ -82,18 +74,19 @@ def local_records(
 
 
 def local_sums(
-    passive: Party, train: np.ndarray, message: Any, records: Cipher, plan: TablePlan
-) -> tuple[PublicKey, Cipher, int]:
-    """The key to compute with, the sums of all public cells, packed, and how many additions they took."""
-    public, share = PublicKey.of(message), plan.share(passive.name)
+    passive: Party, train: np.ndarray, public: PublicKey, records: Cipher, plan: TablePlan
+) -> tuple[Cipher, int]:
+    """The sums of all public cells, packed, and how many additions they took."""
+    share = plan.share(passive.name)
     codes = public_buckets(passive.block["X"][train], [one.value for one in share.edges]).codes
     margins, joint, additions = table_sums(public, records, codes, share)
-    return public, packed_sums(public, margins, joint, plan), additions
+    return packed_sums(public, margins, joint, plan), additions
 
 
 def local_tables(
     passive: Party,
-    sums: tuple[PublicKey, Cipher, int],
+    public: PublicKey,
+    sums: tuple[Cipher, int],
     plan: TablePlan,
     receiver: str,
     masked: bool,
@@ -103,7 +96,7 @@ def local_tables(
 
     Without noise, or with gradients left open beside the hessians of pairs, it is unprotected.
     """
-    (public, packed, _), share = sums, plan.share(passive.name)
+    (packed, _), share = sums, plan.share(passive.name)
     masks = drawn_masks(rng_for("table masks", passive.name), share, plan)
     masks = masks if masked else [0] * len(masks)
 
@@ -154,7 +147,7 @@ def local_cuts(passive: Party, plan: TablePlan) -> tuple[np.ndarray, ...]:
 def reported(
     model: tuple[Ensemble, dict[str, Any]],
     scores: np.ndarray | None,
-    sums: dict[str, tuple[PublicKey, Cipher, int]],
+    sums: dict[str, tuple[Cipher, int]],
     n: int,
     plan: TablePlan,
     epsilon: float,
@@ -166,7 +159,7 @@ def reported(
     numbers = numbers | {
         "sigma": plan.sigma,
         "encryptions": n,
-        "additions": sum(additions for *_, additions in sums.values()),
+        "additions": sum(additions for _, additions in sums.values()),
         "decryptions": returned,
         "bytes_formula": (n * len(plan.shares) + returned) * options.key_size // 4,
     }
@@ -188,13 +181,13 @@ def fit(run: Run) -> Estimate:
     active, passive, train, spec = active_of(run.parties), passive_of(run.parties), run.fold.train, run.spec
     n, options = int(train.sum()), spec.options
     plan = run.everywhere(active_plan, spec, columns_of(passive), n, run.epsilon)
-    key = run.at(active, local_key, options, run.rng_for)
+    address = "key", active.name
+    key, public = shared_key(run, active, passive, options, kind=options.cipher, address=address, because=FREE_KEY)
     ensemble = run.at(active, local_boosted, train, spec, run.rng_for)
     records = run.at(active, local_gradients, train, ensemble, spec.public, plan)
-    message = run.broadcast(active, passive, "public key", local_public, key)
     closed = run.broadcast(active, passive, "gradients", local_records, key, records, plan, run.rng_for)
-    sums = run.each(passive, local_sums, train, message, closed, plan)
-    given = (sums, plan, active.name, options.masked, run.rng_for)
+    sums = run.each(passive, local_sums, train, public, closed, plan)
+    given = (public, sums, plan, active.name, options.masked, run.rng_for)
     replies = run.gather(passive, active, "noised tables", local_tables, *given)
     model = run.at(active, local_model, ensemble, records, key, replies, plan, options)
     scores = deployed(run, run.at(active, local_ensemble, model), run.each(passive, local_cuts, plan))

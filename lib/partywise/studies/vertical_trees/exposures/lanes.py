@@ -21,7 +21,7 @@ from ....experiment.study import MethodSpec
 from ....federation.channel import Cipher
 from ....federation.exchanges import paillier
 from ....federation.exchanges.lanes import joined_lanes
-from ....federation.exchanges.paillier import PrivateKey, PublicKey
+from ....federation.exchanges.paillier import PrivateKey
 from ....federation.parties import Party
 from ....privacy.accounted import Public
 from ....privacy.mechanisms.random import integer_noise
@@ -91,7 +91,7 @@ def _exposure(task: Task, masked: bool) -> Exposure:
 
     def integers(world: World) -> list[int]:
         """What an owner adds up, without noise."""
-        return paillier.decrypt(private, _sums(task, plan, private, world)[1])
+        return paillier.decrypt(private, _sums(task, plan, private, world)[0])
 
     def attacked(one: World, other: World) -> Attacked:
         if not masked:
@@ -102,7 +102,8 @@ def _exposure(task: Task, masked: bool) -> Exposure:
         moved = (first != second) | (np.arange(len(first)) == 0)
         return TablesPair(first[moved], second[moved], plan.sigma, units=units[moved])
 
-    reply = local_tables(owner, _sums(task, plan, private, task.worst[0]), plan, RECEIVER, masked, task.rng_for)
+    sums = _sums(task, plan, private, task.worst[0])
+    reply = local_tables(owner, private.public, sums, plan, RECEIVER, masked, task.rng_for)
     told = [abs(x) <= task.settings.n << 32 for x in open_lanes(paillier.decrypt(private, reply.value), share, plan)]
     numbers = {"noise_sd": plan.sigma, "recovered_share": float(np.mean(told)), "recovered": int(np.sum(told))}
     return Exposure({0: reply}, task.pairs(attacked), numbers)
@@ -126,9 +127,9 @@ def _owner(task: Task, world: World) -> Party:
     return Party(task.owner, "passive", {"X": world.x}, tuple(range(task.settings.n_features)))
 
 
-def _sums(task: Task, plan: TablePlan, private: PrivateKey, world: World) -> tuple[PublicKey, Cipher, int]:
+def _sums(task: Task, plan: TablePlan, private: PrivateKey, world: World) -> tuple[Cipher, int]:
     """What an owner makes of encrypted gradients, in any world."""
     lanes = joined_lanes(integers_of(world.y, plan), plan.bits)
     records = paillier.encrypt(private, lanes, task.rng_for("gradients"), key_holder=RECEIVER)
     train = np.ones(len(world.x), dtype=bool)
-    return local_sums(_owner(task, world), train, private.public.message(), records, plan)
+    return local_sums(_owner(task, world), train, private.public, records, plan)

@@ -1,0 +1,71 @@
+"""Exchange: one place draws a Paillier key, everybody who computes on what it closes gets the public half."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+from ...privacy.accounted import Public
+from ..run import Place, Run, name_of
+from .paillier_keys import Kind, PrivateKey, PublicKey, generate_key
+
+__all__ = ["KeyOptions", "drawn_key", "shared_key"]
+
+
+class KeyOptions(Protocol):
+    """What options say of a key: bits of the modulus, and whether random exponents are as long."""
+
+    @property
+    def key_size(self) -> int: ...
+
+    @property
+    def full_exponents(self) -> bool: ...
+
+
+def drawn_key(address: Sequence[str], kind: Kind, options: KeyOptions, rng_for: Callable) -> PrivateKey:
+    """The key of one address; it stays where it is drawn."""
+    return generate_key(options.key_size, rng_for(*address), kind=kind, full_exponents=options.full_exponents)
+
+
+def public_half(private: PrivateKey, because: str) -> Public:
+    """What everyone may compute with."""
+    return Public(private.public.message(), because=because)
+
+
+def shared_key(
+    run: Run,
+    holder: Place,
+    others: Sequence[Place],
+    options: KeyOptions,
+    *,
+    kind: Kind,
+    address: Sequence[str],
+    because: str,
+) -> tuple[Any, Any]:
+    """A key at its holder, and its public half at others.
+
+    Parameters
+    ----------
+    run : Run
+    holder : Party or str
+        Who can open.
+    others : sequence of Party or str
+        Who computes on ciphertexts.
+    options : KeyOptions
+    kind : {"paillier", "sized"}
+    address : sequence of str
+        Of the holder's random stream; with the holder's name in it.
+    because : str
+        Why the public half is free, for the transcript.
+
+    Returns
+    -------
+    tuple
+        The `PrivateKey` at the holder, and the `PublicKey` at each of the others. One message to each of them, named
+        ``public key``.
+    """
+    # By name: a key is drawn, and read, without the data of a party.
+    place, receivers = name_of(holder), [name_of(other) for other in others]
+    private = run.at(place, drawn_key, address, kind, options, run.rng_for)
+    message = run.broadcast(place, receivers, "public key", public_half, private, because)
+    return private, run.each(receivers, PublicKey.of, message)
