@@ -13,9 +13,9 @@ from partywise.randomness import stream
 from partywise.trees import options as tree_options
 from partywise.trees.model import LEAF, Ensemble
 from partywise.trees.options import ScatteringOptions
-from partywise.trees.protocols import label_scattering
 from partywise.trees.protocols.label_scattering import fit
 from partywise.trees.scattering.cells import integers_of, marks_of, nodes_of
+from partywise.trees.scattering.passive import local_buckets
 from partywise.trees.scattering.plan import plan_of
 from scattering_driver import make_run, pooled
 
@@ -132,7 +132,7 @@ def test_what_was_encrypted_added_and_decrypted_is_what_is_reported(monkeypatch,
         return decrypt(key, cipher)
 
     for name, function in (("encrypt", counted_encrypt), ("decrypt", counted_decrypt), ("sums", counted_sums)):
-        monkeypatch.setattr(label_scattering.paillier, name, function)
+        monkeypatch.setattr(paillier, name, function)
     run = make_run(3, n=60, num_of_trees=3, max_tree_depth=3, hide_instances=hide)
     estimate = fit(run)
     assert {name: estimate.numbers[name] for name in done} == done
@@ -186,7 +186,7 @@ def test_all_answers_are_rerandomised():
     key = paillier.generate_key(KEY, run.rng_for("encryption", "active", "key"), kind="paillier")
     spec = run.spec
     plan = plan_of(spec.options, spec.public, 20, run.parties[0].columns)
-    codes = label_scattering.local_buckets(run.parties[0], run.fold.train, spec)
+    codes = local_buckets(run.parties[0], run.fold.train, spec)
     cells = codes.codes.T.astype(np.int64)
     plain = paillier.packed(key.public, paillier.sums(key.public, gradients, cells, 30), plan.per, 2 * plan.bits)
     assert paillier.decrypt(key, plain) == paillier.decrypt(key, answer)

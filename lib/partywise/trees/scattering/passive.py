@@ -1,0 +1,92 @@
+"""What a passive party of label scattering computes: sums over its buckets, order bits of its splits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...federation.exchanges import paillier
+from ...federation.parties import Party
+from ...privacy.accounted import Clear
+from ..codes import Coded
+from ..options import ScatteringOptions
+from .cells import grouped, guessed_labels, nodes_of, open_sums
+from .plan import Plan, passive_buckets
+from .report import Work
+
+
+@dataclass(frozen=True, eq=False)
+class Sums:
+    """What a passive party computes of a level: the answer, and how many additions it took."""
+
+    answer: Clear
+    additions: int
+
+
+def local_buckets(passive: Party, train: np.ndarray, spec: Any) -> Coded:
+    """A passive party's own columns, coded; they stay there."""
+    facts = [spec.public.columns[column] for column in passive.columns]
+    return passive_buckets(passive.block["X"][train], facts, spec.options)
+
+
+def local_thresholds(passive: Party, codes: Coded) -> tuple[np.ndarray, ...]:
+    """What the cuts of a passive party's columns mean."""
+    return codes.thresholds
+
+
+def local_sums(
+    passive: Party,
+    codes: Coded,
+    gradients: Any,
+    marks: np.ndarray | None,
+    drawn: Sequence[int],
+    key: Any,
+    plan: Plan,
+    place: tuple[int, int],
+    rng_for: Callable,
+) -> Sums:
+    """Sums over nodes and buckets of a passive party's columns, packed and re-randomised.
+
+    marks : node of every row; None where each node comes with gradients of its own
+    """
+    rows = gradients.shape[0]
+    node = np.arange(rows) // max(plan.n, 1) if marks is None else nodes_of(marks)
+    nodes = int(node.max(initial=-1)) + 1
+    own = [k for k, column in enumerate(passive.columns) if column in set(np.asarray(drawn).tolist())]
+    if len(node) < rows:
+        # No node is open: nothing is summed.
+        node = np.full(rows, -1)
+    cells, counts = grouped(codes, own, node, nodes)
+    if key is None:
+        return Sums(Clear(open_sums(gradients, cells, counts), units=("features",)), 0)
+    sums = paillier.sums(key, gradients, cells, counts)
+    packed = paillier.packed(key, sums, plan.per, 2 * plan.bits)
+    rng = rng_for("encryption", passive.name, "sums", *place)
+    return Sums(Clear(paillier.rerandomised(key, packed, rng), units=("features",)), paillier.additions(cells))
+
+
+def local_answer(passive: Party, sums: Sums) -> Clear:
+    """What of the sums leaves."""
+    return sums.answer
+
+
+def local_left(passive: Party, codes: Coded, splits: np.ndarray) -> Clear:
+    """(m, n / 8) uint8, which rows go left of each split of a passive party: the order bit of every row."""
+    place = {column: k for k, column in enumerate(passive.columns)}
+    left = [codes.codes[:, place[column]] <= cut for _, column, cut in splits.tolist()]
+    rows = np.array(left, dtype=bool).reshape(len(splits), len(codes.codes))
+    return Clear(np.packbits(rows, axis=1), units=("features",))
+
+
+def local_work(passive: Party) -> Work:
+    """Nothing yet."""
+    return Work()
+
+
+def local_worked(passive: Party, before: Work, sums: Sums, gradients: Any, options: ScatteringOptions) -> Work:
+    """Additions so far, and what the first gradients showed."""
+    guess = guessed_labels(gradients, options.algo == "rf") if before.guess is None else before.guess
+    return Work(before.additions + sums.additions, guess)
