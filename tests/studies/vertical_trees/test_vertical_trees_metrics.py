@@ -35,7 +35,7 @@ def data_of(X, y, n_train, criterion=CLASSES):
     train = np.arange(len(y)) < n_train
     declared = tuple(Declared(None, None, "nothing") for _ in range(X.shape[1]))
     names = np.array([f"x{j}" for j in range(X.shape[1])])
-    return TreeData(y, X, train, np.arange(len(y)), names, declared, criterion, 1)
+    return TreeData(y, X, train, np.arange(len(y)), names, declared, criterion)
 
 
 def drawn(n=200):

@@ -28,7 +28,6 @@ from .settings import (
 )
 
 Rng = Callable[..., np.random.Generator]
-KEYS = 2**62
 # Every third generated column has so many whole numbers, and ties.
 LEVELS = 10
 TENTHS = tuple(k / 10 for k in range(1, 10))
@@ -122,7 +121,6 @@ def dealt(table: ColumnTable, settings: PartySettings, rng_for: Rng) -> TreeData
         names=table.names,
         declared=table.declared,
         criterion=settings.loss,
-        evaluation_key=int(rng_for("evaluation").integers(KEYS)),
     )
 
 

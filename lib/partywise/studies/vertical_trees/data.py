@@ -24,7 +24,6 @@ class TreeData:
     order : (N,) int, a random permutation that is cut into folds where there are several
     names : (d,) str; declared : of each column
     criterion : loss of the task
-    evaluation_key : root of the evaluator's randomness, the same for every method and epsilon
     """
 
     y: np.ndarray
@@ -34,7 +33,6 @@ class TreeData:
     names: np.ndarray
     declared: tuple[Declared, ...]
     criterion: Criterion
-    evaluation_key: int
 
     def __post_init__(self) -> None:
         for name, values in (("y", self.y), ("X", self.X)):
