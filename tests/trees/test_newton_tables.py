@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from partywise.trees.newton_tables import (
+    EFFECT,
     HESSIAN_NOISE,
     NewtonTables,
     consistent,
@@ -13,6 +14,7 @@ from partywise.trees.newton_tables import (
     fitted_tables,
     noise_of_slopes,
     noise_of_steps,
+    ridge,
     semi_definite,
 )
 from partywise.trees.options import LocalTablesOptions
@@ -96,6 +98,7 @@ def noisy(tables: NewtonTables, sigma: float, seed: int) -> NewtonTables:
         tables.n,
         tables.groups,
         (sigma**2,) * len(tables.sizes),
+        tables.squares,
     )
 
 
@@ -246,3 +249,62 @@ def test_noise_of_a_step_that_nothing_bounds_is_infinite():
     assert first.tolist() == [2 / 3, np.inf] and second.tolist() == [0.0]
     exact = noise_of_steps(tables_of(*given), open_ended)
     assert [one.tolist() for one in exact] == [[0.0, 0.0], [0.0]]
+
+
+def test_the_ridge_is_the_posterior_mean_of_a_leaf():
+    """Two buckets of equal hessian: effects of the prior's variance, seen under noise, are met best so."""
+    noise, hessian, n, rng = 30.0, 40.0, 80, np.random.default_rng(8)
+    shared = {"variance": (even_variance(2, noise),), "gradient": 0.0, "hessian": hessian, "n": n, "groups": (0,)}
+    squares = 0.5 * n
+    effect = EFFECT * squares * n / hessian**2
+    truth = np.sqrt(effect) * rng.standard_normal(4000)
+    # After the correction the sum left of the cut has half of the noise of a cell; the other side has the rest.
+    observed = -hessian / 2 * truth + np.sqrt(noise / 2) * rng.standard_normal(4000)
+    tables = NewtonTables(
+        (2,), np.zeros(2), np.eye(2) * hessian / 2, hessian_variance=(0.0,), squares=squares, **shared
+    )
+    own = ridge(tables)
+    assert own.shape == (2,) and np.isclose(own[0], (noise / 2) / (effect * hessian / 2))
+
+    def error(weight: float) -> float:
+        return float(np.mean((-observed / (hessian / 2 + weight) - truth) ** 2))
+
+    best = min(np.geomspace(0.01, 100, 401), key=error)
+    assert abs(np.log(best / own[0])) < 0.15
+    assert error(own[0]) < 0.98 * error(0.0)
+
+
+def test_without_noise_or_knowledge_of_effects_there_is_no_ridge():
+    codes, sizes = codes_of(200, (4, 5)), (4, 5)
+    g = np.random.default_rng(9).standard_normal(200)
+    quiet = tables_of(codes, sizes, g, np.ones(200), squares=float(g @ g))
+    assert not ridge(quiet).any()
+    assert not ridge(noisy(tables_of(codes, sizes, g, np.ones(200)), 3.0, 1)).any()
+
+
+def test_values_end_at_the_minimum_with_the_ridge():
+    codes, sizes, rng = codes_of(500, (3, 4)), (3, 4), np.random.default_rng(10)
+    tables = tables_of(codes, sizes, rng.standard_normal(500), np.ones(500))
+    penalty = rng.uniform(5, 50, 7)
+    free = {"stumps": 20_000, "eta": 0.5, "lambda_": 0.0, "least_hessian": 0.0, "q": 0.0}
+    quiet = np.zeros(5)
+    found = boosted_stumps(tables.G, tables.H, sizes, lambda c: quiet, ridge=penalty, **free)
+    values = np.concatenate(merged_stumps(found, sizes))
+    slope = tables.G + tables.H @ values + penalty * values
+    cuts = Cuts.of(sizes)
+    assert max(np.abs(side).max() for side in cuts.sides(slope)) < 1e-6 < np.abs(cuts.sides(tables.G)[0]).max()
+
+
+def test_where_noise_hides_everything_values_stay_small():
+    codes, sizes = codes_of(300, (6, 5)), (6, 5)
+    rng = np.random.default_rng(12)
+    g = rng.standard_normal(300)
+    sigma, largest = 400.0, {}
+    for squares in (None, float(g @ g)):
+        found = []
+        for seed in range(40):
+            given = noisy(tables_of(codes, sizes, g, np.ones(300), squares=squares), sigma, seed)
+            values, _ = fitted_tables(given, OPTIONS)
+            found.append(max(np.abs(table).max() for table in values))
+        largest[squares is None] = max(found)
+    assert largest[False] < 0.5 < 2 < largest[True]

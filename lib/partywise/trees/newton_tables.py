@@ -30,6 +30,8 @@ ROUNDING = 1e-12
 # for 0, .1, .25, .5 and 1 on adult, credit default and abalone at epsilon .1 to 8: with 0 stumps follow noise on credit
 # default (log-loss at epsilon 1 higher by .005), with 1 too few are taken on adult (higher by .001).
 HESSIAN_NOISE = 0.25
+# Share of the variance of working responses -g / h that a leaf is expected to explain before anything is known.
+EFFECT = 0.1
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,8 @@ class NewtonTables:
     groups : group of each feature; pairs of features of one group were measured, of other pairs nothing is known
     hessian_variance : for each feature the variance of the noise in the cells of H of its group, where all of them have
         one; 0 where they have not, and margins and pairs count as they are
+    squares : sum of all g squared, which the active party knows; None where nothing is to be said of how large effects
+        are
     """
 
     sizes: tuple[int, ...]
@@ -58,6 +62,7 @@ class NewtonTables:
     n: int
     groups: tuple[int, ...]
     hessian_variance: tuple[float, ...]
+    squares: float | None = None
 
     def __post_init__(self) -> None:
         cells = sum(self.sizes)
@@ -75,6 +80,13 @@ class NewtonTables:
     def noisy(self) -> bool:
         """Whether there is noise in them; without it sums are as they are, those of empty buckets exactly 0."""
         return any(np.any(one) for one in self.variance)
+
+    @property
+    def effect(self) -> float:
+        """Variance of the values of leaves before the tables are known: a share of that of working responses."""
+        if self.squares is None or not self.hessian > 0:
+            return math.inf
+        return EFFECT * self.squares * self.n / self.hessian**2
 
     @property
     def cells(self) -> tuple[slice, ...]:
@@ -127,8 +139,23 @@ def fitted_tables(
         lambda_=options.stump_lambda,
         least_hessian=options.least_hessian,
         q=q,
+        ridge=ridge(tables),
     )
     return merged_stumps(found, tables.sizes), {"stumps": len(found), "least_eigenvalue": least}
+
+
+def ridge(tables: NewtonTables) -> np.ndarray:
+    """(cells,) L2 on values, as their prior has it: nothing without noise, much where noise hides all effects.
+
+    A leaf with half of the hessian H of a feature and noise of variance V has the posterior mean ``-G / (H / 2 + r)``
+    with ``r = V / (effect H / 2)``, of which each of its b / 2 cells bears its part. V is that of the noisiest cut.
+    """
+    largest = np.array([one.max(initial=0.0) for one in tables.variance])
+    if not math.isfinite(tables.effect):
+        return np.zeros(sum(tables.sizes))
+    # Where nothing was released there is no value to keep small.
+    largest = np.where(np.isfinite(largest), largest, 0.0)
+    return np.repeat(4 * largest / (tables.effect * tables.hessian * np.array(tables.sizes)), tables.sizes)
 
 
 def _corrected(tables: NewtonTables) -> np.ndarray:

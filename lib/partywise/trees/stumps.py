@@ -63,8 +63,9 @@ def boosted_stumps(
     lambda_: float,
     least_hessian: float,
     q: float,
+    ridge: np.ndarray | float = 0.0,
 ) -> tuple[Stump, ...]:
-    """Stumps that lower ``G'c + c'Hc / 2``, one after another, until none gains.
+    """Stumps that lower ``G'c + c'Hc / 2 + ridge'c^2 / 2``, one after another, until none gains.
 
     Parameters
     ----------
@@ -80,6 +81,8 @@ def boosted_stumps(
         Most stumps, shrinkage, L2 of a leaf, least hessian on both sides.
     q : float
         A gain is lowered by ``q V (1/(H_L + lambda) + 1/(H_R + lambda)) / 2``; noise alone gains that with q = 1.
+    ridge : float or ndarray of shape (cells,)
+        L2 on the values of the tables, which counts among the hessians of leaves, but not towards ``least_hessian``.
 
     Returns
     -------
@@ -89,6 +92,8 @@ def boosted_stumps(
     cuts = Cuts.of(sizes)
     left, right = cuts.sides(np.diag(H))
     allowed = (left > least_hessian) & (right > least_hessian)
+    penalty = np.broadcast_to(ridge, G.shape)
+    left, right = (part + own for part, own in zip((left, right), cuts.sides(penalty), strict=True))
     # With lambda 0 a side without hessian is not allowed, whatever its quotient.
     with np.errstate(divide="ignore"):
         left, right, whole = (1 / np.maximum(part + lambda_, 0) for part in (left, right, left + right))
@@ -107,6 +112,8 @@ def boosted_stumps(
         c[start:split] += values[0]
         c[split:end] += values[1]
         slope += H[:, start:split].sum(1) * values[0] + H[:, split:end].sum(1) * values[1]
+        slope[start:split] += penalty[start:split] * values[0]
+        slope[split:end] += penalty[split:end] * values[1]
         found.append(Stump(int(cuts.feature[best]), int(cuts.cut[best]), *map(float, values)))
     return tuple(found)
 

@@ -80,6 +80,7 @@ def debiased_tables(
         n=len(g),
         groups=(0,) * len(sizes),
         hessian_variance=(0.0,) * len(sizes),
+        squares=float((g**2).sum()),
     )
 
 

@@ -50,6 +50,7 @@ def filled(released: Sequence[np.ndarray], g: np.ndarray, h: np.ndarray, plan: T
         len(g),
         tuple(owner[column][0] for column in columns),
         tuple((owner[column][1].ratio * plan.sigma) ** 2 for column in columns),
+        float(((g * GRID) ** 2).sum()),
     )
 
 
