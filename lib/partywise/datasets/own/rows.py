@@ -5,6 +5,8 @@ Nothing is guessed: what cannot be read as described ends in one sentence with t
 
 from __future__ import annotations
 
+import hashlib
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -17,6 +19,7 @@ from .matching import match_ids
 from .table_files import ColumnBlock, Matching, TableFile
 
 LISTED = 3
+LOG = logging.getLogger("partywise")
 
 
 @dataclass(frozen=True)
@@ -30,6 +33,18 @@ class Rows:
 def read_files(files: Sequence[TableFile]) -> tuple[tuple[str, bytes], ...]:
     """Name and content of every file, each once."""
     return tuple((file, read_bytes(file)) for file in dict.fromkeys(one.file for one in files))
+
+
+def logged(
+    files: Sequence[TableFile], matching: Matching, contents: tuple[tuple[str, bytes], ...]
+) -> tuple[np.ndarray, np.ndarray, dict[str, str]]:
+    """X and y as `load` reads them, and the digest of every file; a log tells which files they were."""
+    digests = {file: hashlib.sha256(content).hexdigest() for file, content in contents}
+    for file, digest in digests.items():
+        LOG.info("%s: sha256 %s", file, digest)
+    ids, X, y = load(files, matching, dict(contents))
+    LOG.info("records: %d", len(ids))
+    return X, y, digests
 
 
 def load(

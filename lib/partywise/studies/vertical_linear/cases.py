@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from scipy.special import expit
 
+from ...datasets.division import fewer, training_rows
 from ...datasets.loaders import abalone as abalone_table
 from ...datasets.loaders import adult as adult_table
 from ...datasets.tables import ColumnTable
@@ -92,15 +93,8 @@ def scaled(
 
 def dealt(X: np.ndarray, y: np.ndarray, settings: CaseSettings, rng_for: Rng) -> dict[str, Any]:
     """Rows of a replicate, those that train, and the permutation of folds."""
-    n = len(y)
-    train = np.zeros(n, dtype=bool)
-    train[rng_for("split").permutation(n)[: max(1, n - int(np.ceil(settings.test_share * n)))]] = True
-    count = settings.data_size_for_debug
-    if count:
-        rows = np.flatnonzero(train)
-        if count > len(rows):
-            raise ValueError(f"data_size_for_debug is {count}: {len(rows)} rows train; leave it out for all of them.")
-        kept = ~train
-        kept[rng_for("sample").choice(rows, count, replace=False)] = True
+    train = training_rows(len(y), settings.test_share, rng_for("split"))
+    if settings.data_size_for_debug:
+        kept = fewer(train, settings.data_size_for_debug, rng_for("sample"))
         X, y, train = X[kept], y[kept], train[kept]
     return {"X": X, "y": y, "train": train, "order": rng_for("folds").permutation(len(y))}

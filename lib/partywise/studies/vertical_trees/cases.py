@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from scipy.special import expit
 
+from ...datasets.division import fewer, training_rows
 from ...datasets.loaders import abalone as abalone_table
 from ...datasets.loaders import adult as adult_table
 from ...datasets.loaders import adult_split as adult_split_table
@@ -109,10 +110,10 @@ def dealt(table: ColumnTable, settings: PartySettings, rng_for: Rng) -> TreeData
     X, y, train = table.X, table.y, table.train
     if train is None:
         assert isinstance(settings, CaseSettings)
-        train = _share(len(y), settings.test_share, rng_for)
+        train = training_rows(len(y), settings.test_share, rng_for("split"))
     if settings.data_size_for_debug:
-        rows = _fewer(train, settings.data_size_for_debug, rng_for)
-        X, y, train = X[rows], y[rows], train[rows]
+        kept = fewer(train, settings.data_size_for_debug, rng_for("sample"))
+        X, y, train = X[kept], y[kept], train[kept]
     return TreeData(
         y=y,
         X=X,
@@ -122,20 +123,3 @@ def dealt(table: ColumnTable, settings: PartySettings, rng_for: Rng) -> TreeData
         declared=table.declared,
         criterion=settings.loss,
     )
-
-
-def _share(n: int, test_share: float, rng_for: Rng) -> np.ndarray:
-    """(n,) bool: a random share of the rows trains, at least one."""
-    train = np.zeros(n, dtype=bool)
-    train[rng_for("split").permutation(n)[: max(1, n - int(np.ceil(test_share * n)))]] = True
-    return train
-
-
-def _fewer(train: np.ndarray, count: int, rng_for: Rng) -> np.ndarray:
-    """Rows that are left when so many random ones train: these and those that test, in their order."""
-    rows = np.flatnonzero(train)
-    if count > len(rows):
-        raise ValueError(f"data_size_for_debug is {count}: {len(rows)} rows train; leave it out for all of them.")
-    kept = ~train
-    kept[rng_for("sample").choice(rows, count, replace=False)] = True
-    return np.flatnonzero(kept)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import logging
 from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
@@ -11,14 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from ...datasets.own.rows import load, read_files
+from ...datasets.own.rows import logged, read_files
 from ...datasets.own.table_files import ColumnBlock
 from ...datasets.tables import ColumnTable, Declared, levels
 from .cases import dealt
 from .data import TreeData
 from .own_settings import TablesSettings
-
-LOG = logging.getLogger("partywise")
 
 
 def tables(
@@ -31,11 +27,7 @@ def tables(
 @lru_cache(maxsize=1)
 def _table(settings: TablesSettings, files: tuple[tuple[str, bytes], ...]) -> ColumnTable:
     """What all replicates share."""
-    digests = {file: hashlib.sha256(content).hexdigest() for file, content in files}
-    for file, digest in digests.items():
-        LOG.info("%s: sha256 %s", file, digest)
-    ids, X, y = load(settings.tables, settings.matching, dict(files))
-    LOG.info("records: %d", len(ids))
+    X, y, digests = logged(settings.tables, settings.matching, files)
     names = np.array([column.name for column in settings.columns])
     return ColumnTable(X, y, names, tuple(map(_declared, settings.columns)), None, digests, ())
 
