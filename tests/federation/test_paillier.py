@@ -13,7 +13,7 @@ from partywise.errors import CertificationError
 from partywise.federation.channel import Channel, Cipher, Clear, payload_bytes
 from partywise.federation.codec import packed as as_bytes
 from partywise.federation.codec import unpacked
-from partywise.federation.exchanges import paillier, paillier_keys
+from partywise.federation.exchanges import large_numbers, paillier
 from partywise.federation.exchanges.lanes import (
     fixed,
     joined_lanes,
@@ -236,7 +236,7 @@ def test_another_key_opens_nothing(keys):
 
 
 def test_without_gmpy2_the_remedy_is_named(monkeypatch):
-    monkeypatch.setattr(paillier_keys, "gmpy2", None)
+    monkeypatch.setattr(large_numbers, "gmpy2", None)
     with pytest.raises(ImportError, match=r"pip install partywise\[encryption\]"):
         generate_key(BITS, rng(), kind="paillier")
     sized = generate_key(BITS, rng(), kind="sized")

@@ -14,8 +14,8 @@ from partywise.audits.contract import same
 from partywise.errors import CertificationError
 from partywise.federation.exchanges import masked as exchange
 from partywise.federation.exchanges.keys import drawn_key
+from partywise.federation.exchanges.large_numbers import number_of
 from partywise.federation.exchanges.paillier import decrypt
-from partywise.federation.exchanges.paillier_keys import number_of
 from partywise.federation.run import simulate
 from partywise.linear import options as linear_options
 from partywise.linear.model import PublicFacts

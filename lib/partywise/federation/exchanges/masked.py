@@ -14,8 +14,8 @@ import numpy as np
 
 from ...privacy.mechanisms.random import RandomSource
 from ..channel import Cipher
+from .large_numbers import random_bytes
 from .paillier import PrivateKey, PublicKey, add_plain, decrypt, rerandomised
-from .paillier_keys import random_bytes
 
 __all__ = [
     "MASK_BITS",

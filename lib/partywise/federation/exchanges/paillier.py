@@ -17,7 +17,8 @@ import numpy as np
 from ...privacy.mechanisms.random import RandomSource
 from ..channel import Cipher
 from . import sized
-from .paillier_keys import PrivateKey, PublicKey, generate_key, gmpy2, number_of
+from .large_numbers import gmpy2, number_of
+from .paillier_keys import PrivateKey, PublicKey, generate_key
 
 __all__ = [
     "PrivateKey",

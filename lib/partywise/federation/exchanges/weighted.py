@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from ..channel import Cipher
+from .large_numbers import gmpy2, number_of
 from .paillier import PublicKey, sums, take, times
-from .paillier_keys import gmpy2, number_of
 
 __all__ = ["weighted_sums"]
 

@@ -14,8 +14,8 @@ import numpy as np
 from ...federation.channel import Cipher
 from ...federation.exchanges import paillier
 from ...federation.exchanges.lanes import split_lanes
+from ...federation.exchanges.large_numbers import random_bytes
 from ...federation.exchanges.paillier import PrivateKey, PublicKey
-from ...federation.exchanges.paillier_keys import random_bytes
 from ...privacy.mechanisms.random import RandomSource
 from .plan import MASK_BITS, Share, TablePlan
 
