@@ -27,6 +27,7 @@ import numpy as np
 from phe import paillier as phe
 
 from partywise.federation.exchanges import paillier
+from partywise.federation.exchanges.ciphertexts import take
 from partywise.randomness import stream
 from partywise.trees.protocols.label_scattering import fit
 from scattering_driver import make_run, pooled
@@ -67,7 +68,7 @@ def ratios() -> dict[str, tuple[float, float]]:
         return lambda: paillier.encrypt(form, values, stream(1, "again"), key_holder="active")
 
     slow = numbers[:FEW]
-    few, added = paillier.take(cipher, np.arange(FEW)), paillier.additions(groups)
+    few, added = take(cipher, np.arange(FEW)), paillier.additions(groups)
 
     def ours() -> object:
         return paillier.sums(key.public, cipher, groups, 50)

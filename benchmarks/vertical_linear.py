@@ -26,6 +26,7 @@ from phe import paillier as phe
 
 from linear_driver import fitted, rows
 from partywise.federation.exchanges import paillier
+from partywise.federation.exchanges.ciphertexts import take
 from partywise.federation.exchanges.weighted import weighted_sums
 from partywise.linear.fixed_point import fixed
 from partywise.linear.options import CertifiedOptions
@@ -66,7 +67,7 @@ def ratios() -> tuple[float, float, float]:
     numbers = [theirs.encrypt(value) for value in residuals]
 
     def powers() -> object:
-        taken = paillier.take(cipher, np.tile(np.arange(BATCH), COLUMNS))
+        taken = take(cipher, np.tile(np.arange(BATCH), COLUMNS))
         products = paillier.times(public, taken, weights.T.ravel())
         return paillier.sums(public, products, np.repeat(np.arange(COLUMNS), BATCH), COLUMNS)
 

@@ -14,6 +14,7 @@ from partywise.federation.channel import Channel, Cipher, Clear, payload_bytes
 from partywise.federation.codec import packed as as_bytes
 from partywise.federation.codec import unpacked
 from partywise.federation.exchanges import large_numbers, paillier
+from partywise.federation.exchanges.ciphertexts import joined, take
 from partywise.federation.exchanges.lanes import (
     fixed,
     joined_lanes,
@@ -145,10 +146,10 @@ def test_every_operation_is_that_of_integers(key):
     assert decrypt(key, paillier.add_plain(public, cipher, np.int64(-9))) == [v - 9 for v in values]
     assert decrypt(key, paillier.times(public, cipher, [3, -2, 0, 1, -1])) == [15, 14, 0, 0, 2**80]
     assert decrypt(key, paillier.times(public, cipher, -4)) == [-4 * v for v in values]
-    assert decrypt(key, paillier.take(cipher, [4, 0, 0])) == [-(2**80), 5, 5]
-    assert decrypt(key, paillier.take(cipher, np.array(values) == 0)) == [0]
-    assert decrypt(key, paillier.take(cipher, [])) == []
-    assert decrypt(key, paillier.joined(public, [cipher, other])) == [*values, 1, 2, 3, 4, 5]
+    assert decrypt(key, take(cipher, [4, 0, 0])) == [-(2**80), 5, 5]
+    assert decrypt(key, take(cipher, np.array(values) == 0)) == [0]
+    assert decrypt(key, take(cipher, [])) == []
+    assert decrypt(key, joined(public, [cipher, other])) == [*values, 1, 2, 3, 4, 5]
     shifted = [values[0] + (values[1] << 100) + (values[2] << 200), values[3] + (values[4] << 100)]
     assert decrypt(key, paillier.packed(public, cipher, PER, 100)) == shifted
 

@@ -14,6 +14,7 @@ from partywise.audits.replay import record
 from partywise.errors import CertificationError, ContractError
 from partywise.federation.channel import Cipher
 from partywise.federation.exchanges import paillier
+from partywise.federation.exchanges.ciphertexts import joined, take
 from partywise.federation.parties import Party
 from partywise.federation.run import Run
 from partywise.privacy.mechanisms import Release
@@ -39,9 +40,9 @@ def tables_of(public, codes, g, h, cells=CELLS):
     """Sums under encryption, in the order of `Cells`."""
     places, d = cells.places(codes).T, codes.shape[1]
     parts = [paillier.sums(public, g, place, cells.count) for place in places[:d]]
-    total = paillier.take(paillier.add(public, *parts), np.arange(cells.margins))
+    total = take(paillier.add(public, *parts), np.arange(cells.margins))
     parts = [paillier.sums(public, h, place, cells.count) for place in places]
-    return paillier.joined(public, (total, paillier.add(public, paillier.add(public, *parts[:2]), parts[2])))
+    return joined(public, (total, paillier.add(public, paillier.add(public, *parts[:2]), parts[2])))
 
 
 def closed_tables(public, statistic, **parts):

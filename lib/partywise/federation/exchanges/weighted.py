@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 
 from ..channel import Cipher
+from .ciphertexts import take
 from .large_numbers import gmpy2, number_of
-from .paillier import PublicKey, sums, take, times
+from .paillier import PublicKey, sums, times
 
 __all__ = ["weighted_sums"]
 

@@ -23,12 +23,12 @@ from typing import Any
 import numpy as np
 
 from ...federation.channel import Cipher
+from ...federation.exchanges.ciphertexts import carried
 from ...federation.exchanges.keys import shared_key
 from ...federation.exchanges.lanes import per_cipher, split_lanes
 from ...federation.exchanges.paillier import (
     PrivateKey,
     PublicKey,
-    carried,
     decrypt,
     encrypt,
     packed,

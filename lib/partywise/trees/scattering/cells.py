@@ -14,7 +14,7 @@ import numpy as np
 from ...attacks.gradients import labels_from_signs
 from ...federation.channel import Cipher
 from ...federation.exchanges import lanes
-from ...federation.exchanges.paillier import carried
+from ...federation.exchanges.ciphertexts import carried
 from ..codes import Coded
 
 

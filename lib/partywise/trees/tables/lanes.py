@@ -13,6 +13,7 @@ import numpy as np
 
 from ...federation.channel import Cipher
 from ...federation.exchanges import paillier
+from ...federation.exchanges.ciphertexts import joined, take
 from ...federation.exchanges.lanes import split_lanes
 from ...federation.exchanges.large_numbers import random_bytes
 from ...federation.exchanges.paillier import PrivateKey, PublicKey
@@ -32,11 +33,11 @@ def table_sums(public: PublicKey, records: Cipher, codes: np.ndarray, share: Sha
     starts = np.concatenate(([0], np.cumsum(counts))).astype(int)
     for f, size in enumerate(sizes):
         number, groups = _margin_groups(f, share, len(codes))
-        source = records if number is None else paillier.take(joint, np.arange(starts[number], starts[number + 1]))
+        source = records if number is None else take(joint, np.arange(starts[number], starts[number + 1]))
         groups = codes[:, f] if groups is None else groups
         margins.append(paillier.sums(public, source, groups, size))
         additions += paillier.additions(groups)
-    return paillier.joined(public, margins), joint, additions
+    return joined(public, margins), joint, additions
 
 
 def _margin_groups(f: int, share: Share, n: int) -> tuple[int | None, np.ndarray | None]:
@@ -56,7 +57,7 @@ def packed_sums(public: PublicKey, margins: Cipher, joint: Cipher, plan: TablePl
     parts = [paillier.packed(public, margins, plan.per_margin, 2 * plan.bits)]
     if joint.shape[0]:
         parts.append(paillier.packed(public, joint, plan.per_pair, plan.pair_bits))
-    return paillier.joined(public, parts)
+    return joined(public, parts)
 
 
 def drawn_masks(rng: RandomSource, share: Share, plan: TablePlan) -> list[int]:

@@ -1,0 +1,75 @@
+"""What ciphertexts look like on their way, as bytes or as integers carried openly, and what moves them about unread."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ..channel import Cipher
+from . import sized
+from .large_numbers import number_of
+from .paillier_keys import PublicKey
+
+__all__ = ["carried", "cipher_of", "integers_of", "joined", "require_room", "take", "values_of"]
+
+
+def cipher_of(public: PublicKey, values: Sequence[Any], key_holder: str) -> Cipher:
+    """Ciphertexts as they are sent."""
+    width = public.width
+    if public.kind == "sized":
+        return Cipher(sized.closed(values), key_holder, "sized", len(values) * width)
+    flat = b"".join(value.to_bytes(width, "big") for value in values)
+    return Cipher(np.frombuffer(flat, dtype=np.uint8).reshape(len(values), width), key_holder, "paillier")
+
+
+def values_of(public: PublicKey, cipher: Cipher) -> list[Any]:
+    """Ciphertexts as numbers; ValueError if they are not closed under this key."""
+    if cipher.scheme != public.kind or (cipher.shape[0] and cipher.shape[1] != public.width):
+        raise ValueError(
+            f"a cipher of scheme {cipher.scheme!r} and shape {cipher.shape} is not closed under this key, of kind "
+            f"{public.kind!r} and width {public.width}."
+        )
+    if public.kind == "sized":
+        return sized.opened(cipher.content)
+    data, width = cipher.content.tobytes(), public.width
+    return [number_of(data[at : at + width]) for at in range(0, len(data), width)]
+
+
+def take(cipher: Cipher, rows: Any) -> Cipher:
+    """Some of the integers of a cipher, by number or mask; a row may be taken twice."""
+    content = cipher.content[np.atleast_1d(np.asarray(rows))] if np.size(rows) else cipher.content[:0]
+    return replace(cipher, content=content, size=None if cipher.size is None else len(content) * cipher.shape[1])
+
+
+def joined(public: PublicKey, ciphers: Sequence[Cipher]) -> Cipher:
+    """The integers of several ciphers of one key, one cipher after another."""
+    return cipher_of(public, [value for one in ciphers for value in values_of(public, one)], ciphers[0].key_holder)
+
+
+def carried(cipher: Cipher) -> np.ndarray:
+    """(m, width) uint8, ciphertexts as everybody on their way sees them: what attacks read."""
+    if cipher.scheme != "paillier":
+        raise ValueError(f"a cipher of scheme {cipher.scheme!r} is a stand-in, whose bytes say nothing of ciphertexts.")
+    return cipher.content
+
+
+def integers_of(given: Any) -> list[int]:
+    """Python integers of numbers of any shape, flat; TypeError for what is none."""
+    flat = np.asarray(given, dtype=object).ravel()
+    try:
+        return [operator.index(value) for value in flat]
+    except TypeError as error:
+        raise TypeError(f"integers holds what is no integer ({error}): scale and round before encryption.") from None
+
+
+def require_room(values: Sequence[int], public: PublicKey) -> None:
+    """OverflowError if a key of this length cannot hold the integers."""
+    longest = max((value.bit_length() for value in values), default=0)
+    if longest > public.plaintext_bits:
+        raise OverflowError(
+            f"an integer of {longest} bits does not fit into {public.plaintext_bits}: use a longer key or fewer lanes."
+        )
