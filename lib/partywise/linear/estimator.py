@@ -10,7 +10,8 @@ import numpy as np
 from scipy.special import expit
 
 from ..checks import positive
-from ..federation.estimator import Estimator, Method, groups_of, numbers, party
+from ..federation.column_estimator import held_columns, response_of, share_explained
+from ..federation.estimator import Estimator, Method, groups_of, numbers
 from ..federation.parties import split_columns
 from ..privacy.accounted import Public
 from .model import PublicFacts
@@ -103,17 +104,9 @@ class VerticalLinear(Estimator):
             For an ``rng`` of another kind, or an unknown option.
         """
         features = numbers("X", X, 2, "(n, d): records, features without the intercept")
-        response = numbers("y", y, 1, "(n,): one label or number for each record")
-        if len(response) != len(features):
-            raise ValueError(f"y has {len(response)} entries for {len(features)} rows of X.")
-        d = features.shape[1]
+        response, d = response_of(y, len(features)), features.shape[1]
         groups = groups_of(parties, d, lambda count, k: split_columns(count, k, "contiguous"))
-        held = [
-            party(f"passive {place}", "passive", group, X=np.ascontiguousarray(features[:, list(group)]))
-            for place, group in enumerate(groups[:-1], start=1)
-        ]
-        last = list(groups[-1])
-        held.append(party("active", "active", last, X=np.ascontiguousarray(features[:, last]), y=response))
+        held = held_columns(features, response, groups, len(groups) - 1)
         found = self._simulate(held, len(features), rng, public=self._public(d), settings=SimpleNamespace())
         self.intercept_, self.coef_ = float(found.coefficients[0]), found.coefficients[1:]
         self.n_features_in_ = d
@@ -167,9 +160,4 @@ class VerticalLinear(Estimator):
 
     def score(self, X: np.ndarray, y: np.ndarray) -> float:
         """Share of labels that are predicted right; the coefficient of determination of a linear model."""
-        predicted, truth = self.predict(X), numbers("y", y, 1, "(n,): one label or number for each record")
-        if len(truth) != len(predicted):
-            raise ValueError(f"y has {len(truth)} entries for {len(predicted)} rows of X.")
-        if self._logistic:
-            return float(np.mean(predicted == truth))
-        return 1 - float(((predicted - truth) ** 2).sum() / ((truth - truth.mean()) ** 2).sum())
+        return share_explained(self.predict(X), y, self._logistic)

@@ -10,9 +10,10 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from scipy.special import expit
 
-from ..federation.estimator import Estimator, Method, groups_of, numbers, party
+from ..federation.column_estimator import held_columns, response_of, share_explained
+from ..federation.estimator import Estimator, Method, groups_of, numbers
 from ..federation.exchanges.sharing import DEALER
-from ..federation.parties import Party, split_columns
+from ..federation.parties import split_columns
 from ..privacy.accounted import Public
 from .model import Column, Criterion, PublicFacts
 from .options import (
@@ -146,7 +147,7 @@ class VerticalBoosting(Estimator):
             given = self._given.get(one.name, one.default)
             if one.name in EVALUATOR and given != one.default:
                 raise ValueError(f"{one.name}={given!r} asks the evaluator of a study, not a fit: leave it out.")
-        held = _held(features, response, groups, 0 if active == "first" else len(groups) - 1)
+        held = held_columns(features, response, groups, 0 if active == "first" else len(groups) - 1)
         public = PublicFacts(self._columns(d), self.criterion)
         self.ensemble_ = self._simulate(held, len(features), rng, public=public, settings=self._settings()).ensemble
         self.n_features_in_ = d
@@ -165,9 +166,7 @@ class VerticalBoosting(Estimator):
         """Labels or numbers (n,), checked."""
         if self.criterion not in ("CrossEntropyLoss", "RegressionMSELoss"):
             raise ValueError(f"criterion={self.criterion!r}: use 'CrossEntropyLoss' or 'RegressionMSELoss'.")
-        response = numbers("y", y, 1, "(n,): one label or number for each record")
-        if len(response) != n:
-            raise ValueError(f"y has {len(response)} entries for {n} rows of X.")
+        response = response_of(y, n)
         if self._classifies and set(np.unique(response)) != {0.0, 1.0}:
             found = sorted(set(response.tolist()))[:3]
             raise ValueError(f"y holds {found}: criterion 'CrossEntropyLoss' takes labels 0 and 1, both.")
@@ -205,25 +204,7 @@ class VerticalBoosting(Estimator):
 
     def score(self, X: np.ndarray, y: np.ndarray) -> float:
         """Share of labels that are predicted right; the coefficient of determination of a regression."""
-        predicted, truth = self.predict(X), numbers("y", y, 1, "(n,): one label or number for each record")
-        if len(truth) != len(predicted):
-            raise ValueError(f"y has {len(truth)} entries for {len(predicted)} rows of X.")
-        if self._classifies:
-            return float(np.mean(predicted == truth))
-        return 1 - float(((predicted - truth) ** 2).sum() / ((truth - truth.mean()) ** 2).sum())
-
-
-def _held(X: np.ndarray, y: np.ndarray, groups: Sequence[tuple[int, ...]], active: int) -> list[Party]:
-    """The parties, named as in the study."""
-    held, passive = [], 0
-    for number, group in enumerate(groups):
-        own = np.ascontiguousarray(X[:, list(group)])
-        if number == active:
-            held.append(party("active", "active", group, X=own, y=y))
-        else:
-            passive += 1
-            held.append(party(f"passive {passive}", "passive", group, X=own))
-    return held
+        return share_explained(self.predict(X), y, self._classifies)
 
 
 def _column(j: int, edges: Any, bounds: Any) -> Column:
