@@ -135,6 +135,14 @@ def positive(**values: float | None) -> None:
             raise ValueError(f"{name} is {value}: it must be a positive finite number.")
 
 
+def check_key_size(bits: int, least: int = 0) -> None:
+    """ValueError if the modulus of a key is too short, or of a length that no key is drawn with."""
+    if bits < least:
+        raise ValueError(f"key_size is {bits}: it must be at least {least}, shorter keys break.")
+    if bits % 16:
+        raise ValueError(f"key_size is {bits}: it must be a multiple of 16.")
+
+
 def unread(options: object, names: Collection[str], reader: str) -> None:
     """Raise a named error for the first of the options that was changed although nothing reads it here."""
     for entry in fields(options):  # type: ignore[arg-type]

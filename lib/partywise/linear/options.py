@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Literal, final
 
-from ..checks import Count, NotNegative, Positive, Range, check_fields
+from ..checks import Count, NotNegative, Positive, Range, check_fields, check_key_size
 
 Model = Literal["logistic", "linear"]
 # Smaller moduli were factored, or may be soon; tests lower this for speed.
@@ -94,7 +94,4 @@ class CertifiedOptions(ModelOptions):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.key_size < LEAST_KEY_SIZE:
-            raise ValueError(f"key_size is {self.key_size}: it must be at least {LEAST_KEY_SIZE}, shorter keys break.")
-        if self.key_size % 16:
-            raise ValueError(f"key_size is {self.key_size}: it must be a multiple of 16.")
+        check_key_size(self.key_size, LEAST_KEY_SIZE)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Literal, final
 
-from ..checks import Count, Natural, NotNegative, Positive, Probability, Range, check_fields, unread
+from ..checks import Count, Natural, NotNegative, Positive, Probability, Range, check_fields, check_key_size, unread
 
 Buckets = Annotated[int, Range(2)]
 # Smaller moduli were factored, or may be soon; tests lower this for speed.
@@ -101,10 +101,7 @@ class DeployedOptions(TreeOptions):
             unread(self, ("inference_cipher",), "inference 'he'")
             if not self.encrypts:
                 unread(self, ("key_size", "full_exponents"), "inference 'he'")
-        if self.key_size < LEAST_KEY_SIZE:
-            raise ValueError(f"key_size is {self.key_size}: it must be at least {LEAST_KEY_SIZE}, shorter keys break.")
-        if self.key_size % 16:
-            raise ValueError(f"key_size is {self.key_size}: it must be a multiple of 16.")
+        check_key_size(self.key_size, LEAST_KEY_SIZE)
 
 
 @final

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-from ...checks import Count, Range
+from ...checks import Count, Range, check_key_size
 from ...experiment.claims import Claim, ClaimSettings, Mechanism
 from ...experiment.study import Lazy
 
@@ -51,8 +51,7 @@ class KeySettings(ClaimSettings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.key_size % 16:
-            raise ValueError(f"key_size is {self.key_size}: it must be a multiple of 16.")
+        check_key_size(self.key_size)
 
 
 @dataclass(frozen=True)
