@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .options import DeployedOptions, GatheringOptions, ScatteringOptions
+from .source.growth import growth_of, select
 from .source.keys import Keys
 from .source.protection import READERS, inference_of, protection_of
 
@@ -126,12 +127,12 @@ def _trees(keys: Keys, model: str, notes: list[str]) -> SourceRun:
     source, settings, rows = _data(keys)
     settings |= {
         "dims": dims,
-        "criterion": keys.take("criterion.type", str, allowed=("CrossEntropyLoss", "RegressionMSELoss")),
+        "criterion": keys.take("criterion.type", str, allowed=CRITERIA),
     }
     protocol, protection, epsilon = protection_of(keys, algo, settings["criterion"], notes)
-    options = _growth(keys, algo, rows, notes) | protection
+    options = growth_of(keys, algo, rows, notes) | protection
     options |= inference_of(keys, protocol, notes)
-    _selection(keys, options, settings, notes)
+    select(keys, options, settings, notes)
     kind: type[DeployedOptions] = GatheringOptions if protocol == "feature_gathering" else ScatteringOptions
     # Keys that contradict each other are refused here, before anything is printed.
     kind(**options)
@@ -160,53 +161,6 @@ def _test_share(keys: Keys) -> float:
     if len(splits) != 2 or abs(sum(splits) - 1) > 1e-9 or not 0 < splits[0] <= 1:
         raise ValueError(f"data.splits is {splits}: give the shares that train and that test, together 1.")
     return float(splits[1])
-
-
-def _growth(keys: Keys, algo: str, rows: int, notes: list[str]) -> dict[str, Any]:
-    """Options of the trees."""
-    options: dict[str, Any] = {"algo": algo, "as_published": True}
-    if "model.max_tree_depth" in keys:
-        depth = keys.take("model.max_tree_depth", int)
-        if depth < 1:
-            raise ValueError(f"model.max_tree_depth is {depth}: it counts levels of nodes and must be at least 1.")
-        options["max_tree_depth"] = depth - 1
-        notes.append(
-            f"model.max_tree_depth is {depth}, levels of nodes: here max_tree_depth counts levels of splits and is "
-            f"{depth - 1}."
-        )
-    for name, kind in (("num_of_trees", int), ("lambda_", float), ("gamma", float)):
-        if f"model.{name}" in keys:
-            options[name] = keys.take(f"model.{name}", kind)
-    for name, key, kind in (
-        ("eta", "train.optimizer.eta", float),
-        ("feature_subsample_ratio", "vertical.feature_subsample_ratio", float),
-        ("eval_freq", "eval.freq", int),
-    ):
-        if key in keys:
-            options[name] = keys.take(key, kind)
-    batch = keys.take("dataloader.batch_size", int, rows)
-    if batch < rows:
-        if algo != "rf":
-            raise ValueError(
-                f"dataloader.batch_size is {batch}: trees of {algo!r} are grown on all {rows} rows that train; give as "
-                "many, or vertical.data_size_for_debug for fewer rows."
-            )
-        options["batch_size"] = batch
-    return options
-
-
-def _selection(keys: Keys, options: dict[str, Any], settings: Mapping[str, Any], notes: list[str]) -> None:
-    """The number of trees may be chosen by the loss on test rows."""
-    key = "eval.best_res_update_round_wise_key"
-    if key not in keys:
-        return
-    keys.take(key, str, allowed=("test_loss",))
-    if settings.get("test_share", 1) == 0:
-        raise ValueError(f"{key} is 'test_loss': data.splits leaves no rows to test; leave it out.")
-    if "inference" in options:
-        notes.append(f"{key} is 'test_loss': the parties score with all trees, of which none are chosen afterwards.")
-    else:
-        options["select_by"] = "test_loss"
 
 
 def _linear(keys: Keys, notes: list[str]) -> SourceRun:
