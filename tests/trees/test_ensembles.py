@@ -9,11 +9,12 @@ import pytest
 
 from partywise.randomness import Streams
 from partywise.trees.codes import Coded, coded, dense_ranks, quantile_buckets
-from partywise.trees.ensemble import gradients, grown, partitions_of, renumbered, with_thresholds
+from partywise.trees.ensemble import gradients, grown, renumbered, with_thresholds
 from partywise.trees.model import LEAF, Ensemble
 from partywise.trees.options import GatheringOptions, PooledOptions
 from partywise.trees.protocols.common import draws_of
 from tree_driver import CLASSES, SQUARES, data
+from tree_partitions import partitions_of
 
 ALGOS = ("xgb", "gbdt", "rf")
 

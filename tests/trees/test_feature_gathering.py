@@ -17,10 +17,11 @@ from partywise.federation.run import simulate
 from partywise.privacy.accounted import Clear
 from partywise.randomness import stream
 from partywise.trees.codes import dense_ranks, public_buckets, quantile_buckets, side_by_side
-from partywise.trees.ensemble import grown, partitions_of
+from partywise.trees.ensemble import grown
 from partywise.trees.options import GatheringOptions, PooledOptions
 from partywise.trees.protocols import feature_gathering, pooled
 from partywise.trees.protocols.common import draws_of
+from tree_partitions import partitions_of
 
 REGRESSION = "RegressionMSELoss"
 

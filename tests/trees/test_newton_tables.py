@@ -174,14 +174,15 @@ def test_the_nearest_semi_definite_matrix():
     rng = np.random.default_rng(6)
     H = rng.standard_normal((8, 8))
     H = H + H.T
-    nearest = semi_definite(H)
+    nearest, least = semi_definite(H)
+    assert np.isclose(least, np.linalg.eigvalsh(H)[0], rtol=1e-12) and least < -1
     assert np.linalg.eigvalsh(nearest)[0] >= -1e-12
     # Optimality of a projection onto a cone: the rest is orthogonal to it and lies in the polar cone.
     rest = H - nearest
     assert abs(np.sum(rest * nearest)) <= 1e-10
     assert np.linalg.eigvalsh(rest)[-1] <= 1e-12
     positive = np.eye(8) + np.ones((8, 8))
-    assert semi_definite(positive) is positive
+    assert semi_definite(positive)[0] is positive
 
 
 def test_noise_is_not_fitted():

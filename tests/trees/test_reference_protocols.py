@@ -12,12 +12,13 @@ from partywise.audits.contract import agree
 from partywise.federation.parties import split_columns
 from partywise.randomness import Streams
 from partywise.trees.codes import dense_ranks, quantile_buckets, side_by_side
-from partywise.trees.ensemble import grown, partitions_of
+from partywise.trees.ensemble import grown
 from partywise.trees.model import LEAF
 from partywise.trees.options import ActiveOnlyOptions, PooledOptions
 from partywise.trees.protocols import active_only, pooled
 from partywise.trees.protocols.common import draws_of, held_out
 from tree_driver import CLASSES, SQUARES, data, fitted, run_of
+from tree_partitions import partitions_of
 
 PARTIES = (2, 3, 5, 7)
 VARIANTS = {

@@ -10,10 +10,11 @@ import xgboost
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from partywise.trees.codes import Coded, coded, dense_ranks, quantile_buckets
-from partywise.trees.ensemble import grown, partitions_of
+from partywise.trees.ensemble import grown
 from partywise.trees.model import LEAF
 from partywise.trees.options import PooledOptions
 from tree_driver import CLASSES, SQUARES, data
+from tree_partitions import partitions_of
 from xgboost_trees import CLOSE, METHODS, oracle, scores_of, trees_of
 
 SETTINGS: dict[str, dict[str, Any]] = {

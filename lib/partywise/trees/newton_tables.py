@@ -128,7 +128,7 @@ def fitted_tables(
     -----
     Post-processing: it reads the tables only, so it costs nothing.
     """
-    H, least = _raised(consistent(tables))
+    H, least = semi_definite(consistent(tables))
     found = boosted_stumps(
         _corrected(tables),
         H,
@@ -241,13 +241,8 @@ def noise_of_steps(tables: NewtonTables, options: TableOptions) -> tuple[np.ndar
     return tuple(one * steps[cells] if one else np.zeros(size) for one, cells, size in pairs)
 
 
-def semi_definite(H: np.ndarray) -> np.ndarray:
-    """The nearest positive semi-definite matrix: negative eigenvalues of H become 0."""
-    return _raised(H)[0]
-
-
-def _raised(H: np.ndarray) -> tuple[np.ndarray, float]:
-    """The nearest positive semi-definite matrix, and the least eigenvalue before."""
+def semi_definite(H: np.ndarray) -> tuple[np.ndarray, float]:
+    """The nearest positive semi-definite matrix, negative eigenvalues become 0; and the least eigenvalue before."""
     if not H.size:
         return H, 0.0
     values, vectors = np.linalg.eigh(H)
