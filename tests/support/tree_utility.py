@@ -14,7 +14,7 @@ from partywise.experiment.plan import Plan, plan
 from pipeline import ROOT
 
 # Replicates: a split and a noise each.
-REPLICATES = {"adult": 8, "credit_default": 8, "abalone": 20}
+REPLICATES = {"adult": 8, "credit_default": 8, "abalone": 20, "generated": 8}
 ROOT_SEED = 2024
 ORDERS: dict[str, Any] = {"protocol": "feature_gathering", "protect": "dp", "edges": "quantile", "ties": "position"}
 OP: dict[str, Any] = {"protocol": "feature_gathering", "protect": "op_boost"}
@@ -67,7 +67,8 @@ def scores(case: Case, method: str, epsilon: float = 1.0) -> dict[str, np.ndarra
 @cache
 def _data(case: Case) -> dict[int, Any]:
     """Replicates of a case."""
-    resources.fetch(case.source, ROOT / "resources" / case.source)
+    if case.source != "generated":
+        resources.fetch(case.source, ROOT / "resources" / case.source)
     made = _planned(case, METHODS["pooled"], 1.0)
     return generate(made, case.source, range(REPLICATES[case.source]), ROOT / "resources")
 
