@@ -20,15 +20,15 @@ LAYERS = (
     ("errors", "checks", "files", "randomness"),
     ("privacy",),
     ("federation",),
-    ("datasets", "attacks"),
+    ("datasets", "attacks", "alignment"),
     ("audits",),
-    ("functional", "inverse_regression", "linear", "logistic", "trees"),
+    ("functional", "glm", "inverse_regression", "linear", "logistic", "pca", "trees"),
     ("experiment",),
     ("studies",),
     ("__main__", "face"),
 )
-METHODS = {"functional", "inverse_regression", "linear", "logistic", "trees"}
-NUMERICS = METHODS | {"audits", "attacks", "datasets"}
+METHODS = {"functional", "glm", "inverse_regression", "linear", "logistic", "pca", "trees"}
+NUMERICS = METHODS | {"alignment", "audits", "attacks", "datasets"}
 SAMPLING = {
     "gumbel",
     "normal",

@@ -1,0 +1,80 @@
+"""What everyone may know before a model is fitted, and what a fit returns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+
+from ..privacy.accounted import Accounted
+
+Family = Literal["gaussian", "binomial", "poisson", "gamma", "inverse_gaussian"]
+Status = Literal["ok", "not_converged", "diverged"]
+
+
+@dataclass(frozen=True)
+class PublicFacts:
+    """What everyone may know before any data are seen.
+
+    family : of the response
+    names : of the columns of all parties, by their global numbers
+    aligned : whether the rows of all parties are the same records in the same order; otherwise blocks hold ``ids``
+    location, scale : (p,) by which private protocols centre and scale columns, by the meaning of each column
+    radii : clipping radius of the scaled block of a party, by its name; 1.4 times the root of its number of columns
+        where none is given
+    statistic : (low, high), range of the response statistic t (y; its logarithm for Gamma and inverse Gaussian)
+    start : linear predictor at which noisy iterations start
+    """
+
+    family: Family
+    names: tuple[str, ...]
+    aligned: bool = True
+    location: Accounted | None = None
+    scale: Accounted | None = None
+    radii: Mapping[str, Accounted] = field(default_factory=dict)
+    statistic: Accounted | None = None
+    start: Accounted | None = None
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What every protocol of vertical generalised linear models returns.
+
+    coefficients : (1 + p,) on the scale of the columns as they were given, the intercept first, by the global numbers
+        of the columns, as only an evaluator sees them
+    epsilon_claimed : the target of private protocols; nan where the source claims no number
+    status : ``not_converged`` and ``diverged`` fits have no standard errors
+    standard_errors : (1 + p,), of the family's model, without the noise of privacy; None where nobody opened them
+    covariance : (1 + p, 1 + p) of the coefficients, likewise
+    deviance, null_deviance, dispersion, log_likelihood : as the protocol itself reports them; None where it does not
+    iterations : iterations or sweeps; None where there are none
+    objective : (t,) penalised deviance by iteration, the start first, as an evaluator sees it; empty where there is none
+    correlation : (p, p) of the same release as the coefficients; None of protocols that have none
+    seen : what one participant holds of another party's records, for whoever attacks its view: columns are n-vectors
+        in the order in which they arrived, by a name of who saw what
+    rows : positions of the used records in the block of every party, by its name; None where records came aligned
+    numbers : further scalars of the fit (openings, record_openings, secure_products, ...)
+    """
+
+    coefficients: np.ndarray
+    epsilon_claimed: float = float("nan")
+    status: Status = "ok"
+    standard_errors: np.ndarray | None = None
+    covariance: np.ndarray | None = None
+    deviance: float | None = None
+    null_deviance: float | None = None
+    dispersion: float | None = None
+    log_likelihood: float | None = None
+    iterations: int | None = None
+    objective: np.ndarray = field(default_factory=lambda: np.empty(0))
+    correlation: np.ndarray | None = None
+    seen: Mapping[str, np.ndarray] = field(default_factory=dict)
+    rows: Mapping[str, np.ndarray] | None = None
+    numbers: dict[str, float | int | bool | str | None] = field(default_factory=dict)
+
+    def predictor(self, X: np.ndarray, offset: np.ndarray | None = None) -> np.ndarray:
+        """(n,) linear predictors of the rows of X (n, p), with their offset if there is one."""
+        eta = X @ self.coefficients[1:] + self.coefficients[0]
+        return eta if offset is None else eta + offset

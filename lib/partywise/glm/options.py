@@ -1,0 +1,143 @@
+"""Options of the protocols of vertical generalised linear models; standard library only, checked before any job."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Literal, final
+
+from ..alignment.options import AlignmentOptions, Mode
+from ..checks import Count, NotNegative, Positive, Range, unread
+
+Dispersion = Literal["family", "pearson"]
+
+
+@final
+@dataclass(frozen=True)
+class ReferenceOptions(AlignmentOptions):
+    """The pooled fit, all in the clear: Newton steps on all columns in one place.
+
+    ridge : times the squared length of the standardised coefficients, without the intercept, is added to the deviance
+    dispersion : ``family`` (1 of binomial and Poisson, else Pearson's) or ``pearson`` (quasi-likelihood)
+    """
+
+    ridge: NotNegative = 0.0
+    dispersion: Dispersion = "family"
+    tolerance: Positive = 1e-8
+    max_iter: Count = 100
+
+    uses_epsilon = False
+
+
+@final
+@dataclass(frozen=True)
+class BcdOptions(AlignmentOptions):
+    """Block coordinate descent (seed 004, "The BCD Algorithm").
+
+    variant : ``published`` (start 0, no step control, y at every party) or ``corrected`` (columns standardised,
+        intercept at the link of the mean, steps halved until the objective falls)
+    local : a block takes ``one_step`` of iteratively reweighted least squares, or goes to its ``argmin``
+    ridge : of ``published`` for all coefficients, of ``corrected`` for all but the intercept
+    tolerance : of the sum over blocks of the length of the change of a sweep
+    """
+
+    alignment: Mode = "sha256"
+    variant: Literal["published", "corrected"] = "published"
+    local: Literal["one_step", "argmin"] = "one_step"
+    ridge: NotNegative = 1e-4
+    tolerance: Positive = 1e-8
+    max_sweeps: Count = 5000
+
+    uses_epsilon = False
+
+
+@final
+@dataclass(frozen=True)
+class JointOptions(AlignmentOptions):
+    """All blocks together, from sums that secure products open.
+
+    solver : ``newton`` (observed weights) or ``lbfgs`` (memory 10)
+    link : ``opened`` (the active party sees the linear predictor of every iteration) or ``shared`` (it stays in shares,
+        and the link is a polynomial on them; ``lbfgs`` only)
+    start : matrix at which ``lbfgs`` starts: of the whole ``gram`` matrix, or of each party's ``block`` alone
+    ridge, dispersion, tolerance, max_iter : as of the reference
+    """
+
+    solver: Literal["newton", "lbfgs"] = "newton"
+    link: Literal["opened", "shared"] = "opened"
+    start: Literal["gram", "block"] = "gram"
+    ridge: NotNegative = 0.0
+    dispersion: Dispersion = "family"
+    tolerance: Positive = 1e-8
+    max_iter: Count = 100
+
+    uses_epsilon = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.link == "shared" and self.solver != "lbfgs":
+            raise ValueError("link is 'shared': solver must be 'lbfgs', Newton's weights are not formed in shares.")
+        if self.solver != "lbfgs":
+            unread(self, ("start",), "solver 'lbfgs'")
+
+
+@final
+@dataclass(frozen=True)
+class MomentsOptions(AlignmentOptions):
+    """Private: one noisy matrix of second moments, from secure products; nobody sees a record (distributed trust)."""
+
+    uses_epsilon = True
+
+
+@final
+@dataclass(frozen=True)
+class NoisyNewtonOptions(AlignmentOptions):
+    """Private: noisy scores along a noisy matrix of second moments (central trust).
+
+    steps : number of scores; None for 4 (Gaussian), 8 (at least 20,000 records) or 2
+    share : of the squared budget for the matrix
+    clip : ``record`` (the length of x r to C) or ``residual`` (r alone to C / sqrt(1 + S^2))
+    bound : C of ``record`` or the bound of r of ``residual``; None for the family's
+    """
+
+    steps: Count | None = None
+    share: Annotated[float, Range(0, 1, "()")] = 0.1
+    clip: Literal["record", "residual"] = "record"
+    bound: Positive | None = None
+
+    uses_epsilon = True
+
+
+@final
+@dataclass(frozen=True)
+class NoisyGradientOptions(AlignmentOptions):
+    """Private: noisy gradient steps (central trust).
+
+    steps : number of scores; rate : length of a step, over the mean weight of the family
+    clip, bound : as of `NoisyNewtonOptions`
+    """
+
+    steps: Count = 20
+    rate: Positive = 0.15
+    clip: Literal["record", "residual"] = "record"
+    bound: Positive | None = None
+
+    uses_epsilon = True
+
+
+@final
+@dataclass(frozen=True)
+class NoisyPredictorOptions(AlignmentOptions):
+    """Private: the architecture of seed 004 with every message released (local trust); Gaussian and binomial only.
+
+    sweeps : over all blocks; shares : of the squared budget for X'X, for X'r and for the linear predictors, in all 1
+    """
+
+    sweeps: Count = 1
+    shares: tuple[Positive, Positive, Positive] = (0.2, 0.5, 0.3)
+
+    uses_epsilon = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if abs(sum(self.shares) - 1) > 1e-12:
+            raise ValueError(f"shares is {list(self.shares)}: they must sum to 1, the whole budget.")

@@ -1,0 +1,33 @@
+"""What everyone may know before correlations are taken, and what a protocol returns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Correlations and principal components of columns that several parties hold.
+
+    matrix : (p, p) correlation or covariance matrix, by the global numbers of the columns, as the protocol reports it
+    eigenvalues : (p,) from the largest; loadings : (p, p), one component a column, its largest absolute entry positive
+    n : records
+    epsilon_claimed : nan, the source claims no number
+    scores : (n, p) of the records, where they were asked for
+    seen : what one participant holds of another party's records, by a name of who saw what
+    rows : positions of the used records in the block of every party, by its name; None where records came aligned
+    numbers : further scalars (openings, record_openings, secure_products, ...)
+    """
+
+    matrix: np.ndarray
+    eigenvalues: np.ndarray
+    loadings: np.ndarray
+    n: int
+    epsilon_claimed: float = float("nan")
+    scores: np.ndarray | None = None
+    seen: Mapping[str, np.ndarray] = field(default_factory=dict)
+    rows: Mapping[str, np.ndarray] | None = None
+    numbers: dict[str, float | int | bool | str | None] = field(default_factory=dict)
