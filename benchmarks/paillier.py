@@ -26,8 +26,8 @@ sys.path[:0] = [str(ROOT / "lib"), str(ROOT / "tests" / "support")]
 import numpy as np
 from phe import paillier as phe
 
-from partywise.federation.exchanges import paillier
-from partywise.federation.exchanges.ciphertexts import take
+from partywise.federation.exchanges.homomorphic import paillier
+from partywise.federation.exchanges.homomorphic.ciphertexts import take
 from partywise.randomness import stream
 from partywise.trees.protocols.label_scattering import fit
 from scattering_driver import make_run, pooled

@@ -25,9 +25,9 @@ import numpy as np
 from phe import paillier as phe
 
 from linear_driver import fitted, rows
-from partywise.federation.exchanges import paillier
-from partywise.federation.exchanges.ciphertexts import take
-from partywise.federation.exchanges.weighted import weighted_sums
+from partywise.federation.exchanges.homomorphic import paillier
+from partywise.federation.exchanges.homomorphic.ciphertexts import take
+from partywise.federation.exchanges.homomorphic.weighted import weighted_sums
 from partywise.linear.fixed_point import fixed
 from partywise.linear.options import CertifiedOptions
 from partywise.linear.protocols import certified

@@ -13,8 +13,8 @@ from partywise.audits.contract import Subject, changed_records, check_neighbours
 from partywise.audits.replay import record
 from partywise.errors import CertificationError, ContractError
 from partywise.federation.channel import Cipher
-from partywise.federation.exchanges import paillier
-from partywise.federation.exchanges.ciphertexts import joined, take
+from partywise.federation.exchanges.homomorphic import paillier
+from partywise.federation.exchanges.homomorphic.ciphertexts import joined, take
 from partywise.federation.parties import Party
 from partywise.federation.run import Run
 from partywise.privacy.mechanisms import Release

@@ -12,10 +12,10 @@ from linear_driver import BOUND, fitted, rows, start
 from partywise.attacks.directions import directions_seen
 from partywise.audits.contract import same
 from partywise.errors import CertificationError
-from partywise.federation.exchanges import masked as exchange
-from partywise.federation.exchanges.keys import drawn_key
-from partywise.federation.exchanges.large_numbers import number_of
-from partywise.federation.exchanges.paillier import decrypt
+from partywise.federation.exchanges.homomorphic import masked as exchange
+from partywise.federation.exchanges.homomorphic.keys import drawn_key
+from partywise.federation.exchanges.homomorphic.large_numbers import number_of
+from partywise.federation.exchanges.homomorphic.paillier import decrypt
 from partywise.federation.run import simulate
 from partywise.linear import options as linear_options
 from partywise.linear.model import PublicFacts

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from phe import paillier as phe
 
-from partywise.federation.exchanges.paillier import decrypt, encrypt, generate_key, rerandomised, sums
+from partywise.federation.exchanges.homomorphic.paillier import decrypt, encrypt, generate_key, rerandomised, sums
 from partywise.randomness import stream
 
 pytestmark = pytest.mark.statistical

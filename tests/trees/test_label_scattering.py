@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from partywise.federation.channel import Cipher
-from partywise.federation.exchanges import paillier
+from partywise.federation.exchanges.homomorphic import paillier
 from partywise.federation.placed import PlacedRun
 from partywise.privacy.mechanisms.random import SecureRandom
 from partywise.randomness import stream

@@ -14,8 +14,8 @@ from gathering_driver import execution, facts, table, total
 from partywise.audits.contract import Subject, agree, changed_records, check_neighbours
 from partywise.audits.replay import record
 from partywise.errors import CertificationError
-from partywise.federation.exchanges import paillier
-from partywise.federation.exchanges.keys import drawn_key
+from partywise.federation.exchanges.homomorphic import paillier
+from partywise.federation.exchanges.homomorphic.keys import drawn_key
 from partywise.federation.exchanges.sharing import DEALER
 from partywise.federation.run import simulate
 from partywise.federation.secure_streams import SecureStreams

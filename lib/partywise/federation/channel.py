@@ -31,7 +31,7 @@ __all__ = [
 ]
 
 
-# What a scheme computes on closed values: `Cipher` itself sums and scales shares, `exchanges.paillier` does the rest.
+# What a scheme computes on closed values: `Cipher` itself sums and scales shares, `exchanges.homomorphic` does the rest.
 PAILLIER = ("sums", "add_plain", "times", "packed", "rerandomised")
 SCHEMES = {
     "sealed": (),
@@ -54,7 +54,7 @@ class Cipher:
         Who can open it: a party, or an assumed functionality (`partywise.federation.exchanges`).
     scheme : {"sealed", "additive shares", "share", "paillier", "sized"}
         What can be done with it while it is closed: nothing, sums and multiples by public numbers, or what
-        `partywise.federation.exchanges.paillier` does under a public key. "sized" holds its integers openly, for
+        `partywise.federation.exchanges.homomorphic` does under a public key. "sized" holds its integers openly, for
         experiments, and is metered as what it stands for. With one share of several, which says nothing alone, its
         holder computes (`partywise.federation.exchanges.sharing`).
     size : int, optional

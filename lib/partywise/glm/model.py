@@ -50,7 +50,7 @@ class Estimate:
     covariance : (1 + p, 1 + p) of the coefficients, likewise
     deviance, null_deviance, dispersion, log_likelihood : as the protocol itself reports them; None where it does not
     iterations : iterations or sweeps; None where there are none
-    objective : (t,) penalised deviance by iteration, the start first, as an evaluator sees it; empty where there is none
+    objective : (t,) penalised deviance by iteration, the start first, as an evaluator sees it; empty if none
     correlation : (p, p) of the same release as the coefficients; None of protocols that have none
     seen : what one participant holds of another party's records, for whoever attacks its view: columns are n-vectors
         in the order in which they arrived, by a name of who saw what

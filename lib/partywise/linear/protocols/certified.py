@@ -32,8 +32,8 @@ from typing import Any
 import numpy as np
 
 from ...federation.channel import Cipher
-from ...federation.exchanges.keys import shared_key
-from ...federation.exchanges.masked import (
+from ...federation.exchanges.homomorphic.keys import shared_key
+from ...federation.exchanges.homomorphic.masked import (
     from_bytes,
     mask_width,
     masked,
@@ -41,8 +41,8 @@ from ...federation.exchanges.masked import (
     opened_under_masks,
     unmasked,
 )
-from ...federation.exchanges.paillier import PrivateKey, PublicKey, add_plain, encrypt, rerandomised
-from ...federation.exchanges.weighted import weighted_sums
+from ...federation.exchanges.homomorphic.paillier import PrivateKey, PublicKey, add_plain, encrypt, rerandomised
+from ...federation.exchanges.homomorphic.weighted import weighted_sums
 from ...federation.parties import Party
 from ...federation.run import Own, Run
 from ...privacy.accounted import Clear

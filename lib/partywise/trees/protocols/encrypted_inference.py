@@ -23,10 +23,10 @@ from typing import Any
 import numpy as np
 
 from ...federation.channel import Cipher
-from ...federation.exchanges.ciphertexts import carried
-from ...federation.exchanges.keys import shared_key
-from ...federation.exchanges.lanes import per_cipher, split_lanes
-from ...federation.exchanges.paillier import (
+from ...federation.exchanges.homomorphic.ciphertexts import carried
+from ...federation.exchanges.homomorphic.keys import shared_key
+from ...federation.exchanges.homomorphic.lanes import per_cipher, split_lanes
+from ...federation.exchanges.homomorphic.paillier import (
     PrivateKey,
     PublicKey,
     decrypt,

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ...federation.exchanges.keys import shared_key
+from ...federation.exchanges.homomorphic.keys import shared_key
 from ...federation.parties import Party
 from ...federation.run import Own, Run
 from ..codes import Coded

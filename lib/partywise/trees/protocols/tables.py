@@ -25,10 +25,10 @@ from typing import Any
 import numpy as np
 
 from ...federation.channel import Cipher
-from ...federation.exchanges import paillier
-from ...federation.exchanges.keys import shared_key
-from ...federation.exchanges.lanes import joined_lanes
-from ...federation.exchanges.paillier import PrivateKey, PublicKey
+from ...federation.exchanges.homomorphic import paillier
+from ...federation.exchanges.homomorphic.keys import shared_key
+from ...federation.exchanges.homomorphic.lanes import joined_lanes
+from ...federation.exchanges.homomorphic.paillier import PrivateKey, PublicKey
 from ...federation.parties import Party
 from ...federation.run import Run
 from ...privacy.accounted import Clear

@@ -13,8 +13,8 @@ import numpy as np
 
 from ...attacks.gradients import labels_from_signs
 from ...federation.channel import Cipher
-from ...federation.exchanges import lanes
-from ...federation.exchanges.ciphertexts import carried
+from ...federation.exchanges.homomorphic import lanes
+from ...federation.exchanges.homomorphic.ciphertexts import carried
 from ..codes import Coded
 
 

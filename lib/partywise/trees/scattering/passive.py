@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ...federation.exchanges import paillier
+from ...federation.exchanges.homomorphic import paillier
 from ...federation.parties import Party
 from ...privacy.accounted import Clear
 from ..codes import Coded

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ...federation.exchanges import lanes
+from ...federation.exchanges.homomorphic import lanes
 from ..codes import Coded, public_buckets, quantile_buckets
 from ..model import LEAF, Column, Ensemble, PublicFacts, Tree
 from ..options import LARGEST_SUM, ScatteringOptions

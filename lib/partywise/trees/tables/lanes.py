@@ -12,11 +12,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from ...federation.channel import Cipher
-from ...federation.exchanges import paillier
-from ...federation.exchanges.ciphertexts import joined, take
-from ...federation.exchanges.lanes import split_lanes
-from ...federation.exchanges.large_numbers import random_bytes
-from ...federation.exchanges.paillier import PrivateKey, PublicKey
+from ...federation.exchanges.homomorphic import paillier
+from ...federation.exchanges.homomorphic.ciphertexts import joined, take
+from ...federation.exchanges.homomorphic.lanes import split_lanes
+from ...federation.exchanges.homomorphic.large_numbers import random_bytes
+from ...federation.exchanges.homomorphic.paillier import PrivateKey, PublicKey
 from ...privacy.mechanisms.random import RandomSource
 from .plan import MASK_BITS, Share, TablePlan
 

@@ -19,9 +19,9 @@ from ....audits.pairs import CHUNK, ClearPair, GaussianPair
 from ....audits.worlds import AuditData, World
 from ....experiment.study import MethodSpec
 from ....federation.channel import Cipher
-from ....federation.exchanges import paillier
-from ....federation.exchanges.lanes import joined_lanes
-from ....federation.exchanges.paillier import PrivateKey
+from ....federation.exchanges.homomorphic import paillier
+from ....federation.exchanges.homomorphic.lanes import joined_lanes
+from ....federation.exchanges.homomorphic.paillier import PrivateKey
 from ....federation.parties import Party
 from ....privacy.accounted import Public
 from ....privacy.mechanisms.random import integer_noise

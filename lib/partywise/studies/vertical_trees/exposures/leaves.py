@@ -10,7 +10,7 @@ from ....audits.exposure import Exposure, Task
 from ....audits.pairs import ClearPair
 from ....audits.worlds import World
 from ....federation.channel import Cipher
-from ....federation.exchanges.paillier import PrivateKey, encrypt, generate_key, rerandomised
+from ....federation.exchanges.homomorphic.paillier import PrivateKey, encrypt, generate_key, rerandomised
 from ....privacy.accounted import Clear
 from ....trees.leaves import skeleton
 from ....trees.protocols.encrypted_inference import ruled_out, zeroed

@@ -12,8 +12,8 @@ from ....audits.exposure import Exposure, Task
 from ....audits.pairs import ClearPair, LawPair, ResponseLawPair
 from ....audits.worlds import AuditData, World
 from ....federation.channel import Cipher
-from ....federation.exchanges.lanes import fixed
-from ....federation.exchanges.paillier import encrypt, generate_key
+from ....federation.exchanges.homomorphic.lanes import fixed
+from ....federation.exchanges.homomorphic.paillier import encrypt, generate_key
 from ....privacy.accounted import Clear, Public
 from ....privacy.audit.exact import audit_exact
 from ....privacy.mechanisms.randomized_response import RandomizedResponse

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-from ...privacy.accounted import Public
-from ..run import Place, Run, name_of
+from ....privacy.accounted import Public
+from ...run import Place, Run, name_of
 from .paillier_keys import Kind, PrivateKey, PublicKey, generate_key
 
 __all__ = ["KeyOptions", "drawn_key", "shared_key"]

@@ -13,8 +13,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ...privacy.mechanisms.random import RandomSource, sampler_of
-from ...privacy.mechanisms.release import OBSERVER
+from ....privacy.mechanisms.random import RandomSource, sampler_of
+from ....privacy.mechanisms.release import OBSERVER
 from .large_numbers import FixedBase, gmpy2, number_of, primes, random_bytes, require_gmpy2
 
 __all__ = ["Kind", "PrivateKey", "PublicKey", "generate_key"]

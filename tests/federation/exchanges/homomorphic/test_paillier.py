@@ -13,9 +13,9 @@ from partywise.errors import CertificationError
 from partywise.federation.channel import Channel, Cipher, Clear, payload_bytes
 from partywise.federation.codec import packed as as_bytes
 from partywise.federation.codec import unpacked
-from partywise.federation.exchanges import large_numbers, paillier
-from partywise.federation.exchanges.ciphertexts import joined, take
-from partywise.federation.exchanges.lanes import (
+from partywise.federation.exchanges.homomorphic import large_numbers, paillier
+from partywise.federation.exchanges.homomorphic.ciphertexts import joined, take
+from partywise.federation.exchanges.homomorphic.lanes import (
     fixed,
     joined_lanes,
     lane_bits,
@@ -23,7 +23,7 @@ from partywise.federation.exchanges.lanes import (
     require_room,
     split_lanes,
 )
-from partywise.federation.exchanges.paillier import PublicKey, decrypt, encrypt, generate_key
+from partywise.federation.exchanges.homomorphic.paillier import PublicKey, decrypt, encrypt, generate_key
 from partywise.federation.parties import Party
 from partywise.privacy.mechanisms.random import SecureRandom
 

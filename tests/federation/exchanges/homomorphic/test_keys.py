@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from forked import checked, forked
-from partywise.federation.exchanges.keys import drawn_key, shared_key
-from partywise.federation.exchanges.paillier import PublicKey, decrypt, encrypt
+from partywise.federation.exchanges.homomorphic.keys import drawn_key, shared_key
+from partywise.federation.exchanges.homomorphic.paillier import PublicKey, decrypt, encrypt
 from partywise.federation.parties import Party
 from partywise.federation.run import Run, simulate
 from partywise.privacy.accounted import Clear

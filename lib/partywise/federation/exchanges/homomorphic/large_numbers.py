@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...privacy.mechanisms.random import RandomSource, SecureRandom, sampler_of
+from ....privacy.mechanisms.random import RandomSource, SecureRandom, sampler_of
 
 try:
     import gmpy2
