@@ -31,7 +31,7 @@ __all__ = [
 ]
 
 
-# What a scheme computes on closed values: `Cipher` itself sums and scales shares, `exchanges.homomorphic` does the rest.
+# What a scheme computes on closed values: `Cipher` sums and scales shares, `exchanges.homomorphic` does the rest.
 PAILLIER = ("sums", "add_plain", "times", "packed", "rerandomised")
 SCHEMES = {
     "sealed": (),
