@@ -1,0 +1,340 @@
+"""Five response families with the link that seed 004 gives each: mean, weights, score, deviance, likelihood.
+
+| family | link | domain of y | variance |
+|---|---|---|---|
+| gaussian | identity | numbers | 1 |
+| binomial | logit | 0, 1 | mu (1 - mu) |
+| poisson | log | 0, 1, 2, ... | mu |
+| gamma | log | > 0 | mu^2 |
+| inverse_gaussian | log | > 0 | mu^3 |
+
+Weights are prior weights, as of ``glm`` in R and ``var_weights`` of statsmodels: record i has the variance
+phi V(mu) / w_i, and one of weight 0 is absent. Exponents are cut at +-LIMIT, so that nothing overflows.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import ClassVar
+
+import numpy as np
+from scipy.special import expit, gammaln, logit, xlogy
+
+__all__ = ["FAMILIES", "Family"]
+
+# exp(LIMIT) is 2e130: its square, times a sum over many records, is a number still.
+LIMIT = 300.0
+
+
+class Family(ABC):
+    """A response distribution with its link (seed 004, "Iteratively Reweighted Least Squares").
+
+    All functions are vectorised, and none overflows. eta (n,) are linear predictors, offset included; y (n,) responses.
+
+    Attributes
+    ----------
+    name : str
+        Key in `FAMILIES`.
+    domain : str
+        What y may be, for messages.
+    estimates_dispersion : bool
+        Whether the dispersion is a parameter of the distribution (Gaussian, Gamma, inverse Gaussian).
+    """
+
+    name: ClassVar[str]
+    domain: ClassVar[str]
+    estimates_dispersion: ClassVar[bool] = True
+
+    @abstractmethod
+    def mean(self, eta: np.ndarray) -> np.ndarray:
+        """(n,) means mu at linear predictors."""
+
+    @abstractmethod
+    def link(self, mu: np.ndarray) -> np.ndarray:
+        """Linear predictors at means."""
+
+    @abstractmethod
+    def variance(self, mu: np.ndarray) -> np.ndarray:
+        """Variance function V(mu), the variance of y at dispersion 1."""
+
+    @abstractmethod
+    def weight(self, eta: np.ndarray) -> np.ndarray:
+        """Expected weights w = mu'(eta)^2 / V(mu)."""
+
+    @abstractmethod
+    def score(self, y: np.ndarray, eta: np.ndarray) -> np.ndarray:
+        """w (z - eta), minus half the derivative of the deviance in eta."""
+
+    @abstractmethod
+    def working(self, y: np.ndarray, eta: np.ndarray) -> np.ndarray:
+        """z - eta, the working response less the predictor: (y - mu) / mu'(eta)."""
+
+    @abstractmethod
+    def unit_deviance(self, y: np.ndarray, eta: np.ndarray) -> np.ndarray:
+        """(n,) terms of the deviance, with 0 log 0 = 0."""
+
+    @abstractmethod
+    def contains(self, y: np.ndarray) -> np.ndarray:
+        """(n,) bool, whether each value is a response of this family."""
+
+    @abstractmethod
+    def log_density(self, y: np.ndarray, mu: np.ndarray, dispersion: np.ndarray) -> np.ndarray:
+        """(n,) log densities at means and dispersions phi / w_i of records."""
+
+    def observed(self, y: np.ndarray, eta: np.ndarray) -> np.ndarray:
+        """Observed weights, half the second derivative of the deviance in eta; negative where it is not convex."""
+        return self.weight(eta)
+
+    def majorant(self, y: np.ndarray, eta: np.ndarray) -> np.ndarray:
+        """Positive weights near the observed ones, for steps where those give no definite matrix."""
+        return self.observed(y, eta)
+
+    def deviance(self, y: np.ndarray, eta: np.ndarray, weights: np.ndarray | None = None) -> float:
+        """Deviance D, weighted: twice the distance of the log-likelihood from that of a perfect fit, times phi."""
+        return total(self.unit_deviance(y, eta), weights)
+
+    def log_likelihood(
+        self, y: np.ndarray, mu: np.ndarray, dispersion: float, weights: np.ndarray | None = None
+    ) -> float:
+        """Log-likelihood at means mu, at dispersions phi / w_i; of binomial and Poisson w times the log density."""
+        if weights is not None:
+            used = weights > 0
+            y, mu, weights = y[used], mu[used], weights[used]
+        if not self.estimates_dispersion:
+            return total(self.log_density(y, mu, np.ones(1)), weights) / dispersion
+        return float(np.sum(self.log_density(y, mu, dispersion / (np.ones(1) if weights is None else weights))))
+
+    def check(self, y: np.ndarray, name: str = "y") -> None:
+        """Raise a named error for the first response that the family does not have.
+
+        Parameters
+        ----------
+        y : ndarray of shape (n,)
+        name : str
+            What the values are called in the message, such as ``"y of 'clinic'"``.
+
+        Raises
+        ------
+        ValueError
+            With the value, the domain, and the families that fit all values.
+        """
+        found = np.asarray(y, dtype=float)
+        wrong = np.flatnonzero(~(np.isfinite(found) & self.contains(found)))
+        if not len(wrong):
+            return
+        value = float(found[wrong[0]])
+        if not np.isfinite(value):
+            raise ValueError(f"{name} has the value {value}: fill or drop records without a response first.")
+        finite = found[np.isfinite(found)]
+        fitting = ", ".join(one.name for one in FAMILIES.values() if np.all(one.contains(finite)))
+        raise ValueError(
+            f"{name} has the value {value:g}: family '{self.name}' takes {self.domain}. Families that fit all "
+            f"values: {fitting}."
+        )
+
+    def start(self, y: np.ndarray, weights: np.ndarray | None = None) -> float:
+        """Intercept at the link of the weighted mean, which fits best without columns and offset.
+
+        Raises
+        ------
+        ValueError
+            If the mean lies on the edge of the domain, where the link is infinite: all responses are 0, or all are 1.
+        """
+        mean = float(np.average(y, weights=weights))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            found = float(self.link(np.array(mean)))
+        if not np.isfinite(found):
+            raise ValueError(
+                f"y has the mean {mean:g}, where the link of family '{self.name}' is infinite: the null deviance is 0, "
+                "give responses that differ."
+            )
+        return found
+
+
+class Gaussian(Family):
+    """Normal with the identity link: D = sum (y - mu)^2."""
+
+    name, domain = "gaussian", "finite numbers"
+
+    def mean(self, eta: np.ndarray) -> np.ndarray:
+        return np.asarray(eta, dtype=float)
+
+    def link(self, mu: np.ndarray) -> np.ndarray:
+        return np.asarray(mu, dtype=float)
+
+    def variance(self, mu: np.ndarray) -> np.ndarray:
+        return np.ones_like(mu)
+
+    def weight(self, eta: np.ndarray) -> np.ndarray:
+        return np.ones_like(eta)
+
+    def score(self, y: np.ndarray, eta: np.ndarray) -> np.ndarray:
+        return y - eta
+
+    working = score
+
+    def unit_deviance(self, y: np.ndarray, eta: np.ndarray) -> np.ndarray:
+        return (y - eta) ** 2
+
+    def contains(self, y: np.ndarray) -> np.ndarray:
+        return np.isfinite(y)
+
+    def log_density(self, y: np.ndarray, mu: np.ndarray, dispersion: np.ndarray) -> np.ndarray:
+        return -((y - mu) ** 2 / dispersion + np.log(2 * np.pi * dispersion)) / 2
+
+
+class Binomial(Family):
+    """One trial with the logit link: D = 2 sum [y log(y/mu) + (1 - y) log((1 - y)/(1 - mu))]."""
+
+    name, domain, estimates_dispersion = "binomial", "0 and 1", False
+
+    def mean(self, eta: np.ndarray) -> np.ndarray:
+        return expit(eta)
+
+    def link(self, mu: np.ndarray) -> np.ndarray:
+        return logit(mu)
+
+    def variance(self, mu: np.ndarray) -> np.ndarray:
+        return mu * (1 - mu)
+
+    def weight(self, eta: np.ndarray) -> np.ndarray:
+        return expit(eta) * expit(-eta)
+
+    def score(self, y: np.ndarray, eta: np.ndarray) -> np.ndarray:
+        return y - expit(eta)
+
+    def working(self, y: np.ndarray, eta: np.ndarray) -> np.ndarray:
+        # (y - mu) / (mu (1 - mu)) is 1 / mu of a one and -1 / (1 - mu) of a zero.
+        sign = 2 * y - 1
+        return sign * (1 + _exp(-sign * eta))
+
+    def unit_deviance(self, y: np.ndarray, eta: np.ndarray) -> np.ndarray:
+        return 2 * np.logaddexp(0, -(2 * y - 1) * eta)
+
+    def contains(self, y: np.ndarray) -> np.ndarray:
+        return (y == 0) | (y == 1)
+
+    def log_density(self, y: np.ndarray, mu: np.ndarray, dispersion: np.ndarray) -> np.ndarray:
+        return xlogy(y, mu) + xlogy(1 - y, 1 - mu)
+
+
+class LogLink(Family):
+    """What the three families with the logarithm as their link share."""
+
+    def mean(self, eta: np.ndarray) -> np.ndarray:
+        return _exp(eta)
+
+    def link(self, mu: np.ndarray) -> np.ndarray:
+        return np.log(mu)
+
+    def working(self, y: np.ndarray, eta: np.ndarray) -> np.ndarray:
+        return y * _exp(-eta) - 1
+
+
+class Poisson(LogLink):
+    """Counts: D = 2 sum [y log(y/mu) - (y - mu)]."""
+
+    name, domain, estimates_dispersion = "poisson", "0, 1, 2, ...", False
+
+    def variance(self, mu: np.ndarray) -> np.ndarray:
+        return mu
+
+    def weight(self, eta: np.ndarray) -> np.ndarray:
+        return _exp(eta)
+
+    def score(self, y: np.ndarray, eta: np.ndarray) -> np.ndarray:
+        return y - _exp(eta)
+
+    def unit_deviance(self, y: np.ndarray, eta: np.ndarray) -> np.ndarray:
+        # With t = log(y / mu): y (t + e^-t - 1), which loses no digits where y is near mu.
+        t = np.log(np.maximum(y, 1)) - eta
+        return 2 * np.where(y > 0, y * (t + np.expm1(np.clip(-t, -LIMIT, LIMIT))), _exp(eta))
+
+    def contains(self, y: np.ndarray) -> np.ndarray:
+        return (y >= 0) & (y == np.floor(y))
+
+    def log_density(self, y: np.ndarray, mu: np.ndarray, dispersion: np.ndarray) -> np.ndarray:
+        return xlogy(y, mu) - mu - gammaln(y + 1)
+
+
+class Gamma(LogLink):
+    """Gamma with the log link: D = 2 sum [-log(y/mu) + (y - mu)/mu]; shape 1 / phi."""
+
+    name, domain = "gamma", "numbers above 0"
+
+    def variance(self, mu: np.ndarray) -> np.ndarray:
+        return mu**2
+
+    def weight(self, eta: np.ndarray) -> np.ndarray:
+        return np.ones_like(eta)
+
+    def observed(self, y: np.ndarray, eta: np.ndarray) -> np.ndarray:
+        """y / mu."""
+        return y * _exp(-eta)
+
+    def score(self, y: np.ndarray, eta: np.ndarray) -> np.ndarray:
+        return np.expm1(_log_ratio(y, eta))
+
+    def unit_deviance(self, y: np.ndarray, eta: np.ndarray) -> np.ndarray:
+        return 2 * (np.expm1(_log_ratio(y, eta)) - (np.log(y) - eta))
+
+    def contains(self, y: np.ndarray) -> np.ndarray:
+        return y > 0
+
+    def log_density(self, y: np.ndarray, mu: np.ndarray, dispersion: np.ndarray) -> np.ndarray:
+        shape = 1 / dispersion
+        return shape * np.log(shape * y / mu) - shape * y / mu - np.log(y) - gammaln(shape)
+
+
+class InverseGaussian(LogLink):
+    """Inverse Gaussian with the log link: D = sum (y - mu)^2 / (mu^2 y); not convex where mu > 2 y."""
+
+    name, domain = "inverse_gaussian", "numbers above 0"
+
+    def variance(self, mu: np.ndarray) -> np.ndarray:
+        return mu**3
+
+    def weight(self, eta: np.ndarray) -> np.ndarray:
+        return _exp(-eta)
+
+    def observed(self, y: np.ndarray, eta: np.ndarray) -> np.ndarray:
+        """(2 y / mu - 1) / mu."""
+        inverse = _exp(-eta)
+        return (2 * y * inverse - 1) * inverse
+
+    def majorant(self, y: np.ndarray, eta: np.ndarray) -> np.ndarray:
+        """max(2 y / mu - 1, .01) / mu."""
+        inverse = _exp(-eta)
+        return np.maximum(2 * y * inverse - 1, 0.01) * inverse
+
+    def score(self, y: np.ndarray, eta: np.ndarray) -> np.ndarray:
+        return np.expm1(_log_ratio(y, eta)) * _exp(-eta)
+
+    def unit_deviance(self, y: np.ndarray, eta: np.ndarray) -> np.ndarray:
+        return np.expm1(_log_ratio(y, eta)) ** 2 / y
+
+    def contains(self, y: np.ndarray) -> np.ndarray:
+        return y > 0
+
+    def log_density(self, y: np.ndarray, mu: np.ndarray, dispersion: np.ndarray) -> np.ndarray:
+        return -((y / mu - 1) ** 2 / (y * dispersion) + np.log(2 * np.pi * dispersion) + 3 * np.log(y)) / 2
+
+
+def total(terms: np.ndarray, weights: np.ndarray | None) -> float:
+    """Sum over records, weighted."""
+    return float(np.sum(terms) if weights is None else weights @ terms)
+
+
+def _exp(eta: np.ndarray) -> np.ndarray:
+    return np.exp(np.clip(eta, -LIMIT, LIMIT))
+
+
+def _log_ratio(y: np.ndarray, eta: np.ndarray) -> np.ndarray:
+    """log(y / mu), cut off."""
+    return np.clip(np.log(y) - eta, -LIMIT, LIMIT)
+
+
+FAMILIES: Mapping[str, Family] = {
+    one.name: one for one in (Gaussian(), Binomial(), Poisson(), Gamma(), InverseGaussian())
+}
