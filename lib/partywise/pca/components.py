@@ -1,0 +1,130 @@
+"""Eigenvalues and loadings of a correlation or covariance matrix, and how far two decompositions lie apart."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+
+__all__ = ["alike", "checked_matrix", "components", "eigenspaces", "loading_angle", "oriented", "shares"]
+
+# Eigenvalues that differ by less, relative to the largest, count as equal.
+EQUAL = 1e-8
+# Absolute loadings that differ by less, relative to the largest, count as ties.
+TIE = 1e-10
+
+
+def components(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Principal components of a symmetric matrix.
+
+    Parameters
+    ----------
+    matrix : ndarray of shape (p, p)
+        Symmetric; the mean of it and its transpose is taken.
+
+    Returns
+    -------
+    eigenvalues : ndarray of shape (p,)
+        From the largest, in the squared units of the columns; a private matrix may have negative ones.
+    loadings : ndarray of shape (p, p)
+        One component a column, of length 1, signed by `oriented`.
+
+    Raises
+    ------
+    ValueError
+        If the matrix is not square or not finite.
+    """
+    square = checked_matrix(matrix)
+    values, vectors = np.linalg.eigh(square)
+    return values[::-1].copy(), oriented(vectors[:, ::-1])
+
+
+def checked_matrix(matrix: np.ndarray) -> np.ndarray:
+    """A matrix (p, p), symmetric to the last bit; ValueError if it is not square or not finite."""
+    square = np.asarray(matrix, dtype=float)
+    if square.ndim != 2 or square.shape[0] != square.shape[1] or not square.size:
+        raise ValueError(f"matrix has shape {square.shape}: give (p, p), a correlation or a covariance matrix.")
+    if not np.all(np.isfinite(square)):
+        raise ValueError(f"matrix has {np.count_nonzero(~np.isfinite(square))} entries that are not finite: mend them.")
+    return (square + square.T) / 2
+
+
+def oriented(vectors: np.ndarray) -> np.ndarray:
+    """Columns (p, c) with the sign that makes their largest absolute entry positive.
+
+    Of entries that tie (to 1e-10 of the largest) the first one decides, so that rounding does not: the components of
+    two equally loaded columns are (1, 1) and (1, -1), never (-1, 1).
+    """
+    sizes = np.abs(vectors)
+    tied = sizes >= sizes.max(axis=0, initial=0.0) * (1 - TIE)
+    leading = np.take_along_axis(vectors, tied.argmax(axis=0)[None], axis=0)
+    return vectors * np.where(leading < 0, -1.0, 1.0)
+
+
+def shares(eigenvalues: np.ndarray) -> np.ndarray:
+    """(p,) share of the total variance of every component; of a correlation matrix the total is p.
+
+    Raises
+    ------
+    ValueError
+        If the total is not positive.
+    """
+    total = float(np.sum(eigenvalues))
+    if not total > 0:
+        raise ValueError(f"eigenvalues sum to {total:.3g}: shares need a positive total variance.")
+    return np.asarray(eigenvalues, dtype=float) / total
+
+
+def eigenspaces(eigenvalues: np.ndarray, tolerance: float = EQUAL) -> tuple[range, ...]:
+    """Runs of equal eigenvalues: only the spaces of such runs are determined, not the vectors in them.
+
+    Parameters
+    ----------
+    eigenvalues : ndarray of shape (p,)
+        In falling order.
+    tolerance : float
+        Neighbours that differ by at most so much of the largest absolute one belong together.
+    """
+    values = np.asarray(eigenvalues, dtype=float)
+    gaps = np.abs(np.diff(values)) > tolerance * np.max(np.abs(values), initial=0.0)
+    cuts = [0, *(np.flatnonzero(gaps) + 1).tolist(), len(values)]
+    return tuple(range(start, end) for start, end in pairwise(cuts))
+
+
+def loading_angle(found: np.ndarray, truth: np.ndarray, eigenvalues: np.ndarray, tolerance: float = EQUAL) -> float:
+    """Largest angle in radians between corresponding eigenspaces of two sets of loadings (p, p).
+
+    Parameters
+    ----------
+    found, truth : ndarray of shape (p, p)
+        Orthonormal columns.
+    eigenvalues : ndarray of shape (p,)
+        Of ``truth``, in falling order: components of equal ones are compared as subspaces.
+    tolerance : float
+        As of `eigenspaces`.
+    """
+    if found.shape != truth.shape or truth.shape[1] != len(eigenvalues):
+        raise ValueError(
+            f"found, truth and eigenvalues have shapes {found.shape}, {truth.shape} and {np.shape(eigenvalues)}: "
+            "give (p, p), (p, p) and (p,)."
+        )
+    angle = 0.0
+    for run in eigenspaces(eigenvalues, tolerance):
+        one, other = found[:, run.start : run.stop], truth[:, run.start : run.stop]
+        # The sine, of what sticks out of the other space: the cosine loses small angles to rounding.
+        outside = one - other @ (other.T @ one)
+        angle = max(angle, float(np.arcsin(min(1.0, float(np.linalg.norm(outside, 2))))))
+    return angle
+
+
+def alike(found: np.ndarray, truth: np.ndarray, eigenvalues: np.ndarray, tolerance: float = EQUAL) -> np.ndarray:
+    """``found`` (p, p) whose vectors of every run of equal eigenvalues are turned towards those of ``truth``.
+
+    What remains between the two is a difference, not a choice of signs or of a basis.
+    """
+    turned = np.array(found, dtype=float)
+    for run in eigenspaces(eigenvalues, tolerance):
+        own = slice(run.start, run.stop)
+        left, _, right = np.linalg.svd(found[:, own].T @ truth[:, own])
+        turned[:, own] = found[:, own] @ (left @ right)
+    return turned

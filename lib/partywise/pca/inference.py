@@ -1,0 +1,87 @@
+"""What a correlation matrix says beyond itself: p-values of its entries, and inflation of variances."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.special import betainc
+
+from .components import checked_matrix
+
+__all__ = ["correlation_of", "pvalues", "variance_inflation"]
+
+# Eigenvalues below this share of the largest are zero: the columns are linearly dependent.
+DEPENDENT = 1e-12
+
+
+def correlation_of(matrix: np.ndarray, names: tuple[str, ...] | None = None) -> np.ndarray:
+    """Correlation matrix of a covariance matrix (p, p).
+
+    Raises
+    ------
+    ValueError
+        Naming a column whose variance is not positive.
+    """
+    square = checked_matrix(matrix)
+    variances = np.diag(square)
+    if np.any(variances <= 0):
+        place = int(np.argmin(variances))
+        column = place if names is None else repr(names[place])
+        raise ValueError(f"column {column} has variance {variances[place]:.3g}: it has no correlations; leave it out.")
+    sds = np.sqrt(variances)
+    found = square / np.outer(sds, sds)
+    np.fill_diagonal(found, 1.0)
+    return found
+
+
+def pvalues(correlation: np.ndarray, n: int) -> np.ndarray:
+    """Two-sided p-values of no correlation, by Student's t with n - 2 degrees of freedom.
+
+    Parameters
+    ----------
+    correlation : ndarray of shape (p, p)
+        Of records without noise of privacy: noise is not accounted for.
+    n : int
+        Records, at least 3.
+
+    Returns
+    -------
+    ndarray of shape (p, p)
+        0 on the diagonal.
+
+    Notes
+    -----
+    t^2 = r^2 (n - 2) / (1 - r^2), so that P(|T| > t) is the incomplete beta function of 1 - r^2, which does not cancel.
+    """
+    if n < 3:
+        raise ValueError(f"n is {n}: a p-value of a correlation needs at least 3 records.")
+    r = np.clip(checked_matrix(correlation), -1.0, 1.0)
+    found = betainc((n - 2) / 2, 0.5, (1 - r) * (1 + r))
+    np.fill_diagonal(found, 0.0)
+    return found
+
+
+def variance_inflation(correlation: np.ndarray) -> np.ndarray:
+    """(p,) variance inflation factors 1 / (1 - R_j^2) of regressing each column on all others with an intercept.
+
+    Parameters
+    ----------
+    correlation : ndarray of shape (p, p)
+
+    Returns
+    -------
+    ndarray of shape (p,)
+        Infinite for columns that are linear functions of others.
+
+    Raises
+    ------
+    ValueError
+        If the matrix has negative eigenvalues, as one with noise may: project it first (`nearest_correlation`).
+    """
+    values, vectors = np.linalg.eigh(checked_matrix(correlation))
+    zero = values <= DEPENDENT * values[-1]
+    if values[0] < -1e-8 * values[-1]:
+        raise ValueError(f"correlation has the eigenvalue {values[0]:.3g}: take the nearest correlation matrix first.")
+    inverse = np.divide(1.0, values, out=np.zeros_like(values), where=~zero)
+    factors = vectors**2 @ inverse
+    factors[np.any(np.abs(vectors[:, zero]) > 1e-6, axis=1)] = np.inf
+    return factors
