@@ -1,0 +1,159 @@
+"""Columns and response on public scales, clipped to public radii: what every private release of records rests on.
+
+A party centres and scales its columns by location and scale that are public by the meaning of the columns, and clips
+each record of its block to its radius c_k (1.4 sqrt(p_k) where none is given). A record of all blocks together is then
+no longer than S, S^2 = sum of c_k^2, however the columns are dealt. Whatever says where these numbers come from is an
+`Accounted`; nothing here is computed from data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ...federation.parties import Party
+from ...privacy.accounted import Accounted, Public, parameter
+from ...privacy.statistics.bounded import clip_curves
+from ...privacy.statistics.geometry import lengths
+from ..model import PublicFacts
+
+__all__ = [
+    "LOGARITHMIC",
+    "check_columns",
+    "check_start",
+    "check_statistic",
+    "constant",
+    "local_response",
+    "local_scaled_block",
+    "radius_of",
+    "statistic",
+    "statistic_range",
+    "total_radius",
+    "unscaled",
+]
+
+RADIUS = 1.4
+BECAUSE_RADIUS = "1.4 times the root of the number of columns of the party"
+BECAUSE_SCALED = "a radius on the public scales of the columns"
+BECAUSE_TOTAL = "root of the sum of squares of the radii of all parties"
+# Families whose response statistic is the logarithm of the response.
+LOGARITHMIC = ("gamma", "inverse_gaussian")
+NEEDED = {
+    "location": "the centre of each column",
+    "scale": "the typical deviation of each column",
+    "statistic": "the least and the largest value of the response statistic",
+    "start": "the linear predictor at which iterations start",
+}
+
+
+def radius_of(public: PublicFacts, party: Any) -> Accounted:
+    """Radius c_k to which a record of the party's scaled block is clipped; it rests on location and scale as well."""
+    default = Public(RADIUS * float(np.sqrt(len(party.columns))), because=BECAUSE_RADIUS)
+    given = public.radii.get(party.name, default)
+    parts = (given, *(one for one in (public.location, public.scale) if one is not None))
+    return Public(float(parameter("radii", given)), because=BECAUSE_SCALED, made_of=parts)
+
+
+def total_radius(public: PublicFacts, parties: Sequence[Any]) -> Accounted:
+    """Radius S of a record of all blocks, S^2 = sum of c_k^2."""
+    parts = [radius_of(public, party) for party in parties]
+    return Public(float(lengths(np.array([part.value for part in parts]))), because=BECAUSE_TOTAL, made_of=parts)
+
+
+def local_scaled_block(party: Party, rows: np.ndarray, public: PublicFacts) -> np.ndarray:
+    """Records (n, p_k) of the party's block: centred and scaled by the public constants, clipped to its radius."""
+    own = list(party.columns)
+    location, scale = (constant(public, name)[own] for name in ("location", "scale"))
+    z = (party.block["X"][rows] - location) / scale
+    return clip_curves(z, None, radius_of(public, party).value)[0]
+
+
+def local_response(active: Party, rows: np.ndarray) -> np.ndarray:
+    """The response (n,) of some records.
+
+    Raises
+    ------
+    ValueError
+        If records have weights or offsets: no sensitivity here counts them.
+    """
+    given = sorted({"weights", "offset"} & set(active.block))
+    if given:
+        raise ValueError(
+            f"{' and '.join(given)} of party {active.name!r}: private protocols take records without them; leave the "
+            "columns out, or use a protocol that is not private."
+        )
+    return active.block["y"][rows]
+
+
+def statistic(y: np.ndarray, family: str) -> np.ndarray:
+    """The response statistic t (n,): y, or its logarithm for Gamma and inverse Gaussian."""
+    return np.log(y) if family in LOGARITHMIC else np.asarray(y, dtype=float)
+
+
+def statistic_range(public: PublicFacts) -> tuple[float, float]:
+    """Centre t_0 and half-width B of the public range of the response statistic."""
+    low, high = constant(public, "statistic").tolist()
+    return (low + high) / 2, (high - low) / 2
+
+
+def check_columns(public: PublicFacts, parties: Sequence[Any]) -> None:
+    """Public constants of all columns and radii of all parties are there and in range.
+
+    Raises
+    ------
+    ValueError
+        Naming the constant, its value and the remedy.
+    TypeError
+        If one does not say where it comes from.
+    """
+    for name in ("location", "scale"):
+        values = constant(public, name)
+        if values.shape != (len(public.names),) or not np.all(np.isfinite(values)):
+            raise ValueError(
+                f"{name} has shape {values.shape} or entries that are not finite: give one finite number for each of "
+                f"the {len(public.names)} columns."
+            )
+        for column, value in zip(public.names, values, strict=True):
+            if name == "scale" and not value > 0:
+                raise ValueError(f"scale={value} of column {column!r} must be positive: give its typical deviation.")
+    names = [party.name for party in parties]
+    for name in public.radii:
+        if name not in names:
+            raise ValueError(f"radii name {name!r}, which is no party: the parties are {names}.")
+    for party in parties:
+        value = radius_of(public, party).value
+        if not 0 < value < np.inf:
+            raise ValueError(f"radii={value} of party {party.name!r} must be a positive finite number.")
+
+
+def check_statistic(public: PublicFacts) -> None:
+    """The public range of the response statistic is there and not empty; ValueError or TypeError otherwise."""
+    ends = constant(public, "statistic")
+    if ends.shape != (2,) or not -np.inf < ends[0] < ends[1] < np.inf:
+        raise ValueError(f"statistic={ends.tolist()} is no range: give two finite numbers, the smaller one first.")
+
+
+def check_start(public: PublicFacts) -> None:
+    """The public linear predictor at which iterations start is there and finite; ValueError or TypeError otherwise."""
+    value = constant(public, "start")
+    if value.shape or not np.isfinite(value):
+        raise ValueError(f"start={value} must be one finite number, {NEEDED['start']}.")
+
+
+def unscaled(beta: np.ndarray, public: PublicFacts) -> np.ndarray:
+    """Coefficients (1 + p,), the intercept first, of the columns as they were given, from those of scaled columns."""
+    slopes = beta[1:] / constant(public, "scale")
+    return np.concatenate([[beta[0] - slopes @ constant(public, "location")], slopes])
+
+
+def constant(public: PublicFacts, name: str) -> np.ndarray:
+    """The numbers of a public constant; ValueError if it was not given, TypeError if it does not say its origin."""
+    given = getattr(public, name)
+    if given is None:
+        raise ValueError(
+            f"{name}=None of the public facts: a private protocol takes its scales from public constants, never from "
+            f"the data; give {NEEDED[name]}."
+        )
+    return np.asarray(parameter(name, given), dtype=float)
