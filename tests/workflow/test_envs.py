@@ -19,7 +19,7 @@ from pipeline import ROOT
 # conda-forge's names of packages, where they differ from those of the Python package index.
 NAMES = {"netcdf4": "netcdf4", "matplotlib-base": "matplotlib"}
 # The distribution behind an imported module, where the names differ.
-MODULES = {"netCDF4": "netcdf4", "mpl_toolkits": "matplotlib"}
+MODULES = {"nacl": "pynacl", "netCDF4": "netcdf4", "mpl_toolkits": "matplotlib"}
 # xarray writes NetCDF through netCDF4 without an import statement of ours.
 BACKENDS = {"xarray": "netcdf4"}
 # The rule whose script runs in each environment.
