@@ -97,6 +97,30 @@ def test_a_clear_value_belongs_to_its_owner_and_repeats_share_a_row(channel):
     assert len(channel.ledger) == 2
 
 
+def test_the_rows_of_values_of_one_kind_are_made_once_and_those_of_another_kind_anew(channel, monkeypatch):
+    made = []
+
+    def counted(*given):
+        made.append(given)
+        return clear_event(*given)
+
+    monkeypatch.setattr("partywise.federation.channel.clear_event", counted)
+
+    def sent(receiver, name, *owners):
+        parts = [Clear(None, ("label",) if owner == "active" else ("features",), owner) for owner in owners]
+        channel.send("active", receiver, name, Clear(np.zeros(2), ("label", "features"), made_of=parts))
+
+    for _ in range(3):
+        sent("p1", "predictor", "active", "p2")
+    assert len(made) == len(channel.ledger) == 2
+    for other in (("p2", "predictor", "active", "p1"), ("p1", "change", "active", "p2"), ("p1", "predictor", "active")):
+        sent(*other)
+    # The last is a part of what is there already: its row is made, and recognised.
+    assert len(made) == 2 + 2 + 2 + 1 and len(channel.ledger) == 2 + 2 + 2
+    assert {message.event for message in channel.messages} <= {event.release_id for event in channel.ledger.rows}
+    assert channel.ledger.total("p2", "features", DELTA).epsilon_certified == math.inf
+
+
 def test_ciphers_stay_closed_and_their_key_holder_gets_none(channel):
     cipher = Cipher(np.zeros(4), key_holder="active")
     closed = channel.send("p1", "p2", "sum", cipher)
@@ -302,7 +326,7 @@ def test_a_value_for_several_is_accounted_for_once_and_still_for_nobody_else(cha
     for one, sent in ((channel, (answers[0], answers[0])), (other, answers)):
         for receiver, answer in zip(("p1", "p2"), sent, strict=True):
             one.send("active", receiver, "sum", answer)
-    assert len(made) == 2 + 4
+    assert len(made) == 2 + 2
     assert channel.ledger.digest == other.ledger.digest and len(channel.ledger) == 2
     assert channel.transcript() == other.transcript()
     with pytest.raises(CertificationError, match=r"the value is for \('p1', 'p2'\), not for 'p3'"):
