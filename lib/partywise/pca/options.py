@@ -11,11 +11,24 @@ from ..alignment.options import AlignmentOptions, Mode
 @final
 @dataclass(frozen=True)
 class BlockSvdOptions(AlignmentOptions):
-    """As published: every party sends U_k D_k of its standardised block (seed 004, "Block SVD")."""
+    """As published: every party sends U_k D_k of its standardised block (seed 004, "Block SVD").
+
+    matrix : ``rotated``, what the source's formula gives; ``correlation`` is refused, as U_k D_k and the true matrix in
+        one run give the analyst every block up to the signs of its columns
+    """
 
     alignment: Mode = "sha256"
+    matrix: Literal["rotated", "correlation"] = "rotated"
 
     uses_epsilon = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.matrix != "rotated":
+            raise ValueError(
+                f"matrix is {self.matrix!r}: U_k D_k and the true matrix in one run give the analyst X_k up to 2^p_k "
+                "sign patterns; use protocol 'correlation', which sends no U_k D_k."
+            )
 
 
 @final
