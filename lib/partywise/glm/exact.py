@@ -1,0 +1,249 @@
+"""The pooled fit: Newton or L-BFGS on all columns in one place, robust where plain reweighted least squares is not."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from .families import FAMILIES, Family, LogLink
+from .model import Status
+from .solvers import (
+    Line,
+    Memory,
+    Point,
+    converged,
+    dependent,
+    newton_direction,
+    penalties,
+    searched,
+    vanished,
+)
+from .standardise import Scaling, scaling_of, with_ones
+
+__all__ = ["Fit", "fitted", "intercept_only"]
+
+SEPARATED = (
+    "a direction has lost its curvature, coefficients run off: the columns separate the responses, give ridge > 0 or "
+    "drop a column"
+)
+NO_STEP = "no step lowers the objective"
+
+
+@dataclass(frozen=True)
+class Fit:
+    """A pooled fit.
+
+    coefficients : (1 + p,) of the given columns, the intercept first; beta : (1 + p,) of the standardised ones
+    eta : (n,) linear predictors, offset included
+    information : (1 + p, 1 + p) X'WX of the standardised columns at expected weights, with the ridge on its diagonal
+    objective : (t,) penalised deviance by evaluation, the start first; iterations : t
+    status, reason : `Status`, and what stopped a fit that is not ``ok``
+    """
+
+    coefficients: np.ndarray
+    beta: np.ndarray
+    eta: np.ndarray
+    scaling: Scaling
+    information: np.ndarray
+    objective: np.ndarray
+    status: Status
+    reason: str = ""
+
+    @property
+    def iterations(self) -> int:
+        """Evaluations of all sums, the one at the start included."""
+        return len(self.objective)
+
+
+@dataclass(frozen=True)
+class _Data:
+    """Standardised columns with ones (n, q), responses, weights, offset, and what all steps need of them."""
+
+    X: np.ndarray
+    y: np.ndarray
+    family: Family
+    weights: np.ndarray | None
+    offset: np.ndarray
+    ridge: float
+
+    def eta(self, beta: np.ndarray) -> np.ndarray:
+        return self.X @ beta + self.offset
+
+    def point(self, beta: np.ndarray, eta: np.ndarray) -> Point:
+        deviance = self.family.deviance(self.y, eta, self.weights)
+        return Point.at(beta, deviance, self.X.T @ self._times(self.family.score(self.y, eta)), self.ridge)
+
+    def matrix(self, w: np.ndarray) -> np.ndarray:
+        """X'WX with the penalties."""
+        return (self.X.T * self._times(w)) @ self.X + np.diag(penalties(self.X.shape[1], self.ridge))
+
+    def search(self, point: Point, direction: np.ndarray, eta: np.ndarray) -> float | None:
+        line, slope = Line.along(point, direction, self.ridge), self.X @ direction
+        found = searched(line, lambda step: self.family.deviance(self.y, eta + step * slope, self.weights))
+        return None if found is None else found[0]
+
+    def _times(self, w: np.ndarray) -> np.ndarray:
+        return w if self.weights is None else w * self.weights
+
+
+def fitted(
+    X: np.ndarray,
+    y: np.ndarray,
+    family: str | Family,
+    *,
+    weights: np.ndarray | None = None,
+    offset: np.ndarray | None = None,
+    ridge: float = 0.0,
+    tolerance: float = 1e-8,
+    max_iter: int = 100,
+    solver: Literal["newton", "lbfgs"] = "newton",
+    start: np.ndarray | None = None,
+) -> Fit:
+    """Coefficients of the least D + ridge |beta|^2, the intercept left out of the penalty.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, p)
+        Columns, without ones; standardised here.
+    y : ndarray of shape (n,)
+    family : str or Family
+    weights : ndarray of shape (n,), optional
+        Prior weights of at least 0 (`partywise.glm.families`).
+    offset : ndarray of shape (n,), optional
+        Added to the linear predictor.
+    ridge : float
+        On the coefficients of standardised columns.
+    tolerance : float
+        Largest change of a coefficient of a standardised column at which steps end.
+    max_iter : int
+        Evaluations at most.
+    solver : {"newton", "lbfgs"}
+    start : ndarray of shape (q, q), optional
+        Start matrix of ``lbfgs``, of the standardised columns with ones; mean weight times X'X where none is given.
+
+    Raises
+    ------
+    LinAlgError
+        With the rank, if columns depend on each other and ``ridge`` is 0.
+    ValueError
+        If the records are not more than the coefficients and ``ridge`` is 0, or all responses are at an edge.
+    """
+    family = FAMILIES[family] if isinstance(family, str) else family
+    check_size(len(y) if weights is None else int(np.sum(weights > 0)), X.shape[1] + 1, ridge)
+    scaling = scaling_of(X)
+    shift = np.zeros(len(y)) if offset is None else offset
+    data = _Data(with_ones(scaling.applied(X)), y, family, weights, shift, ridge)
+    beta = np.concatenate([[intercept_only(y, family, weights, offset)[0]], np.zeros(X.shape[1])])
+    steps = _newton if solver == "newton" else _lbfgs
+    return steps(data, beta, scaling, tolerance, max_iter, start)
+
+
+def intercept_only(
+    y: np.ndarray, family: Family, weights: np.ndarray | None = None, offset: np.ndarray | None = None
+) -> tuple[float, float]:
+    """Intercept and deviance of the fit without columns, with the same weights and offset: the null deviance.
+
+    Raises
+    ------
+    ValueError
+        If the deviance is 0, as the responses do not differ.
+    """
+    used = y if weights is None else y[weights > 0]
+    found = family.start(y, weights)
+    if offset is None:
+        if np.ptp(used) == 0:
+            raise ValueError(f"y is {used[0]:g} in all records: the null deviance is 0, give responses that differ.")
+        return found, family.deviance(y, np.full(len(y), found), weights)
+    centre = _mean_offset(family, offset, weights)
+    data = _Data(np.ones((len(y), 1)), y, family, weights, offset, 0.0)
+    fit = _newton(data, np.array([found - centre]), scaling_of(np.empty((len(y), 0))), 1e-12, 200, None)
+    return float(fit.beta[0]), family.deviance(y, fit.eta, weights)
+
+
+def check_size(n: int, q: int, ridge: float) -> None:
+    """ValueError if there are no more records than coefficients, and no ridge."""
+    if n <= q and not ridge:
+        raise ValueError(
+            f"n={n} records (of positive weight) for {q} coefficients: give more records, fewer columns or ridge > 0."
+        )
+
+
+def _mean_offset(family: Family, offset: np.ndarray, weights: np.ndarray | None) -> float:
+    """Constant that stands for the offset where an intercept alone starts."""
+    if not isinstance(family, LogLink):
+        return float(np.average(offset, weights=weights))
+    top = float(np.max(offset))
+    return top + float(np.log(np.average(np.exp(offset - top), weights=weights)))
+
+
+def _newton(
+    data: _Data, beta: np.ndarray, scaling: Scaling, tolerance: float, max_iter: int, _: np.ndarray | None
+) -> Fit:
+    """Newton steps with observed weights, else with majorant ones."""
+    eta = data.eta(beta)
+    path, first, reason = [], None, f"max_iter={max_iter} evaluations"
+    status: Status = "not_converged"
+    for _iteration in range(max_iter):
+        point = data.point(beta, eta)
+        path.append(point.value)
+        matrix = data.matrix(data.family.observed(data.y, eta))
+        direction = newton_direction(point.gradient, matrix)
+        if direction is None:
+            matrix = data.matrix(data.family.majorant(data.y, eta))
+            direction = newton_direction(point.gradient, matrix)
+        if first is None:
+            if direction is None:
+                raise dependent(matrix)
+            first = matrix
+        if direction is None or (not data.ridge and vanished(matrix, first)):
+            status, reason = "diverged", SEPARATED
+            break
+        if converged(direction, beta, tolerance):
+            beta, status, reason = beta + direction, "ok", ""
+            break
+        step = data.search(point, direction, eta)
+        if step is None:
+            reason = NO_STEP
+            break
+        beta = beta + step * direction
+        eta = data.eta(beta)
+    return _found(data, beta, scaling, path, status, reason)
+
+
+def _lbfgs(
+    data: _Data, beta: np.ndarray, scaling: Scaling, tolerance: float, max_iter: int, start: np.ndarray | None
+) -> Fit:
+    """L-BFGS steps from the Gram matrix times the mean weight."""
+    eta = data.eta(beta)
+    mean_weight = np.full(len(eta), np.average(data.family.weight(eta), weights=data.weights))
+    first = data.matrix(mean_weight) if start is None else start
+    memory, point = Memory(first), data.point(beta, eta)
+    path, reason = [point.value], f"max_iter={max_iter} evaluations"
+    status: Status = "not_converged"
+    while True:
+        direction = memory.direction(point.gradient)
+        if converged(direction, beta, tolerance):
+            beta, status, reason = beta + direction, "ok", ""
+            break
+        if len(path) == max_iter:
+            break
+        step = data.search(point, direction, eta)
+        if step is None:
+            reason = NO_STEP
+            break
+        beta = beta + step * direction
+        eta = data.eta(beta)
+        moved = data.point(beta, eta)
+        memory, point = memory.after(point, moved), moved
+        path.append(point.value)
+    if not data.ridge and vanished(data.matrix(data.family.weight(eta)), first):
+        status, reason = "diverged", SEPARATED
+    return _found(data, beta, scaling, path, status, reason)
+
+
+def _found(data: _Data, beta: np.ndarray, scaling: Scaling, path: list[float], status: Status, reason: str) -> Fit:
+    eta = data.eta(beta)
+    information = data.matrix(data.family.weight(eta))
+    return Fit(scaling.coefficients(beta), beta, eta, scaling, information, np.array(path), status, reason)

@@ -1,0 +1,75 @@
+"""Columns centred and scaled at their holder, and what was fitted on them back on the scale of the given columns.
+
+Means and standard deviations are not weighted: the weights are with the active party, and other holders of columns do
+not know them. Without a ridge no result depends on it; with one, the penalty is on the coefficients of columns whose
+unweighted standard deviation is 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+__all__ = ["Scaling", "scaling_of", "with_ones"]
+
+# A column whose standard deviation is below this share of its largest value is constant but for rounding.
+CONSTANT = 1e-13
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """What is subtracted from columns and what they are divided by.
+
+    means, scales : (p,)
+    """
+
+    means: np.ndarray
+    scales: np.ndarray
+
+    def applied(self, X: np.ndarray) -> np.ndarray:
+        """(n, p) standardised columns, C-contiguous."""
+        return np.ascontiguousarray((X - self.means) / self.scales)
+
+    def matrix(self) -> np.ndarray:
+        """(1 + p, 1 + p) map of standardised coefficients, the intercept first, to those of the given columns."""
+        found = np.diag(np.concatenate([np.ones(1), 1 / self.scales]))
+        found[0, 1:] = -self.means / self.scales
+        return found
+
+    def coefficients(self, beta: np.ndarray) -> np.ndarray:
+        """(1 + p,) coefficients of the given columns from those of standardised ones."""
+        slopes = beta[1:] / self.scales
+        return np.concatenate([[beta[0] - self.means @ slopes], slopes])
+
+    def standardised(self, coefficients: np.ndarray) -> np.ndarray:
+        """(1 + p,) coefficients of standardised columns from those of the given ones."""
+        slopes = coefficients[1:]
+        return np.concatenate([[coefficients[0] + self.means @ slopes], slopes * self.scales])
+
+    def covariance(self, found: np.ndarray) -> np.ndarray:
+        """(1 + p, 1 + p) covariance of the coefficients of the given columns from that of standardised ones."""
+        T = self.matrix()
+        return T @ found @ T.T
+
+    @classmethod
+    def joined(cls, parts: Sequence[Scaling], columns: Sequence[Sequence[int]]) -> Scaling:
+        """Of all columns by their global numbers, from those of several holders."""
+        order = np.argsort(np.concatenate([np.asarray(group, dtype=int) for group in columns]))
+        means, scales = (np.concatenate([getattr(part, name) for part in parts]) for name in ("means", "scales"))
+        return cls(means[order], scales[order])
+
+
+def scaling_of(X: np.ndarray) -> Scaling:
+    """Means and standard deviations (divisor n) of columns (n, p); a constant column is divided by 1, and becomes 0."""
+    means = X.mean(axis=0)
+    scales = np.sqrt(np.mean((X - means) ** 2, axis=0))
+    constant = scales <= CONSTANT * np.max(np.abs(X), axis=0)
+    # The mean of a constant column is that constant to the last bit, so that it becomes 0 and not a rounding error.
+    return Scaling(np.where(constant, X[0], means), np.where(constant, 1.0, scales))
+
+
+def with_ones(X: np.ndarray) -> np.ndarray:
+    """(n, 1 + p) columns with a one in front of each record."""
+    return np.column_stack([np.ones(len(X)), X])
