@@ -13,10 +13,13 @@ import pytest
 
 from audit_driver import cell, scalars
 from fixed import fixed
-from partywise.attacks.exchange import dictionary_attack, hash_identifiers, recover_rows, scores_of_block
+from partywise.alignment.digests import hash_identifiers
+from partywise.attacks.identifiers import dictionary_attack
+from partywise.attacks.rotations import recover_rows
 from partywise.errors import CertificationError
 from partywise.federation.channel import Channel
 from partywise.federation.parties import Party
+from partywise.pca.rotations import scores_of_block
 from partywise.privacy.accounted import Clear
 from partywise.privacy.accounting.calibration import classic_gaussian_sigma
 from partywise.privacy.audit.exact import audit_exact

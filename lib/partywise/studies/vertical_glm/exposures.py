@@ -8,10 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from ...attacks.exchange import column_space, dictionary_attack, hash_identifiers, recover_rows, scores_of_block
+from ...alignment.digests import hash_identifiers
+from ...attacks.identifiers import dictionary_attack
+from ...attacks.predictors import column_space
+from ...attacks.rotations import recover_rows
 from ...audits.exposure import Exposure, Task
 from ...audits.pairs import ClearPair, GaussianPair
 from ...audits.worlds import AuditData, World
+from ...pca.rotations import scores_of_block
 from ...privacy.accounted import Clear, Public
 from ...privacy.mechanisms.gaussian import SymmetricGaussian
 from ...privacy.statistics.bounded import Bounded

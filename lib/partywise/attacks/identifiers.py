@@ -1,0 +1,68 @@
+"""What unkeyed hashes of identifiers give away: the identifiers, to whoever can list them.
+
+The source sends SHA-256 digests of identifiers and calls them irreversible (seed 004, "The Hashing Approach").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from hashlib import sha256
+
+__all__ = ["attack_ids", "dictionary_attack", "sha256_digest"]
+
+Digest = str | bytes
+
+
+def sha256_digest(name: str) -> str:
+    """SHA-256 of a text in hexadecimal, as anybody computes it."""
+    return sha256(name.encode()).hexdigest()
+
+
+def dictionary_attack(
+    hashes: Iterable[Digest], candidates: Iterable[str], digest: Callable[[str], Digest] = sha256_digest
+) -> dict[Digest, str]:
+    """Identifiers behind hashes that anybody can compute, by hashing every identifier of the scheme in use.
+
+    Parameters
+    ----------
+    hashes : iterable of str or bytes
+        As received.
+    candidates : iterable of str
+        The identifier space, for example all of ``PATIENT_00000`` to ``PATIENT_99999``; it is hashed until all hashes
+        are found or it ends.
+    digest : callable
+        The public part of what turned identifiers into hashes.
+
+    Returns
+    -------
+    dict of str
+        Identifier by hash, for the hashes that were found.
+    """
+    wanted, found = set(hashes), dict[Digest, str]()
+    for name in candidates:
+        if len(found) == len(wanted):
+            break
+        value = digest(name)
+        if value in wanted:
+            found[value] = name
+    return found
+
+
+def attack_ids(
+    seen: Sequence[Digest],
+    identifiers: Sequence[str],
+    candidates: Iterable[str],
+    digest: Callable[[str], Digest] = sha256_digest,
+) -> float:
+    """Share of a party's identifiers that a dictionary finds behind what was seen of them, whatever its order.
+
+    Parameters
+    ----------
+    seen : sequence of str or bytes
+        What a participant received of the identifiers; empty if nothing.
+    identifiers : sequence of str
+        The truth, for the evaluation alone.
+    candidates, digest : as of `dictionary_attack`
+    """
+    found = set(dictionary_attack(seen, candidates, digest).values())
+    return sum(name in found for name in identifiers) / len(identifiers) if len(identifiers) else 0.0

@@ -1,0 +1,122 @@
+"""What linear predictors of a party give away: the space of its columns, and with few known rows all of them.
+
+The source sends eta_k = X_k beta_k in every iteration (seed 004, "The BCD Algorithm"): one more vector of the column
+space of X_k each time.  The functions below are attacks by whoever receives them; they bound no epsilon.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .rotations import recover_rows
+
+__all__ = ["attack_rows", "attack_space", "column_space", "row_errors", "space_by_iteration"]
+
+# A row counts as recovered if no entry is off by more than this share of its column's deviation.
+EXACT = 1e-6
+
+
+def column_space(messages: np.ndarray, *, tolerance: float = 1e-10) -> np.ndarray:
+    """Orthonormal basis of what repeated linear predictors eta_k = X_k beta_k of one party span.
+
+    Every iteration of block coordinate descent sends one more vector of the column space of X_k (seed 004, "The BCD
+    algorithm", step 3). Once they span all of it, the receiver can regress on X_k as its owner could, and k known
+    rows give all others (``recover_rows`` with ``law="linear"``).
+
+    Parameters
+    ----------
+    messages : ndarray of shape (n, t)
+        One column per iteration.
+    tolerance : float
+        Directions smaller than this, relative to the largest, count as rounding errors.
+
+    Returns
+    -------
+    ndarray of shape (n, r)
+        r = dimension reached, at most k.
+
+    Raises
+    ------
+    ValueError
+        If ``messages`` is no matrix, is not finite, or all of it is zero.
+    """
+    sent = np.asarray(messages, dtype=float)
+    if sent.ndim != 2 or not np.all(np.isfinite(sent)) or not np.any(sent):
+        raise ValueError(
+            f"messages of shape {sent.shape}: give a finite matrix, not all zero, one column per iteration."
+        )
+    # Iterations converge, so the vectors are nearly equal: their differences have the same span, better conditioned.
+    steps = np.column_stack([sent[:, 0], np.diff(sent, axis=1)])
+    left, values, _ = np.linalg.svd(steps, full_matrices=False)
+    return left[:, values > tolerance * values[0]]
+
+
+def attack_space(seen: np.ndarray, X: np.ndarray) -> float:
+    """Share of the column space of a block that messages span: 0 for nothing, 1 for all of it.
+
+    Parameters
+    ----------
+    seen : ndarray of shape (n, t)
+        What was seen of the records, one column a message; t may be 0.
+    X : ndarray of shape (n, k)
+        The block, in any units: both are centred first.
+
+    Returns
+    -------
+    float
+        Mean squared cosine of the k principal angles between the two spaces.
+    """
+    return float(space_by_iteration(seen, X)[-1]) if seen.shape[1] else 0.0
+
+
+def space_by_iteration(seen: np.ndarray, X: np.ndarray) -> np.ndarray:
+    """(t,) the share that the first message spans, the first two, ..., all t of them (`attack_space`)."""
+    block = _centred(X)
+    left, values, _ = np.linalg.svd(block, full_matrices=False)
+    basis = left[:, values > 1e-10 * values[0]]
+    sent, found = _centred(seen), []
+    for count in range(1, sent.shape[1] + 1):
+        spanned = column_space(sent[:, :count]) if np.any(sent[:, :count]) else np.zeros((len(sent), 0))
+        found.append(float(np.sum((spanned.T @ basis) ** 2)) / basis.shape[1])
+    return np.array(found)
+
+
+def row_errors(seen: np.ndarray, X: np.ndarray, known: np.ndarray, *, law: str = "linear") -> np.ndarray | None:
+    """Errors of the rows that the attacker does not know, each the largest of its entries in deviations of the column.
+
+    Parameters
+    ----------
+    seen : ndarray of shape (n, t)
+        Messages of one party: its linear predictors, or U_k D_k.
+    X : ndarray of shape (n, k)
+        Its block; only the known rows of it are used for the attack.
+    known : ndarray of int of shape (m,)
+    law : {"linear", "affine"}
+        ``affine`` where the party had centred its columns, which takes one known row more.
+
+    Returns
+    -------
+    ndarray of shape (n - m,), or None
+        None where the known rows do not determine the map, or nothing was seen.
+    """
+    if not seen.shape[1] or not np.any(seen):
+        return None
+    try:
+        found = recover_rows(column_space(_centred(seen) if law == "affine" else seen), known, X[known], law=law)
+    except ValueError:
+        return None
+    hidden = np.ones(len(X), dtype=bool)
+    hidden[known] = False
+    scale = np.std(X, axis=0)
+    scale = np.where(scale > 0, scale, 1.0)
+    return np.max(np.abs(found - X)[hidden] / scale, axis=1)
+
+
+def attack_rows(seen: np.ndarray, X: np.ndarray, known: np.ndarray, *, law: str = "linear") -> float:
+    """Share of the rows unknown to the attacker that messages give back exactly (`row_errors`)."""
+    errors = row_errors(seen, X, known, law=law)
+    return 0.0 if errors is None else float(np.mean(errors < EXACT))
+
+
+def _centred(values: np.ndarray) -> np.ndarray:
+    return np.asarray(values, dtype=float) - np.mean(values, axis=0)
