@@ -1,0 +1,115 @@
+"""What parties hold, checked before it is used: columns, and the active party's response with weights and offset."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from .exact import intercept_only
+from .families import FAMILIES, Family
+
+__all__ = ["Response", "columns_of", "response_of"]
+
+
+@dataclass(frozen=True)
+class Response:
+    """Responses (n,) of a family, with prior weights (n,) and an offset (n,) where the active party has them."""
+
+    y: np.ndarray
+    family: Family
+    weights: np.ndarray | None = None
+    offset: np.ndarray | None = None
+
+    @property
+    def used(self) -> int:
+        """Records of positive weight."""
+        return len(self.y) if self.weights is None else int(np.sum(self.weights > 0))
+
+    @property
+    def shift(self) -> np.ndarray:
+        """(n,) the offset, 0 where there is none."""
+        return np.zeros(len(self.y)) if self.offset is None else self.offset
+
+    def weighted(self, values: np.ndarray) -> np.ndarray:
+        """Values of the records times their weights."""
+        return values if self.weights is None else values * self.weights
+
+    def deviance(self, eta: np.ndarray) -> float:
+        """Deviance at linear predictors (n,), offset included."""
+        return self.family.deviance(self.y, eta, self.weights)
+
+    def null(self) -> tuple[float, float]:
+        """Intercept and deviance of the fit without columns, with the same weights and offset."""
+        return intercept_only(self.y, self.family, self.weights, self.offset)
+
+
+def columns_of(block: Mapping[str, np.ndarray], rows: np.ndarray, names: Sequence[str], party: str) -> np.ndarray:
+    """(n, p_k) columns of a party at the used records.
+
+    names : of the party's columns; party : its name, for messages
+
+    Raises
+    ------
+    ValueError
+        If there is no column, not one for each name, a value that is no number or not finite, or a row too few.
+    """
+    X = np.asarray(block["X"])
+    if X.ndim != 2 or not X.shape[1] or X.shape[1] != len(names):
+        raise ValueError(f"X of {party!r} has shape {X.shape}: give a column for each of its names {tuple(names)}.")
+    _check_rows(f"X of {party!r}", len(X), rows)
+    if X.dtype.kind not in "fiub":
+        raise ValueError(f"X of {party!r} holds {X.dtype} values: encode them as numbers, a factor as indicators.")
+    found = np.ascontiguousarray(X[rows], dtype=float)
+    wrong = np.argwhere(~np.isfinite(found))
+    if len(wrong):
+        row, column = wrong[0]
+        raise ValueError(
+            f"column {names[column]!r} of {party!r} has the value {found[row, column]} in record {rows[row]}: fill or "
+            "drop incomplete records first."
+        )
+    return found
+
+
+def response_of(block: Mapping[str, np.ndarray], rows: np.ndarray, family: str, party: str) -> Response:
+    """The response at the used records, with weights and offset where the party has them.
+
+    Raises
+    ------
+    ValueError
+        If a response is outside the family's domain, a weight is negative or none is positive, or a value not finite.
+    """
+    found = {name: _vector(block[name], rows, name, party) for name in ("y", "weights", "offset") if name in block}
+    if "y" not in found:
+        raise ValueError(f"{party!r} is the active party and holds no y: give it the response.")
+    FAMILIES[family].check(found["y"], f"y of {party!r}")
+    weights = found.get("weights")
+    if weights is not None and (np.any(weights < 0) or not np.any(weights > 0)):
+        raise ValueError(
+            f"weights of {party!r} lie between {weights.min():g} and {weights.max():g}: give numbers of at least 0, "
+            "some of them positive."
+        )
+    return Response(found["y"], FAMILIES[family], weights, found.get("offset"))
+
+
+def _vector(values: np.ndarray, rows: np.ndarray, name: str, party: str) -> np.ndarray:
+    values = np.asarray(values)
+    if values.ndim != 1 or values.dtype.kind not in "fiub":
+        raise ValueError(f"{name} of {party!r} has shape {values.shape} and type {values.dtype}: give (n,) numbers.")
+    _check_rows(f"{name} of {party!r}", len(values), rows)
+    found = np.ascontiguousarray(values[rows], dtype=float)
+    if name != "y" and not np.all(np.isfinite(found)):
+        wrong = found[~np.isfinite(found)][0]
+        raise ValueError(f"{name} of {party!r} has the value {wrong}: fill or drop incomplete records first.")
+    return found
+
+
+def _check_rows(what: str, count: int, rows: np.ndarray) -> None:
+    if not len(rows):
+        raise ValueError(f"{what}: no record is used, give records to train on.")
+    if count <= int(np.max(rows)):
+        raise ValueError(
+            f"{what} has {count} rows, record {int(np.max(rows))} is used: give all parties the same records, or let "
+            "them be aligned by ids."
+        )
