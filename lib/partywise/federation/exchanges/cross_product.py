@@ -1,0 +1,435 @@
+"""Exchange: products of matrices whose columns lie at several parties, in shares, opened as sums or not at all.
+
+The dealer (`dealing`: it sees nothing of the data and **colludes with nobody**, which the ledger does not model) and a
+party draw the same mask A of the party's matrix X from the party's seed. X - A crosses once a run, to all who multiply
+with it. Of two masked matrices the dealer deals shares of A'B; X'Y = A'B + A'(Y - B) + (X - A)'Y follows in shares of
+the holders of both, without another message. Masks serve one plaintext each, whatever is multiplied with it.
+
+Message                                from, to                        payload, ring elements (4 m bytes)
+X - A (its sum, of a shared X)         holder, all others who use it   Cipher, key: dealer          n a each
+a share of A'B, with noise if wanted   dealer, first holder            Cipher, key: no single party   a b
+shares of X'Y                          holders, receiver               Clear, charged to all owners a b each
+  of X'Y with noise                    holders, receiver               Cipher, key: no single party   a b each
+
+Use (every function takes the run first, and `dealing` second)::
+
+    dealt = dealing(run, parties, ring_for(n, 2 * BITS))          # seeds once; the ring holds what is opened
+    X = private(run, dealt, party, values, (n, p), BITS)          # `Shared`: at its owner alone
+    X = masked(run, dealt, X, "X of hospital", audience)          # `Masked`: the difference crosses once
+    S = product(run, dealt, X, Y, "name")                         # `Shared` (p, q): X'Y at the holders of X and Y
+    D = product(run, dealt, w, Y, "name", entries=True)           # `Shared` (n, q): w (n, 1) times Y, entry by entry
+    total = opened(run, dealt, S, "analyst", "name", parts)       # (p, q) floats at the receiver, charged to parts
+
+A `Shared` of several holders is masked like one of one holder, so that products of products follow. With ``noise``,
+integers at the dealer in units of 2^-bits, a product can only be opened by `released`, which makes a `Release` of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ...privacy.accounted import Clear
+from ...privacy.mechanisms.release import Release
+from ..channel import Cipher
+from ..parties import Party
+from ..run import Own, Place, Run, name_of
+from .dealing import DEALER, Dealing, Seed, dealing, drawn, local_drawn
+from .residues import Ring
+from .sharing import NOBODY, SCHEME
+
+__all__ = ["DEALER", "Masked", "Shared", "combined", "dealing", "masked", "opened", "private", "product", "released"]
+
+
+@dataclass(frozen=True)
+class Shared:
+    """A value that is the sum of what its holders have, modulo the ring.
+
+    holders : in the order of the parties; shares : residues (m, *shape) at each
+    shape : of the value, public; bits : after the point
+    ring : of the shares
+    hidden : names of the holders whose shares are uniform but for their sum; of other values no share may be opened
+    noisy : whether there is noise of the dealer in it
+    """
+
+    holders: tuple[Party, ...]
+    shares: Own
+    shape: tuple[int, ...]
+    bits: int
+    ring: Ring
+    hidden: frozenset[str] = frozenset()
+    noisy: bool = False
+
+
+@dataclass(frozen=True)
+class Masked:
+    """A shared value with a mask of the dealer.
+
+    masks : a share at every holder; mask : their sum, at the dealer
+    difference : the value less the mask, at every place of ``audience``, all holders among them
+    """
+
+    value: Shared
+    masks: Own
+    mask: Any
+    difference: Own
+    audience: tuple[Party, ...]
+
+
+def private(run: Run, dealt: Dealing, owner: Party, values: Any, shape: tuple[int, ...], bits: int) -> Shared:
+    """A party's own numbers (*shape,), placed at it, as a value with one holder; nothing is sent.
+
+    Raises
+    ------
+    OverflowError
+        If they do not fit the ring; the message stays with the owner.
+    """
+    shares = Own({owner.name: run.at(owner, local_encoded, values, shape, bits, dealt.ring)})
+    return Shared((owner,), shares, shape, bits, dealt.ring)
+
+
+def masked(run: Run, dealt: Dealing, value: Shared, name: str, audience: Sequence[Party]) -> Masked:
+    """The difference of a value and a fresh mask, for everybody who multiplies with it.
+
+    Parameters
+    ----------
+    name : str
+        Of the message, and of the mask: it serves once in a run.
+    audience : sequence of Party
+        Who gets the difference, besides the holders.
+    """
+    dealt.named(name)
+    holders, shape, ring = value.holders, value.shape, value.ring
+    everybody = dealt.ordered(holders, audience)
+    masks = run.each(holders, local_drawn, dealt.seeds, name, shape, ring)
+    mask = run.at(DEALER, dealer_mask, dealt.all_seeds, tuple(p.name for p in holders), name, shape, ring)
+    parts = []
+    for holder in holders:
+        others = [party for party in everybody if party.name != holder.name]
+        parts.append(run.broadcast(holder, others, f"masked: {name}", local_masked, value.shares, masks, ring))
+    return Masked(value, masks, mask, run.each(everybody, local_difference, parts, ring), everybody)
+
+
+def product(
+    run: Run,
+    dealt: Dealing,
+    one: Masked,
+    other: Masked,
+    name: str,
+    *,
+    entries: bool = False,
+    ring: Ring | None = None,
+    noise: Any = None,
+) -> Shared:
+    """Shares of a product of two masked values, at the holders of both.
+
+    Parameters
+    ----------
+    one, other : Masked
+        (n, a) and (n, b) matrices; their audiences must hold all holders of both.
+    name : str
+        Serves once in a run.
+    entries : bool
+        Entry by entry, (n, b) of (n, 1) and (n, b), instead of the (a, b) sums over records.
+    ring : Ring, optional
+        A smaller one that holds the product, of fewer of the same primes.
+    noise : integers (a, b) at the dealer, optional
+        Added to its shares, in units of 2^-bits of the product: what is opened is opened with it (`released`). A
+        product of a single party's own then gets a second holder, the next party, with a share of the noise.
+
+    Raises
+    ------
+    ValueError
+        If a holder was not in the audience of the other's difference, or the name was used before.
+    """
+    dealt.named(name)
+    ring = ring or one.value.ring
+    holders = dealt.ordered(one.value.holders, other.value.holders)
+    shape = product_shape(one.value.shape, other.value.shape, entries)
+    bits, alone = one.value.bits + other.value.bits, len(holders) == 1
+    if alone:
+        own = run.at(holders[0], local_own, one.value.shares, other.value.shares, entries, ring)
+        value = Shared(holders, Own({holders[0].name: own}), shape, bits, ring)
+        return value if noise is None else _noised(run, dealt, value, name, noise)
+    for given in (one, other):
+        missing = {party.name for party in holders} - {party.name for party in given.audience}
+        if missing:
+            raise ValueError(f"audience of what {name!r} multiplies lacks {sorted(missing)}: they hold the product.")
+    dealt.products += scalar_products(one.value.shape, other.value.shape, entries)
+    names = tuple(party.name for party in holders)
+    made = run.at(DEALER, dealer_product, one.mask, other.mask, noise, entries, ring)
+    corrections = _corrected(run, dealt, made, holders, names, name, shape, ring)
+    shares = {}
+    for holder in holders:
+        known = [given.masks if holder.name in given.masks.values else None for given in (one, other)]
+        first = holder.name == one.value.holders[0].name
+        values = *known, one.difference, other.difference, corrections, first, entries, ring
+        shares[holder.name] = run.at(holder, local_product, *values)
+    return Shared(holders, Own(shares), shape, bits, ring, frozenset(names), noise is not None)
+
+
+def combined(run: Run, terms: Sequence[tuple[Shared, float]], bits: int, constant: float | np.ndarray = 0.0) -> Shared:
+    """A linear combination of shared values of one shape with public coefficients; nothing is sent.
+
+    Parameters
+    ----------
+    terms : sequence of (Shared, coefficient)
+        A coefficient is rounded to a multiple of 2^-(bits - bits of its value).
+    bits : int
+        After the point of the result, at least those of every value.
+    constant : public number or array
+        Added at the first holder.
+    """
+    first, ring = terms[0][0], terms[0][0].ring
+    low = [value.bits for value, _ in terms if value.bits > bits]
+    if low:
+        raise ValueError(f"bits={bits} of a combination must be at least the {max(low)} of its values.")
+    order = {party.name: party for value, _ in terms for party in value.holders}
+    factors = [int(np.rint(np.ldexp(float(factor), bits - value.bits))) for value, factor in terms]
+    shares = {}
+    for place, (name, holder) in enumerate(order.items()):
+        own = [(value.shares, f) for (value, _), f in zip(terms, factors, strict=True) if name in value.shares.values]
+        added = constant if place == 0 else 0.0
+        shares[name] = run.at(holder, local_combined, own, added, first.shape, bits, ring)
+    noisy = any(value.noisy for value, _ in terms)
+    # Shares stay uniform where one term hides them all; a share outside it is as it was.
+    hidden = next((v.hidden for v, _ in terms if v.hidden == frozenset(order)), frozenset())
+    return Shared(tuple(order.values()), Own(shares), first.shape, bits, ring, hidden, noisy)
+
+
+def opened(run: Run, dealt: Dealing, value: Shared, receiver: Place, name: str, parts: Sequence[Clear]) -> Any:
+    """A shared value at one receiver, in the clear: (*shape,) floats.
+
+    Parameters
+    ----------
+    receiver : Party or str
+    name : str
+        Of the messages.
+    parts : sequence of Clear
+        Whose data it was computed from, each with an owner: all are charged.
+
+    Raises
+    ------
+    ValueError
+        If the value has noise of the dealer (see `released`), or its shares would tell more than their sum.
+    """
+    if value.noisy:
+        raise ValueError(f"value {name!r} has noise that the ledger knows nothing of yet: open it by released.")
+    _require_hidden(value, name)
+    sent = [
+        run.send(holder, receiver, name, local_opened, value.shares, parts)
+        for holder in value.holders
+        if holder.name != name_of(receiver)
+    ]
+    own = [value.shares] if name_of(receiver) in value.shares.values else []
+    return run.at(name_of(receiver), total, [*sent, *own], value.ring, value.bits)
+
+
+def released(
+    run: Run,
+    dealt: Dealing,
+    value: Shared,
+    receiver: Place,
+    name: str,
+    make: Callable[..., Release],
+    *values: Any,
+) -> Any:
+    """A shared value with the dealer's noise as a release, made at the receiver by ``make(total, *values)``.
+
+    Nothing is in the ledger yet: the receiver's first message that is, or is made of, the release enters it.
+
+    Raises
+    ------
+    ValueError
+        If the value has no noise of the dealer, or its shares would tell more than their sum.
+    TypeError
+        If ``make`` returns anything but a `Release`.
+    """
+    if not value.noisy:
+        raise ValueError(f"value {name!r} has no noise of the dealer: open it by opened, charged to all owners.")
+    _require_hidden(value, name)
+    sent = [
+        run.send(holder, receiver, name, local_sealed, value.shares)
+        for holder in value.holders
+        if holder.name != name_of(receiver)
+    ]
+    own = [value.shares] if name_of(receiver) in value.shares.values else []
+    return run.at(name_of(receiver), assumed_release, make, [*sent, *own], value.ring, value.bits, *values)
+
+
+def product_shape(one: tuple[int, ...], other: tuple[int, ...], entries: bool) -> tuple[int, ...]:
+    """Shape of a product; ValueError of matrices that have none."""
+    if len(one) != 2 or len(other) != 2 or one[0] != other[0]:
+        raise ValueError(f"shapes {one} and {other} of a product: give two matrices with a row for every record.")
+    return tuple(np.broadcast_shapes(one, other)) if entries else (one[1], other[1])
+
+
+def scalar_products(one: tuple[int, ...], other: tuple[int, ...], entries: bool) -> int:
+    """How many products of two secret numbers a product of matrices takes (`Dealing.products`)."""
+    return one[0] * max(one[1], other[1]) if entries else one[0] * one[1] * other[1]
+
+
+def multiplied(one: np.ndarray, other: np.ndarray, entries: bool, ring: Ring) -> np.ndarray:
+    """Residues of a product, entry by entry or summed over records."""
+    return (
+        ring.product(ring.first(one), ring.first(other)) if entries else ring.cross(ring.first(one), ring.first(other))
+    )
+
+
+def local_encoded(owner: Party, values: np.ndarray, shape: tuple[int, ...], bits: int, ring: Ring) -> np.ndarray:
+    """A party's numbers as residues."""
+    return ring.encoded(np.reshape(values, shape), bits)
+
+
+def local_masked(holder: Party, share: np.ndarray, mask: np.ndarray, ring: Ring) -> Cipher:
+    """A share behind its mask: only the dealer, to whom it is never sent, could take it off."""
+    return Cipher(ring.difference(share, [mask]), key_holder=DEALER)
+
+
+def local_difference(party: Party, parts: Sequence[Cipher], ring: Ring) -> np.ndarray:
+    """The value less the mask, from what all holders sent."""
+    contents = [part.content for part in parts]
+    return contents[0] if len(contents) == 1 else ring.sum(contents)
+
+
+def local_own(holder: Party, one: np.ndarray, other: np.ndarray, entries: bool, ring: Ring) -> np.ndarray:
+    """A party's product of what it has alone."""
+    return multiplied(one, other, entries, ring)
+
+
+def local_product(
+    holder: Party,
+    own_one: np.ndarray | None,
+    own_other: np.ndarray | None,
+    one: np.ndarray,
+    other: np.ndarray,
+    correction: np.ndarray,
+    first: bool,
+    entries: bool,
+    ring: Ring,
+) -> np.ndarray:
+    """A holder's share of a product, from its masks and both differences; one holder adds the product of these."""
+    terms = [correction]
+    if own_one is not None:
+        left = ring.sum([own_one, one]) if first else own_one
+        terms.append(multiplied(left, other, entries, ring))
+    if own_other is not None:
+        terms.append(multiplied(one, own_other, entries, ring))
+    return ring.sum(terms)
+
+
+def local_combined(
+    holder: Party,
+    own: Sequence[tuple[np.ndarray, int]],
+    constant: float | np.ndarray,
+    shape: tuple[int, ...],
+    bits: int,
+    ring: Ring,
+) -> np.ndarray:
+    """A holder's share of a linear combination."""
+    terms = [share if factor == 1 else ring.times(share, factor) for share, factor in own]
+    if np.any(constant):
+        terms.append(ring.encoded(np.broadcast_to(constant, shape), bits))
+    return ring.sum(terms)
+
+
+def local_opened(holder: Party, share: np.ndarray, parts: Sequence[Clear]) -> Clear:
+    """A share that completes a sum in the clear: charged to everybody whose data it was computed from."""
+    units = tuple(dict.fromkeys(unit for part in parts for unit in part.units))
+    return Clear(share, units=units, made_of=tuple(parts))
+
+
+def local_sealed(holder: Party, share: np.ndarray) -> Cipher:
+    """A uniform share of a sum that has noise."""
+    return Cipher(share, key_holder=NOBODY, scheme=SCHEME)
+
+
+def total(shares: Sequence[np.ndarray], ring: Ring, bits: int) -> np.ndarray:
+    """The value of all shares together."""
+    return ring.decoded(ring.sum(shares), bits)
+
+
+def assumed_release(
+    make: Callable[..., Release], shares: Sequence[Any], ring: Ring, bits: int, *values: Any
+) -> Release:
+    """What the shares of a noisy sum give, as a release and as nothing else."""
+    contents = [share.content if isinstance(share, Cipher) else share for share in shares]
+    release = make(total(contents, ring, bits), *values)
+    if not isinstance(release, Release):
+        raise TypeError(f"make returned a {type(release).__name__} of a sum with the dealer's noise: make a Release.")
+    return release
+
+
+def dealer_mask(
+    seeds: Mapping[str, Seed], holders: Sequence[str], name: str, shape: tuple[int, ...], ring: Ring
+) -> np.ndarray:
+    """The mask of a value: the sum of what its holders draw."""
+    masks = [drawn(seeds[holder], name, shape, ring) for holder in holders]
+    return masks[0] if len(masks) == 1 else ring.sum(masks)
+
+
+def dealer_product(
+    one: np.ndarray, other: np.ndarray, noise: np.ndarray | None, entries: bool, ring: Ring
+) -> np.ndarray:
+    """The product of two masks, with noise."""
+    made = multiplied(one, other, entries, ring)
+    return made if noise is None else ring.sum([made, ring.of_integers(noise)])
+
+
+def dealer_noise(noise: np.ndarray, ring: Ring) -> np.ndarray:
+    """Noise alone."""
+    return ring.of_integers(noise)
+
+
+def dealer_correction(
+    made: np.ndarray, seeds: Mapping[str, Seed], others: Sequence[str], name: str, shape: tuple[int, ...], ring: Ring
+) -> Cipher:
+    """The first holder's share of something that the dealer knows; the others draw theirs."""
+    drawings = [drawn(seeds[other], f"share: {name}", shape, ring) for other in others]
+    return Cipher(ring.difference(made, drawings), key_holder=NOBODY, scheme=SCHEME)
+
+
+def local_correction(holder: Party, sent: Cipher) -> np.ndarray:
+    """A share as its holder computes with it."""
+    return sent.content
+
+
+def _corrected(
+    run: Run,
+    dealt: Dealing,
+    made: Any,
+    holders: Sequence[Party],
+    names: Sequence[str],
+    name: str,
+    shape: tuple[int, ...],
+    ring: Ring,
+) -> Own:
+    """Shares of something at the dealer, for some holders: the first is sent, the others are drawn."""
+    given = dealt.all_seeds, names[1:], name, shape, ring
+    sent = run.send(DEALER, holders[0], f"correction: {name}", dealer_correction, made, *given)
+    shares = {names[0]: run.at(holders[0], local_correction, sent)}
+    for holder in holders[1:]:
+        shares[holder.name] = run.at(holder, local_drawn, dealt.seeds, f"share: {name}", shape, ring)
+    return Own(shares)
+
+
+def _noised(run: Run, dealt: Dealing, value: Shared, name: str, noise: Any) -> Shared:
+    """A party's own value with the dealer's noise, in shares of it and of the next party."""
+    owner = value.holders[0]
+    place = [party.name for party in dealt.parties].index(owner.name)
+    holders = (owner, dealt.parties[(place + 1) % len(dealt.parties)])
+    names = tuple(party.name for party in holders)
+    made = run.at(DEALER, dealer_noise, noise, value.ring)
+    zero = _corrected(run, dealt, made, holders, names, name, value.shape, value.ring)
+    shares = dict(zero.values)
+    shares[owner.name] = run.at(owner, local_combined, [(value.shares, 1), (zero, 1)], 0.0, value.shape, 0, value.ring)
+    return replace(value, holders=holders, shares=Own(shares), hidden=frozenset(names), noisy=True)
+
+
+def _require_hidden(value: Shared, name: str) -> None:
+    names = frozenset(party.name for party in value.holders)
+    if len(names) > 1 and value.hidden != names:
+        raise ValueError(f"value {name!r} is a sum of what parties have: its shares would be opened with it.")

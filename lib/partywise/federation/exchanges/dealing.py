@@ -1,0 +1,131 @@
+"""Exchange: one secret seed for every party, from which it and the dealer draw the same masks and shares.
+
+Assumed: the dealer, a place without data, **colludes with nobody**; with the messages of one party it could open those
+of the others, and the ledger does not model it. It draws the seeds, sees names and shapes of what is multiplied and
+nothing that depends on data. Who holds data is semi-honest, and all but one of them may collude.
+
+Once                       from, to                   payload
+seed (32 bytes)            dealer, every party        Cipher, key: no single party
+
+In experiments seeds come from addressed streams and are expanded by numpy's generator; with `SecureStreams` they come
+from the operating system and are expanded by SHAKE-256.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ...privacy.mechanisms.random import SecureRandom, words_of
+from ...randomness import stream
+from ..channel import Cipher
+from ..parties import Party
+from ..run import Own, Run
+from .residues import Ring
+from .sharing import DEALER, NOBODY, SCHEME
+
+__all__ = ["DEALER", "Dealing", "dealing", "expanded", "local_drawn"]
+
+# A seed of 256 bits, and whether it is expanded for a run that is no experiment.
+Seed = tuple[np.ndarray, bool]
+
+
+@dataclass
+class Dealing:
+    """What the program knows of a dealer's part in one run: public, the same in the process of every place.
+
+    ring : of all residues; a product may be taken in a smaller one
+    parties : who has a seed; seeds : a `Seed` at each of them
+    all_seeds : at the dealer, by the name of the party
+    names : what was masked, dealt or multiplied already; no name serves twice, so that no mask does
+    products : scalar products of two secret numbers so far. A matrix product of n records, a and b columns counts
+        n a b, one entry by entry as many as it has entries, powers up to degree d of n numbers n (d - 1). What one
+        party multiplies of its own is none.
+    """
+
+    ring: Ring
+    parties: tuple[Party, ...]
+    seeds: Own
+    all_seeds: Any
+    names: set[str] = field(default_factory=set)
+    products: int = 0
+
+    def named(self, name: str) -> str:
+        """The name, used from now on.
+
+        Raises
+        ------
+        ValueError
+            If it was used before: two plaintexts under one mask would show their difference.
+        """
+        if name in self.names:
+            raise ValueError(f"name={name!r} of a mask was used before in this run: masks serve once, give another.")
+        self.names.add(name)
+        return name
+
+    def ordered(self, *groups: Sequence[Party]) -> tuple[Party, ...]:
+        """The parties of some groups, each once, in the order of all."""
+        wanted = {party.name for group in groups for party in group}
+        return tuple(party for party in self.parties if party.name in wanted)
+
+
+def dealing(run: Run, parties: Sequence[Party], ring: Ring) -> Dealing:
+    """Seeds for the parties of a run that has a place `DEALER`."""
+    names = tuple(party.name for party in parties)
+    drawn = run.at(DEALER, dealer_seeds, names, run.rng_for)
+    seeds = {}
+    for party in parties:
+        sent = run.send(DEALER, party, "seed", dealer_seed, drawn, party.name)
+        seeds[party.name] = run.at(party, local_seed, sent, run.rng_for)
+    return Dealing(ring, tuple(parties), Own(seeds), drawn)
+
+
+def dealer_seeds(names: Sequence[str], rng_for: Callable) -> dict[str, Seed]:
+    """A seed for every party."""
+    drawn = {}
+    for name in names:
+        rng = rng_for("seed", DEALER, name)
+        drawn[name] = words_of(rng)(4), isinstance(rng, SecureRandom)
+    return drawn
+
+
+def dealer_seed(seeds: Mapping[str, Seed], name: str) -> Cipher:
+    """The seed of one party, which says nothing of the data."""
+    return Cipher(seeds[name][0], key_holder=NOBODY, scheme=SCHEME)
+
+
+def local_seed(party: Party, sent: Cipher, rng_for: Callable) -> Seed:
+    """The party's seed, to be expanded as its own generators are."""
+    return sent.content, isinstance(rng_for("seed", party.name), SecureRandom)
+
+
+def expanded(seed: Seed, *names: str) -> Callable[[int], np.ndarray]:
+    """Uniform words of 64 bits for a name: the same wherever the seed is."""
+    words, secure = seed
+    if not secure:
+        return words_of(stream(int.from_bytes(words.tobytes(), "little"), "dealt", *names))
+    state = hashlib.shake_256(words.tobytes() + repr(names).encode())
+    return partial(_squeezed, state, [0])
+
+
+def _squeezed(state: Any, count: list[int], size: int) -> np.ndarray:
+    """The next words: every call reads a sponge of its own."""
+    own = state.copy()
+    own.update(count[0].to_bytes(8, "big"))
+    count[0] += 1
+    return np.frombuffer(own.digest(8 * size), dtype=np.uint64)
+
+
+def local_drawn(party: Party, seed: Seed, name: str, shape: tuple[int, ...], ring: Ring) -> np.ndarray:
+    """Uniform residues of a party, which the dealer knows too."""
+    return drawn(seed, name, shape, ring)
+
+
+def drawn(seed: Seed, name: str, shape: tuple[int, ...], ring: Ring) -> np.ndarray:
+    """The residues (m, *shape) that a seed gives for a name."""
+    return ring.random(shape, expanded(seed, name))

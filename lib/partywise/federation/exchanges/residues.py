@@ -1,0 +1,196 @@
+"""Integers modulo a product of primes, as their residues: additive shares in them are exact, and so are their products.
+
+A number is a multiple of 2^-bits, its multiple an integer modulo M = p_1 ... p_m, and M the product of the m largest
+primes below 2^20. Every operation works on m residues at once, int32 arrays (m, *shape) that lie around 0: a product of
+two residues stays below 2^38, a sum of 8,192 of them below 2^51, so that double precision holds it exactly and matrix
+products are those of the linear algebra library. Nothing is ever truncated: the bits after the point add up over
+products, and m follows from bounds that are known before anything is sent (`ring_for`).
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property
+
+import numpy as np
+
+__all__ = ["Ring", "ring_for"]
+
+# As many uniform words of 64 bits as it is asked for.
+Words = Callable[[int], np.ndarray]
+LARGEST = 2**20
+# Rows whose products are summed before they are reduced.
+CHUNK = 8192
+# A ring of more primes than any sum of this package needs says that its bounds are wrong.
+MOST = 48
+
+
+@cache
+def primes_below(count: int) -> tuple[int, ...]:
+    """The largest primes below 2^20, from the largest."""
+    odd = range(3, math.isqrt(LARGEST) + 1, 2)
+    candidates = (q for q in range(LARGEST - 1, LARGEST // 2, -2) if all(q % d for d in odd))
+    return tuple(itertools.islice(candidates, count))
+
+
+@dataclass(frozen=True)
+class Ring:
+    """The integers modulo the product of the m largest primes below 2^20; each is its residues, int32 (m, *shape).
+
+    m : number of primes
+    """
+
+    m: int
+
+    @cached_property
+    def primes(self) -> tuple[int, ...]:
+        """The primes, from the largest."""
+        return primes_below(self.m)
+
+    @cached_property
+    def modulus(self) -> int:
+        """Their product M."""
+        return math.prod(self.primes)
+
+    def first(self, residues: np.ndarray) -> np.ndarray:
+        """Residues in a larger ring as those in this one."""
+        return residues[: self.m]
+
+    def reduced(self, values: np.ndarray) -> np.ndarray:
+        """Residues of integers (m, *shape) below 2^53 in size, given in double precision, each for its own prime."""
+        p = self._along(np.ndim(values))
+        values = values - np.rint(values / p) * p
+        # A quotient of 2^33 can round to the wrong side of a half; a small one cannot.
+        return (values - np.rint(values / p) * p).astype(np.int32)
+
+    def encoded(self, values: np.ndarray | float, bits: int) -> np.ndarray:
+        """Numbers of shape (*shape,) to the nearest multiple of 2^-bits, as residues (m, *shape).
+
+        Raises
+        ------
+        OverflowError
+            If a number has no residue that can be read back: outside -M/2 .. M/2 after scaling, or not finite.
+        """
+        steps = np.rint(np.ldexp(np.asarray(values, dtype=float), bits))
+        largest = float(np.max(np.abs(steps), initial=0.0))
+        if not largest < self.modulus / 2:
+            raise OverflowError(
+                f"values up to {math.ldexp(largest, -bits):.6g} with bits={bits} after the point do not fit "
+                f"{self.m} primes: give ring_for their bound."
+            )
+        parts, weight = [], 1
+        while np.any(steps):
+            high = np.trunc(steps * 2.0**-40)
+            parts.append((steps - high * 2.0**40, weight))
+            steps, weight = high, weight << 40
+        found = np.zeros((self.m, *steps.shape), dtype=np.int32)
+        for part, weight in parts:
+            found = self.sum([found, self.times(self.reduced(np.stack([part] * self.m)), weight)])
+        return found
+
+    def of_integers(self, values: np.ndarray) -> np.ndarray:
+        """Residues (m, *shape) of integers of any size, such as an array of objects."""
+        flat = [[int(value) % p for value in np.ravel(values)] for p in self.primes]
+        return self.reduced(np.array(flat, dtype=float).reshape(self.m, *np.shape(values)))
+
+    def integers(self, residues: np.ndarray) -> np.ndarray:
+        """The integers between -M/2 and M/2 that have these residues, an array of Python's."""
+        total = np.zeros(residues.shape[1:], dtype=object)
+        for digit, p in zip(reversed(self._digits(residues)), reversed(self.primes), strict=True):
+            total = total * p + digit.astype(np.int64).astype(object)
+        return np.asarray(total, dtype=object)
+
+    def decoded(self, residues: np.ndarray, bits: int) -> np.ndarray:
+        """(*shape,) the numbers that have these residues, to double precision, by Chinese remainders."""
+        total = np.zeros(residues.shape[1:])
+        for digit, p in zip(reversed(self._digits(residues)), reversed(self.primes), strict=True):
+            total = total * p + digit
+        return np.ldexp(total, -bits)
+
+    def random(self, shape: tuple[int, ...], words: Words) -> np.ndarray:
+        """Uniform residues (m, *shape), exactly: words beyond the last multiple of a prime are drawn anew."""
+        p = self._along(1 + len(shape)).astype(np.uint64)
+        drawn = words(self.m * math.prod(shape)).reshape(self.m, *shape)
+        last = (np.uint64(2**64 - 1) // p) * p
+        while np.any(rejected := drawn >= last):
+            drawn[rejected] = words(int(rejected.sum()))
+        return (drawn % p).astype(np.int32) - (p // np.uint64(2)).astype(np.int32)
+
+    def split(self, residues: np.ndarray, count: int, words: Words) -> tuple[np.ndarray, ...]:
+        """Shares of residues: all but the first are uniform, the first is what is missing."""
+        others = [self.random(residues.shape[1:], words) for _ in range(count - 1)]
+        return (self.difference(residues, others), *others)
+
+    def sum(self, terms: Sequence[np.ndarray]) -> np.ndarray:
+        """Sum of residues of the same shape."""
+        return self.reduced(np.sum(terms, axis=0, dtype=float))
+
+    def difference(self, residues: np.ndarray, others: Sequence[np.ndarray]) -> np.ndarray:
+        """What is left of residues after others."""
+        return self.reduced(residues - np.sum(others, axis=0, dtype=float) if others else residues * 1.0)
+
+    def times(self, residues: np.ndarray, factor: int) -> np.ndarray:
+        """Residues of an integer multiple."""
+        own = self.of_integers(np.array(factor, dtype=object)).reshape((self.m,) + (1,) * (residues.ndim - 1))
+        return self.product(residues, own)
+
+    def product(self, one: np.ndarray, other: np.ndarray) -> np.ndarray:
+        """Products entry by entry, shapes as numpy broadcasts them."""
+        return self.reduced(np.multiply(one, other, dtype=float))
+
+    def cross(self, one: np.ndarray, other: np.ndarray) -> np.ndarray:
+        """(m, a, b) one' other of matrices with rows of records, residues (m, n, a) and (m, n, b)."""
+        total = np.zeros((self.m, one.shape[2], other.shape[2]), dtype=np.int32)
+        for start in range(0, one.shape[1], CHUNK):
+            rows = slice(start, start + CHUNK)
+            left, right = one[:, rows].astype(float), other[:, rows].astype(float)
+            total = self.sum([total, self.reduced(np.matmul(left.transpose(0, 2, 1), right))])
+        return total
+
+    def _along(self, ndim: int) -> np.ndarray:
+        return np.array(self.primes, dtype=float).reshape((self.m,) + (1,) * (ndim - 1))
+
+    def _digits(self, residues: np.ndarray) -> list[np.ndarray]:
+        """Digits around 0 of mixed radix p_1, p_1 p_2, ...: (*shape,) in double precision, the lowest first."""
+        digits: list[np.ndarray] = []
+        for place, p in enumerate(self.primes):
+            rest, weight = residues[place].astype(float), 1
+            for digit, q in zip(digits, self.primes, strict=False):
+                rest, weight = _modulo(rest - _modulo(digit * weight, p), p), weight * q % p
+            digits.append(_modulo(rest * pow(weight, -1, p), p))
+        return digits
+
+
+def _modulo(values: np.ndarray, p: int) -> np.ndarray:
+    """Residues around 0 of products of two residues."""
+    return values - np.rint(values / p) * p
+
+
+def ring_for(bound: float, bits: int) -> Ring:
+    """The smallest ring in which every number up to a bound can be read back.
+
+    Parameters
+    ----------
+    bound : float
+        No number that is opened, with noise if it has any, is larger in size; public, since the ring shows it.
+    bits : int
+        Bits after the point of what is opened: of a product those of all factors together.
+
+    Raises
+    ------
+    OverflowError
+        If the bound is not finite, or no reasonable number of primes holds it: before anything is sent.
+    """
+    if not 0 <= bound < math.inf:
+        raise OverflowError(f"bound={bound!r} of what is opened must be finite: bound columns, weights and predictors.")
+    needed = 2 * math.ceil(bound) << max(bits, 0)
+    for m in range(1, MOST + 1):
+        if Ring(m).modulus > needed:
+            return Ring(m)
+    raise OverflowError(
+        f"bound={bound:.3g} with bits={bits} after the point needs more than {MOST} primes below 2^20: scale the "
+        "columns, or keep fewer bits."
+    )
