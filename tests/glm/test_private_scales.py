@@ -121,6 +121,6 @@ def test_a_missing_or_infinite_start_is_refused():
 
 def test_records_with_weights_or_an_offset_are_refused():
     clinic, _ = parties()
-    assert local_response(clinic, np.array([2, 0])).tolist() == [2.0, 0.0]
+    assert local_response(clinic, np.array([2, 0]), facts()).tolist() == [2.0, 0.0]
     with pytest.raises(ValueError, match="weights of party 'clinic'"):
-        local_response(parties(weights=np.ones(4))[0], np.arange(4))
+        local_response(parties(weights=np.ones(4))[0], np.arange(4), facts())

@@ -18,6 +18,7 @@ from ...privacy.accounted import Accounted, Public, parameter
 from ...privacy.statistics.bounded import clip_curves
 from ...privacy.statistics.geometry import lengths
 from ..model import PublicFacts
+from ..records import columns_of, response_of
 
 __all__ = [
     "LOGARITHMIC",
@@ -66,17 +67,18 @@ def local_scaled_block(party: Party, rows: np.ndarray, public: PublicFacts) -> n
     """Records (n, p_k) of the party's block: centred and scaled by the public constants, clipped to its radius."""
     own = list(party.columns)
     location, scale = (constant(public, name)[own] for name in ("location", "scale"))
-    z = (party.block["X"][rows] - location) / scale
+    X = columns_of(party.block, rows, [public.names[column] for column in own], party.name)
+    z = (X - location) / scale
     return clip_curves(z, None, radius_of(public, party).value)[0]
 
 
-def local_response(active: Party, rows: np.ndarray) -> np.ndarray:
+def local_response(active: Party, rows: np.ndarray, public: PublicFacts) -> np.ndarray:
     """The response (n,) of some records.
 
     Raises
     ------
     ValueError
-        If records have weights or offsets: no sensitivity here counts them.
+        If a response is outside the family's domain; if records have weights or offsets, which no sensitivity counts.
     """
     given = sorted({"weights", "offset"} & set(active.block))
     if given:
@@ -84,7 +86,7 @@ def local_response(active: Party, rows: np.ndarray) -> np.ndarray:
             f"{' and '.join(given)} of party {active.name!r}: private protocols take records without them; leave the "
             "columns out, or use a protocol that is not private."
         )
-    return active.block["y"][rows]
+    return response_of(active.block, rows, public.family, active.name).y
 
 
 def statistic(y: np.ndarray, family: str) -> np.ndarray:
