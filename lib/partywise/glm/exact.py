@@ -37,7 +37,7 @@ class Fit:
 
     coefficients : (1 + p,) of the given columns, the intercept first; beta : (1 + p,) of the standardised ones
     eta : (n,) linear predictors, offset included
-    information : (1 + p, 1 + p) X'WX of the standardised columns at expected weights, with the ridge on its diagonal
+    information : (1 + p, 1 + p) X'WX of the standardised columns at expected weights, without the ridge
     objective : (t,) penalised deviance by evaluation, the start first; iterations : t
     status, reason : `Status`, and what stopped a fit that is not ``ok``
     """
@@ -245,5 +245,5 @@ def _lbfgs(
 
 def _found(data: _Data, beta: np.ndarray, scaling: Scaling, path: list[float], status: Status, reason: str) -> Fit:
     eta = data.eta(beta)
-    information = data.matrix(data.family.weight(eta))
+    information = data.matrix(data.family.weight(eta)) - np.diag(penalties(len(beta), data.ridge))
     return Fit(scaling.coefficients(beta), beta, eta, scaling, information, np.array(path), status, reason)

@@ -1,0 +1,211 @@
+"""What is reported of a fit: deviances, both AICs, dispersion, standard errors, Wald tests, intervals, deviance table.
+
+The holder of the response forms `Sums`; whoever has the matrix X'WX of expected weights does the rest. Source: seed
+004, "Diagnostics", for ``aic_published`` and the pseudo-R2, which it calls McFadden's; what is wrong with them stands
+at `aic_published` and `mcfadden_r2`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.special import chdtrc, fdtrc, ndtr, ndtri, stdtr, stdtrit
+
+from .families import FAMILIES, total
+from .options import Dispersion
+from .records import Response
+from .solvers import penalties
+from .standardise import Scaling
+
+__all__ = [
+    "Diagnostics",
+    "Sums",
+    "Wald",
+    "aic",
+    "aic_published",
+    "deviance_r2",
+    "deviance_table",
+    "diagnosed",
+    "mcfadden_r2",
+    "sums_of",
+    "wald",
+]
+
+
+class Sums(NamedTuple):
+    """What the holder of the response sums over records at linear predictors.
+
+    deviance, null_deviance : weighted, of the fit and of the intercept alone with the same weights and offset
+    pearson : sum of w (y - mu)^2 / V(mu); used : records of positive weight
+    log_likelihood : at dispersion D / n for families that estimate it, as R's AIC, else at 1; nan where D is 0
+    """
+
+    deviance: float
+    null_deviance: float
+    pearson: float
+    log_likelihood: float
+    used: float
+
+
+def sums_of(response: Response, eta: np.ndarray) -> Sums:
+    """Sums at linear predictors (n,), offset included."""
+    family, y, weights = response.family, response.y, response.weights
+    mu, deviance, used = family.mean(eta), response.deviance(eta), response.used
+    # (y - mu)^2 / V is w (z - eta)^2, where nothing over- or underflows before the rest does.
+    pearson = total(family.weight(eta) * family.working(y, eta) ** 2, weights)
+    dispersion = deviance / used if family.estimates_dispersion else 1.0
+    likelihood = family.log_likelihood(y, mu, dispersion, weights) if dispersion > 0 else np.nan
+    return Sums(deviance, response.null()[1], pearson, likelihood, float(used))
+
+
+@dataclass(frozen=True)
+class Diagnostics:
+    """What is reported of a fit at its optimum.
+
+    standard_errors, covariance : (q,), (q, q) on the scale of the given columns; None where the dispersion is undefined
+    dispersion : 1, or Pearson's statistic over ``df_residual``; None without residual degrees of freedom
+    log_likelihood, aic : None for quasi-likelihoods and for perfect fits of a family that estimates its dispersion
+    penalised : whether a ridge shrank the coefficients, so that standard errors leave out its bias
+    """
+
+    standard_errors: np.ndarray | None
+    covariance: np.ndarray | None
+    dispersion: float | None
+    deviance: float
+    null_deviance: float
+    deviance_r2: float
+    log_likelihood: float | None
+    aic: float | None
+    aic_published: float
+    df_residual: int
+    penalised: bool
+
+    def fields(self) -> dict[str, Any]:
+        """Fields of `partywise.glm.model.Estimate`; what it has no field for stands under ``numbers``."""
+        shared = ("standard_errors", "covariance", "dispersion", "deviance", "null_deviance", "log_likelihood")
+        rest = ("deviance_r2", "aic", "aic_published", "df_residual", "penalised")
+        found: dict[str, Any] = {name: getattr(self, name) for name in shared}
+        return found | {"numbers": {name: getattr(self, name) for name in rest}}
+
+
+def diagnosed(
+    sums: Sums, information: np.ndarray, scaling: Scaling, family: str, *, ridge: float, dispersion: Dispersion
+) -> Diagnostics:
+    """Diagnostics of an optimum.
+
+    Parameters
+    ----------
+    sums : Sums
+        At the optimum.
+    information : ndarray of shape (q, q)
+        X'WX of standardised columns with ones at expected weights, without the ridge.
+    scaling : Scaling
+        Of all columns.
+    family : str
+    ridge : float
+        With one, the covariance is that of the penalised estimator around its expectation,
+        phi H^-1 X'WX H^-1 with H = X'WX + ridge.
+    dispersion : {"family", "pearson"}
+    """
+    q, drawn = len(information), FAMILIES[family].estimates_dispersion
+    df, estimated = int(sums.used) - q, drawn or dispersion == "pearson"
+    phi = None if estimated and df <= 0 else sums.pearson / df if estimated else 1.0
+    covariance = None
+    if phi is not None:
+        covariance = scaling.covariance(phi * _unscaled_covariance(information, ridge))
+    # A quasi-likelihood is none: what has no likelihood has no AIC.
+    likelihood = None if np.isnan(sums.log_likelihood) or (estimated and not drawn) else float(sums.log_likelihood)
+    return Diagnostics(
+        standard_errors=None if covariance is None else np.sqrt(np.diag(covariance)),
+        covariance=covariance,
+        dispersion=None if phi is None else float(phi),
+        deviance=float(sums.deviance),
+        null_deviance=float(sums.null_deviance),
+        deviance_r2=deviance_r2(sums.deviance, sums.null_deviance),
+        log_likelihood=likelihood,
+        aic=None if likelihood is None else aic(likelihood, q, family),
+        aic_published=aic_published(sums.deviance, q),
+        df_residual=df,
+        penalised=bool(ridge > 0),
+    )
+
+
+def _unscaled_covariance(information: np.ndarray, ridge: float) -> np.ndarray:
+    """(X'WX)^-1, or of a penalised estimator, through the matrix of unit diagonal."""
+    H = information + np.diag(penalties(len(information), ridge))
+    scale = 1 / np.sqrt(np.diag(H))
+    inverse = np.linalg.inv(H * np.outer(scale, scale)) * np.outer(scale, scale)
+    found = inverse @ information @ inverse if ridge else inverse
+    return (found + found.T) / 2
+
+
+def deviance_r2(deviance: float, null_deviance: float) -> float:
+    """Share of the null deviance that a fit explains, 1 - D / D_0."""
+    return float(1 - deviance / null_deviance)
+
+
+def mcfadden_r2(log_likelihood: float, null_log_likelihood: float, family: str) -> float:
+    """McFadden's 1 - log L / log L_0, of one trial a record only: seed 004 calls 1 - D / D_0 so for every family.
+
+    Raises
+    ------
+    ValueError
+        For another family than binomial, whose likelihood of a perfect fit is not 1.
+    """
+    if family != "binomial":
+        raise ValueError(f"family={family!r}: McFadden's R2 is of 'binomial' only, use deviance_r2.")
+    return float(1 - log_likelihood / null_log_likelihood)
+
+
+def aic_published(deviance: float, q: int) -> float:
+    """D + 2 q as seed 004 has it: with a family that estimates its dispersion it depends on the unit of y."""
+    return float(deviance + 2 * q)
+
+
+def aic(log_likelihood: float, q: int, family: str) -> float:
+    """-2 log L + 2 q, and 2 more where the dispersion is estimated, as R does."""
+    return float(-2 * log_likelihood + 2 * q + 2 * FAMILIES[family].estimates_dispersion)
+
+
+class Wald(NamedTuple):
+    """Tests and intervals of coefficients: statistic (q,), two-sided p-value (q,), interval (q, 2)."""
+
+    statistic: np.ndarray
+    p_values: np.ndarray
+    interval: np.ndarray
+
+
+def wald(coefficients: np.ndarray, standard_errors: np.ndarray, df: int | None, level: float = 0.95) -> Wald:
+    """Wald tests of coefficients (q,): normal where ``df`` is None (known dispersion), else Student's t."""
+    if not 0 < level < 1:
+        raise ValueError(f"level={level!r} of an interval must lie in (0, 1).")
+    statistic = coefficients / standard_errors
+    tail = ndtr(-np.abs(statistic)) if df is None else stdtr(df, -np.abs(statistic))
+    reach = float(ndtri((1 + level) / 2) if df is None else stdtrit(df, (1 + level) / 2))
+    ends = coefficients[:, None] + reach * standard_errors[:, None] * np.array([-1.0, 1.0])
+    return Wald(statistic, 2 * tail, ends)
+
+
+def deviance_table(found: Diagnostics, q: int, family: str, dispersion: Dispersion = "family") -> list[dict[str, Any]]:
+    """Analysis of deviance: of the intercept alone, of all columns together, of what is left.
+
+    Returns
+    -------
+    list of dict
+        ``source``, ``df``, ``deviance``; of the columns also ``statistic`` (chi-squared; F where the dispersion is
+        estimated) and ``p_value``.
+    """
+    columns, gained = q - 1, found.null_deviance - found.deviance
+    statistic, p_value = None, None
+    if columns and found.dispersion:
+        estimated = FAMILIES[family].estimates_dispersion or dispersion == "pearson"
+        statistic = gained / found.dispersion / (columns if estimated else 1)
+        tail = fdtrc(columns, found.df_residual, statistic) if estimated else chdtrc(columns, statistic)
+        p_value = float(tail)
+    return [
+        {"source": "null", "df": found.df_residual + columns, "deviance": found.null_deviance},
+        {"source": "columns", "df": columns, "deviance": gained, "statistic": statistic, "p_value": p_value},
+        {"source": "residual", "df": found.df_residual, "deviance": found.deviance},
+    ]
