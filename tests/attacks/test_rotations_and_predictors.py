@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from partywise.alignment.digests import hash_identifiers
+from partywise.alignment.identifiers import hash_identifiers
 from partywise.attacks.identifiers import attack_ids, dictionary_attack
 from partywise.attacks.predictors import attack_rows, attack_space, column_space, row_errors, space_by_iteration
 from partywise.attacks.rotations import binary_column, candidate_rotations, candidate_rows, recover_rows

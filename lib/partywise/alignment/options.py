@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, final
+from unicodedata import normalize
 
 from ..checks import check_fields
 
-__all__ = ["AlignmentOptions", "Mode"]
+__all__ = ["AlignmentOptions", "IdentifierRules", "Mode"]
 
 # Set intersection by Diffie-Hellman on edwards25519; a keyed hash; the published hash, which protects nothing.
 Mode = Literal["psi", "hmac", "sha256"]
@@ -24,3 +26,31 @@ class AlignmentOptions:
 
     def __post_init__(self) -> None:
         check_fields(self)
+
+
+@final
+@dataclass(frozen=True)
+class IdentifierRules:
+    """How all parties write identifiers, agreed before anything is sent.
+
+    as_text : format of whole numbers as text, such as ``06d``; without it they are refused, for "42" is not "042"
+    normalise : whether blanks around an identifier and the case of its letters count for nothing
+    duplicates : an identifier that several records of a party have is an ``error``; or its ``first`` record is used; or
+        none of them (``drop``)
+    missing : a record without an identifier is an ``error``, or left out (``drop``)
+    """
+
+    as_text: str | None = None
+    normalise: bool = False
+    duplicates: Literal["error", "first", "drop"] = "error"
+    missing: Literal["error", "drop"] = "error"
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+        if self.as_text is not None and not re.fullmatch(r"(0[1-9][0-9]?)?d", self.as_text):
+            raise ValueError(f"as_text is {self.as_text!r}: it must be 'd', or '06d' for six digits.")
+
+    def written(self, value: str | int) -> str:
+        """An identifier as it is compared: Unicode's form NFC; with ``normalise`` stripped and case-folded."""
+        text = normalize("NFC", value if isinstance(value, str) else format(value, self.as_text or "d"))
+        return normalize("NFC", text.strip().casefold()) if self.normalise else text

@@ -1,24 +1,51 @@
 """How every protocol on vertically split records begins: which rows of every party are the common records.
 
-Aligned records are the training records of the fold, in the order in which they lie, and no message is sent.
+Aligned records are the training records of the fold, in the order in which they lie, and no message is sent. Records
+that arrive unaligned are matched by the identifiers in the block ``ids`` of every party: text, each once.
 """
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Sequence
+
 import numpy as np
 
+from ..federation.exchanges.psi import psi
 from ..federation.parties import Party
 from ..federation.run import Own, Run
+from .digests import keyed_digests, published_digests
+from .identifiers import prepared
+from .options import IdentifierRules, Mode
 
-__all__ = ["common_rows"]
+__all__ = ["ANALYST", "UNPROTECTED", "common_rows", "matched_rows", "work"]
 
 # Steers and matches; holds no data.
 ANALYST = "analyst"
+WAYS = {"psi": psi, "hmac": keyed_digests, "sha256": published_digests}
+UNPROTECTED = (
+    "alignment='sha256' sends hashes of identifiers, as published: the analyst finds every identifier of a space that "
+    "can be listed; 'psi' protects them."
+)
+logger = logging.getLogger("partywise")
 
 
 def local_training_rows(party: Party, train: np.ndarray) -> np.ndarray:
     """(n,) positions of the training records, the same at every party."""
     return np.flatnonzero(train)
+
+
+def local_texts(party: Party) -> list[str]:
+    """The party's identifiers; ValueError if some are missing or double, before anything is sent."""
+    texts, _ = prepared(party.block["ids"], IdentifierRules(), party.name)
+    return texts
+
+
+def matched_rows(run: Run, mode: Mode) -> tuple[Own, int]:
+    """As `common_rows`, by the identifiers of all parties."""
+    if len(run.parties) < 2:
+        raise ValueError(f"parties has {len(run.parties)}: records are aligned between at least two.")
+    return WAYS[mode](run, run.each(run.parties, local_texts), ANALYST)
 
 
 def common_rows(run: Run) -> tuple[Own, int]:
@@ -27,16 +54,30 @@ def common_rows(run: Run) -> tuple[Own, int]:
     Parameters
     ----------
     run : Run
-        Its public facts say whether records are ``aligned``, its options how to align them.
+        Its public facts say whether records are ``aligned``, its options how to align them. Unaligned ones need a place
+        `ANALYST`.
 
     Returns
     -------
     rows : Own
-        (n,) int at every party.
+        (n,) int64 at every party.
     n : int
         Number of common records, known to all.
+
+    Raises
+    ------
+    ValueError
+        If records that arrive unaligned are split into folds, identifiers are missing or double, or none is common.
     """
-    if not run.spec.public.aligned:
-        raise NotImplementedError("public.aligned is False: records that arrive unaligned cannot be matched yet.")
-    train = run.fold.train
-    return run.each(run.parties, local_training_rows, train), int(train.sum())
+    if run.spec.public.aligned:
+        return run.each(run.parties, local_training_rows, run.fold.train), int(run.fold.train.sum())
+    if run.fold.n_folds != 1:
+        raise ValueError(f"folds={run.fold.n_folds}: records that arrive unaligned have no common folds; use 1.")
+    if run.spec.options.alignment == "sha256":
+        logger.warning(UNPROTECTED)
+    return matched_rows(run, run.spec.options.alignment)
+
+
+def work(mode: Mode, sizes: Sequence[int]) -> dict[str, int]:
+    """Multiplications of points and hashes of identifiers, of all parties together, from the lengths of their lists."""
+    return {"exponentiations": len(sizes) * sum(sizes) if mode == "psi" else 0, "hashes": sum(sizes)}

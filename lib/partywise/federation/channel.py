@@ -37,6 +37,7 @@ SCHEMES = {
     "sealed": (),
     "additive shares": ("add", "scale"),
     "share": (),
+    "blinded": (),
     "paillier": PAILLIER,
     "sized": PAILLIER,
 }
@@ -52,11 +53,12 @@ class Cipher:
         What is closed: for the channel and its codec. A protocol calls `opened`.
     key_holder : str
         Who can open it: a party, or an assumed functionality (`partywise.federation.exchanges`).
-    scheme : {"sealed", "additive shares", "share", "paillier", "sized"}
+    scheme : {"sealed", "additive shares", "share", "blinded", "paillier", "sized"}
         What can be done with it while it is closed: nothing, sums and multiples by public numbers, or what
         `partywise.federation.exchanges.homomorphic` does under a public key. "sized" holds its integers openly, for
         experiments, and is metered as what it stands for. With one share of several, which says nothing alone, its
-        holder computes (`partywise.federation.exchanges.sharing`).
+        holder computes (`partywise.federation.exchanges.sharing`), and so it does with points behind exponents of
+        others ("blinded", `partywise.federation.exchanges.psi`).
     size : int, optional
         Bytes on the wire, where they are not those of the content.
     """

@@ -13,7 +13,7 @@ import pytest
 
 from audit_driver import cell, scalars
 from fixed import fixed
-from partywise.alignment.digests import hash_identifiers
+from partywise.alignment.identifiers import hash_identifiers
 from partywise.attacks.identifiers import dictionary_attack
 from partywise.attacks.rotations import recover_rows
 from partywise.errors import CertificationError

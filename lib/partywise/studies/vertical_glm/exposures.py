@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ...alignment.digests import hash_identifiers
+from ...alignment.identifiers import hash_identifiers
 from ...attacks.identifiers import dictionary_attack
 from ...attacks.predictors import column_space
 from ...attacks.rotations import recover_rows

@@ -1,0 +1,117 @@
+"""Alignment of the records of several parties on its own, for a notebook."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, get_args
+
+import numpy as np
+
+from ..federation.parties import Party
+from ..federation.run import Run, simulate
+from ..federation.secure_streams import addresses_of
+from ..privacy.ledger.ledger import Ledger
+from .identifiers import prepared
+from .options import IdentifierRules, Mode
+from .rows import ANALYST, UNPROTECTED, matched_rows, work
+
+__all__ = ["Alignment", "align"]
+
+
+@dataclass(frozen=True)
+class Alignment:
+    """What `align` returns.
+
+    rows : (n,) int64 by party: positions of the common records among its identifiers, in one order for all
+    n : number of common records
+    transcript : every message, in order
+    ledger : what each of them cost; the row of an aligned record is disclosed (epsilon = inf)
+    received : bytes that reached each participant, the analyst included
+    exponentiations, hashes : multiplications of points, and identifiers hashed, by all parties together
+    """
+
+    rows: Mapping[str, np.ndarray]
+    n: int
+    transcript: list[dict[str, Any]]
+    ledger: Ledger
+    received: Mapping[str, int]
+    exponentiations: int
+    hashes: int
+
+
+def align(
+    identifiers: Mapping[str, Any],
+    mode: Mode = "psi",
+    *,
+    as_text: str | None = None,
+    normalise: bool = False,
+    duplicates: str = "error",
+    missing: str = "error",
+    rng: Any,
+) -> Alignment:
+    """Simulate the alignment of records that several parties hold in orders of their own.
+
+    Parameters
+    ----------
+    identifiers : mapping of str to sequence of str
+        By party, at least two: one identifier a record, as a list, an array or a column of a table.
+    mode : {"psi", "hmac", "sha256"}
+        Set intersection on edwards25519; HMAC-SHA-256 under a key that the parties have and the analyst has not; or, as
+        published, SHA-256, which protects no identifier that can be guessed and warns.
+    as_text : str, optional
+        Format of whole numbers as text, such as ``"06d"``; without it they are refused.
+    normalise : bool
+        Whether blanks around identifiers and the case of letters count for nothing. Unicode's form NFC always holds.
+    duplicates : {"error", "first", "drop"}
+        Of the records of a party with one identifier none may be, the first is, or none is used.
+    missing : {"error", "drop"}
+        What becomes of records whose identifier is None, NaN or empty.
+    rng : int, numpy.random.Generator, Streams or SecureStreams
+        Source of exponents, keys and orders. All but `SecureStreams` repeat what they draw: for experiments.
+
+    Returns
+    -------
+    Alignment
+
+    Raises
+    ------
+    ValueError
+        If an option is unknown, there are fewer than two parties, identifiers are not as demanded (the message counts
+        them and shows none), or none is common to all.
+    ImportError
+        If PyNaCl is missing (``"psi"``).
+    TypeError
+        For an ``rng`` of another kind.
+
+    Notes
+    -----
+    Formal guarantee: none in epsilon. Who takes part is disclosed: every party learns which of its records are common,
+    and how many records the others have; the analyst learns which entries of the lists agree. With ``"psi"`` nobody who
+    follows the protocol and does not collude learns more (`partywise.federation.exchanges.psi`).
+
+    References
+    ----------
+    Seed 004, section "Privacy-Preserving Record Alignment".
+    """
+    if mode not in get_args(Mode):
+        raise ValueError(f"mode={mode!r} of an alignment is unknown; use one of {get_args(Mode)}.")
+    if len(identifiers) < 2:
+        raise ValueError(f"identifiers has {len(identifiers)} parties: records are aligned between at least two.")
+    rules = IdentifierRules(as_text, normalise, duplicates, missing)  # type: ignore[arg-type]
+    own = {name: prepared(values, rules, name) for name, values in identifiers.items()}
+    if mode == "sha256":
+        warnings.warn(UNPROTECTED, UserWarning, stacklevel=2)
+    roles = ("active", *["passive"] * (len(own) - 1))
+    parties = [
+        Party(name, role, {"ids": np.array(texts)}) for (name, (texts, _)), role in zip(own.items(), roles, strict=True)
+    ]
+    run = Run(parties, epsilon=math.inf, fold=None, rng_for=addresses_of(rng), spec=None, extra=(ANALYST,))
+    found, n = simulate(lambda run: matched_rows(run, mode), run)
+    rows = {name: kept[found.values[name]] for name, (_, kept) in own.items()}
+    transcript = run.channel.transcript()
+    received = {name: sum(row["bytes"] for row in transcript if row["receiver"] == name) for name in run.names}
+    done = work(mode, [len(kept) for _, kept in own.values()])
+    return Alignment(rows, n, transcript, run.channel.ledger, received, **done)

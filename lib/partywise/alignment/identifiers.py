@@ -1,0 +1,117 @@
+"""Identifiers of records as all parties must write them: text in one Unicode form, each once, none missing.
+
+What is wrong with some of them is told by counts: an error message holds no identifier.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from hashlib import sha256
+from typing import Any
+
+import numpy as np
+
+from .options import IdentifierRules
+
+__all__ = ["hash_identifiers", "prepared"]
+
+
+def hash_identifiers(identifiers: Iterable[str]) -> list[str]:
+    """SHA-256 of identifiers in hexadecimal, as the source aligns records (seed 004, "The hashing approach")."""
+    return [sha256(name.encode()).hexdigest() for name in identifiers]
+
+
+def prepared(values: Any, rules: IdentifierRules, owner: str) -> tuple[list[str], np.ndarray]:
+    """Identifiers as they are compared, and which records they belong to.
+
+    Parameters
+    ----------
+    values : sequence of str
+        One identifier a record: a list, an array or a column of a table. Integers only with ``rules.as_text``. None,
+        NaN and empty text are missing.
+    rules : IdentifierRules
+    owner : str
+        For messages.
+
+    Returns
+    -------
+    texts : list of str
+        Distinct, in Unicode's form NFC.
+    kept : (m,) int64
+        Positions of their records.
+
+    Raises
+    ------
+    ValueError
+        If there are none, or some are missing, double, no text, or no valid Unicode; the message counts them.
+    """
+    given = listed(values, owner)
+    kept = [place for place, value in enumerate(given) if not is_missing(value)]
+    if len(kept) < len(given) and rules.missing == "error":
+        raise told(owner, len(given) - len(kept), len(given), "missing", "fill them in, or give missing='drop'")
+    texts = as_texts([given[place] for place in kept], rules, owner)
+    counts = Counter(texts)
+    if len(counts) < len(texts):
+        if rules.duplicates == "error":
+            remedy = "give each record its own, or duplicates='first' or 'drop'"
+            raise told(owner, len(texts) - len(counts), len(texts), "used by an earlier record already", remedy)
+        chosen = alone(texts, counts) if rules.duplicates == "drop" else first_of_each(texts)
+        texts, kept = [texts[place] for place in chosen], [kept[place] for place in chosen]
+    if not texts:
+        raise ValueError(f"no identifiers of {owner!r} are left of {len(given)}: give at least one record its own.")
+    return texts, np.array(kept, dtype=np.int64)
+
+
+def listed(values: Any, owner: str) -> list[Any]:
+    """Identifiers as Python objects; ValueError unless they are one sequence of some."""
+    if isinstance(values, str | bytes) or np.ndim(values) != 1:
+        raise ValueError(f"identifiers of {owner!r}: give a list or an array (n,), one for each record.")
+    return values.tolist() if isinstance(values, np.ndarray) else list(values)
+
+
+def is_missing(value: Any) -> bool:
+    """Whether there is no identifier: None, NaN of any kind, empty text."""
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    return value == "" if isinstance(value, str) else isinstance(value, float | np.floating) and bool(value != value)
+
+
+def as_texts(values: list[Any], rules: IdentifierRules, owner: str) -> list[str]:
+    """Identifiers in the form in which they are compared; ValueError, with counts, for what is no text."""
+    whole = [isinstance(value, int | np.integer) and not isinstance(value, bool) for value in values]
+    if any(whole) and rules.as_text is None:
+        remedy = "'42' is not '042', so read them as text or give as_text, such as '06d'"
+        raise told(owner, sum(whole), len(values), "whole numbers", remedy)
+    if others := sum(not (number or isinstance(value, str)) for value, number in zip(values, whole, strict=True)):
+        raise told(owner, others, len(values), "neither text nor whole numbers", "give text")
+    texts = [rules.written(value) for value in values]
+    if broken := sum(not is_writable(text) for text in texts):
+        raise told(owner, broken, len(texts), "empty, or hold a NUL or half a surrogate pair", "give valid text")
+    return texts
+
+
+def is_writable(text: str) -> bool:
+    """Whether a text is not empty and survives arrays and UTF-8."""
+    try:
+        return bool(text.encode()) and "\0" not in text
+    except UnicodeEncodeError:
+        return False
+
+
+def first_of_each(texts: list[str]) -> list[int]:
+    """Positions of the first record with each identifier."""
+    seen = dict[str, int]()
+    for place, text in enumerate(texts):
+        seen.setdefault(text, place)
+    return list(seen.values())
+
+
+def alone(texts: list[str], counts: Counter[str]) -> list[int]:
+    """Positions of the records that share their identifier with no other."""
+    return [place for place, text in enumerate(texts) if counts[text] == 1]
+
+
+def told(owner: str, count: int, total: int, what: str, remedy: str) -> ValueError:
+    """An error that counts what is wrong and shows none of it."""
+    return ValueError(f"{count} of the {total} identifiers of {owner!r} are {what}: {remedy}.")

@@ -1,0 +1,124 @@
+"""Exchange: which entries several lists have in common, found by one place that gets a token of each entry.
+
+A token is 32 bytes that are equal where the entries are; what it tells about an entry is the matter of who makes it.
+The place answers every owner with the positions of the common entries in its own list, in one order for all, and
+everybody else with their number.
+
+Message                              from, to                         payload
+positions of common entries (n,)     matcher, every owner             Clear(row), 4 n bytes
+number of common entries             matcher, everybody else          Clear(row), 8 bytes each
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import reduce
+from typing import Any, Literal
+
+import numpy as np
+
+from ...privacy.accounted import Clear
+from ...privacy.mechanisms.random import words_of
+from ..parties import Party
+from ..run import Own, Place, Run, name_of
+
+__all__ = ["TOKEN_BYTES", "Order", "common_tokens", "local_order", "local_rows", "matched"]
+
+TOKEN_BYTES = 32
+# Of the common entries: by their tokens, or as they lie in the first list.
+Order = Literal["tokens", "first"]
+
+
+def involved(parties: Sequence[Party]) -> tuple[Clear, ...]:
+    """What a function of the lists of some parties is made of, for the ledger."""
+    return tuple(Clear(None, units=("row",), owner=party.name) for party in parties)
+
+
+def matched(lists: Sequence[np.ndarray], owners: Sequence[str], order: Order) -> tuple[np.ndarray, ...]:
+    """Positions (n,) of the common entries in every list (n_k, 32).
+
+    Raises
+    ------
+    ValueError
+        If a list is not of that shape or has an entry twice, or nothing is common.
+    """
+    tokens = [words(array, owner) for array, owner in zip(lists, owners, strict=True)]
+    common = reduce(lambda one, other: np.intersect1d(one, other, assume_unique=True), tokens)
+    if not len(common):
+        raise ValueError(
+            f"no identifier is common to all of {', '.join(owners)}: look whether they write them alike (as_text, "
+            "normalise)."
+        )
+    sorters = [np.argsort(own, kind="stable") for own in tokens]
+    found = [sorter[np.searchsorted(own, common, sorter=sorter)] for own, sorter in zip(tokens, sorters, strict=True)]
+    rank = np.argsort(found[0]) if order == "first" else np.arange(len(common))
+    return tuple(positions[rank].astype(np.int32) for positions in found)
+
+
+def local_order(party: Party, texts: Sequence[str], rng_for: Callable) -> np.ndarray:
+    """The order in which an owner sends its list, drawn without a look at it."""
+    return np.argsort(words_of(rng_for("order of identifiers", party.name))(len(texts)), kind="stable")
+
+
+def local_rows(party: Party, order: np.ndarray, positions: np.ndarray) -> np.ndarray:
+    """(n,) int64 positions in the owner's records, from those in its shuffled list."""
+    return order[positions]
+
+
+def words(array: np.ndarray, owner: str) -> np.ndarray:
+    """A list of tokens as words that can be compared; ValueError as in `matched`."""
+    if array.dtype != np.uint8 or array.ndim != 2 or array.shape[1] != TOKEN_BYTES:
+        raise ValueError(f"list of {owner!r} is {array.dtype} of shape {array.shape}: give (n, {TOKEN_BYTES}) bytes.")
+    found = np.ascontiguousarray(array).view(f"S{TOKEN_BYTES}")[:, 0]
+    if len(np.unique(found)) < len(found):
+        raise ValueError(f"list of {owner!r} has an entry twice: one record for each identifier.")
+    return found
+
+
+def positions_of(found: Sequence[np.ndarray], place: int, parts: Sequence[Clear]) -> Clear:
+    """What one owner is told: which of its entries are common."""
+    return Clear(found[place], units=("row",), made_of=parts)
+
+
+def number_of(found: Sequence[np.ndarray], parts: Sequence[Clear]) -> Clear:
+    """What everybody is told."""
+    return Clear(len(found[0]), units=("row",), made_of=parts, audience="*")
+
+
+def common_tokens(
+    run: Run, matcher: Place, owners: Sequence[Party], lists: Sequence[Any], order: Order = "tokens"
+) -> tuple[Own, int]:
+    """The common entries of lists that the matcher has.
+
+    Parameters
+    ----------
+    run : Run
+    matcher : str
+        A place that has the tokens.
+    owners : sequence of Party
+    lists : sequence of (n_k, 32) uint8 arrays
+        At the matcher, in the order of owners.
+    order : {"tokens", "first"}
+        Of the common entries: by their tokens, or as in the list of the first owner.
+
+    Returns
+    -------
+    positions : Own
+        (n,) int32, at every owner those in its own list.
+    n : int
+        Known to all.
+
+    Raises
+    ------
+    ValueError
+        If nothing is common, or a list has an entry twice.
+    """
+    names, parts = tuple(owner.name for owner in owners), involved(owners)
+    found = run.at(matcher, matched, lists, names, order)
+    told = {
+        owner.name: run.send(matcher, owner, "positions of common entries", positions_of, found, place, parts)
+        for place, owner in enumerate(owners)
+    }
+    others = [name for name in run.names if name != name_of(matcher)]
+    n = run.broadcast(matcher, others, "number of common entries", number_of, found, parts)
+    return Own(told), run.known(n)
