@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal, final
 
 from ..alignment.options import AlignmentOptions, Mode
+from ..checks import Count, unread
 
 
 @final
@@ -38,9 +39,17 @@ class CorrelationOptions(AlignmentOptions):
 
     matrix : ``correlation`` (columns standardised at their party) or ``covariance`` (centred)
     scores : whether the records' scores are opened to the analyst too, in the clear
+    components : how many leading components have their scores opened; None for all p, which with their loadings give
+        the analyst every record
     """
 
     matrix: Literal["correlation", "covariance"] = "correlation"
     scores: bool = False
+    components: Count | None = None
 
     uses_epsilon = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.scores:
+            unread(self, ("components",), "scores: true")

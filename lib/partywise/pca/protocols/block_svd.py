@@ -14,8 +14,7 @@ With the true R beside it no record need be known (one of 2^p_k sign patterns is
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -24,45 +23,32 @@ from ...federation.parties import Party
 from ...federation.run import Run
 from ...privacy.accounted import Clear
 from ..model import Estimate
-from ..records import checked_columns, standardised
 from ..rotations import scores_of_block, stacked
-
-ANALYST = "analyst"
-
-
-def local_standardised(party: Party, rows: np.ndarray, names: Sequence[str]) -> np.ndarray:
-    """The party's common records (n, p_k), standardised by its own means and deviations."""
-    own = [names[column] for column in party.columns]
-    return standardised(checked_columns(party.block["X"][rows], party.name, own))[0]
+from .common import ANALYST, Columns, check_parties, in_order, local_columns, reported
 
 
-def local_scores(party: Party, columns: np.ndarray) -> Clear:
+def local_scores(party: Party, columns: Columns) -> Clear:
     """U_k D_k of the party's block."""
-    return Clear(scores_of_block(columns), units=("features",), owner=party.name)
+    return Clear(scores_of_block(columns.values), units=("features",), owner=party.name)
 
 
 def analyst_estimate(
     scores: Sequence[np.ndarray], columns: Sequence[Sequence[int]], names: Sequence[str], n: int
 ) -> Estimate:
     """What the source's formulas give, its matrix as if rotated columns had the numbers of the party's own."""
-    order = np.argsort(np.concatenate([np.asarray(group, dtype=int) for group in columns]))
-    M = np.concatenate(scores, axis=1)[:, order]
+    M = np.concatenate(scores, axis=1)[:, in_order(columns)]
     found = stacked(M)
     seen = {f"{ANALYST}: {name}": sent for name, sent in zip(names, scores, strict=True)}
     numbers: dict[str, float | int | bool | str | None] = {"record_openings": M.shape[1], "openings": 0}
     return Estimate(found.matrix, found.eigenvalues, found.loadings, n, scores=found.scores, seen=seen, numbers=numbers)
 
 
-def reported(estimate: Estimate, rows: Mapping[str, np.ndarray], aligned: bool) -> Estimate:
-    """The estimate with the records that it was made of."""
-    return estimate if aligned else replace(estimate, rows=rows)
-
-
 def fit(run: Run) -> Estimate:
     """Four steps of the source: decompose at the parties, send, stack, decompose."""
+    check_parties(run.parties)
     rows, n = common_rows(run)
     public = run.spec.public
-    columns = run.each(run.parties, local_standardised, rows, public.names)
+    columns = run.each(run.parties, local_columns, rows, public.names)
     scores = run.gather(run.parties, ANALYST, "scores U D", local_scores, columns)
     held, names = [party.columns for party in run.parties], [party.name for party in run.parties]
     estimate = run.at(ANALYST, analyst_estimate, scores, held, names, n)

@@ -1,0 +1,50 @@
+"""What both protocols of correlation and components share: who takes part, and what a party does to its own columns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...federation.parties import Party
+from ..model import Estimate
+from ..records import checked_columns, standardised
+
+__all__ = ["ANALYST", "Columns", "check_parties", "in_order", "local_columns", "reported"]
+
+# Steers and has the result; holds no data.
+ANALYST = "analyst"
+
+
+class Columns(NamedTuple):
+    """A party's common records: standardised (n, p_k), and the standard deviations (p_k,)."""
+
+    values: np.ndarray
+    sds: np.ndarray
+
+
+def check_parties(parties: Sequence[Any]) -> None:
+    """ValueError unless at least two parties hold columns, each some."""
+    if len(parties) < 2:
+        raise ValueError(f"parties has {len(parties)} entry: columns must lie at 2 parties or more.")
+    empty = [party.name for party in parties if not party.columns]
+    if empty:
+        raise ValueError(f"{empty[0]} holds no column: leave it out of the parties.")
+
+
+def local_columns(party: Party, rows: np.ndarray, names: Sequence[str]) -> Columns:
+    """The party's common records, standardised by its own means and deviations; ValueError naming what has none."""
+    own = [names[column] for column in party.columns]
+    return Columns(*standardised(checked_columns(party.block["X"][rows], party.name, own)))
+
+
+def in_order(columns: Sequence[Sequence[int]]) -> np.ndarray:
+    """Places of the columns 0 .. p - 1 among those of all parties one after the other."""
+    return np.argsort(np.concatenate([np.asarray(group, dtype=int) for group in columns]))
+
+
+def reported(estimate: Estimate, rows: Mapping[str, np.ndarray], aligned: bool) -> Estimate:
+    """The estimate with the records that it was made of."""
+    return estimate if aligned else replace(estimate, rows=rows)

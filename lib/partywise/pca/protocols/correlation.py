@@ -1,0 +1,185 @@
+"""Protocol with secure cross products: the correlation matrix itself is opened once, and nobody sees a record.
+
+The corrected form of seed 004, "Block SVD": R = X'X / (n - 1) of columns that every party standardises by its own
+means and deviations.  A standardised value is at most (n - 1) / sqrt(n) in size and a product of two columns at most
+n - 1, so that the ring follows from n alone.
+
+Once                                       from, to                    payload
+seed                                       dealer, every party         Cipher, key: no single party   32 B
+masked standardised columns                every party, all others     Cipher, key: dealer            n p_k elements
+corrections of X_j'X_k                     dealer, party j             Cipher, key: no single party   p_j p_k elements
+shares of X_j'X_k                          parties j and k, analyst    Clear(features)                2 p_j p_k elements
+X_k'X_k, standard deviations               every party, analyst        Clear(features)                8 p_k (p_k + 1) B
+rows of the loadings, unit of the scores   analyst, every party        Clear(features)                8 (p_k p + 1) B
+With ``scores: true``, of c components
+shares of X_k V_(k)                        every party, all others     Cipher, key: no single party   8 n c B
+shares of the sum                          every party, analyst        Clear(features)                8 n c B
+
+An element is a residue of 4 m bytes for m primes.  The dealer, a place without data, hands out correlated random
+numbers and **colludes with nobody**, which the ledger does not model; parties are semi-honest.  What is opened has no
+noise: epsilon is infinite for the analyst, `record_openings` 0.
+
+Scores are n-vectors of everybody's data: with ``scores`` the analyst has c of them (`record_openings` c), and with all
+p components X = (sum of X_k V_(k)) V', every record.  No party sends U_k D_k here: beside R that would give X_k up to
+signs without a known record (attack A3), and `BlockSvdOptions` refuses the true matrix for the same reason.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from ...alignment.rows import common_rows
+from ...federation.exchanges.cross_product import dealing, masked, opened, private, product
+from ...federation.exchanges.residues import ring_for
+from ...federation.exchanges.sharing import decoded, encoded, shared
+from ...federation.parties import Party
+from ...federation.run import Own, Run
+from ...privacy.accounted import Clear
+from ..components import components
+from ..model import Estimate
+from ..options import CorrelationOptions
+from .common import ANALYST, Columns, check_parties, in_order, local_columns, reported
+
+# After the point of a standardised value: errors of R stay near 1e-13.
+BITS = 38
+FEATURES = ("features",)
+
+
+def local_values(party: Party, columns: Columns) -> np.ndarray:
+    """The party's standardised records (n, p_k)."""
+    return columns.values
+
+
+def local_own_products(party: Party, columns: Columns, matrix: str) -> tuple[Clear, Clear]:
+    """X_k'X_k of the party alone and, for a covariance matrix, its standard deviations; ones otherwise."""
+    sds = columns.sds if matrix == "covariance" else np.ones(len(columns.sds))
+    own = columns.values.T @ columns.values
+    return Clear(own, units=FEATURES, owner=party.name), Clear(sds, units=FEATURES, owner=party.name)
+
+
+def local_projected(party: Party, columns: Columns, loadings: tuple[np.ndarray, float], options: Any, n: int) -> Any:
+    """X_k V_(k) of the leading components (n, c) in words: at most sqrt(n p) in the unit that the analyst sent."""
+    rows, unit = loadings
+    weights = columns.sds[:, None] / unit if options.matrix == "covariance" else 1.0
+    return encoded(columns.values @ (weights * rows[:, : options.components]), bits_of(n, rows.shape[1]))
+
+
+def local_summed(party: Party, shares: Sequence[np.ndarray]) -> np.ndarray:
+    """A share of the sum over all parties."""
+    return np.asarray(np.sum(shares, axis=0, dtype=np.uint64))
+
+
+def local_opened(party: Party, share: np.ndarray, parts: Sequence[Clear]) -> Clear:
+    """A share that completes the scores at the analyst."""
+    return Clear(share, units=FEATURES, made_of=parts)
+
+
+def bits_of(n: int, p: int) -> int:
+    """Bits after the point of scores in words of 64, which are sums of p terms below sqrt(n)."""
+    return 61 - math.ceil(math.log2(math.sqrt(n * p) + 1))
+
+
+def analyst_estimate(
+    own: tuple[Sequence[np.ndarray], Sequence[np.ndarray]],
+    between: Sequence[np.ndarray],
+    columns: Sequence[Sequence[int]],
+    n: int,
+) -> Estimate:
+    """The matrix and its components."""
+    held = range(len(columns))
+    pairs = dict(zip(combinations(held, 2), between, strict=True))
+    blocks = [[own[0][j] if j == k else pairs[j, k] if j < k else pairs[k, j].T for k in held] for j in held]
+    order = in_order(columns)
+    correlation = np.block(blocks)[np.ix_(order, order)] / (n - 1)
+    # Standardised columns: the diagonal is 1 but for rounding.
+    np.fill_diagonal(correlation, 1.0)
+    sds = np.concatenate(own[1])[order]
+    matrix = correlation * np.outer(sds, sds)
+    return Estimate(matrix, *components(matrix), n)
+
+
+def analyst_loadings(estimate: Estimate, columns: Sequence[int], parts: Sequence[Clear]) -> Clear:
+    """A party's rows of the loadings (p_k, p), and the unit in which it adds to the scores."""
+    unit = math.sqrt(float(np.trace(estimate.matrix)))
+    return Clear((np.ascontiguousarray(estimate.loadings[list(columns)]), unit), units=FEATURES, made_of=parts)
+
+
+def analyst_scores(estimate: Estimate, shares: Sequence[np.ndarray], options: Any) -> np.ndarray:
+    """The scores (n, c) of all records."""
+    words = np.asarray(np.sum(shares, axis=0, dtype=np.uint64))
+    unit = math.sqrt(float(np.trace(estimate.matrix))) if options.matrix == "covariance" else 1.0
+    return decoded(words, bits_of(len(words), len(estimate.matrix))) * unit
+
+
+def cross_products(run: Run, columns: Any, n: int) -> tuple[list[Any], int]:
+    """X_j'X_k of every pair of parties at the analyst, and how many products of secret numbers they took."""
+    parties = run.parties
+    dealt = dealing(run, parties, ring_for(n, 2 * BITS))
+    values = run.each(parties, local_values, columns)
+    closed = []
+    for party in parties:
+        own = private(run, dealt, party, values, (n, len(party.columns)), BITS)
+        closed.append(masked(run, dealt, own, f"columns of {party.name}", parties))
+    found = []
+    for one, other in combinations(closed, 2):
+        pair = (*one.value.holders, *other.value.holders)
+        name = f"products of {pair[0].name} and {pair[1].name}"
+        shares = product(run, dealt, one, other, name)
+        found.append(opened(run, dealt, shares, ANALYST, name, involved(pair)))
+    return found, dealt.products
+
+
+def involved(parties: Sequence[Any]) -> tuple[Clear, ...]:
+    """What a function of the columns of some parties is made of, for the ledger."""
+    return tuple(Clear(None, units=FEATURES, owner=party.name) for party in parties)
+
+
+def summed_scores(run: Run, columns: Any, loadings: Own, estimate: Any, n: int) -> Any:
+    """The scores at the analyst, from shares that hide what each party adds."""
+    options: CorrelationOptions = run.spec.options
+    words = run.each(run.parties, local_projected, columns, loadings, options, n)
+    shares = [shared(run, party, run.parties, "scores", words, run.rng_for) for party in run.parties]
+    sums = run.each(run.parties, local_summed, shares)
+    sent = run.gather(run.parties, ANALYST, "scores", local_opened, sums, involved(run.parties))
+    return run.at(ANALYST, analyst_scores, estimate, sent, options)
+
+
+def completed(
+    estimate: Estimate, scores: np.ndarray | None, rows: Mapping[str, np.ndarray], aligned: bool, products: int
+) -> Estimate:
+    """What is reported, from the estimate and what was opened."""
+    width = 0 if scores is None else scores.shape[1]
+    numbers: dict[str, float | int | bool | str | None] = {
+        "openings": 1,
+        "record_openings": width,
+        "secure_products": products,
+    }
+    seen = {} if scores is None else {f"{ANALYST}: everybody": scores}
+    return reported(replace(estimate, scores=scores, seen=seen, numbers=numbers), rows, aligned)
+
+
+def fit(run: Run) -> Estimate:
+    """Standardise at the parties, open the products once, decompose; scores where they are asked for."""
+    options, p = run.spec.options, sum(len(party.columns) for party in run.parties)
+    check_parties(run.parties)
+    if options.components is not None and options.components > p:
+        raise ValueError(f"components is {options.components}: {p} columns have {p} components at most.")
+    rows, n = common_rows(run)
+    public, everybody = run.spec.public, involved(run.parties)
+    columns = run.each(run.parties, local_columns, rows, public.names)
+    between, products = cross_products(run, columns, n)
+    names = "own products", "standard deviations"
+    own = run.gather(run.parties, ANALYST, names, local_own_products, columns, options.matrix)
+    estimate = run.at(ANALYST, analyst_estimate, own, between, [party.columns for party in run.parties], n)
+    loadings = {
+        party.name: run.send(ANALYST, party, "loadings", analyst_loadings, estimate, party.columns, everybody)
+        for party in run.parties
+    }
+    scores = summed_scores(run, columns, Own(loadings), estimate, n) if options.scores else None
+    return run.assemble(completed, estimate, scores, rows, public.aligned, products)
