@@ -75,3 +75,9 @@ def local_standardised(party: Party, columns: np.ndarray, scaling: Scaling) -> n
 def local_response(active: Party, rows: np.ndarray, public: PublicFacts) -> Response:
     """The response at the used records with its weights and offset, after a look at them."""
     return response_of(active.block, rows, public.family, active.name)
+
+
+def joined(parts: Sequence[np.ndarray], columns: Sequence[Sequence[int]]) -> np.ndarray:
+    """(n, p) columns of several parties in the order of their global numbers."""
+    order = np.concatenate([np.asarray(group, dtype=int) for group in columns])
+    return np.ascontiguousarray(np.concatenate(parts, axis=1)[:, np.argsort(order)])

@@ -1,0 +1,98 @@
+"""The pooled fit, all in the clear: every column goes to the active party, which fits alone.
+
+| message | from, to | payload |
+|---|---|---|
+| what aligns the records, where they arrive unaligned | `partywise.alignment.rows` | |
+| columns (n, p_k) | every passive party, active | Clear(features) |
+| coefficients (1 + p,) | active, analyst | Clear(label, features) of all |
+
+The active party sees one n-vector for each column of another one (``record_openings``); nothing finite is certified.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from ...alignment.rows import common_rows
+from ...federation.parties import Party
+from ...federation.run import Run
+from ...privacy.accounted import Clear
+from ..diagnostics import diagnosed, sums_of
+from ..exact import Fit, fitted
+from ..model import Estimate
+from ..options import ReferenceOptions
+from ..records import Response
+from .common import ANALYST, involved, joined, local_columns, local_response, roles, unprotected
+
+
+def local_features(passive: Party, columns: np.ndarray) -> Clear:
+    """The party's columns as they are, (n, p_k)."""
+    return Clear(columns, units=("features",), owner=passive.name)
+
+
+def local_fit(
+    active: Party,
+    own: np.ndarray,
+    others: Sequence[np.ndarray],
+    response: Response,
+    columns: Sequence[Sequence[int]],
+    options: ReferenceOptions,
+) -> Fit:
+    """The fit on all columns; ``columns`` are those of the party, then those of the others."""
+    return fitted(
+        joined([own, *others], columns),
+        response.y,
+        response.family,
+        weights=response.weights,
+        offset=response.offset,
+        ridge=options.ridge,
+        tolerance=options.tolerance,
+        max_iter=options.max_iter,
+    )
+
+
+def local_coefficients(active: Party, fit: Fit, parts: Sequence[Clear]) -> Clear:
+    """(1 + p,) coefficients of the columns as they were given."""
+    return unprotected(fit.coefficients, parts)
+
+
+def local_estimate(active: Party, fit: Fit, response: Response, options: ReferenceOptions) -> Estimate:
+    """Everything that is reported; without standard errors where the fit has not reached its optimum."""
+    sums = sums_of(response, fit.eta)
+    shown = diagnosed(
+        sums, fit.information, fit.scaling, response.family.name, ridge=options.ridge, dispersion=options.dispersion
+    ).fields()
+    if fit.status != "ok":
+        shown |= dict.fromkeys(("standard_errors", "covariance", "dispersion", "log_likelihood"))
+        shown["numbers"] |= {"aic": None, "reason": fit.reason}
+    return Estimate(fit.coefficients, status=fit.status, iterations=fit.iterations, objective=fit.objective, **shown)
+
+
+def reported(
+    estimate: Estimate, others: Sequence[np.ndarray], names: Sequence[str], rows: Mapping[str, np.ndarray] | None
+) -> Estimate:
+    """With what the active party saw; ``names`` are its own and those of the others."""
+    active, *rest = names
+    seen = {f"columns of {name} at {active}": X for name, X in zip(rest, others, strict=True)}
+    counts = {"openings": 0, "record_openings": sum(X.shape[1] for X in others), "secure_products": 0}
+    kept = None if rows is None else {name: np.array(own) for name, own in rows.items()}
+    return replace(estimate, seen=seen, rows=kept, numbers=estimate.numbers | counts)
+
+
+def fit(run: Run) -> Estimate:
+    """Columns in the clear."""
+    active, passive = roles(run.parties)
+    public, options, order = run.spec.public, run.spec.options, (active, *passive)
+    rows, _ = common_rows(run)
+    response = run.at(active, local_response, rows, public)
+    columns = run.each(run.parties, local_columns, rows, public)
+    others = run.gather(passive, active, "columns", local_features, columns)
+    dealt = [party.columns for party in order]
+    found = run.at(active, local_fit, columns, others, response, dealt, options)
+    run.send(active, ANALYST, "coefficients", local_coefficients, found, involved(order))
+    estimate = run.at(active, local_estimate, found, response, options)
+    aligned = None if public.aligned else rows
+    return run.assemble(reported, estimate, others, [party.name for party in order], aligned)
