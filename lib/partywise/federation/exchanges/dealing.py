@@ -118,7 +118,7 @@ def _squeezed(state: Any, count: list[int], size: int) -> np.ndarray:
     own = state.copy()
     own.update(count[0].to_bytes(8, "big"))
     count[0] += 1
-    return np.frombuffer(own.digest(8 * size), dtype=np.uint64)
+    return np.frombuffer(bytearray(own.digest(8 * size)), dtype=np.uint64)
 
 
 def local_drawn(party: Party, seed: Seed, name: str, shape: tuple[int, ...], ring: Ring) -> np.ndarray:

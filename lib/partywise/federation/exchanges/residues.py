@@ -60,11 +60,16 @@ class Ring:
         return residues[: self.m]
 
     def reduced(self, values: np.ndarray) -> np.ndarray:
-        """Residues of integers (m, *shape) below 2^53 in size, given in double precision, each for its own prime."""
-        p = self._along(np.ndim(values))
-        values = values - np.rint(values / p) * p
-        # A quotient of 2^33 can round to the wrong side of a half; a small one cannot.
-        return (values - np.rint(values / p) * p).astype(np.int32)
+        """Residues of integers below 2^42 in size in double precision, (m, *shape) or one (1, *shape) for all primes.
+
+        A quotient below 2^22 is known to 2^-30, and no integer lies as near to half a prime.
+        """
+        p = self._along(values.ndim)
+        rest = values * (1 / p)
+        np.rint(rest, out=rest)
+        rest *= p
+        np.subtract(values, rest, out=rest)
+        return rest.astype(np.int32)
 
     def encoded(self, values: np.ndarray | float, bits: int) -> np.ndarray:
         """Numbers of shape (*shape,) to the nearest multiple of 2^-bits, as residues (m, *shape).
@@ -81,14 +86,12 @@ class Ring:
                 f"values up to {math.ldexp(largest, -bits):.6g} with bits={bits} after the point do not fit "
                 f"{self.m} primes: give ring_for their bound."
             )
-        parts, weight = [], 1
-        while np.any(steps):
-            high = np.trunc(steps * 2.0**-40)
-            parts.append((steps - high * 2.0**40, weight))
+        high = np.trunc(steps * 2.0**-40)
+        found, weight = self.reduced((steps - high * 2.0**40)[None]), 1
+        while np.any(high):
             steps, weight = high, weight << 40
-        found = np.zeros((self.m, *steps.shape), dtype=np.int32)
-        for part, weight in parts:
-            found = self.sum([found, self.times(self.reduced(np.stack([part] * self.m)), weight)])
+            high = np.trunc(steps * 2.0**-40)
+            found = self.sum([found, self.times(self.reduced((steps - high * 2.0**40)[None]), weight)])
         return found
 
     def of_integers(self, values: np.ndarray) -> np.ndarray:
@@ -115,9 +118,10 @@ class Ring:
         p = self._along(1 + len(shape)).astype(np.uint64)
         drawn = words(self.m * math.prod(shape)).reshape(self.m, *shape)
         last = (np.uint64(2**64 - 1) // p) * p
-        while np.any(rejected := drawn >= last):
+        while drawn.size and np.any(rejected := drawn >= last):
             drawn[rejected] = words(int(rejected.sum()))
-        return (drawn % p).astype(np.int32) - (p // np.uint64(2)).astype(np.int32)
+        drawn %= p
+        return drawn.astype(np.int32) - (p // np.uint64(2)).astype(np.int32)
 
     def split(self, residues: np.ndarray, count: int, words: Words) -> tuple[np.ndarray, ...]:
         """Shares of residues: all but the first are uniform, the first is what is missing."""
@@ -126,11 +130,17 @@ class Ring:
 
     def sum(self, terms: Sequence[np.ndarray]) -> np.ndarray:
         """Sum of residues of the same shape."""
-        return self.reduced(np.sum(terms, axis=0, dtype=float))
+        total = np.add(terms[0], terms[1], dtype=float) if len(terms) > 1 else terms[0].astype(float)
+        for term in terms[2:]:
+            total += term
+        return self.reduced(total)
 
     def difference(self, residues: np.ndarray, others: Sequence[np.ndarray]) -> np.ndarray:
         """What is left of residues after others."""
-        return self.reduced(residues - np.sum(others, axis=0, dtype=float) if others else residues * 1.0)
+        rest = residues.astype(float)
+        for other in others:
+            rest -= other
+        return self.reduced(rest)
 
     def times(self, residues: np.ndarray, factor: int) -> np.ndarray:
         """Residues of an integer multiple."""
@@ -147,11 +157,14 @@ class Ring:
         for start in range(0, one.shape[1], CHUNK):
             rows = slice(start, start + CHUNK)
             left, right = one[:, rows].astype(float), other[:, rows].astype(float)
-            total = self.sum([total, self.reduced(np.matmul(left.transpose(0, 2, 1), right))])
+            sums = np.matmul(left.transpose(0, 2, 1), right)
+            # Sums are reduced from 2^51 in two steps, as quotients of 2^31 can round to the wrong side of a half.
+            sums -= np.rint(sums / self._along(3)) * self._along(3)
+            total = self.sum([total, sums])
         return total
 
     def _along(self, ndim: int) -> np.ndarray:
-        return np.array(self.primes, dtype=float).reshape((self.m,) + (1,) * (ndim - 1))
+        return np.array(self.primes, dtype=float).reshape((-1,) + (1,) * (ndim - 1))
 
     def _digits(self, residues: np.ndarray) -> list[np.ndarray]:
         """Digits around 0 of mixed radix p_1, p_1 p_2, ...: (*shape,) in double precision, the lowest first."""

@@ -1,0 +1,195 @@
+"""Exchange: public polynomials of a shared vector, in shares, without a message between its holders.
+
+A vector u crossed once behind a mask a (`cross_product.masked`), so that every holder knows e = u - a. The dealer, who
+knows a and **colludes with nobody**, deals shares of a^2 .. a^d, and p(u) = p(a + e) = sum_j b_j(e) a^j, where b_j is
+the Taylor coefficient of p at e, public to the holders: one round whatever the degree, where d - 1 products by triples
+take as many and 4 n numbers each. Nothing is truncated: p(u) has d times the bits of u and those of the coefficients.
+
+Message                      from, to                       payload, ring elements (4 m bytes)
+shares of a^2 .. a^d         dealer, first holder           Cipher, key: no single party   n (d - 1)
+shares of a party's vector   its holder, the new holders    Cipher, key: no single party   n each
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from math import comb, prod
+
+import numpy as np
+
+from ...privacy.mechanisms.random import words_of
+from ..channel import Cipher
+from ..parties import Party
+from ..run import Own, Run
+from .cross_product import DEALER, Masked, Shared, local_correction, local_sealed
+from .dealing import Dealing, Seed, drawn, local_drawn
+from .residues import Ring
+from .sharing import NOBODY, SCHEME
+
+__all__ = ["HIGHEST", "polynomials", "shared_between", "summed"]
+
+# A sum of 16 products of residues stays below 2^42, from which they are reduced in one step.
+HIGHEST = 15
+
+
+def polynomials(
+    run: Run, dealt: Dealing, given: Masked, coefficients: Sequence[np.ndarray], name: str, bits: int
+) -> list[Shared]:
+    """Shares of public polynomials of a masked value, entry by entry, at its holders.
+
+    Parameters
+    ----------
+    given : Masked
+        u, of any shape.
+    coefficients : sequence of (d + 1,) arrays
+        Of u^0, u^1, ...; each is rounded to a multiple of 2^-(bits - its power times the bits of u).
+    name : str
+        Serves once in a run.
+    bits : int
+        After the point of the results: at least d times those of u.
+
+    Raises
+    ------
+    ValueError
+        If the degree exceeds `HIGHEST`, there are too few bits for its coefficient, or the name was used before.
+    """
+    dealt.named(name)
+    value, degree = given.value, max(len(one) for one in coefficients) - 1
+    ring, shape, low, holders = value.ring, value.shape, value.bits, value.holders
+    if degree > HIGHEST:
+        raise ValueError(f"degree={degree} of polynomials in shares must be at most {HIGHEST}.")
+    if bits < degree * low:
+        raise ValueError(f"bits={bits} of polynomials of degree {degree}: give at least {degree} times {low}.")
+    steps = tuple(scaled(one, low, bits, degree) for one in coefficients)
+    dealt.products += prod(shape) * max(degree - 1, 0)
+    names = tuple(holder.name for holder in holders)
+    powers = _powers(run, dealt, given, names, name, degree)
+    found = {}
+    for holder in holders:
+        args = given.difference, given.masks, powers, steps, holder.name == names[0], ring
+        found[holder.name] = run.at(holder, local_polynomials, *args)
+    shares = [run.each(holders, local_part, Own(found), k) for k in range(len(steps))]
+    return [Shared(holders, one, shape, bits, ring) for one in shares]
+
+
+def summed(run: Run, value: Shared) -> Shared:
+    """The sums (1, b) over records of a value (n, b); nothing is sent."""
+    shares = run.each(value.holders, local_summed, value.shares, value.ring)
+    return replace(value, shares=shares, shape=(1, *value.shape[1:]))
+
+
+def shared_between(run: Run, dealt: Dealing, value: Shared, holders: Sequence[Party], name: str) -> Shared:
+    """What one party has, in shares of others: uniform but for their sum.
+
+    Raises
+    ------
+    ValueError
+        If the value has several holders, or its owner is one of the new ones: it can add what it has.
+    """
+    dealt.named(name)
+    owner, names = value.holders[0], tuple(holder.name for holder in holders)
+    if len(value.holders) > 1 or owner.name in names:
+        raise ValueError(f"value {name!r} of {[p.name for p in value.holders]} is not one other party's alone.")
+    made = run.at(owner, local_split, value.shares, len(names), name, value.ring, run.rng_for)
+    shares = {}
+    for place, holder in enumerate(holders):
+        sent = run.send(owner, holder, name, local_share, made, place)
+        shares[holder.name] = run.at(holder, local_correction, sent)
+    return replace(value, holders=tuple(holders), shares=Own(shares), hidden=frozenset(names))
+
+
+def scaled(coefficients: np.ndarray, low: int, bits: int, degree: int) -> tuple[int, ...]:
+    """Integers of coefficients, those of higher powers with fewer bits, up to a degree."""
+    found = [round(np.ldexp(float(c), bits - k * low)) for k, c in enumerate(coefficients)]
+    return tuple(found) + (0,) * (degree + 1 - len(found))
+
+
+def local_split(
+    owner: Party, residues: np.ndarray, count: int, name: str, ring: Ring, rng_for: Callable
+) -> tuple[np.ndarray, ...]:
+    """A party's numbers in shares for others."""
+    return ring.split(residues, count, words_of(rng_for("shares", name, owner.name)))
+
+
+def local_share(owner: Party, shares: Sequence[np.ndarray], place: int) -> Cipher:
+    """One of several shares."""
+    return local_sealed(owner, shares[place])
+
+
+def local_summed(holder: Party, share: np.ndarray, ring: Ring) -> np.ndarray:
+    """Share of sums over records."""
+    return ring.reduced(share.sum(axis=1, keepdims=True, dtype=float))
+
+
+def local_part(holder: Party, found: Sequence[np.ndarray], k: int) -> np.ndarray:
+    """A share of one of several values."""
+    return found[k]
+
+
+def local_polynomials(
+    holder: Party,
+    difference: np.ndarray,
+    mask: np.ndarray,
+    powers: np.ndarray,
+    steps: Sequence[tuple[int, ...]],
+    first: bool,
+    ring: Ring,
+) -> list[np.ndarray]:
+    """A holder's shares of polynomials, from the difference e and its shares of powers of the mask.
+
+    powers : (m, d - 1, n) of a^2 .. a^d
+    """
+    m, shape, size = ring.m, mask.shape[1:], mask[0].size
+    degree = len(steps[0]) - 1
+    e = powers_of(difference.reshape(m, size), degree, ring)
+    own = np.concatenate([mask.reshape(m, 1, size), powers], axis=1)[:, :degree].astype(float)
+    found = []
+    for one in steps:
+        taylor = ring.reduced(np.matmul(taylor_matrices(one, ring), e)).astype(float)
+        share = np.einsum("mjn,mjn->mn", taylor[:, 1:], own)
+        found.append(ring.reduced(share + taylor[:, 0] if first else share).reshape(m, *shape))
+    return found
+
+
+def powers_of(values: np.ndarray, degree: int, ring: Ring) -> np.ndarray:
+    """(m, d + 1, n) powers from 0 of residues (m, n), in double precision."""
+    found = np.empty((ring.m, degree + 1, values.shape[1]))
+    found[:, 0] = 1.0
+    for k in range(1, degree + 1):
+        found[:, k] = ring.product(found[:, k - 1], values)
+    return found
+
+
+def taylor_matrices(steps: tuple[int, ...], ring: Ring) -> np.ndarray:
+    """(m, d + 1, d + 1) residues T of C_(j + i) (j + i over j): row j times the powers of e is b_j(e)."""
+    degree = len(steps) - 1
+    table = [
+        [steps[j + i] * comb(j + i, j) if j + i <= degree else 0 for i in range(degree + 1)] for j in range(degree + 1)
+    ]
+    return ring.of_integers(np.array(table, dtype=object)).astype(float)
+
+
+def dealer_powers(mask: np.ndarray, degree: int, ring: Ring) -> np.ndarray:
+    """(m, d - 1, n) the powers of a mask from its square."""
+    return powers_of(mask.reshape(ring.m, -1), degree, ring)[:, 2:].astype(np.int32)
+
+
+def dealer_shares(
+    powers: np.ndarray, seeds: Mapping[str, Seed], others: Sequence[str], name: str, ring: Ring
+) -> Cipher:
+    """The first holder's shares of powers; the others draw theirs."""
+    drawings = [drawn(seeds[other], f"powers: {name}", powers.shape[1:], ring) for other in others]
+    return Cipher(ring.difference(powers, drawings), key_holder=NOBODY, scheme=SCHEME)
+
+
+def _powers(run: Run, dealt: Dealing, given: Masked, names: Sequence[str], name: str, degree: int) -> Own:
+    """Shares of the powers of a mask at its holders."""
+    ring, shape = given.value.ring, (max(degree - 1, 0), prod(given.value.shape))
+    made = run.at(DEALER, dealer_powers, given.mask, degree, ring)
+    first, *rest = given.value.holders
+    sent = run.send(DEALER, first, f"powers: {name}", dealer_shares, made, dealt.all_seeds, names[1:], name, ring)
+    shares = {names[0]: run.at(first, local_correction, sent)}
+    for holder in rest:
+        shares[holder.name] = run.at(holder, local_drawn, dealt.seeds, f"powers: {name}", shape, ring)
+    return Own(shares)

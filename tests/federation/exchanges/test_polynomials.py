@@ -1,0 +1,95 @@
+"""Polynomials of shared vectors: those of the plain vector, in every mode."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from test_cross_product import N, a_run, blocks, local_block, parts
+
+from forked import checked, forked
+from partywise.federation.channel import Cipher
+from partywise.federation.exchanges.cross_product import combined, dealing, masked, opened, private, product
+from partywise.federation.exchanges.polynomials import polynomials, shared_between, summed
+from partywise.federation.exchanges.residues import ring_for
+from partywise.federation.run import simulate
+
+LOW, HIGH = 20, 220
+# Of degree 9 and of degree 2, in the same shares of powers.
+COEFFICIENTS = (np.array([0.5, 0.3, 0.0, -0.02, 0.1, 0.0, 0.0, 0.01, 0.0, -0.004]), np.array([1.0, 0.0, -2.0]))
+
+
+def local_first(party) -> np.ndarray:
+    return party.block["X"][:, :1]
+
+
+def program(run):
+    """p(u) summed at the analyst, u the sum of one column of each of three parties, of which two hold it."""
+    dealt = dealing(run, run.parties, ring_for(1e9, HIGH))
+    own = [private(run, dealt, party, run.at(party, local_first), (N, 1), LOW) for party in run.parties]
+    holders = run.parties[:2]
+    third = shared_between(run, dealt, own[2], holders, "third column")
+    u = combined(run, [(own[0], 1.0), (own[1], 1.0), (third, 1.0)], LOW)
+    u = masked(run, dealt, u, "u", holders)
+    both = polynomials(run, dealt, u, COEFFICIENTS, "p", HIGH)
+    sums = [opened_sum(run, dealt, value, f"sum {k}") for k, value in enumerate(both)]
+    assert dealt.products == 8 * N + 2 * N
+    return run.assemble(np.array, sums)
+
+
+def opened_sum(run, dealt, value, name):
+    """By way of a product with ones, which hides the shares."""
+    ones = private(run, dealt, run.parties[2], run.at(run.parties[2], local_ones), (N, 1), 0)
+    ones, value = masked(run, dealt, ones, f"ones {name}", run.parties), masked(run, dealt, value, name, run.parties)
+    return opened(run, dealt, product(run, dealt, ones, value, f"product {name}"), "analyst", name, parts(run))
+
+
+def local_ones(party) -> np.ndarray:
+    return np.ones((N, 1))
+
+
+def expected(X: np.ndarray) -> list[float]:
+    """In integers, as the vector and the coefficients are rounded."""
+    u = [sum(int(v) for v in np.rint(row * 2.0**LOW)) for row in X[:, [0, 2, 3]]]
+    steps = [[round(np.ldexp(c, HIGH - k * LOW)) for k, c in enumerate(one)] for one in COEFFICIENTS]
+    return [sum(c * v**k for v in u for k, c in enumerate(one)) / 2**HIGH for one in steps]
+
+
+def test_polynomials_are_those_of_the_plain_vector():
+    X = blocks()
+    np.testing.assert_allclose(simulate(program, a_run(X)).ravel(), expected(X), rtol=1e-14)
+
+
+def test_same_transcript_in_every_mode():
+    runs = [a_run(blocks()) for _ in range(3)]
+    found = [simulate(program, runs[0]), checked(program, runs[1]), forked(program, runs[2])]
+    for other, run in zip(found[1:], runs[1:], strict=True):
+        np.testing.assert_array_equal(other, found[0])
+        assert run.channel.transcript() == runs[0].channel.transcript()
+
+
+def test_no_record_crosses_open():
+    run = a_run(blocks())
+    simulate(program, run)
+    for message, value in run.channel.view(*run.channel.names):
+        if max(message.shape, default=0) >= N:
+            assert isinstance(value, Cipher)
+
+
+def test_too_few_bits_and_wrong_owners_are_refused():
+    run = a_run(blocks())
+    dealt = dealing(run, run.parties, ring_for(1e9, HIGH))
+    own = private(run, dealt, run.parties[0], run.at(run.parties[0], local_first), (N, 1), LOW)
+    with pytest.raises(ValueError, match="bits=40"):
+        polynomials(run, dealt, masked(run, dealt, own, "u", run.parties), COEFFICIENTS, "p", 40)
+    with pytest.raises(ValueError, match="not one other party's"):
+        shared_between(run, dealt, own, run.parties[:2], "u again")
+
+
+def test_sums_over_records_need_no_message():
+    run = a_run(blocks())
+    dealt = dealing(run, run.parties, ring_for(1e9, 2 * LOW))
+    own = private(run, dealt, run.parties[0], run.at(run.parties[0], local_block), (N, 2), LOW)
+    count = len(run.channel.messages)
+    found = opened(run, dealt, summed(run, own), run.parties[0], "sums", parts(run))
+    assert len(run.channel.messages) == count
+    np.testing.assert_allclose(found[0], blocks()[:, :2].sum(axis=0), atol=1e-4)
