@@ -36,13 +36,15 @@ def seed_loop(X, y, groups, family, ridge, sweeps):
     """The loop of document 004 on pooled columns, written from its tables with formulas by hand."""
     blocks = [np.column_stack([np.ones(len(y)), X[:, groups[0]]]), *(X[:, group] for group in groups[1:])]
     b = [np.zeros(block.shape[1]) for block in blocks]
+    mean = {"gaussian": lambda eta: eta, "binomial": lambda eta: 1 / (1 + np.exp(-eta))}.get(family, np.exp)
+    weight = {"binomial": lambda mu: mu * (1 - mu), "poisson": lambda mu: mu, "inverse_gaussian": lambda mu: 1 / mu}
     for _ in range(sweeps):
         for k, block in enumerate(blocks):
             rest = sum(blocks[j] @ b[j] for j in range(len(blocks)) if j != k)
             eta = rest + block @ b[k]
-            mu = eta if family == "gaussian" else 1 / (1 + np.exp(-eta)) if family == "binomial" else np.exp(eta)
-            W = {"binomial": mu * (1 - mu), "poisson": mu, "inverse_gaussian": 1 / mu}.get(family, np.ones_like(mu))
-            z = eta + (y - mu) / {"gaussian": 1.0, "binomial": mu * (1 - mu)}.get(family, mu)
+            mu = mean(eta)
+            W = weight.get(family, np.ones_like)(mu)
+            z = eta + (y - mu) / (1.0 if family == "gaussian" else mu * (1 - mu) if family == "binomial" else mu)
             gram = block.T @ np.diag(W) @ block + ridge * np.eye(block.shape[1])
             b[k] = np.linalg.inv(gram) @ block.T @ (W * (z - rest))
     return np.concatenate(b)
