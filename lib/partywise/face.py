@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from .inverse_regression.estimator import SlicedInverseRegression
     from .linear.estimator import VerticalLinear
     from .logistic.estimator import LabelPrivateLogisticRegression
+    from .pca.estimator import VerticalPCA
     from .privacy.accounted import Clear, Public
     from .privacy.accounting.calibration import analytic_gaussian_sigma, gaussian_delta, gaussian_epsilon, gdp_mu
     from .privacy.accounting.dp_accounting import from_dp_event, to_dp_event
@@ -59,6 +60,7 @@ __all__ = [
     "Streams",
     "VerticalBoosting",
     "VerticalLinear",
+    "VerticalPCA",
     "analytic_gaussian_sigma",
     "audit",
     "clipped_coefficients",
@@ -84,6 +86,7 @@ HOMES = {
     "inverse_regression.estimator": ("SlicedInverseRegression",),
     "linear.estimator": ("VerticalLinear",),
     "logistic.estimator": ("LabelPrivateLogisticRegression",),
+    "pca.estimator": ("VerticalPCA",),
     "privacy.accounted": ("Clear", "Public"),
     "privacy.accounting.calibration": ("analytic_gaussian_sigma", "gaussian_delta", "gaussian_epsilon", "gdp_mu"),
     "privacy.accounting.dp_accounting": ("from_dp_event", "to_dp_event"),

@@ -31,3 +31,15 @@ class Estimate:
     seen: Mapping[str, np.ndarray] = field(default_factory=dict)
     rows: Mapping[str, np.ndarray] | None = None
     numbers: dict[str, float | int | bool | str | None] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class PublicFacts:
+    """What everyone may know before any data are seen, where nothing but columns is looked at.
+
+    names : of the columns of all parties, by their global numbers
+    aligned : whether the rows of all parties are the same records in the same order; otherwise blocks hold ``ids``
+    """
+
+    names: tuple[str, ...]
+    aligned: bool = True

@@ -1,0 +1,141 @@
+"""Correlation and principal components of columns that several parties hold, as an estimator."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import SimpleNamespace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ..federation.estimator import Estimator, Method, groups_of, numbers, party
+from ..federation.parties import split_columns
+from .components import shares
+from .inference import correlation_of, pvalues, variance_inflation
+from .model import PublicFacts
+from .options import BlockSvdOptions, CorrelationOptions
+from .protocols import block_svd, correlation
+from .records import standardised
+
+__all__ = ["VerticalPCA"]
+
+LIKE = "(n, p): records, columns of all parties"
+
+
+class VerticalPCA(Estimator):
+    """Correlations and principal components of vertically split columns (seed 004, "Block SVD").
+
+    Parameters
+    ----------
+    protocol : {"correlation", "block_svd"}
+        The matrix from secure cross products, opened once; or as published, from rotations of every block, with a
+        matrix that is not the correlation matrix.
+    delta : float
+        Of what the ledger answers.
+    **options
+        Fields of the protocol's dataclass in `partywise.pca.options`.
+
+    Attributes
+    ----------
+    correlation_ : ndarray of shape (p, p)
+        Of ``correlation`` only.
+    covariance_ : ndarray of shape (p, p)
+        With ``matrix="covariance"``.
+    rotated_matrix_ : ndarray of shape (p, p)
+        What ``block_svd`` calls the correlation matrix: B'RB with the right singular vectors of all blocks in B.
+    components_ : ndarray of shape (p, p)
+        One component a row, its largest absolute entry positive; of ``block_svd`` those of rotated columns.
+    explained_variance_, explained_variance_ratio_ : ndarray of shape (p,)
+    pvalues_ : ndarray of shape (p, p)
+        Two-sided, of no correlation.
+    vif_ : ndarray of shape (p,)
+        Variance inflation factors; infinite for columns that others determine.
+    scores_ : ndarray of shape (n, c), or None
+        Where the analyst has them.
+    mean_, scale_ : ndarray of shape (p,)
+        By which parties centre and scale their columns, as each knows of its own.
+    estimate_, ledger_, transcript_, privacy_, epsilon_claimed_
+        As in `Estimator`; the unit of ``privacy_`` is ``features``.
+
+    Notes
+    -----
+    Formal guarantee: none in epsilon, which is infinite. With ``correlation`` the analyst learns the matrix and, unless
+    there are ``scores``, nobody sees a record, as long as the dealer of random numbers colludes with nobody. With
+    ``block_svd`` the analyst has every record up to a rotation.
+    """
+
+    unit = "features"
+    methods: ClassVar[Mapping[str, Method]] = {
+        "correlation": Method(CorrelationOptions, correlation.fit, ("analyst", "dealer")),
+        "block_svd": Method(BlockSvdOptions, block_svd.fit, ("analyst",)),
+    }
+
+    def __init__(self, protocol: str = "correlation", *, delta: float = 1e-5, **options: Any) -> None:
+        super().__init__(protocol, None, delta, options)
+
+    def fit(
+        self, X: np.ndarray, y: None = None, *, parties: int | Sequence[Sequence[int]] = 2, rng: Any
+    ) -> VerticalPCA:
+        """Simulate the protocol.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n, p)
+        y : None
+            Not read; for pipelines.
+        parties : int or sequence of sequences of int
+            How many share the columns, in runs, or the columns of each.
+        rng : int, numpy.random.Generator, Streams or SecureStreams
+            Source of masks and shares. All but `SecureStreams` repeat what they draw: for experiments.
+
+        Raises
+        ------
+        ValueError
+            If values are not finite, a column is constant (naming party and column), or ``parties`` is no partition of
+            the columns into two or more groups.
+        TypeError
+            For an ``rng`` of another kind, or an unknown option.
+        """
+        columns = numbers("X", X, 2, LIKE)
+        p = columns.shape[1]
+        groups = groups_of(parties, p, lambda count, k: split_columns(count, k, "contiguous"))
+        held = [
+            party(f"party {place}", "passive", group, X=np.ascontiguousarray(columns[:, list(group)]))
+            for place, group in enumerate(groups, 1)
+        ]
+        public = PublicFacts(tuple(f"x{j}" for j in range(p)))
+        found = self._simulate(held, len(columns), rng, public=public, settings=SimpleNamespace())
+        self._forget()
+        self.components_ = found.loadings.T
+        self.explained_variance_, self.explained_variance_ratio_ = found.eigenvalues, shares(found.eigenvalues)
+        self.scores_, self.n_features_in_ = found.scores, p
+        self.mean_, self.scale_ = columns.mean(axis=0), standardised(columns)[1]
+        if self.protocol == "block_svd":
+            self.rotated_matrix_ = found.matrix
+            return self
+        if self._options().matrix == "covariance":
+            self.covariance_, self.scale_ = found.matrix, np.ones(p)
+        self.correlation_ = correlation_of(found.matrix)
+        self.pvalues_, self.vif_ = pvalues(self.correlation_, found.n), variance_inflation(self.correlation_)
+        return self
+
+    def _forget(self) -> None:
+        """What an earlier fit by another protocol had and this one has not."""
+        for name in ("rotated_matrix_", "covariance_", "correlation_", "pvalues_", "vif_"):
+            self.__dict__.pop(name, None)
+
+    def transform(self, X: np.ndarray) -> np.ndarray:
+        """Scores (n, p) of records: centred, scaled for a correlation matrix, times the loadings.
+
+        Raises
+        ------
+        AttributeError
+            With ``block_svd``, whose loadings belong to rotated columns that only the parties can make.
+        """
+        self._fitted()
+        if self.protocol == "block_svd":
+            raise AttributeError("transform is of protocol 'correlation': the loadings of 'block_svd' fit no columns.")
+        columns = numbers("X", X, 2, LIKE)
+        if columns.shape[1] != self.n_features_in_:
+            raise ValueError(f"X has {columns.shape[1]} columns: the fit was made with {self.n_features_in_}.")
+        return (columns - self.mean_) / self.scale_ @ self.components_.T
