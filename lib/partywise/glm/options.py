@@ -9,6 +9,8 @@ from ..alignment.options import AlignmentOptions, Mode
 from ..checks import Count, NotNegative, Positive, Range, unread
 
 Dispersion = Literal["family", "pearson"]
+Clip = Literal["record", "residual"]
+Iterate = Literal["last", "mean"]
 
 
 @final
@@ -95,14 +97,17 @@ class NoisyNewtonOptions(AlignmentOptions):
 
     steps : number of scores; None for 4 (Gaussian), 8 (at least 20,000 records) or 2
     share : of the squared budget for the matrix
-    clip : ``record`` (the length of x r to C) or ``residual`` (r alone to C / sqrt(1 + S^2))
+    clip : ``record`` (the length of x r to C), ``residual`` (r alone, so that C is sqrt(1 + S^2) times its bound) or
+        None for the family's
     bound : C of ``record`` or the bound of r of ``residual``; None for the family's
+    iterate : what is answered, the ``mean`` of the iterates from half of the steps on, or the ``last``
     """
 
     steps: Count | None = None
     share: Annotated[float, Range(0, 1, "()")] = 0.1
-    clip: Literal["record", "residual"] = "record"
+    clip: Clip | None = None
     bound: Positive | None = None
+    iterate: Iterate = "mean"
 
     uses_epsilon = True
 
@@ -113,13 +118,14 @@ class NoisyGradientOptions(AlignmentOptions):
     """Private: noisy gradient steps (central trust).
 
     steps : number of scores; rate : length of a step, over the mean weight of the family
-    clip, bound : as of `NoisyNewtonOptions`
+    clip, bound, iterate : as of `NoisyNewtonOptions`
     """
 
     steps: Count = 20
     rate: Positive = 0.15
-    clip: Literal["record", "residual"] = "record"
+    clip: Clip | None = None
     bound: Positive | None = None
+    iterate: Iterate = "last"
 
     uses_epsilon = True
 

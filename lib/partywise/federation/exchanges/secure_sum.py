@@ -17,7 +17,7 @@ from ..channel import Cipher
 from ..parties import Party
 from ..run import Place, Run
 
-__all__ = ["AGGREGATOR", "secure_sum"]
+__all__ = ["AGGREGATOR", "Input", "secure_sum", "shared_once", "sums_of_shares"]
 
 AGGREGATOR = "aggregator"
 NOBODY = "no single party"
@@ -68,7 +68,21 @@ def secure_sum(
     tuple
         Of the one sender a tuple of released values, in the order of the names.
     """
-    shares = [
-        run.gather(holders, AGGREGATOR, name, local_share, local, *given) for holders, name, local, given in inputs
-    ]
+    return sums_of_shares(run, shared_once(run, inputs), receiver, names, releases, *values)
+
+
+def shared_once(run: Run, inputs: Sequence[Input]) -> list[Any]:
+    """Shares at the functionality, which keeps them for several sums; ``inputs`` as of `secure_sum`."""
+    return [run.gather(holders, AGGREGATOR, name, local_share, local, *given) for holders, name, local, given in inputs]
+
+
+def sums_of_shares(
+    run: Run,
+    shares: Sequence[Any],
+    receiver: Place,
+    names: tuple[str, ...],
+    releases: Callable[..., tuple[Release, ...]],
+    *values: Any,
+) -> Any:
+    """Noisy sums of what was shared once; parameters and return value as of `secure_sum`."""
     return run.gather((AGGREGATOR,), receiver, lambda _: names, assumed_releases, releases, shares, *values)

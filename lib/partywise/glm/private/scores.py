@@ -1,0 +1,138 @@
+"""Noisy scores and the matrix that Newton steps follow, of records that one place has together.
+
+x = (1, z), z the scaled columns of all parties, each block clipped to its public radius, so that ||z|| <= S. Replacing
+one record at all parties together moves the mean of clipped x r by 2 C / n at most (r and -r of one long record reach
+it), and the mean of v v', v = (S / sqrt(p), z), by sqrt(2) r^2 / n, r^2 = S^2 / p + S^2 (orthogonal records reach it).
+Nothing here is chosen by a look at the data: see `Clip` and `mean_weight`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import exp, sqrt
+
+import numpy as np
+
+from ...privacy.accounted import Accounted, Public
+from ...privacy.statistics.bounded import Bounded, clip_curves, summed
+from ...privacy.statistics.isometry import to_matrix, to_vector
+from ...privacy.statistics.moments import second_moment_bound
+from ..families import FAMILIES
+from ..model import PublicFacts
+from .scaled import constant, statistic_range
+
+__all__ = [
+    "Clip",
+    "Matrix",
+    "clip_of",
+    "mean_score",
+    "mean_weight",
+    "residual_bound",
+    "second_moments",
+    "second_moments_bound",
+]
+
+BOTH = ("label", "features")
+# Clipped by record: families whose r does not grow with the mean.
+BY_RECORD = ("gaussian", "binomial")
+
+
+@dataclass(frozen=True)
+class Clip:
+    """How far one record can move a score.
+
+    length : C, to which x r is clipped; residual : to which r is clipped before, infinite where it is not
+    """
+
+    length: Accounted
+    residual: float
+
+
+def mean_weight(public: PublicFacts) -> float:
+    """Weight of a record in the family's information at the public start, .18 for a binomial response of any mean."""
+    start = float(constant(public, "start"))
+    return {"binomial": 0.18, "poisson": exp(start), "inverse_gaussian": exp(-start)}.get(public.family, 1.0)
+
+
+def residual_bound(public: PublicFacts) -> float:
+    """Usual size of r in the family's score, from public constants, in the unit that the response has.
+
+    Gaussian: 2/3 of the half-width of the response's public range; binomial .8; Gamma 4; inverse Gaussian 4 over the
+    mean at the start, Poisson 4 of its roots.
+    """
+    if public.family == "gaussian":
+        return 2 * statistic_range(public)[1] / 3
+    if public.family == "binomial":
+        return 0.8
+    return 4.0 * {"poisson": sqrt(mean_weight(public))}.get(public.family, mean_weight(public))
+
+
+def clip_of(clip: str | None, bound: float | None, public: PublicFacts, radius: Accounted) -> Clip:
+    """The clipping of a protocol's options, or of the family: the whole x r by record, or r alone."""
+    how = clip or ("record" if public.family in BY_RECORD else "residual")
+    size = residual_bound(public) if bound is None else bound
+    if how == "record":
+        length = size if bound is not None else size * sqrt(len(public.names) + 1)
+        facts = [one for one in (public.statistic, public.start) if one is not None]
+        because = "bound of the method, an option" if bound is not None else "the family's, from public constants"
+        return Clip(Public(length, because=because, made_of=(radius, *facts)), np.inf)
+    facts = [one for one in (public.statistic, public.start) if one is not None]
+    because = "bound of the residual times that of a record"
+    return Clip(Public(sqrt(1 + radius.value**2) * size, because=because, made_of=(radius, *facts)), size)
+
+
+def with_constant(z: np.ndarray, value: float = 1.0) -> np.ndarray:
+    """(n, 1 + p) records with a constant first entry."""
+    return np.column_stack([np.full(len(z), value), z])
+
+
+def mean_score(z: np.ndarray, y: np.ndarray, beta: Accounted, clip: Clip, public: PublicFacts) -> Bounded:
+    """Mean over records (n, p) of x r, r the family's score at beta (1 + p,), clipped; l2 sensitivity 2 C / n."""
+    x, length = with_constant(z), float(clip.length.value)
+    r = np.clip(FAMILIES[public.family].score(y, x @ beta.value), -clip.residual, clip.residual)
+    terms, share = clip_curves(x * r[:, None], None, length)
+    certificate = summed(2 * length / len(y), "triangle inequality: 2 C / n", "row", BOTH)
+    return Bounded(terms.mean(axis=0), certificate, clip_share=share, parents=(*clip.length.parents, *beta.parents))
+
+
+def second_moments(z: np.ndarray, radius: Accounted) -> Bounded:
+    """Mean of v v', v = (S / sqrt(p), z), as isometric vector without its constant entry.
+
+    l2 sensitivity sqrt(2) (S^2 / p + S^2) / n.
+    """
+    n, p = z.shape
+    S = float(radius.value)
+    v = with_constant(clip_curves(z, None, S)[0], S / sqrt(p))
+    certificate = summed(second_moments_bound(radius, p, n), "sqrt(2) r^2 / n from |vv' - ww'|", "row", ("features",))
+    return Bounded(to_vector(v.T @ v / n)[1:], certificate, parents=radius.parents)
+
+
+def second_moments_bound(radius: Accounted, p: int, n: int) -> float:
+    """The sensitivity of `second_moments` of n records of p columns."""
+    S = float(radius.value)
+    return second_moment_bound(sqrt(S**2 / p + S**2), n)
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """w (M + rho I) from a noisy M: the mean of x x', made positive semi-definite.
+
+    rho : sigma sqrt(p / 2), the size of the noise of a p-column matrix; weight : w
+    """
+
+    second: np.ndarray
+    rho: float
+    weight: float
+
+    @classmethod
+    def of(cls, vector: np.ndarray, radius: Accounted, sigma: float, weight: float, p: int) -> Matrix:
+        """From what was released of `second_moments`, with the sd of its noise."""
+        S = float(radius.value)
+        noisy = to_matrix(np.concatenate([[S**2 / p], vector]), p + 1)
+        back = np.concatenate([[sqrt(p) / S], np.ones(p)])
+        values, vectors = np.linalg.eigh(noisy * np.outer(back, back))
+        return cls((vectors * np.maximum(values, 0.0)) @ vectors.T, sigma * sqrt(p / 2), weight)
+
+    def step(self, score: np.ndarray) -> np.ndarray:
+        """The Newton step of a mean score."""
+        return np.linalg.lstsq(self.weight * (self.second + self.rho * np.eye(len(score))), score, rcond=None)[0]

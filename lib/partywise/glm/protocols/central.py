@@ -1,0 +1,201 @@
+"""What noisy Newton and gradient steps share: an assumed aggregator sees the records and releases noisy sums of them.
+
+Message                                  from, to                     payload, bytes
+scaled columns, response, in shares      every party, aggregator      Cipher, key: no single party       8 n p_k; 8 n
+coefficients of the next score           analyst, aggregator          Public (post-processing)           8 (p + 1)
+mean score                               aggregator, analyst          Release, central                   8 (p + 1)
+coefficients of its columns              analyst, every party         Public (post-processing)           8 p_k, 8 more
+                                                                                                         if active
+
+The aggregator is an assumption (`partywise.federation.exchanges.secure_sum`): it sees records, and whoever colludes
+with it sees them too.  Releases are published: every party and the analyst can compute each iterate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from math import ceil
+from typing import Any
+
+import numpy as np
+
+from ...federation.exchanges.secure_sum import AGGREGATOR, shared_once, sums_of_shares
+from ...federation.run import Run
+from ...privacy.accounted import Accounted, Public
+from ...privacy.mechanisms.gaussian import Gaussian
+from ...privacy.mechanisms.release import Release
+from ..model import Estimate, PublicFacts
+from ..private.budget import allotted
+from ..private.scaled import (
+    check_columns,
+    check_start,
+    check_statistic,
+    constant,
+    local_response,
+    local_scaled_block,
+    total_radius,
+    unscaled,
+)
+from ..private.scores import Clip, clip_of, mean_score
+from .common import ANALYST, roles
+
+AFTER = "a function of releases and of public constants"
+RngFor = Callable[..., np.random.Generator]
+# Iterates (1 + p,) of scaled columns, the public start first.
+Trail = tuple[np.ndarray, ...]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What everyone knows before a fit.
+
+    radius : S of a record; clip : of scores; shares : of the squared budget, one for each release
+    mu : Gaussian-DP parameters of the releases; held : columns of each party
+    """
+
+    public: PublicFacts
+    options: Any
+    epsilon: float
+    n: int
+    radius: Accounted
+    clip: Clip
+    mu: tuple[float, ...]
+    held: tuple[tuple[int, ...], ...]
+
+    @property
+    def p(self) -> int:
+        """Columns of all parties."""
+        return len(self.public.names)
+
+    @property
+    def start(self) -> np.ndarray:
+        """(1 + p,) the public start: no slope."""
+        return np.concatenate([[float(constant(self.public, "start"))], np.zeros(self.p)])
+
+
+def check_private(run: Run) -> None:
+    """Everything that a private fit takes for public is there; ValueError or TypeError before anything is sent."""
+    public = run.spec.public
+    roles(run.parties)
+    check_columns(public, run.parties)
+    check_start(public)
+    if public.family == "gaussian" or public.statistic is not None:
+        check_statistic(public)
+
+
+def planned(run: Run, n: int, shares: Sequence[float]) -> Plan:
+    """The plan of a run with one release for each share of its squared budget."""
+    options, public = run.spec.options, run.spec.public
+    radius = total_radius(public, run.parties)
+    return Plan(
+        public=public,
+        options=options,
+        epsilon=run.epsilon,
+        n=n,
+        radius=radius,
+        clip=clip_of(options.clip, options.bound, public, radius),
+        mu=allotted(run.epsilon, run.spec.study.delta, shares),
+        held=tuple(party.columns for party in run.parties),
+    )
+
+
+def records(blocks: Sequence[np.ndarray], held: Sequence[Sequence[int]]) -> np.ndarray:
+    """(n, p) scaled columns of all parties in the order of their global numbers."""
+    order = np.concatenate([np.asarray(columns, dtype=int) for columns in held])
+    return np.concatenate(blocks, axis=1)[:, np.argsort(order)]
+
+
+def noisy_score(
+    blocks: Sequence[np.ndarray],
+    response: Sequence[np.ndarray],
+    beta: np.ndarray,
+    parts: Sequence[Accounted],
+    plan: Plan,
+    mu: float,
+    step: int,
+    rng_for: RngFor,
+) -> tuple[Release, ...]:
+    """One mean score with its noise: computed inside the aggregation. ``parts``: what brought the coefficients."""
+    at = Public(beta, because=AFTER, made_of=parts)
+    score = mean_score(records(blocks, plan.held), response[0], at, plan.clip, plan.public)
+    return (
+        Gaussian(mu=mu)(
+            score,
+            rng_for("score", AGGREGATOR, step),
+            owner=AGGREGATOR,
+            release_id=f"score {step}",
+            trust_model="central",
+        ),
+    )
+
+
+def only(released: Sequence[Sequence[np.ndarray]]) -> np.ndarray:
+    """The one value of the one functionality."""
+    ((value,),) = released
+    return value
+
+
+def server_coefficients(trail: Trail, made_of: Sequence[Accounted]) -> Public:
+    """The last iterate, for the aggregator."""
+    return Public(trail[-1], because=AFTER, made_of=made_of)
+
+
+def server_started(plan: Plan) -> Trail:
+    """The public start alone."""
+    return (plan.start,)
+
+
+def server_answer(trail: Trail, plan: Plan) -> np.ndarray:
+    """Coefficients (1 + p,) of the columns as they were given: the last iterate, or the mean of the later half."""
+    steps = len(trail) - 1
+    kept = trail[-1:] if plan.options.iterate == "last" else trail[max(ceil(steps / 2), 1) :]
+    return unscaled(np.mean(kept, axis=0), plan.public)
+
+
+def server_back(answer: np.ndarray, made_of: Sequence[Accounted], columns: Sequence[int], active: bool) -> Public:
+    """Coefficients of a party's own columns, the active one's after the intercept."""
+    own = answer[1 + np.asarray(columns, dtype=int)]
+    return Public(np.concatenate([answer[:1], own]) if active else own, because=AFTER, made_of=made_of)
+
+
+def reported(answer: np.ndarray, plan: Plan, steps: int, rows: Mapping[str, np.ndarray]) -> Estimate:
+    """The estimate; nobody but the aggregator sees a record, and nothing is opened."""
+    return Estimate(
+        answer,
+        epsilon_claimed=plan.epsilon,
+        iterations=steps,
+        rows=None if plan.public.aligned else dict(rows),
+        numbers={"openings": 0, "record_openings": 0},
+    )
+
+
+def records_in(run: Run, rows: Any) -> list[Any]:
+    """Records at the aggregator, closed to everybody else."""
+    active, _ = roles(run.parties)
+    public = run.spec.public
+    columns = run.parties, "scaled columns in shares", local_scaled_block, (rows, public)
+    response = (active,), "response in shares", local_response, (rows, public)
+    return shared_once(run, (columns, response))
+
+
+def released_score(run: Run, shares: Sequence[Any], plan: Plan, trail: Any, step: int, mu: float, earlier: Any) -> Any:
+    """A noisy mean score at the analyst (see `only`), at the last iterate; ``earlier``: releases that it is made of."""
+    beta, parts = plan.start, (plan.public.start,)
+    if step:
+        made_of = run.heard(ANALYST, *earlier)
+        beta = run.send(ANALYST, AGGREGATOR, f"coefficients {step}", server_coefficients, trail, made_of)
+        parts = run.heard(AGGREGATOR, f"coefficients {step}")
+    names = (f"score {step}",)
+    return sums_of_shares(run, shares, ANALYST, names, noisy_score, beta, parts, plan, mu, step, run.rng_for)
+
+
+def answered(run: Run, plan: Plan, trail: Any, names: Sequence[str], rows: Any) -> Estimate:
+    """The coefficients go back to their parties; they cost nothing beyond the releases of these names."""
+    answer = run.at(ANALYST, server_answer, trail, plan)
+    made_of = run.heard(ANALYST, *names)
+    for party in run.parties:
+        active = party.role == "active"
+        run.send(ANALYST, party, "coefficients", server_back, answer, made_of, party.columns, active)
+    steps = sum(name.startswith("score") for name in names)
+    return run.assemble(reported, answer, plan, steps, rows)

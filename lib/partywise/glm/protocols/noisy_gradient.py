@@ -1,0 +1,39 @@
+"""Protocol: gradient steps from noisy scores (trust model ``central``).
+
+The usual private fit, for comparison with `noisy_newton`: T mean scores share the squared budget, each at coefficients
+that all can compute from earlier releases; a step is the score times rate / w, w the family's public mean weight.
+Messages: `partywise.glm.protocols.central`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ...alignment.rows import common_rows
+from ...federation.run import Run
+from ..model import Estimate
+from ..private.scores import mean_weight
+from .central import Plan, Trail, answered, check_private, only, planned, records_in, released_score, server_started
+from .common import ANALYST
+
+
+def server_step(trail: Trail, released: Sequence[Sequence[np.ndarray]], plan: Plan) -> Trail:
+    """One gradient step further."""
+    return (*trail, trail[-1] + plan.options.rate / mean_weight(plan.public) * only(released))
+
+
+def fit(run: Run) -> Estimate:
+    """Release a score at every iterate; the coefficients go back to their parties."""
+    check_private(run)
+    rows, n = common_rows(run)
+    steps = run.spec.options.steps
+    plan = planned(run, n, (1 / steps,) * steps)
+    shares = records_in(run, rows)
+    trail, names = run.at(ANALYST, server_started, plan), list[str]()
+    for step in range(steps):
+        score = released_score(run, shares, plan, trail, step, plan.mu[step], tuple(names))
+        trail = run.at(ANALYST, server_step, trail, score, plan)
+        names.append(f"score {step}")
+    return answered(run, plan, trail, tuple(names), rows)

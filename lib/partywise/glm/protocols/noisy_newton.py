@@ -1,0 +1,89 @@
+"""Protocol: Newton steps from noisy scores, along a noisy matrix of second moments (trust model ``central``).
+
+The corrected, private form of the joint fit where an aggregator may be trusted: it releases the mean of v v',
+v = (S / sqrt(p), z), once (``share`` of the squared budget) and T mean scores, each at coefficients that all can
+compute from earlier releases.  A step follows w (M + rho I)^-1, w the family's public mean weight, rho = sigma
+sqrt(p / 2).  Messages: `partywise.glm.protocols.central`, and once
+
+second moments                           aggregator, analyst          Release, central        8 ((p + 1)(p + 2) / 2 - 1)
+
+The default answers the mean of the iterates from half of the steps on: at the optimum, iterates differ by independent
+noise.  Clipped scores of skewed responses are biased, which no epsilon removes; the cell epsilon = inf shows it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from ...alignment.rows import common_rows
+from ...federation.exchanges.secure_sum import AGGREGATOR, sums_of_shares
+from ...federation.run import Run
+from ...privacy.mechanisms.gaussian import Gaussian
+from ...privacy.mechanisms.release import Release, noise_scale
+from ..model import Estimate
+from ..options import NoisyNewtonOptions
+from ..private.scores import Matrix, mean_weight, second_moments, second_moments_bound
+from .central import (
+    Plan,
+    Trail,
+    answered,
+    check_private,
+    only,
+    planned,
+    records,
+    records_in,
+    released_score,
+    server_started,
+)
+from .common import ANALYST
+
+LARGE = 20_000
+SECOND = "second moments"
+
+
+def steps_of(options: NoisyNewtonOptions, family: str, n: int) -> int:
+    """Number of scores: of the options, or 4 (Gaussian), 8 (at least 20,000 records), 2."""
+    if options.steps is not None:
+        return options.steps
+    return 4 if family == "gaussian" else 8 if n >= LARGE else 2
+
+
+def noisy_second(
+    blocks: Sequence[np.ndarray], response: Sequence[np.ndarray], plan: Plan, rng_for: Callable
+) -> tuple[Release, ...]:
+    """The second moments with their noise: computed inside the aggregation."""
+    bounded = second_moments(records(blocks, plan.held), plan.radius)
+    rng = rng_for(SECOND, AGGREGATOR)
+    release = Gaussian(mu=plan.mu[0])(bounded, rng, owner=AGGREGATOR, release_id=SECOND, trust_model="central")
+    return (release,)
+
+
+def server_matrix(released: Sequence[Sequence[np.ndarray]], plan: Plan) -> Matrix:
+    """The matrix of all steps; the sd of its noise is public."""
+    sigma = noise_scale(second_moments_bound(plan.radius, plan.p, plan.n), plan.mu[0])
+    return Matrix.of(only(released), plan.radius, sigma, mean_weight(plan.public), plan.p)
+
+
+def server_step(trail: Trail, released: Sequence[Sequence[np.ndarray]], matrix: Matrix) -> Trail:
+    """One Newton step further."""
+    return (*trail, trail[-1] + matrix.step(only(released)))
+
+
+def fit(run: Run) -> Estimate:
+    """Release the second moments, then a score at every iterate; the coefficients go back to their parties."""
+    check_private(run)
+    rows, n = common_rows(run)
+    options = run.spec.options
+    steps = steps_of(options, run.spec.public.family, n)
+    plan = planned(run, n, (options.share, *((1 - options.share) / steps,) * steps))
+    shares = records_in(run, rows)
+    second = sums_of_shares(run, shares, ANALYST, (SECOND,), noisy_second, plan, run.rng_for)
+    matrix = run.at(ANALYST, server_matrix, second, plan)
+    trail, names = run.at(ANALYST, server_started, plan), [SECOND]
+    for step in range(steps):
+        score = released_score(run, shares, plan, trail, step, plan.mu[1 + step], tuple(names))
+        trail = run.at(ANALYST, server_step, trail, score, matrix)
+        names.append(f"score {step}")
+    return answered(run, plan, trail, tuple(names), rows)
