@@ -1,0 +1,144 @@
+"""Attacks A1 to A6 on what participants received: they succeed on the published protocols of document 004 only."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from glm_driver import fitted, records
+from partywise.attacks.identifiers import attack_ids
+from partywise.attacks.predictors import attack_rows, attack_space
+from partywise.attacks.rotations import binary_column, candidate_rotations, candidate_rows, recover_rows
+from partywise.federation.channel import Cipher
+from partywise.federation.exchanges.psi import points_of
+from partywise.federation.folds import Fold
+from partywise.federation.parties import Party
+from partywise.federation.run import Run, simulate
+from partywise.pca.model import PublicFacts
+from partywise.pca.options import BlockSvdOptions, CorrelationOptions
+from partywise.pca.protocols import block_svd, correlation
+from partywise.randomness import Streams, stream
+
+GROUPS = [(0, 1, 2, 3), (4, 5, 6, 7, 8, 9, 10, 11)]
+OWN = list(GROUPS[1])
+N = 600
+
+
+def received(run, place, name):
+    """What a participant received under a name, in order."""
+    return [value for message, value in run.channel.view(place) if message.name == name]
+
+
+def clear_vectors(run, n):
+    """Columns of length n that reached somebody in the clear, by who saw them."""
+    found = {}
+    for place in run.names:
+        values = [value for _, value in run.channel.view(place) if not isinstance(value, Cipher)]
+        arrays = [value for value in values if isinstance(value, np.ndarray) and value.ndim and len(value) == n]
+        found[place] = sum(array.size // n for array in arrays)
+    return found
+
+
+@pytest.fixture(scope="module")
+def published():
+    """A block with a binary column, and what the analyst received of it."""
+    X, y = records("gaussian", N, 12, rho=0.0)
+    X[:, 6] = X[:, 6] + 0.4 * X[:, 9] > 0
+    _, run = fitted(block_svd.fit, X, y, GROUPS, BlockSvdOptions())
+    block = X[:, OWN]
+    return block, (block - block.mean(axis=0)) / block.std(axis=0, ddof=1), received(run, "analyst", "scores U D")[1]
+
+
+def test_a1_known_rows_give_all_others(published):
+    raw, block, seen = published
+    found = recover_rows(seen, np.arange(8), block[:8])
+    assert np.max(np.abs(found - block)) < 1e-10
+    # In the units of the source the attacker needs one row more.
+    assert attack_rows(seen, raw, np.arange(9), law="affine") == 1
+    errors = [np.max(np.abs(one - block)) for one in candidate_rows(seen, np.arange(7), block[:7])]
+    assert len(errors) == 2 and min(errors) < 1e-10 < max(errors)
+    (guess,) = candidate_rows(seen, np.arange(4), block[:4])
+    assert 1 - np.sum((guess - block)[4:] ** 2) / np.sum(block[4:] ** 2) == pytest.approx(0.5, abs=0.1)
+
+
+def test_a2_a_binary_column_needs_no_known_row(published):
+    raw, _, seen = published
+    found, residual = binary_column(seen, stream(1, "kurtosis"))
+    assert abs(np.corrcoef(found, raw[:, 2])[0, 1]) > 0.99995 and residual < 1e-20
+
+
+def test_a3_the_true_correlations_leave_signs_only(published):
+    _, block, seen = published
+    rotations = candidate_rotations(seen, (N - 1) * np.corrcoef(block.T))
+    errors = np.array([np.max(np.abs(seen @ rotation - block)) for rotation in rotations])
+    assert len(errors) == 2**8 and np.count_nonzero(errors < 1e-10) == 1
+
+
+@pytest.mark.parametrize("options", [CorrelationOptions(), CorrelationOptions(matrix="covariance")])
+def test_a1_to_a3_have_no_input_in_the_certified_protocol(options):
+    X, y = records("gaussian", N, 12)
+    estimate, run = fitted(correlation.fit, X, y, GROUPS, options)
+    assert set(clear_vectors(run, N).values()) == {0} and estimate.numbers["record_openings"] == 0
+    # What crosses behind masks is uniform: it spans no part of anybody's columns.
+    masked = [value for message, value in run.channel.view("active") if message.name.startswith("masked")]
+    residues = masked[0].content[0].astype(float)
+    assert residues.shape == (N, 8) and attack_space(residues, X[:, OWN]) < 0.1
+    assert attack_rows(residues, X[:, OWN], np.arange(9), law="affine") == 0
+    with pytest.raises(ValueError, match="sign patterns"):
+        BlockSvdOptions(matrix="correlation")
+
+
+def unaligned(options, fit):
+    """A run on 60 and 50 persons of whom 40 are common, and their identifiers."""
+    numbers = stream(3, "persons").choice(100_000, 70, replace=False)
+    names = np.array([f"PATIENT_{number:05d}" for number in numbers])
+    groups = {"clinic": names[:60][::-1], "registry": names[20:]}
+    rng = stream(3, "columns")
+    parties = [
+        Party(name, role, {"X": rng.standard_normal((len(ids), 2)), "ids": ids}, (2 * k, 2 * k + 1))
+        for k, ((name, ids), role) in enumerate(zip(groups.items(), ("active", "passive"), strict=True))
+    ]
+    public = PublicFacts(("a", "b", "c", "d"), aligned=False)
+    spec = SimpleNamespace(options=options, public=public, study=None, settings=None)
+    run = Run(
+        parties,
+        epsilon=np.inf,
+        fold=Fold(np.zeros(60, dtype=int), 0, 1),
+        rng_for=Streams(7, "views"),
+        spec=spec,
+        extra=("analyst", "dealer"),
+        record=True,
+    )
+    return simulate(fit, run), run, groups
+
+
+def tokens(run):
+    """All 32-byte entries that the analyst received, ciphers as they are."""
+    found = []
+    for _, value in run.channel.view("analyst"):
+        content = value.content if isinstance(value, Cipher) else value
+        if isinstance(content, np.ndarray) and content.dtype == np.uint8:
+            found += [row.tobytes() for row in content.reshape(-1, 32)]
+    return found
+
+
+def test_a6_a_dictionary_inverts_digests_and_no_blinded_point():
+    everyone = [f"PATIENT_{number:05d}" for number in range(100_000)]
+    estimate, run, groups = unaligned(BlockSvdOptions(), block_svd.fit)
+    names = sorted({name for ids in groups.values() for name in ids})
+    seen = tokens(run)
+    assert len(seen) == 110 and attack_ids(seen, names, everyone, lambda name: sha256(name.encode()).digest()) == 1
+    # Set intersection: a dictionary of the very identifiers, by every public step of what the parties do.
+    certified, closed, _ = unaligned(CorrelationOptions(), correlation.fit)
+    seen = tokens(closed)
+    assert len(seen) == 110
+    for digest in (lambda name: sha256(name.encode()).digest(), lambda name: points_of([name])[0].tobytes()):
+        assert attack_ids(seen, names, names, digest) == 0
+    # Both protocols used the same 40 records.
+    for found in (estimate, certified):
+        ids = [groups[name][found.rows[name]] for name in groups]
+        assert found.n == 40 and np.array_equal(*ids) and set(ids[0]) == set(groups["clinic"]) & set(groups["registry"])
+    np.testing.assert_allclose(estimate.eigenvalues, certified.eigenvalues, rtol=1e-10)
