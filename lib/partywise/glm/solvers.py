@@ -170,6 +170,9 @@ class Memory:
     def direction(self, gradient: np.ndarray) -> np.ndarray:
         """(q,) two-loop product of the inverse matrix and the gradient.
 
+        The start matrix is scaled by the curvature that the last pair met: where weights of records range widely, the
+        mean weight at the start says little of the optimum.
+
         Raises
         ------
         LinAlgError
@@ -179,11 +182,18 @@ class Memory:
         for s, y in reversed(self.pairs):
             shares.append(float(s @ left) / float(s @ y))
             left = left - shares[-1] * y
-        found = newton_direction(left, self.start)
-        if found is None:
-            raise dependent(self.start)
+        found = self._solved(left)
+        if self.pairs:
+            s, y = self.pairs[-1]
+            found = found * (float(s @ y) / float(y @ self._solved(y)))
         for (s, y), share in zip(self.pairs, reversed(shares), strict=True):
             found = found + (share - float(y @ found) / float(s @ y)) * s
+        return found
+
+    def _solved(self, vector: np.ndarray) -> np.ndarray:
+        found = newton_direction(vector, self.start)
+        if found is None:
+            raise dependent(self.start)
         return found
 
     def after(self, old: Point, new: Point) -> Memory:
