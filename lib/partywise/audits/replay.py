@@ -28,7 +28,7 @@ ROUNDING = 1e-9
 # Error rate of every test of the noise.
 ALPHA = 1e-9
 # Gaussian laws that add their noise to the statistic itself.
-ADDITIVE = ("gaussian", "symmetric_gaussian", "encrypted_rounded_gaussian")
+ADDITIVE = ("gaussian", "symmetric_gaussian", "encrypted_rounded_gaussian", "shared_rounded_gaussian")
 
 
 @dataclass

@@ -8,7 +8,7 @@ import numpy as np
 from ..accounted import Accounted, parameter, parents_of
 from ..statistics.bounded import Bounded, clip_curves, record_matrix, summed
 
-__all__ = ["LIMIT", "default_grid", "fixed_point_sum", "require_power_of_two"]
+__all__ = ["LIMIT", "default_grid", "fixed_point_sum", "require_power_of_two", "whole_records"]
 
 # Largest entry in grid units: with any noise the sum stays a whole number that a float holds exactly.
 LIMIT = 2.0**51
@@ -64,10 +64,8 @@ def fixed_point_sum(
     Notes
     -----
     Formal guarantee: the integers of one record, times the grid, form a vector of length at most ``radius``, so
-    replacing a record moves the sum by at most ``2 radius``, in integer arithmetic and hence in any order. Records
-    are clipped to a slightly smaller radius and rounded to the nearest point; the few that this would take beyond
-    the clip are rounded towards zero instead. Lengths are compared in floating point: their relative errors, at most
-    (P + 8) 2^-52, are what the radius is reduced by beforehand.
+    replacing a record moves the sum by at most ``2 radius``, in integer arithmetic and hence in any order. How
+    records are rounded is in `whole_records`.
     """
     records, length = record_matrix("records", records), float(parameter("radius", radius))
     step = require_power_of_two(parameter("grid", grid))
@@ -78,13 +76,40 @@ def fixed_point_sum(
             f"{len(records)} records of radius={length!r} exceed 2^51 steps of grid={step!r}; choose a coarser grid "
             "(a larger power of two), or a smaller radius."
         )
+    whole, share = whole_records(records, length, step)
+    source = "every rounded record has length at most S, integers are added exactly: 2 S"
+    certificate = replace(summed(2 * length, source, unit, depends_on), grid=step)
+    parents = parents_of(radius, grid)
+    return Bounded(whole.sum(axis=0).astype(float) * step, certificate, stratum, share, parents)
+
+
+def whole_records(records: np.ndarray, length: float, step: float) -> tuple[np.ndarray, float]:
+    """Records clipped to a length and rounded to a grid, none longer than ``length`` afterwards.
+
+    Parameters
+    ----------
+    records : ndarray of shape (n, P)
+    length : float
+        Positive and finite, at most 2^60 steps.
+    step : float
+        A power of two.
+
+    Returns
+    -------
+    whole : ndarray of shape (n, P), int64
+        In steps. Every record, times the step, has length at most ``length``.
+    share : float
+        Share of records that were longer.
+
+    Notes
+    -----
+    Records are clipped to a slightly smaller length and rounded to the nearest point; the few that this would take
+    beyond the clip are rounded towards zero instead. Lengths are compared in floating point: their relative errors, at
+    most (P + 8) 2^-52, are what the length is reduced by beforehand.
+    """
     cap = length * (1 - max(2.0**-38, (records.shape[1] + 8) * 2.0**-51))
     clipped, share = clip_curves(records, None, cap)
     steps = clipped / step
     nearest = np.rint(steps)
     inside = np.linalg.norm(nearest, axis=1) * step <= cap
-    whole = np.where(inside[:, None], nearest, np.trunc(steps)).astype(np.int64)
-    source = "every rounded record has length at most S, integers are added exactly: 2 S"
-    certificate = replace(summed(2 * length, source, unit, depends_on), grid=step)
-    parents = parents_of(radius, grid)
-    return Bounded(whole.sum(axis=0).astype(float) * step, certificate, stratum, share, parents)
+    return np.where(inside[:, None], nearest, np.trunc(steps)).astype(np.int64), share

@@ -1,0 +1,189 @@
+"""Gaussian noise on integers that nobody opens before it is added: drawn at one place, released at another.
+
+Integers lie in shares, the noise is in the random numbers of whoever deals them, and the sum of all shares is noisy. So
+a mechanism has two halves here: `SharedGaussian.noise` at the dealer, which sees no data, and the release itself at the
+place that adds up the shares, which sees no noise.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Unpack
+
+import numpy as np
+
+from ...errors import CertificationError
+from ..ledger.event import UNNAMED
+from ..mechanisms.random import RandomSource, sampler_of, words_of
+from ..mechanisms.release import OBSERVER, Release, Terms, digest_of, released
+from ..statistics.bounded import SensitivityCertificate
+from ..statistics.closed import Closed
+from .discrete import quotient_up
+from .wide import draw_huge_integers
+
+__all__ = ["NoiseKey", "Shared", "SharedGaussian"]
+
+LAW = "shared_rounded_gaussian"
+
+
+@dataclass(frozen=True)
+class NoiseKey:
+    """The noise of one release: what its integers without noise could be read with. Nobody but the dealer has it."""
+
+    name: str
+    integers: np.ndarray
+
+
+@dataclass(frozen=True)
+class Shared:
+    """What the shares of a statistic add up to.
+
+    total : (d,) integers with the noise, Python integers in an array of objects
+    name : of the release
+    """
+
+    total: np.ndarray
+    name: str
+
+
+@dataclass(frozen=True)
+class SharedGaussian:
+    """Gaussian noise on integers in shares.
+
+    Parameters
+    ----------
+    mu : float
+        Gaussian-DP parameter; infinite for no noise at all.
+
+    Raises
+    ------
+    ValueError
+        If ``mu`` is not positive.
+
+    Notes
+    -----
+    Formal guarantee: an integer k of unit u gets noise of deviation sigma / u, sigma = Delta / mu, rounded to whole
+    numbers. So (k + noise) u is a Gaussian release of k u, rounded, which is mu-Gaussian-DP against everybody who does
+    not know the noise. The dealer does: it **must not collude with anybody**. Rounding of records to the grid is up to
+    the constructor of the integers (`partywise.privacy.secure.fixed_point.whole_records`).
+
+    A `SecureRandom` draws the law exactly. A numpy generator simulates it: one standard normal an entry, rescaled and
+    rounded, the same normal at every mu.
+    """
+
+    mu: float
+
+    def __post_init__(self) -> None:
+        if not self.mu > 0:
+            raise ValueError(f"mu={self.mu!r} must be positive: no finite noise gives mu = 0.")
+
+    def deviation(self, certificate: SensitivityCertificate) -> float:
+        """Standard deviation of the noise in the norm of a certificate.
+
+        Raises
+        ------
+        CertificationError
+            If the certificate bounds no l2 norm, or its bound is infinite and noise is wanted.
+        """
+        if certificate.norm != "l2":
+            raise CertificationError(f"norm={certificate.norm!r} of integers in shares must be 'l2'.")
+        if math.isinf(self.mu):
+            return 0.0
+        if math.isinf(certificate.value):
+            raise CertificationError(f"no noise reaches mu={self.mu!r}: the sensitivity is infinite; clip the records.")
+        return quotient_up(float(certificate.value), self.mu)
+
+    def noise(self, certificate: SensitivityCertificate, units: np.ndarray, rng: RandomSource, name: str) -> np.ndarray:
+        """The noise, at the dealer.
+
+        Parameters
+        ----------
+        certificate : SensitivityCertificate
+            Of the integers times ``units``, in the norm l2.
+        units : ndarray of shape (d,)
+            What one step of every integer is worth, positive.
+        rng : SecureRandom or numpy.random.Generator
+        name : str
+            Of the release.
+
+        Returns
+        -------
+        ndarray of shape (d,), of Python integers
+        """
+        sigma, units = self.deviation(certificate), np.asarray(units, dtype=float)
+        drawn = np.zeros(units.shape, dtype=object)
+        if sigma and sampler_of(rng) == "secure":
+            for unit in dict.fromkeys(units.tolist()):
+                chosen = units == unit
+                drawn[chosen] = draw_huge_integers(words_of(rng), quotient_up(sigma, unit), int(chosen.sum()))
+        elif sigma:
+            assert isinstance(rng, np.random.Generator)
+            drawn[:] = [int(steps) for steps in np.rint(sigma * rng.standard_normal(units.shape) / units)]
+        observer = OBSERVER.get()
+        if observer is not None:
+            observer.keyed(NoiseKey(name, drawn))
+        return drawn
+
+    def __call__(
+        self,
+        shared: Shared,
+        certificate: SensitivityCertificate,
+        units: np.ndarray,
+        sampler: str,
+        *,
+        owner: str = UNNAMED,
+        stratum: str = "*",
+        parents: tuple[str, ...] = (),
+        **terms: Unpack[Terms],
+    ) -> Release:
+        """Release what the shares add up to, at the place that has added them.
+
+        Parameters
+        ----------
+        shared : Shared
+            The sum of all shares, the dealer's noise among them; its name is that of the release.
+        certificate, units
+            As the dealer had them: public.
+        sampler : {"secure", "simulation"}
+            Random source of the dealer.
+        owner : str
+            Whose data it is; without a name, every view is charged.
+        stratum, parents
+            As in `Bounded`.
+        **terms
+            See `Terms`.
+
+        Returns
+        -------
+        Release
+            (d,) floats: the noisy integers in their units.
+        """
+        closed = Closed(certificate, units, shared, _without_noise, stratum, parents)
+        scale = np.asarray(units, dtype=float)
+        law: dict[str, Any] = {"mu": 0.0 if certificate.value == 0 else float(self.mu), "delta_numeric": 0.0}
+        made = released(
+            closed,
+            law,
+            LAW,
+            shared.total.copy,
+            owner,
+            {**terms, "release_id": shared.name},
+            sampler,
+            preset=True,
+            digest=_digest,
+        )
+        return made.post_process(lambda total: np.asarray(total, dtype=float) * scale)
+
+
+def _digest(total: np.ndarray) -> str:
+    return digest_of(np.array([str(one) for one in total]))
+
+
+def _without_noise(content: Shared | np.ndarray, keys: Sequence[Any]) -> np.ndarray:
+    """The integers of a statistic; of what was released, with its noise."""
+    if isinstance(content, Shared):
+        own = [key for key in keys if isinstance(key, NoiseKey) and key.name == content.name]
+        return content.total - own[-1].integers
+    return content
