@@ -1,0 +1,322 @@
+"""Exchange: sums of columns of several parties and of their products, opened with noise and never without.
+
+The noise lies in the dealer's shares: it knows the noise and sees no data, and **colludes with nobody**, which the
+ledger does not model. The opener, a place without data, adds up uniform shares and sees the noisy sums; so does whoever
+it sends them to. All but one of the parties, and the opener, may collude: they learn what is released.
+
+Columns X_k are integers (whole steps of a public grid). With masks A_k that party and dealer draw from one seed, and
+D_k = X_k - A_k, parties j < k have X_j'X_k = A_j'A_k + A_j'D_k + D_j'X_k: the second term is known to j, the third to
+k, and the first, with the noise, is dealt in shares. What a party computes of its own columns is masked by a share of
+the noise, the other share of which goes to the opener.
+
+Message                        from, to              payload, ring elements (4 m bytes)
+seed                           dealer, every party   Cipher, 32 bytes
+X_k - A_k                      k, all others         Cipher, key: dealer: n p_k each
+share of A_j'A_k with noise    dealer, k > j         Cipher, nobody's key: sums of products of columns of j and k
+share of the noise             dealer, opener        Cipher, nobody's key: sums of one party's own columns
+shares of all its sums         every party, opener   Cipher, nobody's key: all sums of its own columns
+
+Every sum is one of a symmetric matrix; a sum of a product counts once for each of its two holders. Nothing that is not
+asked for leaves a party, not even in shares.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from ...privacy.mechanisms.random import sampler_of
+from ...privacy.mechanisms.release import Release
+from ...privacy.secure.shared import Shared, SharedGaussian
+from ...privacy.statistics.bounded import SensitivityCertificate
+from ..channel import Cipher
+from ..parties import Party
+from ..run import Own, Run
+from .cross_product import Masked, masked, private
+from .dealing import DEALER, Dealing, Seed, drawn
+from .residues import Ring
+from .sharing import NOBODY, SCHEME
+
+__all__ = ["CONSTANT", "Chunk", "Draw", "Layout", "Part", "noisy_moments"]
+
+# In the place of a column: 1 for every record.
+CONSTANT = -1
+
+
+@dataclass(frozen=True)
+class Part:
+    """Some sums that are released together.
+
+    first, second : (d,) columns whose products are summed; `CONSTANT` may be the first
+    units : (d,) what one step of each sum is worth in the norm of the certificate
+    """
+
+    first: np.ndarray
+    second: np.ndarray
+    units: np.ndarray
+
+
+@dataclass(frozen=True)
+class Draw:
+    """Noise of one part.
+
+    name : of the release; certificate : of its integers times the units of the part; mu : Gaussian-DP parameter
+    address : of the generator of the noise, at the dealer
+    parents : releases that parameters of the certificate came from
+    """
+
+    name: str
+    certificate: SensitivityCertificate
+    mu: float
+    address: tuple[str | int, ...]
+    parents: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Records that are summed: their positions, their stratum, and one draw for each part."""
+
+    rows: np.ndarray
+    stratum: str
+    draws: tuple[Draw, ...]
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Which sums are wanted, of columns numbered over all parties, and who holds what of them; public.
+
+    names : of the parties; columns : numbers of the columns of each, in the order of its block
+    """
+
+    names: tuple[str, ...]
+    columns: tuple[tuple[int, ...], ...]
+    parts: tuple[Part, ...]
+
+    @cached_property
+    def owner(self) -> np.ndarray:
+        """(P,) place of the party that holds each column."""
+        found = np.empty(sum(map(len, self.columns)), dtype=int)
+        for place, own in enumerate(self.columns):
+            found[list(own)] = place
+        return found
+
+    @cached_property
+    def inside(self) -> np.ndarray:
+        """(P,) position of each column in the block of its party."""
+        found = np.empty(len(self.owner), dtype=int)
+        for own in self.columns:
+            found[list(own)] = np.arange(len(own))
+        return found
+
+    @cached_property
+    def pairs(self) -> np.ndarray:
+        """(2, D) columns of all sums, that of the earlier party first; `CONSTANT` stays first."""
+        first, second = (np.concatenate([getattr(part, name) for part in self.parts]) for name in ("first", "second"))
+        swapped = (first != CONSTANT) & (self.owner[first] > self.owner[second])
+        return np.where(swapped, [second, first], [first, second])
+
+    @cached_property
+    def holders(self) -> np.ndarray:
+        """(2, D) parties of all sums, the earlier first; twice the same for a sum of one party's own columns."""
+        first, second = self.pairs
+        return np.stack([self.owner[np.where(first == CONSTANT, second, first)], self.owner[second]])
+
+    def held(self, place: int) -> np.ndarray:
+        """Numbers of the sums that a party has a share of."""
+        return np.flatnonzero((self.holders == place).any(axis=0))
+
+    def drawn(self, place: int) -> np.ndarray:
+        """Those whose share of what is dealt it draws from its seed."""
+        return np.flatnonzero(self.holders[0] == place)
+
+    def dealt(self, place: int) -> np.ndarray:
+        """Those whose share of what is dealt it is sent."""
+        return np.flatnonzero((self.holders[1] == place) & (self.holders[0] != place))
+
+    @property
+    def crossing(self) -> int:
+        """Number of sums of products of two parties' columns."""
+        return int(np.count_nonzero(self.holders[0] != self.holders[1]))
+
+    @cached_property
+    def alone(self) -> np.ndarray:
+        """Sums of one party's own columns: the opener is sent the other share of their noise."""
+        return np.flatnonzero(self.holders[0] == self.holders[1])
+
+
+def local_sums(
+    party: Party,
+    place: int,
+    steps: np.ndarray,
+    mask: np.ndarray,
+    differences: Sequence[np.ndarray],
+    chunks: Sequence[Chunk],
+    layout: Layout,
+    ring: Ring,
+) -> np.ndarray:
+    """(m, chunks, sums) what the party knows of every sum that it holds, the dealt shares left out."""
+    own, held = list(layout.columns[place]), layout.held(place)
+    ones = np.ones((ring.m, steps.shape[1], 1), dtype=steps.dtype)
+    earlier = np.concatenate([*differences[:place], steps, ones], axis=2)
+    later = np.concatenate([steps[:, :, :0], *differences[place + 1 :]], axis=2)
+    numbers = [
+        np.concatenate([*(layout.columns[j] for j in range(place)), own, [CONSTANT]]).astype(int),
+        np.concatenate([np.empty(0), *(layout.columns[j] for j in range(place + 1, len(layout.names)))]).astype(int),
+    ]
+    first, second = layout.pairs[:, held]
+    mine = layout.owner[second] == place
+    other, column = np.where(mine, first, second), layout.inside[np.where(mine, second, first)]
+    found = np.empty((ring.m, len(chunks), len(held)), dtype=np.int32)
+    for number, chunk in enumerate(chunks):
+        table = np.zeros((ring.m, len(layout.owner) + 1, len(own)), dtype=np.int32)
+        table[:, numbers[0]] = ring.cross(earlier[:, chunk.rows], steps[:, chunk.rows])
+        table[:, numbers[1]] = ring.cross(later[:, chunk.rows], mask[:, chunk.rows])
+        found[:, number] = table[:, other, column]
+    return found
+
+
+def local_shares(
+    party: Party,
+    place: int,
+    sums: np.ndarray,
+    seed: Seed,
+    sent: Cipher | None,
+    layout: Layout,
+    ring: Ring,
+) -> Cipher:
+    """(m, chunks, sums) uniform shares of every sum that the party holds."""
+    held, total = layout.held(place), sums.astype(float)
+    numbers = layout.drawn(place)
+    total[:, :, np.searchsorted(held, numbers)] += _drawn(seed, sums.shape[1], len(numbers), ring)
+    if sent is not None:
+        total[:, :, np.searchsorted(held, layout.dealt(place))] += sent.content
+    return Cipher(ring.reduced(total), key_holder=NOBODY, scheme=SCHEME)
+
+
+def dealer_noise(chunks: Sequence[Chunk], layout: Layout, rng_for: Callable) -> np.ndarray:
+    """(chunks, sums) the noise of every sum, integers."""
+    return np.stack(
+        [
+            np.concatenate(
+                [
+                    SharedGaussian(draw.mu).noise(draw.certificate, part.units, rng_for(*draw.address), draw.name)
+                    for part, draw in zip(layout.parts, chunk.draws, strict=True)
+                ]
+            )
+            for chunk in chunks
+        ]
+    )
+
+
+def dealer_shares(
+    masks: Sequence[np.ndarray],
+    seeds: Mapping[str, Seed],
+    noise: np.ndarray,
+    chunks: Sequence[Chunk],
+    layout: Layout,
+    ring: Ring,
+) -> np.ndarray:
+    """(m, chunks, sums) what is left of products of masks, with the noise, after the shares that parties draw."""
+    order = np.argsort([number for own in layout.columns for number in own])
+    mask, (first, second) = np.concatenate(masks, axis=2)[:, :, order], layout.pairs
+    total = ring.of_integers(noise).astype(float)
+    crossing = np.setdiff1d(np.arange(len(first)), layout.alone)
+    for number, chunk in enumerate(chunks):
+        rows = mask[:, chunk.rows]
+        total[:, number, crossing] += ring.cross(rows, rows)[:, first[crossing], second[crossing]]
+    for place, name in enumerate(layout.names):
+        numbers = layout.drawn(place)
+        total[:, :, numbers] -= _drawn(seeds[name], len(chunks), len(numbers), ring)
+    return ring.reduced(total)
+
+
+def dealer_sent(made: np.ndarray, numbers: np.ndarray) -> Cipher:
+    """The shares of some sums, for one place."""
+    return Cipher(np.ascontiguousarray(made[:, :, numbers]), key_holder=NOBODY, scheme=SCHEME)
+
+
+def assumed_releases(
+    sent: Cipher,
+    shares: Sequence[Cipher],
+    chunks: Sequence[Chunk],
+    layout: Layout,
+    ring: Ring,
+    opener: str,
+    rng_for: Callable,
+) -> tuple[Release, ...]:
+    """What all shares add up to, one release for every draw: nothing else is made of them."""
+    total = np.zeros((ring.m, len(chunks), len(layout.pairs[0])))
+    total[:, :, layout.alone] += sent.content
+    for place, share in enumerate(shares):
+        total[:, :, layout.held(place)] += share.content
+    integers, made = ring.integers(ring.reduced(total)), list[Release]()
+    ends = np.cumsum([len(part.units) for part in layout.parts])[:-1]
+    sampler = sampler_of(rng_for("sampler", opener))
+    for chunk, row in zip(chunks, integers, strict=True):
+        for part, draw, values in zip(layout.parts, chunk.draws, np.split(row, ends), strict=True):
+            mechanism, shared = SharedGaussian(draw.mu), Shared(values, draw.name)
+            given = shared, draw.certificate, part.units, sampler
+            made.append(mechanism(*given, stratum=chunk.stratum, parents=draw.parents, trust_model="distributed"))
+    return tuple(made)
+
+
+def noisy_moments(
+    run: Run,
+    dealt: Dealing,
+    columns: Own,
+    n: int,
+    bits: int,
+    chunks: Sequence[Chunk],
+    layout: Layout,
+    opener: str,
+) -> tuple[Release, ...]:
+    """Noisy sums over the records of every chunk, as releases at the opener, one for every draw.
+
+    Parameters
+    ----------
+    run : Run
+        With the places `DEALER`, which colludes with nobody, and ``opener``.
+    dealt : Dealing
+        Of the parties of the layout, in its order.
+    columns : Own
+        (n, p_k) numbers at every party, multiples of 2^-bits.
+    n, bits : int
+    chunks : sequence of Chunk
+    layout : Layout
+    opener : str
+        A place without data.
+
+    Returns
+    -------
+    tuple of Release, placed at the opener
+        Nothing is in the ledger yet: the opener's first message that is one of them enters it. No view owns them, so
+        every view is charged.
+    """
+    parties, ring = dealt.parties, dealt.ring
+    dealt.products += sum(len(chunk.rows) for chunk in chunks) * layout.crossing
+    noise = run.at(DEALER, dealer_noise, chunks, layout, run.rng_for)
+    behind: list[Masked] = []
+    for party, own in zip(parties, layout.columns, strict=True):
+        value = private(run, dealt, party, columns, (n, len(own)), bits)
+        behind.append(masked(run, dealt, value, f"columns of {party.name}", parties))
+    made = run.at(DEALER, dealer_shares, [one.mask for one in behind], dealt.all_seeds, noise, chunks, layout, ring)
+    rest = run.send(DEALER, opener, "share of the noise", dealer_sent, made, layout.alone)
+    differences, shares = [one.difference for one in behind], []
+    for place, (party, one) in enumerate(zip(parties, behind, strict=True)):
+        sent = None
+        if len(layout.dealt(place)):
+            sent = run.send(DEALER, party, "shares with noise", dealer_sent, made, layout.dealt(place))
+        known = one.value.shares, one.masks, differences, chunks, layout, ring
+        sums = run.at(party, local_sums, place, *known)
+        shares.append(
+            run.send(party, opener, "shares of sums", local_shares, place, sums, dealt.seeds, sent, layout, ring)
+        )
+    return run.at(opener, assumed_releases, rest, shares, chunks, layout, ring, opener, run.rng_for)
+
+
+def _drawn(seed: Seed, chunks: int, count: int, ring: Ring) -> np.ndarray:
+    """(m, chunks, count) shares of what is dealt, as a party and the dealer draw them."""
+    return drawn(seed, "shares of sums", (chunks, count), ring)

@@ -1,0 +1,178 @@
+"""Noisy sums of products of columns of several parties: exact but for the dealer's noise, and nothing else leaves."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from forked import checked, forked
+from partywise.audits.contract import agree
+from partywise.federation.channel import Cipher, content_of
+from partywise.federation.exchanges.cross_product import DEALER, dealing
+from partywise.federation.exchanges.noisy_moments import CONSTANT, Chunk, Draw, Layout, Part, noisy_moments
+from partywise.federation.exchanges.residues import ring_for
+from partywise.federation.parties import Party
+from partywise.federation.run import Run, simulate
+from partywise.federation.secure_streams import SecureStreams
+from partywise.privacy.mechanisms.random import SecureRandom
+from partywise.privacy.statistics.bounded import summed
+from partywise.randomness import Streams, stream
+
+N, BITS = 40, 30
+# The second party has the first column: blocks lie in another order than their numbers.
+GROUPS = ((2, 1), (0,), (3, 4, 5))
+ROWS = (np.arange(0, N, 2), np.arange(1, N, 2))
+NAMES = tuple(f"{part} of chunk {c}" for c in range(2) for part in ("products", "means"))
+
+
+def part(pairs, unit: float) -> Part:
+    first, second = np.array(pairs).T
+    return Part(first, second, np.full(len(first), unit))
+
+
+# The last party's last column is multiplied with others only.
+PRODUCTS = [(i, j) for i in range(6) for j in range(i, 6) if (i, j) != (5, 5)]
+PARTS = (part(PRODUCTS, 2.0 ** (-2 * BITS)), part([(CONSTANT, j) for j in range(5)], 2.0**-BITS))
+
+
+def a_run(X: np.ndarray, rng_for=None, mu: float = np.inf) -> Run:
+    roles = ("active", "passive", "passive")
+    parties = [Party(f"p{k}", roles[k], {"X": X[:, list(group)]}, group) for k, group in enumerate(GROUPS)]
+    return Run(
+        parties,
+        epsilon=mu,
+        fold=None,
+        rng_for=rng_for or Streams(3, "exchange"),
+        spec=SimpleNamespace(),
+        extra=("analyst", DEALER),
+        record=True,
+    )
+
+
+def local_block(party: Party) -> np.ndarray:
+    return party.block["X"]
+
+
+def as_made(releases) -> tuple:
+    return releases
+
+
+def fit(run: Run):
+    """All releases at the first party; ``epsilon`` of the run is the Gaussian-DP parameter of every draw."""
+    certificate = summed(2.0, "a test", "row", ("features",))
+    names = iter(NAMES)
+    chunks = tuple(
+        Chunk(rows, f"chunk {c}", tuple(Draw(next(names), certificate, run.epsilon, ("noise", c, k)) for k in range(2)))
+        for c, rows in enumerate(ROWS)
+    )
+    layout = Layout(tuple(party.name for party in run.parties), GROUPS, PARTS)
+    dealt = dealing(run, run.parties, ring_for(1e6, 2 * BITS))
+    columns = run.each(run.parties, local_block)
+    made = noisy_moments(run, dealt, columns, N, BITS, chunks, layout, "analyst")
+    return run.gather(("analyst",), run.parties[0], lambda _: NAMES, as_made, made)
+
+
+def integers(seed: int = 1) -> np.ndarray:
+    """Records that are multiples of 2^-BITS."""
+    return np.rint(stream(seed, "noisy moments").standard_normal((N, 6)) * 2.0**20) * 2.0**-20
+
+
+def expected(X: np.ndarray) -> list[np.ndarray]:
+    found = []
+    for rows in ROWS:
+        square, means = X[rows].T @ X[rows], X[rows].sum(axis=0)
+        found += [np.array([square[i, j] for i, j in PRODUCTS]), means[:5]]
+    return found
+
+
+def test_sums_without_noise_are_exact():
+    (values,) = simulate(fit, a_run(integers()))
+    for value, exact in zip(values, expected(integers()), strict=True):
+        np.testing.assert_array_equal(value, exact)
+
+
+@pytest.mark.parametrize("how", [checked, forked])
+def test_every_mode_gives_the_same_sums_and_messages(how):
+    one, other = a_run(integers(), mu=0.5), a_run(integers(), mu=0.5)
+    agree(one, simulate(fit, one), other, how(fit, other), how.__name__)
+
+
+def test_noise_is_drawn_by_address_and_is_in_every_sum():
+    (values,) = simulate(fit, a_run(integers(), mu=0.5))
+    for number, (value, exact) in enumerate(zip(values, expected(integers()), strict=True)):
+        drawn = Streams(3, "exchange")("noise", *divmod(number, 2)).standard_normal(len(exact))
+        np.testing.assert_allclose(value - exact, 4.0 * drawn, rtol=0, atol=1e-8)
+
+
+def test_a_release_per_draw_is_charged_to_every_view():
+    run = a_run(integers(), mu=0.5)
+    simulate(fit, run)
+    assert [event.release_id for event in run.channel.ledger.rows] == list(NAMES)
+    totals = [run.channel.ledger.total((name,), "features", 1e-5) for name in run.channel.names]
+    # Chunks are disjoint, so a record pays for the two releases of its own.
+    assert {total.mu_total for total in totals} == {np.sqrt(0.5)}
+    assert {total.trust_model for total in totals} == {"distributed"}
+
+
+def test_before_the_releases_everything_is_closed():
+    run = a_run(integers(), mu=0.5)
+    simulate(fit, run)
+    kinds = [(message.kind, message.receiver) for message in run.channel.messages]
+    assert kinds[-len(NAMES) :] == [("release", "p0")] * len(NAMES)
+    assert {kind for kind, _ in kinds[: -len(NAMES)]} == {"cipher"}
+    assert all(isinstance(value, Cipher) for _, value in run.channel.view("analyst"))
+
+
+def test_no_share_alone_tells_anything():
+    """Records move every share by a constant that the dealer's uniform numbers hide: over dealers they look alike."""
+    one, other = (
+        [content_of(v) for m, v in view if m.name == "shares of sums"]
+        for view in (view_of_the_analyst(integers(), 1), view_of_the_analyst(9 * integers(2), 2))
+    )
+    for first, second in zip(one, other, strict=True):
+        for shares in (first, second):
+            # Around 0, uniform on +-2^19: deviation 2^20 / sqrt(12).
+            assert abs(shares.std() / (2.0**20 / np.sqrt(12)) - 1) < 6 * 0.45 / np.sqrt(shares.size)
+
+
+def view_of_the_analyst(X: np.ndarray, seed: int):
+    run = a_run(X, Streams(seed, "exchange"))
+    simulate(fit, run)
+    return run.channel.view("analyst")
+
+
+def test_the_view_of_the_analyst_is_a_function_of_the_noisy_sums():
+    """Other records with the same sums, and other shares of everything: the analyst gets the same totals only."""
+    X = integers()
+    order = np.concatenate([np.random.default_rng(1).permutation(rows) for rows in ROWS])
+    moved = X.copy()
+    moved[np.concatenate(ROWS)] = X[order]
+    (one,), (other,) = simulate(fit, a_run(X, mu=0.5)), simulate(fit, a_run(moved, mu=0.5))
+    for first, second in zip(one, other, strict=True):
+        np.testing.assert_array_equal(first, second)
+
+
+def test_what_is_not_asked_for_leaves_nobody():
+    sizes = {(m.sender, m.name): m.shape for m in messages()}
+    own = {"p0": 3 + 2, "p1": 1 + 1, "p2": 5 + 2}
+    across = {"p0": 2 * 4, "p1": 1 * 5, "p2": 3 * 3}
+    for name in own:
+        assert sizes[name, "shares of sums"][1:] == (2, own[name] + across[name])
+    assert sizes[DEALER, "share of the noise"][1:] == (2, sum(own.values()))
+
+
+def messages():
+    run = a_run(integers())
+    simulate(fit, run)
+    return run.channel.messages
+
+
+def test_secure_streams_draw_masks_and_noise_from_the_system():
+    (one,), (other,) = (simulate(fit, a_run(integers(), SecureStreams(3), mu=0.5)) for _ in range(2))
+    assert not np.array_equal(one[0], other[0])
+    run = a_run(integers(), SecureStreams(3), mu=0.5)
+    simulate(fit, run)
+    assert {event.sampler for event in run.channel.ledger.rows} == {"secure"}
+    assert isinstance(SecureStreams(3)("noise", 0, 0), SecureRandom)
