@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -52,6 +52,8 @@ class Estimate:
     iterations : iterations or sweeps; None where there are none
     objective : (t,) penalised deviance by iteration, the start first, as an evaluator sees it; empty if none
     correlation : (p, p) of the same release as the coefficients; None of protocols that have none
+    moments : what the coefficients of any submodel follow from at no further cost
+        (`partywise.glm.private.submodels.coefficients`); None of protocols that have none
     seen : what one participant holds of another party's records, for whoever attacks its view: columns are n-vectors
         in the order in which they arrived, by a name of who saw what
     rows : positions of the used records in the block of every party, by its name; None where records came aligned
@@ -70,6 +72,7 @@ class Estimate:
     iterations: int | None = None
     objective: np.ndarray = field(default_factory=lambda: np.empty(0))
     correlation: np.ndarray | None = None
+    moments: Any = None
     seen: Mapping[str, np.ndarray] = field(default_factory=dict)
     rows: Mapping[str, np.ndarray] | None = None
     numbers: dict[str, float | int | bool | str | None] = field(default_factory=dict)

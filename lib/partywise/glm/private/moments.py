@@ -1,0 +1,126 @@
+"""Second moments of scaled records: what one noisy matrix of them says about every model on these columns.
+
+A record is v = (S / sqrt p, z, s (t - t_0)): a constant, its scaled columns clipped to the radii of their parties, its
+response statistic clipped to a public range of half-width B, s = S / (2 B). The mean of v v' without its constant entry
+is released as isometric vector. From there on everything is post-processing, and free: slopes of any submodel,
+correlations, components. Families other than Gaussian rest on approximations by normal linear predictors, whose bias no
+epsilon removes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ...privacy.statistics.isometry import to_matrix
+
+__all__ = ["Moments", "Scale", "nearest"]
+
+
+@dataclass(frozen=True)
+class Scale:
+    """What everyone knows of the records besides their number.
+
+    radius : S, length of the scaled columns of a record; columns : p
+    center, half_width : t_0 and B of the response statistic
+    """
+
+    radius: float
+    columns: int
+    center: float
+    half_width: float
+
+    @property
+    def constant(self) -> float:
+        """The constant entry of a record, S / sqrt p."""
+        return self.radius / float(np.sqrt(self.columns))
+
+    @property
+    def weight(self) -> float:
+        """s, by which the response statistic is multiplied."""
+        return self.radius / (2 * self.half_width)
+
+    @property
+    def length(self) -> float:
+        """Largest length r of a record: r^2 = S^2 / p + S^2 + s^2 B^2."""
+        return float(np.sqrt(self.constant**2 + 1.25 * self.radius**2))
+
+    @property
+    def worth(self) -> np.ndarray:
+        """(d,) what the mean of each product and each column counts in the isometric vector: squares, products, means.
+
+        Products and means stand twice in the matrix, hence the root of 2.
+        """
+        size = self.columns + 1
+        pairs = np.full(size * (size - 1) // 2, np.sqrt(2))
+        return np.concatenate([np.ones(size), pairs, np.full(size, np.sqrt(2) * self.constant)])
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Released second moments of the scaled records.
+
+    mean : (p + 1,) of the scaled columns and of s (t - t_0); second : (p + 1, p + 1) of the same, not centred
+    sd : of the noise of an entry of the isometric vector; 0 without noise
+    location, scale : (p,) of the columns
+    """
+
+    mean: np.ndarray
+    second: np.ndarray
+    n: int
+    sd: float
+    public: Scale
+    location: np.ndarray
+    scale: np.ndarray
+
+    @classmethod
+    def of(cls, vector: np.ndarray, n: int, sd: float, public: Scale, location: np.ndarray, scale: np.ndarray) -> Any:
+        """From the released isometric vector (d,)."""
+        size = public.columns + 1
+        mean = vector[-size:] / (np.sqrt(2) * public.constant)
+        return cls(mean, to_matrix(vector[:-size], size), n, sd, public, location, scale)
+
+    @cached_property
+    def covariance(self) -> np.ndarray:
+        """(p + 1, p + 1) covariance of the scaled columns and of t, the noise in it."""
+        unit = np.append(np.ones(self.public.columns), self.public.weight)
+        centred = self.second - np.outer(self.mean, self.mean)
+        return (centred + centred.T) / 2 / np.outer(unit, unit)
+
+    @property
+    def response(self) -> float:
+        """Mean of the response statistic t."""
+        return self.public.center + float(self.mean[-1]) / self.public.weight
+
+    def block(self, columns: Sequence[int]) -> np.ndarray:
+        """Covariance of some scaled columns, made positive semi-definite."""
+        return nearest(self.covariance[np.ix_(columns, columns)])
+
+    def ridge(self, columns: Sequence[int]) -> float:
+        """sd sqrt(p / 2): about half the largest eigenvalue of the noise of a matrix of these columns."""
+        return self.sd * float(np.sqrt(len(columns) / 2))
+
+    def matrix(self, columns: Sequence[int]) -> np.ndarray:
+        """Covariance of some scaled columns with the ridge on it."""
+        return self.block(columns) + self.ridge(columns) * np.eye(len(columns))
+
+    @cached_property
+    def correlation(self) -> np.ndarray:
+        """(p, p) correlations of all columns."""
+        matrix = self.matrix(range(self.public.columns))
+        root = np.sqrt(np.diagonal(matrix))
+        # A column without spread, which only a release without noise can show, correlates with nothing.
+        root[root == 0] = np.inf
+        found = matrix / np.outer(root, root)
+        np.fill_diagonal(found, 1.0)
+        return found
+
+
+def nearest(matrix: np.ndarray) -> np.ndarray:
+    """The nearest positive semi-definite matrix to a symmetric one."""
+    values, vectors = np.linalg.eigh(matrix)
+    return (vectors * np.maximum(values, 0.0)) @ vectors.T

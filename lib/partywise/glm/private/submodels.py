@@ -1,0 +1,142 @@
+"""Coefficients of any submodel from released second moments: post-processing, at no further cost.
+
+Slopes b of the response statistic on the scaled columns come first. A Gaussian model is them. Gamma and inverse
+Gaussian models of a log link take them for t = log y, and correct the intercept by the residual variance. Binomial and
+Poisson models hold them against a linear predictor that is normal: then cov(x, mean) = var(x) beta E[mu'(eta)].
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from scipy.special import digamma, expit, polygamma
+
+from ..model import Family
+from .moments import Moments
+
+__all__ = ["coefficients"]
+
+# Nodes of the integral over a normal linear predictor.
+NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(64)
+WEIGHTS = WEIGHTS / WEIGHTS.sum()
+# A released mean outside the range of means is moved inside it, by this share of the range; a released variance that is
+# not positive to this share of the square of the half-width.
+MARGIN = 0.01
+# Largest deviation of a linear predictor: beyond it noise alone decides.
+LARGEST = 6.0
+STEPS = 60
+
+
+def coefficients(moments: Moments, family: Family, columns: Sequence[int] | None = None) -> np.ndarray:
+    """Coefficients of a family's model on some of the columns.
+
+    Parameters
+    ----------
+    moments : Moments
+    family : str
+        That of the response statistic: another needs a release of its own.
+    columns : sequence of int, optional
+        Numbers of the columns; all of them by default.
+
+    Returns
+    -------
+    ndarray of shape (1 + p,)
+        The intercept, then the slopes of the columns as they were given; 0 for columns that are left out.
+
+    Raises
+    ------
+    ValueError
+        If a column is none of the released ones, or named twice.
+    """
+    p = moments.public.columns
+    chosen = list(range(p)) if columns is None else [int(column) for column in columns]
+    if len(set(chosen)) != len(chosen) or not set(chosen) <= set(range(p)):
+        raise ValueError(f"columns={chosen} of a submodel must be different numbers from 0 to {p - 1}.")
+    linear = _slopes(moments, chosen)
+    intercept, slopes = LINKS[family](moments, chosen, linear)
+    found = np.zeros(1 + p)
+    found[1 + np.array(chosen, dtype=int)] = slopes / moments.scale[chosen]
+    found[0] = intercept - slopes @ moments.mean[chosen] - found[1:] @ moments.location
+    return found
+
+
+def _slopes(moments: Moments, columns: list[int]) -> np.ndarray:
+    """Slopes of the response statistic on scaled columns."""
+    matrix, cross = moments.matrix(columns), moments.covariance[columns, -1]
+    if moments.sd > 0:
+        return np.linalg.solve(matrix, cross) if columns else np.empty(0)
+    return np.linalg.lstsq(matrix, cross, rcond=None)[0]
+
+
+def _explained(moments: Moments, columns: list[int], slopes: np.ndarray) -> float:
+    """Variance of the linear predictor with these slopes."""
+    return float(slopes @ moments.block(columns) @ slopes)
+
+
+def _residual(moments: Moments, columns: list[int], slopes: np.ndarray) -> float:
+    """Variance of the response statistic around its linear predictor."""
+    total, least = float(moments.covariance[-1, -1]), (MARGIN * moments.public.half_width) ** 2
+    return max(total - float(slopes @ moments.covariance[columns, -1]), least)
+
+
+def _gaussian(moments: Moments, columns: list[int], slopes: np.ndarray) -> tuple[float, np.ndarray]:
+    return moments.response, slopes
+
+
+def _gamma(moments: Moments, columns: list[int], slopes: np.ndarray) -> tuple[float, np.ndarray]:
+    """The logarithm of a Gamma variable of shape a has variance psi'(a) and mean log mu + psi(a) - log a."""
+    variance = _residual(moments, columns, slopes)
+    shape = np.exp(_bisected(lambda a: float(polygamma(1, np.exp(a))) - variance, np.log(1e6), np.log(1e-3)))
+    return moments.response + float(np.log(shape) - digamma(shape)), slopes
+
+
+def _inverse_gaussian(moments: Moments, columns: list[int], slopes: np.ndarray) -> tuple[float, np.ndarray]:
+    """As if lognormal: the logarithm of the mean is the mean of the logarithm and half its variance."""
+    return moments.response + _residual(moments, columns, slopes) / 2, slopes
+
+
+def _binomial(moments: Moments, columns: list[int], slopes: np.ndarray) -> tuple[float, np.ndarray]:
+    """kappa b with kappa E[mu'(eta)] = 1, eta normal with mean m, E[mu(eta)] the mean of y."""
+    mean = float(np.clip(moments.response, MARGIN, 1 - MARGIN))
+    spread = np.sqrt(_explained(moments, columns, slopes))
+
+    def center(kappa: float) -> float:
+        size = kappa * spread * abs(NODES).max() + 10
+        return _bisected(lambda m: float(WEIGHTS @ expit(m + kappa * spread * NODES)) - mean, -size, size)
+
+    def excess(kappa: float) -> float:
+        mu = expit(center(kappa) + kappa * spread * NODES)
+        return kappa * float(WEIGHTS @ (mu * (1 - mu))) - 1
+
+    kappa = 1 / (mean * (1 - mean))
+    if spread > 0:
+        kappa = _bisected(excess, kappa, max(LARGEST / spread, kappa))
+    return center(kappa), kappa * slopes
+
+
+def _poisson(moments: Moments, columns: list[int], slopes: np.ndarray) -> tuple[float, np.ndarray]:
+    """b / mean y, and log E[y] = m + var(eta) / 2."""
+    mean = max(moments.response, MARGIN * moments.public.half_width)
+    slopes = slopes / mean
+    variance = _explained(moments, columns, slopes)
+    if variance > LARGEST:
+        slopes, variance = slopes * np.sqrt(LARGEST / variance), LARGEST
+    return float(np.log(mean)) - variance / 2, slopes
+
+
+def _bisected(function: Callable[[float], float], low: float, high: float) -> float:
+    """Where an increasing function crosses 0 between two ends; the end where it would, if it does not."""
+    for _ in range(STEPS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if function(middle) < 0 else (low, middle)
+    return (low + high) / 2
+
+
+LINKS: dict[str, Callable[[Moments, list[int], np.ndarray], tuple[float, np.ndarray]]] = {
+    "gaussian": _gaussian,
+    "gamma": _gamma,
+    "inverse_gaussian": _inverse_gaussian,
+    "binomial": _binomial,
+    "poisson": _poisson,
+}
