@@ -39,6 +39,7 @@ def private_run(X: np.ndarray, y: np.ndarray, options: Any, family: str, epsilon
         extra=PLACES,
         facts=facts(family) | changes.get("facts", {}),
         rng_for=Streams(changes.get("seed", 7), "glm"),
+        block=changes.get("block", {}),
     )
 
 

@@ -136,10 +136,12 @@ class NoisyPredictorOptions(AlignmentOptions):
     """Private: the architecture of seed 004 with every message released (local trust); Gaussian and binomial only.
 
     sweeps : over all blocks; shares : of the squared budget for X'X, for X'r and for the linear predictors, in all 1
+    own : the active party's predictor in its residuals, as ``released`` like those of the others, or ``exact``
     """
 
     sweeps: Count = 1
     shares: tuple[Positive, Positive, Positive] = (0.2, 0.5, 0.3)
+    own: Literal["released", "exact"] = "released"
 
     uses_epsilon = True
 

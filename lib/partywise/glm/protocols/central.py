@@ -166,7 +166,7 @@ def reported(answer: np.ndarray, plan: Plan, steps: int, rows: Mapping[str, np.n
         epsilon_claimed=plan.epsilon,
         iterations=steps,
         rows=None if plan.public.aligned else dict(rows),
-        numbers={"openings": 0, "record_openings": 0},
+        numbers={"openings": 0, "record_openings": 0, "secure_products": 0},
     )
 
 

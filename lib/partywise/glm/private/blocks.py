@@ -1,0 +1,73 @@
+"""What a block releases by itself: its second moments, its products with residuals, its linear predictors.
+
+A record of party k's scaled block is no longer than c_k, and residuals are clipped to R. Replacing one record moves
+X_k'X_k by sqrt(2) c_k^2, X_k'r by 2 c_k R and one entry of X_k b by 2 c_k ||b||, each reached. The active party's block
+has a constant first entry c_k / sqrt(p_k) for the intercept; it moves no constant, and lengthens its records.
+"""
+
+from __future__ import annotations
+
+from math import sqrt
+
+import numpy as np
+
+from ...privacy.accounted import Accounted, Public
+from ...privacy.statistics.bounded import Bounded, clip_curves, summed
+from ...privacy.statistics.isometry import to_matrix, to_vector
+from ...privacy.statistics.moments import cross_moment, second_moment_bound
+from .scores import BOTH, with_constant
+
+__all__ = [
+    "block_moments",
+    "block_predictor",
+    "block_score",
+    "constant_of",
+    "lengthened",
+    "regularised",
+    "with_intercept",
+]
+
+
+def constant_of(radius: float, p: int) -> float:
+    """Constant entry of the block that holds the intercept: the typical size of its others."""
+    return radius / sqrt(p)
+
+
+def with_intercept(z: np.ndarray, radius: float) -> np.ndarray:
+    """(n, 1 + p) the block with its constant entry first."""
+    return with_constant(z, constant_of(radius, z.shape[1]))
+
+
+def lengthened(radius: Accounted, p: int) -> Accounted:
+    """Radius of records with the constant entry."""
+    length = float(np.hypot(radius.value, constant_of(radius.value, p)))
+    return Public(length, because="radius of a block and its constant entry", made_of=(radius,))
+
+
+def block_moments(x: np.ndarray, radius: Accounted) -> Bounded:
+    """Mean of x x' as isometric vector; l2 sensitivity sqrt(2) c^2 / n."""
+    n, length = len(x), float(radius.value)
+    x, share = clip_curves(x, None, length)
+    certificate = summed(second_moment_bound(length, n), "sqrt(2) c^2 / n from |xx' - yy'|", "row", ("features",))
+    return Bounded(to_vector(x.T @ x / n), certificate, clip_share=share, parents=radius.parents)
+
+
+def block_score(x: np.ndarray, r: np.ndarray, radius: Accounted, residual: Accounted) -> Bounded:
+    """Sum of x r, r clipped to R: shape (q,); l2 sensitivity 2 c R."""
+    both = cross_moment(x, r[:, None], radius, residual, unit="row", depends_on=BOTH)
+    return Bounded(np.ravel(both.value), both.certificate, both.stratum, both.clip_share, both.parents)
+
+
+def block_predictor(z: np.ndarray, beta: Accounted, radius: Accounted, intercept: float = 0.0) -> Bounded:
+    """Linear predictors (n,) of a block, b without the intercept (a constant); one entry moves, by 2 c ||b||."""
+    slopes = np.asarray(beta.value, dtype=float)
+    bound = 2 * float(radius.value) * float(np.linalg.norm(slopes))
+    certificate = summed(bound, "one entry moves, by 2 c |b|", "row", ("features",))
+    return Bounded(intercept + z @ slopes, certificate, parents=(*radius.parents, *beta.parents))
+
+
+def regularised(vector: np.ndarray, size: int, sigma: float) -> tuple[np.ndarray, np.ndarray]:
+    """A noisy mean of x x', positive semi-definite, and the same plus rho I, rho = sigma sqrt(size / 2)."""
+    values, vectors = np.linalg.eigh(to_matrix(vector, size))
+    second = (vectors * np.maximum(values, 0.0)) @ vectors.T
+    return second, second + sigma * sqrt(size / 2) * np.eye(size)
