@@ -8,13 +8,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .alignment.align import align
     from .errors import BudgetExceeded, CertificationError
     from .federation.channel import Channel, Cipher
     from .federation.parties import Party, split_columns, split_rows
     from .federation.run import Run, simulate
     from .federation.secure_streams import SecureStreams
     from .functional.estimator import FunctionalBoosting
+    from .glm.estimator import VerticalGLM
     from .inverse_regression.estimator import SlicedInverseRegression
     from .linear.estimator import VerticalLinear
     from .logistic.estimator import LabelPrivateLogisticRegression
@@ -60,9 +60,9 @@ __all__ = [
     "SlicedInverseRegression",
     "Streams",
     "VerticalBoosting",
+    "VerticalGLM",
     "VerticalLinear",
     "VerticalPCA",
-    "align",
     "analytic_gaussian_sigma",
     "audit",
     "clipped_coefficients",
@@ -79,13 +79,13 @@ __all__ = [
 ]
 
 HOMES = {
-    "alignment.align": ("align",),
     "errors": ("BudgetExceeded", "CertificationError"),
     "federation.channel": ("Channel", "Cipher"),
     "federation.parties": ("Party", "split_columns", "split_rows"),
     "federation.run": ("Run", "simulate"),
     "federation.secure_streams": ("SecureStreams",),
     "functional.estimator": ("FunctionalBoosting",),
+    "glm.estimator": ("VerticalGLM",),
     "inverse_regression.estimator": ("SlicedInverseRegression",),
     "linear.estimator": ("VerticalLinear",),
     "logistic.estimator": ("LabelPrivateLogisticRegression",),

@@ -1,0 +1,264 @@
+"""Vertical generalised linear models, as an estimator."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from types import SimpleNamespace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ..federation.estimator import Estimator, Method, numbers
+from ..federation.exchanges.secure_sum import AGGREGATOR
+from ..privacy.accounted import Public
+from .dealt import LIKE, blocks_of, holders
+from .diagnostics import Wald, aic, deviance_r2, wald
+from .families import FAMILIES, Family
+from .model import Estimate, PublicFacts
+from .options import (
+    BcdOptions,
+    MomentsOptions,
+    NoisyGradientOptions,
+    NoisyNewtonOptions,
+    ReferenceOptions,
+)
+from .protocols import bcd, moments, noisy_gradient, noisy_newton, reference
+from .protocols.common import ANALYST, DEALER
+from .records import Response, response_of
+from .summary import summary_of
+
+__all__ = ["VerticalGLM"]
+
+DECLARED = "declared by the caller of the estimator"
+CONSTANTS = ("location", "scale", "radii", "statistic", "start")
+
+
+class VerticalGLM(Estimator):
+    """A generalised linear model of columns that several parties hold (seed 004).
+
+    Parameters
+    ----------
+    family : {"gaussian", "binomial", "poisson", "gamma", "inverse_gaussian"}
+        Of the response, with identity, logit or log link.
+    protocol : {"joint", "bcd", "reference", "moments", "noisy_newton", "noisy_gradient", "noisy_predictor"}
+        All blocks together from secure sums; block coordinate descent, as published or corrected; all columns in one
+        place; and four whose releases keep ``epsilon``.
+    epsilon : float, optional
+        Target of the four private protocols, required there and refused elsewhere.
+    delta : float
+    location, scale : float or array_like of shape (p,), optional
+        Centre and typical deviation of every column by its meaning. These and the following are for the private
+        protocols, must come from public things, never from the data, and are refused elsewhere.
+    radii : sequence of K floats, optional
+        Length to which each party clips its records of scaled columns; 1.4 times the root of their number by default.
+    statistic : pair of floats, optional
+        Range of y; of its logarithm for Gamma and inverse Gaussian.
+    start : float, optional
+        Linear predictor at which noisy steps start.
+    **options
+        Fields of the protocol's dataclass in `partywise.glm.options`.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (p,)
+    intercept_ : float
+    bse_, pvalues_ : ndarray of shape (1 + p,), or None
+        Standard errors and Wald tests (Student's t where the dispersion is estimated, else normal), of the intercept
+        first; None where the protocol has none or the fit has not reached its optimum.
+    conf_int_ : ndarray of shape (1 + p, 2), or None
+        Of 95 %.
+    deviance_, null_deviance_, deviance_r2_, dispersion_, aic_ : float, or None
+        As the protocol reports them; ``aic_`` as R does.
+    status_ : {"ok", "not_converged", "diverged"}
+    n_iter_ : int, or None
+    rows_ : dict of str to ndarray, or None
+        Positions of the common records at each party, where they arrived unaligned.
+    estimate_, ledger_, transcript_, privacy_, epsilon_claimed_
+        As in `Estimator`; the unit of ``privacy_`` is ``row``, one record at all parties together.
+
+    Notes
+    -----
+    Formal guarantee: of the private protocols ``privacy_.epsilon_certified`` at ``delta``, against the view and under
+    the trust model named there; infinite elsewhere, where ``estimate_.numbers["record_openings"]`` counts the n-vectors
+    of another party's data that somebody sees. Standard errors leave out the noise of privacy.
+    """
+
+    unit = "row"
+    methods: ClassVar[Mapping[str, Method]] = {
+        "bcd": Method(BcdOptions, bcd.fit, (ANALYST,)),
+        "reference": Method(ReferenceOptions, reference.fit, (ANALYST,)),
+        "moments": Method(MomentsOptions, moments.fit, (ANALYST, DEALER)),
+        "noisy_newton": Method(NoisyNewtonOptions, noisy_newton.fit, (ANALYST, AGGREGATOR)),
+        "noisy_gradient": Method(NoisyGradientOptions, noisy_gradient.fit, (ANALYST, AGGREGATOR)),
+    }
+
+    def __init__(
+        self,
+        family: str = "gaussian",
+        protocol: str = "reference",
+        *,
+        epsilon: float | None = None,
+        delta: float = 1e-5,
+        location: Any = None,
+        scale: Any = None,
+        radii: Sequence[float] | None = None,
+        statistic: Sequence[float] | None = None,
+        start: float | None = None,
+        **options: Any,
+    ) -> None:
+        self.family = family
+        self.location, self.scale, self.radii = location, scale, radii
+        self.statistic, self.start = statistic, start
+        super().__init__(protocol, epsilon, delta, options)
+
+    def fit(
+        self,
+        X: Any,
+        y: np.ndarray,
+        *,
+        parties: int | Sequence[Sequence[int]] = 2,
+        weights: np.ndarray | None = None,
+        offset: np.ndarray | None = None,
+        ids: Sequence[Sequence[str]] | None = None,
+        names: Sequence[str] | None = None,
+        rng: Any,
+    ) -> VerticalGLM:
+        """Simulate the protocol.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n, p), or sequence of K arrays of shape (n_k, p_k)
+            Columns, without one for the intercept. Of records that arrive unaligned (``ids``), one array a party.
+        y : ndarray of shape (n,)
+            Responses, of the first party.
+        parties : int or sequence of sequences of int
+            How many share the columns, in runs, or the columns of each; not read with ``ids``.
+        weights : ndarray of shape (n,), optional
+            Prior weights of at least 0: ``var_weights`` of statsmodels, ``weights`` of R.
+        offset : ndarray of shape (n,), optional
+            Added to the linear predictor.
+        ids : sequence of K sequences of str, optional
+            Identifiers of each party's records, which are aligned first, as the option ``alignment`` says.
+        names : sequence of p str, optional
+            Of the columns, for messages and the summary; x0, x1, ... by default.
+        rng : int, numpy.random.Generator, Streams or SecureStreams
+            Source of masks, shares and noise. All but `SecureStreams` repeat what they draw: for experiments.
+
+        Raises
+        ------
+        ValueError
+            If shapes disagree, values are not finite, a response is outside the family's domain, ``parties`` is no
+            partition of the columns into two or more groups, records are no more than coefficients without a ridge, a
+            constant of a private protocol is missing, or one is given that nothing reads.
+        LinAlgError
+            With the pooled rank, if columns depend on each other and there is no ridge.
+        TypeError
+            For an ``rng`` of another kind, or an unknown option.
+        """
+        self._family()
+        blocks, groups = blocks_of(X, parties, ids)
+        p = sum(block.shape[1] for block in blocks)
+        shown = tuple(f"x{j}" for j in range(p)) if names is None else tuple(names)
+        if len(shown) != p or len(set(shown)) != p:
+            raise ValueError(f"names={shown if p < 20 else '...'}: give {p} different ones, one a column.")
+        held = holders(blocks, groups, {"y": y, "weights": weights, "offset": offset}, ids)
+        public = self._public(shown, [one.name for one in held], ids is None)
+        settings = SimpleNamespace(delta=self.delta, unit=self.unit)
+        found = self._simulate(held, len(held[0].block["y"]), rng, public=public, settings=settings)
+        first = held[0]
+        rows = np.arange(len(first.block["y"])) if found.rows is None else found.rows[first.name]
+        self._keep(found, shown, response_of(first.block, rows, self.family, first.name))
+        if found.status != "ok":
+            reason = found.numbers.get("reason") or "give more steps, a ridge or fewer columns"
+            warnings.warn(f"the fit is {found.status}: {reason}.", UserWarning, stacklevel=2)
+        return self
+
+    def _keep(self, found: Estimate, names: tuple[str, ...], response: Response) -> None:
+        """Attributes of a fit."""
+        self.names_, self.n_features_in_, self.n_records_ = names, len(names), response.used
+        self.intercept_, self.coef_ = float(found.coefficients[0]), found.coefficients[1:]
+        self.status_, self.n_iter_, self.rows_ = found.status, found.iterations, found.rows
+        self.deviance_, self.null_deviance_ = found.deviance, found.null_deviance
+        self.dispersion_, self.bse_ = found.dispersion, found.standard_errors
+        both = None not in (found.deviance, found.null_deviance)
+        self.deviance_r2_ = deviance_r2(found.deviance, found.null_deviance) if both else None  # type: ignore[arg-type]
+        likelihood = found.log_likelihood
+        self.aic_ = None if likelihood is None else aic(likelihood, 1 + len(names), self.family)
+        tests = self._tests(0.95)
+        self.pvalues_ = None if tests is None else tests.p_values
+        self.conf_int_ = None if tests is None else tests.interval
+
+    def _tests(self, level: float) -> Wald | None:
+        """Wald tests; None without standard errors."""
+        if self.bse_ is None:
+            return None
+        estimated = FAMILIES[self.family].estimates_dispersion
+        estimated = estimated or getattr(self._options(), "dispersion", "family") == "pearson"
+        df = self.n_records_ - 1 - self.n_features_in_ if estimated else None
+        return wald(self._fitted().coefficients, self.bse_, df, level)
+
+    def conf_int(self, level: float = 0.95) -> np.ndarray | None:
+        """Intervals (1 + p, 2) of the coefficients, of the intercept first; None without standard errors."""
+        self._fitted()
+        tests = self._tests(level)
+        return None if tests is None else tests.interval
+
+    def summary(self) -> str:
+        """Table of the coefficients with their tests, and a line each of what was fitted, its fit and its privacy."""
+        return summary_of(self, self._fitted(), self._tests(0.95))
+
+    def decision_function(self, X: np.ndarray, offset: np.ndarray | None = None) -> np.ndarray:
+        """Linear predictors, shape (n,), of records (n, p) with all columns."""
+        array, estimate = numbers("X", X, 2, LIKE), self._fitted()
+        if array.shape[1] != self.n_features_in_:
+            raise ValueError(f"X has {array.shape[1]} columns: the fit was made with {self.n_features_in_}.")
+        shift = None if offset is None else numbers("offset", offset, 1, f"({len(array)},): one a record")
+        if shift is not None and len(shift) != len(array):
+            raise ValueError(f"offset has {len(shift)} entries for {len(array)} rows of X.")
+        return estimate.predictor(array, shift)
+
+    def predict(self, X: np.ndarray, offset: np.ndarray | None = None) -> np.ndarray:
+        """Means of the response, shape (n,)."""
+        return self._family().mean(self.decision_function(X, offset))
+
+    def score(
+        self, X: np.ndarray, y: np.ndarray, weights: np.ndarray | None = None, offset: np.ndarray | None = None
+    ) -> float:
+        """Share of the null deviance of these records that the fit explains."""
+        eta = self.decision_function(X, offset)
+        given = {"y": y, "weights": weights, "offset": offset}
+        block = {name: np.asarray(value) for name, value in given.items() if value is not None}
+        response = response_of(block, np.arange(len(eta)), self.family, "caller")
+        return deviance_r2(response.deviance(eta), response.null()[1])
+
+    def _family(self) -> Family:
+        if self.family not in FAMILIES:
+            raise ValueError(f"family={self.family!r} is unknown; use one of {tuple(FAMILIES)}.")
+        return FAMILIES[self.family]
+
+    def _public(self, names: tuple[str, ...], parties: Sequence[str], aligned: bool) -> PublicFacts:
+        """What everyone may know; constants that nothing reads are refused."""
+        given = {name: getattr(self, name) for name in CONSTANTS}
+        if not self._options().uses_epsilon:
+            for name, value in given.items():
+                if value is not None:
+                    raise ValueError(f"{name}={value!r} is read by private protocols only: leave it out.")
+        radii = [] if self.radii is None else list(self.radii)
+        if radii and len(radii) != len(parties):
+            raise ValueError(f"radii={self.radii!r}: give {len(parties)} numbers, one a party.")
+        constants: dict[str, Any] = {}
+        for name in ("location", "scale", "statistic", "start"):
+            if given[name] is None:
+                continue
+            value = np.asarray(given[name], dtype=float)
+            if name in ("location", "scale") and not value.shape:
+                value = np.full(len(names), float(value))
+            constants[name] = Public(value if value.shape else float(value), because=DECLARED)
+        return PublicFacts(
+            self.family,  # type: ignore[arg-type]
+            names,
+            aligned,
+            radii={name: Public(float(c), because=DECLARED) for name, c in zip(parties, radii, strict=False)},
+            **constants,
+        )

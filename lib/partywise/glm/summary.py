@@ -1,0 +1,61 @@
+"""The table that a statistician expects of a fit, as text."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .diagnostics import Wald
+from .model import Estimate
+
+__all__ = ["summary_of"]
+
+
+def summary_of(fitted: Any, estimate: Estimate, tests: Wald | None) -> str:
+    """Lines on the fit, then a row for each coefficient.
+
+    fitted : estimator with ``family``, ``protocol``, ``names_``, ``n_records_``, ``privacy_`` and its results
+    tests : of the coefficients, with intervals of 95 %; None without standard errors
+    """
+    q = len(estimate.coefficients)
+    lines = [
+        f"{fitted.family} by {fitted.protocol}: {fitted.n_records_} records, {q} coefficients, {estimate.status}"
+        + ("" if estimate.iterations is None else f" after {estimate.iterations} iterations"),
+    ]
+    if fitted.deviance_r2_ is not None:
+        lines.append(
+            f"deviance {_number(fitted.deviance_)} of {_number(fitted.null_deviance_)} without columns, "
+            f"explained {fitted.deviance_r2_:.3f}"
+        )
+    rest = {"dispersion": fitted.dispersion_, "AIC": fitted.aic_}
+    lines.append(", ".join(f"{name} {_number(value)}" for name, value in rest.items() if value is not None))
+    spent = fitted.privacy_
+    lines.append(f"epsilon {_number(spent.epsilon_certified)} at delta {spent.delta:g}, for one {spent.unit}")
+    if estimate.numbers.get("penalised"):
+        lines.append("penalised: standard errors leave out the bias of the ridge")
+    return "\n".join([*filter(None, lines), "", *_table(fitted, estimate, tests)])
+
+
+def _table(fitted: Any, estimate: Estimate, tests: Wald | None) -> list[str]:
+    names = ("intercept", *fitted.names_)
+    width = max(map(len, names))
+    if tests is None or estimate.standard_errors is None:
+        head = f"{'':{width}}  {'coef':>11}"
+        return [head, *(f"{name:{width}}  {b:11.4g}" for name, b in zip(names, estimate.coefficients, strict=True))]
+    known = ("coef", "std err", "z or t", "p", "2.5 %", "97.5 %")
+    columns = np.column_stack(
+        [estimate.coefficients, estimate.standard_errors, tests.statistic, tests.p_values, tests.interval]
+    )
+    rows = [f"{'':{width}}  " + " ".join(f"{title:>11}" for title in known)]
+    return [
+        *rows,
+        *(
+            f"{name:{width}}  " + " ".join(f"{value:11.4g}" for value in row)
+            for name, row in zip(names, columns, strict=True)
+        ),
+    ]
+
+
+def _number(value: float) -> str:
+    return f"{value:.6g}"

@@ -1,0 +1,232 @@
+"""The estimator: statsmodels' results, the protocol's estimate, scikit-learn's ways, named errors."""
+
+from __future__ import annotations
+
+import inspect
+import math
+import warnings
+from dataclasses import fields
+
+import numpy as np
+import pytest
+from scipy import stats
+from sklearn.base import clone
+from sklearn.metrics import d2_tweedie_score
+
+import partywise as pw
+from glm_driver import FAMILIES, records, start
+from glm_oracle import oracle
+from partywise.audits.contract import same
+from partywise.federation.run import simulate
+from partywise.glm.diagnostics import aic
+from partywise.randomness import Streams
+
+X, Y = records("poisson", 120, 4)
+PRIVATE = {"location": 0.0, "scale": 1.0, "statistic": (0.0, 20.0)}
+NOISY = PRIVATE | {"start": 0.5}
+WITH_ERRORS = ("reference",)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("protocol", WITH_ERRORS)
+def test_results_are_those_of_statsmodels(family, protocol):
+    X, y = records(family, 120, 4)
+    rng = np.random.default_rng(1)
+    given = {"weights": rng.choice([0.5, 1.0, 2.0], 120), "offset": rng.normal(0, 0.3, 120)}
+    model = pw.VerticalGLM(family, protocol).fit(X, y, parties=[[1], [0, 3], [2]], rng=1, **given)
+    expected = oracle(X, y, family, var_weights=given["weights"], offset=given["offset"])
+    found = np.array([model.intercept_, *model.coef_])
+    assert np.abs(found - expected.params).max() <= 1e-8 * np.abs(expected.params).max()
+    assert np.allclose(model.bse_, expected.bse, rtol=1e-8, atol=0)
+    drawn = family in ("gaussian", "gamma", "inverse_gaussian")
+    law = stats.t(115) if drawn else stats.norm
+    assert np.allclose(model.pvalues_, 2 * law.sf(np.abs(expected.tvalues)), rtol=1e-6, atol=0)
+    assert np.allclose(model.conf_int(0.8), expected.params[:, None] + np.outer(expected.bse, law.ppf([0.1, 0.9])))
+    assert np.allclose(model.conf_int_, model.conf_int(0.95), rtol=0, atol=0)
+    assert math.isclose(model.deviance_, expected.deviance, rel_tol=1e-8)
+    assert math.isclose(model.null_deviance_, expected.null_deviance, rel_tol=1e-8)
+    assert math.isclose(model.dispersion_, expected.scale, rel_tol=1e-8)
+    scale = expected.deviance / 120 if drawn else 1.0
+    likelihood = expected.model.family.loglike(y, expected.mu, var_weights=given["weights"], scale=scale)
+    assert math.isclose(model.aic_, aic(likelihood, 5, family), rel_tol=1e-8)
+    assert np.allclose(model.predict(X, given["offset"]), expected.mu, rtol=1e-7)
+    assert math.isclose(model.score(X, y, **given), model.deviance_r2_, rel_tol=1e-9)
+    assert model.status_ == "ok" and model.rows_ is None and model.privacy_.epsilon_certified == math.inf
+
+
+def test_the_score_is_that_of_scikit_learn():
+    model = pw.VerticalGLM("poisson").fit(X, Y, rng=1)
+    assert math.isclose(model.score(X[:50], Y[:50]), d2_tweedie_score(Y[:50], model.predict(X[:50]), power=1))
+
+
+def test_the_estimate_is_that_of_the_protocol():
+    """The same bytes as a run of the protocol with the same public facts."""
+    for protocol, given, facts in (
+        ("reference", {}, {}),
+        ("bcd", {"variant": "corrected"}, {}),
+        ("moments", PRIVATE | {"epsilon": 2.0}, {"statistic": pw.Public(np.array([0.0, 20.0]), because="x")}),
+    ):
+        model = pw.VerticalGLM("poisson", protocol, **given)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model.fit(X, Y, parties=[[0, 1], [2, 3]], rng=Streams(7, "glm"))
+        method = model.methods[protocol]
+        options = method.options(**{name: value for name, value in given.items() if name == "variant"})
+        run = start(
+            X,
+            Y,
+            [[0, 1], [2, 3]],
+            options,
+            family="poisson",
+            extra=method.extra,
+            epsilon=model.epsilon or np.inf,
+            facts=facts,
+        )
+        assert same(model.estimate_, simulate(method.fit, run)), protocol
+        assert model.transcript_ == run.channel.transcript()
+
+
+@pytest.mark.parametrize("protocol", ["moments", "noisy_newton", "noisy_gradient"])
+def test_private_fits_keep_their_epsilon(protocol):
+    given = PRIVATE if protocol == "moments" else NOISY
+    X, y = records("gaussian", 3000, 4)
+    model = pw.VerticalGLM("gaussian", protocol, epsilon=4.0, **given | {"statistic": (-4.0, 6.0)})
+    model.fit(X, y, parties=2, rng=3)
+    # The protocol may spend a little less than its target, never more.
+    assert model.privacy_.epsilon_certified == pytest.approx(4.0, rel=1e-9)
+    assert model.bse_ is None and model.pvalues_ is None and model.conf_int_ is None and model.conf_int() is None
+    assert model.score(X, y) > 0.2
+    assert "epsilon 4 at delta 1e-05, for one row" in model.summary() and "std err" not in model.summary()
+
+
+def test_the_summary_shows_the_fit():
+    model = pw.VerticalGLM("poisson").fit(X, Y, names=["age", "dose", "stage", "smoker"], rng=1)
+    lines = model.summary().splitlines()
+    assert lines[0].startswith("poisson by reference: 120 records, 5 coefficients, ok after 5 iterations")
+    assert f"explained {model.deviance_r2_:.3f}" in lines[1] and f"AIC {model.aic_:.6g}" in lines[2]
+    assert lines[3] == "epsilon inf at delta 1e-05, for one row"
+    (row,) = (line.split() for line in lines if line.startswith("stage"))
+    shown = [model.coef_[2], model.bse_[3], model.coef_[2] / model.bse_[3], model.pvalues_[3], *model.conf_int_[3]]
+    assert np.allclose([float(text) for text in row[1:]], shown, rtol=1e-3)
+    ridge = pw.VerticalGLM("poisson", ridge=2.0).fit(X, Y, rng=1)
+    assert "penalised: standard errors leave out the bias" in ridge.summary()
+
+
+def test_a_quasi_likelihood_has_students_tests_and_no_criterion():
+    model = pw.VerticalGLM("poisson", dispersion="pearson").fit(X, Y, rng=1)
+    expected = oracle(X, Y, "poisson", scale="X2")
+    assert np.allclose(model.bse_, expected.bse, rtol=1e-8) and model.aic_ is None
+    assert np.allclose(model.pvalues_, 2 * stats.t(115).sf(np.abs(expected.tvalues)), rtol=1e-6)
+
+
+def test_records_that_arrive_unaligned_are_aligned_first():
+    order = np.random.default_rng(2).permutation(120)[:100]
+    ids = [[f"p{i}" for i in range(120)], [f"p{i}" for i in order]]
+    model = pw.VerticalGLM("poisson").fit([X[:, :2], X[order, 2:]], Y, ids=ids, rng=1)
+    common = np.sort(order)
+    expected = oracle(X[common], Y[common], "poisson")
+    assert np.allclose(model.coef_, expected.params[1:], rtol=1e-8) and model.n_records_ == 100
+    assert sorted(model.rows_["active"]) == common.tolist()
+    assert np.array_equal(order[model.rows_["passive 1"]], model.rows_["active"])
+
+
+def test_parameters_in_scikit_learns_way():
+    for protocol, method in pw.VerticalGLM.methods.items():
+        made = pw.VerticalGLM("gamma", protocol, delta=1e-6)
+        names = {one.name for one in fields(method.options)}
+        own = set(inspect.signature(pw.VerticalGLM.__init__).parameters) - {"self", "options"}
+        assert set(made.get_params()) == names | own and names.isdisjoint(own)
+        assert made.get_params() == clone(made).get_params() and clone(made).protocol == protocol
+    with pytest.raises(TypeError, match="'ridge' is no parameter of VerticalGLM with protocol='moments'"):
+        pw.VerticalGLM(protocol="moments", ridge=1.0)
+    with pytest.raises(ValueError, match="not fitted yet"):
+        pw.VerticalGLM().predict(X)
+
+
+def test_separated_labels_warn_and_have_no_standard_errors():
+    labels = (X[:, 0] > 0).astype(float)
+    with pytest.warns(UserWarning, match="the fit is diverged: .*the columns separate the responses"):
+        model = pw.VerticalGLM("binomial").fit(X, labels, rng=1)
+    assert model.status_ == "diverged" and model.bse_ is None and "std err" not in model.summary()
+
+
+SPOILT = X.copy()
+SPOILT[4, 1] = np.nan
+
+
+@pytest.mark.parametrize(
+    ("made", "given", "error", "words"),
+    [
+        ({"family": "tweedie"}, {}, ValueError, "family='tweedie' is unknown; use one of"),
+        ({"protocol": "nonsense"}, {}, ValueError, "protocol='nonsense' of VerticalGLM is unknown"),
+        ({}, {"X": SPOILT}, ValueError, "X holds values that are not finite"),
+        ({}, {"X": X[:, 0]}, ValueError, r"X has shape \(120,\)"),
+        ({}, {"y": Y[:5]}, ValueError, "y has 5 entries for 120 rows of X"),
+        ({}, {"y": Y - 5}, ValueError, "y of 'active' has the value -.*: family 'poisson' takes 0, 1, 2"),
+        ({}, {"y": Y * 0 + 3}, ValueError, "null deviance is 0"),
+        ({}, {"weights": -np.ones(120)}, ValueError, "weights of 'active' lie between -1 and -1"),
+        ({}, {"weights": np.ones(3)}, ValueError, "weights has 3 entries for 120 rows"),
+        ({}, {"offset": np.full(120, np.inf)}, ValueError, "offset holds values that are not finite"),
+        ({}, {"names": ["a", "b"]}, ValueError, "names=.*: give 4 different ones"),
+        ({}, {"parties": 1}, ValueError, "parties has 1 active and 0 passive"),
+        ({}, {"parties": 9}, ValueError, "n_parties=9"),
+        ({}, {"parties": [[0, 1], []]}, ValueError, "no partition"),
+        ({}, {"X": X[:5], "y": Y[:5]}, ValueError, "n=5 records .* for 5 coefficients"),
+        ({}, {"X": X[:, [0, 1, 2, 1]]}, np.linalg.LinAlgError, "have rank 4, not 5"),
+        ({"ridge": -1.0}, {}, ValueError, "ridge is -1.0"),
+        ({"tolerance": 0.0}, {}, ValueError, "tolerance is 0.0"),
+        ({"location": 0.0}, {}, ValueError, "location=0.0 is read by private protocols only"),
+        ({"epsilon": 1.0}, {}, ValueError, "epsilon=1.0 is not read"),
+        ({"protocol": "moments"}, {}, ValueError, "epsilon is missing"),
+        ({"protocol": "moments", "epsilon": 1.0}, {}, ValueError, "location=None of the public facts"),
+        (
+            {"protocol": "moments", "epsilon": 1.0} | PRIVATE | {"scale": 0.0},
+            {},
+            ValueError,
+            "scale=0.0 of column 'x0'",
+        ),
+        ({"protocol": "moments", "epsilon": 1.0} | PRIVATE | {"radii": [1.0]}, {}, ValueError, "give 2 numbers"),
+        ({"protocol": "moments", "epsilon": 1.0} | PRIVATE | {"radii": [1.0, 0]}, {}, ValueError, "radii=0.0 of party"),
+        (
+            {"protocol": "moments", "epsilon": 1.0} | PRIVATE | {"statistic": (1.0, 1.0)},
+            {},
+            ValueError,
+            "statistic=.* is no range",
+        ),
+        ({"protocol": "noisy_newton", "epsilon": 1.0} | PRIVATE, {}, ValueError, "start=None of the public facts"),
+        (
+            {"protocol": "moments", "epsilon": 1.0} | PRIVATE,
+            {"weights": np.ones(120)},
+            ValueError,
+            "weights of party 'active': private protocols take records without them",
+        ),
+        ({}, {"rng": None}, TypeError, "rng="),
+    ],
+)
+def test_what_is_wrong_is_named(made, given, error, words):
+    arguments = {"X": X, "y": Y, "rng": 1} | given
+    with pytest.raises(error, match=words):
+        pw.VerticalGLM(**{"family": "poisson"} | made).fit(arguments.pop("X"), arguments.pop("y"), **arguments)
+
+
+def test_what_is_wrong_with_new_records_is_named():
+    model = pw.VerticalGLM("poisson").fit(X, Y, rng=1)
+    for call, words in (
+        (lambda: model.predict(X[:, :3]), "X has 3 columns: the fit was made with 4"),
+        (lambda: model.predict(X, np.zeros(3)), "offset has 3 entries for 120 rows"),
+        (lambda: model.score(X, Y - 9), "y of 'caller' has the value -"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            call()
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"ids": [["a"] * 120]}, "ids has 1 lists, X 2 arrays"),
+        ({"ids": [["a"] * 120, ["b"] * 7]}, r"ids\[1\] has 7 entries for 120 rows of X\[1\]"),
+    ],
+)
+def test_identifiers_that_do_not_fit_are_named(given, words):
+    with pytest.raises(ValueError, match=words):
+        pw.VerticalGLM("poisson").fit([X[:, :2], X[:, 2:]], Y, rng=1, **given)
