@@ -63,3 +63,30 @@ assert not [name for name in sys.modules if name.startswith("partywise.studies")
     path = {"PYTHONPATH": str(ROOT / "lib")}
     done = subprocess.run([sys.executable, "-c", code], env=environment() | path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+def test_pynacl_is_loaded_where_lists_are_intersected_and_nowhere_else():
+    """Not by the programs of all studies, not by aligned records or digests; and one file alone may import it."""
+    code = """
+import importlib, sys, warnings
+from partywise.experiment.study import available, load
+for name in available():
+    for protocol in load(name).methods.values():
+        importlib.import_module(protocol.fit.module)
+from partywise.alignment.rows import common_rows
+from unaligned import rows_and_number, unaligned
+from partywise.federation.run import simulate
+ids = [["a", "b"], ["b", "c"]]
+simulate(rows_and_number, unaligned(ids, "psi", aligned=True))
+for mode in ("hmac", "sha256"):
+    simulate(rows_and_number, unaligned(ids, mode))
+assert not {"nacl", "_cffi_backend"} & set(sys.modules)
+simulate(rows_and_number, unaligned(ids, "psi"))
+assert "nacl" in sys.modules
+"""
+    path = {"PYTHONPATH": f"{ROOT / 'lib'}:{ROOT / 'tests' / 'support'}"}
+    done = subprocess.run([sys.executable, "-c", code], env=environment() | path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    lib = ROOT / "lib" / "partywise"
+    users = [str(path.relative_to(lib)) for path in lib.rglob("*.py") if "nacl" in path.read_text(encoding="utf-8")]
+    assert users == ["federation/exchanges/psi.py"]

@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .alignment.align import align
     from .errors import BudgetExceeded, CertificationError
     from .federation.channel import Channel, Cipher
     from .federation.parties import Party, split_columns, split_rows
@@ -63,6 +64,7 @@ __all__ = [
     "VerticalGLM",
     "VerticalLinear",
     "VerticalPCA",
+    "align",
     "analytic_gaussian_sigma",
     "audit",
     "clipped_coefficients",
@@ -79,6 +81,7 @@ __all__ = [
 ]
 
 HOMES = {
+    "alignment.align": ("align",),
     "errors": ("BudgetExceeded", "CertificationError"),
     "federation.channel": ("Channel", "Cipher"),
     "federation.parties": ("Party", "split_columns", "split_rows"),

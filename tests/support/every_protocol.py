@@ -32,6 +32,7 @@ CASES: dict[str, dict[str, tuple[str, dict[str, Any], list[int], float]]] = {
         "walr_classic": ("label_sum", {"n": 100, "k": 4}, [1], 1.0),
         "bucket_rr_public": ("public_buckets", {"n": 60, "n_buckets": 10}, [1], 3.0),
         "scores_u_d": ("scores", {"n": 200}, [1], 1.0),
+        "hashed_identifiers": ("hashes", {"n": 40, "population": 100}, [1], 1.0),
         "tracing": ("tracing", {"n": 41, "p": 5}, [1], 1.0),
     },
 }

@@ -28,7 +28,8 @@ def test_an_edit_of_a_claim_reruns_jobs_of_the_audit_only(jobs):
     [
         ("studies.vertical_trees.exposures.orders", "bucket_rr_public"),
         ("privacy.mechanisms.distance_adjusted", "bucket_rr_public"),
-        ("studies.vertical_glm.exposures", "scores_u_d"),
+        ("studies.vertical_glm.exposures.records", "scores_u_d"),
+        ("studies.vertical_glm.exposures.identifiers", "hashed_identifiers"),
         ("studies.sliced_inverse_regression.tracing", "tracing"),
         ("studies.functional_boosting.exposures", "fb_sqrt_j"),
     ],

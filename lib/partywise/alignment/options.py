@@ -52,5 +52,6 @@ class IdentifierRules:
 
     def written(self, value: str | int) -> str:
         """An identifier as it is compared: Unicode's form NFC; with ``normalise`` stripped and case-folded."""
-        text = normalize("NFC", value if isinstance(value, str) else format(value, self.as_text or "d"))
-        return normalize("NFC", text.strip().casefold()) if self.normalise else text
+        text = value if isinstance(value, str) else format(value, self.as_text or "d")
+        # Letters and their marks are folded apart, as Unicode defines a match without case, and composed again.
+        return normalize("NFC", normalize("NFD", text).strip().casefold() if self.normalise else text)

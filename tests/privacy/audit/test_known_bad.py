@@ -252,6 +252,19 @@ def test_004_hashes_of_identifiers_are_inverted():
     # With a key that the receiver lacks, the same dictionary finds nothing.
     keyed = hash_identifiers(f"key{i}/PATIENT_{i:05d}" for i in range(100))
     assert not dictionary_attack(keyed, (f"PATIENT_{i:05d}" for i in range(1000)))
+    # Blinded by both parties, not even a dictionary of the very identifiers finds one; who takes part is disclosed,
+    # which no finite epsilon bounds, and none is claimed.
+    good = scalars("hashes", {"n": 100, "population": 1000}, "repaired")
+    assert good["recovered"] == 0 and good["certified_for_claim"] == good["audited_lower"] == inf
+    assert np.isnan(good["epsilon_claimed"]) and not refuted(good)
+
+
+def test_004_the_response_lies_at_every_institution():
+    bad, good = (scalars("response", {"n": 300}, variant, draws=50_000) for variant in ("published", "repaired"))
+    assert refuted(bad) and bad["certified_for_claim"] == bad["audited_lower"] == inf and bad["recovered"] == 300
+    assert holds(good) and not refuted(good)
+    # The worst pair reaches the certificate, so that an attack nearly proves it.
+    assert good["exact_epsilon"] == pytest.approx(1.0, rel=1e-9) and good["epsilon_mu_lower"] > 0.8
 
 
 def test_low_bits_of_floating_point_noise_tell_the_worlds_apart():

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 from math import inf
 
 import numpy as np
 import pytest
 
+import toy_claim
 from audit_driver import SURE, audit_plan, cell, scalars
 from partywise.audits.worlds import AuditData
 from partywise.datasets.tables import FROM_THE_DATA, LabelledTable, Range
@@ -205,11 +207,12 @@ def test_contradictions_are_named(changes, sentence):
         plan("privacy_audit", block, 1)
 
 
-def test_other_contradictions_are_named():
+def test_other_contradictions_are_named(monkeypatch):
+    monkeypatch.setattr(toy_claim, "UNREPAIRED", replace(toy_claim.CLAIM, repaired=None), raising=False)
     with pytest.raises(ConfigError, match=r"parties is \[30\]: each owner sends a message, .* sends 20"):
         audit_plan("budget", {}, "published", 1.0, 30)
     with pytest.raises(ConfigError, match="methods lists repaired, whose variant is 'repaired': no mechanism repairs"):
-        audit_plan("hashes", {}, "repaired", 1.0)
+        audit_plan("toy_claim:UNREPAIRED", {}, "repaired", 1.0)
     with pytest.raises(ConfigError, match=r"source is 'row_sum': .*allowed here: adjusting, affine"):
         audit_plan("row_sum", {}, "published", 1.0)
     with pytest.raises(ConfigError, match="variant is 'mended': it must be one of published, repaired"):

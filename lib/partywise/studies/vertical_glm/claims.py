@@ -1,4 +1,13 @@
-"""What seed 004 claims about privacy: rotations of the data, linear predictors, hashes of identifiers."""
+"""What seed 004 claims about privacy: every institution sees its own data only and shares aggregate statistics.
+
+Its sentences, and the claims below that they are. Without noise its repairs (cross products opened once, a link in
+shares) let no record cross, and sums that are opened still cost infinity: what is audited as the repair has noise.
+
+"Individual data values cannot be recovered from U_k D_k", an "aggregate transformation"            scores
+"Only the linear predictor contributions are shared, never the raw data" (or coefficients)           predictor
+Each institution solves with the response y, which thus lies at all of them                          response
+"Only hashes are shared (irreversible)": "cannot recover input from output"                          hashes
+"""
 
 from __future__ import annotations
 
@@ -19,13 +28,12 @@ class ExchangeSettings(ClaimSettings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.n <= self.p or self.population < self.n:
-            raise ValueError(
-                f"n is {self.n}: it must exceed p ({self.p}) and not exceed population ({self.population})."
-            )
+        if not self.p < self.n < self.population:
+            raise ValueError(f"n is {self.n}: it must exceed p ({self.p}) and be below population ({self.population}).")
 
 
-_EXPOSURES = "partywise.studies.vertical_glm.exposures:"
+_EXPOSURES = "partywise.studies.vertical_glm.exposures.records:"
+_IDENTIFIERS = "partywise.studies.vertical_glm.exposures.identifiers:"
 _GRAM = Mechanism("Gram matrix", Lazy(_EXPOSURES + "gram_matrix"))
 
 CLAIMS = (
@@ -54,14 +62,28 @@ CLAIMS = (
         repaired=_GRAM,
     ),
     Claim(
+        name="response",
+        document="004",
+        title="response y at every institution",
+        remedy="cross products with y with noise",
+        unit="label",
+        states="free",
+        settings=ExchangeSettings,
+        generate=Lazy(_EXPOSURES + "turned_response"),
+        published=Mechanism("response", Lazy(_EXPOSURES + "response")),
+        repaired=Mechanism("cross products", Lazy(_EXPOSURES + "cross_products")),
+    ),
+    Claim(
         name="hashes",
         document="004",
         title="SHA-256 of identifiers",
-        remedy="private set intersection",
+        # No epsilon is finite: which records are common is what an alignment is for. Identifiers stay hidden.
+        remedy="private set intersection - only membership is disclosed",
         states="free",
+        repair_states="none",
         settings=ExchangeSettings,
-        generate=Lazy(_EXPOSURES + "replaced_identifier"),
-        published=Mechanism("hashes", Lazy(_EXPOSURES + "hashes")),
-        repaired=None,
+        generate=Lazy(_IDENTIFIERS + "replaced_identifier"),
+        published=Mechanism("hashes", Lazy(_IDENTIFIERS + "hashes")),
+        repaired=Mechanism("fully blinded list", Lazy(_IDENTIFIERS + "intersection")),
     ),
 )

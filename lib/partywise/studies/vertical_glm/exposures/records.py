@@ -1,4 +1,4 @@
-"""Seed 004 under audit: rotations of the data, linear predictors, hashes of identifiers."""
+"""Seed 004 under audit: rotations of the data, linear predictors, the response."""
 
 from __future__ import annotations
 
@@ -8,19 +8,18 @@ from typing import Any
 
 import numpy as np
 
-from ...alignment.identifiers import hash_identifiers
-from ...attacks.identifiers import dictionary_attack
-from ...attacks.predictors import column_space
-from ...attacks.rotations import recover_rows
-from ...audits.exposure import Exposure, Task
-from ...audits.pairs import ClearPair, GaussianPair
-from ...audits.worlds import AuditData, World
-from ...pca.rotations import scores_of_block
-from ...privacy.accounted import Clear, Public
-from ...privacy.mechanisms.gaussian import SymmetricGaussian
-from ...privacy.statistics.bounded import Bounded
-from ...privacy.statistics.moments import second_moment
-from .claims import ExchangeSettings
+from ....attacks.predictors import column_space
+from ....attacks.rotations import recover_rows
+from ....audits.exposure import Exposure, Task
+from ....audits.pairs import ClearPair, GaussianPair
+from ....audits.worlds import AuditData, World
+from ....pca.rotations import scores_of_block
+from ....privacy.accounted import Clear, Public
+from ....privacy.mechanisms.gaussian import Gaussian, SymmetricGaussian
+from ....privacy.statistics.bounded import Bounded
+from ....privacy.statistics.moments import second_moment
+from ....privacy.statistics.records import label_dot_product
+from ..claims import ExchangeSettings
 
 Rng = Callable[..., np.random.Generator]
 # Rounding errors of a reconstruction stay far below this share of the data's size.
@@ -28,22 +27,25 @@ EXACT = 1e-9
 
 
 def replaced_row(settings: ExchangeSettings, spec: Any, rng_for: Rng, resources: Path) -> AuditData:
-    """One row of the feature block is another; identifiers are distinct numbers (kept as labels)."""
+    """One row of the feature block is another; there are no labels."""
     rng, n, p = rng_for("records"), settings.n, settings.p
     x = np.repeat(rng.standard_normal((1, n, p)) @ np.diag(np.linspace(1, 2, p))[None], 4, axis=0)
     # Two long rows at right angles: their outer products differ most.
     x[:2, 0] = 0.0
     x[0, 0, 0], x[1, 0, 1] = 10.0, 10.0
     x[3, 0] = rng.standard_normal(p)
-    y = np.repeat(rng.permutation(settings.population)[None, : n + 1].astype(float), 4, axis=0)
-    y[1::2, 0] = y[0, n]
-    return AuditData(x, y[:, :n])
+    return AuditData(x, np.zeros((4, n)))
 
 
-def replaced_identifier(settings: ExchangeSettings, spec: Any, rng_for: Rng, resources: Path) -> AuditData:
-    """One identifier is another; there are no features."""
-    data = replaced_row(settings, spec, rng_for, resources)
-    return AuditData(np.zeros_like(data.x), data.y)
+def turned_response(settings: ExchangeSettings, spec: Any, rng_for: Rng, resources: Path) -> AuditData:
+    """One response of 0 and 1 is the other; of the longest record in the worst pair."""
+    rng, n, p = rng_for("records"), settings.n, settings.p
+    x = np.repeat(rng.standard_normal((1, n, p)), 4, axis=0)
+    x[:, 0] = 2 * x[:, 0] * np.max(np.linalg.norm(x[0], axis=1)) / np.linalg.norm(x[0, 0])
+    y = np.repeat(rng.integers(0, 2, (1, n)).astype(float), 4, axis=0)
+    for world, record in ((1, 0), (3, 1)):
+        y[world, record] = 1 - y[world, record]
+    return AuditData(x, y)
 
 
 def scores(task: Task) -> Exposure:
@@ -67,24 +69,25 @@ def predictor(task: Task) -> Exposure:
     return Exposure({0: payload}, pairs, _recovered(block, recovered, known))
 
 
-def hashes(task: Task) -> Exposure:
-    """SHA-256 of identifiers, inverted by hashing the whole identifier scheme."""
-    names = identifiers(task.worst[0])
-    sent = hash_identifiers(names)
-    recovered = dictionary_attack(sent, (f"PATIENT_{i:05d}" for i in range(task.settings.population)))
-    right = sum(recovered.get(digest) == name for digest, name in zip(sent, names, strict=True))
-    payload = Clear(sent, units=("row",), owner=task.owner)
-    pairs = task.pairs(lambda one, other: ClearPair(_hashed(one), _hashed(other)))
-    return Exposure({0: payload}, pairs, {"recovered_share": right / len(sent), "recovered": right})
+def response(task: Task) -> Exposure:
+    """y in the clear, as every institution needs it for its own steps."""
+    sent = task.worst[0].y
+    payload = Clear(sent, units=("label",), owner=task.owner)
+    pairs = task.pairs(lambda one, other: ClearPair(one.y, other.y))
+    return Exposure({0: payload}, pairs, {"recovered_share": 1.0, "recovered": len(sent)})
 
 
-def identifiers(world: World) -> list[str]:
-    """Identifiers in the scheme of the source, such as PATIENT_00042."""
-    return [f"PATIENT_{int(number):05d}" for number in world.y]
+def cross_products(task: Task) -> Exposure:
+    """X'y with noise: all that a linear or a logistic model needs of y."""
+    first = label_dot_product(task.worst[0].x, task.worst[0].y)
+    noise = first.certificate.value / task.mu
+    release = Gaussian(sigma=noise)(first, task.noise(), owner=task.owner)
 
+    def attacked(one: World, other: World) -> GaussianPair:
+        first, second = (np.asarray(label_dot_product(world.x, world.y).value) for world in (one, other))
+        return GaussianPair(first, second, noise)
 
-def _hashed(world: World) -> np.ndarray:
-    return np.array(hash_identifiers(identifiers(world)))
+    return Exposure({0: release}, task.pairs(attacked))
 
 
 def _recovered(block: np.ndarray, recovered: np.ndarray, known: np.ndarray) -> dict[str, float | int]:

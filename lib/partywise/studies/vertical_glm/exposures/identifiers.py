@@ -1,0 +1,81 @@
+"""Seed 004 under audit: hashes of identifiers, and lists that are blinded by all parties."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ....alignment.identifiers import hash_identifiers
+from ....attacks.identifiers import attack_ids, dictionary_attack, sha256_digest
+from ....audits.exposure import Exposure, Task
+from ....audits.pairs import ClearPair
+from ....audits.worlds import AuditData, World
+from ....federation.exchanges.common_tokens import local_order
+from ....federation.exchanges.psi import local_exponent, local_first, local_last, local_points, points_of
+from ....federation.parties import Party
+from ....privacy.accounted import Clear
+from ..claims import ExchangeSettings
+
+Rng = Callable[..., np.random.Generator]
+
+
+def replaced_identifier(settings: ExchangeSettings, spec: Any, rng_for: Rng, resources: Path) -> AuditData:
+    """Distinct identifiers, numbers that are kept as labels, of which one is another; there are no features."""
+    drawn = rng_for("identifiers").permutation(settings.population)[: settings.n + 1].astype(float)
+    y = np.repeat(drawn[None], 4, axis=0)
+    y[1::2, 0] = drawn[-1]
+    return AuditData(np.zeros((4, settings.n, settings.p)), y[:, :-1])
+
+
+def hashes(task: Task) -> Exposure:
+    """SHA-256 of identifiers, inverted by hashing the whole identifier scheme."""
+    names = identifiers(task.worst[0])
+    sent = hash_identifiers(names)
+    recovered = dictionary_attack(sent, (f"PATIENT_{i:05d}" for i in range(task.settings.population)))
+    right = sum(recovered.get(digest) == name for digest, name in zip(sent, names, strict=True))
+    payload = Clear(sent, units=("row",), owner=task.owner)
+    pairs = task.pairs(lambda one, other: ClearPair(_hashed(one), _hashed(other)))
+    return Exposure({0: payload}, pairs, {"recovered_share": right / len(sent), "recovered": right})
+
+
+def intersection(task: Task) -> Exposure:
+    """The list as the matcher has it after the exponents of both parties, against a dictionary of nothing but it.
+
+    That entries agree with those of the other party, who has all identifiers of the first world, stays disclosed.
+    """
+    names = identifiers(task.worst[0])
+    own, other = Party(task.owner, "active", {}), Party("other party", "passive", {})
+    points = local_points(own, names, local_order(own, names, task.rng_for))
+    closed = local_first(own, points, local_exponent(own, task.rng_for))
+    payload = local_last(other, closed, local_exponent(other, task.rng_for), task.owner)
+    seen = [row.tobytes() for row in payload.value]
+    # Whatever anybody can compute of an identifier without an exponent.
+    tried = [attack_ids(seen, names, names, digest) for digest in (_point, _digest)]
+    common = set(names)
+
+    def disclosed(world: World) -> float:
+        return float(len(common & set(identifiers(world))))
+
+    pairs = task.pairs(lambda one, other: ClearPair(disclosed(one), disclosed(other)))
+    numbers = {"recovered_share": max(tried), "recovered": round(max(tried) * len(names))}
+    return Exposure({0: payload}, pairs, numbers)
+
+
+def _point(name: str) -> bytes:
+    return points_of([name])[0].tobytes()
+
+
+def _digest(name: str) -> bytes:
+    return bytes.fromhex(sha256_digest(name))
+
+
+def identifiers(world: World) -> list[str]:
+    """Identifiers in the scheme of the source, such as PATIENT_00042."""
+    return [f"PATIENT_{int(number):05d}" for number in world.y]
+
+
+def _hashed(world: World) -> np.ndarray:
+    return np.array(hash_identifiers(identifiers(world)))
