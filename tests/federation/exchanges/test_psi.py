@@ -12,6 +12,7 @@ from nacl import bindings
 
 from partywise.alignment.identifiers import hash_identifiers
 from partywise.attacks.identifiers import attack_ids
+from partywise.federation.channel import Cipher
 from partywise.federation.exchanges import psi
 from partywise.federation.run import simulate
 from partywise.randomness import stream
@@ -149,3 +150,26 @@ def test_no_dictionary_opens_a_list():
         for owner in {0, 1, 2} - {place}:
             assert found(f"party {place}", owner, exponents[place]) == 0
     assert found("party 1", 0, exponents[0]) == 1
+
+
+@pytest.mark.parametrize(
+    ("sent", "message"),
+    [
+        (entries(IDENTITY, IDENTITY), "list of 'party 0' holds an entry that is no point of the subgroup"),
+        (np.zeros((2, 33), dtype=np.uint8), r"list of 'party 0' is uint8 of shape \(2, 33\): give \(n, 32\) bytes"),
+        (entries(*[psi.points_of(["x"])[0].tobytes()] * 4), "list of 'party 0' has an entry twice"),
+    ],
+    ids=["identity", "shape", "twice"],
+)
+def test_a_list_that_does_not_follow_the_protocol_stops_the_run(monkeypatch, sent, message):
+    """What a party sends in place of its list, and whose list the others say it is."""
+    honest = psi.local_first
+
+    def other(party, points, exponent):
+        if party.name != "party 0":
+            return honest(party, points, exponent)
+        return Cipher(sent, key_holder=psi.NOBODY, scheme=psi.SCHEME)
+
+    monkeypatch.setattr(psi, "local_first", other)
+    with pytest.raises(ValueError, match=message):
+        simulate(rows_and_number, unaligned([PEOPLE[:4], PEOPLE[2:6]], "psi"))

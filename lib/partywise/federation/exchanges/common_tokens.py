@@ -22,7 +22,7 @@ from ...privacy.mechanisms.random import words_of
 from ..parties import Party
 from ..run import Own, Place, Run, name_of
 
-__all__ = ["TOKEN_BYTES", "Order", "common_tokens", "local_order", "local_rows", "matched"]
+__all__ = ["TOKEN_BYTES", "Order", "check_tokens", "common_tokens", "local_order", "local_rows", "matched"]
 
 TOKEN_BYTES = 32
 # Of the common entries: by their tokens, or as they lie in the first list.
@@ -65,10 +65,15 @@ def local_rows(party: Party, order: np.ndarray, positions: np.ndarray) -> np.nda
     return order[positions]
 
 
-def words(array: np.ndarray, owner: str) -> np.ndarray:
-    """A list of tokens as words that can be compared; ValueError as in `matched`."""
+def check_tokens(array: np.ndarray, owner: str) -> None:
+    """ValueError unless an array is a list of tokens."""
     if array.dtype != np.uint8 or array.ndim != 2 or array.shape[1] != TOKEN_BYTES:
         raise ValueError(f"list of {owner!r} is {array.dtype} of shape {array.shape}: give (n, {TOKEN_BYTES}) bytes.")
+
+
+def words(array: np.ndarray, owner: str) -> np.ndarray:
+    """A list of tokens as words that can be compared; ValueError as in `matched`."""
+    check_tokens(array, owner)
     found = np.ascontiguousarray(array).view(f"S{TOKEN_BYTES}")[:, 0]
     if len(np.unique(found)) < len(found):
         raise ValueError(f"list of {owner!r} has an entry twice: one record for each identifier.")

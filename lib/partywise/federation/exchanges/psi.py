@@ -35,7 +35,7 @@ from ...privacy.mechanisms.random import words_of
 from ..channel import Cipher
 from ..parties import Party
 from ..run import Own, Place, Run
-from .common_tokens import TOKEN_BYTES, common_tokens, local_order, local_rows
+from .common_tokens import TOKEN_BYTES, check_tokens, common_tokens, local_order, local_rows
 
 __all__ = ["psi"]
 
@@ -73,6 +73,7 @@ def multiplied(points: np.ndarray, exponent: bytes, owner: str) -> np.ndarray:
     ValueError
         If an entry is no point of the subgroup of prime order, or its neutral element; ``owner`` is whose list it is.
     """
+    check_tokens(points, owner)
     times, data = sodium().crypto_scalarmult_ed25519_noclamp, points.tobytes()
     try:
         found = b"".join([times(exponent, data[at : at + TOKEN_BYTES]) for at in range(0, len(data), TOKEN_BYTES)])
