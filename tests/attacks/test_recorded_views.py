@@ -10,13 +10,15 @@ import pytest
 
 from glm_driver import fitted, records
 from partywise.attacks.identifiers import attack_ids
-from partywise.attacks.predictors import attack_rows, attack_space
+from partywise.attacks.predictors import attack_rows, attack_space, row_errors, space_by_iteration
 from partywise.attacks.rotations import binary_column, candidate_rotations, candidate_rows, recover_rows
 from partywise.federation.channel import Cipher
 from partywise.federation.exchanges.psi import points_of
 from partywise.federation.folds import Fold
 from partywise.federation.parties import Party
 from partywise.federation.run import Run, simulate
+from partywise.glm.options import BcdOptions
+from partywise.glm.protocols import bcd
 from partywise.pca.model import PublicFacts
 from partywise.pca.options import BlockSvdOptions, CorrelationOptions
 from partywise.pca.protocols import block_svd, correlation
@@ -89,6 +91,58 @@ def test_a1_to_a3_have_no_input_in_the_certified_protocol(options):
     assert attack_rows(residues, X[:, OWN], np.arange(9), law="affine") == 0
     with pytest.raises(ValueError, match="sign patterns"):
         BlockSvdOptions(matrix="correlation")
+
+
+def test_scores_of_all_components_are_every_record_and_say_so():
+    X, y = records("gaussian", N, 12)
+    few, every = (
+        fitted(correlation.fit, X, y, GROUPS, CorrelationOptions(scores=True, components=count))[0]
+        for count in (2, None)
+    )
+    known = np.arange(9)
+    assert attack_rows(every.seen["analyst: passive 1"], X[:, OWN], known, law="affine") == 1
+    assert attack_rows(few.seen["analyst: passive 1"], X[:, OWN], known, law="affine") == 0
+    assert attack_space(few.seen["analyst: passive 1"], X[:, OWN]) < attack_space(
+        every.seen["analyst: passive 1"], X[:, OWN]
+    )
+
+
+@pytest.fixture(scope="module")
+def history():
+    """Predictors of the passive party, five columns, as the analyst received them sweep by sweep."""
+    found = {}
+    for family in ("gaussian", "poisson"):
+        X, y = records(family, N, 10, rho=0.6)
+        estimate, run = fitted(bcd.fit, X, y, [range(5), range(5, 10)], BcdOptions(max_sweeps=40), family=family)
+        sent = [
+            value
+            for message, value in run.channel.view("analyst")
+            if message.name == "predictor" and message.sender == "passive 1"
+        ]
+        assert estimate.iterations == len(sent) > 10
+        found[family] = X[:, 5:], np.column_stack(sent), estimate, run
+    return found
+
+
+@pytest.mark.parametrize("family", ["gaussian", "poisson"])
+def test_a4_five_predictors_span_five_columns(history, family):
+    block, sent, estimate, run = history[family]
+    path = space_by_iteration(sent, block)
+    assert np.all(np.diff(path[:5]) > 0.1) and path[4] == pytest.approx(1, abs=1e-6)
+    assert path[3] < 0.9 and path[-1] == pytest.approx(1, abs=1e-6)
+    # The active party is told the same of the others, which with two parties is the other's own.
+    told = received(run, "active", "predictors of the others")[1:6]
+    assert attack_space(np.column_stack(told), block) == pytest.approx(1, abs=1e-6)
+    assert estimate.numbers["record_openings"] == 2 * estimate.iterations
+    assert np.array_equal(estimate.seen["analyst: passive 1"], sent[:, : estimate.seen["analyst: passive 1"].shape[1]])
+
+
+@pytest.mark.parametrize("family", ["gaussian", "poisson"])
+def test_a5_five_known_rows_give_all_others(history, family):
+    block, sent, _, _ = history[family]
+    errors = row_errors(sent, block, np.arange(5))
+    assert len(errors) == N - 5 and np.median(errors) <= 1e-8 and attack_rows(sent, block, np.arange(5)) == 1
+    assert attack_rows(sent, block, np.arange(4)) == 0 and attack_rows(sent[:, :4], block, np.arange(5)) == 0
 
 
 def unaligned(options, fit):

@@ -151,7 +151,12 @@ def summed_scores(run: Run, columns: Any, loadings: Own, estimate: Any, n: int) 
 
 
 def completed(
-    estimate: Estimate, scores: np.ndarray | None, rows: Mapping[str, np.ndarray], aligned: bool, products: int
+    estimate: Estimate,
+    scores: np.ndarray | None,
+    held: Mapping[str, Sequence[int]],
+    rows: Mapping[str, np.ndarray],
+    aligned: bool,
+    products: int,
 ) -> Estimate:
     """What is reported, from the estimate and what was opened."""
     width = 0 if scores is None else scores.shape[1]
@@ -160,7 +165,11 @@ def completed(
         "record_openings": width,
         "secure_products": products,
     }
-    seen = {} if scores is None else {f"{ANALYST}: everybody": scores}
+    seen = {}
+    if scores is not None:
+        # What the scores and their loadings say of the records: with all components, everything.
+        known = scores @ estimate.loadings[:, :width].T
+        seen = {f"{ANALYST}: {name}": known[:, list(columns)] for name, columns in held.items()}
     return reported(replace(estimate, scores=scores, seen=seen, numbers=numbers), rows, aligned)
 
 
@@ -182,4 +191,5 @@ def fit(run: Run) -> Estimate:
         for party in run.parties
     }
     scores = summed_scores(run, columns, Own(loadings), estimate, n) if options.scores else None
-    return run.assemble(completed, estimate, scores, rows, public.aligned, products)
+    held = {party.name: party.columns for party in run.parties}
+    return run.assemble(completed, estimate, scores, held, rows, public.aligned, products)
