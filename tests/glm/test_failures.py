@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import statsmodels.api as sm
+from scipy.optimize import linprog
 
 from glm_driver import records
 from glm_oracle import ORACLES
 from party_tables import arrays
 from partywise.datasets.loaders.party_tables.tables import TABLES
-from partywise.glm.diagnostics import deviance_r2, diagnosed, sums_of
+from partywise.glm.diagnostics import deviance_r2, diagnosed, sums_of, wald
 from partywise.glm.exact import fitted
 from partywise.glm.families import FAMILIES
 from partywise.glm.records import Response
@@ -138,3 +139,48 @@ def test_a_perfect_fit_has_deviance_zero():
     for family, link in (("gaussian", np.asarray), ("gamma", np.exp), ("inverse_gaussian", np.exp)):
         fit = fitted(X, link(X @ [0.3, -0.2, 0.1] + 0.5), family)
         assert fit.status == "ok" and np.allclose(fit.coefficients, [0.5, 0.3, -0.2, 0.1], atol=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("family", ["binomial", "poisson"])
+def test_an_optimum_is_found_exactly_where_there_is_one(family, seed):
+    """By linear programming: none where some direction lowers every term of the deviance, or leaves it as it is."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(12, 2)) if seed % 2 else (rng.normal(size=(12, 2)) > 0.5).astype(float)
+    eta = X @ rng.normal(0, 2, 2)
+    y = rng.poisson(np.exp(eta - 1)) if family == "poisson" else rng.random(12) < 1 / (1 + np.exp(-eta))
+    y, Z = y.astype(float), np.column_stack([np.ones(12), X])
+    y[:2] = 0.0, 1.0
+    assert np.linalg.matrix_rank(Z) == 3
+    # Of a count above 0 the term grows both ways, of a 0 and of a label only one way.
+    free = np.zeros(12, dtype=bool) if family == "binomial" else y > 0
+    rises = -np.sign(2 * np.minimum(y, 1) - 1)[~free, None] * Z[~free]
+    fixed = {"A_eq": Z[free], "b_eq": np.zeros(free.sum())} if free.any() else {}
+    found = linprog(rises.sum(axis=0), rises, np.zeros(len(rises)), bounds=[(-1, 1)] * 3, **fixed)
+    expected = "diverged" if found.fun < -1e-9 else "ok"
+    for solver in ("newton", "lbfgs"):
+        assert fitted(X, y, family, solver=solver).status == expected, solver
+
+
+def test_records_without_weight_may_lie_anywhere():
+    """Their predictors overflow everything that is not kept from it."""
+    X, y = records("inverse_gaussian", 60, 2)
+    X = np.vstack([X, [[1e3, -1e3], [-1e5, 0.0]]])
+    y, weights = np.append(y, [1e-9, 1e9]), np.append(np.ones(60), [0.0, 0.0])
+    fit = fitted(X, y, "inverse_gaussian", weights=weights)
+    found = sums_of(Response(y, FAMILIES["inverse_gaussian"], weights), fit.eta)
+    alone = fitted(X[:60], y[:60], "inverse_gaussian")
+    assert fit.status == "ok" and np.allclose(fit.coefficients, alone.coefficients, rtol=0, atol=1e-9)
+    expected = sums_of(Response(y[:60], FAMILIES["inverse_gaussian"]), alone.eta)
+    assert np.allclose(found, expected, rtol=1e-9)
+
+
+def test_a_constant_column_under_a_ridge_has_no_test():
+    X, y = records("gaussian", 40, 2)
+    X = np.column_stack([X, np.full(40, 5.0)])
+    fit = fitted(X, y, "gaussian", ridge=1e-3)
+    sums = sums_of(Response(y, FAMILIES["gaussian"]), fit.eta)
+    found = diagnosed(sums, fit.information, fit.scaling, "gaussian", ridge=1e-3, dispersion="family")
+    tests = wald(fit.coefficients, found.standard_errors, found.df_residual)
+    assert fit.coefficients[3] == 0 and found.standard_errors[3] == 0 and np.isnan(tests.p_values[3])
+    assert np.all(np.isfinite(tests.p_values[:3]))

@@ -52,12 +52,15 @@ class Sums(NamedTuple):
 def sums_of(response: Response, eta: np.ndarray) -> Sums:
     """Sums at linear predictors (n,), offset included."""
     family, y, weights = response.family, response.y, response.weights
-    mu, deviance, used = family.mean(eta), response.deviance(eta), response.used
-    # (y - mu)^2 / V is w (z - eta)^2, where nothing over- or underflows before the rest does.
-    pearson = total(family.weight(eta) * family.working(y, eta) ** 2, weights)
-    dispersion = deviance / used if family.estimates_dispersion else 1.0
-    likelihood = family.log_likelihood(y, mu, dispersion, weights) if dispersion > 0 else np.nan
-    return Sums(deviance, response.null()[1], pearson, likelihood, float(used))
+    deviance, null = response.deviance(eta), response.null()[1]
+    if weights is not None:  # predictors of records without weight may be anything
+        kept = weights > 0
+        y, eta, weights = y[kept], eta[kept], weights[kept]
+    # (y - mu)^2 / V is w (z - eta)^2.
+    pearson = total(family.score(y, eta) * family.working(y, eta), weights)
+    dispersion = deviance / len(y) if family.estimates_dispersion else 1.0
+    likelihood = family.log_likelihood(y, family.mean(eta), dispersion, weights) if dispersion > 0 else np.nan
+    return Sums(deviance, null, pearson, likelihood, float(len(y)))
 
 
 @dataclass(frozen=True)
@@ -118,7 +121,8 @@ def diagnosed(
     # A quasi-likelihood is none: what has no likelihood has no AIC.
     likelihood = None if np.isnan(sums.log_likelihood) or (estimated and not drawn) else float(sums.log_likelihood)
     return Diagnostics(
-        standard_errors=None if covariance is None else np.sqrt(np.diag(covariance)),
+        # Of a coefficient that a ridge holds at 0 (a constant column) it is 0, but for rounding.
+        standard_errors=None if covariance is None else np.sqrt(np.maximum(np.diag(covariance), 0)),
         covariance=covariance,
         dispersion=None if phi is None else float(phi),
         deviance=float(sums.deviance),
@@ -178,10 +182,14 @@ class Wald(NamedTuple):
 
 
 def wald(coefficients: np.ndarray, standard_errors: np.ndarray, df: int | None, level: float = 0.95) -> Wald:
-    """Wald tests of coefficients (q,): normal where ``df`` is None (known dispersion), else Student's t."""
+    """Wald tests of coefficients (q,): normal where ``df`` is None (known dispersion), else Student's t.
+
+    A coefficient whose standard error is 0 has no test: nan.
+    """
     if not 0 < level < 1:
         raise ValueError(f"level={level!r} of an interval must lie in (0, 1).")
-    statistic = coefficients / standard_errors
+    statistic = np.full(len(coefficients), np.nan)
+    np.divide(coefficients, standard_errors, out=statistic, where=standard_errors > 0)
     tail = ndtr(-np.abs(statistic)) if df is None else stdtr(df, -np.abs(statistic))
     reach = float(ndtri((1 + level) / 2) if df is None else stdtrit(df, (1 + level) / 2))
     ends = coefficients[:, None] + reach * standard_errors[:, None] * np.array([-1.0, 1.0])

@@ -197,7 +197,7 @@ def _newton(
             if direction is None:
                 raise dependent(matrix)
             first = matrix
-        if direction is None or (not data.ridge and vanished(matrix, first)):
+        if direction is None or vanished(matrix, first, data.ridge):
             status, reason = "diverged", SEPARATED
             break
         if converged(direction, beta, tolerance):
@@ -238,7 +238,7 @@ def _lbfgs(
         moved = data.point(beta, eta)
         memory, point = memory.after(point, moved), moved
         path.append(point.value)
-    if not data.ridge and vanished(data.matrix(data.family.weight(eta)), first):
+    if vanished(data.matrix(data.family.weight(eta)), first, data.ridge):
         status, reason = "diverged", SEPARATED
     return _found(data, beta, scaling, path, status, reason)
 
