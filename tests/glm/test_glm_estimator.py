@@ -220,11 +220,20 @@ def test_what_is_wrong_with_new_records_is_named():
             call()
 
 
+PERSONS = [f"p{number}" for number in range(120)]
+
+
 @pytest.mark.parametrize(
     ("given", "words"),
     [
         ({"ids": [["a"] * 120]}, "ids has 1 lists, X 2 arrays"),
         ({"ids": [["a"] * 120, ["b"] * 7]}, r"ids\[1\] has 7 entries for 120 rows of X\[1\]"),
+        ({"ids": [PERSONS, ["p0", 3, None, *PERSONS[3:]]]}, "1 of the 120 identifiers of 'passive 1' are missing"),
+        ({"ids": [PERSONS, ["p0", 3, *PERSONS[2:]]]}, "1 of the 120 identifiers of 'passive 1' are whole numbers"),
+        (
+            {"ids": [PERSONS, ["p0", "p0", *PERSONS[2:]]]},
+            "1 of the 120 identifiers of 'passive 1' are used by an earlier",
+        ),
     ],
 )
 def test_identifiers_that_do_not_fit_are_named(given, words):

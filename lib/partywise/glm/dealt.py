@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from ..alignment.identifiers import prepared
+from ..alignment.options import IdentifierRules
 from ..federation.estimator import groups_of, numbers, party
 from ..federation.parties import Party, split_columns
 
@@ -55,9 +57,10 @@ def holders(
             raise ValueError(f"{name} has {len(value)} entries for {n} rows of X.")
     found = []
     for place, (block, group) in enumerate(zip(blocks, groups, strict=True)):
+        name, role = (f"passive {place}", "passive") if place else ("active", "active")
         arrays = {"X": block} | ({} if place else own)
         if ids is not None:
-            arrays["ids"] = np.asarray(ids[place])
-        name, role = (f"passive {place}", "passive") if place else ("active", "active")
+            # As they were given: an array would make text of the numbers among them.
+            arrays["ids"] = np.array(prepared(ids[place], IdentifierRules(), name)[0])
         found.append(party(name, role, group, **arrays))
     return found
