@@ -314,7 +314,7 @@ def local_product(
     """A holder's share of a product, from its masks and both differences; one holder adds the product of these."""
     terms = [correction]
     if own_one is not None:
-        left = ring.sum([own_one, one]) if first else own_one
+        left = ring.sum([ring.first(own_one), ring.first(one)]) if first else own_one
         terms.append(multiplied(left, other, entries, ring))
     if own_other is not None:
         terms.append(multiplied(one, own_other, entries, ring))
