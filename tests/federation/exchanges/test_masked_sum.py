@@ -1,0 +1,108 @@
+"""Sums under masks that cancel: exact to the words' step, one message uniform, refused where words are too small."""
+
+from __future__ import annotations
+
+import math
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from forked import checked, forked
+from partywise.audits.contract import agree
+from partywise.federation.exchanges.masked_sum import bits_for, masked_sum, pair_seeds
+from partywise.federation.parties import Party
+from partywise.federation.run import Run, simulate
+from partywise.federation.secure_streams import SecureStreams
+from partywise.privacy.accounted import Clear
+from partywise.randomness import Streams
+
+N = 400
+
+
+def start(senders, *, size=1.0, rng_for=None):
+    """A run with some senders of random numbers and a receiver with none."""
+    rng = np.random.default_rng(senders)
+    parties = [Party("active", "active", {"X": np.zeros((N, 1))}, (0,))]
+    for k in range(senders):
+        block = {"X": size * rng.uniform(-1, 1, (N, 1))}
+        parties.append(Party(f"passive {k}", "passive", block, (k + 1,)))
+    return Run(
+        parties,
+        epsilon=np.inf,
+        fold=None,
+        rng_for=rng_for or Streams(3, "masked sum"),
+        spec=SimpleNamespace(),
+        record=True,
+    )
+
+
+def local_values(party):
+    return party.block["X"][:, 0]
+
+
+def program(run):
+    """Two sums of the same values."""
+    active, *senders = run.parties
+    parts = [Clear(None, units=("features",), owner=party.name) for party in senders]
+    seeds, bits = pair_seeds(run, senders), bits_for(len(senders))
+    values = run.each(senders, local_values)
+    return [masked_sum(run, senders, active, "value", f"sum {k}", seeds, values, bits, parts) for k in range(2)]
+
+
+def stacked(*sums):
+    return np.array(sums)
+
+
+def fit(run):
+    return run.assemble(stacked, *program(run))
+
+
+@pytest.mark.parametrize("rng_for", [None, SecureStreams(5)])
+@pytest.mark.parametrize("senders", [1, 2, 4])
+def test_the_receiver_gets_the_sum(senders, rng_for):
+    run = start(senders, rng_for=rng_for)
+    expected = [math.fsum(values) for values in zip(*(local_values(party) for party in run.parties[1:]), strict=True)]
+    for found in simulate(program, run):
+        # Each value is rounded to a step, and the sum to a double.
+        np.testing.assert_allclose(found, expected, rtol=2.0**-52, atol=senders * 2.0 ** -bits_for(senders))
+    assert sum(message.name == "seed of a pair" for message in run.channel.messages) == senders * (senders - 1) // 2
+    assert {message.bytes for message in run.channel.messages if message.name == "value"} == {8 * N}
+
+
+def test_a_message_alone_is_uniform_and_no_mask_serves_twice():
+    run = start(3)
+    simulate(program, run)
+    words = [value for message, value in run.channel.view("active") if message.name == "value"]
+    for one in words:
+        # 400 uniform words: the mean of their leading bit has standard error .025.
+        assert abs(np.mean(one >> np.uint64(63)) - 0.5) < 0.125 and len(np.unique(one)) == N
+    first, second = words[:3], words[3:]
+    # The same values under other masks: the difference of two messages of one sender says nothing either.
+    for one, other in zip(first, second, strict=True):
+        assert len(np.unique(one - other)) == N
+    # One sender's value appears only with the messages of all.
+    value = (run.parties[1].block["X"][:, 0] * 2.0 ** bits_for(3)).round().astype(np.int64).view(np.uint64)
+    assert np.array_equal(sum(first) - sum(second), np.zeros(N, dtype=np.uint64))
+    assert not np.any(first[0] == value) and not np.any(first[0] + first[1] == value)
+
+
+def test_every_owner_is_charged_and_words_that_are_too_small_are_named():
+    run = start(2)
+    simulate(program, run)
+    assert run.channel.ledger.total("active", "features", 1e-5).epsilon_certified == np.inf
+    assert {row.owner for row in run.channel.ledger.rows} == {"passive 0", "passive 1"}
+    with pytest.raises(OverflowError, match="do not fit words"):
+        simulate(program, start(2, size=100.0))
+    # A single sender's sum is what it has.
+    alone = start(1)
+    found = simulate(program, alone)[0]
+    np.testing.assert_allclose(found, alone.parties[1].block["X"][:, 0], atol=1e-15)
+
+
+@pytest.mark.parametrize("how", [checked, forked])
+def test_one_process_a_place_does_the_same(how):
+    reference = start(3)
+    expected = simulate(fit, reference)
+    run = start(3)
+    agree(reference, expected, run, how(fit, run), how.__name__)
