@@ -1,0 +1,202 @@
+"""Sub-protocol: X'u and X'WX of columns at several parties, where the active party alone knows u and w.
+
+Message                                            from, to                   payload, elements of 4 m bytes
+Once
+seed                                               dealer, every party        Cipher, key: no single party
+masked standardised columns                        every party, all others    Cipher, key: dealer        n p_k
+For X'X, once
+X_k'X_k                                            every party, analyst       Clear(features)            8 p_k^2 B
+shares of X_j'X_k                                  j and k, analyst           Clear(features)            2 p_j p_k
+For X'u
+masked u, 1 at most                                active, every passive      Cipher, key: dealer        n
+shares of X_k'u                                    active and k, analyst      Clear(label, features)     2 p_k
+For X'WX
+masked w, 1 at most                                active, every passive      Cipher, key: dealer        n
+masked shares of W X_k                             active and k, all          Cipher, key: dealer        2 n p_k
+shares of X_k'w                                    active and k, analyst      Clear(label, features)     2 p_k
+shares of X_j'WX_k, k not before j                 active, j, k, analyst      Clear(label, features)     2 or 3 p_j p_k
+With every product: the dealer's correction        dealer, a holder           Cipher, key: no single party
+
+The dealer draws the masks and colludes with nobody. A standardised column has the length sqrt(n), u and w are at most 1
+in size, so that nothing opened is larger than n: the ring follows from n alone, and no range of the data is needed.
+What u and w were divided by, powers of two, the active party tells the analyst.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from ...federation.exchanges.cross_product import Masked, dealing, masked, opened, private, product
+from ...federation.exchanges.dealing import Dealing
+from ...federation.exchanges.residues import Ring, ring_for
+from ...federation.parties import Party
+from ...federation.run import Own, Run
+from ...privacy.accounted import Clear
+from ..steering import in_blocks
+from .common import ANALYST, involved
+
+# After the point of columns, weights and scores: sums are right to about 1e-13 of what they could be.
+BITS = 38
+
+
+@dataclass(frozen=True)
+class Scaled:
+    """A vector (n,) of numbers up to 1 in size, and the power of two that it was divided by."""
+
+    values: np.ndarray
+    scale: float
+
+
+@dataclass(frozen=True)
+class Closed:
+    """Columns of all parties behind masks, and what is public of them.
+
+    order : the active party, then the others; sizes : of their coefficients, the intercept among those of the first
+    columns : by the name of the party; sums : ring of products of two values
+    parts : whose data sums are made of; opened : sums over records of all parties so far
+    """
+
+    dealt: Dealing
+    order: tuple[Party, ...]
+    n: int
+    columns: Mapping[str, Masked]
+    sums: Ring
+    parts: tuple[Clear, ...]
+    opened: list[str] = field(default_factory=list)
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Number of coefficients of every party."""
+        return (1 + len(self.order[0].columns), *(len(party.columns) for party in self.order[1:]))
+
+    @property
+    def rest(self) -> tuple[Party, ...]:
+        """The passive parties."""
+        return self.order[1:]
+
+
+def scaled(values: np.ndarray) -> Scaled:
+    """A vector divided by the least power of two that leaves nothing above 1."""
+    largest = float(np.max(np.abs(values), initial=0.0))
+    scale = 2.0 ** math.ceil(math.log2(largest)) if largest else 1.0
+    return Scaled(values / scale, scale)
+
+
+def local_values(active: Party, vector: Scaled) -> np.ndarray:
+    """The numbers of a scaled vector."""
+    return vector.values
+
+
+def local_own_products(party: Party, columns: np.ndarray) -> Clear:
+    """X_k'X_k of the party's own columns, (p_k, p_k)."""
+    return Clear(columns.T @ columns, units=("features",), owner=party.name)
+
+
+def closed_columns(run: Run, order: Sequence[Any], columns: Own, n: int) -> Closed:
+    """Masked columns at all parties: they cross once a run; ``order`` begins with the active party."""
+    dealt = dealing(run, order, ring_for(2 * n, 3 * BITS))
+    closed = {}
+    for party in order:
+        own = private(run, dealt, party, columns, (n, len(party.columns)), BITS)
+        closed[party.name] = masked(run, dealt, own, f"columns of {party.name}", order)
+    return Closed(dealt, tuple(order), n, closed, ring_for(2 * n, 2 * BITS), involved(run.parties))
+
+
+def gram(run: Run, closed: Closed, columns: Own, *, between: bool) -> Any:
+    """X'X (q, q) at the analyst, with 0 ``between`` parties where nothing is wanted of it."""
+    own = run.gather(closed.order, ANALYST, "X'X of its own", local_own_products, columns)
+    pairs = []
+    for one, other in combinations(closed.order, 2) if between else ():
+        name = f"X'X of {one.name} and {other.name}"
+        X, Y = closed.columns[one.name], closed.columns[other.name]
+        shares = product(run, closed.dealt, X, Y, name, ring=closed.sums)
+        pairs.append(opened(run, closed.dealt, shares, ANALYST, name, features_of((one, other))))
+    closed.opened.append("X'X")
+    return run.at(ANALYST, analyst_gram, own, pairs, closed.n)
+
+
+def scores(run: Run, closed: Closed, u: Any, own: Any, step: int) -> Any:
+    """X'u (q,) at the analyst, from u at the active party and what it sends of its own columns."""
+    active = closed.order[0]
+    values = run.at(active, local_values, u)
+    vector = private(run, closed.dealt, active, values, (closed.n, 1), BITS)
+    hidden = masked(run, closed.dealt, vector, f"scores {step}", closed.rest)
+    found = []
+    for party in closed.rest:
+        name = f"X'u of {party.name}"
+        shares = product(run, closed.dealt, closed.columns[party.name], hidden, f"{name} {step}", ring=closed.sums)
+        found.append(opened(run, closed.dealt, shares, ANALYST, name, closed.parts))
+    closed.opened.append("X'u")
+    return run.at(ANALYST, analyst_scores, own, found)
+
+
+def information(run: Run, closed: Closed, w: Any, own: Any, name: str) -> Any:
+    """X'WX (q, q) at the analyst, from w at the active party and what it sends of its own columns."""
+    active, dealt = closed.order[0], closed.dealt
+    values = run.at(active, local_values, w)
+    vector = private(run, dealt, active, values, (closed.n, 1), BITS)
+    hidden = masked(run, dealt, vector, f"weights {name}", closed.rest)
+    edges, blocks = [], []
+    for place, party in enumerate(closed.rest, 1):
+        X, key = closed.columns[party.name], f"{party.name} {name}"
+        shares = product(run, dealt, X, hidden, f"X'w of {key}", ring=closed.sums)
+        edges.append(opened(run, dealt, shares, ANALYST, f"X'w of {party.name}", closed.parts))
+        weighed = product(run, dealt, hidden, X, f"WX of {key}", entries=True)
+        second = masked(run, dealt, weighed, f"masked WX of {key}", closed.order[: place + 1])
+        for other in closed.order[: place + 1]:
+            title = f"X'WX of {other.name} and {party.name}"
+            shares = product(run, dealt, closed.columns[other.name], second, f"{title} {name}")
+            blocks.append(opened(run, dealt, shares, ANALYST, title, closed.parts))
+    closed.opened.append("X'WX")
+    return run.at(ANALYST, analyst_information, own, edges, blocks, closed.sizes)
+
+
+def analyst_gram(own: Sequence[np.ndarray], pairs: Sequence[np.ndarray], n: int) -> np.ndarray:
+    """X'X of standardised columns with ones; blocks that were not opened are 0."""
+    sizes = [len(block) for block in own]
+    places = in_blocks(sizes)
+    matrix = np.zeros((1 + sum(sizes), 1 + sum(sizes)))
+    matrix[0, 0], inside = n, matrix[1:, 1:]
+    for block, place in zip(own, places, strict=True):
+        inside[place, place] = block
+    for block, (one, other) in zip(pairs, combinations(places, 2), strict=False):
+        inside[one, other], inside[other, one] = block, block.T
+    return matrix
+
+
+def analyst_scores(own: tuple[tuple[np.ndarray, float], ...], others: Sequence[np.ndarray]) -> np.ndarray:
+    """X'u of all parties: that of the active one as it is, those of the others in its unit."""
+    ((first, scale),) = own
+    return np.concatenate([first, *(scale * part[:, 0] for part in others)])
+
+
+def analyst_information(
+    own: tuple[tuple[np.ndarray, float], ...],
+    edges: Sequence[np.ndarray],
+    blocks: Sequence[np.ndarray],
+    sizes: Sequence[int],
+) -> np.ndarray:
+    """X'WX of all parties, the intercept's row from X'w."""
+    ((first, scale),) = own
+    places, given = in_blocks(sizes), iter(blocks)
+    matrix = np.zeros((sum(sizes), sum(sizes)))
+    matrix[places[0], places[0]] = first
+    for k, columns in enumerate(places[1:], 1):
+        matrix[0, columns] = matrix[columns, 0] = scale * edges[k - 1][:, 0]
+        for j in range(k + 1):
+            rows = slice(1, sizes[0]) if j == 0 else places[j]
+            block = scale * next(given)
+            matrix[rows, columns] = block
+            matrix[columns, rows] = block.T
+    return (matrix + matrix.T) / 2
+
+
+def features_of(parties: Sequence[Any]) -> tuple[Clear, ...]:
+    """What a function of the columns of some parties is made of, for the ledger."""
+    return tuple(Clear(None, units=("features",), owner=party.name) for party in parties)

@@ -1,0 +1,120 @@
+"""What the analyst of a joint fit decides: from opened sums to the next direction, and when the steps end."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from .exact import NO_STEP, SEPARATED
+from .families import FAMILIES, Family
+from .solvers import Line, Memory, Point, converged, dependent, newton_direction, penalties, vanished
+
+__all__ = ["LAST", "MAJORANT", "STEP", "Steering", "lbfgs_step", "newton_step", "started", "without_step"]
+
+# Verdicts beside the statuses of an estimate: another step, the last one, other weights for the same step.
+STEP, LAST, MAJORANT = "step", "last step", "other weights"
+
+
+@dataclass(frozen=True)
+class Steering:
+    """Where a joint fit stands.
+
+    beta : (q,) coefficients of standardised columns, the intercept first
+    path : penalised deviance by evaluation
+    verdict, reason : what comes next, and why it ends
+    point : the last evaluation; direction : (q,) the next step
+    first : (q,) Newton's matrix at the start, or that of L-BFGS; memory : of L-BFGS
+    """
+
+    beta: np.ndarray
+    path: tuple[float, ...] = ()
+    verdict: str = STEP
+    reason: str = ""
+    point: Point | None = None
+    direction: np.ndarray | None = None
+    first: np.ndarray | None = None
+    memory: Memory | None = None
+
+    def line(self, ridge: float) -> Line:
+        """The line of the next step."""
+        if self.point is None or self.direction is None:
+            raise ValueError("direction is None: evaluate first.")
+        return Line.along(self.point, self.direction, ridge)
+
+    def moved(self, step: float) -> Steering:
+        """After a step along the direction."""
+        return self if self.direction is None else replace(self, beta=self.beta + step * self.direction)
+
+
+def started(intercept: float, q: int, matrix: np.ndarray | None, mean_weight: float, ridge: float) -> Steering:
+    """At an intercept; with X'X (q, q) of L-BFGS, or of what it starts from instead, and the mean weight."""
+    beta = np.concatenate([[intercept], np.zeros(q - 1)])
+    if matrix is None:
+        return Steering(beta)
+    first = mean_weight * matrix + np.diag(penalties(q, ridge))
+    return Steering(beta, first=first, memory=Memory(first))
+
+
+def newton_step(
+    now: Steering, deviance: float, scores: np.ndarray, information: np.ndarray, family: str, options: Any
+) -> Steering:
+    """After an evaluation with X'WX (q, q), of majorant weights where the verdict before asked for them.
+
+    Raises
+    ------
+    LinAlgError
+        With the rank, if columns depend on each other and there is no ridge.
+    """
+    again = now.verdict == MAJORANT
+    point = Point.at(now.beta, deviance, scores, options.ridge)
+    matrix = information + np.diag(penalties(len(now.beta), options.ridge))
+    direction = newton_direction(point.gradient, matrix)
+    path = now.path if again else (*now.path, point.value)
+    if direction is None and not again and type(FAMILIES[family]).majorant is not Family.majorant:
+        return replace(now, path=path, point=point, verdict=MAJORANT)
+    if now.first is None and direction is None:
+        raise dependent(matrix)
+    first = matrix if now.first is None else now.first
+    now = replace(now, path=path, point=point, first=first)
+    if direction is None or (not options.ridge and vanished(matrix, first)):
+        return replace(now, direction=None, verdict="diverged", reason=SEPARATED)
+    return _judged(now, direction, options)
+
+
+def lbfgs_step(now: Steering, deviance: float, scores: np.ndarray, options: Any) -> Steering:
+    """After an evaluation.
+
+    Raises
+    ------
+    LinAlgError
+        With the rank, if the start matrix shows that columns depend on each other.
+    """
+    if now.memory is None:
+        raise ValueError("memory is None: start L-BFGS with a matrix.")
+    point = Point.at(now.beta, deviance, scores, options.ridge)
+    memory = now.memory if now.point is None else now.memory.after(now.point, point)
+    direction = memory.direction(point.gradient)
+    return _judged(replace(now, path=(*now.path, point.value), point=point, memory=memory), direction, options)
+
+
+def without_step(now: Steering) -> Steering:
+    """Where no step along the direction lowers the objective."""
+    return replace(now, verdict="not_converged", reason=NO_STEP, direction=None)
+
+
+def in_blocks(sizes: Sequence[int]) -> list[slice]:
+    """Which coefficients are those of each party."""
+    ends = [0, *itertools.accumulate(sizes)]
+    return [slice(*pair) for pair in itertools.pairwise(ends)]
+
+
+def _judged(now: Steering, direction: np.ndarray, options: Any) -> Steering:
+    if converged(direction, now.beta, options.tolerance):
+        return replace(now, direction=direction, verdict=LAST)
+    if len(now.path) >= options.max_iter:
+        return replace(now, direction=None, verdict="not_converged", reason=f"max_iter={options.max_iter} evaluations")
+    return replace(now, direction=direction, verdict=STEP)
