@@ -89,6 +89,11 @@ def test_what_crosses():
     assert {row["kind"] for row in vectors} == {"release"}
     assert sum(row["bytes"] for row in vectors) == 8 * n * len(GROUPS) * sweeps
     assert estimate.numbers["record_openings"] == len(vectors)
+    # Columns of passive parties times residuals, each a product of two secret numbers.
+    assert estimate.numbers["secure_products"] == n * 3 * sweeps
+    noisy = [row for row in rows if row["name"].startswith("X'r of passive") and row["kind"] == "release"]
+    assert [(row["sender"], row["bytes"]) for row in noisy] == [("analyst", 8), ("analyst", 16)] * sweeps
+    assert not [row for row in rows if row["sender"] == "active" and row["kind"] not in ("cipher", "release")]
     assert estimate.seen["analyst: passive 1"].shape == (n, sweeps)
     back = [row["bytes"] for row in rows if row["name"] == "coefficients"]
     assert back == [8 * (len(group) + (k == 0)) for k, group in enumerate(GROUPS)]

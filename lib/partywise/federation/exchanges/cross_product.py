@@ -236,8 +236,11 @@ def released(
     name: str,
     make: Callable[..., Release],
     *values: Any,
+    whole: bool = False,
 ) -> Any:
     """A shared value with the dealer's noise as a release, made at the receiver by ``make(total, *values)``.
+
+    The total is floats, or where ``whole`` integers in units of 2^-bits, as the mechanism of the dealer's noise has it.
 
     Nothing is in the ledger yet: the receiver's first message that is, or is made of, the release enters it.
 
@@ -257,7 +260,8 @@ def released(
         if holder.name != name_of(receiver)
     ]
     own = [value.shares] if name_of(receiver) in value.shares.values else []
-    return run.at(name_of(receiver), assumed_release, make, [*sent, *own], value.ring, value.bits, *values)
+    bits = None if whole else value.bits
+    return run.at(name_of(receiver), assumed_release, make, [*sent, *own], value.ring, bits, *values)
 
 
 def product_shape(one: tuple[int, ...], other: tuple[int, ...], entries: bool) -> tuple[int, ...]:
@@ -353,11 +357,12 @@ def total(shares: Sequence[np.ndarray], ring: Ring, bits: int) -> np.ndarray:
 
 
 def assumed_release(
-    make: Callable[..., Release], shares: Sequence[Any], ring: Ring, bits: int, *values: Any
+    make: Callable[..., Release], shares: Sequence[Any], ring: Ring, bits: int | None, *values: Any
 ) -> Release:
     """What the shares of a noisy sum give, as a release and as nothing else."""
     contents = [share.content if isinstance(share, Cipher) else share for share in shares]
-    release = make(total(contents, ring, bits), *values)
+    found = ring.integers(ring.sum(contents)) if bits is None else total(contents, ring, bits)
+    release = make(found, *values)
     if not isinstance(release, Release):
         raise TypeError(f"make returned a {type(release).__name__} of a sum with the dealer's noise: make a Release.")
     return release

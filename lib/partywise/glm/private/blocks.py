@@ -12,18 +12,24 @@ from math import sqrt
 import numpy as np
 
 from ...privacy.accounted import Accounted, Public
-from ...privacy.statistics.bounded import Bounded, clip_curves, summed
+from ...privacy.secure.fixed_point import whole_records
+from ...privacy.statistics.bounded import Bounded, SensitivityCertificate, clip_curves, product, summed
 from ...privacy.statistics.isometry import to_matrix, to_vector
 from ...privacy.statistics.moments import cross_moment, second_moment_bound
 from .scores import BOTH, with_constant
 
+BITS = 36
+
 __all__ = [
+    "BITS",
     "block_moments",
     "block_predictor",
     "block_score",
     "constant_of",
     "lengthened",
     "regularised",
+    "score_certificate",
+    "whole_blocks",
     "with_intercept",
 ]
 
@@ -50,6 +56,17 @@ def block_moments(x: np.ndarray, radius: Accounted) -> Bounded:
     x, share = clip_curves(x, None, length)
     certificate = summed(second_moment_bound(length, n), "sqrt(2) c^2 / n from |xx' - yy'|", "row", ("features",))
     return Bounded(to_vector(x.T @ x / n), certificate, clip_share=share, parents=radius.parents)
+
+
+def score_certificate(radius: Accounted, residual: Accounted) -> SensitivityCertificate:
+    """Of the sum of x r over records no longer than c, with residuals in [-R, R]: 2 c R."""
+    bound = 2 * product(float(radius.value), float(residual.value))
+    return summed(bound, "triangle inequality: 2 c R", "row", BOTH)
+
+
+def whole_blocks(x: np.ndarray, length: Accounted) -> np.ndarray:
+    """Records in whole steps of 2^-BITS, none longer than the length."""
+    return whole_records(x, float(length.value), 2.0**-BITS)[0] * 2.0**-BITS
 
 
 def block_score(x: np.ndarray, r: np.ndarray, radius: Accounted, residual: Accounted) -> Bounded:

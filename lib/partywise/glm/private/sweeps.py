@@ -6,14 +6,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ...federation.exchanges.residues import Ring, ring_for
 from ...privacy.accounted import Accounted, Public
+from ...privacy.secure.shared import SharedGaussian
 from ..model import PublicFacts
-from .blocks import lengthened
+from .blocks import BITS, lengthened, score_certificate
 from .budget import allotted
 from .scaled import radius_of, statistic_range
 
 __all__ = ["Block", "Plan", "check_family", "named"]
 
+# Noise beyond so many deviations has a probability below 1e-800: sums are read back modulo the ring.
+LONGEST = 64.0
 BOUNDED = ("gaussian", "binomial")
 
 
@@ -56,6 +60,16 @@ class Plan:
         """Names of the releases that coefficients are functions of."""
         scores = [named("X'r", block, sweep) for sweep in range(self.options.sweeps) for block in self.blocks]
         return (*(named("X'X", block) for block in self.blocks), *scores)
+
+    @property
+    def ring(self) -> Ring:
+        """Residues that hold every noisy X'r."""
+        bounds = [0.0]
+        for block in self.blocks:
+            certificate = score_certificate(block.length, self.residual)
+            noise = max(SharedGaussian(mu).deviation(certificate) for mu in block.scores)
+            bounds.append(self.n * certificate.value / 2 + LONGEST * noise)
+        return ring_for(max(bounds), 2 * BITS)
 
     @classmethod
     def of(
