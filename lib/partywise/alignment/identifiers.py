@@ -49,12 +49,18 @@ def prepared(values: Any, rules: IdentifierRules, owner: str) -> tuple[list[str]
     given = listed(values, owner)
     kept = [place for place, value in enumerate(given) if not is_missing(value)]
     if len(kept) < len(given) and rules.missing == "error":
-        raise told(owner, len(given) - len(kept), len(given), "missing", "fill them in, or give missing='drop'")
+        raise told(
+            owner,
+            len(given) - len(kept),
+            len(given),
+            "missing",
+            "fill them in, or leave these records out (missing='drop' of align)",
+        )
     texts = as_texts([given[place] for place in kept], rules, owner)
     counts = Counter(texts)
     if len(counts) < len(texts):
         if rules.duplicates == "error":
-            remedy = "give each record its own, or duplicates='first' or 'drop'"
+            remedy = "give each record its own, or leave them out (duplicates='first' or 'drop' of align)"
             raise told(owner, len(texts) - len(counts), len(texts), "used by an earlier record already", remedy)
         chosen = alone(texts, counts) if rules.duplicates == "drop" else first_of_each(texts)
         texts, kept = [texts[place] for place in chosen], [kept[place] for place in chosen]
