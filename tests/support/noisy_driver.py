@@ -46,8 +46,10 @@ def private_run(X: np.ndarray, y: np.ndarray, options: Any, family: str, epsilon
 def neighbours(data: tuple, family: str, unit: str, count: int, seed: int) -> Iterator[tuple[str, tuple]]:
     """Records changed as `changed_records` has them, responses of the family's domain."""
     rng = stream(seed, "neighbours")
+    least = {"poisson": 0.0, "gamma": 1e-3, "inverse_gaussian": 1e-3}.get(family, -np.inf)
     for name, X, y in changed_records(*data, unit, count, rng, binary=family == "binomial"):
-        yield name, (X, y if family in ("gaussian", "binomial") else np.clip(np.rint(np.abs(y)), 1e-3, 1e9))
+        y = np.maximum(y, least)
+        yield name, (X, np.where(y == data[1], y, np.rint(y)) if family == "poisson" else y)
 
 
 def subject(fit: Any, options: Any, family: str, *, n: int = 60, epsilon: float = 2.0, **changes: Any) -> Subject:

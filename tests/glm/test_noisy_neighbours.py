@@ -1,0 +1,111 @@
+"""Private GLM protocols recorded and replayed on neighbours, and errors planted in them, which must be caught."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from glm_driver import FAMILIES
+from noisy_driver import private_run, subject
+from partywise.audits.contract import check_neighbours
+from partywise.errors import ContractError
+from partywise.glm.options import NoisyGradientOptions, NoisyNewtonOptions, NoisyPredictorOptions
+from partywise.glm.private import blocks, scores, sweeps
+from partywise.glm.protocols import noisy_gradient, noisy_newton, noisy_predictor
+from partywise.privacy.accounted import Public
+from partywise.privacy.accounting.calibration import gaussian_epsilon, gdp_mu
+from partywise.randomness import SimulationRandom
+
+NEWTON = noisy_newton.fit, NoisyNewtonOptions()
+GRADIENT = noisy_gradient.fit, NoisyGradientOptions(steps=3, rate=0.4)
+PREDICTOR = noisy_predictor.fit, NoisyPredictorOptions(sweeps=2)
+CASES = [
+    *((*NEWTON, family) for family in FAMILIES),
+    (noisy_newton.fit, NoisyNewtonOptions(clip="record"), "gamma"),
+    (noisy_newton.fit, NoisyNewtonOptions(clip="residual"), "binomial"),
+    (*GRADIENT, "gaussian"),
+    (*GRADIENT, "inverse_gaussian"),
+    (*PREDICTOR, "gaussian"),
+    (*PREDICTOR, "binomial"),
+    (noisy_predictor.fit, NoisyPredictorOptions(sweeps=2, own="exact"), "gaussian"),
+]
+
+
+@pytest.mark.parametrize(("fit", "options", "family"), CASES)
+def test_a_replaced_record_shows_in_nothing_but_what_is_certified(fit, options, family):
+    epsilon = check_neighbours(subject(fit, options, family), ["row"], pairs=10, seeds=2)["row"]
+    assert epsilon == pytest.approx(2.0, abs=1e-9)
+
+
+def halved(module, name):
+    """A bound that says half of what it is."""
+    whole = getattr(module, name)
+    return lambda *given: 0.5 * whole(*given)
+
+
+def certificate_halved(*given):
+    whole = blocks.score_certificate(*given)
+    return replace(whole, value=whole.value / 2)
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "value", "tried"),
+    [
+        (scores, "second_moments_bound", halved(scores, "second_moments_bound"), NEWTON),
+        (scores, "clip_curves", lambda values, *_: (values, 0.0), GRADIENT),
+        (blocks, "second_moment_bound", halved(blocks, "second_moment_bound"), PREDICTOR),
+        (noisy_predictor, "score_certificate", certificate_halved, PREDICTOR),
+        (noisy_predictor, "whole_blocks", lambda x, length: np.rint(x * 2**36) / 2**36, PREDICTOR),
+    ],
+    ids=["second moments", "unclipped", "block moments", "product", "unclipped product"],
+)
+def test_a_bound_that_is_too_small_is_caught(monkeypatch, module, name, value, tried):
+    monkeypatch.setattr(module, name, value)
+    kept = subject(*tried, "gaussian")
+    with pytest.raises(ContractError, match=r"moved by .* certified for"):
+        check_neighbours(kept, ["row"], pairs=30, seeds=3)
+
+
+@pytest.mark.parametrize("tried", [GRADIENT, NEWTON, PREDICTOR], ids=["gradient", "newton", "predictor"])
+def test_constants_from_the_data_that_are_called_public_are_caught(tried):
+    """A start at the mean response, a range and a scale of the sample: what the text forbids."""
+    for name in ("start", "scale", "statistic"):
+
+        def begun(data, seed, name=name):
+            X, y = data
+            of_data = {"start": y.mean(), "scale": X.std(axis=0), "statistic": (y.min() - 1, y.max() + 1)}
+            given = {name: Public(of_data[name], because="it is not")}
+            return private_run(X, y, tried[1], "gaussian", 2.0, seed=seed, facts=given)
+
+        with pytest.raises(ContractError):
+            check_neighbours(replace(subject(*tried, "gaussian"), start=begun), ["row"], pairs=10, seeds=1)
+
+
+class Quiet(SimulationRandom):
+    """Half the noise that was asked for."""
+
+    def standard_normal(self, *given, **named):
+        return 0.5 * super().standard_normal(*given, **named)
+
+
+@pytest.mark.parametrize("tried", [GRADIENT, NEWTON, PREDICTOR], ids=["gradient", "newton", "predictor"])
+def test_half_the_noise_is_caught(tried):
+    kept = subject(*tried, "gaussian")
+
+    def begun(data, seed):
+        run = kept.start(data, seed)
+        run.rng_for = lambda *names: Quiet(seed, "quiet", *names)
+        return run
+
+    with pytest.raises(ContractError, match="the noise of"):
+        check_neighbours(replace(kept, start=begun), ["row"], pairs=1, seeds=6)
+
+
+def test_a_budget_that_is_spent_twice_shows_in_the_total(monkeypatch):
+    whole = sweeps.allotted
+    monkeypatch.setattr(sweeps, "allotted", lambda *given: tuple(2**0.5 * mu for mu in whole(*given)))
+    kept = subject(*PREDICTOR, "gaussian")
+    twice = float(gaussian_epsilon(2**0.5 * gdp_mu(2.0, 1e-5), 1e-5))
+    assert check_neighbours(kept, ["row"], pairs=1, seeds=1)["row"] == pytest.approx(twice, abs=1e-6)
