@@ -34,6 +34,7 @@ def block():
         "quantile_buckets": ({"n": 40, "n_buckets": 10}, {}),
         "adjusting": ({"n": 100}, {}),
         "scores": ({"n": 50}, {}),
+        "hashes": ({"n": 30, "population": 100}, {}),
         "tracing": ({"n": 41, "p": 5}, {"epsilon": [1.0, 8.0]}),
     }
     few = {"protocol": "audit", "draws": 2000, "trials": 5, "canaries": 50}
@@ -85,11 +86,15 @@ def test_the_main_figure_draws_what_the_cube_holds(cube):
     printed = lines["vectorised noise - as printed"]
     assert np.isnan(printed.audited) and not printed.refuted and printed.certified == inf
     assert not any("tracing" in label for label in lines), "a description is no audit"
+    # Set intersection certifies nothing and hides identifiers all the same: what an attack finds is said beside.
+    hashed = lines["SHA-256 of identifiers"]
+    assert hashed.recovered == (1, 0) and hashed.repaired == inf and lines["scores U D of a party"].recovered[0] == 1
     figure = claims(cube)
     (ax,) = figure.axes
     assert [tick.get_text() for tick in ax.get_yticklabels()] == [line.label for line in published_lines(cube)]
     shown = {text.get_text() for text in ax.texts}
-    assert {"claimed", "certified", "audited ≥", "001  sliced inverse regression"} <= shown
+    assert {"claimed", "certified", "audited ≥", "recovered", "001  sliced inverse regression"} <= shown
+    assert {"100% → 0%", "100%"} <= shown
     certified = f"{bad.certified:,.0f}"
     assert certified in shown and "∞" in shown and "free" in shown
     assert ax.get_xlabel() and figure.legends

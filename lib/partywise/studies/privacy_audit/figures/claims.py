@@ -26,14 +26,17 @@ ROW_HEIGHT = 0.21
 # Columns beside the axis, in powers of ten: claims of no cost, and what has no finite bound.
 FREE, INFINITE = -2.9, 5.0
 LOW, HIGH = -2.3, 4.4
-# Right ends of the columns of numbers, in widths of the axis.
-ROOM = 0.91
-COLUMNS = (1.08, 1.22, 1.38)
+# Width in inches, and points from the axis to the right ends of the columns of numbers.
+WIDTH, COLUMNS = 11.4, (40.0, 88.0, 138.0, 210.0)
+ROOM = 1 - (COLUMNS[-1] + 6) / (72 * WIDTH)
 
 
 @dataclass(frozen=True)
 class Line:
-    """One mechanism: numbers are nan where the cube holds none."""
+    """One mechanism: numbers are nan where the cube holds none.
+
+    recovered : share of the secret entries that an attack finds, of the mechanism and of its repair
+    """
 
     document: str
     label: str
@@ -44,6 +47,7 @@ class Line:
     refuted: bool
     control: bool
     repaired: float
+    recovered: tuple[float, float] = (float("nan"), float("nan"))
 
     @property
     def color(self) -> str:
@@ -62,7 +66,7 @@ def claims(cube: xr.Dataset) -> Figure:
         return empty("No published mechanism in this configuration.")
     documents = list(dict.fromkeys(line.document for line in lines))
     rows = len(lines) + 1.4 * len(documents)
-    figure, (ax,) = panels(1, 1, 10.0, ROW_HEIGHT * rows + 1.5)
+    figure, (ax,) = panels(1, 1, WIDTH, ROW_HEIGHT * rows + 1.5)
     # The columns of numbers stand beside the axis, where the layout leaves no room by itself.
     figure.set_layout_engine("constrained", rect=(0, 0, ROOM, 1))
     place, ticks = 0.0, []
@@ -75,9 +79,10 @@ def claims(cube: xr.Dataset) -> Figure:
             place += 1.0
             ticks.append((place, line))
             draw_line(ax, place, line)
-            _figures(ax, place, [_digits(v) for v in (line.claimed, line.certified, line.audited)], line.color)
+            words = [_digits(v) for v in (line.claimed, line.certified, line.audited)]
+            _figures(ax, place, [*words, _shares(*line.recovered)], line.color)
         place += 0.4
-    _figures(ax, 0.9, ["claimed", "certified", "audited ≥"], BLACK)
+    _figures(ax, 0.9, ["claimed", "certified", "audited ≥", "recovered"], BLACK)
     _axis(ax, ticks, place)
     _legend(figure)
     figure.suptitle("What the sources claim, and what holds", fontsize=11)
@@ -110,6 +115,7 @@ def _line(
     cell = {"method": forms[0], "parties": parties, "epsilon": epsilon}
     if np.isfinite(_number(here, "tracing_auc", cell)):
         return None
+    mended = cell | {"method": forms[1]}
     audited = np.fmax(_number(here, "audited_lower", cell), _number(here, "epsilon_mu_lower", cell))
     certified, claimed = _number(here, "certified_for_claim", cell), _number(here, "epsilon_claimed", cell)
     return Line(
@@ -121,7 +127,8 @@ def _line(
         at_limit=_number(here, "at_sample_limit", cell) > 0,
         refuted=_number(here, "claim_refuted", cell) > 0 or (np.isinf(certified) and np.isinf(audited)),
         control=_number(here, "control", cell) > 0,
-        repaired=_number(here, "certified_for_claim", cell | {"method": forms[1]}),
+        repaired=_number(here, "certified_for_claim", mended),
+        recovered=(_number(here, "recovered_share", cell), _number(here, "recovered_share", mended)),
     )
 
 
@@ -175,9 +182,21 @@ def draw_line(ax: Axes, y: float, line: Line) -> None:
 
 
 def _figures(ax: Axes, y: float, words: list[str], color: str) -> None:
-    """Three columns to the right of the axis."""
-    for word, place in zip(words, COLUMNS, strict=True):
-        ax.text(place, y, word, transform=ax.get_yaxis_transform(), ha="right", va="center", fontsize=8, color=color)
+    """Columns to the right of the axis."""
+    for word, offset in zip(words, COLUMNS, strict=True):
+        ax.annotate(
+            word,
+            (1, y),
+            (offset, 0),
+            ax.get_yaxis_transform(),
+            "offset points",
+            ha="right",
+            va="center",
+            fontsize=8,
+            color=color,
+            # The rectangle of the layout leaves them room.
+            in_layout=False,
+        )
 
 
 def _digits(value: float) -> str:
@@ -186,6 +205,13 @@ def _digits(value: float) -> str:
     if np.isinf(value):
         return "∞"
     return "free" if value == 0 else f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+
+
+def _shares(published: float, repaired: float) -> str:
+    """What an attack recovers of the secret entries, and what is left of it after the repair."""
+    if np.isnan(published):
+        return ""
+    return f"{published:.0%}" + ("" if np.isnan(repaired) else f" → {repaired:.0%}")
 
 
 def _axis(ax: Axes, ticks: list[tuple[float, Line]], last: float) -> None:
