@@ -248,13 +248,13 @@ def test_bytes_follow_from_public_sizes():
     found, run = fitted(joint.fit, X, y, groups, NEWTON, family="poisson")
     bytes_of = {}
     for message in run.channel.messages:
-        key = message.name.rstrip("0123456789 ")
+        key = message.name.partition(", step")[0]
         bytes_of[key] = bytes_of.get(key, 0) + message.bytes
     element, t = 4 * 7, found.iterations
     # Seven primes below 2^20 hold 38 + 38 + 38 bits after the point and n.
     assert bytes_of["predictor of the direction"] == 8 * n * 2 * t
     assert bytes_of["masked: scores"] == element * n * 2 * t
-    assert bytes_of["masked: weights observed"] == element * n * 2 * t
+    assert bytes_of["masked: weights, observed"] == element * n * 2 * t
     for party, p in (("active", 2), ("passive", 5)):
         sent = [m for m in run.channel.messages if m.name.startswith(f"masked: columns of {party}")]
         assert sum(m.bytes for m in sent) == element * n * p * 2

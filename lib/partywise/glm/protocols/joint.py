@@ -297,7 +297,7 @@ def evaluated(run: Run, closed: Closed, X: Own, response: Any, predictor: Any, n
     verdict = STEP
     for kind in ("observed", "majorant"):
         if verdict in (STEP, MAJORANT):
-            matrix = weighed(run, closed, X, response, predictor, kind, f"{kind} {step}")
+            matrix = weighed(run, closed, X, response, predictor, kind, f"{kind}, step {step}")
             now = run.at(ANALYST, analyst_newton, now, deviance, total, matrix, family, options)
             verdict = told(run, now, closed.parts)
         if verdict != MAJORANT:

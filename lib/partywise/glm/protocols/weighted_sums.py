@@ -126,11 +126,13 @@ def scores(run: Run, closed: Closed, u: Any, own: Any, step: int) -> Any:
     active = closed.order[0]
     values = run.at(active, local_values, u)
     vector = private(run, closed.dealt, active, values, (closed.n, 1), BITS)
-    hidden = masked(run, closed.dealt, vector, f"scores {step}", closed.rest)
+    hidden = masked(run, closed.dealt, vector, f"scores, step {step}", closed.rest)
     found = []
     for party in closed.rest:
         name = f"X'u of {party.name}"
-        shares = product(run, closed.dealt, closed.columns[party.name], hidden, f"{name} {step}", ring=closed.sums)
+        shares = product(
+            run, closed.dealt, closed.columns[party.name], hidden, f"{name}, step {step}", ring=closed.sums
+        )
         found.append(opened(run, closed.dealt, shares, ANALYST, name, closed.parts))
     closed.opened.append("X'u")
     return run.at(ANALYST, analyst_scores, own, found)
@@ -141,17 +143,17 @@ def information(run: Run, closed: Closed, w: Any, own: Any, name: str) -> Any:
     active, dealt = closed.order[0], closed.dealt
     values = run.at(active, local_values, w)
     vector = private(run, dealt, active, values, (closed.n, 1), BITS)
-    hidden = masked(run, dealt, vector, f"weights {name}", closed.rest)
+    hidden = masked(run, dealt, vector, f"weights, {name}", closed.rest)
     edges, blocks = [], []
     for place, party in enumerate(closed.rest, 1):
-        X, key = closed.columns[party.name], f"{party.name} {name}"
+        X, key = closed.columns[party.name], f"{party.name}, {name}"
         shares = product(run, dealt, X, hidden, f"X'w of {key}", ring=closed.sums)
         edges.append(opened(run, dealt, shares, ANALYST, f"X'w of {party.name}", closed.parts))
         weighed = product(run, dealt, hidden, X, f"WX of {key}", entries=True)
         second = masked(run, dealt, weighed, f"masked WX of {key}", closed.order[: place + 1])
         for other in closed.order[: place + 1]:
             title = f"X'WX of {other.name} and {party.name}"
-            shares = product(run, dealt, closed.columns[other.name], second, f"{title} {name}")
+            shares = product(run, dealt, closed.columns[other.name], second, f"{title}, {name}")
             blocks.append(opened(run, dealt, shares, ANALYST, title, closed.parts))
     closed.opened.append("X'WX")
     return run.at(ANALYST, analyst_information, own, edges, blocks, closed.sizes)
