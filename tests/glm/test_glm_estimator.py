@@ -23,8 +23,8 @@ from partywise.randomness import Streams
 
 X, Y = records("poisson", 120, 4)
 PRIVATE = {"location": 0.0, "scale": 1.0, "statistic": (0.0, 20.0)}
-NOISY = PRIVATE | {"start": 0.5}
-WITH_ERRORS = ("reference",)
+NOISY = PRIVATE | {"eta_start": 0.5}
+WITH_ERRORS = ("joint", "reference")
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -64,6 +64,7 @@ def test_the_estimate_is_that_of_the_protocol():
     for protocol, given, facts in (
         ("reference", {}, {}),
         ("bcd", {"variant": "corrected"}, {}),
+        ("joint", {"solver": "lbfgs"}, {}),
         ("moments", PRIVATE | {"epsilon": 2.0}, {"statistic": pw.Public(np.array([0.0, 20.0]), because="x")}),
     ):
         model = pw.VerticalGLM("poisson", protocol, **given)
@@ -71,7 +72,7 @@ def test_the_estimate_is_that_of_the_protocol():
             warnings.simplefilter("ignore")
             model.fit(X, Y, parties=[[0, 1], [2, 3]], rng=Streams(7, "glm"))
         method = model.methods[protocol]
-        options = method.options(**{name: value for name, value in given.items() if name == "variant"})
+        options = method.options(**{name: value for name, value in given.items() if name in ("variant", "solver")})
         run = start(
             X,
             Y,
@@ -86,7 +87,7 @@ def test_the_estimate_is_that_of_the_protocol():
         assert model.transcript_ == run.channel.transcript()
 
 
-@pytest.mark.parametrize("protocol", ["moments", "noisy_newton", "noisy_gradient"])
+@pytest.mark.parametrize("protocol", ["moments", "noisy_newton", "noisy_gradient", "noisy_predictor"])
 def test_private_fits_keep_their_epsilon(protocol):
     given = PRIVATE if protocol == "moments" else NOISY
     X, y = records("gaussian", 3000, 4)
@@ -102,7 +103,7 @@ def test_private_fits_keep_their_epsilon(protocol):
 def test_the_summary_shows_the_fit():
     model = pw.VerticalGLM("poisson").fit(X, Y, names=["age", "dose", "stage", "smoker"], rng=1)
     lines = model.summary().splitlines()
-    assert lines[0].startswith("poisson by reference: 120 records, 5 coefficients, ok after 5 iterations")
+    assert lines[0].startswith("poisson by joint: 120 records, 5 coefficients, ok after 5 iterations")
     assert f"explained {model.deviance_r2_:.3f}" in lines[1] and f"AIC {model.aic_:.6g}" in lines[2]
     assert lines[3] == "epsilon inf at delta 1e-05, for one row"
     (row,) = (line.split() for line in lines if line.startswith("stage"))
@@ -177,6 +178,7 @@ SPOILT[4, 1] = np.nan
         ({"tolerance": 0.0}, {}, ValueError, "tolerance is 0.0"),
         ({"location": 0.0}, {}, ValueError, "location=0.0 is read by private protocols only"),
         ({"epsilon": 1.0}, {}, ValueError, "epsilon=1.0 is not read"),
+        ({"protocol": "moments", "epsilon": 1.0} | NOISY, {}, ValueError, "eta_start=0.5 is read by the noisy"),
         ({"protocol": "moments"}, {}, ValueError, "epsilon is missing"),
         ({"protocol": "moments", "epsilon": 1.0}, {}, ValueError, "location=None of the public facts"),
         (
@@ -193,7 +195,12 @@ SPOILT[4, 1] = np.nan
             ValueError,
             "statistic=.* is no range",
         ),
-        ({"protocol": "noisy_newton", "epsilon": 1.0} | PRIVATE, {}, ValueError, "start=None of the public facts"),
+        (
+            {"protocol": "noisy_newton", "epsilon": 1.0} | PRIVATE,
+            {},
+            ValueError,
+            "eta_start is missing: protocol='noisy_newton'",
+        ),
         (
             {"protocol": "moments", "epsilon": 1.0} | PRIVATE,
             {"weights": np.ones(120)},

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
-from .estimator import numbers, party
-from .parties import Party
+from .estimator import groups_of, numbers, party
+from .parties import Party, split_columns
 
-__all__ = ["held_columns", "response_of", "share_explained"]
+__all__ = ["COLUMNS", "blocks_of", "held_columns", "holders", "response_of", "share_explained"]
 
 LIKE = "(n,): one label or number for each record"
+COLUMNS = "(n, p): records, columns of all parties without one for the intercept"
+VECTOR = "(n,): one a record of the first party"
 
 
 def held_columns(X: np.ndarray, y: np.ndarray, groups: Sequence[Sequence[int]], active: int) -> list[Party]:
@@ -44,3 +48,49 @@ def share_explained(predicted: np.ndarray, y: np.ndarray, classes: bool) -> floa
     if classes:
         return float(np.mean(predicted == truth))
     return 1 - float(((predicted - truth) ** 2).sum() / ((truth - truth.mean()) ** 2).sum())
+
+
+def blocks_of(
+    X: Any, parties: int | Sequence[Sequence[int]], ids: Sequence[Sequence[str]] | None
+) -> tuple[list[np.ndarray], list[tuple]]:
+    """Columns of each party (n_k, p_k), and their global numbers.
+
+    Raises
+    ------
+    ValueError
+        If shapes disagree, a value is not finite, or ``parties`` is no partition of the columns.
+    """
+    if ids is None:
+        whole = numbers("X", X, 2, COLUMNS)
+        groups = groups_of(parties, whole.shape[1], lambda count, k: split_columns(count, k, "contiguous"))
+        return [np.ascontiguousarray(whole[:, list(group)]) for group in groups], groups
+    if len(X) != len(ids):
+        raise ValueError(f"ids has {len(ids)} lists, X {len(X)} arrays: give one of each a party.")
+    blocks = [numbers(f"X[{place}]", one, 2, "(n_k, p_k): records of a party") for place, one in enumerate(X)]
+    for place, (block, own) in enumerate(zip(blocks, ids, strict=True)):
+        if len(block) != len(own):
+            raise ValueError(f"ids[{place}] has {len(own)} entries for {len(block)} rows of X[{place}].")
+    ends = [0, *np.cumsum([block.shape[1] for block in blocks]).tolist()]
+    return blocks, [tuple(range(*pair)) for pair in pairwise(ends)]
+
+
+def holders(
+    blocks: Sequence[np.ndarray],
+    groups: Sequence[tuple],
+    given: Mapping[str, Any],
+    ids: Sequence[Sequence[str]] | None,
+) -> list[Party]:
+    """The parties in order, the active one first, with y and what else is given of its records."""
+    n = len(blocks[0])
+    own = {name: numbers(name, value, 1, VECTOR) for name, value in given.items() if value is not None}
+    for name, value in own.items():
+        if len(value) != n:
+            raise ValueError(f"{name} has {len(value)} entries for {n} rows of X.")
+    found = []
+    for place, (block, group) in enumerate(zip(blocks, groups, strict=True)):
+        arrays = {"X": block} | ({} if place else own)
+        if ids is not None:
+            arrays["ids"] = np.asarray(ids[place])
+        name, role = (f"passive {place}", "passive") if place else ("active", "active")
+        found.append(party(name, role, group, **arrays))
+    return found

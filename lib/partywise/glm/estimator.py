@@ -9,21 +9,25 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ..alignment.identifiers import prepared
+from ..alignment.options import IdentifierRules
+from ..federation.column_estimator import COLUMNS, blocks_of, holders
 from ..federation.estimator import Estimator, Method, numbers
 from ..federation.exchanges.secure_sum import AGGREGATOR
 from ..privacy.accounted import Public
-from .dealt import LIKE, blocks_of, holders
 from .diagnostics import Wald, aic, deviance_r2, wald
 from .families import FAMILIES, Family
 from .model import Estimate, PublicFacts
 from .options import (
     BcdOptions,
+    JointOptions,
     MomentsOptions,
     NoisyGradientOptions,
     NoisyNewtonOptions,
+    NoisyPredictorOptions,
     ReferenceOptions,
 )
-from .protocols import bcd, moments, noisy_gradient, noisy_newton, reference
+from .protocols import bcd, joint, moments, noisy_gradient, noisy_newton, noisy_predictor, reference
 from .protocols.common import ANALYST, DEALER
 from .records import Response, response_of
 from .summary import summary_of
@@ -31,7 +35,15 @@ from .summary import summary_of
 __all__ = ["VerticalGLM"]
 
 DECLARED = "declared by the caller of the estimator"
-CONSTANTS = ("location", "scale", "radii", "statistic", "start")
+RULES = IdentifierRules()
+# Fields of the public facts by the names of parameters: joint fits have another option ``start``.
+CONSTANTS = {
+    "location": "location",
+    "scale": "scale",
+    "radii": "radii",
+    "statistic": "statistic",
+    "eta_start": "start",
+}
 
 
 class VerticalGLM(Estimator):
@@ -54,8 +66,8 @@ class VerticalGLM(Estimator):
         Length to which each party clips its records of scaled columns; 1.4 times the root of their number by default.
     statistic : pair of floats, optional
         Range of y; of its logarithm for Gamma and inverse Gaussian.
-    start : float, optional
-        Linear predictor at which noisy steps start.
+    eta_start : float, optional
+        Linear predictor at which the steps of the three noisy protocols start.
     **options
         Fields of the protocol's dataclass in `partywise.glm.options`.
 
@@ -86,17 +98,19 @@ class VerticalGLM(Estimator):
 
     unit = "row"
     methods: ClassVar[Mapping[str, Method]] = {
+        "joint": Method(JointOptions, joint.fit, (ANALYST, DEALER)),
         "bcd": Method(BcdOptions, bcd.fit, (ANALYST,)),
         "reference": Method(ReferenceOptions, reference.fit, (ANALYST,)),
         "moments": Method(MomentsOptions, moments.fit, (ANALYST, DEALER)),
         "noisy_newton": Method(NoisyNewtonOptions, noisy_newton.fit, (ANALYST, AGGREGATOR)),
         "noisy_gradient": Method(NoisyGradientOptions, noisy_gradient.fit, (ANALYST, AGGREGATOR)),
+        "noisy_predictor": Method(NoisyPredictorOptions, noisy_predictor.fit, (ANALYST, DEALER)),
     }
 
     def __init__(
         self,
         family: str = "gaussian",
-        protocol: str = "reference",
+        protocol: str = "joint",
         *,
         epsilon: float | None = None,
         delta: float = 1e-5,
@@ -104,12 +118,12 @@ class VerticalGLM(Estimator):
         scale: Any = None,
         radii: Sequence[float] | None = None,
         statistic: Sequence[float] | None = None,
-        start: float | None = None,
+        eta_start: float | None = None,
         **options: Any,
     ) -> None:
         self.family = family
         self.location, self.scale, self.radii = location, scale, radii
-        self.statistic, self.start = statistic, start
+        self.statistic, self.eta_start = statistic, eta_start
         super().__init__(protocol, epsilon, delta, options)
 
     def fit(
@@ -162,8 +176,13 @@ class VerticalGLM(Estimator):
         shown = tuple(f"x{j}" for j in range(p)) if names is None else tuple(names)
         if len(shown) != p or len(set(shown)) != p:
             raise ValueError(f"names={shown if p < 20 else '...'}: give {p} different ones, one a column.")
-        held = holders(blocks, groups, {"y": y, "weights": weights, "offset": offset}, ids)
-        public = self._public(shown, [one.name for one in held], ids is None)
+        # As they were given: an array would make text of the numbers among them.
+        owners = ["active", *(f"passive {place}" for place in range(1, len(groups)))]
+        texts = (
+            None if ids is None else [prepared(*one)[0] for one in zip(ids, [RULES] * len(ids), owners, strict=True)]
+        )
+        held = holders(blocks, groups, {"y": y, "weights": weights, "offset": offset}, texts)
+        public = self._public(shown, owners, ids is None)
         settings = SimpleNamespace(delta=self.delta, unit=self.unit)
         found = self._simulate(held, len(held[0].block["y"]), rng, public=public, settings=settings)
         first = held[0]
@@ -210,7 +229,7 @@ class VerticalGLM(Estimator):
 
     def decision_function(self, X: np.ndarray, offset: np.ndarray | None = None) -> np.ndarray:
         """Linear predictors, shape (n,), of records (n, p) with all columns."""
-        array, estimate = numbers("X", X, 2, LIKE), self._fitted()
+        array, estimate = numbers("X", X, 2, COLUMNS), self._fitted()
         if array.shape[1] != self.n_features_in_:
             raise ValueError(f"X has {array.shape[1]} columns: the fit was made with {self.n_features_in_}.")
         shift = None if offset is None else numbers("offset", offset, 1, f"({len(array)},): one a record")
@@ -247,14 +266,22 @@ class VerticalGLM(Estimator):
         radii = [] if self.radii is None else list(self.radii)
         if radii and len(radii) != len(parties):
             raise ValueError(f"radii={self.radii!r}: give {len(parties)} numbers, one a party.")
+        noisy = self.protocol.startswith("noisy_")
+        if self.eta_start is not None and not noisy:
+            raise ValueError(f"eta_start={self.eta_start!r} is read by the noisy protocols only: leave it out.")
+        if self.eta_start is None and noisy:
+            raise ValueError(
+                f"eta_start is missing: protocol={self.protocol!r} starts its steps at a public linear predictor, such "
+                "as the link of a response that is typical by its meaning."
+            )
         constants: dict[str, Any] = {}
-        for name in ("location", "scale", "statistic", "start"):
-            if given[name] is None:
+        for name, fact in CONSTANTS.items():
+            if given[name] is None or name == "radii":
                 continue
             value = np.asarray(given[name], dtype=float)
             if name in ("location", "scale") and not value.shape:
                 value = np.full(len(names), float(value))
-            constants[name] = Public(value if value.shape else float(value), because=DECLARED)
+            constants[fact] = Public(value if value.shape else float(value), because=DECLARED)
         return PublicFacts(
             self.family,  # type: ignore[arg-type]
             names,
