@@ -48,7 +48,7 @@ def test_columns_cross_in_the_clear_and_are_counted_from_the_view():
     found = [value for message, value in run.channel.view("active") if message.kind != "cipher"]
     vectors = sum(value.shape[1] for value in found if value.shape[0] == 60)
     assert estimate.numbers["record_openings"] == vectors == 4
-    assert np.array_equal(estimate.seen["columns of passive 2 at active"], X[:, [2, 1]])
+    assert np.array_equal(estimate.seen["active: passive 2"], X[:, [2, 1]])
     for view in ("active", "analyst"):
         assert run.channel.ledger.total(view, "row", 1e-5).epsilon_certified == math.inf
 

@@ -20,6 +20,10 @@ CASES: dict[str, dict[str, tuple[str, dict[str, Any], list[int], float]]] = {
         "simulated": ("simulated", {"n": 90, "p": 4, "n_basis_x": 6, "n_basis_y": 6, "active": [0, 1]}, [3], 8.0),
     },
     "label_private": {"generated": ("generated", {"n": 300, "k": 4}, [2], 1.0)},
+    "vertical_glm": {
+        "aligned": ("generated", {"n": 80, "p": 5}, [3], 1.0),
+        "unaligned": ("generated", {"n": 60, "p": 4, "records": "unaligned"}, [2], 1.0),
+    },
     "vertical_linear": {"generated": ("generated", {"n": 40, "d": 4}, [3], 1.0)},
     "vertical_trees": {"generated": ("generated", {"n": 120, "d": 4}, [2], 1.0)},
     "sliced_inverse_regression": {
@@ -42,7 +46,14 @@ MORE: dict[str, dict[str, Any]] = {
 }
 # Options that cost time, at most so large where a method gives them; those of the audit also where it does not.
 AUDIT = {"draws": 2000, "trials": 3, "canaries": 50}
-CHEAP = AUDIT | {"audit_draws": 1000, "steps": 20, "trace_steps": 20, "rounds": 5, "total_round_num": 3}
+CHEAP = AUDIT | {
+    "audit_draws": 1000,
+    "steps": 20,
+    "trace_steps": 20,
+    "rounds": 5,
+    "total_round_num": 3,
+    "max_sweeps": 20,
+}
 
 
 def block(study: str) -> dict[str, Any]:

@@ -30,6 +30,7 @@ SMALLEST: dict[str, tuple[str, dict[str, Any], int, dict[str, Any]]] = {
         2,
         {"protocol": "certified"},
     ),
+    "vertical_glm": ("generated", {"n": 80, "p": 4}, 2, {"protocol": "noisy_newton"}),
     "vertical_linear": ("generated", {"n": 60, "d": 4}, 2, {"protocol": "published", "total_round_num": 2}),
     "vertical_trees": ("generated", {"n": 120, "d": 4}, 2, {"protocol": "feature_gathering", "protect": "dp"}),
 }

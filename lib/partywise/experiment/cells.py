@@ -179,7 +179,8 @@ class _Fits:
         with self._named(fold="any", epsilon="any"):
             self.parties = self.study.split(data, n_parties, plan.spec, self.case.settings)
             self.of = self._folds()
-        self.spec = MethodSpec(self.method.options, plan.spec, self.case.settings, data.public(), self.case.source)
+        given = (self.method.options, plan.spec, self.case.settings, data.public(), self.case.source)
+        self.spec = MethodSpec(*given, n_parties=n_parties)
 
     def _named(self, **where: Any) -> _CellErrors:
         coords = {"case": self.case.name, "method": self.method.label, "replicate": self.replicate}

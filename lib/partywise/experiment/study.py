@@ -95,7 +95,7 @@ class MethodSpec:
     """What a protocol, a metric or an example fit may know besides the data.
 
     options : of the method; study : the study's constants; settings : of the case; public : what everyone knows
-    source : where the data of the case come from
+    source : where the data of the case come from; n_parties : among how many they were split
     """
 
     options: Any
@@ -103,6 +103,7 @@ class MethodSpec:
     settings: Any
     public: Any
     source: Source | None = None
+    n_parties: int | None = None
 
 
 @dataclass(frozen=True)

@@ -82,7 +82,7 @@ def execution(made: Plan, case: str, method: str, data: Any, seed: int = 0, **ch
         epsilon=epsilon,
         fold=Fold(of, 0, 1),
         rng_for=Streams(made.root_seed, made.study.name, case, "noise", seed),
-        spec=MethodSpec(chosen.options, made.spec, one.settings, data.public(), one.source),
+        spec=MethodSpec(chosen.options, made.spec, one.settings, data.public(), one.source, count),
         extra=chosen.protocol.extra,
         record=True,
     )

@@ -9,8 +9,10 @@ from typing import Any, Literal
 import numpy as np
 
 from ..privacy.accounted import Accounted
+from .options import Family
 
-Family = Literal["gaussian", "binomial", "poisson", "gamma", "inverse_gaussian"]
+__all__ = ["Estimate", "Family", "PublicFacts", "Status"]
+
 Status = Literal["ok", "not_converged", "diverged"]
 
 

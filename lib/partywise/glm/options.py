@@ -8,6 +8,7 @@ from typing import Annotated, Literal, final
 from ..alignment.options import AlignmentOptions, Mode
 from ..checks import Count, NotNegative, Positive, Range, unread
 
+Family = Literal["gaussian", "binomial", "poisson", "gamma", "inverse_gaussian"]
 Dispersion = Literal["family", "pearson"]
 Clip = Literal["record", "residual"]
 Iterate = Literal["last", "mean"]

@@ -76,7 +76,7 @@ def reported(
 ) -> Estimate:
     """With what the active party saw; ``names`` are its own and those of the others."""
     active, *rest = names
-    seen = {f"columns of {name} at {active}": X for name, X in zip(rest, others, strict=True)}
+    seen = {f"{active}: {name}": X for name, X in zip(rest, others, strict=True)}
     counts = {"openings": 0, "record_openings": sum(X.shape[1] for X in others), "secure_products": 0}
     kept = None if rows is None else {name: np.array(own) for name, own in rows.items()}
     return replace(estimate, seen=seen, rows=kept, numbers=estimate.numbers | counts)

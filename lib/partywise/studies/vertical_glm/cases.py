@@ -1,0 +1,133 @@
+"""The cases of the vertical GLM study: one replicate each, generated or of a real table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...datasets.loaders.party_tables.read import PartyTable, load
+from ...glm.families import FAMILIES
+from ...glm.model import Family
+from .data import Constants, GlmData
+from .settings import GeneratedSettings, TableSettings
+
+Rng = Callable[..., np.random.Generator]
+GENERATOR = "law of the generator, a setting"
+# Shape of Gamma responses; of inverse Gaussian ones twice their mean.
+SHAPE = 2.0
+# As a hospital numbers its patients: whoever knows the scheme can list it.
+SCHEME, POPULATION = "PATIENT_{:05d}", 100_000
+
+
+def generated(settings: GeneratedSettings, spec: Any, rng_for: Rng, resources: Path) -> GlmData:
+    """Normal columns and a response of the family, by coefficients that are the same in all replicates."""
+    n, p = settings.n, settings.p
+    X = correlated(rng_for("columns"), n, p, settings.rho)
+    slopes, intercept = coefficients(settings)
+    y = responses(settings.family, X @ slopes + intercept, settings.mean, rng_for("responses"))
+    sizes = np.logspace(-6, 6, p) if settings.scales == "uneven" else np.ones(p)
+    known = settings.scales == "unit"
+    return GlmData(
+        y=y,
+        X=X * sizes,
+        order=rng_for("folds").permutation(n),
+        names=np.array([f"x{j}" for j in range(p)]),
+        family=settings.family,
+        constants=constants(settings) if known else None,
+        **arrival(settings, n, p, rng_for),
+    )
+
+
+def correlated(rng: np.random.Generator, n: int, p: int, rho: float) -> np.ndarray:
+    """(n, p) standard normal columns any two of which have the correlation rho."""
+    shared = np.sqrt(rho) * rng.standard_normal((n, 1))
+    return shared + np.sqrt(1 - rho) * rng.standard_normal((n, p))
+
+
+def coefficients(settings: GeneratedSettings) -> tuple[np.ndarray, float]:
+    """Slopes (p,) that give the linear predictor its standard deviation, and the intercept."""
+    j, rho = np.arange(settings.p), settings.rho
+    slopes = (-1.0) ** j * (1 + j % 3)
+    logarithmic = settings.family not in ("gaussian", "binomial")
+    spread = 0.5 if logarithmic else 1.0
+    slopes *= spread / np.sqrt((1 - rho) * slopes @ slopes + rho * slopes.sum() ** 2)
+    # E exp(eta) is the mean where eta is normal with this intercept and spread.
+    intercept = np.log(settings.mean) - spread**2 / 2 if logarithmic else float(settings.family == "gaussian")
+    return slopes, float(intercept)
+
+
+def responses(family: Family, eta: np.ndarray, mean: float, rng: np.random.Generator) -> np.ndarray:
+    """(n,) responses at linear predictors."""
+    mu = FAMILIES[family].mean(eta)
+    if family == "gaussian":
+        return mu + rng.standard_normal(len(mu))
+    if family == "binomial":
+        return (rng.random(len(mu)) < mu).astype(float)
+    if family == "poisson":
+        return rng.poisson(mu).astype(float)
+    return rng.gamma(SHAPE, mu / SHAPE) if family == "gamma" else rng.wald(mu, 2 * mean)
+
+
+def constants(settings: GeneratedSettings) -> Constants:
+    """Location 0 and scale 1 of columns, and a range of responses that the law of the generator all but fills."""
+    zeros, ones = np.zeros(settings.p), np.ones(settings.p)
+    if settings.family == "gaussian":
+        return Constants(zeros, ones, (-4.0, 6.0), 1.0, GENERATOR)
+    if settings.family == "binomial":
+        return Constants(zeros, ones, (0.0, 1.0), 0.0, GENERATOR)
+    level = float(np.log(settings.mean))
+    statistic = (0.0, 5 * settings.mean) if settings.family == "poisson" else (level - 4, level + 3)
+    return Constants(zeros, ones, statistic, level, GENERATOR)
+
+
+def table(settings: TableSettings, spec: Any, rng_for: Rng, resources: Path) -> GlmData:
+    """A real table; a replicate deals the folds anew, all have the same records."""
+    described, response = settings.described, settings.explained
+    read = _table(settings.table, response.name, Path(resources) / described.resource)
+    rows = np.arange(len(read.y))
+    if settings.rows:
+        rows = np.sort(rng_for("rows", shared=True).choice(len(rows), settings.rows, replace=False))
+    X, y = read.X[rows], read.y[rows]
+    columns = described.columns
+    radii = {holder.name: holder.radius for holder in described.holders if holder.radius is not None}
+    return GlmData(
+        y=y,
+        X=X,
+        order=rng_for("folds").permutation(len(y)),
+        names=np.array([column.name for column in columns]),
+        family=settings.model,
+        constants=Constants(
+            np.array([column.location for column in columns]),
+            np.array([column.scale for column in columns]),
+            response.statistic,
+            response.start,
+            described.because,
+            radii,
+        ),
+        **arrival(settings, len(y), len(columns), rng_for),
+    )
+
+
+@lru_cache(maxsize=2)
+def _table(name: str, response: str, folder: Path) -> PartyTable:
+    """The replicates of one job read a table once."""
+    settings = TableSettings(table=name, response=response)  # type: ignore[arg-type]
+    return load(settings.described, settings.explained, folder)
+
+
+def arrival(settings: Any, n: int, p: int, rng_for: Rng) -> dict[str, Any]:
+    """Identifiers of the persons and who lacks whom, where records arrive unaligned; nothing otherwise."""
+    if settings.aligned:
+        return {}
+    numbers = rng_for("identifiers").choice(max(POPULATION, n), n, replace=False)
+    return {
+        "identifiers": np.array([SCHEME.format(number) for number in numbers]),
+        "draws": rng_for("arrival").random((n, 1 + p)),
+        "overlap": settings.overlap,
+        "scheme": SCHEME,
+        "population": max(POPULATION, n),
+    }

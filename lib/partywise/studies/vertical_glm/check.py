@@ -1,0 +1,52 @@
+"""What a configuration of vertical GLM contradicts by itself, before any job: parties, folds, families, constants."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ...errors import ConfigError
+from ...glm.options import NoisyPredictorOptions
+
+if TYPE_CHECKING:
+    from ...experiment.plan import CasePlan, MethodPlan, Plan
+
+# Families whose linear predictor the architecture of the source can release.
+RELEASED = ("gaussian", "binomial")
+
+
+def check(plan: Plan) -> None:
+    """Contradictions between keys that only this study can see.
+
+    Raises
+    ------
+    ConfigError
+        Naming the key, its value and the remedy.
+    """
+    for name, case in plan.cases.items():
+        where = f"studies.vertical_glm.cases.{name}"
+        for count in case.parties:
+            try:
+                case.settings.groups(count)
+            except ValueError as error:
+                raise ConfigError(f"{where}.grid.{error}") from None
+        if case.folds > 1 and not case.settings.aligned:
+            raise ConfigError(
+                f"{where}.grid.folds is {case.folds}: records that arrive unaligned are one fold, no party knows which "
+                "of its records the others have; give folds 1, or records 'aligned'."
+            )
+        for label in case.methods:
+            _check_method(case, plan.methods[label], where)
+
+
+def _check_method(case: CasePlan, method: MethodPlan, where: str) -> None:
+    """What a method asks of a case."""
+    said, family = f"{where} with method {method.label}", case.settings.model
+    if isinstance(method.options, NoisyPredictorOptions) and family not in RELEASED:
+        raise ConfigError(
+            f"{said}: it releases linear predictors of the families {', '.join(RELEASED)}, and the response is "
+            f"{family}; choose another private method."
+        )
+    if method.uses_epsilon and case.settings.unscaled:
+        raise ConfigError(
+            f"{said}: a private method scales columns by public constants, never by data, and {case.settings.unscaled}."
+        )

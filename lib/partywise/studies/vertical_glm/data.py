@@ -1,0 +1,139 @@
+"""What a replicate of the vertical GLM study is, who holds what of it, in which order, and which rows test."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ...federation.parties import Party
+from ...glm.families import FAMILIES
+from ...glm.model import Family, PublicFacts
+from ...privacy.accounted import Public
+from .settings import CaseSettings
+
+
+@dataclass(frozen=True)
+class Constants:
+    """What is public of the columns and the response by their meaning; `PublicFacts` tells what each is.
+
+    because : where all of them come from
+    """
+
+    location: np.ndarray
+    scale: np.ndarray
+    statistic: tuple[float, float]
+    start: float
+    because: str
+    radii: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class GlmData:
+    """One replicate: N persons of whom every party holds all, or some in an order of its own.
+
+    y : (N,) responses; X : (N, p) columns of all parties; entries of persons whom a party does not hold are not read
+    order : (N,) int, a random permutation that is cut into folds
+    names : (p,) str; family : of the response
+    weights, offset : (N,) of the active party, where there are any
+    constants : what private fits rest on, where it was declared
+    identifiers : (N,) str of the persons, where records arrive unaligned
+    draws : (N, 1 + p) uniform, by which persons are missing and records are shuffled for any number of parties
+    overlap : share of the persons whom all parties have
+    files : of own tables that arrive unaligned, the persons of each party in its order
+    scheme, population : format and number of the identifiers that there might be, where somebody could list them
+    """
+
+    y: np.ndarray
+    X: np.ndarray
+    order: np.ndarray
+    names: np.ndarray
+    family: Family
+    weights: np.ndarray | None = None
+    offset: np.ndarray | None = None
+    constants: Constants | None = None
+    identifiers: np.ndarray | None = None
+    draws: np.ndarray | None = None
+    overlap: float = 1.0
+    files: tuple[np.ndarray, ...] | None = None
+    scheme: str = ""
+    population: int = 0
+
+    def __post_init__(self) -> None:
+        p = self.X.shape[1]
+        if len(self.names) != p:
+            raise ValueError(f"names has {len(self.names)} entries: X has {p} columns.")
+        if self.files is None:
+            FAMILIES[self.family].check(self.y)
+            for name, values in (("X", self.X), ("weights", self.weights), ("offset", self.offset)):
+                if values is not None and not np.isfinite(values).all():
+                    raise ValueError(f"{name} has a value that is not finite: complete the record or leave it out.")
+
+    @cached_property
+    def memo(self) -> dict[Any, Any]:
+        """What the evaluator has computed already for this replicate, such as the pooled fit."""
+        return {}
+
+    @property
+    def aligned(self) -> bool:
+        """Whether row i is the same person at all parties."""
+        return self.identifiers is None
+
+    def held(self, n_parties: int) -> tuple[np.ndarray, ...]:
+        """Persons of each party in the order of its records."""
+        if self.files is not None:
+            return self.files
+        if self.draws is None:
+            return (np.arange(len(self.y)),) * n_parties
+        missing = absent(self.draws[:, 0], self.overlap, n_parties)
+        return tuple(
+            rows[np.argsort(self.draws[rows, 1 + party])]
+            for party, rows in enumerate(np.flatnonzero(missing != party) for party in range(n_parties))
+        )
+
+    def public(self) -> PublicFacts:
+        """Family, names and declared constants."""
+        facts: dict[str, Any] = {}
+        if self.constants is not None:
+            because = self.constants.because
+            for name in ("location", "scale", "start"):
+                facts[name] = Public(getattr(self.constants, name), because=because)
+            facts["statistic"] = Public(np.array(self.constants.statistic), because=because)
+            facts["radii"] = {name: Public(value, because=because) for name, value in self.constants.radii.items()}
+        return PublicFacts(self.family, tuple(map(str, self.names)), self.aligned, **facts)
+
+
+def absent(draws: np.ndarray, overlap: float, n_parties: int) -> np.ndarray:
+    """(N,) number of the party that lacks each person; -1 for the share of the persons whom all have.
+
+    draws : (N,) uniform
+    """
+    rank = np.empty(len(draws), dtype=int)
+    rank[np.argsort(draws)] = np.arange(len(draws))
+    common = round(overlap * len(draws))
+    return np.where(rank < common, -1, (rank - common) % n_parties)
+
+
+def split(data: GlmData, n_parties: int, spec: Any, settings: CaseSettings) -> list[Party]:
+    """The parties in the order of their columns; the active one has y, and weights and offset if there are any."""
+    parties = list[Party]()
+    dealt = zip(settings.names(n_parties), settings.groups(n_parties), data.held(n_parties), strict=True)
+    for number, (name, columns, rows) in enumerate(dealt):
+        active = number == settings.holder
+        block = {"X": np.ascontiguousarray(data.X[rows][:, list(columns)])}
+        if active:
+            block |= {"y": data.y[rows]}
+            given = {"weights": data.weights, "offset": data.offset}
+            block |= {key: values[rows] for key, values in given.items() if values is not None}
+        if data.identifiers is not None:
+            block["ids"] = data.identifiers[rows]
+        parties.append(Party(name, "active" if active else "passive", block, columns))
+    return parties
+
+
+def folds(data: GlmData, n_folds: int, settings: Any) -> np.ndarray:
+    """Fold of every person: of one, all train and test; several cut the permutation."""
+    return data.order * n_folds // len(data.y)

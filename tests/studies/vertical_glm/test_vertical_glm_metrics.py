@@ -1,0 +1,195 @@
+"""Metrics of the study against statsmodels, constructed fits, and what the recorded views of a run hold."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import statsmodels.api as sm
+from test_vertical_glm_study import cell, drawn, planned
+
+from partywise.experiment.cells import generate
+from partywise.experiment.study import MethodSpec
+from partywise.experiment.trial import execution
+from partywise.federation.run import simulate
+from partywise.glm.model import Estimate
+from partywise.glm.options import BcdOptions, ReferenceOptions
+from partywise.randomness import stream
+from partywise.studies.vertical_glm.metrics import metrics, rank, rises
+from partywise.studies.vertical_glm.seen import MESSAGES, known_rows
+from partywise.studies.vertical_glm.shown import KEPT, example_fits
+from partywise.studies.vertical_glm.used import aligned
+from pipeline import ROOT
+
+PCA = ({"protocol": "block_svd"}, {"protocol": "correlation"})
+LOG = sm.families.links.Log()
+MODELS = {
+    "gaussian": sm.families.Gaussian(),
+    "binomial": sm.families.Binomial(),
+    "poisson": sm.families.Poisson(),
+    "gamma": sm.families.Gamma(LOG),
+    "inverse_gaussian": sm.families.InverseGaussian(LOG),
+}
+
+
+def judged(coefficients, family="poisson", options=None, train=None, **fields):
+    data, settings = drawn(family=family, n=300, p=4)
+    spec = MethodSpec(options or ReferenceOptions(), None, settings, data.public(), None, 2)
+    train = np.ones(300, dtype=bool) if train is None else train
+    return metrics(Estimate(np.array(coefficients), **fields), data, train, spec), data
+
+
+def fit_of(data, family):
+    return sm.GLM(data.y, sm.add_constant(data.X), family=MODELS[family]).fit(tol=1e-12, maxiter=200)
+
+
+@pytest.mark.parametrize("family", MODELS)
+def test_a_fit_is_measured_against_the_pooled_one(family):
+    _, data = judged(np.zeros(5), family)
+    exact = fit_of(data, family)
+    shift = np.array([0.1, 0.02, -0.03, 0.01, 0.02])
+    found, _ = judged(exact.params + shift, family)
+    sds = data.X.std(axis=0)
+    standard = np.concatenate([[exact.params[0] + data.X.mean(axis=0) @ exact.params[1:]], exact.params[1:] * sds])
+    moved = np.concatenate([[shift[0] + data.X.mean(axis=0) @ shift[1:]], shift[1:] * sds])
+    assert found["coefficient_error"] == pytest.approx(np.max(np.abs(moved)) / np.max(np.abs(standard)), rel=1e-6)
+    assert found["se_units"] == pytest.approx(np.max(np.abs(shift) / exact.bse), rel=1e-5)
+    mu = MODELS[family].link.inverse(sm.add_constant(data.X) @ (exact.params + shift))
+    deviance = MODELS[family].deviance(data.y, mu)
+    assert found["deviance"] == pytest.approx(deviance, rel=1e-9)
+    share = (deviance - exact.deviance) / (exact.null_deviance - exact.deviance)
+    assert found["excess_deviance"] == pytest.approx(share, rel=1e-6)
+    assert found["deviance_r2"] == pytest.approx(1 - deviance / exact.null_deviance, rel=1e-9)
+    assert found["aic_published"] == pytest.approx(deviance + 10, rel=1e-9)
+    scale = deviance / 300 if family in ("gaussian", "gamma", "inverse_gaussian") else 1.0
+    likelihood = MODELS[family].loglike(data.y, mu, scale=scale)
+    assert found["aic"] == pytest.approx(-2 * likelihood + 10 + 2 * (scale != 1.0), rel=1e-8)
+    assert found["rank"] == 5 and found["status"] == "ok" and found["n_train"] == 300
+
+
+def test_ends_of_the_scale():
+    """The pooled fit has no excess, on held-out records either; the null model 1; what is no number is undefined."""
+    _, data = judged(np.zeros(5))
+    train = np.arange(300) < 200
+    exact = sm.GLM(data.y[train], sm.add_constant(data.X[train]), family=MODELS["poisson"]).fit(tol=1e-12)
+    found, _ = judged(exact.params, train=train)
+    assert found["excess_deviance"] == pytest.approx(0, abs=1e-12)
+    assert found["excess_deviance_test"] == pytest.approx(0, abs=1e-6) and found["n_train"] == 200
+    null, _ = judged([np.log(data.y[train].mean()), 0, 0, 0, 0], train=train)
+    assert null["excess_deviance"] == pytest.approx(1) and null["excess_deviance_test"] == pytest.approx(1)
+    assert judged([np.nan, 0, 0, 0, 0])[0]["status"] == "diverged"
+    assert "excess_deviance" not in judged([np.inf, 0, 0, 0, 0])[0]
+    assert judged([2000.0, 0, 0, 0, 0], "inverse_gaussian")[0]["coefficient_error"] > 100
+
+
+def test_what_the_protocol_reports_stands_before_what_its_coefficients_give():
+    reported = {"deviance": 7.0, "null_deviance": 14.0, "dispersion": 3.0, "log_likelihood": -5.0, "iterations": 4}
+    found, _ = judged(np.zeros(5), **reported, numbers={"record_openings": 2, "aic": None})
+    assert (found["deviance"], found["deviance_r2"], found["dispersion"], found["iterations"]) == (7.0, 0.5, 3.0, 4)
+    assert found["aic"] is None and found["record_openings"] == 2
+
+
+def test_standard_errors_are_compared_with_the_pooled_ones_of_the_same_dispersion():
+    _, data = judged(np.zeros(5))
+    exact = fit_of(data, "poisson")
+    quasi = exact.bse * np.sqrt(exact.pearson_chi2 / exact.df_resid)
+    for options, errors in ((ReferenceOptions(), exact.bse), (ReferenceOptions(dispersion="pearson"), quasi)):
+        found, _ = judged(exact.params, options=options, standard_errors=errors * 1.01)
+        assert found["se_error"] == pytest.approx(0.01, rel=1e-4)
+
+
+def test_a_ridge_is_that_of_the_fit_it_approaches():
+    """The published method's is none on standardised columns; the corrected one leads to the penalised fit."""
+    for options, error in ((BcdOptions(variant="corrected", ridge=50.0), 1e-6), (BcdOptions(ridge=50.0), None)):
+        method = {"protocol": "bcd", "ridge": 50.0, "variant": options.variant}
+        found, _ = cell(settings={"n": 200, "p": 4}, method=method)
+        assert (found.scalars["coefficient_error"] < 1e-6) == (error is not None)
+
+
+def test_rises_of_an_objective():
+    assert rises(np.empty(0)) is None and rises(np.array([3.0])) == 0
+    assert rises(np.array([3.0, 2.0, 2.0 + 1e-13, 2.5, 2.4, np.nan])) == 2
+
+
+def test_rank_is_that_of_the_columns_with_an_intercept():
+    X = np.arange(12.0).reshape(6, 2) ** 2
+    assert rank(X) == 3 and rank(np.column_stack([X, X[:, :1] * 1e-3 + 4])) == 3
+    assert rank(np.column_stack([X, np.full(6, 7.0)])) == 3 and rank(X * [1e-9, 1e9]) == 3
+
+
+@pytest.mark.parametrize("mode", ["psi", "hmac", "sha256"])
+def test_records_in_common_and_identifiers_that_a_dictionary_finds(mode):
+    words = {
+        "settings": {"n": 100, "p": 4, "records": "unaligned"},
+        "method": {"protocol": "reference", "alignment": mode},
+    }
+    found, data = cell(**words)
+    assert found.scalars["common_records"] == found.scalars["n_train"] == 80
+    assert found.scalars["attack_ids"] == (1.0 if mode == "sha256" else 0.0)
+    # K^2 n multiplications of n records at each of K parties.
+    assert found.scalars["exponentiations"] == (2 * (90 + 90) if mode == "psi" else 0)
+    common = np.isin(data.identifiers, np.intersect1d(*(data.identifiers[rows] for rows in data.held(2))))
+    exact = sm.OLS(data.y[common], sm.add_constant(data.X[common])).fit()
+    assert found.scalars["deviance"] == pytest.approx(exact.ssr) and found.scalars["epsilon_certified"] == np.inf
+
+
+def test_persons_that_parties_match_wrongly_are_counted():
+    data, settings = drawn(n=50, p=4, records="unaligned")
+    spec = MethodSpec(ReferenceOptions(), None, settings, data.public(), None, 2)
+    one, two = data.held(2)
+    common = np.intersect1d(one, two)
+    rows = {"active": np.argsort(one)[np.searchsorted(np.sort(one), common)]}
+    rows["passive 1"] = np.argsort(two)[np.searchsorted(np.sort(two), common)]
+    estimate = Estimate(np.zeros(5), rows=rows)
+    assert aligned(estimate, data, spec)["common_records"] == 40
+    wrong = rows | {"passive 1": np.roll(rows["passive 1"], 1)}
+    assert aligned(replace(estimate, rows=wrong), data, spec)["common_records"] == 0
+
+
+def arrays(value):
+    """All arrays of numbers in a value that crossed."""
+    if isinstance(value, list | tuple):
+        return [one for part in value for one in arrays(part)]
+    return [value] if isinstance(value, np.ndarray) and value.dtype == float else []
+
+
+def vectors(run, viewer, n):
+    """Values in the clear, one a record, that reached a participant."""
+    clear = [one for message, value in run.channel.view(viewer) if message.kind == "clear" for one in arrays(value)]
+    return sum(values[0].size for values in clear if values.shape[:1] == (n,))
+
+
+@pytest.mark.parametrize(
+    "method", [{"protocol": "reference"}, {"protocol": "bcd", "max_sweeps": 7}, *PCA], ids=lambda m: m["protocol"]
+)
+def test_record_openings_are_what_the_recorded_views_hold(method):
+    made = planned(settings={"n": 90, "p": 5}, method=method)
+    started = execution(made, "made", "tried", generate(made, "made", [0], ROOT / "resources")[0])
+    estimate = simulate(made.methods["tried"].protocol.fit, started)
+    assert estimate.numbers["record_openings"] == max(vectors(started, name, 90) for name in started.names)
+
+
+def test_known_rows_of_an_attacker_tell_all_columns():
+    X = np.zeros((50, 3))
+    X[40:, 0], X[45:, 1], X[49, 2] = 1, 1, 1e-6
+    rows = known_rows(X)
+    assert len(rows) == 4 and np.linalg.matrix_rank(np.column_stack([np.ones(4), X[rows] * [1, 1, 1e6]])) == 4
+
+
+def test_what_is_shown_of_a_fit_has_fixed_sizes_and_begins_at_the_start():
+    data, settings = drawn(family="poisson", n=200, p=4)
+    spec = MethodSpec(BcdOptions(), None, settings, data.public(), None, 2)
+    path = np.geomspace(500, 100, 1000)
+    seen = {"analyst: passive 1": data.X[:, 2:] @ stream(3, "directions").standard_normal((2, 40))}
+    shown = example_fits(Estimate(np.zeros(5), objective=path, seen=seen), data, np.ones(200, bool), spec)
+    points = shown["path_iteration"][1]
+    kept = points[np.isfinite(points)].astype(int)
+    assert len(points) == KEPT and (kept[0], kept[-1]) == (0, 999) and np.all(np.diff(kept) > 0)
+    exact = fit_of(data, "poisson")
+    expected = (path[kept] - exact.deviance) / (exact.null_deviance - exact.deviance)
+    np.testing.assert_allclose(shown["path_excess"][1][: len(kept)], expected, rtol=1e-6)
+    share = shown["leaked_share"][1]
+    assert len(share) == MESSAGES and 0 < share[0] < 0.9 and share[1] == pytest.approx(1) == pytest.approx(share[-1])
+    assert np.isnan(shown["coefficient_errors"][1]).all()
+    np.testing.assert_allclose(shown["pooled_errors"][1], exact.bse, rtol=1e-6)
