@@ -122,7 +122,14 @@ def test_the_library_knows_no_label(path):
 
 def test_there_are_labels_and_readers():
     assert len(LABELS) > 150 and len(LABELS - NAMES) > 140
-    assert {"cert_equal", "predictor_fixed", "published", "local_smooth", "table12_iv_n500", "table12"} <= LABELS - NAMES
+    assert {
+        "cert_equal",
+        "predictor_fixed",
+        "published",
+        "walr_classic",
+        "table12_iv_n500",
+        "table12",
+    } <= LABELS - NAMES
     assert sum(map(reads_cubes, FILES)) > 25
 
 

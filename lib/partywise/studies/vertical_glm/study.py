@@ -13,6 +13,7 @@ from ...checks import Checked, Delta, Unit
 from ...experiment.study import Lazy, Protocol, Source, Study
 from ...glm.options import (
     BcdOptions,
+    JointOptions,
     MomentsOptions,
     NoisyGradientOptions,
     NoisyNewtonOptions,
@@ -100,10 +101,11 @@ STUDY = Study(
     },
     methods={
         "reference": Protocol(ReferenceOptions, Lazy(_GLM + "reference:fit"), extra=ANALYST),
+        "joint": Protocol(JointOptions, Lazy(_GLM + "joint:fit"), extra=DEALER),
         "bcd": Protocol(BcdOptions, Lazy(_GLM + "bcd:fit"), extra=ANALYST),
         "correlation": Protocol(CorrelationOptions, Lazy(_PCA + "correlation:fit"), extra=DEALER),
         "moments": Protocol(MomentsOptions, Lazy(_GLM + "moments:fit"), extra=DEALER),
-        "noisy_predictor": Protocol(NoisyPredictorOptions, Lazy(_GLM + "noisy_predictor:fit"), extra=AGGREGATING),
+        "noisy_predictor": Protocol(NoisyPredictorOptions, Lazy(_GLM + "noisy_predictor:fit"), extra=DEALER),
         "noisy_newton": Protocol(NoisyNewtonOptions, Lazy(_GLM + "noisy_newton:fit"), extra=AGGREGATING),
         "noisy_gradient": Protocol(NoisyGradientOptions, Lazy(_GLM + "noisy_gradient:fit"), extra=AGGREGATING),
         "block_svd": Protocol(BlockSvdOptions, Lazy(_PCA + "block_svd:fit"), extra=ANALYST),
