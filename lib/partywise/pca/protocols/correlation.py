@@ -127,8 +127,7 @@ def cross_products(run: Run, columns: Any, n: int) -> tuple[list[Any], int]:
         own = private(run, dealt, party, values, (n, len(party.columns)), BITS)
         closed.append(masked(run, dealt, own, f"columns of {party.name}", parties))
     found = []
-    for one, other in combinations(closed, 2):
-        pair = (*one.value.holders, *other.value.holders)
+    for pair, (one, other) in zip(combinations(parties, 2), combinations(closed, 2), strict=True):
         name = f"products of {pair[0].name} and {pair[1].name}"
         shares = product(run, dealt, one, other, name)
         found.append(opened(run, dealt, shares, ANALYST, name, involved(pair)))

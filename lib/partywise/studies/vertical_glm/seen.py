@@ -11,8 +11,8 @@ from scipy.linalg import qr
 from ...attacks.predictors import attack_rows, attack_space, space_by_iteration
 from .data import GlmData
 
-# Names of what was seen are "who: whose".
-BETWEEN = ": "
+# Names of what was seen are "who: whose", of sums "who: one + another".
+BETWEEN, TOGETHER = ": ", " + "
 # Messages that are attacked: a party whose predictors cross so often has as many columns at most, in all tables here.
 MESSAGES = 30
 
@@ -40,9 +40,9 @@ def views(estimate: Any, data: GlmData, persons: np.ndarray, spec: Any) -> Itera
     """The first messages that were seen of each party (n, t), and its columns (n, p_k)."""
     owned = dict(zip(spec.settings.names(spec.n_parties), spec.settings.groups(spec.n_parties), strict=True))
     for name, sent in estimate.seen.items():
-        columns = owned.get(name.rpartition(BETWEEN)[2])
-        shown = sent[:, :MESSAGES]
-        if columns is not None and shown.size and np.all(np.isfinite(shown)):
+        owners = [owner for owner in name.partition(BETWEEN)[2].split(TOGETHER) if owner in owned]
+        columns, shown = [column for owner in owners for column in owned[owner]], sent[:, :MESSAGES]
+        if columns and shown.size and np.all(np.isfinite(shown)):
             yield shown, data.X[np.ix_(persons, columns)]
 
 
