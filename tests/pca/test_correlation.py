@@ -122,6 +122,7 @@ def test_bytes_are_those_of_the_table():
         sizes.setdefault(row["name"].split(":")[0].split(" of ")[0], []).append(row["bytes"])
     assert sizes["masked"] == [4 * 5 * 61 * 4, 4 * 5 * 61 * 5]
     assert sizes["correction"] == [4 * 5 * 4 * 5] and sizes["products"] == [4 * 5 * 4 * 5] * 2
+    assert "standard deviations" not in sizes
     assert sizes["own products"] == [8 * 16, 8 * 25] and sizes["loadings"] == [8 * (4 * 9 + 1), 8 * (5 * 9 + 1)]
 
 
@@ -138,5 +139,9 @@ def test_bad_columns_are_named_before_anything_is_sent():
     with pytest.raises(ValueError, match="column 'x5' of passive 2 is 3 in every record"):
         correlation.fit(run)
     assert not run.channel.transcript()
+    short = start(data()[0], y, GROUPS[3], CorrelationOptions())
+    with pytest.raises(ValueError, match="X of active has 300 rows for 50 records: give all parties the same records"):
+        correlation.fit(short)
+    assert not short.channel.transcript()
     with pytest.raises(ValueError, match="parties has 1 entry: columns must lie at 2 parties or more"):
         correlation.fit(start(X, y, [tuple(range(9))], CorrelationOptions()))

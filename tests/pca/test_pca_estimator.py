@@ -76,3 +76,11 @@ def test_scikit_learns_ways_and_named_errors():
         pw.VerticalPCA().fit(constant, rng=1)
     with pytest.raises(ValueError, match="X holds values that are not finite"):
         pw.VerticalPCA().fit(np.where(X > 4, np.nan, X), rng=1)
+
+
+def test_masks_of_a_run_that_is_no_experiment_come_from_the_system():
+    models = [pw.VerticalPCA(scores=True, components=1).fit(X, rng=pw.SecureStreams(3)) for _ in range(2)]
+    np.testing.assert_allclose(models[0].correlation_, np.corrcoef(X.T), atol=1e-12)
+    # Whatever the masks, what they hide is exact: the results agree to the last bit.
+    assert np.array_equal(models[0].correlation_, models[1].correlation_)
+    assert np.array_equal(models[0].scores_, models[1].scores_)

@@ -24,7 +24,7 @@ from ...federation.run import Run
 from ...privacy.accounted import Clear
 from ..model import Estimate
 from ..rotations import scores_of_block, stacked
-from .common import ANALYST, Columns, check_parties, in_order, local_columns, reported
+from .common import ANALYST, Columns, check_parties, columns_of, in_order, reported
 
 
 def local_scores(party: Party, columns: Columns) -> Clear:
@@ -47,9 +47,8 @@ def fit(run: Run) -> Estimate:
     """Four steps of the source: decompose at the parties, send, stack, decompose."""
     check_parties(run.parties)
     rows, n = common_rows(run)
-    public = run.spec.public
-    columns = run.each(run.parties, local_columns, rows, public.names)
+    columns = columns_of(run, rows)
     scores = run.gather(run.parties, ANALYST, "scores U D", local_scores, columns)
     held, names = [party.columns for party in run.parties], [party.name for party in run.parties]
     estimate = run.at(ANALYST, analyst_estimate, scores, held, names, n)
-    return run.assemble(reported, estimate, rows, public.aligned)
+    return run.assemble(reported, estimate, rows, run.spec.public.aligned)

@@ -9,10 +9,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...federation.parties import Party
+from ...federation.run import Own, Run
 from ..model import Estimate
 from ..records import checked_columns, standardised
 
-__all__ = ["ANALYST", "Columns", "check_parties", "in_order", "local_columns", "reported"]
+__all__ = ["ANALYST", "Columns", "check_parties", "columns_of", "in_order", "reported"]
 
 # Steers and has the result; holds no data.
 ANALYST = "analyst"
@@ -34,10 +35,21 @@ def check_parties(parties: Sequence[Any]) -> None:
         raise ValueError(f"{empty[0]} holds no column: leave it out of the parties.")
 
 
-def local_columns(party: Party, rows: np.ndarray, names: Sequence[str]) -> Columns:
-    """The party's common records, standardised by its own means and deviations; ValueError naming what has none."""
-    own = [names[column] for column in party.columns]
-    return Columns(*standardised(checked_columns(party.block["X"][rows], party.name, own)))
+def local_columns(party: Party, rows: np.ndarray, names: Sequence[str], count: int | None) -> Columns:
+    """The party's common records, standardised by its own means and deviations; ValueError naming what has none.
+
+    count : of records, where those of all parties are the same in the same order
+    """
+    X, own = party.block["X"], [names[column] for column in party.columns]
+    if count is not None and len(X) != count:
+        raise ValueError(f"X of {party.name} has {len(X)} rows for {count} records: give all parties the same records.")
+    return Columns(*standardised(checked_columns(X[rows], party.name, own)))
+
+
+def columns_of(run: Run, rows: Own) -> Own:
+    """`Columns` at every party."""
+    public = run.spec.public
+    return run.each(run.parties, local_columns, rows, public.names, len(run.fold.of) if public.aligned else None)
 
 
 def in_order(columns: Sequence[Sequence[int]]) -> np.ndarray:

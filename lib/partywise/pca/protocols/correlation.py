@@ -9,7 +9,8 @@ seed                                       dealer, every party         Cipher, k
 masked standardised columns                every party, all others     Cipher, key: dealer            n p_k elements
 corrections of X_j'X_k                     dealer, party j             Cipher, key: no single party   p_j p_k elements
 shares of X_j'X_k                          parties j and k, analyst    Clear(features)                2 p_j p_k elements
-X_k'X_k, standard deviations               every party, analyst        Clear(features)                8 p_k (p_k + 1) B
+X_k'X_k                                    every party, analyst        Clear(features)                8 p_k^2 B
+standard deviations, of a covariance       every party, analyst        Clear(features)                8 p_k B
 rows of the loadings, unit of the scores   analyst, every party        Clear(features)                8 (p_k p + 1) B
 With ``scores: true``, of c components
 shares of X_k V_(k)                        every party, all others     Cipher, key: no single party   8 n c B
@@ -44,7 +45,7 @@ from ...privacy.accounted import Clear
 from ..components import components
 from ..model import Estimate
 from ..options import CorrelationOptions
-from .common import ANALYST, Columns, check_parties, in_order, local_columns, reported
+from .common import ANALYST, Columns, check_parties, columns_of, in_order, reported
 
 # After the point of a standardised value: errors of R stay near 1e-13.
 BITS = 38
@@ -56,11 +57,14 @@ def local_values(party: Party, columns: Columns) -> np.ndarray:
     return columns.values
 
 
-def local_own_products(party: Party, columns: Columns, matrix: str) -> tuple[Clear, Clear]:
-    """X_k'X_k of the party alone and, for a covariance matrix, its standard deviations; ones otherwise."""
-    sds = columns.sds if matrix == "covariance" else np.ones(len(columns.sds))
-    own = columns.values.T @ columns.values
-    return Clear(own, units=FEATURES, owner=party.name), Clear(sds, units=FEATURES, owner=party.name)
+def local_own_products(party: Party, columns: Columns) -> Clear:
+    """X_k'X_k of the party alone."""
+    return Clear(columns.values.T @ columns.values, units=FEATURES, owner=party.name)
+
+
+def local_deviations(party: Party, columns: Columns) -> Clear:
+    """Standard deviations (p_k,)."""
+    return Clear(columns.sds, units=FEATURES, owner=party.name)
 
 
 def local_projected(party: Party, columns: Columns, loadings: tuple[np.ndarray, float], options: Any, n: int) -> Any:
@@ -86,21 +90,23 @@ def bits_of(n: int, p: int) -> int:
 
 
 def analyst_estimate(
-    own: tuple[Sequence[np.ndarray], Sequence[np.ndarray]],
+    own: Sequence[np.ndarray],
     between: Sequence[np.ndarray],
+    sds: Sequence[np.ndarray] | None,
     columns: Sequence[Sequence[int]],
     n: int,
 ) -> Estimate:
-    """The matrix and its components."""
+    """The correlation matrix, or with standard deviations the covariance matrix, and its components."""
     held = range(len(columns))
     pairs = dict(zip(combinations(held, 2), between, strict=True))
-    blocks = [[own[0][j] if j == k else pairs[j, k] if j < k else pairs[k, j].T for k in held] for j in held]
+    blocks = [[own[j] if j == k else pairs[j, k] if j < k else pairs[k, j].T for k in held] for j in held]
     order = in_order(columns)
-    correlation = np.block(blocks)[np.ix_(order, order)] / (n - 1)
+    matrix = np.block(blocks)[np.ix_(order, order)] / (n - 1)
     # Standardised columns: the diagonal is 1 but for rounding.
-    np.fill_diagonal(correlation, 1.0)
-    sds = np.concatenate(own[1])[order]
-    matrix = correlation * np.outer(sds, sds)
+    np.fill_diagonal(matrix, 1.0)
+    if sds is not None:
+        scale = np.concatenate(sds)[order]
+        matrix = matrix * np.outer(scale, scale)
     return Estimate(matrix, *components(matrix), n)
 
 
@@ -179,16 +185,18 @@ def fit(run: Run) -> Estimate:
     if options.components is not None and options.components > p:
         raise ValueError(f"components is {options.components}: {p} columns have {p} components at most.")
     rows, n = common_rows(run)
-    public, everybody = run.spec.public, involved(run.parties)
-    columns = run.each(run.parties, local_columns, rows, public.names)
+    everybody = involved(run.parties)
+    columns = columns_of(run, rows)
     between, products = cross_products(run, columns, n)
-    names = "own products", "standard deviations"
-    own = run.gather(run.parties, ANALYST, names, local_own_products, columns, options.matrix)
-    estimate = run.at(ANALYST, analyst_estimate, own, between, [party.columns for party in run.parties], n)
+    own = run.gather(run.parties, ANALYST, "own products", local_own_products, columns)
+    sds = None
+    if options.matrix == "covariance":
+        sds = run.gather(run.parties, ANALYST, "standard deviations", local_deviations, columns)
+    estimate = run.at(ANALYST, analyst_estimate, own, between, sds, [party.columns for party in run.parties], n)
     loadings = {
         party.name: run.send(ANALYST, party, "loadings", analyst_loadings, estimate, party.columns, everybody)
         for party in run.parties
     }
     scores = summed_scores(run, columns, Own(loadings), estimate, n) if options.scores else None
     held = {party.name: party.columns for party in run.parties}
-    return run.assemble(completed, estimate, scores, held, rows, public.aligned, products)
+    return run.assemble(completed, estimate, scores, held, rows, run.spec.public.aligned, products)
