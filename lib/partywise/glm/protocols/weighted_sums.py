@@ -24,7 +24,6 @@ What u and w were divided by, powers of two, the active party tells the analyst.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
@@ -38,19 +37,12 @@ from ...federation.exchanges.residues import Ring, ring_for
 from ...federation.parties import Party
 from ...federation.run import Own, Run
 from ...privacy.accounted import Clear
-from ..steering import in_blocks
+from ..joint.places import Scaled
+from ..joint.steering import in_blocks
 from .common import ANALYST, involved
 
 # After the point of columns, weights and scores: sums are right to about 1e-13 of what they could be.
 BITS = 38
-
-
-@dataclass(frozen=True)
-class Scaled:
-    """A vector (n,) of numbers up to 1 in size, and the power of two that it was divided by."""
-
-    values: np.ndarray
-    scale: float
 
 
 @dataclass(frozen=True)
@@ -79,13 +71,6 @@ class Closed:
     def rest(self) -> tuple[Party, ...]:
         """The passive parties."""
         return self.order[1:]
-
-
-def scaled(values: np.ndarray) -> Scaled:
-    """A vector divided by the least power of two that leaves nothing above 1."""
-    largest = float(np.max(np.abs(values), initial=0.0))
-    scale = 2.0 ** math.ceil(math.log2(largest)) if largest else 1.0
-    return Scaled(values / scale, scale)
 
 
 def local_values(active: Party, vector: Scaled) -> np.ndarray:

@@ -1,0 +1,232 @@
+"""What the places of a joint fit with the opened link compute: the active party its predictor, the analyst the rest."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, cast
+
+import numpy as np
+
+from ...federation.parties import Party
+from ...privacy.accounted import Clear
+from ..diagnostics import Sums, aic_published, deviance_r2, diagnosed, sums_of
+from ..exact import SEPARATED
+from ..model import Estimate, Status
+from ..options import JointOptions
+from ..protocols.common import unprotected
+from ..records import Response
+from ..solvers import Line, dependent, rank_of, searched, vanished
+from ..standardise import Scaling, with_ones
+from .steering import LAST, Steering, in_blocks, lbfgs_step, newton_step, started, without_step
+
+# Openings that are kept for whoever attacks the active party's view.
+KEPT = 60
+
+
+@dataclass(frozen=True)
+class Scaled:
+    """A vector (n,) of numbers up to 1 in size, and the power of two that it was divided by."""
+
+    values: np.ndarray
+    scale: float
+
+
+@dataclass(frozen=True)
+class Predictor:
+    """What the active party knows of the linear predictor.
+
+    eta : (n,) at the present coefficients; along : (n,) of the direction
+    seen : of every direction the sum of the others' parts
+    """
+
+    eta: np.ndarray
+    along: np.ndarray | None = None
+    seen: tuple[np.ndarray, ...] = ()
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Scores u and weights w at the present coefficients, both times the weights of records."""
+
+    deviance: float
+    u: Scaled
+    w: Scaled
+
+
+def scaled(values: np.ndarray) -> Scaled:
+    """A vector divided by the least power of two that leaves nothing above 1."""
+    largest = float(np.max(np.abs(values), initial=0.0))
+    scale = 2.0 ** math.ceil(math.log2(largest)) if largest else 1.0
+    return Scaled(values / scale, scale)
+
+
+def local_start(active: Party, response: Response) -> tuple[float, float]:
+    """Intercept without columns, and the mean weight there."""
+    intercept, _ = response.null()
+    weight = response.weighted(response.family.weight(intercept + response.shift))
+    return intercept, float(np.mean(weight))
+
+
+def local_sent_start(active: Party, begun: tuple[float, float]) -> Clear:
+    """Where the analyst starts."""
+    return Clear(np.array(begun), units=("label",))
+
+
+def local_predictor(active: Party, begun: tuple[float, float], response: Response) -> Predictor:
+    """The predictor at the start."""
+    return Predictor(begun[0] + response.shift)
+
+
+def local_evaluated(active: Party, response: Response, predictor: Predictor, kind: str) -> Evaluation:
+    """An evaluation; ``kind`` of weights: ``observed``, ``majorant`` or expected ones (``weight``)."""
+    family, eta, y = response.family, predictor.eta, response.y
+    w = family.weight(eta) if kind == "weight" else getattr(family, kind)(y, eta)
+    u = response.weighted(family.score(y, eta))
+    return Evaluation(response.deviance(eta), scaled(u), scaled(response.weighted(w)))
+
+
+def local_scores(active: Party, found: Evaluation) -> Scaled:
+    """The vector u."""
+    return found.u
+
+
+def local_weights(active: Party, found: Evaluation) -> Scaled:
+    """The vector w."""
+    return found.w
+
+
+def local_own_scores(active: Party, found: Evaluation, X: np.ndarray, parts: Sequence[Clear]) -> tuple[Clear, Clear]:
+    """The deviance, and X_1'u (1 + p_1,) with the scale of u."""
+    own = with_ones(X).T @ (found.u.scale * found.u.values)
+    return unprotected(found.deviance, parts), unprotected((own, found.u.scale), parts)
+
+
+def local_own_information(active: Party, found: Evaluation, X: np.ndarray, parts: Sequence[Clear]) -> tuple[Clear]:
+    """X_1'WX_1 (1 + p_1, 1 + p_1) with the scale of w."""
+    columns = with_ones(X)
+    own = (columns * (found.w.scale * found.w.values)[:, None]).T @ columns
+    return (unprotected((own, found.w.scale), parts),)
+
+
+def local_part(party: Party, X: np.ndarray, direction: tuple[np.ndarray, float]) -> np.ndarray:
+    """(n,) the party's part of the predictor of a direction, in the unit of the direction."""
+    d, unit = direction
+    return X @ (d / unit)
+
+
+def local_along(
+    active: Party, predictor: Predictor, X: np.ndarray, direction: tuple[np.ndarray, float], others: np.ndarray
+) -> Predictor:
+    """With the predictor of a direction, from the party's own columns and the sum of the others."""
+    d, unit = direction
+    others = unit * others
+    seen = (*predictor.seen, others) if len(predictor.seen) < KEPT else predictor.seen
+    return replace(predictor, along=with_ones(X) @ d + others, seen=seen)
+
+
+def local_step(
+    active: Party, response: Response, predictor: Predictor, line: np.ndarray, parts: Sequence[Clear]
+) -> Clear:
+    """Length of the first step along the line that lowers the objective enough; 0 if none does."""
+    shape = Line(np.empty(0), np.empty(0), *line.tolist())
+    along = np.zeros(len(response.y)) if predictor.along is None else predictor.along
+    found = searched(shape, lambda step: response.deviance(predictor.eta + step * along))
+    return unprotected(0.0 if found is None else found[0], parts)
+
+
+def local_moved(active: Party, predictor: Predictor, step: float) -> Predictor:
+    """After a step."""
+    along = 0.0 if predictor.along is None else step * predictor.along
+    return replace(predictor, eta=predictor.eta + along, along=None)
+
+
+def local_sums(active: Party, response: Response, predictor: Predictor, parts: Sequence[Clear]) -> Clear:
+    """Sums of the diagnostics."""
+    return unprotected(tuple(sums_of(response, predictor.eta)), parts)
+
+
+def local_scales(party: Party, scaling: Scaling) -> Clear:
+    """Means and standard deviations of the party's columns, to bring coefficients to the scale of the data."""
+    return Clear((scaling.means, scaling.scales), units=("features",), owner=party.name)
+
+
+def analyst_started(begun: np.ndarray, q: int, matrix: np.ndarray | None, ridge: float) -> Steering:
+    """Before the first evaluation."""
+    return started(float(begun[0]), q, matrix, float(begun[1]), ridge)
+
+
+def analyst_newton(
+    now: Steering, deviance: tuple[float], found: np.ndarray, matrix: np.ndarray, family: str, options: JointOptions
+) -> Steering:
+    """After an evaluation of Newton."""
+    return newton_step(now, deviance[0], found, matrix, family, options)
+
+
+def analyst_lbfgs(now: Steering, deviance: tuple[float], found: np.ndarray, options: JointOptions) -> Steering:
+    """After an evaluation of L-BFGS."""
+    return lbfgs_step(now, deviance[0], found, options)
+
+
+def analyst_verdict(now: Steering, parts: Sequence[Clear]) -> Clear:
+    """What comes next."""
+    return unprotected(now.verdict, parts)
+
+
+def analyst_direction(now: Steering, place: int, sizes: Sequence[int], parts: Sequence[Clear]) -> Clear:
+    """A party's part of the direction, and the power of two above all slopes."""
+    direction = np.zeros(len(now.beta)) if now.direction is None else now.direction
+    largest = float(np.max(np.abs(direction[1:]), initial=0.0))
+    unit = 2.0 ** math.ceil(math.log2(largest)) if largest else 1.0
+    return unprotected((direction[in_blocks(sizes)[place]], unit), parts)
+
+
+def analyst_line(now: Steering, ridge: float, parts: Sequence[Clear]) -> Clear:
+    """(5,) what decides about steps along the direction."""
+    line = now.line(ridge)
+    return unprotected(np.array([line.value, line.slope, line.penalty, line.lean, line.bend]), parts)
+
+
+def analyst_moved(now: Steering, step: float) -> Steering:
+    """After a step; one of length 0 is the end."""
+    return now.moved(step) if step else without_step(now)
+
+
+def analyst_finished(now: Steering, matrix: np.ndarray, ridge: float) -> Steering:
+    """With the status of the optimum, from X'WX there: separated responses have lost their curvature."""
+    if not ridge and now.first is not None and vanished(matrix, now.first):
+        return replace(now, verdict="diverged", reason=SEPARATED)
+    return replace(now, verdict="ok") if now.verdict == LAST else now
+
+
+def analyst_named(now: Steering, matrix: np.ndarray) -> Steering:
+    """Curvature that is lost in X'X already is that of columns that depend on each other."""
+    if rank_of(matrix) < len(matrix):
+        raise dependent(matrix)
+    return now
+
+
+def analyst_estimate(
+    now: Steering,
+    sums: tuple[float, ...],
+    matrix: np.ndarray | None,
+    scales: Sequence[tuple[np.ndarray, np.ndarray]],
+    columns: Sequence[Sequence[int]],
+    family: str,
+    options: JointOptions,
+) -> Estimate:
+    """Everything that is reported, by the global numbers of the columns."""
+    order = np.concatenate([[0], 1 + np.argsort(np.concatenate([np.asarray(own, dtype=int) for own in columns]))])
+    scaling = Scaling.joined([Scaling(*part) for part in scales], columns)
+    beta, found = scaling.coefficients(now.beta[order]), Sums(*sums)
+    shown: dict[str, Any]
+    if now.verdict == "ok" and matrix is not None:
+        matrix = matrix[np.ix_(order, order)]
+        shown = diagnosed(found, matrix, scaling, family, ridge=options.ridge, dispersion=options.dispersion).fields()
+    else:
+        r2, published = deviance_r2(found.deviance, found.null_deviance), aic_published(found.deviance, len(beta))
+        numbers = {"deviance_r2": r2, "aic_published": published, "reason": now.reason}
+        shown = {"deviance": found.deviance, "null_deviance": found.null_deviance, "numbers": numbers}
+    path = np.array(now.path)
+    return Estimate(beta, status=cast(Status, now.verdict), iterations=len(path), objective=path, **shown)
