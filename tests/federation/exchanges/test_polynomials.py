@@ -23,16 +23,16 @@ def local_first(party) -> np.ndarray:
 
 
 def program(run):
-    """p(u) summed at the analyst, u the sum of one column of each of three parties, of which two hold it."""
+    """p(u) and p'(u) summed at the analyst, u the sum of one column of each of three parties, of which two hold it."""
     dealt = dealing(run, run.parties, ring_for(1e9, HIGH))
     own = [private(run, dealt, party, run.at(party, local_first), (N, 1), LOW) for party in run.parties]
     holders = run.parties[:2]
     third = shared_between(run, dealt, own[2], holders, "third column")
     u = combined(run, [(own[0], 1.0), (own[1], 1.0), (third, 1.0)], LOW)
     u = masked(run, dealt, u, "u", holders)
-    both = polynomials(run, dealt, u, COEFFICIENTS, "p", HIGH)
+    both = polynomials(run, dealt, u, COEFFICIENTS, "p", HIGH, slopes=True)
     sums = [opened_sum(run, dealt, value, f"sum {k}") for k, value in enumerate(both)]
-    assert dealt.products == 8 * N + 2 * N
+    assert dealt.products == 8 * N + 4 * N
     return run.assemble(np.array, sums)
 
 
@@ -51,7 +51,9 @@ def expected(X: np.ndarray) -> list[float]:
     """In integers, as the vector and the coefficients are rounded."""
     u = [sum(int(v) for v in np.rint(row * 2.0**LOW)) for row in X[:, [0, 2, 3]]]
     steps = [[round(np.ldexp(c, HIGH - k * LOW)) for k, c in enumerate(one)] for one in COEFFICIENTS]
-    return [sum(c * v**k for v in u for k, c in enumerate(one)) / 2**HIGH for one in steps]
+    values = [sum(c * v**k for v in u for k, c in enumerate(one)) / 2**HIGH for one in steps]
+    slopes = [sum(k * c * v ** (k - 1) for v in u for k, c in enumerate(one) if k) for one in steps]
+    return [*values, *(slope / 2 ** (HIGH - LOW) for slope in slopes)]
 
 
 def test_polynomials_are_those_of_the_plain_vector():

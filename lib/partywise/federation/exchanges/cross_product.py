@@ -26,6 +26,7 @@ integers at the dealer in units of 2^-bits, a product can only be opened by `rel
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -79,16 +80,34 @@ class Masked:
     audience: tuple[Party, ...]
 
 
-def private(run: Run, dealt: Dealing, owner: Party, values: Any, shape: tuple[int, ...], bits: int) -> Shared:
+def private(
+    run: Run,
+    dealt: Dealing,
+    owner: Party,
+    values: Any,
+    shape: tuple[int, ...],
+    bits: int,
+    *,
+    bound: float = math.inf,
+    ring: Ring | None = None,
+) -> Shared:
     """A party's own numbers (*shape,), placed at it, as a value with one holder; nothing is sent.
+
+    Parameters
+    ----------
+    bound : float
+        What the ring was chosen for: no number may be larger in size.
+    ring : Ring, optional
+        A smaller one, of fewer of the same primes.
 
     Raises
     ------
     OverflowError
-        If they do not fit the ring; the message stays with the owner.
+        If they are larger or do not fit the ring; the message stays with the owner.
     """
-    shares = Own({owner.name: run.at(owner, local_encoded, values, shape, bits, dealt.ring)})
-    return Shared((owner,), shares, shape, bits, dealt.ring)
+    ring = ring or dealt.ring
+    shares = Own({owner.name: run.at(owner, local_encoded, values, shape, bits, bound, ring)})
+    return Shared((owner,), shares, shape, bits, ring)
 
 
 def masked(run: Run, dealt: Dealing, value: Shared, name: str, audience: Sequence[Party]) -> Masked:
@@ -135,7 +154,7 @@ def product(
     entries : bool
         Entry by entry, (n, b) of (n, 1) and (n, b), instead of the (a, b) sums over records.
     ring : Ring, optional
-        A smaller one that holds the product, of fewer of the same primes.
+        A smaller one that holds the product, of fewer of the same primes; by default the smaller one of both.
     noise : integers (a, b) at the dealer, optional
         Added to its shares, in units of 2^-bits of the product: what is opened is opened with it (`released`). A
         product of a single party's own then gets a second holder, the next party, with a share of the noise.
@@ -146,7 +165,7 @@ def product(
         If a holder was not in the audience of the other's difference, or the name was used before.
     """
     dealt.named(name)
-    ring = ring or one.value.ring
+    ring = ring or smallest(one.value, other.value)
     holders = dealt.ordered(one.value.holders, other.value.holders)
     shape = product_shape(one.value.shape, other.value.shape, entries)
     bits, alone = one.value.bits + other.value.bits, len(holders) == 1
@@ -183,7 +202,7 @@ def combined(run: Run, terms: Sequence[tuple[Shared, float]], bits: int, constan
     constant : public number or array
         Added at the first holder.
     """
-    first, ring = terms[0][0], terms[0][0].ring
+    first, ring = terms[0][0], smallest(*[value for value, _ in terms])
     low = [value.bits for value, _ in terms if value.bits > bits]
     if low:
         raise ValueError(f"bits={bits} of a combination must be at least the {max(low)} of its values.")
@@ -264,6 +283,11 @@ def released(
     return run.at(name_of(receiver), assumed_release, make, [*sent, *own], value.ring, bits, *values)
 
 
+def smallest(*values: Shared) -> Ring:
+    """The ring in which all of some values are."""
+    return min((value.ring for value in values), key=lambda ring: ring.m)
+
+
 def product_shape(one: tuple[int, ...], other: tuple[int, ...], entries: bool) -> tuple[int, ...]:
     """Shape of a product; ValueError of matrices that have none."""
     if len(one) != 2 or len(other) != 2 or one[0] != other[0]:
@@ -283,8 +307,15 @@ def multiplied(one: np.ndarray, other: np.ndarray, entries: bool, ring: Ring) ->
     )
 
 
-def local_encoded(owner: Party, values: np.ndarray, shape: tuple[int, ...], bits: int, ring: Ring) -> np.ndarray:
+def local_encoded(
+    owner: Party, values: np.ndarray, shape: tuple[int, ...], bits: int, bound: float, ring: Ring
+) -> np.ndarray:
     """A party's numbers as residues."""
+    largest = float(np.max(np.abs(values), initial=0.0))
+    if largest > bound:
+        raise OverflowError(
+            f"values of {owner.name!r} up to {largest:.6g} exceed the bound {bound:.6g} that is public: scale them."
+        )
     return ring.encoded(np.reshape(values, shape), bits)
 
 
@@ -334,7 +365,7 @@ def local_combined(
     ring: Ring,
 ) -> np.ndarray:
     """A holder's share of a linear combination."""
-    terms = [share if factor == 1 else ring.times(share, factor) for share, factor in own]
+    terms = [ring.first(share) if factor == 1 else ring.times(ring.first(share), factor) for share, factor in own]
     if np.any(constant):
         terms.append(ring.encoded(np.broadcast_to(constant, shape), bits))
     return ring.sum(terms)

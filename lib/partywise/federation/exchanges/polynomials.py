@@ -34,7 +34,14 @@ HIGHEST = 15
 
 
 def polynomials(
-    run: Run, dealt: Dealing, given: Masked, coefficients: Sequence[np.ndarray], name: str, bits: int
+    run: Run,
+    dealt: Dealing,
+    given: Masked,
+    coefficients: Sequence[np.ndarray],
+    name: str,
+    bits: int,
+    *,
+    slopes: bool = False,
 ) -> list[Shared]:
     """Shares of public polynomials of a masked value, entry by entry, at its holders.
 
@@ -47,7 +54,10 @@ def polynomials(
     name : str
         Serves once in a run.
     bits : int
-        After the point of the results: at least d times those of u.
+        After the point of the results: at least as often those of u as the highest degree.
+    slopes : bool
+        Whether the derivatives in u follow the polynomials, with as many bits less as u has: of these very polynomials
+        with their rounded coefficients, so that a search along one finds the root of the other.
 
     Raises
     ------
@@ -67,10 +77,11 @@ def polynomials(
     powers = _powers(run, dealt, given, names, name, degree)
     found = {}
     for holder in holders:
-        args = given.difference, given.masks, powers, steps, holder.name == names[0], ring
+        args = given.difference, given.masks, powers, steps, slopes, holder.name == names[0], ring
         found[holder.name] = run.at(holder, local_polynomials, *args)
-    shares = [run.each(holders, local_part, Own(found), k) for k in range(len(steps))]
-    return [Shared(holders, one, shape, bits, ring) for one in shares]
+    after = [bits] * len(steps) + [bits - low] * (len(steps) if slopes else 0)
+    shares = [run.each(holders, local_part, Own(found), k) for k in range(len(after))]
+    return [Shared(holders, one, shape, own, ring) for one, own in zip(shares, after, strict=True)]
 
 
 def summed(run: Run, value: Shared) -> Shared:
@@ -133,23 +144,30 @@ def local_polynomials(
     mask: np.ndarray,
     powers: np.ndarray,
     steps: Sequence[tuple[int, ...]],
+    slopes: bool,
     first: bool,
     ring: Ring,
 ) -> list[np.ndarray]:
-    """A holder's shares of polynomials, from the difference e and its shares of powers of the mask.
+    """A holder's shares of polynomials, and of their derivatives, from the difference e and its shares of mask powers.
 
     powers : (m, d - 1, n) of a^2 .. a^d
     """
     m, shape, size = ring.m, mask.shape[1:], mask[0].size
     degree = len(steps[0]) - 1
     e = powers_of(difference.reshape(m, size), degree, ring)
-    own = np.concatenate([mask.reshape(m, 1, size), powers], axis=1)[:, :degree].astype(float)
-    found = []
+    # The constant 1 is the first holder's.
+    own = np.concatenate([np.full((m, 1, size), float(first)), mask.reshape(m, 1, size), powers], axis=1)
+    own = own[:, : degree + 1]
+    order = np.arange(1, degree + 1)[:, None]
+    values, derivatives = [], []
     for one in steps:
-        taylor = ring.reduced(np.matmul(taylor_matrices(one, ring), e)).astype(float)
-        share = np.einsum("mjn,mjn->mn", taylor[:, 1:], own)
-        found.append(ring.reduced(share + taylor[:, 0] if first else share).reshape(m, *shape))
-    return found
+        taylor = ring.rest(np.matmul(taylor_matrices(one, ring), e))
+        values.append(ring.reduced(np.einsum("mjn,mjn->mn", taylor, own)).reshape(m, *shape))
+        if slopes:
+            # Of b_j a^j the derivative in a is j b_j a^(j - 1).
+            slope = ring.rest(taylor[:, 1:] * order)
+            derivatives.append(ring.reduced(np.einsum("mjn,mjn->mn", slope, own[:, :-1])).reshape(m, *shape))
+    return values + derivatives
 
 
 def powers_of(values: np.ndarray, degree: int, ring: Ring) -> np.ndarray:
@@ -157,7 +175,7 @@ def powers_of(values: np.ndarray, degree: int, ring: Ring) -> np.ndarray:
     found = np.empty((ring.m, degree + 1, values.shape[1]))
     found[:, 0] = 1.0
     for k in range(1, degree + 1):
-        found[:, k] = ring.product(found[:, k - 1], values)
+        found[:, k] = ring.rest(found[:, k - 1] * values)
     return found
 
 

@@ -60,7 +60,11 @@ class Ring:
         return residues[: self.m]
 
     def reduced(self, values: np.ndarray) -> np.ndarray:
-        """Residues of integers below 2^42 in size in double precision, (m, *shape) or one (1, *shape) for all primes.
+        """Residues of integers below 2^42 in size in double precision, (m, *shape), or (1, *shape) for all primes."""
+        return self.rest(values).astype(np.int32)
+
+    def rest(self, values: np.ndarray) -> np.ndarray:
+        """The same in double precision.
 
         A quotient below 2^22 is known to 2^-30, and no integer lies as near to half a prime.
         """
@@ -69,7 +73,7 @@ class Ring:
         np.rint(rest, out=rest)
         rest *= p
         np.subtract(values, rest, out=rest)
-        return rest.astype(np.int32)
+        return rest
 
     def encoded(self, values: np.ndarray | float, bits: int) -> np.ndarray:
         """Numbers of shape (*shape,) to the nearest multiple of 2^-bits, as residues (m, *shape).
@@ -166,15 +170,25 @@ class Ring:
     def _along(self, ndim: int) -> np.ndarray:
         return np.array(self.primes, dtype=float).reshape((-1,) + (1,) * (ndim - 1))
 
+    @cached_property
+    def _radix(self) -> tuple[np.ndarray, ...]:
+        """Of every prime the residues (1, p_1, p_1 p_2, ...) of what its digits before it count."""
+        found = []
+        for place, p in enumerate(self.primes):
+            weights = [1]
+            for q in self.primes[:place]:
+                weights.append(weights[-1] * q % p)
+            found.append(np.array(weights, dtype=float))
+        return tuple(found)
+
     def _digits(self, residues: np.ndarray) -> list[np.ndarray]:
         """Digits around 0 of mixed radix p_1, p_1 p_2, ...: (*shape,) in double precision, the lowest first."""
-        digits: list[np.ndarray] = []
-        for place, p in enumerate(self.primes):
-            rest, weight = residues[place].astype(float), 1
-            for digit, q in zip(digits, self.primes, strict=False):
-                rest, weight = _modulo(rest - _modulo(digit * weight, p), p), weight * q % p
-            digits.append(_modulo(rest * pow(weight, -1, p), p))
-        return digits
+        digits = np.zeros((self.m, residues[0].size))
+        for place, (p, weights) in enumerate(zip(self.primes, self._radix, strict=True)):
+            known = _modulo(digits[:place] * weights[:place, None], p).sum(axis=0)
+            rest = _modulo(residues[place].ravel() - known, p)
+            digits[place] = _modulo(rest * pow(int(weights[place]), -1, p), p)
+        return list(digits.reshape(residues.shape))
 
 
 def _modulo(values: np.ndarray, p: int) -> np.ndarray:

@@ -1,0 +1,112 @@
+"""What the active party puts into a fit whose predictors stay in shares: one number a record for every polynomial.
+
+With u the linear predictor less that of the intercept alone, over ``unit`` of the Gaussian family (binomial: the
+predictor itself), the score of a record is v_0 + sum_j v_j p_j(u) times ``scale`` (`links`). Every v_j sums to at most
+n in size, since the fit of the intercept alone makes scores sum to 0: bounds of secure products follow from n. Offsets
+of the log links and of the Gaussian family are part of the v_j and widen no range.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ..records import Response
+from .links import link_of
+
+__all__ = ["Terms", "terms_of"]
+
+
+@dataclass(frozen=True)
+class Terms:
+    """Vectors (n,) of the records, in the order of the family's polynomials, and what they are scaled by.
+
+    linear : v_0; scores : v_1, v_2, ...; weight : what the polynomial of expected weights multiplies
+    pearson : a_1, a_2, ...; constant : Pearson's statistic less the sums of a_j g_j(u)
+    shift : part of u that is no coefficient's (binomial), else 0
+    scale : deviance over that of these terms; unit : linear predictor over u
+    level : sum of v_0 u + sum_j v_j (primitive of p_j) at ``shift``: minus half the null deviance, but for a constant
+    curvature : mean weight where the columns have coefficients 0, for the start matrix
+    """
+
+    linear: np.ndarray
+    scores: tuple[np.ndarray, ...]
+    weight: np.ndarray
+    pearson: tuple[np.ndarray, ...]
+    constant: float
+    shift: np.ndarray
+    scale: float
+    unit: float = 1.0
+    curvature: float = 1.0
+    level: float = 0.0
+
+
+def gaussian(response: Response, base: np.ndarray) -> Terms:
+    """Residuals of the intercept alone, over their deviation."""
+    w, mean = _weights(response)
+    residual = response.y - base
+    unit = float(np.sqrt(w @ residual**2 / len(w)))
+    r = residual / unit
+    none = np.zeros(len(w))
+    return Terms(w * r, (-w,), w, (-2 * w * r, w), float(w @ r**2), none, mean * unit**2, unit)
+
+
+def binomial(response: Response, base: np.ndarray) -> Terms:
+    """Responses as they are; the offset is part of u."""
+    w, mean = _weights(response)
+    y = response.y
+    curvature = float(w @ response.family.weight(base)) / len(w)
+    return Terms(w * y, (-w,), w, (w * y, w * (1 - y)), 0.0, base, mean, curvature=curvature)
+
+
+def poisson(response: Response, base: np.ndarray) -> Terms:
+    """Counts over the mean count."""
+    y, mu, w = response.y, np.exp(base), response.weighted(np.ones(len(base)))
+    scale = float(np.mean(w * y))
+    fitted, observed = w * mu / scale, w * y / scale
+    pearson = (w * y**2 / mu / scale, fitted)
+    return Terms(observed, (-fitted,), fitted, pearson, -2 * float(np.sum(observed)), np.zeros(len(y)), scale)
+
+
+def gamma(response: Response, base: np.ndarray) -> Terms:
+    """Responses over the mean of the intercept alone."""
+    w, mean = _weights(response)
+    ratio = response.y * np.exp(-base)
+    pearson = (w * ratio**2, -2 * w * ratio)
+    return Terms(-w, (w * ratio,), w, pearson, float(np.sum(w)), np.zeros(len(w)), mean)
+
+
+def inverse_gaussian(response: Response, base: np.ndarray) -> Terms:
+    """The same; weights are over the mean as well."""
+    ratio = response.y * np.exp(-base)
+    w = response.weighted(np.exp(-base))
+    scale = float(np.mean(w))
+    w = w / scale
+    none = np.zeros(len(w))
+    return Terms(none, (w * ratio, -w), w, (w * ratio**2, -2 * w * ratio, w), 0.0, none, scale)
+
+
+MAKERS: Mapping[str, Callable[[Response, np.ndarray], Terms]] = {
+    "gaussian": gaussian,
+    "binomial": binomial,
+    "poisson": poisson,
+    "gamma": gamma,
+    "inverse_gaussian": inverse_gaussian,
+}
+
+
+def terms_of(response: Response, intercept: float) -> Terms:
+    """The vectors of a response, around the fit of the intercept alone."""
+    found = MAKERS[response.family.name](response, response.shift + intercept)
+    primitives = link_of(response.family.name).primitives
+    sums = [v @ F(found.shift) for v, F in zip(found.scores, primitives, strict=True)]
+    return replace(found, level=float(found.linear @ found.shift + sum(sums)))
+
+
+def _weights(response: Response) -> tuple[np.ndarray, float]:
+    """(n,) weights of mean 1, and their mean."""
+    w = response.weighted(np.ones(len(response.y)))
+    mean = float(np.mean(w))
+    return w / mean, mean
