@@ -134,8 +134,8 @@ def information(run: Run, closed: Closed, w: Any, own: Any, name: str) -> Any:
         X, key = closed.columns[party.name], f"{party.name}, {name}"
         shares = product(run, dealt, X, hidden, f"X'w of {key}", ring=closed.sums)
         edges.append(opened(run, dealt, shares, ANALYST, f"X'w of {party.name}", closed.parts))
-        weighed = product(run, dealt, hidden, X, f"WX of {key}", entries=True)
-        second = masked(run, dealt, weighed, f"masked WX of {key}", closed.order[: place + 1])
+        weighed = product(run, dealt, hidden, X, f"weights by columns of {key}", entries=True)
+        second = masked(run, dealt, weighed, f"weighted columns of {key}", closed.order[: place + 1])
         for other in closed.order[: place + 1]:
             title = f"X'WX of {other.name} and {party.name}"
             shares = product(run, dealt, closed.columns[other.name], second, f"{title}, {name}")

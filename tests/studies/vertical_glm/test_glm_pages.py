@@ -1,0 +1,18 @@
+"""The page of the study says what runs do."""
+
+from __future__ import annotations
+
+from glm_wire_table import ALIGNMENTS, METHODS, PAGE, block, written
+from partywise.experiment.study import load
+
+
+def test_the_wire_tables_of_the_page_are_those_of_runs():
+    text = PAGE.read_text(encoding="utf-8")
+    assert written(text) == text, "run python tests/support/glm_wire_table.py to write the tables anew"
+
+
+def test_every_protocol_of_the_study_has_a_table():
+    shown = {entry["protocol"] for entry in block()["methods"].values()}
+    assert shown == set(load("vertical_glm").methods)
+    assert {entry["alignment"] for entry in ALIGNMENTS.values()} == {"psi", "hmac", "sha256"}
+    assert {entry.get("solver") for entry in METHODS.values() if entry["protocol"] == "joint"} == {None, "lbfgs"}
