@@ -60,7 +60,7 @@ from ..private.submodels import coefficients
 from .common import ANALYST, roles
 
 RELEASE = "second moments"
-BITS = 36
+BITS = 38
 # Noise beyond so many deviations has a probability below 1e-800: sums are read back modulo the ring.
 LONGEST = 64.0
 

@@ -76,14 +76,16 @@ def fixed_point_sum(
             f"{len(records)} records of radius={length!r} exceed 2^51 steps of grid={step!r}; choose a coarser grid "
             "(a larger power of two), or a smaller radius."
         )
-    whole, share = whole_records(records, length, step)
+    whole, share = whole_records(records, length, step, slack=2.0**-38)
     source = "every rounded record has length at most S, integers are added exactly: 2 S"
     certificate = replace(summed(2 * length, source, unit, depends_on), grid=step)
     parents = parents_of(radius, grid)
     return Bounded(whole.sum(axis=0).astype(float) * step, certificate, stratum, share, parents)
 
 
-def whole_records(records: np.ndarray, length: float, step: float) -> tuple[np.ndarray, float]:
+def whole_records(
+    records: np.ndarray, length: float, step: float, *, slack: float = 0.0
+) -> tuple[np.ndarray, float]:
     """Records clipped to a length and rounded to a grid, none longer than ``length`` afterwards.
 
     Parameters
@@ -93,6 +95,8 @@ def whole_records(records: np.ndarray, length: float, step: float) -> tuple[np.n
         Positive and finite, at most 2^60 steps.
     step : float
         A power of two.
+    slack : float
+        Share of the length that is kept free, where errors of lengths in floating point need less.
 
     Returns
     -------
@@ -107,7 +111,7 @@ def whole_records(records: np.ndarray, length: float, step: float) -> tuple[np.n
     beyond the clip are rounded towards zero instead. Lengths are compared in floating point: their relative errors, at
     most (P + 8) 2^-52, are what the length is reduced by beforehand.
     """
-    cap = length * (1 - max(2.0**-38, (records.shape[1] + 8) * 2.0**-51))
+    cap = length * (1 - max(slack, (records.shape[1] + 8) * 2.0**-51))
     clipped, share = clip_curves(records, None, cap)
     steps = clipped / step
     nearest = np.rint(steps)
