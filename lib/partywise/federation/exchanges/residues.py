@@ -90,6 +90,8 @@ class Ring:
                 f"values up to {math.ldexp(largest, -bits):.6g} with bits={bits} after the point do not fit "
                 f"{self.m} primes: give ring_for their bound."
             )
+        if largest < 2.0**51:
+            return self.reduced(steps[None] if largest < 2.0**40 else self._nearer(steps[None]))
         high = np.trunc(steps * 2.0**-40)
         found, weight = self.reduced((steps - high * 2.0**40)[None]), 1
         while np.any(high):
@@ -100,8 +102,15 @@ class Ring:
 
     def of_integers(self, values: np.ndarray) -> np.ndarray:
         """Residues (m, *shape) of integers of any size, such as an array of objects."""
-        flat = [[int(value) % p for value in np.ravel(values)] for p in self.primes]
-        return self.reduced(np.array(flat, dtype=float).reshape(self.m, *np.shape(values)))
+        rest, found, weight = np.array(values, dtype=object), None, 1
+        while True:
+            # Python's shifts keep the sign above and a part around 0 below.
+            above = (rest + (1 << 39)) >> 40
+            part = self.reduced((rest - (above << 40)).astype(float)[None])
+            found = part if found is None else self.sum([found, self.times(part, weight)])
+            if not np.any(above):
+                return found
+            rest, weight = above, weight << 40
 
     def integers(self, residues: np.ndarray) -> np.ndarray:
         """The integers between -M/2 and M/2 that have these residues, an array of Python's."""
@@ -148,8 +157,8 @@ class Ring:
 
     def times(self, residues: np.ndarray, factor: int) -> np.ndarray:
         """Residues of an integer multiple."""
-        own = self.of_integers(np.array(factor, dtype=object)).reshape((self.m,) + (1,) * (residues.ndim - 1))
-        return self.product(residues, own)
+        own = np.array([factor % p for p in self.primes], dtype=float).reshape((self.m,) + (1,) * (residues.ndim - 1))
+        return self.product(residues, self.reduced(own))
 
     def product(self, one: np.ndarray, other: np.ndarray) -> np.ndarray:
         """Products entry by entry, shapes as numpy broadcasts them."""
@@ -160,12 +169,23 @@ class Ring:
         total = np.zeros((self.m, one.shape[2], other.shape[2]), dtype=np.int32)
         for start in range(0, one.shape[1], CHUNK):
             rows = slice(start, start + CHUNK)
-            left, right = one[:, rows].astype(float), other[:, rows].astype(float)
-            sums = np.matmul(left.transpose(0, 2, 1), right)
-            # Sums are reduced from 2^51 in two steps, as quotients of 2^31 can round to the wrong side of a half.
-            sums -= np.rint(sums / self._along(3)) * self._along(3)
-            total = self.sum([total, sums])
+            sums = np.empty(total.shape)
+            # One prime after the other, in the same memory: fresh pages would cost more than the products.
+            left = np.empty((one[0, rows].shape), dtype=float)
+            right = left if other is one else np.empty((other[0, rows].shape), dtype=float)
+            for i in range(self.m):
+                left[...] = one[i, rows]
+                right[...] = other[i, rows]
+                np.matmul(left.T, right, out=sums[i])
+            total = self.sum([total, self._nearer(sums)])
         return total
+
+    def _nearer(self, values: np.ndarray) -> np.ndarray:
+        """Integers below 2^52 less multiples of each prime: a quotient of 2^32 may round to the wrong side."""
+        p = self._along(values.ndim)
+        rest = np.rint(values * (1 / p))
+        rest *= p
+        return np.subtract(values, rest, out=rest)
 
     def _along(self, ndim: int) -> np.ndarray:
         return np.array(self.primes, dtype=float).reshape((-1,) + (1,) * (ndim - 1))
