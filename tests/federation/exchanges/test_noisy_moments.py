@@ -23,7 +23,7 @@ from partywise.randomness import Streams, stream
 N, BITS = 40, 30
 # The second party has the first column: blocks lie in another order than their numbers.
 GROUPS = ((2, 1), (0,), (3, 4, 5))
-ROWS = (np.arange(0, N, 2), np.arange(1, N, 2))
+ROWS = (slice(0, 15), slice(15, N))
 NAMES = tuple(f"{part} of chunk {c}" for c in range(2) for part in ("products", "means"))
 
 
@@ -146,9 +146,7 @@ def view_of_the_analyst(X: np.ndarray, seed: int):
 def test_the_view_of_the_analyst_is_a_function_of_the_noisy_sums():
     """Other records with the same sums, and other shares of everything: the analyst gets the same totals only."""
     X = integers()
-    order = np.concatenate([np.random.default_rng(1).permutation(rows) for rows in ROWS])
-    moved = X.copy()
-    moved[np.concatenate(ROWS)] = X[order]
+    moved = np.concatenate([X[rows][::-1] for rows in ROWS])
     (one,), (other,) = simulate(fit, a_run(X, mu=0.5)), simulate(fit, a_run(moved, mu=0.5))
     for first, second in zip(one, other, strict=True):
         np.testing.assert_array_equal(first, second)

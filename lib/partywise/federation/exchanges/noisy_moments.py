@@ -77,9 +77,9 @@ class Draw:
 
 @dataclass(frozen=True)
 class Chunk:
-    """Records that are summed: their positions, their stratum, and one draw for each part."""
+    """Records that are summed: where they lie one after the other, their stratum, and one draw for each part."""
 
-    rows: np.ndarray
+    rows: slice
     stratum: str
     draws: tuple[Draw, ...]
 
@@ -158,22 +158,19 @@ def local_sums(
     ring: Ring,
 ) -> np.ndarray:
     """(m, chunks, sums) what the party knows of every sum that it holds, the dealt shares left out."""
-    own, held = list(layout.columns[place]), layout.held(place)
-    ones = np.ones((ring.m, steps.shape[1], 1), dtype=steps.dtype)
-    earlier = np.concatenate([*differences[:place], steps, ones], axis=2)
-    later = np.concatenate([steps[:, :, :0], *differences[place + 1 :]], axis=2)
-    numbers = [
-        np.concatenate([*(layout.columns[j] for j in range(place)), own, [CONSTANT]]).astype(int),
-        np.concatenate([np.empty(0), *(layout.columns[j] for j in range(place + 1, len(layout.names)))]).astype(int),
-    ]
+    own, held = layout.columns[place], layout.held(place)
     first, second = layout.pairs[:, held]
     mine = layout.owner[second] == place
     other, column = np.where(mine, first, second), layout.inside[np.where(mine, second, first)]
+    ones = np.ones((ring.m, steps.shape[1], 1), dtype=steps.dtype)
     found = np.empty((ring.m, len(chunks), len(held)), dtype=np.int32)
     for number, chunk in enumerate(chunks):
         table = np.zeros((ring.m, len(layout.owner) + 1, len(own)), dtype=np.int32)
-        table[:, numbers[0]] = ring.cross(earlier[:, chunk.rows], steps[:, chunk.rows])
-        table[:, numbers[1]] = ring.cross(later[:, chunk.rows], mask[:, chunk.rows])
+        inside = steps[:, chunk.rows]
+        table[:, CONSTANT] = ring.cross(ones[:, chunk.rows], inside)[:, 0]
+        for k, columns in enumerate(layout.columns):
+            left = inside if k == place else differences[k][:, chunk.rows]
+            table[:, list(columns)] = ring.cross(left, inside if k <= place else mask[:, chunk.rows])
         found[:, number] = table[:, other, column]
     return found
 
@@ -282,7 +279,7 @@ def noisy_moments(
     dealt : Dealing
         Of the parties of the layout, in its order.
     columns : Own
-        (n, p_k) numbers at every party, multiples of 2^-bits.
+        (n, p_k) numbers at every party, multiples of 2^-bits; records of a chunk lie one after the other.
     n, bits : int
     chunks : sequence of Chunk
     layout : Layout
@@ -296,7 +293,7 @@ def noisy_moments(
         every view is charged.
     """
     parties, ring = dealt.parties, dealt.ring
-    dealt.products += sum(len(chunk.rows) for chunk in chunks) * layout.crossing
+    dealt.products += sum(chunk.rows.stop - chunk.rows.start for chunk in chunks) * layout.crossing
     noise = run.at(DEALER, dealer_noise, chunks, layout, run.rng_for)
     behind: list[Masked] = []
     for party, own in zip(parties, layout.columns, strict=True):

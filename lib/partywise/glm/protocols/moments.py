@@ -121,7 +121,7 @@ class Plan:
         bound = second_moment_bound(self.scale.length, self.n)
         certificate = summed(bound, source, "row", ("label", "features"))
         draw = Draw(RELEASE, certificate, self.mu, ("moments", "dealer"), self.parents)
-        return (Chunk(np.arange(self.n), "*", (draw,)),)
+        return (Chunk(slice(0, self.n), "*", (draw,)),)
 
     @cached_property
     def deviation(self) -> float:

@@ -83,9 +83,7 @@ def fixed_point_sum(
     return Bounded(whole.sum(axis=0).astype(float) * step, certificate, stratum, share, parents)
 
 
-def whole_records(
-    records: np.ndarray, length: float, step: float, *, slack: float = 0.0
-) -> tuple[np.ndarray, float]:
+def whole_records(records: np.ndarray, length: float, step: float, *, slack: float = 0.0) -> tuple[np.ndarray, float]:
     """Records clipped to a length and rounded to a grid, none longer than ``length`` afterwards.
 
     Parameters

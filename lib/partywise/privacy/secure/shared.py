@@ -178,7 +178,7 @@ class SharedGaussian:
 
 
 def _digest(total: np.ndarray) -> str:
-    return digest_of(np.array([str(one) for one in total]))
+    return digest_of(np.asarray(total, dtype=float))
 
 
 def _without_noise(content: Shared | np.ndarray, keys: Sequence[Any]) -> np.ndarray:
