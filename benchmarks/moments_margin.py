@@ -74,7 +74,7 @@ def share(data: Any, settings: Any, parties: int, folds: int, epsilon: float, ma
     of, options = study_data.folds(data, folds, settings), MomentsOptions(margin=margin)
     for held_out in range(folds):
         fold, held = Fold(of, held_out, folds), study_data.split(data, parties, Spec(), settings)
-        spec, extra = MethodSpec(options, Spec(), settings, data.public()), (moments_release.AGGREGATOR,)
+        spec, extra = MethodSpec(options, Spec(), settings, data.public()), ("analyst", "dealer")
         run = Run(held, epsilon=epsilon, fold=fold, rng_for=noise, spec=spec, extra=extra)
         estimate = simulate(moments_release.fit, run)
         found.append(metrics(estimate, data, fold.train, spec)["relative_error"])

@@ -8,9 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from error_rates import accepts_mean, accepts_sigma
+from partywise.federation.exchanges import noisy_moments
+from partywise.federation.secure_streams import SecureStreams
 from partywise.functional.moments import Sums
 from partywise.functional.options import LocalOptions, MomentsOptions
-from partywise.functional.protocols import moments as moments_release
 from partywise.functional.protocols.moments import NoisySums, active_moments
 from partywise.privacy.accounting.calibration import gdp_mu
 from partywise.privacy.ledger.ledger import Ledger
@@ -66,7 +67,9 @@ def test_many_chunks_cost_one_target(epsilon, folds, n_test):
     assert total.n_releases == len(done.releases) == 3 * 2 * training
     strata = {event.stratum for event in done.releases}
     assert len(strata) == 2 * training and "*" not in strata
-    assert total.trust_model == "central" and {event.owner for event in done.releases} == {"aggregator"}
+    # No view owns them: analyst, dealer and every party are charged.
+    assert total.trust_model == "distributed"
+    assert not {event.owner for event in done.releases} & set(done.channel.names)
     sequential = np.sqrt(sum(event.mu**2 for event in done.releases))
     assert sequential == pytest.approx(total.mu_total * np.sqrt(2 * training), rel=1e-9)
 
@@ -111,23 +114,21 @@ def test_other_budgets_and_other_learners_see_the_same_draw_rescaled():
 
 def test_the_noise_of_every_entry_has_the_stated_deviation(monkeypatch):
     """S_zz, S_zy and means of 16 chunks at P = 60: 36 000 draws see an error of 3 %."""
-    pairs = []
-
-    class Recording(moments_release.Gaussian):
-        def __call__(self, bounded, *args, **terms):
-            release = super().__call__(bounded, *args, **terms)
-            sensitivity = bounded.certificate.value
-            pairs.append((terms["release_id"], (release.value - bounded.value) / sensitivity))
-            return release
-
-    monkeypatch.setattr(moments_release, "Gaussian", Recording)
-    run(replace(MOMENTS, max_steps=1), epsilon=EPSILON, folds=9, settings=replace(SMALL, n=180, p=10))
-    mu = float(gdp_mu(EPSILON, DELTA))
     shares = dict(zip(("zz", "zy", "mean"), MOMENTS.shares, strict=True))
-    draws = np.concatenate([np.ravel(noise) * np.sqrt(shares[name.split()[0]]) for name, noise in pairs])
-    assert draws.size == 16 * (60 * 61 // 2 + 60 * 6 + 60)
-    assert accepts_sigma(draws, 1 / mu)
-    assert not accepts_sigma(draws, 1.03 / mu) and not accepts_sigma(draws, 1 / 1.03 / mu)
+    draws = []
+
+    class Recording(noisy_moments.SharedGaussian):
+        def noise(self, certificate, units, rng, name):
+            drawn = super().noise(certificate, units, rng, name)
+            draws.append(drawn.astype(float) * units / certificate.value * np.sqrt(shares[name.split()[0]]))
+            return drawn
+
+    monkeypatch.setattr(noisy_moments, "SharedGaussian", Recording)
+    run(replace(MOMENTS, max_steps=1), epsilon=EPSILON, folds=9, settings=replace(SMALL, n=180, p=10))
+    mu, drawn = float(gdp_mu(EPSILON, DELTA)), np.concatenate(draws)
+    assert drawn.size == 16 * (60 * 61 // 2 + 60 * 6 + 60)
+    assert accepts_sigma(drawn, 1 / mu)
+    assert not accepts_sigma(drawn, 1.03 / mu) and not accepts_sigma(drawn, 1 / 1.03 / mu)
 
 
 @given(st.integers(1, 7), st.integers(0, 10_000))
@@ -173,20 +174,38 @@ def test_curves_and_response_are_clipped_before_they_are_added():
     assert short.estimate.numbers["radius"] == 1.2
 
 
-def test_nobody_but_the_aggregation_sees_curves():
+def test_nobody_sees_curves():
+    """Columns cross behind masks, sums in shares; the analyst and the active party get noisy sums."""
     done = run(MOMENTS, epsilon=EPSILON, parties=2)
-    shares = [m for m in done.channel.messages if m.receiver == "aggregator"]
-    assert [(m.sender, m.kind, m.shape) for m in shares] == [
-        ("party 1", "cipher", (120, 2, 6)),
-        ("party 2", "cipher", (120, 2, 6)),
-        ("active", "cipher", (120, 6)),
-    ]
-    released = [m for m in done.channel.messages if m.sender == "aggregator"]
-    assert {m.kind for m in released} == {"release"}
+    m, n, widths = 5, 80, {"active": 6, "party 1": 12, "party 2": 12}
+    masked = {(o.sender, o.receiver): o.shape for o in done.channel.messages if o.name.startswith("masked")}
+    assert masked == {(a, b): (m, n, widths[a]) for a in widths for b in widths if a != b}
+    before = [o for o in done.channel.messages if o.name != "operators" and o.sender != "analyst"]
+    assert {o.kind for o in before} == {"cipher"}
+    # What is no masked column is a seed, or sums of the 4 chunks: no vector has an entry for every record.
+    assert all(o.shape == (4,) or o.shape[:2] == (m, 4) for o in before if not o.name.startswith("masked"))
+    alone, released = 12 * 13 // 2 + 12, [o for o in done.channel.messages if o.sender == "analyst"]
+    shapes = {(o.sender, o.receiver): o.shape[2] for o in before if len(o.shape) == 3 and o.shape[1] == 4}
+    assert shapes == {
+        ("dealer", "analyst"): 2 * alone,
+        ("dealer", "party 1"): 12 * 6,
+        ("dealer", "party 2"): 12 * (6 + 12),
+        ("active", "analyst"): 24 * 6,
+        ("party 1", "analyst"): alone + 12 * (6 + 12),
+        ("party 2", "analyst"): alone + 12 * (6 + 12),
+    }
+    assert {o.kind for o in released} == {"release"}
     # Each of 4 training chunks: the triangle of S_zz, S_zy and the mean of P = 24 coordinates.
-    assert sum(m.bytes for m in released) == 8 * 4 * (24 * 25 // 2 + 24 * 6 + 24)
+    assert sum(o.bytes for o in released) == 8 * 4 * (24 * 25 // 2 + 24 * 6 + 24)
     assert done.scalars["moments_bytes"] == 8 * 6 * (24 * 25 // 2 + 24 * 6 + 24)  # all 6 chunks of 3 folds
     assert done.total("label").epsilon_certified == INF
+
+
+def test_an_estimator_with_secure_streams_draws_noise_to_publish():
+    one, other = (run(MOMENTS, epsilon=EPSILON, noise=SecureStreams(1)) for _ in range(2))
+    assert {event.sampler for event in one.releases} == {"secure"}
+    assert one.total().epsilon_certified == pytest.approx(EPSILON, rel=1e-9)
+    assert not np.array_equal(one.estimate.mean_x, other.estimate.mean_x)
 
 
 def test_useless_targets_are_flagged_and_impossible_ones_refused():

@@ -62,7 +62,7 @@ CONTRADICTORY: dict[str, tuple[Change, str]] = {
         "another holder or leave it out.",
     ),
     "the active party": (first(party="active"), f"{P}[0].party is 'active', who holds the response: "),
-    "a name of the protocol": (first(party="aggregator"), f"{P}[0].party is 'aggregator': that name belongs to the "),
+    "a name of the protocol": (first(party="dealer"), f"{P}[0].party is 'dealer': that name belongs to the "),
     "a party without a name": (first(party=" "), f"{P}[0].party is ' ': give a name."),
     "the response as a predictor": (
         lambda own: own.settings["predictors"].append({**own.settings["response"], "name": "level", "party": "spy"}),

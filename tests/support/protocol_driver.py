@@ -12,7 +12,6 @@ import numpy as np
 from partywise.experiment.study import MethodSpec
 from partywise.federation import run as federation
 from partywise.federation.channel import Channel
-from partywise.federation.exchanges.secure_sum import AGGREGATOR
 from partywise.federation.folds import Fold
 from partywise.functional.model import Estimate
 from partywise.functional.options import BaselineOptions, MomentsOptions, RoundwiseOptions
@@ -105,7 +104,7 @@ def execution(
     data = make_data(settings, replicate) if data is None else data
     held = study_data.split(data, parties, Spec(), settings)
     fold = Fold(study_data.folds(data, folds, settings), held_out, folds)
-    extra = (AGGREGATOR,) if isinstance(options, MomentsOptions) else ()
+    extra = ("analyst", "dealer") if isinstance(options, MomentsOptions) else ()
     spec = MethodSpec(options, Spec(delta=delta), settings, data.public())
     rng_for = noise_rng(replicate) if noise is None else noise
     return federation.Run(held, epsilon=epsilon, fold=fold, rng_for=rng_for, spec=spec, extra=extra)

@@ -66,7 +66,7 @@ class FunctionalBoosting(Estimator):
     methods: ClassVar[Mapping[str, Method]] = {
         "boosting": Method(LocalOptions, curves.fit),
         "published": Method(PublishedOptions, curves.fit),
-        "moments": Method(MomentsOptions, moments.fit, extra=("aggregator",)),
+        "moments": Method(MomentsOptions, moments.fit, extra=("analyst", "dealer")),
         "roundwise": Method(RoundwiseOptions, rounds.fit),
         "central": Method(CentralOptions, curves.fit),
         "baseline": Method(BaselineOptions, baselines.fit),

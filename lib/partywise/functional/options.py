@@ -164,7 +164,7 @@ class RoundwiseOptions(WalkOptions, NoiseOptions):
 @final
 @dataclass(frozen=True)
 class MomentsOptions(PathOptions):
-    """Released second moments (trust model ``central``): noise once for each disjoint chunk of records.
+    """Released second moments (trust model ``distributed``): noise once for each disjoint chunk of records.
 
     shares : parts of rho for S_zz, S_zy and the mean; response_radius : public clip S_y of the response
     (None: that of the case).  Each fold x half chunk is noised once: parallel composition, no cost per fold.

@@ -10,7 +10,7 @@ from typing import Annotated, Literal, Protocol
 from ...checks import Checked, Positive, Range, check_fields, check_name
 
 # Names that the protocols use for themselves on the channel between the parties.
-RESERVED = ("active", "aggregator")
+RESERVED = ("active", "analyst", "dealer")
 MARKS = ("", "NA", "NaN", "nan", "null")
 
 

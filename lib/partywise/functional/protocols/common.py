@@ -33,7 +33,7 @@ class Plan:
 
     names : of the predictors; held : the predictors of each owner, in the order of the owners
     radii : public clipping radii of the predictors
-    active : name of the active party
+    active : name of the active party; owners : names of the others, in order
     """
 
     options: Any
@@ -45,6 +45,7 @@ class Plan:
     radii: tuple[Accounted, ...]
     coordinates: Coordinates
     active: str
+    owners: tuple[str, ...]
 
     @classmethod
     def of(cls, run: Run) -> Plan:
@@ -61,6 +62,7 @@ class Plan:
             radii=radii(public, options.radius_value),
             coordinates=coordinates_of(public, options),
             active=active.name,
+            owners=tuple(party.name for party in owners),
         )
 
     @cached_property

@@ -1,79 +1,176 @@
-"""Protocol: release noisy second moments instead of curves (trust model ``central``).
+"""Protocol: release noisy second moments instead of curves (trust model ``distributed``).
 
-The parties' clipped curves meet only inside a secure aggregation that adds the noise itself
-(`partywise.federation.exchanges.secure_sum`: assumed, not simulated).  Each disjoint chunk of records is released once,
-so a person pays once (parallel composition over chunks); training sets are sums of chunks.  Composition of the three
-releases of a chunk: rho is shared among S_zz, S_zy and the mean.
+The parties' clipped curves cross behind masks of a dealer, whose shares of their products hold the noise; the analyst
+adds up shares and sees noisy sums only (`partywise.federation.exchanges.noisy_moments`).  **Assumed**: the dealer, who
+knows the noise and sees no data, colludes with nobody.  Each disjoint chunk of records is released once, so a person
+pays once (parallel composition over chunks); training sets are sums of chunks.  Composition of the three releases of a
+chunk: rho is shared among S_zz, S_zy and the mean.
 
 S_zz is released as its isometric vector (diagonal, sqrt(2) times the upper triangle): its sensitivity is the
 Frobenius one, sqrt(2) S_tot^2, and off-diagonal entries get half the variance of noise that is iid on the triangle.
+
+Message                from, to                payload, bytes (m residues of 4 bytes, P coordinates, C chunks)
+seed                   dealer, every party     Cipher         32
+masked columns         every party, others     Cipher         4 m n P_k each
+share of the noise     dealer, analyst         Cipher         4 m C sum_k (P_k (P_k + 1) / 2 + P_k) of the owners
+shares with noise      dealer, owner k         Cipher         4 m C P_k (Q_y + sum_(j < k) P_j)
+shares of sums         every party, analyst    Cipher         4 m C each sum of its own columns
+sums of a chunk        analyst, active         Release        8 (P (P + 1) / 2 + P Q_y + P)
+operators              active, owner k         Clear
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
-from ...federation.exchanges.secure_sum import AGGREGATOR, secure_sum
+from ...federation.exchanges.cross_product import dealing
+from ...federation.exchanges.noisy_moments import CONSTANT, Chunk, Draw, Layout, Part, noisy_moments
+from ...federation.exchanges.residues import Ring, ring_for
 from ...federation.parties import Party
-from ...federation.run import Run
-from ...privacy.accounted import Accounted, Public
-from ...privacy.mechanisms.gaussian import Gaussian
+from ...federation.run import Own, Run
+from ...privacy.accounted import Accounted, Public, parents_of
 from ...privacy.mechanisms.release import Release
-from ...privacy.statistics.bounded import Bounded, clip_curves
+from ...privacy.secure.fixed_point import whole_records
+from ...privacy.secure.shared import SharedGaussian
+from ...privacy.statistics.bounded import SensitivityCertificate, clip_curves
 from ...privacy.statistics.geometry import lengths
-from ...privacy.statistics.isometry import to_matrix, to_vector
+from ...privacy.statistics.isometry import to_matrix
 from ...privacy.statistics.moments import cross_moment, record_sum, second_moment
 from ..boosting import BoostingFit, fit_boosting
 from ..margin import ReleasedNoise
 from ..model import Estimate
 from ..moments import Moments, Sums, corrected_moments
-from .common import Plan, RngFor, active_operators, estimate_of, joined, local_labels, operators_back, path_numbers
+from .common import Plan, RngFor, active_operators, estimate_of, local_labels, operators_back, path_numbers
 from .noise import rho_of
 
+# Adds up the shares of noisy sums, and holds no data.
+ANALYST = "analyst"
 PARTS = ("zz", "zy", "mean")
+BITS = 40
+# Noise beyond so many deviations has a probability below 1e-800: sums are read back modulo the ring.
+LONGEST = 64.0
 
 
 @dataclass(frozen=True)
 class Aggregation:
-    """What everyone knows of the aggregation.
+    """What everyone knows of the sums.
 
     radius : length of all curves of a record; response_radius : of its response
-    chunks : (fold, half) of the chunks of each half; sd : of the noise of each part of a chunk
+    parts : (fold, half) of the chunks of each half; mu : Gaussian-DP parameter of each part of a chunk
     """
 
+    plan: Plan
     radius: Accounted
     response_radius: Accounted
-    chunks: tuple[tuple[tuple[int, int], ...], ...]
-    sd: dict[str, float]
+    halves: tuple[tuple[tuple[int, int], ...], ...]
+    mu: dict[str, float]
+    width: int
+
+    @cached_property
+    def certificates(self) -> dict[str, SensitivityCertificate]:
+        """Of the sums over the records of a chunk, under replacement of one.
+
+        S_zz: sqrt(2) S_tot^2 as isometric vector; S_zy: 2 S_tot S_y; the mean: 2 S_tot.
+        """
+        none = np.zeros((1, 1))
+        bounded = {
+            "zz": second_moment(none, self.radius),
+            "zy": cross_moment(none, none, self.radius, self.response_radius),
+            "mean": record_sum(none, self.radius),
+        }
+        return {part: one.certificate for part, one in bounded.items()}
+
+    @cached_property
+    def sd(self) -> dict[str, float]:
+        """Noise of each part of a chunk."""
+        return {part: SharedGaussian(self.mu[part]).deviation(self.certificates[part]) for part in PARTS}
+
+    @cached_property
+    def places(self) -> tuple[tuple[int, int], ...]:
+        """(fold, half) of all chunks, in order."""
+        return tuple(where for half in self.halves for where in half)
+
+    @cached_property
+    def members(self) -> tuple[np.ndarray, ...]:
+        """Positions of the records of every chunk."""
+        return tuple(np.flatnonzero(self.plan.fold.chunk(f, h)) for f, h in self.places)
+
+    @cached_property
+    def rows(self) -> np.ndarray:
+        """(n,) positions of the training records, chunk after chunk."""
+        return np.concatenate(self.members)
+
+    @cached_property
+    def chunks(self) -> tuple[Chunk, ...]:
+        """Records of every chunk among those, with the noise of its parts."""
+        parents = parents_of(self.radius, self.response_radius)
+        ends = np.cumsum([0, *map(len, self.members)]).tolist()
+        found = []
+        for (f, h), start, stop in zip(self.places, ends, ends[1:], strict=False):
+            draws = [
+                Draw(name, self.certificates[part], self.mu[part], ("moments", part, f, h), parents)
+                for part, name in zip(PARTS, names_of(f, h), strict=True)
+            ]
+            found.append(Chunk(slice(start, stop), f"chunk {f}/{h}", tuple(draws)))
+        return tuple(found)
+
+    @cached_property
+    def layout(self) -> Layout:
+        """Sums of products of all coordinates of curves, of those with the response, and of coordinates."""
+        q = len(self.plan.coordinates.gram)
+        size, step = q * len(self.plan.names), 2.0**-BITS
+        held = [tuple(j * q + c for j in columns for c in range(q)) for columns in self.plan.held]
+        response = tuple(range(size, size + self.width))
+        every, (rows, others) = np.arange(size), np.triu_indices(size, 1)
+        scale = np.concatenate([np.ones(size), np.full(len(rows), np.sqrt(2))])
+        parts = (
+            Part(np.concatenate([every, rows]), np.concatenate([every, others]), scale * step**2),
+            Part(np.repeat(every, self.width), np.tile(response, size), np.full(size * self.width, step**2)),
+            Part(np.full(size, CONSTANT), every, np.full(size, step)),
+        )
+        return Layout((self.plan.active, *self.plan.owners), (response, *held), parts)
+
+    @cached_property
+    def ring(self) -> Ring:
+        """Residues that hold every noisy sum."""
+        longest = max(float(self.radius.value), float(self.response_radius.value))
+        largest = max(map(len, self.members)) * longest**2
+        return ring_for(largest + LONGEST * max(self.sd.values()), 2 * BITS)
 
     @property
     def names(self) -> tuple[str, ...]:
         """Names of the releases."""
-        return tuple(f"{part} of chunk {f}/{h}" for half in self.chunks for f, h in half for part in PARTS)
+        return tuple(name for where in self.places for name in names_of(*where))
 
 
-def aggregation(plan: Plan, response: Accounted) -> Aggregation:
-    """The public side of the aggregation."""
+def names_of(fold: int, half: int) -> tuple[str, ...]:
+    """Names of the releases of a chunk."""
+    return tuple(f"{part} of chunk {fold}/{half}" for part in PARTS)
+
+
+def aggregation(plan: Plan, response: Accounted, width: int) -> Aggregation:
+    """The public side of the sums."""
     options, because = plan.options, "root of the sum of squares of the radii"
     total = Public(float(lengths(plan.radius)), because=because, made_of=plan.radii)
     if options.response_radius is not None:
         response = Public(options.response_radius, because="response_radius of the method, an option")
-    rho, one, other = rho_of(plan.epsilon, plan.delta), np.zeros((1, 1)), np.zeros((1, 1))
-    bounds = {part: bounded.certificate.value for part, bounded in chunk_sums(one, other, total, response, "*").items()}
-    sd = {part: bounds[part] / np.sqrt(2 * share * rho) for part, share in zip(PARTS, options.shares, strict=True)}
-    chunks = tuple(tuple((f, h) for f in plan.fold.training_folds) for h in (0, 1))
-    return Aggregation(total, response, chunks, sd)
+    rho = rho_of(plan.epsilon, plan.delta)
+    mu = {part: float(np.sqrt(2 * share * rho)) for part, share in zip(PARTS, options.shares, strict=True)}
+    halves = tuple(tuple((f, h) for f in plan.fold.training_folds) for h in (0, 1))
+    return Aggregation(plan, total, response, halves, mu, width)
 
 
-def local_curves(party: Party, plan: Plan) -> np.ndarray:
-    """The party's curves in working coordinates, each clipped to its public radius: (N, m, q)."""
-    curves, gram = plan.coordinates.predictors(party.block["X"]), plan.coordinates.gram
-    clipped = [clip_curves(curves[:, i], gram, plan.radius[j])[0] for i, j in enumerate(party.columns)]
-    return np.stack(clipped, axis=1)
+def local_curves(party: Party, sums: Aggregation) -> np.ndarray:
+    """(n, m q) the party's curves in working coordinates, whole steps, each inside its public radius."""
+    plan = sums.plan
+    curves = plan.coordinates.predictors(party.block["X"][sums.rows])
+    steps = [whole_records(curves[:, i], float(plan.radius[j]), 2.0**-BITS)[0] for i, j in enumerate(party.columns)]
+    return np.concatenate(steps, axis=1) * 2.0**-BITS
 
 
 def local_response(active: Party, radius: Accounted) -> np.ndarray:
@@ -81,45 +178,14 @@ def local_response(active: Party, radius: Accounted) -> np.ndarray:
     return clip_curves(active.block["Y"], np.eye(active.block["Y"].shape[1]), radius.value)[0]
 
 
-def local_given(party: Party, values: np.ndarray) -> np.ndarray:
-    """What a party computed before."""
-    return values
+def local_steps(active: Party, sums: Aggregation) -> np.ndarray:
+    """(n, Qy) the response in whole steps, inside the public radius."""
+    return whole_records(active.block["Y"][sums.rows], float(sums.response_radius.value), 2.0**-BITS)[0] * 2.0**-BITS
 
 
-def chunk_sums(
-    z: np.ndarray, y: np.ndarray, radius: Accounted, response_radius: Accounted, stratum: str
-) -> dict[str, Bounded]:
-    """Sums over the records of a chunk inside the secure aggregation, with their sensitivities under replace-one.
-
-    S_zz: sqrt(2) S_tot^2 as isometric vector; S_zy: 2 S_tot S_y; the mean: 2 S_tot.
-    """
-    whole = second_moment(z, radius, stratum=stratum)
-    return {
-        "zz": replace(whole, value=to_vector(np.asarray(whole.value))),
-        "zy": cross_moment(z, y, radius, response_radius, stratum=stratum),
-        "mean": record_sum(z, radius, stratum=stratum),
-    }
-
-
-def noisy_sums(
-    curves: Sequence[np.ndarray], response: Sequence[np.ndarray], sums: Aggregation, plan: Plan, rng_for: RngFor
-) -> tuple[Release, ...]:
-    """Every part of every chunk with its noise: computed inside the secure aggregation."""
-    Z, (Y,) = joined(curves, plan.held), response
-    flat, released = Z.reshape(len(Z), -1), []
-    for f, h in (where for half in sums.chunks for where in half):
-        rows = plan.fold.chunk(f, h)
-        bounded = chunk_sums(flat[rows], Y[rows], sums.radius, sums.response_radius, f"chunk {f}/{h}")
-        for part in PARTS:
-            release = Gaussian(sigma=sums.sd[part])(
-                bounded[part],
-                rng_for("moments", part, f, h),
-                owner=AGGREGATOR,
-                release_id=f"{part} of chunk {f}/{h}",
-                trust_model="central",
-            )
-            released.append(release)
-    return tuple(released)
+def all_releases(releases: tuple[Release, ...]) -> tuple[Release, ...]:
+    """What was opened, as it leaves."""
+    return releases
 
 
 @dataclass(frozen=True)
@@ -136,11 +202,11 @@ def active_chunks(
     """Sums of the chunks of each half: what was released, and the active party's own response."""
     (values,), size = map(iter, released), len(plan.names) * len(plan.coordinates.gram)
     chunks: list[list[NoisySums]] = [[], []]
-    for f, h in (where for half in sums.chunks for where in half):
+    for f, h in sums.places:
         zz, zy, mean = (next(values) for _ in PARTS)
         rows = plan.fold.chunk(f, h)
         y = Y[rows]
-        made = Sums(float(rows.sum()), mean, y.sum(0), to_matrix(zz, size), zy, y.T @ y)
+        made = Sums(float(rows.sum()), mean, y.sum(0), to_matrix(zz, size), zy.reshape(size, -1), y.T @ y)
         chunks[h].append(NoisySums(made, sums.sd))
     return chunks
 
@@ -189,19 +255,19 @@ def reported(fit: BoostingFit, operators: np.ndarray, plan: Plan) -> Estimate:
 
 
 def fit(run: Run) -> Estimate:
-    """Clip, aggregate each chunk with noise, boost on the sums; the operators go back to their parties.
+    """Clip, sum each chunk behind masks and with noise, boost on the sums; the operators go back to their parties.
 
     The active party's response is clipped to the public S_y; its own second moments stay with it.
     """
     active, *owners = run.parties
-    plan = Plan.of(run)
-    sums = aggregation(plan, run.spec.public.response_radius)
+    plan, public = Plan.of(run), run.spec.public
+    sums = aggregation(plan, public.response_radius, public.basis_y.n_basis)
     Y = run.at(active, local_response, sums.response_radius)
-    inputs = (
-        (owners, "curves in shares", local_curves, (plan,)),
-        ((active,), "response in shares", local_given, (Y,)),
-    )
-    released = secure_sum(run, inputs, active, sums.names, noisy_sums, sums, plan, run.rng_for)
+    columns = {active.name: run.at(active, local_steps, sums)}
+    columns |= {owner.name: run.at(owner, local_curves, sums) for owner in owners}
+    dealt = dealing(run, run.parties, sums.ring)
+    made = noisy_moments(run, dealt, Own(columns), len(sums.rows), BITS, sums.chunks, sums.layout, ANALYST)
+    released = run.gather((ANALYST,), active, lambda _: sums.names, all_releases, made)
     chunks = run.at(active.name, active_chunks, released, Y, sums, plan)
     boosted = run.at(active.name, active_boost, chunks, plan, run.rng_for)
     operators = run.at(active.name, active_operators, boosted, plan)

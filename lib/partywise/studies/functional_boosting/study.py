@@ -146,7 +146,7 @@ STUDY = Study(
     methods={
         "boosting": Protocol(LocalOptions, Lazy(_PROTOCOLS + "curves:fit")),
         "published": Protocol(PublishedOptions, Lazy(_PROTOCOLS + "curves:fit")),
-        "moments": Protocol(MomentsOptions, Lazy(_PROTOCOLS + "moments:fit"), extra=("aggregator",)),
+        "moments": Protocol(MomentsOptions, Lazy(_PROTOCOLS + "moments:fit"), extra=("analyst", "dealer")),
         "roundwise": Protocol(RoundwiseOptions, Lazy(_PROTOCOLS + "rounds:fit")),
         "central": Protocol(CentralOptions, Lazy(_PROTOCOLS + "curves:fit")),
         "baseline": Protocol(BaselineOptions, Lazy(_PROTOCOLS + "baselines:fit")),
