@@ -16,7 +16,7 @@ from partywise.glm.exact import fitted as pooled
 from partywise.glm.families import FAMILIES as ALL
 from partywise.glm.model import Estimate
 from partywise.glm.options import JointOptions
-from partywise.glm.protocols import shared
+from partywise.glm.protocols import joint as shared
 from partywise.glm.records import Response
 from partywise.randomness import stream
 

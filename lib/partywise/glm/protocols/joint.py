@@ -70,6 +70,7 @@ from ..joint.places import (
 )
 from ..joint.steering import LAST, MAJORANT, STEP
 from ..model import Estimate
+from . import shared
 from .common import (
     ANALYST,
     local_columns,
@@ -188,10 +189,10 @@ def closing(
 
 def fit(run: Run) -> Estimate:
     """Start without columns, step until the coefficients stand still, open the information there once."""
+    if run.spec.options.link == "shared":
+        return shared.fit(run)
     active, passive = roles(run.parties)
     public, options, order = run.spec.public, run.spec.options, (active, *passive)
-    if options.link == "shared":
-        raise NotImplementedError("link is 'shared': it is not built yet, use 'opened'.")
     rows, n = common_rows(run)
     q = 1 + len(public.names)
     check_size(n, q, options.ridge)

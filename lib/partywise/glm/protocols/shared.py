@@ -45,20 +45,7 @@ from ...federation.exchanges.residues import Ring
 from ...federation.run import Own, Run
 from ..exact import check_size
 from ..model import Estimate
-from ..shared.plan import (
-    COEFFICIENT,
-    COLUMN,
-    LAST_COEFFICIENT,
-    LAST_PREDICTOR,
-    NUMBER,
-    PREDICTOR,
-    Plan,
-    degree_of,
-    pearson_of,
-    planned,
-)
-from .common import ANALYST, involved, local_columns, local_response, local_scaling, others_than, roles
-from .shared_places import (
+from ..shared.places import (
     GOING,
     analyst_advanced,
     analyst_coefficients,
@@ -78,6 +65,19 @@ from .shared_places import (
     local_vector,
     reported,
 )
+from ..shared.plan import (
+    COEFFICIENT,
+    COLUMN,
+    LAST_COEFFICIENT,
+    LAST_PREDICTOR,
+    NUMBER,
+    PREDICTOR,
+    Plan,
+    degree_of,
+    pearson_of,
+    planned,
+)
+from .common import ANALYST, involved, local_columns, local_response, local_scaling, others_than, roles
 
 
 @dataclass(frozen=True)

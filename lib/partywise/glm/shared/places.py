@@ -14,13 +14,13 @@ from ..diagnostics import Sums, diagnosed
 from ..exact import SEPARATED
 from ..model import Estimate
 from ..options import JointOptions
+from ..protocols.common import unprotected
 from ..records import Response
-from ..shared.plan import Plan, assembled
-from ..shared.search import Search, advanced, started
-from ..shared.terms import Terms, terms_of
 from ..solvers import penalties, vanished
 from ..standardise import Scaling, with_ones
-from .common import unprotected
+from .plan import Plan, assembled
+from .search import Search, advanced, started
+from .terms import Terms, terms_of
 
 # Relative error of an opened objective.
 ROUNDING = 1e-12
