@@ -10,7 +10,9 @@ import pytest
 from forked import checked, forked
 from glm_driver import FAMILIES, fitted, records, start
 from glm_oracle import ORACLES, oracle
+from party_tables import arrays
 from partywise.audits.contract import agree
+from partywise.datasets.loaders.party_tables.tables import TABLES
 from partywise.federation.run import simulate
 from partywise.glm.diagnostics import diagnosed, sums_of
 from partywise.glm.exact import fitted as pooled
@@ -75,6 +77,27 @@ def test_weights_offset_ridge_and_dispersion_count(family, solver):
         if not ridge:
             again = oracle(X, y, family, var_weights=block["weights"], offset=block["offset"], scale="X2")
             assert close(found.coefficients, again.params) and close(found.null_deviance, again.null_deviance)
+
+
+TABLES_OF = [
+    ("azpro", "los", "gamma"),
+    ("azpro", "los", "inverse_gaussian"),
+    ("hmda", "deny", "binomial"),
+    ("nhefs", "sbp", "gaussian"),
+    ("doctor_visits", "visits", "poisson"),
+]
+
+
+@pytest.mark.parametrize(("table", "response", "family"), TABLES_OF)
+def test_natural_parties_have_the_fit_of_statsmodels_on_their_table(table, response, family):
+    """All tables are among the long checks."""
+    X, y = arrays(table, response)
+    found, _ = fitted(joint.fit, X, y, TABLES[table].groups, NEWTON, family=family)
+    expected = oracle(X, y, family)
+    assert found.status == "ok" and found.iterations <= 12
+    assert close(found.coefficients, expected.params)
+    assert np.allclose(found.standard_errors, expected.bse, rtol=1e-8, atol=0)
+    assert close(found.deviance, expected.deviance) and close(found.null_deviance, expected.null_deviance)
 
 
 # Evaluations of the specification's table (section 4), 2,000 records, rho 0, .6, .9 (and .99 among the long checks).

@@ -25,6 +25,7 @@ METHODS: dict[str, dict[str, Any]] = {
     "Block coordinate descent, three sweeps": {"protocol": "bcd", "max_sweeps": 3},
     "Joint, Newton": {"protocol": "joint"},
     "Joint, L-BFGS": {"protocol": "joint", "solver": "lbfgs"},
+    "Joint, L-BFGS, shared link": {"protocol": "joint", "solver": "lbfgs", "link": "shared"},
     "`moments`": {"protocol": "moments"},
     "`noisy_newton`": {"protocol": "noisy_newton"},
     "`noisy_gradient`": {"protocol": "noisy_gradient"},
@@ -38,6 +39,9 @@ ALIGNMENTS: dict[str, dict[str, Any]] = {
 }
 # Sends one kind of message when records are aligned, which is left out.
 AFTER = "scores U D"
+# Masks, products and releases are named by what they serve and numbered by steps; parties are numbered too.
+SERVING = re.compile(r", (observed|majorant|in the end|optimum|evaluation|step).*")
+NUMBERED = re.compile(r"(?<!passive) \d+(, \d+)*$| None$")
 TITLES = ("from, to", "what", "as what", "messages", "bytes in all")
 
 
@@ -80,8 +84,7 @@ def _table(rows: list[dict[str, Any]]) -> Iterator[str]:
 def _grouped(rows: list[dict[str, Any]]) -> Mapping[tuple[str, str, str, str], list[int]]:
     groups: dict[tuple[str, str, str, str], list[int]] = {}
     for row in rows:
-        # Masks, products and releases are numbered by the step that they serve; parties are numbered too.
-        name = re.sub(r", (observed|majorant|in the end).*|, step \d+|(?<!passive) \d+$", "", row["name"])
+        name = NUMBERED.sub("", SERVING.sub("", row["name"]))
         argument = row["argument"]
         kind = f"{row['kind']} ({argument})" if argument else row["kind"]
         groups.setdefault((row["sender"], row["receiver"], name, kind), []).append(row["bytes"])

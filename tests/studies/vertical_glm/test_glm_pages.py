@@ -15,4 +15,5 @@ def test_every_protocol_of_the_study_has_a_table():
     shown = {entry["protocol"] for entry in block()["methods"].values()}
     assert shown == set(load("vertical_glm").methods)
     assert {entry["alignment"] for entry in ALIGNMENTS.values()} == {"psi", "hmac", "sha256"}
-    assert {entry.get("solver") for entry in METHODS.values() if entry["protocol"] == "joint"} == {None, "lbfgs"}
+    joint = {(e.get("solver"), e.get("link")) for e in METHODS.values() if e["protocol"] == "joint"}
+    assert joint == {(None, None), ("lbfgs", None), ("lbfgs", "shared")}
