@@ -24,12 +24,12 @@ FITS = {
 S = 1.4 * np.sqrt(5)
 # Bound of r that the specification names, where the response has the unit of the driver's constants: ranges of
 # half-width 5, means of 2 at the start.
-BOUNDS = {"gaussian": 10 / 3, "binomial": 0.8, "poisson": 4 * np.sqrt(2), "gamma": 4.0, "inverse_gaussian": 2.0}
+BOUNDS = {"gaussian": 10 / 3, "binomial": 0.8, "poisson": 2 * np.sqrt(2), "gamma": 4.0, "inverse_gaussian": 2.0}
 
 
 def clip_of(family, clip, bound):
     """(C, bound of r) by the specification: C = b sqrt(p + 1) by record, else sqrt(1 + S^2) b."""
-    how = clip or ("record" if family in ("gaussian", "binomial") else "residual")
+    how = clip or ("record" if family in ("gaussian", "binomial", "poisson") else "residual")
     if how == "record":
         return bound or BOUNDS[family] * np.sqrt(6), np.inf
     return np.hypot(1, S) * (bound or BOUNDS[family]), bound or BOUNDS[family]
@@ -53,6 +53,19 @@ def test_without_noise_iterates_are_those_of_clipped_scores(family, clip):
     expected = oracle(family, X, y, C=C, bound=bound, steps=5, rate=0.3)
     np.testing.assert_allclose(found.coefficients, expected[-1], rtol=1e-9, atol=1e-9)
     assert found.iterations == 5
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_the_answer_is_the_mean_of_later_iterates_unless_the_response_is_binomial(family):
+    X, y = records(family, 60, 5)
+    answers = [
+        simulate(
+            noisy_newton.fit, private_run(X, y, NoisyNewtonOptions(steps=4, iterate=how), family, 4.0)
+        ).coefficients
+        for how in (None, "last", "mean")
+    ]
+    assert np.array_equal(answers[0], answers[1 if family == "binomial" else 2])
+    assert not np.allclose(answers[1], answers[2])
 
 
 @pytest.mark.parametrize(("n", "family", "steps"), [(50, "gaussian", 4), (50, "poisson", 2), (20_000, "poisson", 8)])

@@ -101,14 +101,15 @@ class NoisyNewtonOptions(AlignmentOptions):
     clip : ``record`` (the length of x r to C), ``residual`` (r alone, so that C is sqrt(1 + S^2) times its bound) or
         None for the family's
     bound : C of ``record`` or the bound of r of ``residual``; None for the family's
-    iterate : what is answered, the ``mean`` of the iterates from half of the steps on, or the ``last``
+    iterate : what is answered, the ``mean`` of the iterates from half of the steps on, or the ``last``; None for the
+        last of a binomial response, whose steps are still on their way, else the mean
     """
 
     steps: Count | None = None
     share: Annotated[float, Range(0, 1, "()")] = 0.1
     clip: Clip | None = None
     bound: Positive | None = None
-    iterate: Iterate = "mean"
+    iterate: Iterate | None = None
 
     uses_epsilon = True
 

@@ -33,8 +33,8 @@ __all__ = [
 ]
 
 BOTH = ("label", "features")
-# Clipped by record: families whose r does not grow with the mean.
-BY_RECORD = ("gaussian", "binomial")
+# Clipped by record: canonical links, whose r is y - mu.
+BY_RECORD = ("gaussian", "binomial", "poisson")
 
 
 @dataclass(frozen=True)
@@ -57,14 +57,14 @@ def mean_weight(public: PublicFacts) -> float:
 def residual_bound(public: PublicFacts) -> float:
     """Usual size of r in the family's score, from public constants, in the unit that the response has.
 
-    Gaussian: 2/3 of the half-width of the response's public range; binomial .8; Gamma 4; inverse Gaussian 4 over the
-    mean at the start, Poisson 4 of its roots.
+    Gaussian: 2/3 of the half-width of the response's public range; binomial .8; Poisson 2 roots of the mean at the
+    start; Gamma 4; inverse Gaussian 4 over the mean at the start.
     """
     if public.family == "gaussian":
         return 2 * statistic_range(public)[1] / 3
-    if public.family == "binomial":
-        return 0.8
-    return 4.0 * {"poisson": sqrt(mean_weight(public))}.get(public.family, mean_weight(public))
+    if public.family in ("binomial", "poisson"):
+        return 0.8 if public.family == "binomial" else 2 * sqrt(mean_weight(public))
+    return 4 * mean_weight(public)
 
 
 def clip_of(clip: str | None, bound: float | None, public: PublicFacts, radius: Accounted) -> Clip:

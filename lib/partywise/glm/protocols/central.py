@@ -149,7 +149,8 @@ def server_started(plan: Plan) -> Trail:
 def server_answer(trail: Trail, plan: Plan) -> np.ndarray:
     """Coefficients (1 + p,) of the columns as they were given: the last iterate, or the mean of the later half."""
     steps = len(trail) - 1
-    kept = trail[-1:] if plan.options.iterate == "last" else trail[max(ceil(steps / 2), 1) :]
+    iterate = plan.options.iterate or ("last" if plan.public.family == "binomial" else "mean")
+    kept = trail[-1:] if iterate == "last" else trail[max(ceil(steps / 2), 1) :]
     return unscaled(np.mean(kept, axis=0), plan.public)
 
 
