@@ -17,8 +17,8 @@ from partywise.federation.exchanges.psi import points_of
 from partywise.federation.folds import Fold
 from partywise.federation.parties import Party
 from partywise.federation.run import Run, simulate
-from partywise.glm.options import BcdOptions
-from partywise.glm.protocols import bcd
+from partywise.glm.options import BcdOptions, JointOptions
+from partywise.glm.protocols import bcd, joint
 from partywise.pca.model import PublicFacts
 from partywise.pca.options import BlockSvdOptions, CorrelationOptions
 from partywise.pca.protocols import block_svd, correlation
@@ -143,6 +143,42 @@ def test_a5_five_known_rows_give_all_others(history, family):
     errors = row_errors(sent, block, np.arange(5))
     assert len(errors) == N - 5 and np.median(errors) <= 1e-8 and attack_rows(sent, block, np.arange(5)) == 1
     assert attack_rows(sent, block, np.arange(4)) == 0 and attack_rows(sent[:, :4], block, np.arange(5)) == 0
+
+
+def directions(run):
+    """What each other party sent the active one of every step, as words: (n, t) by sender."""
+    found = {}
+    for message, value in run.channel.view("active"):
+        if message.name == "predictor of the direction":
+            found.setdefault(message.sender, []).append(value)
+    return {sender: np.column_stack(values) for sender, values in found.items()}
+
+
+@pytest.mark.parametrize("solver", ["newton", "lbfgs"])
+def test_a4_the_opened_link_leaks_the_only_other_party_as_well(solver):
+    """An exact solver does not cure it: with two parties the sum that the active one adds up is the other's own."""
+    X, y = records("poisson", N, 10, rho=0.6)
+    estimate, run = fitted(joint.fit, X, y, [range(5), range(5, 10)], JointOptions(solver=solver), family="poisson")
+    (words,) = directions(run).values()
+    sent, block = words.view(np.int64).astype(float), X[:, 5:]
+    assert sent.shape[1] == estimate.numbers["record_openings"] >= 5
+    path = space_by_iteration(sent, block)
+    assert path[4] == pytest.approx(1, abs=1e-6) and path[3] < 0.9
+    assert attack_space(estimate.seen["active: passive 1"], block) == pytest.approx(path[-1], abs=1e-9)
+    assert clear_vectors(run, N) == {"active": sent.shape[1], "passive 1": 0, "analyst": 0, "dealer": 0}
+
+
+def test_a4_of_three_parties_the_opened_link_shows_the_sum_of_two():
+    X, y = records("poisson", N, 10, rho=0.0)
+    groups = [range(2), range(2, 6), range(6, 10)]
+    _, run = fitted(joint.fit, X, y, groups, JointOptions(solver="lbfgs"), family="poisson")
+    words = directions(run)
+    # A summand is uniform, whatever it hides; the sum lies in the space of both parties' columns, in no single one's.
+    for group, sent in zip(groups[1:], words.values(), strict=True):
+        assert attack_space(sent.view(np.int64).astype(float), X[:, list(group)]) < 0.1
+    total = sum(words.values()).view(np.int64).astype(float)
+    assert attack_space(X[:, 2:], total) == pytest.approx(1, abs=1e-6)
+    assert attack_space(total, X[:, 2:6]) > 0.2 and attack_space(X[:, 2:6], total) < 0.9
 
 
 def unaligned(options, fit):

@@ -38,7 +38,7 @@ class Predictor:
     """What the active party knows of the linear predictor.
 
     eta : (n,) at the present coefficients; along : (n,) of the direction
-    seen : of every direction the sum of the others' parts
+    seen : of every direction the sum of the others' parts, in the unit of the direction: small steps tell as much
     """
 
     eta: np.ndarray
@@ -121,9 +121,8 @@ def local_along(
 ) -> Predictor:
     """With the predictor of a direction, from the party's own columns and the sum of the others."""
     d, unit = direction
-    others = unit * others
     seen = (*predictor.seen, others) if len(predictor.seen) < KEPT else predictor.seen
-    return replace(predictor, along=with_ones(X) @ d + others, seen=seen)
+    return replace(predictor, along=with_ones(X) @ d + unit * others, seen=seen)
 
 
 def local_step(
