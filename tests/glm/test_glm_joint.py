@@ -11,15 +11,17 @@ from forked import checked, forked
 from glm_driver import FAMILIES, fitted, records, start
 from glm_oracle import ORACLES, oracle
 from party_tables import arrays
-from partywise.audits.contract import agree
+from partywise.audits.contract import agree, same
 from partywise.datasets.loaders.party_tables.tables import TABLES
 from partywise.federation.run import simulate
+from partywise.federation.secure_streams import SecureStreams
 from partywise.glm.diagnostics import diagnosed, sums_of
 from partywise.glm.exact import fitted as pooled
 from partywise.glm.families import FAMILIES as OBJECTS
 from partywise.glm.options import JointOptions
 from partywise.glm.protocols import joint
 from partywise.glm.records import Response
+from partywise.randomness import Streams
 
 NEWTON = JointOptions()
 LBFGS = JointOptions(solver="lbfgs")
@@ -263,6 +265,17 @@ def test_everything_that_hides_a_record_is_a_cipher_and_looks_uniform():
         residues = value.content[0].astype(float) / 2**20
         # Uniform on (-1/2, 1/2): mean 0 with standard error at most .289 / sqrt(400) = .0144.
         assert abs(residues.mean()) < 0.075 and abs(residues.std() - 0.2887) < 0.05
+
+
+@pytest.mark.parametrize("options", [NEWTON, LBFGS])
+def test_masks_move_no_bit(options):
+    """Whatever is drawn, the integers that are opened are the same: by another seed, and by the operating system."""
+    X, y = records("gamma", 120, 6)
+    fits = [
+        fitted(joint.fit, X, y, split(6, 3), options, family="gamma", rng_for=rng_for)[0]
+        for rng_for in (Streams(7, "glm"), Streams(8, "glm"), SecureStreams(3))
+    ]
+    assert same(fits[0], fits[1]) and same(fits[0], fits[2])
 
 
 def test_bytes_follow_from_public_sizes():

@@ -181,7 +181,8 @@ def reported(
     """What the analyst has in the end, and the path as an evaluator sees it; ``order`` is that of the visits."""
     own = [blocks[name] for name, _ in order]
     sweeps = len(own[0].path)
-    path = np.sum([block.path for block in own], axis=0)
+    with np.errstate(all="ignore"):
+        path = np.sum([block.path for block in own], axis=0)
     found = Estimate(
         np.full(1 + sum(len(columns) for _, columns in order), np.nan),
         status=state,
