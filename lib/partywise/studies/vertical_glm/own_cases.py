@@ -59,15 +59,16 @@ def own_table(
             of_label[key][rows] = given[known]
         files.append(rows)
     _check_count(settings, files)
-    unaligned: dict[str, Any] = {"identifiers": np.array(persons), "files": tuple(files)}
+    more: dict[str, Any] = dict(of_label)
+    if not settings.aligned:
+        more |= {"identifiers": np.array(persons), "files": tuple(files)}
     return GlmData(
         X=X,
         order=rng_for("folds").permutation(N),
         names=np.array([name for column in settings.columns for name in names_of(column)]),
         family=settings.family,
         constants=None if settings.unscaled else constants(settings),
-        **of_label,
-        **({} if settings.aligned else unaligned),
+        **more,
     )
 
 
