@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from glm_driver import fitted, records
+from glm_driver import DECLARED, fitted, records
 from partywise.attacks.identifiers import attack_ids
 from partywise.attacks.predictors import attack_rows, attack_space, row_errors, space_by_iteration
 from partywise.attacks.rotations import binary_column, candidate_rotations, candidate_rows, recover_rows
@@ -17,11 +17,12 @@ from partywise.federation.exchanges.psi import points_of
 from partywise.federation.folds import Fold
 from partywise.federation.parties import Party
 from partywise.federation.run import Run, simulate
-from partywise.glm.options import BcdOptions, JointOptions
-from partywise.glm.protocols import bcd, joint
+from partywise.glm.options import BcdOptions, JointOptions, MomentsOptions
+from partywise.glm.protocols import bcd, joint, moments
 from partywise.pca.model import PublicFacts
 from partywise.pca.options import BlockSvdOptions, CorrelationOptions
 from partywise.pca.protocols import block_svd, correlation
+from partywise.privacy.accounted import Public
 from partywise.randomness import Streams, stream
 
 GROUPS = [(0, 1, 2, 3), (4, 5, 6, 7, 8, 9, 10, 11)]
@@ -127,7 +128,7 @@ def history():
 @pytest.mark.parametrize("family", ["gaussian", "poisson"])
 def test_a4_five_predictors_span_five_columns(history, family):
     block, sent, estimate, run = history[family]
-    path = space_by_iteration(sent, block)
+    path = space_by_iteration(sent[:, :10], block)
     assert np.all(np.diff(path[:5]) > 0.1) and path[4] == pytest.approx(1, abs=1e-6)
     assert path[3] < 0.9 and path[-1] == pytest.approx(1, abs=1e-6)
     # The active party is told the same of the others, which with two parties is the other's own.
@@ -179,6 +180,19 @@ def test_a4_of_three_parties_the_opened_link_shows_the_sum_of_two():
     total = sum(words.values()).view(np.int64).astype(float)
     assert attack_space(X[:, 2:], total) == pytest.approx(1, abs=1e-6)
     assert attack_space(total, X[:, 2:6]) > 0.2 and attack_space(X[:, 2:6], total) < 0.9
+
+
+def test_a4_and_a5_have_no_input_behind_the_shared_link_and_the_released_moments():
+    X, y = records("poisson", 200, 4)
+    groups = [range(2), range(2, 4)]
+    shared = JointOptions(solver="lbfgs", link="shared", max_iter=3)
+    statistic = {"statistic": Public((0.0, 20.0), DECLARED)}
+    for fit, options, facts in ((joint.fit, shared, {}), (moments.fit, MomentsOptions(), statistic)):
+        estimate, run = fitted(fit, X, y, groups, options, family="poisson", facts=facts, epsilon=1.0)
+        assert set(clear_vectors(run, 200).values()) == {0}
+        seen = np.column_stack(list(estimate.seen.values())) if estimate.seen else np.zeros((200, 0))
+        assert attack_space(seen, X[:, 2:]) == 0 and attack_rows(seen, X[:, 2:], np.arange(3)) == 0
+        assert estimate.numbers["record_openings"] == 0
 
 
 def unaligned(options, fit):
