@@ -7,7 +7,7 @@ that arrive unaligned are matched by the identifiers in the block ``ids`` of eve
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -30,13 +30,23 @@ UNPROTECTED = (
 logger = logging.getLogger("partywise")
 
 
+def check_rows(block: Mapping[str, np.ndarray], owner: str, count: int, what: str) -> None:
+    """ValueError if an array of a block has another number of rows."""
+    for name, values in block.items():
+        if len(values) != count:
+            remedy = "give all parties the same records" if what == "records" else "give each record its own"
+            raise ValueError(f"{name} of {owner} has {len(values)} rows for {count} {what}: {remedy}.")
+
+
 def local_training_rows(party: Party, train: np.ndarray) -> np.ndarray:
-    """(n,) positions of the training records, the same at every party."""
+    """(n,) positions of the training records, the same at every party; ValueError if its block has more or fewer."""
+    check_rows(party.block, party.name, len(train), "records")
     return np.flatnonzero(train)
 
 
 def local_texts(party: Party) -> list[str]:
     """The party's identifiers; ValueError if some are missing or double, before anything is sent."""
+    check_rows(party.block, party.name, len(party.block["ids"]), "identifiers")
     texts, _ = prepared(party.block["ids"], IdentifierRules(), party.name)
     return texts
 

@@ -225,7 +225,7 @@ def fit(run: Run) -> Estimate:
     rows, n = common_rows(run)
     columns = run.each(order, local_columns, rows, public)
     check_size(n, 1 + len(public.names), options.ridge)
-    own = run.at(active, local_response, rows, public)
+    own = run.at(active, local_response, rows, public, options.ridge)
     null = run.at(active, local_null, own)
     records = run.broadcast(active, passive, "response", local_records, own)
     heard = {party.name: run.at(party, local_heard, records, public.family) for party in passive}

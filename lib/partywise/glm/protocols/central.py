@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from ...federation.exchanges.secure_sum import AGGREGATOR, shared_once, sums_of_shares
+from ...federation.parties import Party
 from ...federation.run import Run
 from ...privacy.accounted import Accounted, Public
 from ...privacy.mechanisms.gaussian import Gaussian
@@ -171,13 +172,20 @@ def reported(answer: np.ndarray, plan: Plan, steps: int, rows: Mapping[str, np.n
     )
 
 
+def local_ready(party: Party, values: np.ndarray) -> np.ndarray:
+    """Values that the party has looked at."""
+    return values
+
+
 def records_in(run: Run, rows: Any) -> list[Any]:
     """Records at the aggregator, closed to everybody else."""
     active, _ = roles(run.parties)
     public = run.spec.public
-    columns = run.parties, "scaled columns in shares", local_scaled_block, (rows, public)
-    response = (active,), "response in shares", local_response, (rows, public)
-    return shared_once(run, (columns, response))
+    # All are looked at before the first is sent.
+    blocks = run.each(run.parties, local_scaled_block, rows, public)
+    response = run.at(active, local_response, rows, public)
+    columns = run.parties, "scaled columns in shares", local_ready, (blocks,)
+    return shared_once(run, (columns, ((active,), "response in shares", local_ready, (response,))))
 
 
 def released_score(run: Run, shares: Sequence[Any], plan: Plan, trail: Any, step: int, mu: float, earlier: Any) -> Any:

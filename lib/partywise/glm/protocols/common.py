@@ -10,6 +10,7 @@ import numpy as np
 from ...federation.parties import Party
 from ...federation.run import Place, Run, name_of
 from ...privacy.accounted import Clear
+from ..exact import check_size
 from ..model import PublicFacts
 from ..records import Response, columns_of, response_of
 from ..standardise import Scaling, scaling_of
@@ -26,7 +27,7 @@ def roles(parties: Sequence[Any]) -> tuple[Any, tuple[Any, ...]]:
     Raises
     ------
     ValueError
-        If there is not exactly one active party and at least one passive one.
+        If there is not exactly one active party and at least one passive one, or one of them holds no column.
     """
     active = [party for party in parties if party.role == "active"]
     passive = tuple(party for party in parties if party.role == "passive")
@@ -35,6 +36,9 @@ def roles(parties: Sequence[Any]) -> tuple[Any, tuple[Any, ...]]:
             f"parties has {len(active)} active and {len(passive)} passive ones: give one that holds the response and "
             "at least one other."
         )
+    for party in parties:
+        if not party.columns:
+            raise ValueError(f"party {party.name!r} holds no column: give it one, or leave it out.")
     return active[0], passive
 
 
@@ -72,9 +76,11 @@ def local_standardised(party: Party, columns: np.ndarray, scaling: Scaling) -> n
     return scaling.applied(columns)
 
 
-def local_response(active: Party, rows: np.ndarray, public: PublicFacts) -> Response:
+def local_response(active: Party, rows: np.ndarray, public: PublicFacts, ridge: float) -> Response:
     """The response at the used records with its weights and offset, after a look at them."""
-    return response_of(active.block, rows, public.family, active.name)
+    found = response_of(active.block, rows, public.family, active.name)
+    check_size(found.used, 1 + len(public.names), ridge)
+    return found
 
 
 def joined(parts: Sequence[np.ndarray], columns: Sequence[Sequence[int]]) -> np.ndarray:

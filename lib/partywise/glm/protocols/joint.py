@@ -196,7 +196,7 @@ def fit(run: Run) -> Estimate:
     rows, n = common_rows(run)
     q = 1 + len(public.names)
     check_size(n, q, options.ridge)
-    response = run.at(active, local_response, rows, public)
+    response = run.at(active, local_response, rows, public, options.ridge)
     begun = run.at(active, local_start, response)
     given = run.each(order, local_columns, rows, public)
     scaling = run.each(order, local_scaling, given)

@@ -184,6 +184,7 @@ def reported(found: Moments, rows: dict[str, np.ndarray], epsilon: float, produc
 
 def fit(run: Run) -> Estimate:
     """Scale and clip, multiply behind masks, open once with noise; all models are post-processing."""
+    roles(run.parties)
     check_columns(run.spec.public, run.parties)
     check_statistic(run.spec.public)
     rows, n = common_rows(run)

@@ -28,6 +28,11 @@ from ..records import Response
 from .common import ANALYST, involved, joined, local_columns, local_response, roles, unprotected
 
 
+def local_null(active: Party, response: Response) -> tuple[float, float]:
+    """The fit without columns; ValueError if nothing differs, before anything is sent."""
+    return response.null()
+
+
 def local_features(passive: Party, columns: np.ndarray) -> Clear:
     """The party's columns as they are, (n, p_k)."""
     return Clear(columns, units=("features",), owner=passive.name)
@@ -87,7 +92,8 @@ def fit(run: Run) -> Estimate:
     active, passive = roles(run.parties)
     public, options, order = run.spec.public, run.spec.options, (active, *passive)
     rows, _ = common_rows(run)
-    response = run.at(active, local_response, rows, public)
+    response = run.at(active, local_response, rows, public, options.ridge)
+    run.at(active, local_null, response)
     columns = run.each(run.parties, local_columns, rows, public)
     others = run.gather(passive, active, "columns", local_features, columns)
     dealt = [party.columns for party in order]

@@ -228,7 +228,7 @@ def prepared(run: Run, rows: Own, n: int) -> tuple[Dealt, Any, Any, Any, Own]:
     order, public, options = (active, *passive), run.spec.public, run.spec.options
     columns = run.each(order, local_columns, rows, public)
     check_size(n, 1 + len(public.names), options.ridge)
-    response = run.at(active, local_response, rows, public)
+    response = run.at(active, local_response, rows, public, options.ridge)
     null = run.at(active, local_null, response)
     terms = run.at(active, local_terms, response, null)
     scaling = run.each(order, local_scaling, columns)
