@@ -172,6 +172,19 @@ def test_scales_of_columns_move_the_published_fit_alone():
     np.testing.assert_allclose(good.predictor(scaled), same.predictor(X), rtol=0, atol=1e-9)
 
 
+def test_a_column_at_two_parties_is_split_by_who_moves_first_as_published():
+    """The predictors are those of the column once; its share at each party is an accident."""
+    X, y = records("poisson", 300, 4)
+    twice = np.column_stack([X, X[:, 0]])
+    expected = pooled(X, y, "poisson").coefficients
+    shares = []
+    for groups in ([[0, 1], [2, 3, 4]], [[4, 2, 3], [0, 1]]):
+        found, _ = fitted(bcd.fit, twice, y, groups, replace(PUBLISHED, max_sweeps=300), family="poisson")
+        np.testing.assert_allclose(found.predictor(twice), X @ expected[1:] + expected[0], atol=1e-4)
+        shares.append(found.coefficients[1] / expected[1])
+    assert abs(shares[0] - 0.5) > 0.2 and abs(shares[0] - shares[1]) > 0.4
+
+
 def test_what_is_refused_is_named_before_anything_is_sent():
     X, y = records("gaussian", 60, 4)
     twice = np.column_stack([X, X[:, 3]])
