@@ -29,8 +29,8 @@ from .sharing import NOBODY, SCHEME
 
 __all__ = ["HIGHEST", "polynomials", "shared_between", "summed"]
 
-# A sum of 16 products of residues stays below 2^42, from which they are reduced in one step.
-HIGHEST = 15
+# A sum of 32 products of residues stays below 2^43, from which they are reduced in one step.
+HIGHEST = 31
 
 
 def polynomials(

@@ -60,13 +60,13 @@ class Ring:
         return residues[: self.m]
 
     def reduced(self, values: np.ndarray) -> np.ndarray:
-        """Residues of integers below 2^42 in size in double precision, (m, *shape), or (1, *shape) for all primes."""
+        """Residues of integers below 2^48 in size in double precision, (m, *shape), or (1, *shape) for all primes."""
         return self.rest(values).astype(np.int32)
 
     def rest(self, values: np.ndarray) -> np.ndarray:
         """The same in double precision.
 
-        A quotient below 2^22 is known to 2^-30, and no integer lies as near to half a prime.
+        A quotient below 2^28 is known to 2^-24, and no integer lies as near to half a prime.
         """
         p = self._along(values.ndim)
         rest = values * (1 / p)

@@ -28,7 +28,8 @@ deviance; likelihood                              analyst, active; back         
 
 What is opened are functions of everybody's records without noise: nothing finite is certified (epsilon = inf). The
 coefficients are those of the polynomial, not of the link, and wrong where |u| > R; only an evaluator, who sees all
-predictors, can count such records (``outside`` in the numbers): the count itself would be one more opening.
+predictors, can count such records (``outside`` in the numbers): the count itself would be one more opening. With
+more than 1 % of them the fit is ``diverged``, and has no standard errors.
 """
 
 from __future__ import annotations
@@ -69,11 +70,11 @@ from ..shared.plan import (
     COEFFICIENT,
     COLUMN,
     LAST_COEFFICIENT,
-    LAST_PREDICTOR,
     NUMBER,
     PREDICTOR,
     Plan,
     degree_of,
+    last_bits,
     pearson_of,
     planned,
 )
@@ -170,8 +171,9 @@ def at_optimum(run: Run, dealt: Dealt, theta: Own, terms: Any) -> tuple[list[lis
     plan, dealing = dealt.plan, dealt.dealing
     wanted = pearson_of(plan.link, run.spec.public.family, run.spec.options)
     every, count = (plan.link.weight, *plan.link.exact, *wanted), len(plan.link.exact)
-    bits = degree_of(every) * LAST_PREDICTOR + LAST_COEFFICIENT
-    u = predicted(run, dealt, theta, LAST_PREDICTOR, plan.last, "optimum")
+    low = last_bits(degree_of(every))
+    bits = degree_of(every) * low + LAST_COEFFICIENT
+    u = predicted(run, dealt, theta, low, plan.last, "optimum")
     values = [
         masked(run, dealing, value, f"polynomial {place}, optimum", ())
         for place, value in enumerate(polynomials(run, dealing, u, every, "optimum", bits))
@@ -266,7 +268,7 @@ def fit(run: Run) -> Estimate:
     options, parts, public = run.spec.options, involved(run.parties), run.spec.public
     rows, n = common_rows(run)
     dealt, start, response, terms, scaling = prepared(run, rows, n)
-    plan, active, K = dealt.plan, dealt.order[0], len(dealt.order)
+    plan, active = dealt.plan, dealt.order[0]
     gram = opened_gram(run, dealt, options.start == "gram")
     state = run.at(ANALYST, analyst_started, start, gram, plan, options)
     status, number = GOING, 0
@@ -277,11 +279,11 @@ def fit(run: Run) -> Estimate:
         state = run.at(ANALYST, analyst_advanced, state, objective, scores, plan.link.radius, options)
         status = run.known(run.broadcast(ANALYST, others_than(run, ANALYST), "state", analyst_status, state, parts))
     theta = told(run, dealt, state)
-    pairs = K * (K + 1) // 2
-    openings, optimum = number * (K + 1) + (pairs if options.start == "gram" else K), None
+    # Aggregates: X'X, scores and objective of an evaluation, X'WX, deviance, Pearson's statistic.
+    openings, optimum = 1 + 2 * number, None
     if status == "ok":
         sums = at_optimum(run, dealt, theta, terms)
-        openings += pairs + 1 + (sums[2] is not None)
+        openings += 2 + (sums[2] is not None)
         found = run.at(ANALYST, analyst_found, state, *sums, plan)
         deviance = run.send(ANALYST, active, "deviance", analyst_deviance, found, parts)
         optimum = found, run.send(active, ANALYST, "likelihood", local_likelihood, response, deviance)
@@ -290,5 +292,17 @@ def fit(run: Run) -> Estimate:
     counts = {"openings": openings, "secure_products": dealt.dealing.products}
     order = [(party.name, party.columns) for party in dealt.order]
     kept = None if public.aligned else rows
-    given = state, scaling, predictors, shift, optimum, kept, plan.reach, order, options, public.family, counts
+    given = (
+        state,
+        scaling,
+        predictors,
+        shift,
+        optimum,
+        kept,
+        (plan.link.radius * plan.cut, plan.reach),
+        order,
+        options,
+        public.family,
+        counts,
+    )
     return run.assemble(reported, *given)

@@ -11,7 +11,7 @@ With u the linear predictor less that of the intercept alone (binomial: the pred
 | inverse_gaussian | 3, 10 and 8 | e^-2u, e^-u | e^u, e^(u/2) |
 
 Weights, Pearson's statistic and the reported deviance are taken once, at the optimum, with polynomials of up to degree
-14 of their own.
+26 of their own.
 Outside of [-R, R] they are wrong at once; whoever evaluates a fit looks for records there.
 """
 
@@ -39,7 +39,7 @@ Function = Callable[[np.ndarray], np.ndarray]
 class SharedLink:
     """What a family needs on shares; all coefficients are of powers of t = u / radius, from 0.
 
-    radius : R
+    radius : R; widest : multiple of R at which predictors are cut
     scores : p_1, p_2, ...: the score of a record is v_0 + sum_j v_j p_j(u), with v_j of its response and weight alone
     weight : the expected weight of a record is that of its response times this polynomial
     pearson : g_1, g_2, ...: Pearson's statistic is a constant and sum_j <a_j, g_j(u)>
@@ -52,6 +52,7 @@ class SharedLink:
     pearson: tuple[np.ndarray, ...]
     primitives: tuple[Function, ...]
     exact: tuple[np.ndarray, ...]
+    widest: float = 64.0
 
     @property
     def integrals(self) -> tuple[np.ndarray, ...]:
@@ -87,15 +88,22 @@ def gaussian() -> SharedLink:
     """The identity is a polynomial; the weight and Pearson's statistic follow from it."""
     line = np.array([0.0, 1.0])
     square = np.array([0.0, 0.0, 1.0])
-    return SharedLink(1.0, (line,), np.ones(1), (line, square), (lambda u: u**2 / 2,), (square / 2,))
+    return SharedLink(1.0, (line,), np.ones(1), (line, square), (lambda u: u**2 / 2,), (square / 2,), 2.0**20)
 
 
 def binomial() -> SharedLink:
     """The logistic function; its derivative is fitted on its own."""
     p = least_squares(expit, 8.0, 9)
-    w = least_squares(lambda u: expit(u) * expit(-u), 8.0, 14)
+    # Far records weigh little, and one just outside of R must not weigh for thousands: fitted on a wider range.
+    wider = 10.4
+    w = least_squares(weight, wider, 26, lambda u: 1 / (weight(u) + 0.03)) * (8.0 / wider) ** np.arange(27)
     pearson = exponential(-1, 8.0, 14, 1), exponential(1, 8.0, 14, 1)
-    return SharedLink(8.0, (p,), w, pearson, (softplus,), (least_squares(softplus, 8.0, 14),))
+    return SharedLink(8.0, (p,), w, pearson, (softplus,), (least_squares(softplus, 8.0, 16),))
+
+
+def weight(u: np.ndarray) -> np.ndarray:
+    """mu (1 - mu) of the logistic function."""
+    return expit(u) * expit(-u)
 
 
 def softplus(u: np.ndarray) -> np.ndarray:

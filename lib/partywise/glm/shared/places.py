@@ -11,12 +11,11 @@ import numpy as np
 from ...federation.parties import Party
 from ...privacy.accounted import Clear
 from ..diagnostics import Sums, diagnosed
-from ..exact import SEPARATED
 from ..model import Estimate
 from ..options import JointOptions
 from ..protocols.common import unprotected
 from ..records import Response
-from ..solvers import penalties, vanished
+from ..solvers import penalties
 from ..standardise import Scaling, with_ones
 from .plan import Plan, assembled
 from .search import Search, advanced, started
@@ -25,6 +24,13 @@ from .terms import Terms, terms_of
 # Relative error of an opened objective.
 ROUNDING = 1e-12
 GOING = "going on"
+# Share of the records outside of the polynomial's range from which on a fit is none.
+STRAYED = 0.01
+OUTSIDE = (
+    "more than 1 % of the records lie where the polynomial is not the link, as those of separated responses do: give "
+    "ridge > 0, drop a column, or use link 'opened'"
+)
+INDEFINITE = "X'WX of the polynomial weights is not definite: no standard errors, give ridge > 0 or use link 'opened'"
 
 
 @dataclass(frozen=True)
@@ -55,15 +61,13 @@ class State:
 class Optimum:
     """Sums at the optimum in the units of the response.
 
-    information : X'WX of standardised columns; definite : whether it is
-    vanished : whether a direction has lost its curvature since the start
+    information : X'WX of standardised columns; definite : whether it is, as weights are polynomials
     """
 
     information: np.ndarray
     deviance: float
     pearson: float
     definite: bool
-    vanished: bool
 
 
 def local_block(party: Party, columns: np.ndarray, scaling: Scaling) -> np.ndarray:
@@ -178,8 +182,7 @@ def analyst_found(
         matrix * start.scale / start.unit**2,
         start.null_deviance - 2 * start.scale * (float(deviance[0, 0]) - start.level),
         0.0 if pearson is None else start.scale * (start.constant + float(pearson[0, 0])),
-        definite=bool(np.all(np.linalg.eigvalsh(matrix) > 0)),
-        vanished=not state.search.ridge and vanished(matrix, state.search.memory.start),
+        bool(np.all(np.linalg.eigvalsh(matrix) > 0)),
     )
 
 
@@ -195,7 +198,7 @@ def reported(
     shift: np.ndarray,
     optimum: tuple[Optimum, float] | None,
     rows: Mapping[str, np.ndarray] | None,
-    reach: float,
+    ranges: tuple[float, float],
     order: Sequence[tuple[str, Sequence[int]]],
     options: JointOptions,
     family: str,
@@ -216,14 +219,20 @@ def reported(
         objective=np.array(search.path) * start.scale,
         rows=None if rows is None else {name: np.array(own) for name, own in rows.items()},
     )
-    numbers: dict[str, Any] = dict(counts) | {"record_openings": 0, "reason": search.reason}
-    u = shift + sum(predictors.values())
-    numbers["outside"] = int(np.sum(np.abs(u) > reach))
+    numbers: dict[str, Any] = dict(counts) | {"record_openings": 0}
+    if search.status != "ok":
+        numbers["reason"] = search.reason
+    cut, reach = ranges
+    parts = list(predictors.values())
+    outside = np.abs(shift + sum(parts)) > reach
+    numbers["outside"] = int(np.sum(np.any(np.abs([parts[0] + shift, *parts[1:]]) > cut, axis=0) | outside))
+    if numbers["outside"] > STRAYED * len(outside):
+        return replace(found, status="diverged", numbers=numbers | {"reason": OUTSIDE})
     if optimum is None:
         return replace(found, numbers=numbers)
     sums, likelihood = optimum
-    if sums.vanished or not sums.definite:
-        return replace(found, status="diverged", deviance=sums.deviance, numbers=numbers | {"reason": SEPARATED})
+    if not sums.definite:
+        return replace(found, deviance=sums.deviance, numbers=numbers | {"reason": INDEFINITE})
     given = Sums(sums.deviance, start.null_deviance, sums.pearson, likelihood, start.used)
     shown = diagnosed(
         given,

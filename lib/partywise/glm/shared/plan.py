@@ -15,10 +15,8 @@ from .links import SharedLink, link_of
 # Bits after the point: of predictors over R, of columns, of the response's numbers, of coefficients of polynomials.
 # A search ends where the objective falls by less than its rounding: that of predictors, over all records.
 PREDICTOR, COLUMN, NUMBER, COEFFICIENT = 40, 34, 24, 30
-# The same at the optimum, where no step depends on them.
-LAST_PREDICTOR, LAST_COEFFICIENT = 18, 24
-# Predictors over R lie within, all parties together; a party cuts its own part at its share of it.
-WIDEST = 32.0
+# At the optimum no step depends on them: of predictors at most so many, and so many over the highest degree.
+LAST_PREDICTOR, LAST_POWER, LAST_COEFFICIENT = 24, 380, 24
 
 
 @dataclass(frozen=True)
@@ -64,7 +62,7 @@ def planned(family: str, n: int, widths: Sequence[int], options: JointOptions) -
     """Rings that hold whatever is opened.
 
     Standardised columns are at most sqrt(n), the numbers of the response sum to n in size (`shared_terms`), predictors
-    over R are cut at `WIDEST`.
+    over R are cut at `SharedLink.widest`, each party's part at its share of it.
 
     Raises
     ------
@@ -73,17 +71,22 @@ def planned(family: str, n: int, widths: Sequence[int], options: JointOptions) -
     """
     link = link_of(family)
     degree, last = degree_of(link.scores), degree_of(last_of(link, family, options))
-    tops = [sum(link.largest(one, WIDEST) for one in some) for some in (link.scores, link.integrals)]
+    tops = [sum(link.largest(one, link.widest) for one in some) for some in (link.scores, link.integrals)]
     scores = ring_for(2 * n**1.5 * link.radius * (1 + tops[0]), degree * PREDICTOR + COEFFICIENT + NUMBER + COLUMN)
-    objective = ring_for(2 * n * (link.radius * WIDEST + tops[1]), (degree + 1) * PREDICTOR + COEFFICIENT + NUMBER)
-    bits, top = last * LAST_PREDICTOR + LAST_COEFFICIENT + NUMBER, link.largest(link.weight, WIDEST)
+    objective = ring_for(2 * n * (link.radius * link.widest + tops[1]), (degree + 1) * PREDICTOR + COEFFICIENT + NUMBER)
+    bits, top = last * last_bits(last) + LAST_COEFFICIENT + NUMBER, link.largest(link.weight, link.widest)
     weights = ring_for(2.0 * n * n * (1 + top), bits + 2 * COLUMN)
-    rest = sum(link.largest(one, WIDEST) for one in last_of(link, family, options))
-    pearson = ring_for(2.0 * n * n * (link.radius * WIDEST + rest), bits)
-    deviance = ring_for(2.0 * n * (link.radius * WIDEST + rest), bits)
+    rest = sum(link.largest(one, link.widest) for one in last_of(link, family, options))
+    pearson = ring_for(2.0 * n * n * (link.radius * link.widest + rest), bits)
+    deviance = ring_for(2.0 * n * (link.radius * link.widest + rest), bits)
     ring = max(scores, objective, deviance, key=lambda one: one.m)
     final = max(weights, pearson, key=lambda one: one.m)
-    return Plan(link, n, tuple(widths), ring, final, ring_for(2 * n, 2 * COLUMN), WIDEST / len(widths))
+    return Plan(link, n, tuple(widths), ring, final, ring_for(2 * n, 2 * COLUMN), link.widest / len(widths))
+
+
+def last_bits(degree: int) -> int:
+    """Bits of predictors over R where polynomials of a degree are taken at the optimum."""
+    return min(LAST_PREDICTOR, LAST_POWER // degree)
 
 
 def pearson_of(link: SharedLink, family: str, options: JointOptions) -> tuple[np.ndarray, ...]:
