@@ -17,9 +17,13 @@ import partywise as pw
 from glm_driver import FAMILIES, records, start
 from glm_oracle import oracle
 from partywise.audits.contract import same
+from partywise.experiment import cells
+from partywise.experiment.plan import plan
+from partywise.experiment.trial import execution
 from partywise.federation.run import simulate
 from partywise.glm.diagnostics import aic
 from partywise.randomness import Streams
+from pipeline import ROOT
 
 X, Y = records("poisson", 120, 4)
 PRIVATE = {"location": 0.0, "scale": 1.0, "statistic": (0.0, 20.0)}
@@ -246,3 +250,26 @@ PERSONS = [f"p{number}" for number in range(120)]
 def test_identifiers_that_do_not_fit_are_named(given, words):
     with pytest.raises(ValueError, match=words):
         pw.VerticalGLM("poisson").fit([X[:, :2], X[:, 2:]], Y, rng=1, **given)
+
+
+@pytest.mark.parametrize("protocol", pw.VerticalGLM.methods)
+def test_the_estimator_is_the_cell(protocol):
+    """The bytes of the pipeline's estimate, ledger and transcript, from the same data, constants and noise."""
+    private = protocol.startswith(("moments", "noisy"))
+    epsilon = 2.0 if private else None
+    grid = {"methods": ["m"], "replicates": 1, "folds": 1, "parties": [3], "epsilon": [epsilon or 1.0]}
+    case = {"source": "generated", "settings": {"family": "gaussian", "n": 90, "p": 5}, "grid": grid}
+    block = {"spec": {}, "methods": {"m": {"protocol": protocol}}, "cases": {"c": case}, "figures": []}
+    made = plan("vertical_glm", block, 7)
+    data = cells.generate(made, "c", [0], ROOT / "resources")
+    (cell,) = cells.run(made, "c", "m", 3, [0], [0], data)
+    estimate = simulate(made.methods["m"].protocol.fit, execution(made, "c", "m", data[0]))
+    constants = NOISY | {"statistic": (-4.0, 6.0), "eta_start": 1.0} if private else {}
+    if protocol == "moments":
+        del constants["eta_start"]
+    model = pw.VerticalGLM("gaussian", protocol, epsilon=epsilon, delta=made.spec.delta, **constants)
+    model.fit(data[0].X, data[0].y, parties=3, rng=Streams(7, "vertical_glm", "c", "noise", 0))
+    assert same(model.estimate_, estimate)
+    assert model.ledger_.digest == cell.scalars["ledger_sha256"] and model.transcript_ == cell.wire
+    assert model.privacy_.epsilon_certified == cell.scalars["epsilon_certified"]
+    assert model.deviance_r2_ is None or model.deviance_r2_ == pytest.approx(cell.scalars["deviance_r2"], rel=1e-9)
