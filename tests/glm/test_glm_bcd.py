@@ -59,6 +59,7 @@ def test_the_published_sweeps_are_those_of_the_source(family, parties):
     expected = seed_loop(X, y, split(6, parties), family, 0.5, 4)
     np.testing.assert_allclose(found.coefficients, expected, rtol=0, atol=1e-11 * np.abs(expected).max())
     assert (found.status, found.iterations, len(found.objective)) == ("not_converged", 4, 5)
+    assert found.numbers["reason"] == "max_sweeps=4 sweeps"
 
 
 @pytest.mark.parametrize("variant", ["published", "corrected"])
@@ -155,6 +156,8 @@ def test_separated_responses_have_a_status_without_a_ridge_and_a_fit_with_one():
     for options in (PUBLISHED, replace(CORRECTED, ridge=0.0)):
         found, _ = fitted(bcd.fit, X, y, split(4, 2), options, family="binomial")
         assert found.status == "diverged" and np.all(np.isnan(found.coefficients))
+        words = "overflowed" if options is PUBLISHED else "separate the responses"
+        assert words in found.numbers["reason"]
     found, _ = fitted(bcd.fit, X, y, split(4, 2), replace(CORRECTED, ridge=1.0), family="binomial")
     expected = pooled(X, y, "binomial", ridge=1.0).coefficients
     assert found.status == "ok"

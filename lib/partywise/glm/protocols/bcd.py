@@ -36,7 +36,7 @@ from ...federation.parties import Party
 from ...federation.run import Own, Run
 from ...privacy.accounted import Clear
 from ..blocks import Block, corrected_step, published_step, updated
-from ..exact import check_size
+from ..exact import SEPARATED, check_size
 from ..families import FAMILIES
 from ..model import Estimate, Status
 from ..options import BcdOptions
@@ -170,6 +170,18 @@ def analyst_state(carried: Carried, sweep: int, options: BcdOptions, parts: Sequ
     return unprotected(state, parts)
 
 
+def numbers_of(
+    state: Status, sweeps: int, parties: int, options: BcdOptions
+) -> dict[str, float | int | bool | str | None]:
+    """Counts, and what stopped sweeps that did not end by themselves."""
+    found: dict[str, float | int | bool | str | None] = {"openings": 0, "record_openings": sweeps * parties}
+    if state == "not_converged":
+        found["reason"] = f"max_sweeps={options.max_sweeps} sweeps"
+    elif state == "diverged":
+        found["reason"] = SEPARATED if options.variant == "corrected" else "a formula of the source overflowed"
+    return found | {"secure_products": 0}
+
+
 def reported(
     blocks: Mapping[str, Block],
     carried: Carried,
@@ -177,6 +189,7 @@ def reported(
     state: Status,
     order: Sequence[tuple[str, Sequence[int]]],
     rows: Mapping[str, np.ndarray] | None,
+    options: BcdOptions,
 ) -> Estimate:
     """What the analyst has in the end, and the path as an evaluator sees it; ``order`` is that of the visits."""
     own = [blocks[name] for name, _ in order]
@@ -190,7 +203,7 @@ def reported(
         objective=path[np.isfinite(path)],
         seen={f"{ANALYST}: {order[1][0]}": np.column_stack(carried.history)},
         rows=rows,
-        numbers={"openings": 0, "record_openings": sweeps * len(own), "secure_products": 0},
+        numbers=numbers_of(state, sweeps, len(own), options),
     )
     if given is None:
         return found
@@ -245,4 +258,6 @@ def fit(run: Run) -> Estimate:
         deviances = run.send(active, ANALYST, "deviances", local_deviances, blocks, others, own, null, parts)
         given = (coefficients, deviances)
     kept = None if public.aligned else rows
-    return run.assemble(reported, blocks, carried, given, state, [(one.name, one.columns) for one in order], kept)
+    return run.assemble(
+        reported, blocks, carried, given, state, [(one.name, one.columns) for one in order], kept, options
+    )
