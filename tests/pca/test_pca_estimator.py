@@ -84,3 +84,26 @@ def test_masks_of_a_run_that_is_no_experiment_come_from_the_system():
     # Whatever the masks, what they hide is exact: the results agree to the last bit.
     assert np.array_equal(models[0].correlation_, models[1].correlation_)
     assert np.array_equal(models[0].scores_, models[1].scores_)
+
+
+@pytest.mark.parametrize("protocol", ["correlation", "block_svd"])
+def test_records_in_orders_of_their_own_are_aligned_first(protocol):
+    rng = pw.stream(4, "orders")
+    orders = [rng.permutation(120)[:100] for _ in range(3)]
+    groups = [[0, 1], [2], [3, 4, 5]]
+    ids = [[f"P{i}" for i in order] for order in orders]
+    blocks = [X[order][:, group] for order, group in zip(orders, groups, strict=True)]
+    model = pw.VerticalPCA(protocol, alignment="psi").fit(blocks, ids=ids, names=list("abcdef"), rng=1)
+    common = sorted(set(orders[0]) & set(orders[1]) & set(orders[2]))
+    assert sorted(orders[1][model.rows_["party 2"]]) == common and model.names_ == tuple("abcdef")
+    values = np.linalg.eigvalsh(np.corrcoef(X[common].T))[::-1]
+    np.testing.assert_allclose(model.explained_variance_, values, rtol=1e-10)
+    np.testing.assert_allclose(model.mean_, X[common].mean(axis=0), rtol=1e-12)
+    np.testing.assert_allclose(model.scale_, X[common].std(axis=0, ddof=1), rtol=1e-12)
+    with pytest.raises(ValueError, match=r"ids\[1\] has 99 entries for 100 rows"):
+        pw.VerticalPCA(protocol).fit(blocks, ids=[ids[0], ids[1][1:], ids[2]], rng=1)
+    with pytest.raises(ValueError, match="give 6 different ones, one a column"):
+        pw.VerticalPCA(protocol).fit(X, names=["a"] * 6, rng=1)
+    blocks[2][:, 1] = 5
+    with pytest.raises(ValueError, match="column 'e' of party 3 is 5 in every record"):
+        pw.VerticalPCA(protocol, alignment="psi").fit(blocks, ids=ids, names=list("abcdef"), rng=1)

@@ -8,8 +8,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..federation.estimator import Estimator, Method, groups_of, numbers, party
-from ..federation.parties import split_columns
+from ..alignment.identifiers import prepared
+from ..alignment.options import IdentifierRules
+from ..federation.column_estimator import blocks_of
+from ..federation.estimator import Estimator, Method, numbers, party
+from ..federation.parties import Party
 from .components import shares
 from .inference import correlation_of, pvalues, variance_inflation
 from .model import PublicFacts
@@ -20,6 +23,18 @@ from .records import standardised
 __all__ = ["VerticalPCA"]
 
 LIKE = "(n, p): records, columns of all parties"
+
+
+def held_by(blocks: Sequence[np.ndarray], groups: Sequence[tuple], ids: Sequence[Sequence[str]] | None) -> list[Party]:
+    """Parties with columns and nothing else, with identifiers where records arrive unaligned."""
+    found = []
+    for place, (block, group) in enumerate(zip(blocks, groups, strict=True)):
+        name, arrays = f"party {place + 1}", {"X": block}
+        if ids is not None:
+            # As they were given: an array would make text of the numbers among them.
+            arrays["ids"] = np.array(prepared(ids[place], IdentifierRules(), name)[0])
+        found.append(party(name, "passive", group, **arrays))
+    return found
 
 
 class VerticalPCA(Estimator):
@@ -52,6 +67,8 @@ class VerticalPCA(Estimator):
         Variance inflation factors; infinite for columns that others determine.
     scores_ : ndarray of shape (n, c), or None
         Where the analyst has them.
+    rows_ : mapping of str to ndarray, or None
+        Positions of the common records in every party's own, of records that arrived unaligned.
     mean_, scale_ : ndarray of shape (p,)
         By which parties centre and scale their columns, as each knows of its own.
     estimate_, ledger_, transcript_, privacy_, epsilon_claimed_
@@ -74,17 +91,29 @@ class VerticalPCA(Estimator):
         super().__init__(protocol, None, delta, options)
 
     def fit(
-        self, X: np.ndarray, y: None = None, *, parties: int | Sequence[Sequence[int]] = 2, rng: Any
+        self,
+        X: Any,
+        y: None = None,
+        *,
+        parties: int | Sequence[Sequence[int]] = 2,
+        ids: Sequence[Sequence[str]] | None = None,
+        names: Sequence[str] | None = None,
+        rng: Any,
     ) -> VerticalPCA:
         """Simulate the protocol.
 
         Parameters
         ----------
-        X : ndarray of shape (n, p)
+        X : ndarray of shape (n, p), or sequence of K arrays of shape (n_k, p_k)
+            Columns. Of records that arrive unaligned (``ids``), one array a party.
         y : None
             Not read; for pipelines.
         parties : int or sequence of sequences of int
-            How many share the columns, in runs, or the columns of each.
+            How many share the columns, in runs, or the columns of each; not read with ``ids``.
+        ids : sequence of K sequences of str, optional
+            Identifiers of each party's records, which are aligned first, as the option ``alignment`` says.
+        names : sequence of p str, optional
+            Of the columns, for messages; x0, x1, ... by default.
         rng : int, numpy.random.Generator, Streams or SecureStreams
             Source of masks and shares. All but `SecureStreams` repeat what they draw: for experiments.
 
@@ -96,20 +125,22 @@ class VerticalPCA(Estimator):
         TypeError
             For an ``rng`` of another kind, or an unknown option.
         """
-        columns = numbers("X", X, 2, LIKE)
-        p = columns.shape[1]
-        groups = groups_of(parties, p, lambda count, k: split_columns(count, k, "contiguous"))
-        held = [
-            party(f"party {place}", "passive", group, X=np.ascontiguousarray(columns[:, list(group)]))
-            for place, group in enumerate(groups, 1)
-        ]
-        public = PublicFacts(tuple(f"x{j}" for j in range(p)))
-        found = self._simulate(held, len(columns), rng, public=public, settings=SimpleNamespace())
+        blocks, groups = blocks_of(X, parties, ids)
+        p = sum(block.shape[1] for block in blocks)
+        shown = tuple(f"x{j}" for j in range(p)) if names is None else tuple(names)
+        if len(shown) != p or len(set(shown)) != p:
+            raise ValueError(f"names={shown if p < 20 else '...'}: give {p} different ones, one a column.")
+        held = held_by(blocks, groups, ids)
+        public = PublicFacts(shown, ids is None)
+        found = self._simulate(held, len(blocks[0]), rng, public=public, settings=SimpleNamespace())
         self._forget()
         self.components_ = found.loadings.T
         self.explained_variance_, self.explained_variance_ratio_ = found.eigenvalues, shares(found.eigenvalues)
-        self.scores_, self.n_features_in_ = found.scores, p
-        self.mean_, self.scale_ = columns.mean(axis=0), standardised(columns)[1]
+        self.scores_, self.rows_, self.names_, self.n_features_in_ = found.scores, found.rows, shown, p
+        self.mean_, self.scale_ = np.empty(p), np.empty(p)
+        for one in held:
+            own = one.block["X"] if found.rows is None else one.block["X"][found.rows[one.name]]
+            self.mean_[list(one.columns)], self.scale_[list(one.columns)] = own.mean(axis=0), standardised(own)[1]
         if self.protocol == "block_svd":
             self.rotated_matrix_ = found.matrix
             return self
