@@ -1,0 +1,42 @@
+"""Figure of vertical GLM: what more parties cost in bytes and in products of shares."""
+
+from __future__ import annotations
+
+import xarray as xr
+from matplotlib.figure import Figure
+from matplotlib.ticker import EngFormatter
+
+from ....experiment.plotting.select import title
+from ....experiment.plotting.series import cases_of, draw, methods_of, series
+from ....experiment.plotting.style import empty, legend_below, look, panels
+
+
+def costs_by_parties(cube: xr.Dataset) -> Figure:
+    """Bytes of all messages, and products in shares, by the number of parties."""
+    cases = [case for case in cases_of(cube, "bytes_measured") if _counts(cube, case) > 1]
+    if not cases:
+        return empty("No case with several numbers of parties in this configuration.")
+    columns = min(5, len(cases))
+    figure, axes = panels(2, columns, 4.2 if columns < 3 else 3.0, 2.5, sharex="col", sharey="row")
+    for column, case in enumerate(cases[:columns]):
+        top, bottom = axes[column], axes[columns + column]
+        for method in methods_of(cube, case):
+            for ax, variable in ((top, "bytes_measured"), (bottom, "secure_products")):
+                line = series(cube, variable, case, method, "parties")
+                if line and (line.mean > 0).any():
+                    draw(ax, line, look(cube, method))
+        top.set(yscale="log", title=title(cube, "case", case))
+        bottom.set(yscale="log", xlabel="parties")
+        bottom.set_xticks([int(k) for k in cube["parties"].values])
+        top.yaxis.set_major_formatter(EngFormatter(unit="B"))
+        bottom.yaxis.set_major_formatter(EngFormatter())
+    axes[0].set_ylabel("bytes of all messages")
+    axes[columns].set_ylabel("products in shares")
+    legend_below(figure, axes, 3)
+    figure.suptitle("What more parties cost", fontsize=9.5)
+    return figure
+
+
+def _counts(cube: xr.Dataset, case: str) -> int:
+    values = cube["bytes_measured"].sel({"case": case})
+    return int(values.notnull().any([dim for dim in values.dims if dim != "parties"]).sum())

@@ -1,0 +1,77 @@
+"""Figures of vertical GLM: how much of a party's columns is seen, and whose identifiers are found."""
+
+from __future__ import annotations
+
+import numpy as np
+import xarray as xr
+from matplotlib.figure import Figure
+from matplotlib.ticker import PercentFormatter
+
+from ....experiment.plotting.select import title, told
+from ....experiment.plotting.series import cases_of, example_fit, example_fits_of, methods_of, series
+from ....experiment.plotting.style import BLUE, GREY, RED, empty, legend_below, look, panels
+from .shared import MISSING
+
+
+def space_by_message(cube: xr.Dataset) -> Figure:
+    """Share of a party's column space that one participant saw, after so many vectors of its records."""
+    shown = {case: lines for case in cases_of(cube, "leaked_share") if len(lines := _leaks(cube, case)) > 1}
+    if not shown:
+        return empty("No case in which several methods send vectors of records.")
+    columns = min(3, len(shown))
+    figure, axes = panels(-(-len(shown) // columns), columns, 3.7, 2.8, sharey=True, sharex=True)
+    for ax in axes[len(shown) :]:
+        ax.set_axis_off()
+    for ax, (case, lines) in zip(axes, shown.items(), strict=False):
+        for method, x, share in lines:
+            style = look(cube, method)
+            marks = {"color": style.color, "marker": style.marker, "linestyle": style.line, "label": style.label}
+            ax.plot(x, share, markevery=max(1, len(x) // 8), **marks)
+        ax.set(ylim=(-0.04, 1.04), title=title(cube, "case", case))
+        ax.yaxis.set_major_formatter(PercentFormatter(1, decimals=0))
+    for ax in axes[max(0, len(shown) - columns) : len(shown)]:
+        ax.set_xlabel("vectors with one number a record that arrived")
+    for ax in axes[:: columns]:
+        ax.set_ylabel("column space of a party\nthat one participant saw")
+    legend_below(figure, axes[: len(shown)], 3)
+    words = "first replicate and fold, fewest parties"
+    figure.suptitle(f"What linear predictors of some iterations give away ({words})", fontsize=9.5)
+    return figure
+
+
+def _leaks(cube: xr.Dataset, case: str) -> list[tuple[str, np.ndarray, np.ndarray]]:
+    """Method, messages and share of the example fits without a target."""
+    shown, found = example_fits_of(cube, case), []
+    for method in methods_of(cube, case):
+        try:
+            x, share = (example_fit(shown, name, method) for name in ("leaked_messages", "leaked_share"))
+        except MISSING:
+            continue
+        kept = np.isfinite(x) & np.isfinite(share)
+        if kept.any():
+            found.append((method, x[kept], share[kept]))
+    return found
+
+
+def identifiers_by_mode(cube: xr.Dataset) -> Figure:
+    """Share of identifiers that a dictionary finds in what a participant saw, by how records were aligned."""
+    rows = []
+    for case in cases_of(cube, "attack_ids"):
+        for method in methods_of(cube, case):
+            line = series(cube, "attack_ids", case, method, "parties")
+            if line:
+                rows.append((f"{title(cube, 'case', case)}: {title(cube, 'method', method)}", method, line.mean))
+    if not rows:
+        return empty("No case whose records arrive unaligned in this configuration.")
+    figure, (ax,) = panels(1, 1, 7.0, 0.9 + 0.26 * len(rows))
+    for place, (_, method, shares) in enumerate(rows):
+        worst = float(np.max(shares))
+        mode = told(cube, "method", method, "alignment")
+        ax.barh(place, worst, color=RED if worst > 0 else BLUE, height=0.6)
+        ax.text(worst + 0.01, place, f"{worst:.0%}" + (f" ({mode})" if mode else ""), va="center", fontsize=8)
+    ax.axvline(0, color=GREY, linewidth=0.8)
+    ax.set_yticks(range(len(rows)), [words for words, _, _ in rows])
+    ax.set(xlim=(0, 1.18), ylim=(len(rows) - 0.5, -0.5), xlabel="identifiers found by a dictionary of the whole scheme")
+    ax.xaxis.set_major_formatter(PercentFormatter(1, decimals=0))
+    figure.suptitle("Whose identifiers the messages of aligning give away", fontsize=9.5)
+    return figure

@@ -1,0 +1,86 @@
+"""Figure of vertical correlation: what is published, certified and private, beside the truth."""
+
+from __future__ import annotations
+
+import numpy as np
+import xarray as xr
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from ....experiment.plotting.select import title
+from ....experiment.plotting.series import cases_of, example_fits_of
+from ....experiment.plotting.style import BLACK, empty, panels
+from .shared import borders_of, columns_of
+
+# Entries are written into matrices of at most so many columns.
+WRITTEN = 10
+
+
+def correlations(cube: xr.Dataset) -> Figure:
+    """Correlation matrices of the first fit of each method: one row a case, the pooled matrix first."""
+    rows = {case: found for case in cases_of(cube, "matrix") if (found := _matrices(cube, case))}
+    if not rows:
+        return empty("No correlation matrix in this configuration.")
+    columns = max(map(len, rows.values()))
+    figure, axes = panels(len(rows), columns, 3.1, 3.1)
+    image = None
+    for number, (case, found) in enumerate(rows.items()):
+        line = axes[number * columns : (number + 1) * columns]
+        for ax in line[len(found) :]:
+            ax.set_axis_off()
+        for place, (ax, (words, matrix, parties)) in enumerate(zip(line, found, strict=False)):
+            image = _panel(ax, matrix, columns_of(cube, case, len(matrix)), place == 0)
+            for border in borders_of(cube, case, parties):
+                ax.axhline(border - 0.5, color=BLACK, linewidth=1)
+                ax.axvline(border - 0.5, color=BLACK, linewidth=1)
+            ax.set_title(words, fontsize=8)
+        line[0].set_ylabel(title(cube, "case", case))
+    assert image is not None
+    figure.colorbar(image, ax=axes, extend="both", shrink=0.6, label="correlation", aspect=30)
+    figure.suptitle("Correlations by method, first replicate; lines separate the parties", fontsize=9.5)
+    return figure
+
+
+def _matrices(cube: xr.Dataset, case: str) -> list[tuple[str, np.ndarray, int]]:
+    """Words, matrix and number of parties: the pooled matrix, then each method's at its largest target."""
+    shown, found = example_fits_of(cube, case), list[tuple[str, np.ndarray, int]]()
+    for method in map(str, cube["method"].values):
+        places = np.flatnonzero(shown["example_method"].values == method)
+        places = [at for at in places if np.isfinite(shown["matrix"].values[at]).any()]
+        if not places:
+            continue
+        few = min(shown["example_parties"].values[at] for at in places)
+        at = max((at for at in places if shown["example_parties"].values[at] == few), key=lambda at: _target(shown, at))
+        if not found:
+            found.append(("pooled", _square(shown["pooled_matrix"].values[at]), int(few)))
+        epsilon = _target(shown, at)
+        words = title(cube, "method", method) + (f"\nε = {epsilon:g}" if np.isfinite(epsilon) else "")
+        found.append((words, _square(shown["matrix"].values[at]), int(few)))
+    return found
+
+
+def _target(shown: xr.Dataset, at: int) -> float:
+    return float(shown["example_epsilon"].values[at])
+
+
+def _square(padded: np.ndarray) -> np.ndarray:
+    """The matrix without the rows and columns that larger cases have."""
+    p = int(np.isfinite(padded[0]).sum())
+    return padded[:p, :p]
+
+
+def _panel(ax: Axes, matrix: np.ndarray, names: list[str], named: bool) -> object:
+    """One matrix; entries beyond 1 are as dark as 1, and written."""
+    image = ax.imshow(matrix, cmap="PuOr_r", vmin=-1, vmax=1)
+    p = len(matrix)
+    ax.set_xticks(range(p), names, rotation=90, fontsize=6.5)
+    ax.set_yticks(range(p), names if named else [""] * p, fontsize=6.5)
+    ax.grid(False)
+    ax.tick_params(length=0)
+    if p <= WRITTEN:
+        for i in range(p):
+            for j in range(p):
+                tone = "white" if abs(matrix[i, j]) > 0.6 else BLACK
+                number = f"{matrix[i, j]:.1f}".replace("0.", ".").replace("-.0", ".0")
+                ax.text(j, i, number, ha="center", va="center", fontsize=6, color=tone)
+    return image
