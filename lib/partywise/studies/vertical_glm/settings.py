@@ -50,6 +50,11 @@ class CaseSettings:
         return ()
 
     @property
+    def column_names(self) -> tuple[str, ...]:
+        """Names of the columns of all parties, where the data give them."""
+        return ()
+
+    @property
     def holder(self) -> int:
         """Number of the active party."""
         return 0
@@ -190,6 +195,11 @@ class TableSettings(Thinned):
     def natural(self) -> int:
         """Number of parties of the table."""
         return len(self.described.holders)
+
+    @property
+    def column_names(self) -> tuple[str, ...]:
+        """The columns of the table, party by party."""
+        return tuple(column.name for column in self.described.columns)
 
     @property
     def party_names(self) -> tuple[str, ...]:

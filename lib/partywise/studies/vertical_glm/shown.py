@@ -9,6 +9,7 @@ import numpy as np
 from ...glm.model import Estimate as GlmEstimate
 from .data import GlmData
 from .metrics import matrix_of, ridge_of, truth_of
+from .nested import nested
 from .pooled import pooled
 from .seen import MESSAGES, leaked
 from .used import used_persons
@@ -23,12 +24,20 @@ def example_fits(estimate: Any, data: GlmData, train: np.ndarray, spec: Any) -> 
 
     path_iteration, path_excess : (path_point,), objective above the least deviance, in what all columns explain
     coefficients, coefficient_errors, pooled_coefficients, pooled_errors : (coefficient,), the intercept first
+    nested_deviance, nested_likelihood : (nested_model,), pooled fits of the first 0, 1, ... columns, those with the
+        largest ratio to their standard error first
     matrix, pooled_matrix : (matrix_row, matrix_column)
     leaked_messages, leaked_share : (leaked_message,)
     """
     persons, found = used_persons(estimate, data, train, spec), Arrays()
     if isinstance(estimate, GlmEstimate):
         found |= _coefficients(estimate, data, persons, spec) | _path(estimate, data, persons, spec)
+        if estimate.standard_errors is not None:
+            deviance, likelihood = nested(data, persons)
+            found |= {
+                "nested_deviance": (("nested_model",), deviance),
+                "nested_likelihood": (("nested_model",), likelihood),
+            }
     matrix, kind = matrix_of(estimate, spec.options)
     if matrix is not None:
         pair = {"matrix": matrix, "pooled_matrix": truth_of(data.X[persons], kind)}

@@ -78,6 +78,8 @@ VARIABLES: dict[str, tuple[str, str]] = {
     "coefficient_errors": ("standard errors as the protocol reports them", "1"),
     "pooled_coefficients": ("coefficients of the pooled fit", "1"),
     "pooled_errors": ("standard errors of the pooled fit", "1"),
+    "nested_deviance": ("deviance of pooled fits of 0, 1, ... columns, the clearest first", "1"),
+    "nested_likelihood": ("log-likelihood of the same fits, at the dispersion D / n", "1"),
     "matrix": ("correlation or covariance matrix as the protocol reports it", "1"),
     "pooled_matrix": ("the same matrix of the records", "1"),
     "leaked_messages": ("messages with values of records of one party that one participant saw", "1"),
@@ -87,6 +89,7 @@ VARIABLES: dict[str, tuple[str, str]] = {
 _PCA = "partywise.pca.protocols."
 _GLM = "partywise.glm.protocols."
 _HERE = "partywise.studies.vertical_glm."
+_FIGURES = _HERE + "figures."
 # Steers and has the result; hands out correlated random numbers and colludes with nobody.
 ANALYST = ("analyst",)
 DEALER = ("analyst", "dealer")
@@ -119,7 +122,17 @@ STUDY = Study(
     metrics=Lazy(_HERE + "metrics:metrics"),
     example_fits=Lazy(_HERE + "shown:example_fits"),
     variables=VARIABLES,
-    figures={},
+    figures={
+        "iterations_by_correlation": Lazy(_FIGURES + "convergence:iterations_by_correlation"),
+        "objective_by_iteration": Lazy(_FIGURES + "convergence:objective_by_iteration"),
+        "correlations": Lazy(_FIGURES + "matrices:correlations"),
+        "space_by_message": Lazy(_FIGURES + "leaks:space_by_message"),
+        "deviance_by_epsilon": Lazy(_FIGURES + "utility:deviance_by_epsilon"),
+        "coefficient_intervals": Lazy(_FIGURES + "coefficients:coefficient_intervals"),
+        "costs_by_parties": Lazy(_FIGURES + "costs:costs_by_parties"),
+        "identifiers_by_mode": Lazy(_FIGURES + "leaks:identifiers_by_mode"),
+        "columns_by_unit": Lazy(_FIGURES + "selection:columns_by_unit"),
+    },
     check=check,
     summary=("excess_deviance", "coefficient_error", "correlation_error", "record_openings"),
     trials=Lazy(_HERE + "trials:TRIALS"),

@@ -34,7 +34,9 @@ def coefficient_intervals(cube: xr.Dataset) -> Figure:
             place = np.arange(p) + shift
             marks = {"color": style.color, "marker": style.marker, "label": style.label}
             known = np.isfinite(errors)
-            ax.errorbar(values, place, xerr=np.where(known, half * errors, 0), linestyle="none", markersize=3.5, **marks)
+            ax.errorbar(
+                values, place, xerr=np.where(known, half * errors, 0), linestyle="none", markersize=3.5, **marks
+            )
         ax.axvline(0, color=GREY, linewidth=0.9)
         ax.set_yticks(range(p), columns_of(cube, case, p), fontsize=7)
         ax.set(ylim=(p - 0.5, -0.5), title=title(cube, "case", case))

@@ -77,7 +77,7 @@ def objective_by_iteration(cube: xr.Dataset) -> Figure:
         ax.set(xscale="log", yscale="log", ylim=(FLOOR / 3, None), title=title(cube, "case", case))
         ax.set_xlabel("1 + iterations or sweeps")
         ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    for ax in axes[:: columns]:
+    for ax in axes[::columns]:
         ax.set_ylabel("objective above the pooled fit\n(1: no column used)")
     legend_below(figure, axes[: len(shown)], 3)
     words = "first replicate and fold, fewest parties; the last point of each line is marked"

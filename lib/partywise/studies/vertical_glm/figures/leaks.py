@@ -31,7 +31,7 @@ def space_by_message(cube: xr.Dataset) -> Figure:
         ax.yaxis.set_major_formatter(PercentFormatter(1, decimals=0))
     for ax in axes[max(0, len(shown) - columns) : len(shown)]:
         ax.set_xlabel("vectors with one number a record that arrived")
-    for ax in axes[:: columns]:
+    for ax in axes[::columns]:
         ax.set_ylabel("column space of a party\nthat one participant saw")
     legend_below(figure, axes[: len(shown)], 3)
     words = "first replicate and fold, fewest parties"

@@ -32,7 +32,7 @@ def columns_by_unit(cube: xr.Dataset) -> Figure:
         ax.axhline(best, color=BLUE, linestyle="--", label="−2 log-likelihood + 2 k")
         ax.set(xscale="log", ylim=(-0.5, len(deviance) - 0.5), title=title(cube, "case", case))
         ax.set_xlabel("factor by which y is multiplied")
-    for ax in axes[:: columns]:
+    for ax in axes[::columns]:
         ax.set_ylabel("columns that are kept")
     legend_below(figure, axes[: len(found)], 2)
     figure.suptitle("The published AIC chooses another model in another unit of y", fontsize=9.5)
@@ -43,9 +43,7 @@ def _nested(cube: xr.Dataset, case: str) -> tuple[float, np.ndarray, np.ndarray]
     """Power of the unit, and deviance and log-likelihood of models with 0, 1, ... columns."""
     family = told(cube, "case", case, "family") or "gaussian"
     shown = example_fits_of(cube, case)
-    for deviance, likelihood in zip(
-        shown["nested_deviance"].values, shown["nested_likelihood"].values, strict=True
-    ):
+    for deviance, likelihood in zip(shown["nested_deviance"].values, shown["nested_likelihood"].values, strict=True):
         kept = np.isfinite(deviance) & np.isfinite(likelihood)
         if kept.sum() > 1 and family in POWERS:
             return POWERS[family], deviance[kept], likelihood[kept]

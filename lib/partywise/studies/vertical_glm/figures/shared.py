@@ -30,7 +30,7 @@ def by_title(cube: xr.Dataset, methods: Iterable[str]) -> list[str]:
 
 def columns_of(cube: xr.Dataset, case: str, p: int) -> list[str]:
     """Names of the columns of all parties: those of the data, else numbers."""
-    names = tuple(plan_behind(cube).cases[case].settings.column_names)
+    names = plan_behind(cube).cases[case].settings.column_names
     return [str(name).replace("_", " ") for name in names[:p]] if len(names) >= p else [f"x{j}" for j in range(p)]
 
 

@@ -35,12 +35,14 @@ def deviance_by_epsilon(cube: xr.Dataset) -> Figure:
             line, style = series(cube, "excess_deviance", case, method, "epsilon"), look(cube, method)
             draw(ax, line, style, label=f"{style.label}: {_trust(cube, case, method)}")
         ax.axhline(1, color=GREY, linewidth=0.9, linestyle="--", label="no column used")
-        _ticks(ax, sorted({e for m in _private(cube, case) for e in series(cube, "excess_deviance", case, m, "epsilon").x}))
+        _ticks(
+            ax, sorted({e for m in _private(cube, case) for e in series(cube, "excess_deviance", case, m, "epsilon").x})
+        )
         ax.set(yscale="log", title=title(cube, "case", case))
         ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     for ax in axes[max(0, len(cases) - columns) : len(cases)]:
         ax.set_xlabel("certified ε of a record")
-    for ax in axes[:: columns]:
+    for ax in axes[::columns]:
         ax.set_ylabel("deviance above the pooled fit\n(0: pooled, 1: no column used)")
     legend_below(figure, axes[: len(cases)], 2)
     figure.suptitle(f"What privacy costs, and whom it trusts\n{BAND}", fontsize=9.5)
