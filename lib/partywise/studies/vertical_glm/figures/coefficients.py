@@ -2,37 +2,40 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
 from scipy.special import ndtri
 
-from ....experiment.plotting.select import title
+from ....experiment.plotting.select import title, told
 from ....experiment.plotting.series import cases_of, example_fit, example_fits_of, methods_of
-from ....experiment.plotting.style import GREY, empty, legend_below, look, panels
-from .shared import MISSING, columns_of
+from ....experiment.plotting.style import GREY, empty, legend_below
+from .shared import columns_of, grid_of, named, shade
 
 LEVEL = 0.95
+PANELS = 3
 
 
 def coefficient_intervals(cube: xr.Dataset) -> Figure:
     """Coefficients and 95 % intervals of each method that has standard errors: one panel a case, first fit."""
-    shown = {case: lines for case in cases_of(cube, "coefficient_errors") if len(lines := _fits(cube, case)) > 0}
+    cases = [case for case in cases_of(cube, "coefficient_errors") if _fits(cube, case)]
+    # Real columns before numbered ones, and one case of each sweep.
+    groups = {told(cube, "case", case, "group"): case for case in reversed(cases)}
+    cases = sorted((case for case in cases if case in groups.values()), key=lambda case: not named(cube, case))
+    shown = {case: _fits(cube, case) for case in cases[:PANELS]}
     if not shown:
         return empty("No method with standard errors in this configuration.")
     most = max(len(lines[0][1]) for lines in shown.values())
-    columns = min(3, len(shown))
-    rows = -(-len(shown) // columns)
-    figure, axes = panels(rows, columns, 4.0, 0.8 + 0.24 * most)
-    for ax in axes[len(shown) :]:
-        ax.set_axis_off()
+    figure, axes, _ = grid_of(len(shown), 3, 4.2, 0.8 + 0.27 * most)
     half = float(ndtri(0.5 + LEVEL / 2))
-    for ax, (case, lines) in zip(axes, shown.items(), strict=False):
+    for ax, (case, lines) in zip(axes, shown.items(), strict=True):
         p = len(lines[0][1])
         for number, (method, values, errors) in enumerate(lines):
-            style, shift = look(cube, method), 0.6 * ((number + 0.5) / len(lines) - 0.5)
+            style, shift = shade(cube, method), 0.66 * ((number + 0.5) / len(lines) - 0.5)
             place = np.arange(p) + shift
-            marks = {"color": style.color, "marker": style.marker, "label": style.label}
+            marks: dict[str, Any] = {"color": style.color, "marker": style.marker, "label": style.label}
             known = np.isfinite(errors)
             ax.errorbar(
                 values, place, xerr=np.where(known, half * errors, 0), linestyle="none", markersize=3.5, **marks
@@ -41,9 +44,9 @@ def coefficient_intervals(cube: xr.Dataset) -> Figure:
         ax.set_yticks(range(p), columns_of(cube, case, p), fontsize=7)
         ax.set(ylim=(p - 0.5, -0.5), title=title(cube, "case", case))
         ax.set_xlabel("coefficient, in standard errors of the pooled fit")
-    legend_below(figure, axes[: len(shown)], 3)
-    words = f"Coefficients with {LEVEL:.0%} intervals, where a method gives standard errors (without noise of privacy)"
-    figure.suptitle(f"{words}\nfirst replicate and fold, fewest parties", fontsize=9.5)
+    legend_below(figure, axes, 3)
+    words = f"Coefficients with {LEVEL:.0%} intervals, where a method gives standard errors"
+    figure.suptitle(f"{words}\nfirst replicate and fold, fewest parties, largest target of ε", fontsize=9.5)
     return figure
 
 
@@ -54,12 +57,13 @@ def _fits(cube: xr.Dataset, case: str) -> list[tuple[str, np.ndarray, np.ndarray
     """
     shown, found, any_errors = example_fits_of(cube, case), [], False
     for method in methods_of(cube, case):
-        try:
-            values, errors, unit = (
-                example_fit(shown, name, method) for name in ("coefficients", "coefficient_errors", "pooled_errors")
-            )
-        except MISSING:
+        targets = shown["example_epsilon"].values[shown["example_method"].values == method]
+        if not len(targets):
             continue
+        values, errors, unit = (
+            example_fit(shown, name, method, float(targets.max()))
+            for name in ("coefficients", "coefficient_errors", "pooled_errors")
+        )
         kept = np.isfinite(unit)
         kept[0] = False
         if kept.any() and np.isfinite(values[kept]).all():

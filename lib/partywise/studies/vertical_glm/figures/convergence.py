@@ -9,8 +9,8 @@ from matplotlib.ticker import FuncFormatter
 
 from ....experiment.plotting.select import title, told
 from ....experiment.plotting.series import cases_of, example_fit, example_fits_of, methods_of, series
-from ....experiment.plotting.style import empty, legend_below, look, panels
-from .shared import FAMILIES, MISSING, by_title
+from ....experiment.plotting.style import empty, legend_below
+from .shared import FAMILIES, MISSING, by_title, ends, grid_of, parties_of, shade
 
 # Below this the objective is the least one, up to rounding.
 FLOOR = 1e-12
@@ -18,34 +18,33 @@ FLOOR = 1e-12
 
 def iterations_by_correlation(cube: xr.Dataset) -> Figure:
     """Iterations against the correlation of any two columns: one panel a family, thicker lines for more parties."""
-    found: dict[str, list[tuple[float, str]]] = {}
+    found: dict[tuple[str, str], dict[float, str]] = {}
     for case in cases_of(cube, "iterations"):
-        rho = told(cube, "case", case, "rho")
+        rho, family = told(cube, "case", case, "rho"), str(told(cube, "case", case, "family") or "gaussian")
         if rho is not None:
-            found.setdefault(str(told(cube, "case", case, "family") or "gaussian"), []).append((float(rho), case))
-    families = [family for family in FAMILIES if len({rho for rho, _ in found.get(family, [])}) > 1]
-    if not families:
+            found.setdefault((str(told(cube, "case", case, "group")), family), {})[float(rho)] = case
+    shown = [(family, cases) for (_, family), cases in found.items() if len(cases) > 1]
+    if not shown:
         return empty("No family with several correlations of the columns in this configuration.")
-    figure, axes = panels(1, len(families), 4.6 if len(families) < 3 else 3.2, 3.2, sharey=True)
-    counts = [int(k) for k in cube["parties"].values]
-    for ax, family in zip(axes, families, strict=True):
-        cases = sorted(found[family])
-        for method in by_title(cube, [m for _, case in cases for m in methods_of(cube, case)]):
+    figure, axes, left = grid_of(len(shown), 5, 4.6 if len(shown) < 3 else 3.0, 3.2, sharey=True)
+    counts = sorted({k for _, cases in shown for case in cases.values() for k in parties_of(cube, case)})
+    for ax, (family, cases) in zip(axes, shown, strict=True):
+        for method in by_title(cube, [m for case in cases.values() for m in methods_of(cube, case)]):
             for place, parties in enumerate(counts):
-                points = [(rho, _at(cube, case, method, parties)) for rho, case in cases]
+                points = [(rho, _at(cube, cases[rho], method, parties)) for rho in sorted(cases)]
                 kept = [(rho, value) for rho, value in points if np.isfinite(value)]
                 if kept:
-                    style = look(cube, method)
+                    style = shade(cube, method)
                     width = 0.9 + 1.4 * place / max(1, len(counts) - 1)
                     marks = {"color": style.color, "marker": style.marker, "linestyle": style.line}
                     ax.plot(*zip(*kept, strict=True), **marks, linewidth=width, label=style.label)
         ax.set(yscale="log", xlabel="correlation ρ of any two columns", title=FAMILIES[family])
         ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-        ax.set_xticks([rho for rho, _ in cases])
-    axes[0].set_ylabel("iterations or sweeps")
+        ax.set_xticks(sorted(cases), [f"{rho:g}" for rho in sorted(cases)])
+    left[0].set_ylabel("iterations or sweeps")
     legend_below(figure, axes, 3)
-    widths = ", ".join(map(str, counts))
-    figure.suptitle(f"Iterations until the tolerance; thin to thick lines: {widths} parties", fontsize=9.5)
+    widths = f"; thin to thick lines: {', '.join(map(str, counts))} parties" if len(counts) > 1 else ""
+    figure.suptitle(f"Iterations until the tolerance{widths}", fontsize=9.5)
     return figure
 
 
@@ -58,30 +57,26 @@ def _at(cube: xr.Dataset, case: str, method: str, parties: int) -> float:
 
 def objective_by_iteration(cube: xr.Dataset) -> Figure:
     """Objective above the least deviance, in what all columns explain, by iteration: the first fit of each case."""
-    shown = {}
-    for case in cases_of(cube, "path_excess"):
-        lines = _paths(cube, case)
-        if len(lines) > 1:
-            shown[case] = lines
+    cases = [case for case in cases_of(cube, "path_excess") if len(_paths(cube, case)) > 1]
+    shown = {case: _paths(cube, case) for case in ends(cube, cases, 6)}
     if not shown:
         return empty("No case with the objective of several solvers in this configuration.")
-    columns = min(3, len(shown))
-    figure, axes = panels(-(-len(shown) // columns), columns, 3.6, 2.9, sharey=True)
-    for ax in axes[len(shown) :]:
-        ax.set_axis_off()
-    for ax, (case, lines) in zip(axes, shown.items(), strict=False):
+    figure, axes, left = grid_of(len(shown), 3, 3.6, 2.9, sharey=True)
+    highest = max(float(y.max()) for lines in shown.values() for _, _, y in lines)
+    for ax, (case, lines) in zip(axes, shown.items(), strict=True):
         for method, x, y in lines:
-            style = look(cube, method)
-            ax.plot(x + 1, np.maximum(y, FLOOR), color=style.color, linestyle=style.line, label=style.label)
-            ax.plot(x[-1] + 1, max(y[-1], FLOOR), color=style.color, marker=style.marker)
-        ax.set(xscale="log", yscale="log", ylim=(FLOOR / 3, None), title=title(cube, "case", case))
+            style = shade(cube, method)
+            ax.plot(x + 1, np.maximum(y, FLOOR), color=style.color, linestyle=style.line)
+            last = {"color": style.color, "marker": style.marker, "linestyle": style.line, "label": style.label}
+            ax.plot(x[-1:] + 1, np.maximum(y[-1:], FLOOR), **last)
+        ax.set(xscale="log", yscale="log", ylim=(FLOOR / 3, 3 * highest), title=title(cube, "case", case))
         ax.set_xlabel("1 + iterations or sweeps")
         ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    for ax in axes[::columns]:
+    for ax in left:
         ax.set_ylabel("objective above the pooled fit\n(1: no column used)")
-    legend_below(figure, axes[: len(shown)], 3)
-    words = "first replicate and fold, fewest parties; the last point of each line is marked"
-    figure.suptitle(f"How the objective falls ({words})", fontsize=9.5)
+    legend_below(figure, axes, 3)
+    words = "first replicate and fold, fewest parties; the last point of a line is marked"
+    figure.suptitle(f"How the objective falls, the ridge of a method included\n{words}", fontsize=9.5)
     return figure
 
 

@@ -8,7 +8,8 @@ from matplotlib.ticker import EngFormatter
 
 from ....experiment.plotting.select import title
 from ....experiment.plotting.series import cases_of, draw, methods_of, series
-from ....experiment.plotting.style import empty, legend_below, look, panels
+from ....experiment.plotting.style import empty, legend_below, panels
+from .shared import ends, parties_of, shade
 
 
 def costs_by_parties(cube: xr.Dataset) -> Figure:
@@ -16,22 +17,22 @@ def costs_by_parties(cube: xr.Dataset) -> Figure:
     cases = [case for case in cases_of(cube, "bytes_measured") if _counts(cube, case) > 1]
     if not cases:
         return empty("No case with several numbers of parties in this configuration.")
-    columns = min(5, len(cases))
-    figure, axes = panels(2, columns, 4.2 if columns < 3 else 3.0, 2.5, sharex="col", sharey="row")
-    for column, case in enumerate(cases[:columns]):
-        top, bottom = axes[column], axes[columns + column]
+    cases = ends(cube, cases, 5)
+    figure, axes = panels(2, len(cases), 4.2 if len(cases) < 3 else 3.0, 2.5, sharex="col", sharey="row")
+    for column, case in enumerate(cases):
+        top, bottom = axes[column], axes[len(cases) + column]
         for method in methods_of(cube, case):
             for ax, variable in ((top, "bytes_measured"), (bottom, "secure_products")):
                 line = series(cube, variable, case, method, "parties")
                 if line and (line.mean > 0).any():
-                    draw(ax, line, look(cube, method))
+                    draw(ax, line, shade(cube, method))
         top.set(yscale="log", title=title(cube, "case", case))
-        bottom.set(yscale="log", xlabel="parties")
-        bottom.set_xticks([int(k) for k in cube["parties"].values])
         top.yaxis.set_major_formatter(EngFormatter(unit="B"))
+        bottom.set(xlabel="parties", ylim=(0, None))
+        bottom.set_xticks(parties_of(cube, case))
         bottom.yaxis.set_major_formatter(EngFormatter())
     axes[0].set_ylabel("bytes of all messages")
-    axes[columns].set_ylabel("products in shares")
+    axes[len(cases)].set_ylabel("products in shares")
     legend_below(figure, axes, 3)
     figure.suptitle("What more parties cost", fontsize=9.5)
     return figure

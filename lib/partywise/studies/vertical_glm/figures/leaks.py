@@ -9,31 +9,28 @@ from matplotlib.ticker import PercentFormatter
 
 from ....experiment.plotting.select import title, told
 from ....experiment.plotting.series import cases_of, example_fit, example_fits_of, methods_of, series
-from ....experiment.plotting.style import BLUE, GREY, RED, empty, legend_below, look, panels
-from .shared import MISSING
+from ....experiment.plotting.style import BLUE, GREY, RED, empty, legend_below, panels
+from .shared import MISSING, ends, grid_of, shade
 
 
 def space_by_message(cube: xr.Dataset) -> Figure:
     """Share of a party's column space that one participant saw, after so many vectors of its records."""
-    shown = {case: lines for case in cases_of(cube, "leaked_share") if len(lines := _leaks(cube, case)) > 1}
+    cases = [case for case in cases_of(cube, "leaked_share") if len(_leaks(cube, case)) > 1]
+    shown = {case: _leaks(cube, case) for case in ends(cube, cases, 6)}
     if not shown:
         return empty("No case in which several methods send vectors of records.")
-    columns = min(3, len(shown))
-    figure, axes = panels(-(-len(shown) // columns), columns, 3.7, 2.8, sharey=True, sharex=True)
-    for ax in axes[len(shown) :]:
-        ax.set_axis_off()
-    for ax, (case, lines) in zip(axes, shown.items(), strict=False):
-        for method, x, share in lines:
-            style = look(cube, method)
+    figure, axes, left = grid_of(len(shown), 3, 3.7, 2.8, sharey=True)
+    for ax, (case, lines) in zip(axes, shown.items(), strict=True):
+        for number, (method, x, share) in enumerate(lines):
+            style = shade(cube, method)
             marks = {"color": style.color, "marker": style.marker, "linestyle": style.line, "label": style.label}
-            ax.plot(x, share, markevery=max(1, len(x) // 8), **marks)
+            ax.plot(x, share, markevery=(number, 8), **marks)
         ax.set(ylim=(-0.04, 1.04), title=title(cube, "case", case))
         ax.yaxis.set_major_formatter(PercentFormatter(1, decimals=0))
-    for ax in axes[max(0, len(shown) - columns) : len(shown)]:
         ax.set_xlabel("vectors with one number a record that arrived")
-    for ax in axes[::columns]:
+    for ax in left:
         ax.set_ylabel("column space of a party\nthat one participant saw")
-    legend_below(figure, axes[: len(shown)], 3)
+    legend_below(figure, axes, 3)
     words = "first replicate and fold, fewest parties"
     figure.suptitle(f"What linear predictors of some iterations give away ({words})", fontsize=9.5)
     return figure
@@ -68,10 +65,12 @@ def identifiers_by_mode(cube: xr.Dataset) -> Figure:
         worst = float(np.max(shares))
         mode = told(cube, "method", method, "alignment")
         ax.barh(place, worst, color=RED if worst > 0 else BLUE, height=0.6)
-        ax.text(worst + 0.01, place, f"{worst:.0%}" + (f" ({mode})" if mode else ""), va="center", fontsize=8)
+        ax.text(worst + 0.02, place, f"{worst:.0%}" + (f" ({mode})" if mode else ""), va="center", fontsize=8)
     ax.axvline(0, color=GREY, linewidth=0.8)
     ax.set_yticks(range(len(rows)), [words for words, _, _ in rows])
-    ax.set(xlim=(0, 1.18), ylim=(len(rows) - 0.5, -0.5), xlabel="identifiers found by a dictionary of the whole scheme")
+    ax.set(xlim=(0, 1.4), ylim=(len(rows) - 0.5, -0.5), xlabel="identifiers found by a dictionary")
+    ax.set_xticks(np.linspace(0, 1, 6))
+    ax.grid(axis="y", visible=False)
     ax.xaxis.set_major_formatter(PercentFormatter(1, decimals=0))
     figure.suptitle("Whose identifiers the messages of aligning give away", fontsize=9.5)
     return figure

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
@@ -59,7 +61,7 @@ def _matrices(cube: xr.Dataset, case: str) -> list[tuple[str, np.ndarray, int]]:
     return found
 
 
-def _target(shown: xr.Dataset, at: int) -> float:
+def _target(shown: xr.Dataset, at: Any) -> float:
     return float(shown["example_epsilon"].values[at])
 
 
@@ -80,7 +82,7 @@ def _panel(ax: Axes, matrix: np.ndarray, names: list[str], named: bool) -> objec
     if p <= WRITTEN:
         for i in range(p):
             for j in range(p):
-                tone = "white" if abs(matrix[i, j]) > 0.6 else BLACK
+                tone = "white" if abs(matrix[i, j]) > 0.75 else BLACK
                 number = f"{matrix[i, j]:.1f}".replace("0.", ".").replace("-.0", ".0")
                 ax.text(j, i, number, ha="center", va="center", fontsize=6, color=tone)
     return image

@@ -8,8 +8,10 @@ from matplotlib.figure import Figure
 
 from ....experiment.plotting.select import title, told
 from ....experiment.plotting.series import cases_of, example_fits_of
-from ....experiment.plotting.style import BLUE, RED, empty, legend_below, panels
+from ....experiment.plotting.style import BLUE, RED, empty, legend_below
+from .shared import grid_of
 
+PANELS = 4
 UNITS = np.geomspace(1e-3, 1e3, 61)
 # y -> c y multiplies the deviance by c to this power; counts and labels have no unit.
 POWERS = {"gaussian": 2.0, "gamma": 0.0, "inverse_gaussian": -1.0}
@@ -20,11 +22,9 @@ def columns_by_unit(cube: xr.Dataset) -> Figure:
     found = {case: nested for case in cases_of(cube, "nested_deviance") if (nested := _nested(cube, case)) is not None}
     if not found:
         return empty("No Gaussian, Gamma or inverse Gaussian case with nested models in this configuration.")
-    columns = min(4, len(found))
-    figure, axes = panels(-(-len(found) // columns), columns, 3.2, 2.6, sharex=True)
-    for ax in axes[len(found) :]:
-        ax.set_axis_off()
-    for ax, (case, (power, deviance, likelihood)) in zip(axes, found.items(), strict=False):
+    found = {case: found[case] for case in list(found)[:PANELS]}
+    figure, axes, left = grid_of(len(found), 4, 3.2, 2.6)
+    for ax, (case, (power, deviance, likelihood)) in zip(axes, found.items(), strict=True):
         count = np.arange(len(deviance))
         published = [int(np.argmin(unit**power * deviance + 2 * count)) for unit in UNITS]
         ax.plot(UNITS, published, color=RED, label="published: deviance + 2 k")
@@ -32,9 +32,9 @@ def columns_by_unit(cube: xr.Dataset) -> Figure:
         ax.axhline(best, color=BLUE, linestyle="--", label="−2 log-likelihood + 2 k")
         ax.set(xscale="log", ylim=(-0.5, len(deviance) - 0.5), title=title(cube, "case", case))
         ax.set_xlabel("factor by which y is multiplied")
-    for ax in axes[::columns]:
+    for ax in left:
         ax.set_ylabel("columns that are kept")
-    legend_below(figure, axes[: len(found)], 2)
+    legend_below(figure, axes, 2)
     figure.suptitle("The published AIC chooses another model in another unit of y", fontsize=9.5)
     return figure
 

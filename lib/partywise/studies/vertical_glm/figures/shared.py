@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 import numpy as np
 import xarray as xr
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from ....errors import CubeError
-from ....experiment.plotting.select import plan_behind
-from ....experiment.plotting.series import example_fits_of
+from ....experiment.plotting.select import plan_behind, told
+from ....experiment.plotting.style import BLACK, BLUE, BROWN, GREEN, GREY, ORANGE, PURPLE, RED, SKY, Look, look, panels
 
 FAMILIES = {
     "gaussian": "Gaussian",
@@ -18,6 +21,8 @@ FAMILIES = {
     "gamma": "Gamma",
     "inverse_gaussian": "inverse Gaussian",
 }
+# Most methods here claim no epsilon; black and grey alone would not tell them apart.
+OPEN = (BLACK, PURPLE, GREEN, RED, ORANGE, BLUE, SKY, BROWN, GREY)
 # What asking for an example fit that the cube does not hold ends in.
 MISSING = CubeError
 
@@ -34,6 +39,11 @@ def columns_of(cube: xr.Dataset, case: str, p: int) -> list[str]:
     return [str(name).replace("_", " ") for name in names[:p]] if len(names) >= p else [f"x{j}" for j in range(p)]
 
 
+def named(cube: xr.Dataset, case: str) -> bool:
+    """Whether the data of a case give their columns names."""
+    return bool(plan_behind(cube).cases[case].settings.column_names)
+
+
 def borders_of(cube: xr.Dataset, case: str, parties: int) -> list[int]:
     """Numbers of columns after which another party's begin, where each party's stand together."""
     groups = plan_behind(cube).cases[case].settings.groups(parties)
@@ -42,8 +52,33 @@ def borders_of(cube: xr.Dataset, case: str, parties: int) -> list[int]:
     return np.cumsum([len(group) for group in groups])[:-1].tolist()
 
 
-def fewest_parties(cube: xr.Dataset, case: str, method: str) -> int:
-    """Number of parties of the example fit that is drawn."""
-    shown = example_fits_of(cube, case)
-    kept = shown["example_method"].values == method
-    return int(shown["example_parties"].values[kept].min())
+def parties_of(cube: xr.Dataset, case: str) -> list[int]:
+    """Numbers of parties of a case."""
+    return list(plan_behind(cube).cases[case].parties)
+
+
+def shade(cube: xr.Dataset, method: str) -> Look:
+    """The look of a method, in colour too where it claims no epsilon."""
+    style, claims = look(cube, method), cube["method_claims"].values
+    if claims[np.flatnonzero(cube["method"].values == method)[0]]:
+        return style
+    titles = list(dict.fromkeys(map(str, cube["method_title"].values[~claims.astype(bool)])))
+    return replace(style, color=OPEN[titles.index(style.label) % len(OPEN)])
+
+
+def ends(cube: xr.Dataset, cases: Sequence[str], most: int) -> list[str]:
+    """Some cases: of every sweep the first and the last, at most so many in all."""
+    groups: dict[str, list[str]] = {}
+    for case in cases:
+        groups.setdefault(str(told(cube, "case", case, "group")), []).append(case)
+    chosen = {case for group in groups.values() for case in (group[0], group[-1])}
+    return [case for case in cases if case in chosen][:most]
+
+
+def grid_of(count: int, columns: int, width: float, height: float, **options) -> tuple[Figure, list[Axes], list[Axes]]:
+    """A figure of so many panels in rows of some columns: the panels, and those at the left."""
+    columns = min(columns, count)
+    figure, axes = panels(-(-count // columns), columns, width, height, **options)
+    for ax in axes[count:]:
+        ax.set_axis_off()
+    return figure, axes[:count], axes[:count:columns]

@@ -6,18 +6,19 @@ import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, NullFormatter
+from matplotlib.ticker import FuncFormatter, NullLocator
 
 from ....experiment.plotting.select import title
 from ....experiment.plotting.series import BAND, cases_of, draw, methods_of, series
-from ....experiment.plotting.style import GREY, empty, legend_below, look, panels
+from ....experiment.plotting.style import GREY, empty, legend_below, look
 from ....experiment.results.attributes import meanings
+from .shared import grid_of
 
 # What a trust model asks for.
 TRUST = {
-    "central": "trusted aggregator",
-    "distributed": "dealer that colludes with nobody",
-    "local": "nobody is trusted",
+    "central": "a trusted aggregator",
+    "distributed": "a dealer that colludes with nobody",
+    "local": "nobody",
 }
 
 
@@ -26,27 +27,26 @@ def deviance_by_epsilon(cube: xr.Dataset) -> Figure:
     cases = [case for case in cases_of(cube, "excess_deviance") if len(_private(cube, case)) > 0]
     if not cases:
         return empty("No method with a target of epsilon in this configuration.")
-    columns = min(3, len(cases))
-    figure, axes = panels(-(-len(cases) // columns), columns, 4.4 if columns < 3 else 3.5, 3.3, sharex=True)
-    for ax in axes[len(cases) :]:
-        ax.set_axis_off()
-    for ax, case in zip(axes, cases, strict=False):
+    figure, axes, left = grid_of(len(cases), 3, 5.6 if len(cases) == 1 else 3.6, 3.3)
+    for ax, case in zip(axes, cases, strict=True):
         for method in _private(cube, case):
             line, style = series(cube, "excess_deviance", case, method, "epsilon"), look(cube, method)
-            draw(ax, line, style, label=f"{style.label}: {_trust(cube, case, method)}")
+            draw(ax, line, style, label=f"{style.label}; trusts {_trust(cube, case, method)}")
         ax.axhline(1, color=GREY, linewidth=0.9, linestyle="--", label="no column used")
-        _ticks(
-            ax, sorted({e for m in _private(cube, case) for e in series(cube, "excess_deviance", case, m, "epsilon").x})
-        )
-        ax.set(yscale="log", title=title(cube, "case", case))
+        _ticks(ax, _targets(cube, case))
+        ax.set(yscale="log", title=title(cube, "case", case), xlabel="certified ε of a record")
         ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    for ax in axes[max(0, len(cases) - columns) : len(cases)]:
-        ax.set_xlabel("certified ε of a record")
-    for ax in axes[::columns]:
+    for ax in left:
         ax.set_ylabel("deviance above the pooled fit\n(0: pooled, 1: no column used)")
-    legend_below(figure, axes[: len(cases)], 2)
+    legend_below(figure, axes, 1 if len(cases) == 1 else 2)
     figure.suptitle(f"What privacy costs, and whom it trusts\n{BAND}", fontsize=9.5)
     return figure
+
+
+def _targets(cube: xr.Dataset, case: str) -> list[float]:
+    """Targets of epsilon of a case."""
+    lines = [series(cube, "excess_deviance", case, method, "epsilon") for method in _private(cube, case)]
+    return sorted({float(epsilon) for line in lines for epsilon in line.x if np.isfinite(epsilon)})
 
 
 def _private(cube: xr.Dataset, case: str) -> list[str]:
@@ -63,12 +63,14 @@ def _private(cube: xr.Dataset, case: str) -> list[str]:
 def _trust(cube: xr.Dataset, case: str, method: str) -> str:
     """Whom the method trusts, in words."""
     values = meanings(cube["trust_model"].sel({"case": case, "method": method})).values.ravel()
-    words = sorted({str(value) for value in values if str(value) in TRUST})
-    return ", ".join(TRUST[word] for word in words)
+    kinds = {kind for value in map(str, values) for kind in value.split("_") if kind in TRUST}
+    # Noise of its own does not help a party where another of its releases trusts somebody.
+    words = [TRUST[kind] for kind in TRUST if kind in kinds and (kind != "local" or kinds == {"local"})]
+    return " and ".join(words)
 
 
 def _ticks(ax: Axes, epsilons: list[float]) -> None:
     """A logarithmic axis with the targets as they were given."""
     ax.set_xscale("log")
     ax.set_xticks(epsilons, [f"{e:g}" for e in epsilons])
-    ax.xaxis.set_minor_formatter(NullFormatter())
+    ax.xaxis.set_minor_locator(NullLocator())
