@@ -29,8 +29,8 @@ def _nested(exact: Pooled) -> tuple[np.ndarray, np.ndarray]:
     order = np.argsort(-np.abs(exact.fit.coefficients[1:] / errors[1:]))
     etas = [np.full(len(response.y), exact.null[0]) + response.shift]
     for size in range(1, len(order) + 1):
-        given = {"weights": response.weights, "offset": response.offset}
-        fit = fitted(exact.X[:, order[:size]], response.y, family, **given)
+        X = exact.X[:, order[:size]]
+        fit = fitted(X, response.y, family, weights=response.weights, offset=response.offset)
         etas.append(fit.eta)
     deviance = np.array([response.deviance(eta) for eta in etas])
     likelihood = []

@@ -26,7 +26,7 @@ def iterations_by_correlation(cube: xr.Dataset) -> Figure:
     shown = [(family, cases) for (_, family), cases in found.items() if len(cases) > 1]
     if not shown:
         return empty("No family with several correlations of the columns in this configuration.")
-    figure, axes, left = grid_of(len(shown), 5, 4.6 if len(shown) < 3 else 3.0, 3.2, sharey=True)
+    figure, axes, left = grid_of(len(shown), 5, (6.4, 4.6, 3.0)[min(len(shown), 3) - 1], 3.2, sharey=True)
     counts = sorted({k for _, cases in shown for case in cases.values() for k in parties_of(cube, case)})
     for ax, (family, cases) in zip(axes, shown, strict=True):
         for method in by_title(cube, [m for case in cases.values() for m in methods_of(cube, case)]):
@@ -42,7 +42,7 @@ def iterations_by_correlation(cube: xr.Dataset) -> Figure:
         ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
         ax.set_xticks(sorted(cases), [f"{rho:g}" for rho in sorted(cases)])
     left[0].set_ylabel("iterations or sweeps")
-    legend_below(figure, axes, 3)
+    legend_below(figure, axes, min(3, 1 + len(shown)))
     widths = f"; thin to thick lines: {', '.join(map(str, counts))} parties" if len(counts) > 1 else ""
     figure.suptitle(f"Iterations until the tolerance{widths}", fontsize=9.5)
     return figure

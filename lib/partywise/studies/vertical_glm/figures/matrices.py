@@ -8,6 +8,7 @@ import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.image import AxesImage
 
 from ....experiment.plotting.select import title
 from ....experiment.plotting.series import cases_of, example_fits_of
@@ -47,8 +48,8 @@ def _matrices(cube: xr.Dataset, case: str) -> list[tuple[str, np.ndarray, int]]:
     """Words, matrix and number of parties: the pooled matrix, then each method's at its largest target."""
     shown, found = example_fits_of(cube, case), list[tuple[str, np.ndarray, int]]()
     for method in map(str, cube["method"].values):
-        places = np.flatnonzero(shown["example_method"].values == method)
-        places = [at for at in places if np.isfinite(shown["matrix"].values[at]).any()]
+        found_at = np.flatnonzero(shown["example_method"].values == method).tolist()
+        places = [at for at in found_at if np.isfinite(shown["matrix"].values[at]).any()]
         if not places:
             continue
         few = min(shown["example_parties"].values[at] for at in places)
@@ -71,7 +72,7 @@ def _square(padded: np.ndarray) -> np.ndarray:
     return padded[:p, :p]
 
 
-def _panel(ax: Axes, matrix: np.ndarray, names: list[str], named: bool) -> object:
+def _panel(ax: Axes, matrix: np.ndarray, names: list[str], named: bool) -> AxesImage:
     """One matrix; entries beyond 1 are as dark as 1, and written."""
     image = ax.imshow(matrix, cmap="PuOr_r", vmin=-1, vmax=1)
     p = len(matrix)

@@ -22,7 +22,7 @@ FAMILIES = {
     "inverse_gaussian": "inverse Gaussian",
 }
 # Most methods here claim no epsilon; black and grey alone would not tell them apart.
-OPEN = (BLACK, PURPLE, GREEN, RED, ORANGE, BLUE, SKY, BROWN, GREY)
+OPEN = (BLACK, PURPLE, GREEN, RED, ORANGE, BROWN, BLUE, SKY, GREY)
 # What asking for an example fit that the cube does not hold ends in.
 MISSING = CubeError
 

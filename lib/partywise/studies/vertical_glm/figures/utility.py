@@ -16,7 +16,7 @@ from .shared import grid_of
 
 # What a trust model asks for.
 TRUST = {
-    "central": "a trusted aggregator",
+    "central": "the aggregator",
     "distributed": "a dealer that colludes with nobody",
     "local": "nobody",
 }
