@@ -1,0 +1,168 @@
+"""Figures of vertical GLM from a small cube: what is drawn is what the cube holds, whatever its labels."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from matplotlib import pyplot as plt
+
+from partywise.experiment.blocks import read_block, write_block
+from partywise.experiment.cells import generate, run
+from partywise.experiment.plan import plan
+from partywise.experiment.results.provenance import config_json
+from partywise.studies.vertical_glm.study import STUDY
+from relabel import content, relabelled
+from small_cube import assemble
+
+SMALL = {"source": "generated", "settings": {"n": 120, "p": 4}}
+
+
+def block() -> dict:
+    """A sweep over correlations with several solvers, private methods at two targets, records to be aligned."""
+    return {
+        "spec": {"delta": 1e-5, "unit": "row"},
+        "methods": {
+            "all": {"protocol": "reference", "title": "in one place"},
+            "rotated": {"protocol": "block_svd", "title": "rotations"},
+            "products": {"protocol": "correlation", "title": "products"},
+            "blocks": {"protocol": "bcd", "title": "blocks"},
+            "jointly": {"protocol": "joint", "title": "jointly"},
+            "noised": {"protocol": "moments", "title": "noise"},
+            "stepwise": {"protocol": "noisy_newton", "title": "noisy steps"},
+        },
+        "cases": {
+            "swept": SMALL
+            | {
+                "sweep": {"rho": [0.0, 0.5]},
+                "title": "ρ = {rho}",
+                "grid": {"methods": ["rotated", "products", "blocks", "jointly"], "replicates": 1, "parties": [2, 3]}
+                | {"folds": 1, "epsilon": [1.0]},
+            },
+            "targets": SMALL
+            | {
+                "grid": {"methods": ["all", "noised", "stepwise"], "replicates": 2, "parties": [2], "folds": 1}
+                | {"epsilon": [5.0, 50.0]}
+            },
+            "orders": {
+                "source": "generated",
+                "settings": {"n": 60, "p": 4, "records": "unaligned"},
+                "grid": {"methods": ["blocks", "jointly"], "replicates": 1, "parties": [3], "folds": 1}
+                | {"epsilon": [1.0]},
+            },
+        },
+    }
+
+
+@pytest.fixture(scope="module")
+def cube(tmp_path_factory):
+    folder, made = tmp_path_factory.mktemp("glm_figures"), plan("vertical_glm", block(), 3)
+    parts = []
+    for name, entry in made.cases.items():
+        data = generate(made, name, range(entry.replicates), folder)
+        for method in entry.methods:
+            cells = run(made, name, method, entry.parties, range(entry.replicates), [0], data)
+            write_block(folder / "block.npz", cells)
+            parts += read_block(folder / "block.npz")
+    return assemble(made, parts).assign_attrs(config_json=config_json(made))
+
+
+@pytest.fixture(autouse=True)
+def closed():
+    """Figures of a test are closed after it."""
+    yield
+    plt.close("all")
+
+
+@pytest.mark.parametrize("name", sorted(STUDY.figures))
+def test_every_figure_draws_and_no_label_matters(cube, name):
+    shown = content(STUDY.figures[name](cube))
+    assert not any("in this configuration" in str(part) for part in shown)
+    assert shown == content(STUDY.figures[name](relabelled(cube)))
+
+
+# A case in which the figure has nothing to show.
+WITHOUT = {
+    "iterations_by_correlation": "targets",
+    "objective_by_iteration": None,
+    "correlations": "orders",
+    "space_by_message": None,
+    "deviance_by_epsilon": "orders",
+    "coefficient_intervals": None,
+    "costs_by_parties": "orders",
+    "identifiers_by_mode": "targets",
+    "columns_by_unit": None,
+}
+
+
+@pytest.mark.parametrize("name", sorted(STUDY.figures))
+def test_without_its_cases_a_figure_says_so(cube, name):
+    other = cube.isel(example_fit=[]) if WITHOUT[name] is None else _only(cube, WITHOUT[name])
+    (ax,) = STUDY.figures[name](other).axes
+    assert any(words in ax.texts[0].get_text() for words in ("No ", "in this configuration"))
+    assert not ax.lines
+
+
+def _only(cube, case):
+    kept = cube.sel({"case": [case]})
+    return kept.isel(example_fit=np.flatnonzero(kept["example_case"].values == case))
+
+
+@pytest.mark.parametrize("name", sorted(STUDY.figures))
+def test_every_text_lies_inside_the_canvas(cube, name):
+    figure = STUDY.figures[name](cube)
+    figure.canvas.draw()
+    frame, renderer = figure.bbox, figure.canvas.get_renderer()
+    shown = [artist for artist in (*figure.axes, *figure.legends, figure._suptitle) if artist is not None]
+    for artist in shown:
+        box = artist.get_tightbbox(renderer)
+        if box is not None:
+            assert -1 <= box.x0 <= box.x1 <= frame.x1 + 1, artist
+            assert -1 <= box.y0 <= box.y1 <= frame.y1 + 1, artist
+
+
+def test_iterations_are_those_of_the_cube(cube):
+    (ax,) = STUDY.figures["iterations_by_correlation"](cube).axes
+    drawn = {line.get_label(): line.get_ydata() for line in ax.get_lines() if line.get_linewidth() < 1}
+    for method, label in (("blocks", "blocks"), ("jointly", "jointly")):
+        cells = cube["iterations"].sel({"method": method, "parties": 2, "replicate": 0, "fold": 0})
+        wanted = [float(cells.sel({"case": case}).max()) for case in ("swept_0", "swept_0_5")]
+        assert list(drawn[label]) == wanted
+    assert [float(tick) for tick in ax.get_xticks()] == [0.0, 0.5]
+
+
+def test_matrices_are_those_of_the_example_fits(cube):
+    figure = STUDY.figures["correlations"](cube)
+    images = {ax.get_title(): ax.images[0].get_array() for ax in figure.axes[:3]}
+    at = np.flatnonzero((cube["example_case"] == "swept_0") & (cube["example_method"] == "rotated"))[0]
+    assert np.array_equal(images["rotations"], cube["matrix"].values[at])
+    assert np.array_equal(images["pooled"], cube["pooled_matrix"].values[at])
+    # The published matrix has zeros between the columns of one party; the certified one is that of the records.
+    assert abs(images["rotations"][0, 1]) < 1e-12 < abs(images["pooled"][0, 1])
+    assert np.allclose(images["products"], images["pooled"], atol=1e-10)
+
+
+def test_the_published_criterion_keeps_all_columns_or_none_as_the_unit_says(cube):
+    ax = STUDY.figures["columns_by_unit"](cube).axes[0]
+    published, certified = ax.get_lines()[0].get_ydata(), ax.get_lines()[1].get_ydata()
+    assert published[0] == 0
+    assert published[-1] == 4
+    assert len(set(certified)) == 1
+
+
+def test_leaks_of_blocks_reach_everything_and_of_products_nothing(cube):
+    ax = STUDY.figures["space_by_message"](cube).axes[0]
+    shares = {line.get_label(): line.get_ydata() for line in ax.get_lines()}
+    assert shares["blocks"][-1] == pytest.approx(1)
+    assert not np.any(shares["products"])
+
+
+def test_dictionaries_find_all_or_nobody(cube):
+    (ax,) = STUDY.figures["identifiers_by_mode"](cube).axes
+    assert [patch.get_width() for patch in ax.patches] == [1.0, 0.0]
+    assert [text.get_text() for text in ax.texts] == ["100% (sha256)", "0% (psi)"]
+
+
+def test_private_methods_say_whom_they_trust(cube):
+    figure = STUDY.figures["deviance_by_epsilon"](cube)
+    words = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert words[:2] == ["noise; trusts a dealer that colludes with nobody", "noisy steps; trusts the aggregator"]
