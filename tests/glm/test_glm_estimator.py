@@ -8,6 +8,7 @@ import warnings
 from dataclasses import fields
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
 from sklearn.base import clone
@@ -115,6 +116,20 @@ def test_the_summary_shows_the_fit():
     assert np.allclose([float(text) for text in row[1:]], shown, rtol=1e-3)
     ridge = pw.VerticalGLM("poisson", ridge=2.0).fit(X, Y, rng=1)
     assert "penalised: standard errors leave out the bias" in ridge.summary()
+
+
+def test_the_analysis_of_deviance_and_names_of_a_frame():
+    frame = pd.DataFrame(X, columns=["age", "dose", "stage", "smoker"])
+    model = pw.VerticalGLM("poisson").fit(frame, Y, rng=1)
+    assert model.names_ == ("age", "dose", "stage", "smoker")
+    expected, null = oracle(X, Y, "poisson"), oracle(X[:, :0], Y, "poisson")
+    rows = {row["source"]: row for row in model.deviance_table()}
+    assert [rows[name]["df"] for name in ("null", "columns", "residual")] == [119, 4, 115]
+    ratio = 2 * (expected.llf - null.llf)
+    assert rows["columns"]["statistic"] == pytest.approx(ratio, rel=1e-8)
+    assert rows["columns"]["p_value"] == pytest.approx(stats.chi2.sf(ratio, 4), rel=1e-6)
+    private = pw.VerticalGLM("poisson", "moments", epsilon=2.0, **PRIVATE).fit(X, Y, rng=1)
+    assert private.deviance_table() is None
 
 
 def test_a_quasi_likelihood_has_students_tests_and_no_criterion():

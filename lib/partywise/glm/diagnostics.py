@@ -196,24 +196,30 @@ def wald(coefficients: np.ndarray, standard_errors: np.ndarray, df: int | None, 
     return Wald(statistic, 2 * tail, ends)
 
 
-def deviance_table(found: Diagnostics, q: int, family: str, dispersion: Dispersion = "family") -> list[dict[str, Any]]:
+def deviance_table(
+    deviance: float, null_deviance: float, dispersion: float | None, df_residual: int, columns: int, estimated: bool
+) -> list[dict[str, Any]]:
     """Analysis of deviance: of the intercept alone, of all columns together, of what is left.
+
+    Parameters
+    ----------
+    deviance, null_deviance : float
+    dispersion : float or None
+    df_residual, columns : int
+    estimated : bool
+        Whether the dispersion was estimated: an F test then, else a chi-squared one.
 
     Returns
     -------
     list of dict
-        ``source``, ``df``, ``deviance``; of the columns also ``statistic`` (chi-squared; F where the dispersion is
-        estimated) and ``p_value``.
+        ``source``, ``df``, ``deviance``; of the columns also ``statistic`` and ``p_value``.
     """
-    columns, gained = q - 1, found.null_deviance - found.deviance
-    statistic, p_value = None, None
-    if columns and found.dispersion:
-        estimated = FAMILIES[family].estimates_dispersion or dispersion == "pearson"
-        statistic = gained / found.dispersion / (columns if estimated else 1)
-        tail = fdtrc(columns, found.df_residual, statistic) if estimated else chdtrc(columns, statistic)
-        p_value = float(tail)
+    gained, statistic, p_value = null_deviance - deviance, None, None
+    if columns and dispersion:
+        statistic = gained / dispersion / (columns if estimated else 1)
+        p_value = float(fdtrc(columns, df_residual, statistic) if estimated else chdtrc(columns, statistic))
     return [
-        {"source": "null", "df": found.df_residual + columns, "deviance": found.null_deviance},
+        {"source": "null", "df": df_residual + columns, "deviance": null_deviance},
         {"source": "columns", "df": columns, "deviance": gained, "statistic": statistic, "p_value": p_value},
-        {"source": "residual", "df": found.df_residual, "deviance": found.deviance},
+        {"source": "residual", "df": df_residual, "deviance": deviance},
     ]

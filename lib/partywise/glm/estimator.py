@@ -11,13 +11,11 @@ import numpy as np
 
 from ..alignment.identifiers import prepared
 from ..alignment.options import IdentifierRules
-from ..federation.column_estimator import COLUMNS, blocks_of, holders
-from ..federation.estimator import Estimator, Method, numbers
+from ..federation.column_estimator import blocks_of, holders
+from ..federation.estimator import Method
 from ..federation.exchanges.secure_sum import AGGREGATOR
 from ..privacy.accounted import Public
-from .diagnostics import Wald, aic, deviance_r2, wald
-from .families import FAMILIES, Family
-from .model import Estimate, PublicFacts
+from .model import PublicFacts
 from .options import (
     BcdOptions,
     JointOptions,
@@ -29,8 +27,8 @@ from .options import (
 )
 from .protocols import bcd, joint, moments, noisy_gradient, noisy_newton, noisy_predictor, reference
 from .protocols.common import ANALYST, DEALER
-from .records import Response, response_of
-from .summary import summary_of
+from .records import response_of
+from .results import Results
 
 __all__ = ["VerticalGLM"]
 
@@ -46,7 +44,7 @@ CONSTANTS = {
 }
 
 
-class VerticalGLM(Estimator):
+class VerticalGLM(Results):
     """A generalised linear model of columns that several parties hold (seed 004).
 
     Parameters
@@ -155,7 +153,7 @@ class VerticalGLM(Estimator):
         ids : sequence of K sequences of str, optional
             Identifiers of each party's records, which are aligned first, as the option ``alignment`` says.
         names : sequence of p str, optional
-            Of the columns, for messages and the summary; x0, x1, ... by default.
+            Of the columns, for messages and the summary; by default those of a data frame, else x0, x1, ...
         rng : int, numpy.random.Generator, Streams or SecureStreams
             Source of masks, shares and noise. All but `SecureStreams` repeat what they draw: for experiments.
 
@@ -173,7 +171,8 @@ class VerticalGLM(Estimator):
         self._family()
         blocks, groups = blocks_of(X, parties, ids)
         p = sum(block.shape[1] for block in blocks)
-        shown = tuple(f"x{j}" for j in range(p)) if names is None else tuple(names)
+        named = getattr(X, "columns", [f"x{j}" for j in range(p)]) if names is None else names
+        shown = tuple(map(str, named))
         if len(shown) != p or len(set(shown)) != p:
             raise ValueError(f"names={shown if p < 20 else '...'}: give {p} different ones, one a column.")
         # As they were given: an array would make text of the numbers among them.
@@ -192,69 +191,6 @@ class VerticalGLM(Estimator):
             reason = found.numbers.get("reason") or "give more steps, a ridge or fewer columns"
             warnings.warn(f"the fit is {found.status}: {reason}.", UserWarning, stacklevel=2)
         return self
-
-    def _keep(self, found: Estimate, names: tuple[str, ...], response: Response) -> None:
-        """Attributes of a fit."""
-        self.names_, self.n_features_in_, self.n_records_ = names, len(names), response.used
-        self.intercept_, self.coef_ = float(found.coefficients[0]), found.coefficients[1:]
-        self.status_, self.n_iter_, self.rows_ = found.status, found.iterations, found.rows
-        self.deviance_, self.null_deviance_ = found.deviance, found.null_deviance
-        self.dispersion_, self.bse_ = found.dispersion, found.standard_errors
-        both = None not in (found.deviance, found.null_deviance)
-        self.deviance_r2_ = deviance_r2(found.deviance, found.null_deviance) if both else None  # type: ignore[arg-type]
-        likelihood = found.log_likelihood
-        self.aic_ = None if likelihood is None else aic(likelihood, 1 + len(names), self.family)
-        tests = self._tests(0.95)
-        self.pvalues_ = None if tests is None else tests.p_values
-        self.conf_int_ = None if tests is None else tests.interval
-
-    def _tests(self, level: float) -> Wald | None:
-        """Wald tests; None without standard errors."""
-        if self.bse_ is None:
-            return None
-        estimated = FAMILIES[self.family].estimates_dispersion
-        estimated = estimated or getattr(self._options(), "dispersion", "family") == "pearson"
-        df = self.n_records_ - 1 - self.n_features_in_ if estimated else None
-        return wald(self._fitted().coefficients, self.bse_, df, level)
-
-    def conf_int(self, level: float = 0.95) -> np.ndarray | None:
-        """Intervals (1 + p, 2) of the coefficients, of the intercept first; None without standard errors."""
-        self._fitted()
-        tests = self._tests(level)
-        return None if tests is None else tests.interval
-
-    def summary(self) -> str:
-        """Table of the coefficients with their tests, and a line each of what was fitted, its fit and its privacy."""
-        return summary_of(self, self._fitted(), self._tests(0.95))
-
-    def decision_function(self, X: np.ndarray, offset: np.ndarray | None = None) -> np.ndarray:
-        """Linear predictors, shape (n,), of records (n, p) with all columns."""
-        array, estimate = numbers("X", X, 2, COLUMNS), self._fitted()
-        if array.shape[1] != self.n_features_in_:
-            raise ValueError(f"X has {array.shape[1]} columns: the fit was made with {self.n_features_in_}.")
-        shift = None if offset is None else numbers("offset", offset, 1, f"({len(array)},): one a record")
-        if shift is not None and len(shift) != len(array):
-            raise ValueError(f"offset has {len(shift)} entries for {len(array)} rows of X.")
-        return estimate.predictor(array, shift)
-
-    def predict(self, X: np.ndarray, offset: np.ndarray | None = None) -> np.ndarray:
-        """Means of the response, shape (n,)."""
-        return self._family().mean(self.decision_function(X, offset))
-
-    def score(
-        self, X: np.ndarray, y: np.ndarray, weights: np.ndarray | None = None, offset: np.ndarray | None = None
-    ) -> float:
-        """Share of the null deviance of these records that the fit explains."""
-        eta = self.decision_function(X, offset)
-        given = {"y": y, "weights": weights, "offset": offset}
-        block = {name: np.asarray(value) for name, value in given.items() if value is not None}
-        response = response_of(block, np.arange(len(eta)), self.family, "caller")
-        return deviance_r2(response.deviance(eta), response.null()[1])
-
-    def _family(self) -> Family:
-        if self.family not in FAMILIES:
-            raise ValueError(f"family={self.family!r} is unknown; use one of {tuple(FAMILIES)}.")
-        return FAMILIES[self.family]
 
     def _public(self, names: tuple[str, ...], parties: Sequence[str], aligned: bool) -> PublicFacts:
         """What everyone may know; constants that nothing reads are refused."""
