@@ -13,7 +13,7 @@ from partywise.audits.contract import check_neighbours
 from partywise.errors import ContractError
 from partywise.glm.options import NoisyGradientOptions, NoisyNewtonOptions, NoisyPredictorOptions
 from partywise.glm.private import blocks, scores, sweeps
-from partywise.glm.protocols import noisy_gradient, noisy_newton, noisy_predictor
+from partywise.glm.protocols import noisy_blocks, noisy_gradient, noisy_newton, noisy_predictor
 from partywise.privacy.accounted import Public
 from partywise.privacy.accounting.calibration import gaussian_epsilon, gdp_mu
 from partywise.randomness import SimulationRandom
@@ -56,8 +56,8 @@ def certificate_halved(*given):
         (scores, "second_moments_bound", halved(scores, "second_moments_bound"), NEWTON),
         (scores, "clip_curves", lambda values, *_: (values, 0.0), GRADIENT),
         (blocks, "second_moment_bound", halved(blocks, "second_moment_bound"), PREDICTOR),
-        (noisy_predictor, "score_certificate", certificate_halved, PREDICTOR),
-        (noisy_predictor, "whole_blocks", lambda x, length: np.rint(x * 2**36) / 2**36, PREDICTOR),
+        (noisy_blocks, "score_certificate", certificate_halved, PREDICTOR),
+        (noisy_blocks, "whole_blocks", lambda x, length: np.rint(x * 2**36) / 2**36, PREDICTOR),
     ],
     ids=["second moments", "unclipped", "block moments", "product", "unclipped product"],
 )

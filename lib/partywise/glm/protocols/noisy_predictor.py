@@ -29,7 +29,7 @@ the same certified epsilon.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -37,171 +37,30 @@ import numpy as np
 from ...alignment.rows import common_rows
 from ...federation.exchanges.cross_product import Masked, masked, private, product, released
 from ...federation.exchanges.dealing import DEALER, Dealing, dealing
-from ...federation.parties import Party
 from ...federation.run import Own, Run
-from ...privacy.accounted import Accounted, Public
-from ...privacy.mechanisms.gaussian import Gaussian
-from ...privacy.mechanisms.random import sampler_of
-from ...privacy.mechanisms.release import Release, noise_scale
-from ...privacy.secure.shared import Shared, SharedGaussian
-from ...privacy.statistics.moments import second_moment_bound
-from ..families import FAMILIES
 from ..model import Estimate
-from ..private.blocks import (
-    BITS,
-    block_moments,
-    block_predictor,
-    block_score,
-    constant_of,
-    regularised,
-    score_certificate,
-    whole_blocks,
-    with_intercept,
-)
-from ..private.scaled import (
-    check_statistic,
-    constant,
-    local_response,
-    local_scaled_block,
-    unscaled,
-)
-from ..private.scores import mean_weight
+from ..private.blocks import BITS
+from ..private.scaled import local_response
 from ..private.sweeps import Block, Plan, check_family, named
-from .central import AFTER, RngFor, check_private, server_back
+from .central import check_private
 from .common import ANALYST, roles
-
-UNIT = 2.0 ** (-2 * BITS)
-
-
-def local_columns(party: Party, rows: np.ndarray, block: Block, plan: Plan) -> np.ndarray:
-    """(n, q_k) scaled and clipped columns, the active party's after a constant."""
-    z = local_scaled_block(party, rows, plan.public)
-    return with_intercept(z, float(block.radius.value)) if block.active else z
-
-
-def local_moments(party: Party, x: np.ndarray, block: Block, rng_for: RngFor) -> Release:
-    """X_k'X_k / n with noise."""
-    rng, name = rng_for("X'X", party.name), named("X'X", block)
-    return Gaussian(mu=block.moments)(block_moments(x, block.length), rng, owner=party.name, release_id=name)
-
-
-def local_residual(
-    active: Party, y: np.ndarray, x: np.ndarray, given: np.ndarray | None, beta: np.ndarray | None, plan: Plan
-) -> np.ndarray:
-    """(n,) y - mu at the sum of predictors that was handed out, and at the active party's own where that is exact."""
-    eta = np.full(len(y), float(constant(plan.public, "start")))
-    eta = eta if given is None else eta + given
-    eta = eta if beta is None else eta + x @ beta
-    return y - FAMILIES[plan.public.family].mean(eta)
-
-
-def local_score(
-    active: Party,
-    x: np.ndarray,
-    r: np.ndarray,
-    block: Block,
-    sweep: int,
-    rests_on: tuple[str, ...],
-    plan: Plan,
-    rng_for: RngFor,
-) -> Release:
-    """X_k'r of the active party, with noise; ``rests_on``: ids of the releases that r was computed with."""
-    found = block_score(x, r, block.length, plan.residual)
-    bounded = replace(found, parents=tuple(dict.fromkeys((*found.parents, *rests_on))))
-    rng, name = rng_for("X'r", active.name, sweep), named("X'r", block, sweep)
-    return Gaussian(mu=block.scores[sweep])(bounded, rng, owner=active.name, release_id=name)
-
-
-def local_predictor(
-    party: Party,
-    x: np.ndarray,
-    beta: np.ndarray,
-    made_of: Sequence[Accounted],
-    block: Block,
-    sweep: int,
-    rng_for: RngFor,
-) -> Release:
-    """X_k b_k with noise on every entry; the constant part of the active party's block is a number, not data."""
-    first = int(block.active)
-    slopes = Public(beta[first:], because=AFTER, made_of=made_of)
-    level = float(beta[0]) * float(x[0, 0]) if first else 0.0
-    bounded = block_predictor(x[:, first:], slopes, block.radius, level)
-    rng, name = rng_for("linear predictor", party.name, sweep), named("linear predictor", block, sweep)
-    return Gaussian(mu=block.predictors[sweep])(bounded, rng, owner=party.name, release_id=name)
-
-
-def local_steps(party: Party, x: np.ndarray, length: Accounted) -> np.ndarray:
-    """Columns, or residuals, in whole steps, no record longer than the length."""
-    return whole_blocks(x.reshape(len(x), -1), length)
-
-
-def dealer_noise(block: Block, sweep: int, plan: Plan, rng_for: RngFor) -> np.ndarray:
-    """(q_k, 1) noise of X_k'r, integers."""
-    certificate, units = score_certificate(block.length, plan.residual), np.full(block.size, UNIT)
-    rng = rng_for("X'r", DEALER, block.name, sweep)
-    return SharedGaussian(block.scores[sweep]).noise(certificate, units, rng, named("X'r", block, sweep))[:, None]
-
-
-def made_release(
-    total: np.ndarray, block: Block, sweep: int, rests_on: tuple[str, ...], plan: Plan, rng_for: RngFor
-) -> Release:
-    """X_k'r of a passive party as a release, from integers with the dealer's noise."""
-    certificate, units = score_certificate(block.length, plan.residual), np.full(block.size, UNIT)
-    shared, sampler = Shared(total[:, 0], named("X'r", block, sweep)), sampler_of(rng_for("sampler", ANALYST))
-    parents = tuple(dict.fromkeys((*block.length.parents, *plan.residual.parents, *rests_on)))
-    mechanism = SharedGaussian(block.scores[sweep])
-    return mechanism(shared, certificate, units, sampler, parents=parents, trust_model="distributed")
-
-
-def server_release(release: Release) -> Release:
-    """X_k'r for party k."""
-    return release
-
-
-def server_total(predictors: Sequence[np.ndarray], made_of: Sequence[Accounted]) -> Public:
-    """Sum of what was released of linear predictors."""
-    return Public(np.sum(predictors, axis=0), because=AFTER, made_of=made_of)
-
-
-def server_started(block: Block) -> np.ndarray:
-    """No coefficient of a block yet."""
-    return np.zeros(block.size)
-
-
-def server_block(beta: np.ndarray, moments: np.ndarray, score: np.ndarray, block: Block, plan: Plan) -> np.ndarray:
-    """(M + rho I)^-1 (M b + X'r / (n w)): the block's step of seed 004 with the family's public mean weight."""
-    sigma = noise_scale(second_moment_bound(float(block.length.value), plan.n), block.moments)
-    second, matrix = regularised(moments, block.size, sigma)
-    target = second @ beta + score / (plan.n * mean_weight(plan.public))
-    return np.linalg.lstsq(matrix, target, rcond=None)[0]
-
-
-def server_sent(beta: np.ndarray, parts: Sequence[Sequence[Accounted]]) -> Public:
-    """Coefficients of one block."""
-    return Public(beta, because=AFTER, made_of=flat(parts))
-
-
-def flat(parts: Sequence[Sequence[Accounted]]) -> tuple[Accounted, ...]:
-    """The releases of several lists."""
-    return tuple(one for some in parts for one in some)
-
-
-def server_returned(
-    answer: np.ndarray, parts: Sequence[Sequence[Accounted]], columns: Sequence[int], active: bool
-) -> Public:
-    """Coefficients of a party's own columns."""
-    return server_back(answer, flat(parts), columns, active)
-
-
-def server_answer(betas: Sequence[np.ndarray], plan: Plan) -> np.ndarray:
-    """Coefficients (1 + p,) of the columns as they were given."""
-    answer = np.zeros(1 + len(plan.public.names))
-    answer[0] = float(constant(plan.public, "start"))
-    for beta, block in zip(betas, plan.blocks, strict=True):
-        answer[1 + np.asarray(block.columns, dtype=int)] = beta[int(block.active) :]
-        if block.active:
-            answer[0] += beta[0] * constant_of(float(block.radius.value), len(block.columns))
-    return unscaled(answer, plan.public)
+from .noisy_blocks import (
+    dealer_noise,
+    local_columns,
+    local_moments,
+    local_predictor,
+    local_residual,
+    local_score,
+    local_steps,
+    made_release,
+    server_answer,
+    server_block,
+    server_release,
+    server_returned,
+    server_sent,
+    server_started,
+    server_total,
+)
 
 
 def reported(
@@ -295,7 +154,6 @@ def fit(run: Run) -> Estimate:
     """Release second moments, then sweep over the blocks; the coefficients go back to their parties."""
     check_family(run.spec.public)
     check_private(run)
-    check_statistic(run.spec.public)
     rows, n = common_rows(run)
     public, options, delta = run.spec.public, run.spec.options, run.spec.study.delta
     plan = Plan.of(run.parties, public, options, run.epsilon, delta, n)
