@@ -13,7 +13,7 @@ import pytest
 from partywise.audits.contract import Subject, broken, changed_records, same
 from partywise.federation.parties import Party, split_rows
 from partywise.federation.run import Run
-from partywise.privacy.accounted import Public
+from partywise.privacy.accounted import Clear, Public
 from partywise.privacy.mechanisms.gaussian import Gaussian
 from partywise.privacy.statistics.moments import record_sum
 from partywise.randomness import stream
@@ -66,6 +66,20 @@ def without_a_claim(run):
     return run.at("server", lambda sums: Estimate(np.sum(sums, axis=0) / N, None), sums)
 
 
+def claiming_no_number(run):
+    sums = run.gather(run.parties, "server", "sum", local_sum, run.spec, run.rng_for)
+    return run.at("server", lambda sums: Estimate(np.sum(sums, axis=0) / N, float("nan")), sums)
+
+
+def local_records(client):
+    return Clear(client.block["x"], units=("row",))
+
+
+def sending_records(run):
+    run.gather(run.parties, "server", "records", local_records)
+    return claiming_no_number(run)
+
+
 def server_mean_of_first(sums, spec):
     return Estimate(sums[0] / N, 4.0)
 
@@ -107,6 +121,12 @@ SUBJECT = Subject(
 
 def test_a_protocol_that_keeps_the_contract_passes_all_checks():
     assert broken(SUBJECT) == {}
+
+
+def test_nan_is_a_claim_of_nothing_where_nothing_is_certified():
+    """A source may claim no number; what is certified has one."""
+    assert "epsilon_claimed=nan" in broken(replace(SUBJECT, fit=claiming_no_number))["ledger"]
+    assert "ledger" not in broken(replace(SUBJECT, fit=sending_records))
 
 
 @pytest.mark.parametrize(
