@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from scipy.stats import chi2
 
+from error_rates import ALPHA
 from forked import checked, forked
 from partywise.federation.channel import Cipher
+from partywise.federation.exchanges import cross_places
+from partywise.federation.exchanges import dealing as dealing_module
 from partywise.federation.exchanges.cross_product import (
     DEALER,
     combined,
@@ -19,52 +24,12 @@ from partywise.federation.exchanges.cross_product import (
     product,
     released,
 )
-from partywise.federation.exchanges.residues import ring_for
+from partywise.federation.exchanges.residues import Ring, ring_for
 from partywise.federation.parties import Party
 from partywise.federation.run import Run, simulate
 from partywise.federation.secure_streams import SecureStreams
-from partywise.privacy.accounted import Clear
 from partywise.privacy.mechanisms.release import Release
-from partywise.randomness import Streams, stream
-
-N, BITS = 50, 30
-GROUPS = ((0, 1), (2,), (3, 4, 5))
-
-
-def blocks(seed: int = 1) -> np.ndarray:
-    return stream(seed, "cross products").standard_normal((N, 6))
-
-
-def a_run(X: np.ndarray, rng_for=None) -> Run:
-    parties = [
-        Party(f"p{k}", "passive" if k else "active", {"X": X[:, list(group)]}, group) for k, group in enumerate(GROUPS)
-    ]
-    return Run(
-        parties,
-        epsilon=np.inf,
-        fold=None,
-        rng_for=rng_for or Streams(3, "exchange"),
-        spec=SimpleNamespace(),
-        extra=("analyst", DEALER),
-        record=True,
-    )
-
-
-def parts(run: Run) -> tuple[Clear, ...]:
-    return tuple(Clear(None, units=("features",), owner=party.name) for party in run.parties)
-
-
-def local_block(party: Party) -> np.ndarray:
-    return party.block["X"]
-
-
-def masked_blocks(run: Run, dealt) -> list:
-    found = []
-    for party in run.parties:
-        values = run.at(party, local_block)
-        own = private(run, dealt, party, values, (N, len(party.columns)), BITS)
-        found.append(masked(run, dealt, own, f"X of {party.name}", run.parties))
-    return found
+from products_driver import BITS, GROUPS, N, a_run, blocks, masked_blocks, parts
 
 
 def gram(run: Run):
@@ -142,6 +107,74 @@ def test_every_vector_of_records_crosses_closed():
     for message, value in run.channel.view(*run.channel.names):
         if N in message.shape:
             assert isinstance(value, Cipher)
+
+
+def evenness(run: Run, kind: str) -> float:
+    """Probability of so uneven a spread of what crosses under a name, for uniform residues."""
+    primes, columns = Ring(4).primes, []
+    for message, value in run.channel.view(*run.channel.names):
+        if message.name.startswith(kind):
+            content = value.content if isinstance(value, Cipher) else value
+            columns.append(content.reshape(len(content), -1)[: len(primes)])
+    return spread(np.concatenate(columns, axis=1), primes)
+
+
+def spread(residues: np.ndarray, primes: Sequence[int], bins: int = 16) -> float:
+    total = 0.0
+    for row, p in zip(residues, primes, strict=True):
+        counts = np.histogram(row, np.linspace(-(p // 2) - 0.5, p // 2 + 0.5, bins + 1))[0]
+        total += float(np.sum((counts - row.size / bins) ** 2) / (row.size / bins))
+    return float(chi2.sf(total, len(primes) * (bins - 1)))
+
+
+KINDS = ("masked:", "correction:", "shares")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_crosses_is_uniform_whatever_the_columns_are(kind):
+    for X in (blocks(), np.zeros((N, 6)), np.full((N, 6), 3.0)):
+        run = a_run(X)
+        simulate(between, run)
+        assert evenness(run, kind) > ALPHA
+
+
+def test_masks_that_are_too_short_are_found(monkeypatch):
+    """Of 12 bits: the columns stand out of them."""
+    drawn = Ring.random
+    monkeypatch.setattr(Ring, "random", lambda self, shape, words: drawn(self, shape, words) >> 8)
+    run = a_run(np.zeros((N, 6)))
+    simulate(between, run)
+    assert evenness(run, "masked:") < ALPHA
+
+
+def repeated(run: Run, kind: str) -> int:
+    """How many arrays cross under a name more than once."""
+    found = [value for message, value in run.channel.view(*run.channel.names) if message.name.startswith(kind)]
+    arrays = [(value.content if isinstance(value, Cipher) else value).tobytes() for value in found]
+    return len(arrays) - len(set(arrays))
+
+
+@pytest.mark.parametrize("kind", KINDS[1:])
+def test_shares_of_equal_products_are_drawn_anew(kind, monkeypatch):
+    run = a_run(blocks())
+    simulate(between, run)
+    assert repeated(run, kind) == 0
+    own = cross_places.drawn
+    for module in (cross_places, dealing_module):
+        monkeypatch.setattr(module, "drawn", lambda seed, name, *given: own(seed, name.split(",")[0], *given))
+    run = a_run(blocks())
+    simulate(between, run)
+    assert repeated(run, kind) > 0
+
+
+def between(run: Run):
+    """As `gram`, of pairs of different parties only: what one party has alone is opened as it is."""
+    dealt = dealing(run, run.parties, ring_for(100 * N, 2 * BITS))
+    X = masked_blocks(run, dealt)
+    for repeat in range(20):
+        for j, k in ((0, 1), (0, 2), (1, 2)):
+            S = product(run, dealt, X[j], X[k], f"{j}, {k}, {repeat}")
+            opened(run, dealt, S, "analyst", "shares", parts(run))
 
 
 def test_opened_shares_are_charged_to_all_owners():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from test_cross_product import N, a_run, blocks, local_block, parts
 
 from forked import checked, forked
 from partywise.federation.channel import Cipher
@@ -12,6 +11,7 @@ from partywise.federation.exchanges.cross_product import combined, dealing, mask
 from partywise.federation.exchanges.polynomials import polynomials, shared_between, summed
 from partywise.federation.exchanges.residues import ring_for
 from partywise.federation.run import simulate
+from products_driver import N, a_run, blocks, local_block, parts
 
 LOW, HIGH = 20, 220
 # Of degree 9 and of degree 2, in the same shares of powers.
@@ -59,6 +59,16 @@ def expected(X: np.ndarray) -> list[float]:
 def test_polynomials_are_those_of_the_plain_vector():
     X = blocks()
     np.testing.assert_allclose(simulate(program, a_run(X)).ravel(), expected(X), rtol=1e-14)
+
+
+def test_chunks_of_records_give_the_same_shares(monkeypatch):
+    runs = [a_run(blocks()) for _ in range(2)]
+    one = simulate(program, runs[0])
+    monkeypatch.setattr("partywise.federation.exchanges.polynomials.CHUNK", 7)
+    np.testing.assert_array_equal(simulate(program, runs[1]), one)
+    first, second = (run.channel.view(*run.channel.names) for run in runs)
+    for (_, a), (_, b) in zip(first, second, strict=True):
+        assert np.array_equal(*(v.content if isinstance(v, Cipher) else v for v in (a, b)))
 
 
 def test_same_transcript_in_every_mode():

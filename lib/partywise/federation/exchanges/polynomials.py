@@ -22,7 +22,8 @@ from ...privacy.mechanisms.random import words_of
 from ..channel import Cipher
 from ..parties import Party
 from ..run import Own, Run
-from .cross_product import DEALER, Masked, Shared, local_correction, local_sealed
+from .cross_places import local_correction, local_sealed
+from .cross_product import DEALER, Masked, Shared
 from .dealing import Dealing, Seed, drawn, local_drawn
 from .residues import Ring
 from .sharing import NOBODY, SCHEME
@@ -31,6 +32,8 @@ __all__ = ["HIGHEST", "polynomials", "shared_between", "summed"]
 
 # A sum of 32 products of residues stays below 2^43, from which they are reduced in one step.
 HIGHEST = 31
+# Records that are worked on together, so that their powers stay in the processor's memory.
+CHUNK = 1024
 
 
 def polynomials(
@@ -153,21 +156,42 @@ def local_polynomials(
     powers : (m, d - 1, n) of a^2 .. a^d
     """
     m, shape, size = ring.m, mask.shape[1:], mask[0].size
-    degree = len(steps[0]) - 1
-    e = powers_of(difference.reshape(m, size), degree, ring)
+    matrices = [taylor_matrices(one, ring) for one in steps]
+    flat = difference.reshape(m, size), mask.reshape(m, size)
+    count = len(steps) * (2 if slopes else 1)
+    found = np.empty((count, m, size), dtype=np.int32)
+    for start in range(0, size, CHUNK):
+        part = slice(start, start + CHUNK)
+        given = flat[0][:, part], flat[1][:, part], powers[:, :, part]
+        found[:, :, part] = _polynomials(*given, matrices, slopes, first, ring)
+    return list(found.reshape(count, m, *shape))
+
+
+def _polynomials(
+    difference: np.ndarray,
+    mask: np.ndarray,
+    powers: np.ndarray,
+    matrices: Sequence[np.ndarray],
+    slopes: bool,
+    first: bool,
+    ring: Ring,
+) -> np.ndarray:
+    """The same of some records: (polynomials, m, n)."""
+    degree = matrices[0].shape[1] - 1
+    e = powers_of(difference, degree, ring)
     # The constant 1 is the first holder's.
-    own = np.concatenate([np.full((m, 1, size), float(first)), mask.reshape(m, 1, size), powers], axis=1)
+    own = np.concatenate([np.full((ring.m, 1, mask.shape[1]), float(first)), mask[:, None], powers], axis=1)
     own = own[:, : degree + 1]
     order = np.arange(1, degree + 1)[:, None]
     values, derivatives = [], []
-    for one in steps:
-        taylor = ring.rest(np.matmul(taylor_matrices(one, ring), e))
-        values.append(ring.reduced(np.einsum("mjn,mjn->mn", taylor, own)).reshape(m, *shape))
+    for matrix in matrices:
+        taylor = ring.rest(np.matmul(matrix, e))
+        values.append(ring.reduced(np.einsum("mjn,mjn->mn", taylor, own)))
         if slopes:
             # Of b_j a^j the derivative in a is j b_j a^(j - 1).
             slope = ring.rest(taylor[:, 1:] * order)
-            derivatives.append(ring.reduced(np.einsum("mjn,mjn->mn", slope, own[:, :-1])).reshape(m, *shape))
-    return values + derivatives
+            derivatives.append(ring.reduced(np.einsum("mjn,mjn->mn", slope, own[:, :-1])))
+    return np.array(values + derivatives)
 
 
 def powers_of(values: np.ndarray, degree: int, ring: Ring) -> np.ndarray:
@@ -190,7 +214,12 @@ def taylor_matrices(steps: tuple[int, ...], ring: Ring) -> np.ndarray:
 
 def dealer_powers(mask: np.ndarray, degree: int, ring: Ring) -> np.ndarray:
     """(m, d - 1, n) the powers of a mask from its square."""
-    return powers_of(mask.reshape(ring.m, -1), degree, ring)[:, 2:].astype(np.int32)
+    flat = mask.reshape(ring.m, -1)
+    found = np.empty((ring.m, max(degree - 1, 0), flat.shape[1]), dtype=np.int32)
+    for start in range(0, flat.shape[1], CHUNK):
+        part = slice(start, start + CHUNK)
+        found[:, :, part] = powers_of(flat[:, part], degree, ring)[:, 2:]
+    return found
 
 
 def dealer_shares(

@@ -1,0 +1,149 @@
+"""What parties, the dealer and a receiver compute in secure cross products (`cross_product`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...privacy.accounted import Clear
+from ...privacy.mechanisms.release import Release
+from ..channel import Cipher
+from ..parties import Party
+from .dealing import DEALER, Seed, drawn
+from .residues import Ring
+from .sharing import NOBODY, SCHEME
+
+
+def multiplied(one: np.ndarray, other: np.ndarray, entries: bool, ring: Ring) -> np.ndarray:
+    """Residues of a product, entry by entry or summed over records."""
+    return (
+        ring.product(ring.first(one), ring.first(other)) if entries else ring.cross(ring.first(one), ring.first(other))
+    )
+
+
+def local_encoded(
+    owner: Party, values: np.ndarray, shape: tuple[int, ...], bits: int, bound: float, ring: Ring
+) -> np.ndarray:
+    """A party's numbers as residues."""
+    largest = float(np.max(np.abs(values), initial=0.0))
+    if largest > bound:
+        raise OverflowError(
+            f"values of {owner.name!r} up to {largest:.6g} exceed the bound {bound:.6g} that is public: scale them."
+        )
+    return ring.encoded(np.reshape(values, shape), bits)
+
+
+def local_masked(holder: Party, share: np.ndarray, mask: np.ndarray, ring: Ring) -> Cipher:
+    """A share behind its mask: only the dealer, to whom it is never sent, could take it off."""
+    return Cipher(ring.difference(share, [mask]), key_holder=DEALER)
+
+
+def local_difference(party: Party, parts: Sequence[Cipher], ring: Ring) -> np.ndarray:
+    """The value less the mask, from what all holders sent."""
+    contents = [part.content for part in parts]
+    return contents[0] if len(contents) == 1 else ring.sum(contents)
+
+
+def local_own(holder: Party, one: np.ndarray, other: np.ndarray, entries: bool, ring: Ring) -> np.ndarray:
+    """A party's product of what it has alone."""
+    return multiplied(one, other, entries, ring)
+
+
+def local_product(
+    holder: Party,
+    own_one: np.ndarray | None,
+    own_other: np.ndarray | None,
+    one: np.ndarray,
+    other: np.ndarray,
+    correction: np.ndarray,
+    first: bool,
+    entries: bool,
+    ring: Ring,
+) -> np.ndarray:
+    """A holder's share of a product, from its masks and both differences; one holder adds the product of these."""
+    terms = [correction]
+    if own_one is not None:
+        left = ring.sum([ring.first(own_one), ring.first(one)]) if first else own_one
+        terms.append(multiplied(left, other, entries, ring))
+    if own_other is not None:
+        terms.append(multiplied(one, own_other, entries, ring))
+    return ring.sum(terms)
+
+
+def local_combined(
+    holder: Party,
+    own: Sequence[tuple[np.ndarray, int]],
+    constant: float | np.ndarray,
+    shape: tuple[int, ...],
+    bits: int,
+    ring: Ring,
+) -> np.ndarray:
+    """A holder's share of a linear combination."""
+    terms = [ring.first(share) if factor == 1 else ring.times(ring.first(share), factor) for share, factor in own]
+    if np.any(constant):
+        terms.append(ring.encoded(np.broadcast_to(constant, shape), bits))
+    return ring.sum(terms)
+
+
+def local_opened(holder: Party, share: np.ndarray, parts: Sequence[Clear]) -> Clear:
+    """A share that completes a sum in the clear: charged to everybody whose data it was computed from."""
+    units = tuple(dict.fromkeys(unit for part in parts for unit in part.units))
+    return Clear(share, units=units, made_of=tuple(parts))
+
+
+def local_sealed(holder: Party, share: np.ndarray) -> Cipher:
+    """A uniform share of a sum that has noise."""
+    return Cipher(share, key_holder=NOBODY, scheme=SCHEME)
+
+
+def local_correction(holder: Party, sent: Cipher) -> np.ndarray:
+    """A share as its holder computes with it."""
+    return sent.content
+
+
+def total(shares: Sequence[np.ndarray], ring: Ring, bits: int) -> np.ndarray:
+    """The value of all shares together."""
+    return ring.decoded(ring.sum(shares), bits)
+
+
+def assumed_release(
+    make: Callable[..., Release], shares: Sequence[Any], ring: Ring, bits: int | None, *values: Any
+) -> Release:
+    """What the shares of a noisy sum give, as a release and as nothing else."""
+    contents = [share.content if isinstance(share, Cipher) else share for share in shares]
+    found = ring.integers(ring.sum(contents)) if bits is None else total(contents, ring, bits)
+    release = make(found, *values)
+    if not isinstance(release, Release):
+        raise TypeError(f"make returned a {type(release).__name__} of a sum with the dealer's noise: make a Release.")
+    return release
+
+
+def dealer_mask(
+    seeds: Mapping[str, Seed], holders: Sequence[str], name: str, shape: tuple[int, ...], ring: Ring
+) -> np.ndarray:
+    """The mask of a value: the sum of what its holders draw."""
+    masks = [drawn(seeds[holder], name, shape, ring) for holder in holders]
+    return masks[0] if len(masks) == 1 else ring.sum(masks)
+
+
+def dealer_product(
+    one: np.ndarray, other: np.ndarray, noise: np.ndarray | None, entries: bool, ring: Ring
+) -> np.ndarray:
+    """The product of two masks, with noise."""
+    made = multiplied(one, other, entries, ring)
+    return made if noise is None else ring.sum([made, ring.of_integers(noise)])
+
+
+def dealer_noise(noise: np.ndarray, ring: Ring) -> np.ndarray:
+    """Noise alone."""
+    return ring.of_integers(noise)
+
+
+def dealer_correction(
+    made: np.ndarray, seeds: Mapping[str, Seed], others: Sequence[str], name: str, shape: tuple[int, ...], ring: Ring
+) -> Cipher:
+    """The first holder's share of something that the dealer knows; the others draw theirs."""
+    drawings = [drawn(seeds[other], f"share: {name}", shape, ring) for other in others]
+    return Cipher(ring.difference(made, drawings), key_holder=NOBODY, scheme=SCHEME)
