@@ -102,7 +102,7 @@ class NoisyNewtonOptions(AlignmentOptions):
         None for the family's
     bound : C of ``record`` or the bound of r of ``residual``; None for the family's
     iterate : what is answered, the ``mean`` of the iterates from half of the steps on, or the ``last``; None for the
-        last of a binomial response, whose steps are still on their way, else the mean
+        mean of Gaussian and inverse Gaussian responses, else the last
     """
 
     steps: Count | None = None

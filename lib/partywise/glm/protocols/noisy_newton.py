@@ -7,9 +7,10 @@ sqrt(p / 2).  Messages: `partywise.glm.protocols.central`, and once
 
 second moments                           aggregator, analyst          Release, central        8 ((p + 1)(p + 2) / 2 - 1)
 
-The default answers the mean of the iterates from half of the steps on, whose noise is independent where they have
-arrived; of a binomial response the last, as even odds lie too far from the end.  Clipped scores of skewed responses
-are biased, which no epsilon removes; the cell epsilon = inf shows it.
+Of Gaussian and inverse Gaussian responses the default answers the mean of the iterates from half of the steps on:
+their noise is independent where they have arrived, and a step too far is taken back by half.  Others are still on
+their way after two steps, and their last iterate is answered.  Clipped scores of skewed responses are biased, which no
+epsilon removes; the cell epsilon = inf shows it.
 """
 
 from __future__ import annotations
