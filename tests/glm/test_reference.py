@@ -10,6 +10,7 @@ import pytest
 from forked import checked, forked
 from glm_driver import FAMILIES, fitted, records, start
 from glm_oracle import oracle
+from partywise.attacks.predictors import attack_rows, attack_space
 from partywise.audits.contract import same
 from partywise.federation.run import simulate
 from partywise.glm.options import ReferenceOptions
@@ -107,3 +108,13 @@ def test_all_modes_give_one_run():
     assert same(placed, plain) and same(split, plain)
     assert runs[0].channel.transcript() == runs[1].channel.transcript() == runs[2].channel.transcript()
     assert len({run.channel.ledger.digest for run in runs}) == 1
+
+
+def test_what_crosses_is_all_that_there_is():
+    """The attacks of the study find every row of the passive parties in the view of the active one."""
+    X, y = records("gaussian", 60, 5)
+    estimate, _ = fitted(reference.fit, X, y, DEALS[3], ReferenceOptions())
+    for name, columns in (("passive 1", [0, 3]), ("passive 2", [2, 1])):
+        sent = estimate.seen[f"active: {name}"]
+        assert attack_space(sent, X[:, columns]) == pytest.approx(1)
+        assert attack_rows(sent, X[:, columns], np.arange(3), law="affine") == 1

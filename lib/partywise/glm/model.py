@@ -57,7 +57,7 @@ class Estimate:
     moments : what the coefficients of any submodel follow from at no further cost
         (`partywise.glm.private.submodels.coefficients`); None of protocols that have none
     seen : what one participant holds of another party's records, for whoever attacks its view: columns are n-vectors
-        in the order in which they arrived, by a name of who saw what
+        in the order in which they arrived, by names ``who: whose``, of sums ``who: one + another``
     rows : positions of the used records in the block of every party, by its name; None where records came aligned
     numbers : further scalars of the fit (openings, record_openings, secure_products, ...)
     """
