@@ -53,3 +53,39 @@ def test_the_null_fit_is_that_of_statsmodels(family):
     assert np.isclose(intercept_only(y, OBJECTS[family], weights, offset)[1], expected.null_deviance, rtol=1e-9)
     expected = oracle(X, y, family)
     assert np.isclose(intercept_only(y, OBJECTS[family])[1], expected.null_deviance, rtol=1e-12)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("spread", [1.0, 20.0])
+@pytest.mark.parametrize("level", [0.0, -50.0])
+def test_the_null_fit_is_the_least_deviance_whatever_the_offset(family, spread, level):
+    rng = np.random.default_rng(4)
+    offset, weights = rng.normal(level, spread, 60), rng.choice([0.0, 0.5, 3.0], 60)
+    mu = np.exp(np.clip(offset - level + rng.normal(), -20, 20))
+    y = {
+        "gaussian": offset + rng.normal(size=60),
+        "binomial": (rng.random(60) < mu / (1 + mu)).astype(float),
+        "poisson": rng.poisson(mu).astype(float),
+        "gamma": rng.gamma(2.0, mu / 2),
+        "inverse_gaussian": rng.wald(mu, 2 * mu),
+    }[family]
+    intercept, deviance = intercept_only(y, OBJECTS[family], weights, offset)
+    around = intercept + np.concatenate([-np.logspace(-3, 1, 60), np.logspace(-3, 1, 60)])
+    assert deviance == OBJECTS[family].deviance(y, intercept + offset, weights)
+    assert deviance <= min(OBJECTS[family].deviance(y, b + offset, weights) for b in around)
+
+
+def test_a_response_that_is_its_offset_has_no_null_deviance():
+    offset = np.arange(8.0)
+    with pytest.raises(ValueError, match="y is all but the offset in all records: the null deviance is 0"):
+        intercept_only(offset + 2, OBJECTS["gaussian"], None, offset)
+
+
+@pytest.mark.parametrize("solver", ["newton", "lbfgs"])
+def test_steps_end_at_their_number_or_at_the_tolerance(solver):
+    X, y = records("poisson", 200, 5)
+    found = fitted(X, y, "poisson", solver=solver, max_iter=2)
+    assert found.status == "not_converged" and found.reason == "max_iter=2 evaluations" and found.iterations == 2
+    exact, rough = (fitted(X, y, "poisson", solver=solver, tolerance=at) for at in (1e-8, 1e-2))
+    assert rough.status == "ok" and rough.iterations < exact.iterations
+    assert 1e-12 < np.abs(rough.beta - exact.beta).max() < 1e-2

@@ -169,7 +169,11 @@ def aic_published(deviance: float, q: int) -> float:
 
 
 def aic(log_likelihood: float, q: int, family: str) -> float:
-    """-2 log L + 2 q, and 2 more where the dispersion is estimated, as R does."""
+    """-2 log L + 2 q, and 2 more where the dispersion is estimated, as R does.
+
+    With weights the likelihood is that of dispersions phi / w_i, as statsmodels has it: R's AIC of Gamma and inverse
+    Gaussian models takes weights for numbers of records instead.
+    """
     return float(-2 * log_likelihood + 2 * q + 2 * FAMILIES[family].estimates_dispersion)
 
 

@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from .families import FAMILIES, Family, LogLink
+from .families import FAMILIES, Family
 from .model import Status
 from .solvers import (
     Line,
@@ -151,15 +151,15 @@ def intercept_only(
         If the deviance is 0, as the responses do not differ.
     """
     used = y if weights is None else y[weights > 0]
-    found = family.start(y, weights)
+    found = family.start(y, weights, offset)
     if offset is None:
         if np.ptp(used) == 0:
             raise ValueError(f"y is {used[0]:g} in all records: the null deviance is 0, give responses that differ.")
         return found, family.deviance(y, np.full(len(y), found), weights)
-    centre = _mean_offset(family, offset, weights)
-    data = _Data(np.ones((len(y), 1)), y, family, weights, offset, 0.0)
-    fit = _newton(data, np.array([found - centre]), scaling_of(np.empty((len(y), 0))), 1e-12, 200, None)
-    return float(fit.beta[0]), family.deviance(y, fit.eta, weights)
+    deviance = family.deviance(y, found + offset, weights)
+    if deviance == 0:
+        raise ValueError("y is all but the offset in all records: the null deviance is 0, give responses that differ.")
+    return found, deviance
 
 
 def check_size(n: int, q: int, ridge: float) -> None:
@@ -168,14 +168,6 @@ def check_size(n: int, q: int, ridge: float) -> None:
         raise ValueError(
             f"n={n} records (of positive weight) for {q} coefficients: give more records, fewer columns or ridge > 0."
         )
-
-
-def _mean_offset(family: Family, offset: np.ndarray, weights: np.ndarray | None) -> float:
-    """Constant that stands for the offset where an intercept alone starts."""
-    if not isinstance(family, LogLink):
-        return float(np.average(offset, weights=weights))
-    top = float(np.max(offset))
-    return top + float(np.log(np.average(np.exp(offset - top), weights=weights)))
 
 
 def _newton(

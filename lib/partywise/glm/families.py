@@ -19,7 +19,7 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 import numpy as np
-from scipy.special import expit, gammaln, logit, xlogy
+from scipy.special import expit, gammaln, logit, logsumexp, xlogy
 
 __all__ = ["FAMILIES", "Family"]
 
@@ -133,8 +133,8 @@ class Family(ABC):
             f"values: {fitting}."
         )
 
-    def start(self, y: np.ndarray, weights: np.ndarray | None = None) -> float:
-        """Intercept at the link of the weighted mean, which fits best without columns and offset.
+    def start(self, y: np.ndarray, weights: np.ndarray | None = None, offset: np.ndarray | None = None) -> float:
+        """Intercept of the least deviance without columns: the link of the weighted mean, if there is no offset (n,).
 
         Raises
         ------
@@ -149,7 +149,11 @@ class Family(ABC):
                 f"y has the mean {mean:g}, where the link of family '{self.name}' is infinite: the null deviance is 0, "
                 "give responses that differ."
             )
-        return found
+        return found if offset is None else self.shifted(y, weights, offset, found)
+
+    def shifted(self, y: np.ndarray, weights: np.ndarray | None, offset: np.ndarray, plain: float) -> float:
+        """`start` with an offset; ``plain``: without."""
+        raise NotImplementedError
 
 
 class Gaussian(Family):
@@ -176,6 +180,9 @@ class Gaussian(Family):
 
     def unit_deviance(self, y: np.ndarray, eta: np.ndarray) -> np.ndarray:
         return (y - eta) ** 2
+
+    def shifted(self, y: np.ndarray, weights: np.ndarray | None, offset: np.ndarray, plain: float) -> float:
+        return plain - float(np.average(offset, weights=weights))
 
     def contains(self, y: np.ndarray) -> np.ndarray:
         return np.isfinite(y)
@@ -212,6 +219,20 @@ class Binomial(Family):
     def unit_deviance(self, y: np.ndarray, eta: np.ndarray) -> np.ndarray:
         return 2 * np.logaddexp(0, -(2 * y - 1) * eta)
 
+    def shifted(self, y: np.ndarray, weights: np.ndarray | None, offset: np.ndarray, plain: float) -> float:
+        """Root of the sum of w (y - mu), which falls: Newton steps between bounds, halved where they leave them."""
+        low, high = plain - float(np.max(offset)), plain - float(np.min(offset))
+        b = (low + high) / 2
+        for _ in range(200):
+            slope = total(self.score(y, b + offset), weights)
+            low, high = (b, high) if slope > 0 else (low, b)
+            bend, last = total(self.weight(b + offset), weights), b
+            b = b + slope / bend if bend > 0 else np.inf
+            b = b if low < b < high else (low + high) / 2
+            if abs(b - last) <= 1e-15 * abs(b):
+                break
+        return b
+
     def contains(self, y: np.ndarray) -> np.ndarray:
         return (y == 0) | (y == 1)
 
@@ -220,7 +241,17 @@ class Binomial(Family):
 
 
 class LogLink(Family):
-    """What the three families with the logarithm as their link share."""
+    """What the three families with the logarithm as their link share.
+
+    power : of the mean by which the score divides y: without columns it is the sum of w (y - mu) / mu^power
+    """
+
+    power: ClassVar[int]
+
+    def shifted(self, y: np.ndarray, weights: np.ndarray | None, offset: np.ndarray, plain: float) -> float:
+        """exp(b) = sum of w y exp(-power o) over sum of w exp((1 - power) o)."""
+        w = np.ones(len(y)) if weights is None else weights
+        return float(logsumexp(-self.power * offset, b=w * y) - logsumexp((1 - self.power) * offset, b=w))
 
     def mean(self, eta: np.ndarray) -> np.ndarray:
         return _exp(eta)
@@ -235,7 +266,7 @@ class LogLink(Family):
 class Poisson(LogLink):
     """Counts: D = 2 sum [y log(y/mu) - (y - mu)]."""
 
-    name, domain, estimates_dispersion = "poisson", "0, 1, 2, ...", False
+    name, domain, estimates_dispersion, power = "poisson", "0, 1, 2, ...", False, 0
 
     def variance(self, mu: np.ndarray) -> np.ndarray:
         return mu
@@ -261,7 +292,7 @@ class Poisson(LogLink):
 class Gamma(LogLink):
     """Gamma with the log link: D = 2 sum [-log(y/mu) + (y - mu)/mu]; shape 1 / phi."""
 
-    name, domain = "gamma", "numbers above 0"
+    name, domain, power = "gamma", "numbers above 0", 1
 
     def variance(self, mu: np.ndarray) -> np.ndarray:
         return mu**2
@@ -290,7 +321,7 @@ class Gamma(LogLink):
 class InverseGaussian(LogLink):
     """Inverse Gaussian with the log link: D = sum (y - mu)^2 / (mu^2 y); not convex where mu > 2 y."""
 
-    name, domain = "inverse_gaussian", "numbers above 0"
+    name, domain, power = "inverse_gaussian", "numbers above 0", 2
 
     def variance(self, mu: np.ndarray) -> np.ndarray:
         return mu**3
