@@ -19,6 +19,7 @@ from partywise.randomness import stream
 from partywise.studies.vertical_glm.metrics import metrics, rank, rises
 from partywise.studies.vertical_glm.seen import MESSAGES, known_rows
 from partywise.studies.vertical_glm.shown import KEPT, example_fits
+from partywise.studies.vertical_glm.study import STUDY
 from partywise.studies.vertical_glm.used import aligned
 from pipeline import ROOT
 
@@ -148,26 +149,38 @@ def test_persons_that_parties_match_wrongly_are_counted():
 
 
 def arrays(value):
-    """All arrays of numbers in a value that crossed."""
+    """All arrays of numbers in a value that crossed, those in fixed point among them."""
     if isinstance(value, list | tuple):
         return [one for part in value for one in arrays(part)]
-    return [value] if isinstance(value, np.ndarray) and value.dtype == float else []
+    return [value] if isinstance(value, np.ndarray) and value.dtype in (np.float64, np.uint64) else []
 
 
 def vectors(run, viewer, n):
-    """Values in the clear, one a record, that reached a participant."""
-    clear = [one for message, value in run.channel.view(viewer) if message.kind == "clear" for one in arrays(value)]
-    return sum(values[0].size for values in clear if values.shape[:1] == (n,))
+    """Values that a participant can read, one a record, of another party."""
+    read = [one for message, value in run.channel.view(viewer) if message.kind in READ for one in arrays(value)]
+    return sum(values[0].size for values in read if values.shape[:1] == (n,))
+
+
+READ = ("clear", "release")
+SHARED = {"protocol": "joint", "solver": "lbfgs", "link": "shared"}
+PRIVATE = [{"protocol": name} for name in ("moments", "noisy_newton", "noisy_gradient", "noisy_predictor")]
 
 
 @pytest.mark.parametrize(
-    "method", [{"protocol": "reference"}, {"protocol": "bcd", "max_sweeps": 7}, *PCA], ids=lambda m: m["protocol"]
+    "method",
+    [{"protocol": "reference"}, {"protocol": "bcd", "max_sweeps": 7}, {"protocol": "joint"}, SHARED, *PCA, *PRIVATE],
+    ids=lambda m: "-".join(map(str, m.values())),
 )
 def test_record_openings_are_what_the_recorded_views_hold(method):
     made = planned(settings={"n": 90, "p": 5}, method=method)
     started = execution(made, "made", "tried", generate(made, "made", [0], ROOT / "resources")[0])
     estimate = simulate(made.methods["tried"].protocol.fit, started)
     assert estimate.numbers["record_openings"] == max(vectors(started, name, 90) for name in started.names)
+
+
+def test_every_protocol_of_the_study_is_counted():
+    tried = {"reference", "bcd", "joint", "block_svd", "correlation", *(method["protocol"] for method in PRIVATE)}
+    assert tried == set(STUDY.methods)
 
 
 def test_known_rows_of_an_attacker_tell_all_columns():

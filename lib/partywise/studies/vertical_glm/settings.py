@@ -21,7 +21,8 @@ class CaseSettings:
     """What every case has.
 
     records : ``aligned`` (row i is the same record at all parties), or ``unaligned``: every party has its own records
-        in its own order with their ids, and the protocol begins by aligning them
+        in its own order with their ids, and the protocol begins by aligning them; that discloses who takes part, so
+        that even a private method certifies no row then, and ``epsilon_certified_part`` is that of its releases
     """
 
     records: Records = "aligned"
