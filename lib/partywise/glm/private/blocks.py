@@ -78,9 +78,11 @@ def block_score(x: np.ndarray, r: np.ndarray, radius: Accounted, residual: Accou
 def block_predictor(z: np.ndarray, beta: Accounted, radius: Accounted, intercept: float = 0.0) -> Bounded:
     """Linear predictors (n,) of a block, b without the intercept (a constant); one entry moves, by 2 c ||b||."""
     slopes = np.asarray(beta.value, dtype=float)
+    z, share = clip_curves(z, None, float(radius.value))
     bound = 2 * float(radius.value) * float(np.linalg.norm(slopes))
     certificate = summed(bound, "one entry moves, by 2 c |b|", "row", ("features",))
-    return Bounded(intercept + z @ slopes, certificate, parents=(*radius.parents, *beta.parents))
+    parents = (*radius.parents, *beta.parents)
+    return Bounded(intercept + z @ slopes, certificate, clip_share=share, parents=parents)
 
 
 def regularised(vector: np.ndarray, size: int, sigma: float) -> tuple[np.ndarray, np.ndarray]:
