@@ -183,6 +183,33 @@ def test_opened_shares_are_charged_to_all_owners():
     assert {row.owner for row in run.channel.ledger.rows} == {"p0", "p1", "p2"}
 
 
+def test_bytes_and_products_are_those_of_the_table():
+    """The docstring of the exchange: 4 m bytes a ring element, seeds of 32."""
+    run = a_run(blocks())
+    simulate(gram, run)
+    m, widths = ring_for(100 * N, 2 * BITS).m, {f"p{k}": len(group) for k, group in enumerate(GROUPS)}
+    sizes: dict[str, list[int]] = {}
+    for message in run.channel.messages:
+        sizes.setdefault(message.name.partition(":")[0], []).append(message.bytes)
+    assert sizes["seed"] == [32] * 3
+    assert sizes["masked"] == [4 * m * N * width for width in widths.values() for _ in range(2)]
+    pairs = [(a, b) for a in widths for b in widths]
+    assert sizes["correction"] == [4 * m * widths[a] * widths[b] for a, b in pairs if a != b]
+    shares = [4 * m * widths[a] * widths[b] for a, b in pairs for _ in range(1 if a == b else 2)]
+    assert sizes["shares"] == shares
+    assert simulate(counted, a_run(blocks())) == N * sum(widths[a] * widths[b] for a, b in pairs if a != b)
+
+
+def counted(run: Run) -> int:
+    """Secret products of two parties' columns, of all ordered pairs."""
+    dealt = dealing(run, run.parties, ring_for(100 * N, 2 * BITS))
+    X = masked_blocks(run, dealt)
+    for j, one in enumerate(X):
+        for k, other in enumerate(X):
+            product(run, dealt, one, other, f"{j}, {k}")
+    return dealt.products
+
+
 def test_a_mask_serves_once():
     run = a_run(blocks())
     dealt = dealing(run, run.parties, ring_for(100 * N, 2 * BITS))

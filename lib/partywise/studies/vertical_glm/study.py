@@ -63,7 +63,7 @@ VARIABLES: dict[str, tuple[str, str]] = {
     "attack_ids": ("share of a party's identifiers that a dictionary finds", "1"),
     "common_records": ("records that aligning found at all parties", "1"),
     "exponentiations": ("multiplications of points of the curve, of all parties", "1"),
-    "secure_products": ("products of columns in shares", "1"),
+    "secure_products": ("scalar products of two secret numbers, in shares", "1"),
     "outside": ("records whose linear predictor left the range of the polynomial", "1"),
     "noise_sd": ("standard deviation of the noise on an entry of the released matrix", "1"),
     "approximate": ("1 if the response is not Gaussian, so that a bias is left that no epsilon removes", "1"),
