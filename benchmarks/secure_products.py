@@ -1,10 +1,10 @@
 """Secure cross products and polynomials in shares: against the same in words of 64 bits, and against plain numpy.
 
 10 and 10 standardised columns at two parties, all roles in one process, one thread, CPU time as ratios side by side
-(medians of turns). ``residues`` is `federation.exchanges.cross_product` with 38 bits after the point, the messages and
-the ledger included; ``words`` the same masks, differences and shares modulo 2^64, where 25 bits after the point are all
-that n = 50,000 leaves; ``plain`` one product of doubles. Errors are of X_1'X_2 / n. Fails where the residues' error
-exceeds 1e-12, or they take more than 40 times the words' time: what they cost is digits.
+(medians of turns), by `federation.exchanges.cross_product` with its messages and the ledger. ``residues``: 38 bits
+after the point; ``words``: modulo 2^64, where n = 50,000 leaves 23 bits; ``plain``: one product of doubles. Errors are
+of X_1'X_2 / n. Fails where the residues' error exceeds 1e-12, or they take more than 6 times the words' time: what they
+cost is digits.
 
 A polynomial of degree 8 of a shared vector of n records (20 bits), by powers of a mask, against seven products by
 triples in residues: fails if it is not the faster one. A fit of `joint` with the shared link, n = 1,000, p = 10, is
@@ -33,8 +33,8 @@ import numpy as np
 from glm_driver import fitted, records
 from partywise.federation.exchanges.cross_product import combined, dealing, masked, opened, private, product
 from partywise.federation.exchanges.polynomials import polynomials
-from partywise.federation.exchanges.residues import ring_for
-from partywise.federation.exchanges.sharing import decoded, encoded, random_words
+from partywise.federation.exchanges.residues import Ring, ring_for
+from partywise.federation.exchanges.words import WORDS
 from partywise.federation.parties import Party
 from partywise.federation.run import Run
 from partywise.glm.options import JointOptions
@@ -42,8 +42,8 @@ from partywise.glm.protocols.joint import fit
 from partywise.privacy.accounted import Clear
 from partywise.randomness import Streams, stream
 
-SIZES, P, BITS, WORD_BITS = (2_000, 50_000), 10, 38, 25
-ERROR, COST, SECONDS = 1e-12, 40.0, 1.0
+SIZES, P, BITS, WORD_BITS = (2_000, 50_000), 10, 38, 23
+ERROR, COST, SECONDS = 1e-12, 6.0, 1.0
 
 
 def local_columns(party: Party) -> np.ndarray:
@@ -64,26 +64,26 @@ def a_run(X: np.ndarray) -> Run:
     return Run(parties, **places, extra=("analyst", "dealer"))
 
 
-def in_residues(X: np.ndarray) -> np.ndarray:
+def products_of(X: np.ndarray, ring: Ring, bits: int) -> np.ndarray:
     """X_1'X_2 by the exchange."""
     run = a_run(X)
-    dealt = dealing(run, run.parties, ring_for(len(X), 2 * BITS))
+    dealt = dealing(run, run.parties, ring)
     closed = []
     for party in run.parties:
-        own = private(run, dealt, party, run.at(party, local_columns), (len(X), P), BITS)
+        own = private(run, dealt, party, run.at(party, local_columns), (len(X), P), bits)
         closed.append(masked(run, dealt, own, party.name, run.parties))
     parts = [Clear(None, units=("features",), owner=party.name) for party in run.parties]
     return opened(run, dealt, product(run, dealt, *closed, "products"), "analyst", "products", parts)
 
 
+def in_residues(X: np.ndarray) -> np.ndarray:
+    """X_1'X_2 in residues."""
+    return products_of(X, ring_for(len(X), 2 * BITS), BITS)
+
+
 def in_words(X: np.ndarray) -> np.ndarray:
-    """The same modulo 2^64, without messages."""
-    rng = stream(1, "words")
-    one, other = encoded(X[:, :P], WORD_BITS), encoded(X[:, P:], WORD_BITS)
-    a, b = random_words(rng, one.shape), random_words(rng, other.shape)
-    share = random_words(rng, (P, P))
-    D, E = one - a, other - b
-    return decoded((share + one.T @ E) + (a.T @ b - share + D.T @ b), 2 * WORD_BITS)
+    """The same in words."""
+    return products_of(X, WORDS, WORD_BITS)
 
 
 def by_powers(X: np.ndarray) -> Any:

@@ -44,10 +44,10 @@ def local_block(party: Party) -> np.ndarray:
     return party.block["X"]
 
 
-def masked_blocks(run: Run, dealt: Any) -> list:
+def masked_blocks(run: Run, dealt: Any, bits: int = BITS) -> list:
     found = []
     for party in run.parties:
         values = run.at(party, local_block)
-        own = private(run, dealt, party, values, (N, len(party.columns)), BITS)
+        own = private(run, dealt, party, values, (N, len(party.columns)), bits)
         found.append(masked(run, dealt, own, f"X of {party.name}", run.parties))
     return found

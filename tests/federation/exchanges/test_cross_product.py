@@ -25,6 +25,7 @@ from partywise.federation.exchanges.cross_product import (
     released,
 )
 from partywise.federation.exchanges.residues import Ring, ring_for
+from partywise.federation.exchanges.words import WORDS
 from partywise.federation.parties import Party
 from partywise.federation.run import Run, simulate
 from partywise.federation.secure_streams import SecureStreams
@@ -32,10 +33,10 @@ from partywise.privacy.mechanisms.release import Release
 from products_driver import BITS, GROUPS, N, a_run, blocks, masked_blocks, parts
 
 
-def gram(run: Run):
+def gram(run: Run, ring: Ring | None = None, bits: int = BITS):
     """X'X of all blocks at the analyst."""
-    dealt = dealing(run, run.parties, ring_for(100 * N, 2 * BITS))
-    X = masked_blocks(run, dealt)
+    dealt = dealing(run, run.parties, ring or ring_for(100 * N, 2 * bits))
+    X = masked_blocks(run, dealt, bits)
     rows = []
     for one in X:
         row = []
@@ -76,6 +77,19 @@ def local_first(party: Party) -> np.ndarray:
 def test_gram_matrix_is_that_of_the_pooled_columns():
     X = blocks()
     np.testing.assert_allclose(simulate(gram, a_run(X)), X.T @ X, rtol=0, atol=1e-7)
+
+
+def in_words(run: Run):
+    return gram(run, WORDS, 26)
+
+
+def test_the_same_exchange_in_words_of_64_bits():
+    X = blocks()
+    runs = [a_run(X) for _ in range(2)]
+    found = simulate(in_words, runs[0])
+    np.testing.assert_allclose(found, X.T @ X, rtol=0, atol=1e-5)
+    np.testing.assert_array_equal(forked(in_words, runs[1]), found)
+    assert runs[1].channel.transcript() == runs[0].channel.transcript()
 
 
 def test_products_of_products_and_combinations():

@@ -12,6 +12,7 @@ from scipy.stats import chi2
 
 from error_rates import ALPHA
 from partywise.federation.exchanges.residues import LARGEST, Ring, ring_for
+from partywise.federation.exchanges.words import WORDS
 from partywise.privacy.mechanisms.random import SecureRandom, words_of
 from partywise.randomness import stream
 
@@ -47,6 +48,25 @@ def test_arithmetic_is_that_of_integers(values, factor):
     assert (ring.integers(ring.sum([residues] * 3)) == centred(3 * x)).all()
     assert (ring.integers(ring.difference(residues, [ring.times(residues, 5)])) == centred(-4 * x)).all()
     np.testing.assert_allclose(ring.decoded(residues, 40), x.astype(float) / 2**40, rtol=1e-14, atol=0)
+
+
+@given(st.lists(st.integers(-(2**62), 2**62), min_size=1, max_size=8), st.integers(-(2**40), 2**40))
+def test_words_are_a_ring_too(values, factor):
+    x = np.array(values, dtype=object)
+    words = WORDS.of_integers(x)
+
+    def centred(numbers):
+        return (numbers + 2**63) % 2**64 - 2**63
+
+    assert (WORDS.integers(words) == x).all()
+    assert (WORDS.integers(WORDS.times(words, factor)) == centred(x * factor)).all()
+    assert (WORDS.integers(WORDS.product(words, words)) == centred(x * x)).all()
+    assert (WORDS.integers(WORDS.cross(words[..., None], words[..., None])) == centred(x @ x)).all()
+    assert (WORDS.integers(WORDS.summed(words)) == centred(x.sum())).all()
+    shares = WORDS.split(words, 3, words_of(stream(1, "words")))
+    assert (WORDS.integers(WORDS.sum(shares)) == x).all()
+    with pytest.raises(TypeError, match="no primes"):
+        WORDS.rest(words.astype(float))
 
 
 @pytest.mark.parametrize("n", [1, 8192, 20_001])

@@ -133,7 +133,7 @@ def local_share(owner: Party, shares: Sequence[np.ndarray], place: int) -> Ciphe
 
 def local_summed(holder: Party, share: np.ndarray, ring: Ring) -> np.ndarray:
     """Share of sums over records."""
-    return ring.reduced(share.sum(axis=1, keepdims=True, dtype=float))
+    return ring.summed(share)
 
 
 def local_part(holder: Party, found: Sequence[np.ndarray], k: int) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Exchange: additive shares over Z_2^64, their sums at each place, their products by triples of a dealer.
+"""Exchange: additive shares over Z_2^64 (`words`), their sums at each place, their products by triples of a dealer.
 
 A value is the sum of one word at each holder, modulo 2^64; any words but all of them are uniform, whatever the value
 is.  Sums and public multiples need no message.  A product x y takes a triple of shares of random a, b and c = a b
@@ -11,16 +11,16 @@ All holders are semi-honest; all but one of them may collude.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from ...privacy.mechanisms.random import RandomSource, SecureRandom
+from ...privacy.mechanisms.random import RandomSource, words_of
 from ..channel import Cipher
 from ..parties import Party
 from ..run import Own, Run
+from .words import WORDS
 
 __all__ = ["DEALER", "decoded", "encoded", "multiplied", "shared"]
 
@@ -37,28 +37,22 @@ def encoded(values: np.ndarray, bits: int) -> np.ndarray:
     OverflowError
         If a number lies outside -2^(63 - bits) .. 2^(63 - bits).
     """
-    steps = np.rint(np.asarray(values, dtype=float) * 2.0**bits)
-    if not (np.abs(steps) < 2.0**63).all():
-        raise OverflowError(f"values up to {np.abs(values).max()!r} do not fit words with bits={bits} after the point.")
-    return steps.astype(np.int64).view(np.uint64)
+    return WORDS.encoded(values, bits)[0]
 
 
 def decoded(words: np.ndarray, bits: int) -> np.ndarray:
     """Inverse of `encoded`."""
-    return words.view(np.int64) / 2.0**bits
+    return WORDS.decoded(words[None], bits)
 
 
 def random_words(rng: RandomSource, shape: tuple[int, ...]) -> np.ndarray:
     """Uniform words, from the system's generator where shares hide what is real."""
-    if isinstance(rng, SecureRandom):
-        return rng.uint64(math.prod(shape)).reshape(shape)
-    return rng.integers(0, 2**64, shape, dtype=np.uint64)
+    return WORDS.random(shape, words_of(rng))[0]
 
 
 def split(words: np.ndarray, count: int, rng: RandomSource) -> tuple[np.ndarray, ...]:
     """Shares of words: all but the first are uniform, the first is what is missing."""
-    others = random_words(rng, (count - 1, *words.shape))
-    return (words - others.sum(axis=0, dtype=np.uint64), *others)
+    return tuple(share[0] for share in WORDS.split(words[None], count, words_of(rng)))
 
 
 def local_shares(owner: Party, words: np.ndarray, count: int, name: str, rng_for: Callable) -> tuple[np.ndarray, ...]:
