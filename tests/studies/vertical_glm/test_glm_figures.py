@@ -135,10 +135,10 @@ def test_matrices_are_those_of_the_example_fits(cube):
     images = {ax.get_title(): ax.images[0].get_array() for ax in figure.axes[:3]}
     at = np.flatnonzero((cube["example_case"] == "swept_0") & (cube["example_method"] == "rotated"))[0]
     assert np.array_equal(images["rotations"], cube["matrix"].values[at])
-    assert np.array_equal(images["pooled"], cube["pooled_matrix"].values[at])
+    assert np.array_equal(images["pooled records"], cube["pooled_matrix"].values[at])
     # The published matrix has zeros between the columns of one party; the certified one is that of the records.
-    assert abs(images["rotations"][0, 1]) < 1e-12 < abs(images["pooled"][0, 1])
-    assert np.allclose(images["products"], images["pooled"], atol=1e-10)
+    assert abs(images["rotations"][0, 1]) < 1e-12 < abs(images["pooled records"][0, 1])
+    assert np.allclose(images["products"], images["pooled records"], atol=1e-10)
 
 
 def test_the_published_criterion_keeps_all_columns_or_none_as_the_unit_says(cube):

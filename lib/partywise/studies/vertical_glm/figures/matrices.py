@@ -55,7 +55,7 @@ def _matrices(cube: xr.Dataset, case: str) -> list[tuple[str, np.ndarray, int]]:
         few = min(shown["example_parties"].values[at] for at in places)
         at = max((at for at in places if shown["example_parties"].values[at] == few), key=lambda at: _target(shown, at))
         if not found:
-            found.append(("pooled", _square(shown["pooled_matrix"].values[at]), int(few)))
+            found.append(("pooled records", _square(shown["pooled_matrix"].values[at]), int(few)))
         epsilon = _target(shown, at)
         words = title(cube, "method", method) + (f"\nε = {epsilon:g}" if np.isfinite(epsilon) else "")
         found.append((words, _square(shown["matrix"].values[at]), int(few)))
