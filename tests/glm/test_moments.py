@@ -13,14 +13,19 @@ from hypothesis import strategies as st
 from forked import checked, forked
 from glm_driver import DECLARED, FAMILIES, fitted, records, start
 from partywise.audits.contract import Subject, agree, changed_records, check_neighbours
+from partywise.errors import ContractError
 from partywise.federation.channel import Cipher
+from partywise.federation.exchanges import noisy_moments
 from partywise.federation.run import Run, simulate
 from partywise.federation.secure_streams import SecureStreams
 from partywise.glm.options import MomentsOptions
 from partywise.glm.private.submodels import coefficients
+from partywise.glm.protocols import moments as moments_protocol
 from partywise.glm.protocols.moments import BITS, Plan, fit, local_steps
 from partywise.privacy.accounted import Clear, Public
+from partywise.privacy.secure.shared import SharedGaussian
 from partywise.privacy.statistics.isometry import to_vector
+from partywise.privacy.statistics.moments import second_moment_bound
 from partywise.randomness import stream
 
 GROUPS = ((1, 3), (0, 4, 5), (2,))
@@ -278,3 +283,19 @@ def test_submodels_cost_nothing_more():
     found = coefficients(estimate.moments, "gaussian", [4, 1])
     assert not found[[1, 3, 4, 6]].any() and len(run.channel.ledger.rows) == before == 1
     np.testing.assert_allclose(found[[0, 5, 2]], least_squares(X[:, [4, 1]], np.clip(y, -5, 7)), atol=1e-9)
+
+
+def test_a_bound_that_is_too_small_is_noticed(monkeypatch):
+    monkeypatch.setattr(moments_protocol, "second_moment_bound", lambda length, n: 0.2 * second_moment_bound(length, n))
+    with pytest.raises(ContractError, match="moved by"):
+        check_neighbours(contract("gaussian", 40), ("row",), pairs=12, seeds=1)
+
+
+def test_noise_that_is_too_small_is_noticed(monkeypatch):
+    class Quiet(SharedGaussian):
+        def noise(self, certificate, units, rng, name):
+            return super().noise(certificate, units * 2, rng, name)
+
+    monkeypatch.setattr(noisy_moments, "SharedGaussian", Quiet)
+    with pytest.raises(ContractError, match="noise"):
+        check_neighbours(contract("gaussian", 40), ("row",), pairs=2, seeds=2)

@@ -80,10 +80,10 @@ def table(name: str, response: str | None = None, family: str | None = None) -> 
     return Fitted(parties, public, data.X, data.y, *deviances)
 
 
-def excess_deviances(
+def private_fits(
     given: Fitted, fit: Callable[[Run], Any], options: Any, epsilon: float, draws: int, seed: int = 7
-) -> np.ndarray:
-    """(draws,) excess deviance of fits whose noise alone differs; every epsilon and method has the same noise."""
+) -> list[Any]:
+    """Estimates whose noise alone differs; every epsilon and method has the same noise."""
     found = []
     for draw in range(draws):
         run = Run(
@@ -96,5 +96,12 @@ def excess_deviances(
             ),
             extra=PLACES,
         )
-        found.append(given.excess(simulate(fit, run).coefficients))
-    return np.array(found)
+        found.append(simulate(fit, run))
+    return found
+
+
+def excess_deviances(
+    given: Fitted, fit: Callable[[Run], Any], options: Any, epsilon: float, draws: int, seed: int = 7
+) -> np.ndarray:
+    """(draws,) excess deviance of `private_fits`."""
+    return np.array([given.excess(one.coefficients) for one in private_fits(given, fit, options, epsilon, draws, seed)])
