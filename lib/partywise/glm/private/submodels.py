@@ -26,6 +26,11 @@ MARGIN = 0.01
 # Largest deviation of a linear predictor: beyond it noise alone decides.
 LARGEST = 6.0
 STEPS = 60
+# lambda in units of the largest eigenvalue, and rounds in which slopes and their noise settle.
+SHRINKAGE = np.concatenate([[0.0], np.geomspace(1e-3, 1e2, 60)])
+ROUNDS = 6
+# Share of the ridge besides: less of it lets noise of G through, more takes too much from strong signals.
+SHARE = 0.7
 
 
 def coefficients(moments: Moments, family: Family, columns: Sequence[int] | None = None) -> np.ndarray:
@@ -62,11 +67,32 @@ def coefficients(moments: Moments, family: Family, columns: Sequence[int] | None
 
 
 def _slopes(moments: Moments, columns: list[int]) -> np.ndarray:
-    """Slopes of the response statistic on scaled columns."""
-    matrix, cross = moments.matrix(columns), moments.covariance[columns, -1]
-    if moments.sd > 0:
-        return np.linalg.solve(matrix, cross) if columns else np.empty(0)
-    return np.linalg.lstsq(matrix, cross, rcond=None)[0]
+    """Slopes of the response statistic on scaled columns, less what noise explains of them.
+
+    Along an eigenvector of G, of eigenvalue g with a share of the ridge, c has noise of a known variance nu^2. Of the
+    slopes w c, w = g / (g^2 + lambda^2), those are taken whose excess, sum g (slope - truth)^2, has the least estimate
+    without bias, sum g w^2 c^2 - 2 w (c^2 - nu^2).
+    """
+    cross = moments.covariance[columns, -1]
+    if not columns or moments.sd == 0:
+        return np.linalg.lstsq(moments.block(columns), cross, rcond=None)[0]
+    values, vectors = np.linalg.eigh(moments.block(columns))
+    values, along = np.maximum(values, 0.0) + SHARE * moments.ridge(columns), vectors.T @ cross
+    weights = values / (values**2 + (values.max() * SHRINKAGE[:, None]) ** 2)
+    found = along / values
+    for _ in range(ROUNDS):
+        noise = _noise(moments, vectors, vectors @ found, columns)
+        excess = values * weights**2 * along**2 - 2 * weights * (along**2 - noise)
+        found = weights[np.argmin(excess.sum(axis=1))] * along
+    return vectors @ found
+
+
+def _noise(moments: Moments, vectors: np.ndarray, slopes: np.ndarray, columns: list[int]) -> np.ndarray:
+    """Variance of the noise of c - G b along eigenvectors: of products, and of the means that centre them."""
+    constant, weight, mean = moments.public.constant, moments.public.weight, moments.mean[columns]
+    level = float(moments.mean[-1]) / weight - float(mean @ slopes)
+    products = (1 / weight**2 + slopes @ slopes) * (1 + (vectors.T @ mean) ** 2 / constant**2)
+    return np.asarray(moments.sd**2 / 2 * (products + level**2 / constant**2))
 
 
 def _explained(moments: Moments, columns: list[int], slopes: np.ndarray) -> float:
