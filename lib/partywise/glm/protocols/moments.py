@@ -169,6 +169,7 @@ def reported(found: Moments, rows: dict[str, np.ndarray], epsilon: float, produc
         "record_openings": 0,
         "secure_products": products,
         "noise_sd": plan.deviation,
+        "projected": found.projected,
         # Slopes of these families hold for normal linear predictors; no epsilon takes the bias of others.
         "approximate": plan.public.family != "gaussian",
     }
