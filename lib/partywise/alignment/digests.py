@@ -19,7 +19,7 @@ from hashlib import sha256
 import numpy as np
 
 from ..federation.channel import Cipher
-from ..federation.exchanges.common_tokens import TOKEN_BYTES, common_tokens, local_order, local_rows
+from ..federation.exchanges.common_tokens import TOKEN_BYTES, common_tokens, key_bytes, local_order, local_rows
 from ..federation.parties import Party
 from ..federation.run import Own, Place, Run
 from ..privacy.accounted import Clear
@@ -44,8 +44,8 @@ def local_key(party: Party, rng_for: Callable) -> Cipher:
 
 def local_keyed(party: Party, texts: Sequence[str], order: np.ndarray, key: Cipher) -> Clear:
     """HMAC-SHA-256 of the party's identifiers, shuffled."""
-    opened = key.opened(KEY_HOLDERS).tobytes()
-    digests = [hmac.digest(opened, texts[place].encode(), "sha256") for place in order]
+    secret = key_bytes(key, KEY_HOLDERS)
+    digests = [hmac.digest(secret, texts[place].encode(), "sha256") for place in order]
     return Clear(as_rows(digests), units=("row",))
 
 

@@ -19,10 +19,11 @@ import numpy as np
 
 from ...privacy.accounted import Clear
 from ...privacy.mechanisms.random import words_of
+from ..channel import Cipher
 from ..parties import Party
 from ..run import Own, Place, Run, name_of
 
-__all__ = ["TOKEN_BYTES", "Order", "check_tokens", "common_tokens", "local_order", "local_rows", "matched"]
+__all__ = ["TOKEN_BYTES", "Order", "check_tokens", "common_tokens", "key_bytes", "local_order", "local_rows", "matched"]
 
 TOKEN_BYTES = 32
 # Of the common entries: by their tokens, or as they lie in the first list.
@@ -58,6 +59,11 @@ def matched(lists: Sequence[np.ndarray], owners: Sequence[str], order: Order) ->
 def local_order(party: Party, texts: Sequence[str], rng_for: Callable) -> np.ndarray:
     """The order in which an owner sends its list, drawn without a look at it."""
     return np.argsort(words_of(rng_for("order of identifiers", party.name))(len(texts)), kind="stable")
+
+
+def key_bytes(key: Cipher, holders: str) -> bytes:
+    """The key of keyed tokens, for those who hold it."""
+    return key.opened(holders).tobytes()
 
 
 def local_rows(party: Party, order: np.ndarray, positions: np.ndarray) -> np.ndarray:

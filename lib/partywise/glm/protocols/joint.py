@@ -208,6 +208,6 @@ def fit(run: Run) -> Estimate:
     predictor = run.at(active, local_predictor, begun, response)
     predictor, now, verdict, steps = steered(run, closed, X, response, predictor, now)
     estimate = closing(run, closed, X, scaling, response, predictor, now, verdict)
-    counts = {"openings": len(closed.opened), "record_openings": steps, "secure_products": closed.dealt.products}
+    counts = {"openings": len(closed.aggregates), "record_openings": steps, "secure_products": closed.dealt.products}
     names = [party.name for party in order]
     return run.assemble(reported, estimate, predictor, names, None if public.aligned else rows, counts)

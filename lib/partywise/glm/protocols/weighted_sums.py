@@ -51,7 +51,7 @@ class Closed:
 
     order : the active party, then the others; sizes : of their coefficients, the intercept among those of the first
     columns : by the name of the party; sums : ring of products of two values
-    parts : whose data sums are made of; opened : sums over records of all parties so far
+    parts : whose data sums are made of; aggregates : sums over records of all parties that were opened so far
     """
 
     dealt: Dealing
@@ -60,7 +60,7 @@ class Closed:
     columns: Mapping[str, Masked]
     sums: Ring
     parts: tuple[Clear, ...]
-    opened: list[str] = field(default_factory=list)
+    aggregates: list[str] = field(default_factory=list)
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -102,7 +102,7 @@ def gram(run: Run, closed: Closed, columns: Own, *, between: bool) -> Any:
         X, Y = closed.columns[one.name], closed.columns[other.name]
         shares = product(run, closed.dealt, X, Y, name, ring=closed.sums)
         pairs.append(opened(run, closed.dealt, shares, ANALYST, name, features_of((one, other))))
-    closed.opened.append("X'X")
+    closed.aggregates.append("X'X")
     return run.at(ANALYST, analyst_gram, own, pairs, closed.n)
 
 
@@ -119,7 +119,7 @@ def scores(run: Run, closed: Closed, u: Any, own: Any, step: int) -> Any:
             run, closed.dealt, closed.columns[party.name], hidden, f"{name}, step {step}", ring=closed.sums
         )
         found.append(opened(run, closed.dealt, shares, ANALYST, name, closed.parts))
-    closed.opened.append("X'u")
+    closed.aggregates.append("X'u")
     return run.at(ANALYST, analyst_scores, own, found)
 
 
@@ -140,7 +140,7 @@ def information(run: Run, closed: Closed, w: Any, own: Any, name: str) -> Any:
             title = f"X'WX of {other.name} and {party.name}"
             shares = product(run, dealt, closed.columns[other.name], second, f"{title}, {name}")
             blocks.append(opened(run, dealt, shares, ANALYST, title, closed.parts))
-    closed.opened.append("X'WX")
+    closed.aggregates.append("X'WX")
     return run.at(ANALYST, analyst_information, own, edges, blocks, closed.sizes)
 
 
