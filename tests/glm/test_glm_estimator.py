@@ -132,6 +132,20 @@ def test_the_analysis_of_deviance_and_names_of_a_frame():
     assert private.deviance_table() is None
 
 
+def test_submodels_of_released_moments_cost_nothing_more():
+    frame = pd.DataFrame(X, columns=["age", "dose", "stage", "smoker"])
+    private = pw.VerticalGLM("poisson", "moments", epsilon=2.0, **PRIVATE).fit(frame, Y, rng=1)
+    rows = len(private.ledger_.rows)
+    whole, part = private.submodel(range(4)), private.submodel(["stage", 0])
+    np.testing.assert_array_equal(whole, np.append(private.intercept_, private.coef_))
+    assert not part[[2, 4]].any() and part[[0, 1, 3]].all() and len(private.ledger_.rows) == rows == 1
+    assert not np.array_equal(part[[1, 3]], whole[[1, 3]])
+    with pytest.raises(ValueError, match="which the model does not have"):
+        private.submodel(["size"])
+    with pytest.raises(ValueError, match="protocol='joint' releases no second moments"):
+        pw.VerticalGLM("poisson").fit(X, Y, rng=1).submodel([0])
+
+
 def test_a_quasi_likelihood_has_students_tests_and_no_criterion():
     model = pw.VerticalGLM("poisson", dispersion="pearson").fit(X, Y, rng=1)
     expected = oracle(X, Y, "poisson", scale="X2")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from ..federation.estimator import Estimator, numbers
 from .diagnostics import Wald, aic, deviance_r2, deviance_table, wald
 from .families import FAMILIES, Family
 from .model import Estimate
+from .private.submodels import coefficients
 from .records import Response, response_of
 from .summary import summary_of
 
@@ -79,6 +81,34 @@ class Results(Estimator):
     def summary(self) -> str:
         """Table of the coefficients with their tests, and a line each of what was fitted, its fit and its privacy."""
         return summary_of(self, self._fitted(), self._tests(0.95))
+
+    def submodel(self, columns: Sequence[int | str]) -> np.ndarray:
+        """Coefficients of the model on some of the columns, from what was released: at no further cost.
+
+        Parameters
+        ----------
+        columns : sequence of int or str
+            Numbers or names.
+
+        Returns
+        -------
+        ndarray of shape (1 + p,)
+            The intercept first; 0 for the columns that are left out.
+
+        Raises
+        ------
+        ValueError
+            If the protocol is not ``moments``, which alone releases what other models need, or a column is unknown or
+            named twice.
+        """
+        released = self._fitted().moments
+        if released is None:
+            raise ValueError(f"protocol={self.protocol!r} releases no second moments: use protocol='moments'.")
+        unknown = [name for name in columns if isinstance(name, str) and name not in self.names_]
+        if unknown:
+            raise ValueError(f"columns name {unknown}, which the model does not have: it has {list(self.names_)}.")
+        chosen = [self.names_.index(name) if isinstance(name, str) else int(name) for name in columns]
+        return coefficients(released, self.family, chosen)  # type: ignore[arg-type]
 
     def decision_function(self, X: np.ndarray, offset: np.ndarray | None = None) -> np.ndarray:
         """Linear predictors, shape (n,), of records (n, p) with all columns."""
