@@ -16,11 +16,11 @@ from partywise.federation.run import simulate
 from partywise.glm.model import Estimate
 from partywise.glm.options import BcdOptions, ReferenceOptions
 from partywise.randomness import stream
+from partywise.studies.vertical_glm.evaluation.seen import MESSAGES, known_rows
+from partywise.studies.vertical_glm.evaluation.used import aligned
 from partywise.studies.vertical_glm.metrics import metrics, rank, rises
-from partywise.studies.vertical_glm.seen import MESSAGES, known_rows
 from partywise.studies.vertical_glm.shown import KEPT, example_fits
 from partywise.studies.vertical_glm.study import STUDY
-from partywise.studies.vertical_glm.used import aligned
 from pipeline import ROOT
 
 PCA = ({"protocol": "block_svd"}, {"protocol": "correlation"})

@@ -15,9 +15,9 @@ from ...glm.model import Estimate as GlmEstimate
 from ...pca.components import components as decomposed
 from ...pca.components import loading_angle
 from .data import GlmData
-from .pooled import Pooled, pooled, response_at
-from .seen import attacked
-from .used import aligned, used_persons
+from .evaluation.pooled import Pooled, pooled, response_at
+from .evaluation.seen import attacked
+from .evaluation.used import aligned, used_persons
 
 # Relative rise of an objective that is more than rounding.
 RISE = 1e-12

@@ -8,11 +8,11 @@ import numpy as np
 
 from ...glm.model import Estimate as GlmEstimate
 from .data import GlmData
+from .evaluation.nested import nested
+from .evaluation.pooled import pooled
+from .evaluation.seen import MESSAGES, leaked
+from .evaluation.used import used_persons
 from .metrics import matrix_of, ridge_of, truth_of
-from .nested import nested
-from .pooled import pooled
-from .seen import MESSAGES, leaked
-from .used import used_persons
 
 # Points that are kept of a path.
 KEPT = 60

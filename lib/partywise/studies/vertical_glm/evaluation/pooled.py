@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from ...glm.diagnostics import diagnosed, sums_of
-from ...glm.exact import Fit, fitted
-from ...glm.families import FAMILIES
-from ...glm.options import Dispersion
-from ...glm.records import Response
-from .data import GlmData
+from ....glm.diagnostics import diagnosed, sums_of
+from ....glm.exact import Fit, fitted
+from ....glm.families import FAMILIES
+from ....glm.options import Dispersion
+from ....glm.records import Response
+from ..data import GlmData
 
 
 @dataclass(frozen=True)

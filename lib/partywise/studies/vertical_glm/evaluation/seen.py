@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from scipy.linalg import qr
 
-from ...attacks.predictors import attack_rows, attack_space, space_by_iteration
-from .data import GlmData
+from ....attacks.predictors import attack_rows, attack_space, space_by_iteration
+from ..data import GlmData
 
 # Names of what was seen are "who: whose", of sums "who: one + another".
 BETWEEN, TOGETHER = ": ", " + "

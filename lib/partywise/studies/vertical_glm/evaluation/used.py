@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from ...alignment.identifiers import hash_identifiers
-from ...alignment.rows import work
-from ...attacks.identifiers import attack_ids
-from .data import GlmData
+from ....alignment.identifiers import hash_identifiers
+from ....alignment.rows import work
+from ....attacks.identifiers import attack_ids
+from ..data import GlmData
 
 
 def used_persons(estimate: Any, data: GlmData, train: np.ndarray, spec: Any) -> np.ndarray:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...glm.exact import fitted
-from .data import GlmData
+from ....glm.exact import fitted
+from ..data import GlmData
 from .pooled import Pooled, pooled
 
 
