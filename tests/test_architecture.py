@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -108,6 +109,12 @@ def takes_party(function: ast.FunctionDef) -> bool:
 def test_every_module_has_its_layer():
     tops = {name.split(".")[0] for name in MODULES}
     assert tops == {top for tops in LAYERS for top in tops}
+
+
+def test_a_folder_holds_about_a_dozen_files():
+    """Thirteen modules beside ``__init__``: a longer list is several rooms."""
+    held = Counter(path.parent for path in MODULES.values() if path.name != "__init__.py")
+    assert not {str(folder.relative_to(LIB)): count for folder, count in held.items() if count > 13}
 
 
 @pytest.mark.parametrize("name", sorted(MODULES))
