@@ -3,8 +3,9 @@
 Source: seed 004 with the leak of its predictors closed. Two parties, the active and the first passive one, hold the
 predictors of all in additive shares modulo a product of primes; scores are polynomials of them (`..shared.links`) times
 numbers of the active party, and what is opened to the analyst are sums over all records: the scores of every party's
-columns and one objective, the integral of the polynomial. The dealer hands out correlated random numbers, sees nothing
-of the data, and **colludes with nobody**: the ledger does not model it. The parties are semi-honest.
+columns and one objective, the integral of the polynomial. The dealer hands out correlated random numbers, hears when
+the evaluations end and nothing else of the data, and **colludes with nobody**: the ledger does not model it. The
+parties are semi-honest.
 
 Once                                              from, to                       payload, ring elements (4 m bytes)
 seeds (32 bytes)                                  dealer, every party            Cipher, key: no single party
