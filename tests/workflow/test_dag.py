@@ -32,7 +32,7 @@ def expected_jobs(config: dict[str, Any]) -> dict[str, int]:
     for name, block in config["studies"].items():
         made = plan(name, block, config["root_seed"])
         count += {"collect": 1, "figure": len(made.figures), "fit": len(blocks(made))}
-        datasets |= {resource for case in made.cases.values() for resource in case.source.resources}
+        datasets |= {resource for case in made.cases.values() for resource in case.resources}
     if datasets:
         count["fetch"] = len(datasets)
     return dict(count)

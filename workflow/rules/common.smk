@@ -95,7 +95,7 @@ def resource_files(wildcards):
     own = [
         file for case in cases for file in getattr(case.settings, "files", {}).values()
     ]
-    named = [name for case in cases for name in case.source.resources]
+    named = [name for case in cases for name in case.resources]
     return [
         *(f"resources/{name}/provenance.json" for name in dict.fromkeys(named)),
         *dict.fromkeys(own),

@@ -88,7 +88,7 @@ def _by_files(plan: Plan) -> list[list[str]]:
     found: dict[tuple[str, ...], list[str]] = {}
     for name, case in plan.cases.items():
         own = getattr(case.settings, "files", {}).values()
-        found.setdefault((*case.source.resources, *own), []).append(name)
+        found.setdefault((*case.resources, *own), []).append(name)
     return list(found.values())
 
 

