@@ -149,6 +149,7 @@ STUDY = Study(
         "shown": ("first records", "1"),
     },
     summary=("error",),
+    folds_share=True,
 )
 EPSILON = (1.0, 4.0, np.inf)
 

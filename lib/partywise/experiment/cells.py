@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -126,9 +126,27 @@ def compute(plan: Plan, share: Mapping[str, Any], resources: Path | str, timings
     return cells
 
 
-def noise_of(plan: Plan, case: str, replicate: int) -> Streams:
-    """Noise depends on the replicate, never on method, parties, fold or epsilon, unless the names say so."""
-    return Streams(plan.root_seed, plan.study.name, case, "noise", replicate)
+def noise_of(plan: Plan, case: str, replicate: int, *fold: str | int) -> Streams:
+    """Noise depends on the replicate, never on method, parties or epsilon, unless the names say so.
+
+    It depends on the ``fold`` as well where folds share no release: one draw on two statistics, and their difference
+    would be free of noise.
+    """
+    return Streams(plan.root_seed, plan.study.name, case, "noise", replicate, *fold)
+
+
+def of_fold(releases: Iterable[Event], fold: int) -> tuple[Event, ...]:
+    """Releases of a fit by names of its own, so that those of all folds stand in one ledger; values in the clear stay."""
+    rows = tuple(releases)
+    names = {row.release_id: f"{row.release_id}, fold {fold}" for row in rows if row.mechanism != "none"}
+    return tuple(
+        replace(
+            row,
+            release_id=names.get(row.release_id, row.release_id),
+            data_dependent_parameters=tuple(names.get(name, name) for name in row.data_dependent_parameters),
+        )
+        for row in rows
+    )
 
 
 def run(
@@ -173,7 +191,7 @@ class _Fits:
     def __init__(
         self, plan: Plan, case: str, method: str, n_parties: int, replicate: int, data: Any, noise: Streams
     ) -> None:
-        self.noise = noise
+        self.noise, self.by_fold = noise, dict[int, Streams]()
         self.plan, self.study, self.case = plan, plan.study, plan.cases[case]
         self.method, self.replicate, self.n_parties, self.data = plan.methods[method], replicate, n_parties, data
         with self._named(fold="any", epsilon="any"):
@@ -196,8 +214,8 @@ class _Fits:
         """One fit with everything that is reported about it."""
         with self._named(fold=held_out, epsilon=epsilon):
             fold = Fold(self.of, held_out, self.case.folds)
-            extra = self.method.protocol.extra
-            execution = Run(self.parties, epsilon=epsilon, fold=fold, rng_for=self.noise, spec=self.spec, extra=extra)
+            extra, noise = self.method.protocol.extra, self._noise(held_out)
+            execution = Run(self.parties, epsilon=epsilon, fold=fold, rng_for=noise, spec=self.spec, extra=extra)
             estimate, channel = simulate(self.method.protocol.fit, execution), execution.channel
             scalars = dict(self.study.metrics(estimate, self.data, fold.train, self.spec))
             scalars |= self._privacy(channel) | {"epsilon_claimed": float(estimate.epsilon_claimed)}
@@ -215,7 +233,21 @@ class _Fits:
         wire = channel.transcript() if first else []
         limit = self.plan.ledger_replicates
         releases = channel.ledger.rows if limit is None or self.replicate < limit else None
+        if releases is not None and not self.shared:
+            releases = of_fold(releases, held_out)
         return Cell(coords, scalars, example_fits, releases, channel.names, wire)
+
+    @property
+    def shared(self) -> bool:
+        """Whether all folds have one source of randomness."""
+        return self.case.folds == 1 or self.study.folds_share
+
+    def _noise(self, held_out: int) -> Streams:
+        if self.shared:
+            return self.noise
+        if held_out not in self.by_fold:
+            self.by_fold[held_out] = noise_of(self.plan, self.case.name, self.replicate, "fold", held_out)
+        return self.by_fold[held_out]
 
     def _privacy(self, channel: Channel) -> dict[str, Any]:
         delta = self.plan.delta(self.case.name)

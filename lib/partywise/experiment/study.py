@@ -146,6 +146,9 @@ class Study:
         Variables shown in the printed summary, the error that matters most first.
     trials : Lazy, optional
         Small cases on which any method of the study can be tried (name -> `partywise.experiment.trial.Trial`).
+    folds_share : bool
+        Whether folds draw from the same streams and may re-use a release: addresses and names of releases then tell
+        fits apart where each draws anew. By default every fold has streams and releases of its own.
     """
 
     name: str
@@ -166,6 +169,7 @@ class Study:
     check: Callable[[Any], None] | None = None
     summary: tuple[str, ...] = ()
     trials: Lazy | None = None
+    folds_share: bool = False
 
     def __post_init__(self) -> None:
         unknown = [name for name in self.summary if name not in self.variables]

@@ -168,6 +168,7 @@ STUDY = Study(
         "operators": Lazy(_FIGURES + "curves:operators"),
     },
     check=check,
+    folds_share=True,
     summary=("excess", "relative_error", "sensitivity", "specificity", "published_mib"),
     trials=Lazy("partywise.studies.functional_boosting.trials:TRIALS"),
 )
