@@ -36,6 +36,9 @@ __all__ = [
 ]
 
 RADIUS = 1.4
+# Beyond it values count as this: far outside any radius or range, and no product of two of them overflows. A run that
+# stopped at a value that no float holds would tell who has it.
+LARGEST = 1e150
 BECAUSE_RADIUS = "1.4 times the root of the number of columns of the party"
 BECAUSE_SCALED = "a radius on the public scales of the columns"
 BECAUSE_TOTAL = "root of the sum of squares of the radii of all parties"
@@ -68,8 +71,9 @@ def local_scaled_block(party: Party, rows: np.ndarray, public: PublicFacts) -> n
     own = list(party.columns)
     location, scale = (constant(public, name)[own] for name in ("location", "scale"))
     X = columns_of(party.block, rows, [public.names[column] for column in own], party.name)
-    z = (X - location) / scale
-    return clip_curves(z, None, radius_of(public, party).value)[0]
+    with np.errstate(over="ignore"):
+        z = (X - location) / scale
+    return clip_curves(np.clip(z, -LARGEST, LARGEST), None, radius_of(public, party).value)[0]
 
 
 def local_response(active: Party, rows: np.ndarray, public: PublicFacts) -> np.ndarray:
@@ -86,7 +90,7 @@ def local_response(active: Party, rows: np.ndarray, public: PublicFacts) -> np.n
             f"{' and '.join(given)} of party {active.name!r}: private protocols take records without them; leave the "
             "columns out, or use a protocol that is not private."
         )
-    return response_of(active.block, rows, public.family, active.name).y
+    return np.clip(response_of(active.block, rows, public.family, active.name).y, -LARGEST, LARGEST)
 
 
 def statistic(y: np.ndarray, family: str) -> np.ndarray:
