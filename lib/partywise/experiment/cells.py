@@ -136,7 +136,7 @@ def noise_of(plan: Plan, case: str, replicate: int, *fold: str | int) -> Streams
 
 
 def of_fold(releases: Iterable[Event], fold: int) -> tuple[Event, ...]:
-    """Releases of a fit by names of its own, so that those of all folds stand in one ledger; values in the clear stay."""
+    """Releases of a fit by names of its own: those of all folds stand in one ledger. Values in the clear stay."""
     rows = tuple(releases)
     names = {row.release_id: f"{row.release_id}, fold {fold}" for row in rows if row.mechanism != "none"}
     return tuple(
