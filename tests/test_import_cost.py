@@ -77,7 +77,7 @@ from partywise.alignment.rows import common_rows
 from unaligned import rows_and_number, unaligned
 from partywise.federation.run import simulate
 ids = [["a", "b"], ["b", "c"]]
-simulate(rows_and_number, unaligned(ids, "psi", aligned=True))
+simulate(rows_and_number, unaligned([[str(i) for i in range(12)]] * 2, "psi", aligned=True))
 for mode in ("hmac", "sha256"):
     simulate(rows_and_number, unaligned(ids, mode))
 assert not {"nacl", "_cffi_backend"} & set(sys.modules)
