@@ -24,6 +24,7 @@ from config_text import read_configuration
 from guard import Claim, Holder, Occupied, foreign, holder, locked, refuse_foreign, take
 from partywise.errors import ConfigError
 from plain_names import NoPlainName, plain_names
+from reasons import reasons, told
 
 HERE = Path(__file__).resolve().parent
 PLUGINS = HERE / "plugins"
@@ -80,7 +81,7 @@ def main(words: Sequence[str]) -> int:
 
 def run(command: Sequence[str], given: argparse.Namespace, folder: Path, names: Sequence[str]) -> int:
     """Hold the folder for one run of Snakemake, and tell how it went."""
-    begun, ran = time.monotonic(), False
+    begun, since, ran = time.monotonic(), time.time(), False
     check_writable(folder, names)
     claim = take(folder)
     try:
@@ -96,7 +97,7 @@ def run(command: Sequence[str], given: argparse.Namespace, folder: Path, names: 
     # A Snakemake that was killed leaves its lock: then the name stays too, so that the next run can tell and unlock.
     # One that ended by itself gave its lock back: what is there belongs to a Snakemake that came between.
     claim.release(finished=not locked(folder) or (ran and code < SIGNALLED))
-    report(code, begun, folder, names)
+    report(code, begun, since, folder, names)
     return code
 
 
@@ -252,8 +253,8 @@ def has_jobs(pid: int) -> bool:
         return False
 
 
-def report(code: int, begun: float, folder: Path, names: Sequence[str]) -> None:
-    """The summary of every study, where the results lie, and how long it took."""
+def report(code: int, begun: float, since: float, folder: Path, names: Sequence[str]) -> None:
+    """The summary of every study, where the results lie and how long it took; or why jobs failed."""
     from snakemake_logger_plugin_partywise import clock
 
     if code == 0:
@@ -264,9 +265,12 @@ def report(code: int, begun: float, folder: Path, names: Sequence[str]) -> None:
             print(f"Cube and tables: {folder / 'results' / study}; figures: {folder / 'results' / 'figures' / study}")
         print(f"Done in {clock(time.monotonic() - begun)} (minutes:seconds).", flush=True)
     else:
+        logs = folder / "results" / "logs"
+        if why := told(reasons(logs, since)):
+            print(why, file=sys.stderr)
         print(
             f"Stopped after {clock(time.monotonic() - begun)} with exit code {code}.  What is finished stays, and the "
-            f"same command resumes; logs of jobs are in {folder / 'results' / 'logs'}.",
+            f"same command resumes; logs of jobs are in {logs}.",
             file=sys.stderr,
         )
 

@@ -1,0 +1,41 @@
+"""Why jobs of a run failed, in the words of their logs."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+TRACE = "Traceback (most recent call last):"
+# As Python names an error before its sentence.
+KIND = re.compile(r"^[A-Za-z_][\w.]*: ")
+LISTED = 3
+# Clocks of file systems and machines agree about so well.
+SECONDS = 2.0
+
+
+def reasons(logs: Path, since: float) -> list[str]:
+    """The last sentence of every log that ended in an error, each once, the earliest first.
+
+    Parameters
+    ----------
+    logs : Path
+        Folder with logs of jobs at any depth.
+    since : float
+        Time of the start of the run, in seconds since the epoch; older logs are those of earlier runs.
+    """
+    found = dict[str, None]()
+    written = [(path.stat().st_mtime, path) for path in logs.rglob("*.log")]
+    for time, path in sorted(written):
+        if time < since - SECONDS:
+            continue
+        text = path.read_text(encoding="utf-8", errors="replace").rstrip()
+        if TRACE in text:
+            found[KIND.sub("", text.splitlines()[-1])] = None
+    return list(found)
+
+
+def told(sentences: list[str]) -> str:
+    """A line for each of the first reasons, and how many more there are; empty without any."""
+    more = len(sentences) - LISTED
+    rest = [f"({more} more in the logs)"] if more > 0 else []
+    return "\n".join([*(f"Failed: {sentence}" for sentence in sentences[:LISTED]), *rest])
