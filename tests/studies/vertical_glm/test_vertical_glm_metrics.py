@@ -16,6 +16,7 @@ from partywise.federation.run import simulate
 from partywise.glm.model import Estimate
 from partywise.glm.options import BcdOptions, ReferenceOptions
 from partywise.randomness import stream
+from partywise.studies.vertical_glm.evaluation import listed
 from partywise.studies.vertical_glm.evaluation.seen import MESSAGES, known_rows
 from partywise.studies.vertical_glm.evaluation.used import aligned
 from partywise.studies.vertical_glm.metrics import metrics, rank, rises
@@ -120,7 +121,7 @@ def test_rank_is_that_of_the_columns_with_an_intercept():
 
 
 @pytest.mark.parametrize("mode", ["psi", "hmac", "sha256"])
-def test_records_in_common_and_identifiers_that_a_dictionary_finds(mode):
+def test_records_in_common_and_identifiers_that_a_dictionary_finds(mode, monkeypatch):
     words = {
         "settings": {"n": 100, "p": 4, "records": "unaligned"},
         "method": {"protocol": "reference", "alignment": mode},
@@ -128,6 +129,9 @@ def test_records_in_common_and_identifiers_that_a_dictionary_finds(mode):
     found, data = cell(**words)
     assert found.scalars["common_records"] == found.scalars["n_train"] == 80
     assert found.scalars["attack_ids"] == (1.0 if mode == "sha256" else 0.0)
+    # It is an attack that finds nothing, no constant: on a list without key or exponent it succeeds.
+    monkeypatch.setattr(listed, "received", lambda names, mode: listed.local_published(listed.OWNER, names).value)
+    assert listed.found_by_dictionary(replace(data), 2, mode) == 1.0
     # K^2 n multiplications of n records at each of K parties.
     assert found.scalars["exponentiations"] == (2 * (90 + 90) if mode == "psi" else 0)
     common = np.isin(data.identifiers, np.intersect1d(*(data.identifiers[rows] for rows in data.held(2))))

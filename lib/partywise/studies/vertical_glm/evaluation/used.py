@@ -6,10 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from ....alignment.identifiers import hash_identifiers
 from ....alignment.rows import work
-from ....attacks.identifiers import attack_ids
 from ..data import GlmData
+from .listed import found_by_dictionary
 
 
 def used_persons(estimate: Any, data: GlmData, train: np.ndarray, spec: Any) -> np.ndarray:
@@ -34,18 +33,5 @@ def aligned(estimate: Any, data: GlmData, spec: Any) -> dict[str, Any]:
     found: dict[str, Any] = {"common_records": int(np.sum(same))}
     found["exponentiations"] = work(mode, [len(held) for held in data.held(spec.n_parties)])["exponentiations"]
     if data.population:
-        found["attack_ids"] = _dictionary(data, spec.n_parties) if mode == "sha256" else 0.0
+        found["attack_ids"] = found_by_dictionary(data, spec.n_parties, mode)
     return found
-
-
-def _dictionary(data: GlmData, n_parties: int) -> float:
-    """Share of the identifiers of the first party that hashing the whole scheme finds behind its digests.
-
-    Under a key or an exponent that the listener lacks it has nothing to hash: tests try it on recorded views.
-    """
-    key = "dictionary", n_parties
-    if key not in data.memo:
-        assert data.identifiers is not None
-        own = data.identifiers[data.held(n_parties)[0]].tolist()
-        data.memo[key] = attack_ids(hash_identifiers(own), own, map(data.scheme.format, range(data.population)))
-    return data.memo[key]
