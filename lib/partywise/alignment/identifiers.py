@@ -22,7 +22,7 @@ def hash_identifiers(identifiers: Iterable[str]) -> list[str]:
     return [sha256(name.encode()).hexdigest() for name in identifiers]
 
 
-def prepared(values: Any, rules: IdentifierRules, owner: str) -> tuple[list[str], np.ndarray]:
+def prepared(values: Any, rules: IdentifierRules, owner: str, where: str = "of align") -> tuple[list[str], np.ndarray]:
     """Identifiers as they are compared, and which records they belong to.
 
     Parameters
@@ -31,8 +31,8 @@ def prepared(values: Any, rules: IdentifierRules, owner: str) -> tuple[list[str]
         One identifier a record: a list, an array or a column of a table. Integers only with ``rules.as_text``. None,
         NaN and empty text are missing.
     rules : IdentifierRules
-    owner : str
-        For messages.
+    owner, where : str
+        For messages: whose they are, and whose arguments the rules are.
 
     Returns
     -------
@@ -54,13 +54,13 @@ def prepared(values: Any, rules: IdentifierRules, owner: str) -> tuple[list[str]
             len(given) - len(kept),
             len(given),
             "missing",
-            "fill them in, or leave these records out (missing='drop' of align)",
+            f"fill them in, or leave these records out (missing='drop' {where})",
         )
     texts = as_texts([given[place] for place in kept], rules, owner)
     counts = Counter(texts)
     if len(counts) < len(texts):
         if rules.duplicates == "error":
-            remedy = "give each record its own, or leave them out (duplicates='first' or 'drop' of align)"
+            remedy = f"give each record its own, or leave them out (duplicates='first' or 'drop' {where})"
             raise told(owner, len(texts) - len(counts), len(texts), "used by an earlier record already", remedy)
         chosen = alone(texts, counts) if rules.duplicates == "drop" else first_of_each(texts)
         texts, kept = [texts[place] for place in chosen], [kept[place] for place in chosen]

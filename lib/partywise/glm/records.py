@@ -8,9 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from .exact import intercept_only
-from .families import FAMILIES, Family
+from .families import FAMILIES, Family, LogLink
 
 __all__ = ["Response", "columns_of", "response_of"]
+
+# Of the logarithms of exposures: records of which one counts 1e20 times as much as another leave nothing to be fitted.
+WIDEST = 46.0
 
 
 @dataclass(frozen=True)
@@ -78,7 +81,8 @@ def response_of(block: Mapping[str, np.ndarray], rows: np.ndarray, family: str, 
     Raises
     ------
     ValueError
-        If a response is outside the family's domain, a weight is negative or none is positive, or a value not finite.
+        If a response is outside the family's domain, a weight is negative or none is positive, a value not finite, or
+        an offset no logarithm of an exposure where the link is one.
     """
     found = {name: _vector(block[name], rows, name, party) for name in ("y", "weights", "offset") if name in block}
     if "y" not in found:
@@ -90,7 +94,13 @@ def response_of(block: Mapping[str, np.ndarray], rows: np.ndarray, family: str, 
             f"weights of {party!r} lie between {weights.min():g} and {weights.max():g}: give numbers of at least 0, "
             "some of them positive."
         )
-    return Response(found["y"], FAMILIES[family], weights, found.get("offset"))
+    offset = found.get("offset")
+    if offset is not None and isinstance(FAMILIES[family], LogLink) and np.ptp(offset) > WIDEST:
+        raise ValueError(
+            f"offset of {party!r} lies between {offset.min():g} and {offset.max():g}: means would differ "
+            f"{np.exp(min(np.ptp(offset), 700)):.0e}-fold; of family {family!r} it is the logarithm of an exposure."
+        )
+    return Response(found["y"], FAMILIES[family], weights, offset)
 
 
 def _vector(values: np.ndarray, rows: np.ndarray, name: str, party: str) -> np.ndarray:

@@ -229,3 +229,63 @@ def test_every_cell_of_the_shipped_example(tmp_path, monkeypatch):
     block["cases"]["my_tables"]["grid"]["parties"] = [3]
     with pytest.raises(ConfigError, match=r"grid\.parties is 3: the settings name 2 files"):
         plan("vertical_glm", block, 7)
+
+
+def written(clinic_ids, insurer_ids, **columns):
+    write_csv(Path("clinic.csv"), ("person", "a", "c"), [[name, i, "xyz"[i % 3]] for i, name in enumerate(clinic_ids)])
+    given = {
+        "b": [i % 5 for i in range(len(insurer_ids))],
+        "visits": [i % 4 for i in range(len(insurer_ids))],
+    } | columns
+    write_csv(Path("insurer.csv"), ("person", *given), list(zip(insurer_ids, *given.values(), strict=True)))
+
+
+def test_ids_that_a_rule_would_match_are_told_with_the_rule(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    written([str(i) for i in range(30)], [f"{i:04d}" for i in range(30)])
+    with pytest.raises(DataMissing, match=r"0 records .* \(identifiers: \{as_text: 04d\} makes numbers of 4 digits"):
+        table()
+    assert len(table(identifiers={"as_text": "04d"}).identifiers) == 30
+    written([f"p{i} " for i in range(30)], [f"P{i}" for i in range(30)])
+    with pytest.raises(
+        DataMissing, match=r"0 records .* \(identifiers: \{normalise: true\} leaves out blanks and case"
+    ):
+        table()
+    assert len(table(identifiers={"normalise": True}).identifiers) == 30
+    written([f"p{i}" for i in range(30)], [f"q{i}" for i in range(30)])
+    with pytest.raises(DataMissing, match="write ids alike in all files, or lower min_records"):
+        table()
+
+
+@pytest.mark.parametrize(
+    ("records", "where"),
+    [("unaligned", "under identifiers"), ("aligned", "under identifiers, with records 'unaligned'")],
+)
+def test_remedies_for_ids_name_keys_of_the_configuration(tmp_path, monkeypatch, records, where):
+    monkeypatch.chdir(tmp_path)
+    written(["P1", "P1", *(f"P{i}" for i in range(2, 30))], [f"P{i}" for i in range(30)])
+    with pytest.raises(DataMissing, match=rf"\(duplicates='first' or 'drop' {where}\)\."):
+        table(records=records, min_records=2)
+
+
+@pytest.mark.parametrize(
+    ("weights", "says"),
+    [
+        ([1] * 7 + [-2] + [1] * 22, r"insurer\.csv: w is -2 in row 9: a weight is at least 0; correct it, or give 0"),
+        ([0] * 30, r"insurer\.csv: w is 0 in all rows: some weights must be above 0"),
+    ],
+)
+def test_weights_are_looked_at_where_they_are_read(tmp_path, monkeypatch, weights, says):
+    monkeypatch.chdir(tmp_path)
+    ids = [f"P{i}" for i in range(30)]
+    written(ids, ids, w=weights)
+    with pytest.raises(DataMissing, match=says):
+        table(insurer={"weights": "w"})
+
+
+def test_exposures_in_place_of_their_logarithms_are_named(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    ids = [f"P{i}" for i in range(30)]
+    written(ids, ids, days=[30 * (i % 12 + 1) for i in range(30)])
+    with pytest.raises(RuntimeError, match=r"offset of 'insurer' lies between 30 and 360: .* logarithm of an exposure"):
+        cell(given(insurer={"offset": "days"}), {"protocol": "joint"})

@@ -195,9 +195,10 @@ def _notes(plan: Plan, columns: Columns, dearer: bool, vain: bool) -> list[str]:
         notes.append(
             f"{MARK} the total delta is at least 1/n: publishing a random record meets it, so that it says nothing"
         )
-    bad = int((columns.status > STATUS.index("ok")).sum())
-    if bad:
-        notes.append(f"{bad} fits did not converge or diverged: see status in the cube")
+    bad = columns.places.cells[columns.status > STATUS.index("ok")]
+    if len(bad):
+        first = columns.places.name(int(bad[0]))
+        notes.append(f"{len(bad)} fits did not converge or diverged, the first is {first}: see status in the cube")
     return notes
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -58,7 +58,7 @@ def own_table(
             of_label[key] = np.full(N, np.nan)
             of_label[key][rows] = given[known]
         files.append(rows)
-    _check_count(settings, files)
+    _check_count(settings, files, read)
     more: dict[str, Any] = dict(of_label)
     if not settings.aligned:
         more |= {"identifiers": np.array(persons), "files": tuple(files)}
@@ -72,15 +72,31 @@ def own_table(
     )
 
 
-def _check_count(settings: OwnTableSettings, files: Sequence[np.ndarray]) -> None:
+def _check_count(settings: OwnTableSettings, files: Sequence[np.ndarray], read: Sequence[Read]) -> None:
     """DataMissing if too few records are in all files."""
-    common = set.intersection(*(set(rows.tolist()) for rows in files))
-    LOG.info("records in all files: %d", len(common))
-    if len(common) < settings.min_records:
+    found = len(_common([rows.tolist() for rows in files]))
+    LOG.info("records in all files: %d", found)
+    if found < settings.min_records:
+        hint = "" if settings.aligned else _hint([part.ids for part in read], found)
         raise DataMissing(
-            f"{len(common)} records are in all files where min_records is {settings.min_records}: bring more records, "
-            "write ids alike in all files, or lower min_records."
+            f"{found} records are in all files where min_records is {settings.min_records}: bring more records, write "
+            f"ids alike in all files{hint}, or lower min_records."
         )
+
+
+def _common(lists: Sequence[Sequence[Hashable]]) -> set[Hashable]:
+    """What all lists hold."""
+    return set.intersection(*map(set, lists))
+
+
+def _hint(ids: Sequence[list[str]], found: int) -> str:
+    """Which rule for identifiers would make more of them agree; empty if none does."""
+    folded = [[IdentifierRules(normalise=True).written(text) for text in own] for own in ids]
+    whole = [[int(text) for text in own if text.strip().isdecimal()] for own in ids]
+    longest = max(len(text.strip()) for own in ids for text in own)
+    if len(_common(whole)) > max(found, len(_common(folded))):
+        return f" (identifiers: {{as_text: 0{longest}d}} makes numbers of {longest} digits of them)"
+    return " (identifiers: {normalise: true} leaves out blanks and case)" if len(_common(folded)) > found else ""
 
 
 @lru_cache(maxsize=1)
@@ -105,11 +121,24 @@ def _file(one: GlmFile, content: bytes, settings: OwnTableSettings) -> Read:
         except ValueError as error:
             raise DataMissing(str(error)) from None
         of_label["y"] = y
-        for key in ("weights", "offset"):
-            name = getattr(one, key)
-            if name is not None:
-                of_label[key] = numbers_of(table, name)[kept]
+        given = {"weights": one.weights, "offset": one.offset}
+        more = {key: numbers_of(table, name) for key, name in given.items() if name is not None}
+        if one.weights is not None:
+            _check_weights(table, one.weights, more["weights"])
+        of_label |= {key: column[kept] for key, column in more.items()}
     return Read(ids, np.column_stack(columns)[kept], of_label)
+
+
+def _check_weights(table: TextTable, name: str, weights: np.ndarray) -> None:
+    """DataMissing for a weight below 0, or if none is above."""
+    if np.any(wrong := weights < 0):
+        row = int(np.argmax(wrong))
+        raise DataMissing(
+            f"{table.file}: {name} is {weights[row]:g} in row {table.lines[row]}: a weight is at least 0; correct it, or "
+            "give 0 to leave the record out."
+        )
+    if not np.any(weights):
+        raise DataMissing(f"{table.file}: {name} is 0 in all rows: some weights must be above 0.")
 
 
 def _identifiers(table: TextTable, one: GlmFile, settings: OwnTableSettings) -> tuple[list[str], np.ndarray]:
@@ -119,7 +148,9 @@ def _identifiers(table: TextTable, one: GlmFile, settings: OwnTableSettings) -> 
     if rules.as_text is not None:
         texts = [int(text) if text.strip().isdecimal() else text for text in texts]
     try:
-        return prepared(texts, rules if not settings.aligned else IdentifierRules(), one.party)
+        if settings.aligned:
+            return prepared(texts, IdentifierRules(), one.party, "under identifiers, with records 'unaligned'")
+        return prepared(texts, rules, one.party, "under identifiers")
     except ValueError as error:
         raise DataMissing(f"{one.file}: {error}") from None
 
