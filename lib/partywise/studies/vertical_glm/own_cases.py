@@ -134,8 +134,8 @@ def _check_weights(table: TextTable, name: str, weights: np.ndarray) -> None:
     if np.any(wrong := weights < 0):
         row = int(np.argmax(wrong))
         raise DataMissing(
-            f"{table.file}: {name} is {weights[row]:g} in row {table.lines[row]}: a weight is at least 0; correct it, or "
-            "give 0 to leave the record out."
+            f"{table.file}: {name} is {weights[row]:g} in row {table.lines[row]}: a weight is at least 0; correct it, "
+            "or give 0 to leave the record out."
         )
     if not np.any(weights):
         raise DataMissing(f"{table.file}: {name} is 0 in all rows: some weights must be above 0.")
