@@ -11,12 +11,13 @@ from typing import Any, get_args
 import numpy as np
 
 from ..federation.parties import Party
+from ..federation.roles import ANALYST
 from ..federation.run import Run, simulate
 from ..federation.secure_streams import addresses_of
 from ..privacy.ledger.ledger import Ledger
 from .identifiers import prepared
 from .options import IdentifierRules, Mode
-from .rows import ANALYST, UNPROTECTED, matched_rows, work
+from .rows import UNPROTECTED, matched_rows, work
 
 __all__ = ["Alignment", "align"]
 

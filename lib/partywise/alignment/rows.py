@@ -13,15 +13,14 @@ import numpy as np
 
 from ..federation.exchanges.psi import psi
 from ..federation.parties import Party
+from ..federation.roles import ANALYST
 from ..federation.run import Own, Run
 from .digests import keyed_digests, published_digests
 from .identifiers import prepared
 from .options import IdentifierRules, Mode
 
-__all__ = ["ANALYST", "UNPROTECTED", "common_rows", "matched_rows", "work"]
+__all__ = ["UNPROTECTED", "common_rows", "matched_rows", "work"]
 
-# Steers and matches; holds no data.
-ANALYST = "analyst"
 WAYS = {"psi": psi, "hmac": keyed_digests, "sha256": published_digests}
 UNPROTECTED = (
     "alignment='sha256' sends hashes of identifiers, as published: the analyst finds every identifier of a space that "
@@ -65,7 +64,7 @@ def common_rows(run: Run) -> tuple[Own, int]:
     ----------
     run : Run
         Its public facts say whether records are ``aligned``, its options how to align them. Unaligned ones need a place
-        `ANALYST`.
+        `federation.roles.ANALYST`.
 
     Returns
     -------

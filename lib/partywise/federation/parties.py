@@ -1,4 +1,4 @@
-"""Who holds what: parties, and the splits of columns (vertical) and of rows (horizontal)."""
+"""Who holds what: parties, the splits of columns (vertical) and of rows (horizontal), and columns together again."""
 
 import itertools
 from collections.abc import Mapping, Sequence
@@ -9,7 +9,7 @@ import numpy as np
 
 from ..checks import name_problem
 
-__all__ = ["Party", "split_columns", "split_rows"]
+__all__ = ["Party", "column_order", "joined", "split_columns", "split_rows"]
 
 ROLES = ("active", "passive", "client")
 
@@ -125,6 +125,16 @@ def split_rows(n_rows: int, n_parties: int) -> tuple[range, ...]:
     _check_counts("n_rows", n_rows, n_parties)
     edges = [k * n_rows // n_parties for k in range(n_parties + 1)]
     return tuple(range(start, stop) for start, stop in itertools.pairwise(edges))
+
+
+def column_order(columns: Sequence[Sequence[int]]) -> np.ndarray:
+    """Places of the columns 0 .. p - 1 among those of all parties one after the other."""
+    return np.argsort(np.concatenate([np.asarray(group, dtype=int) for group in columns]))
+
+
+def joined(parts: Sequence[np.ndarray], columns: Sequence[Sequence[int]]) -> np.ndarray:
+    """(n, p) columns of several parties in the order of their global numbers."""
+    return np.ascontiguousarray(np.concatenate(parts, axis=1)[:, column_order(columns)])
 
 
 def _locked(array: np.ndarray) -> np.ndarray:

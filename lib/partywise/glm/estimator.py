@@ -14,6 +14,8 @@ from ..alignment.options import IdentifierRules
 from ..federation.column_estimator import blocks_of, holders
 from ..federation.estimator import Method
 from ..federation.exchanges.secure_sum import AGGREGATOR
+from ..federation.exchanges.sharing import DEALER
+from ..federation.roles import ANALYST
 from ..privacy.accounted import Public
 from .model import PublicFacts
 from .options import (
@@ -26,7 +28,6 @@ from .options import (
     ReferenceOptions,
 )
 from .protocols import bcd, joint, moments, noisy_gradient, noisy_newton, noisy_predictor, reference
-from .protocols.common import ANALYST, DEALER
 from .records import response_of
 from .results import Results
 

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..federation.parties import column_order
+
 __all__ = ["Scaling", "scaling_of", "with_ones"]
 
 # A column whose standard deviation is below this share of its largest value is constant but for rounding.
@@ -56,7 +58,7 @@ class Scaling:
     @classmethod
     def joined(cls, parts: Sequence[Scaling], columns: Sequence[Sequence[int]]) -> Scaling:
         """Of all columns by their global numbers, from those of several holders."""
-        order = np.argsort(np.concatenate([np.asarray(group, dtype=int) for group in columns]))
+        order = column_order(columns)
         means, scales = (np.concatenate([getattr(part, name) for part in parts]) for name in ("means", "scales"))
         return cls(means[order], scales[order])
 

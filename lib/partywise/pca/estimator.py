@@ -12,7 +12,9 @@ from ..alignment.identifiers import prepared
 from ..alignment.options import IdentifierRules
 from ..federation.column_estimator import blocks_of
 from ..federation.estimator import Estimator, Method, numbers, party
+from ..federation.exchanges.sharing import DEALER
 from ..federation.parties import Party
+from ..federation.roles import ANALYST
 from .components import shares
 from .inference import correlation_of, pvalues, variance_inflation
 from .model import PublicFacts
@@ -83,8 +85,8 @@ class VerticalPCA(Estimator):
 
     unit = "features"
     methods: ClassVar[Mapping[str, Method]] = {
-        "correlation": Method(CorrelationOptions, correlation.fit, ("analyst", "dealer")),
-        "block_svd": Method(BlockSvdOptions, block_svd.fit, ("analyst",)),
+        "correlation": Method(CorrelationOptions, correlation.fit, (ANALYST, DEALER)),
+        "block_svd": Method(BlockSvdOptions, block_svd.fit, (ANALYST,)),
     }
 
     def __init__(self, protocol: str = "correlation", *, delta: float = 1e-5, **options: Any) -> None:

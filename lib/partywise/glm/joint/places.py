@@ -9,13 +9,13 @@ from typing import Any, cast
 
 import numpy as np
 
-from ...federation.parties import Party
+from ...federation.parties import Party, column_order
+from ...federation.roles import unprotected
 from ...privacy.accounted import Clear
 from ..diagnostics import Sums, aic_published, deviance_r2, diagnosed, sums_of
 from ..exact import SEPARATED
 from ..model import Estimate, Status
 from ..options import JointOptions
-from ..protocols.common import unprotected
 from ..records import Response
 from ..solvers import Line, dependent, rank_of, searched, vanished
 from ..standardise import Scaling, with_ones
@@ -216,7 +216,7 @@ def analyst_estimate(
     options: JointOptions,
 ) -> Estimate:
     """Everything that is reported, by the global numbers of the columns."""
-    order = np.concatenate([[0], 1 + np.argsort(np.concatenate([np.asarray(own, dtype=int) for own in columns]))])
+    order = np.concatenate([[0], 1 + column_order(columns)])
     scaling = Scaling.joined([Scaling(*part) for part in scales], columns)
     beta, found = scaling.coefficients(now.beta[order]), Sums(*sums)
     shown: dict[str, Any]

@@ -33,6 +33,7 @@ import numpy as np
 
 from ...alignment.rows import common_rows
 from ...federation.parties import Party
+from ...federation.roles import ANALYST, involved, others_than, roles, unprotected
 from ...federation.run import Own, Run
 from ...privacy.accounted import Clear
 from ..blocks import Block, corrected_step, published_step, updated
@@ -43,7 +44,7 @@ from ..options import BcdOptions
 from ..records import Response
 from ..solvers import rank_of
 from ..standardise import Scaling, scaling_of, with_ones
-from .common import ANALYST, involved, local_columns, local_response, others_than, roles, unprotected
+from .common import local_columns, local_response
 
 # Sweeps whose predictors are kept for whoever attacks the analyst's view.
 KEPT = 60

@@ -22,6 +22,7 @@ import numpy as np
 
 from ...federation.exchanges.secure_sum import AGGREGATOR, shared_once, sums_of_shares
 from ...federation.parties import Party
+from ...federation.roles import ANALYST, roles
 from ...federation.run import Run
 from ...privacy.accounted import Accounted, Public
 from ...privacy.mechanisms.gaussian import Gaussian
@@ -39,7 +40,6 @@ from ..private.scaled import (
     unscaled,
 )
 from ..private.scores import Clip, clip_of, mean_score
-from .common import ANALYST, roles
 
 AFTER = "a function of releases and of public constants"
 # Families of which the mean of later iterates was better at every epsilon on every table tried.

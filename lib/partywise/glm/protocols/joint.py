@@ -38,6 +38,7 @@ import numpy as np
 
 from ...alignment.rows import common_rows
 from ...federation.exchanges.masked_sum import bits_for, masked_sum, pair_seeds
+from ...federation.roles import ANALYST, others_than, roles
 from ...federation.run import Own, Run
 from ...privacy.accounted import Clear
 from ..exact import check_size
@@ -71,15 +72,7 @@ from ..joint.places import (
 from ..joint.steering import LAST, MAJORANT, STEP
 from ..model import Estimate
 from . import shared
-from .common import (
-    ANALYST,
-    local_columns,
-    local_response,
-    local_scaling,
-    local_standardised,
-    others_than,
-    roles,
-)
+from .common import local_columns, local_response, local_scaling, local_standardised
 from .weighted_sums import Closed, closed_columns, gram, information, scores
 
 

@@ -35,6 +35,7 @@ from ...federation.exchanges.cross_product import dealing
 from ...federation.exchanges.noisy_moments import CONSTANT, Chunk, Draw, Layout, Part, noisy_moments
 from ...federation.exchanges.residues import Ring, ring_for
 from ...federation.parties import Party
+from ...federation.roles import ANALYST, roles
 from ...federation.run import Own, Run
 from ...privacy.accounted import parents_of
 from ...privacy.accounting.calibration import gdp_mu
@@ -57,7 +58,6 @@ from ..private.scaled import (
     total_radius,
 )
 from ..private.submodels import coefficients
-from .common import ANALYST, roles
 
 RELEASE = "second moments"
 BITS = 38

@@ -9,6 +9,7 @@ import numpy as np
 
 from ...federation.exchanges.dealing import DEALER
 from ...federation.parties import Party
+from ...federation.roles import ANALYST
 from ...privacy.accounted import Accounted, Public
 from ...privacy.mechanisms.gaussian import Gaussian
 from ...privacy.mechanisms.random import sampler_of
@@ -31,7 +32,6 @@ from ..private.scaled import constant, local_scaled_block, unscaled
 from ..private.scores import mean_weight
 from ..private.sweeps import Block, Plan, named
 from .central import AFTER, RngFor, server_back
-from .common import ANALYST
 
 UNIT = 2.0 ** (-2 * BITS)
 

@@ -12,11 +12,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from ...alignment.rows import common_rows
+from ...federation.roles import ANALYST
 from ...federation.run import Run
 from ..model import Estimate
 from ..private.scores import mean_weight
 from .central import Plan, Trail, answered, check_private, only, planned, records_in, released_score, server_started
-from .common import ANALYST
 
 
 def server_step(trail: Trail, released: Sequence[Sequence[np.ndarray]], plan: Plan) -> Trail:

@@ -21,6 +21,7 @@ import numpy as np
 
 from ...alignment.rows import common_rows
 from ...federation.exchanges.secure_sum import AGGREGATOR, sums_of_shares
+from ...federation.roles import ANALYST
 from ...federation.run import Run
 from ...privacy.mechanisms.gaussian import Gaussian
 from ...privacy.mechanisms.release import Release, noise_scale
@@ -39,7 +40,6 @@ from .central import (
     released_score,
     server_started,
 )
-from .common import ANALYST
 
 LARGE = 20_000
 SECOND = "second moments"

@@ -37,13 +37,13 @@ import numpy as np
 from ...alignment.rows import common_rows
 from ...federation.exchanges.cross_product import Masked, masked, private, product, released
 from ...federation.exchanges.dealing import DEALER, Dealing, dealing
+from ...federation.roles import ANALYST, roles
 from ...federation.run import Own, Run
 from ..model import Estimate
 from ..private.blocks import BITS
 from ..private.scaled import local_response
 from ..private.sweeps import Block, Plan, check_family, named
 from .central import check_private
-from .common import ANALYST, roles
 from .noisy_blocks import (
     dealer_noise,
     local_columns,

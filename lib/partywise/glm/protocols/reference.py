@@ -17,7 +17,8 @@ from dataclasses import replace
 import numpy as np
 
 from ...alignment.rows import common_rows
-from ...federation.parties import Party
+from ...federation.parties import Party, joined
+from ...federation.roles import ANALYST, involved, roles, unprotected
 from ...federation.run import Run
 from ...privacy.accounted import Clear
 from ..diagnostics import diagnosed, sums_of
@@ -25,7 +26,7 @@ from ..exact import Fit, fitted
 from ..model import Estimate
 from ..options import ReferenceOptions
 from ..records import Response
-from .common import ANALYST, involved, joined, local_columns, local_response, roles, unprotected
+from .common import local_columns, local_response
 
 
 def local_null(active: Party, response: Response) -> tuple[float, float]:

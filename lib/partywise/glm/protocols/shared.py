@@ -44,6 +44,7 @@ from ...federation.exchanges.cross_product import Masked, Shared, combined, deal
 from ...federation.exchanges.dealing import Dealing
 from ...federation.exchanges.polynomials import polynomials, shared_between
 from ...federation.exchanges.residues import Ring
+from ...federation.roles import ANALYST, involved, others_than, roles
 from ...federation.run import Own, Run
 from ..exact import check_size
 from ..model import Estimate
@@ -79,7 +80,7 @@ from ..shared.plan import (
     pearson_of,
     planned,
 )
-from .common import ANALYST, involved, local_columns, local_response, local_scaling, others_than, roles
+from .common import local_columns, local_response, local_scaling
 
 
 @dataclass(frozen=True)

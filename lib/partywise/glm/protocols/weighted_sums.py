@@ -35,11 +35,11 @@ from ...federation.exchanges.cross_product import Masked, dealing, masked, opene
 from ...federation.exchanges.dealing import Dealing
 from ...federation.exchanges.residues import Ring, ring_for
 from ...federation.parties import Party
+from ...federation.roles import ANALYST, involved
 from ...federation.run import Own, Run
 from ...privacy.accounted import Clear
 from ..joint.places import Scaled
 from ..joint.steering import in_blocks
-from .common import ANALYST, involved
 
 # After the point of columns, weights and scores: sums are right to about 1e-13 of what they could be.
 BITS = 38

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from ...federation.parties import Party
+from ...federation.parties import Party, column_order
+from ...federation.roles import unprotected
 from ...privacy.accounted import Clear
 from ..diagnostics import Sums, diagnosed
 from ..model import Estimate
 from ..options import JointOptions
-from ..protocols.common import unprotected
 from ..records import Response
 from ..solvers import penalties
 from ..standardise import Scaling, with_ones
@@ -206,8 +206,7 @@ def reported(
 ) -> Estimate:
     """What the analyst has, on the scale of the given columns, and what only an evaluator sees: who lies outside R."""
     search, start = state.search, state.start
-    columns = np.concatenate([np.asarray(group, dtype=int) for _, group in order])
-    place = np.concatenate([np.zeros(1, dtype=int), 1 + np.argsort(columns)])
+    place = np.concatenate([np.zeros(1, dtype=int), 1 + column_order([group for _, group in order])])
     scaling = Scaling.joined([scalings[name] for name, _ in order], [group for _, group in order])
     beta = start.unit * search.trial[place]
     beta[0] += start.intercept

@@ -43,27 +43,15 @@ from ...federation.exchanges.homomorphic.masked import (
 )
 from ...federation.exchanges.homomorphic.paillier import PrivateKey, PublicKey, add_plain, encrypt, rerandomised
 from ...federation.exchanges.homomorphic.weighted import weighted_sums
-from ...federation.parties import Party
+from ...federation.parties import Party, joined
+from ...federation.roles import involved, roles, unprotected
 from ...federation.run import Own, Run
 from ...privacy.accounted import Clear
 from ..fixed_point import check_bounds, declared, fixed, mean_of, sizes
 from ..model import Estimate
 from ..options import CertifiedOptions
 from ..steps import SLOPES, residuals, shrinkage, with_ones
-from .common import (
-    SERVER,
-    Trail,
-    estimated,
-    involved,
-    joined,
-    local_batch,
-    local_batches,
-    local_response,
-    moved,
-    roles,
-    started,
-    unprotected,
-)
+from .common import SERVER, Trail, estimated, local_batch, local_batches, local_response, moved, started
 
 FREE_KEY = "a public key, drawn without a look at the data"
 
@@ -174,7 +162,7 @@ def closed_residual(
     run: Run, public: Any, columns: Any, trails: Any, drawn: Any, response: Any, step: int
 ) -> tuple[Any, Any]:
     """Rows of a batch and their residual, closed: every party adds its part to what it gets."""
-    active, passive = roles(run.parties)
+    active, passive = roles(run.parties, bare=True)
     model, last = run.spec.options.model, passive[-1]
     rows = run.broadcast(active, passive, "batch", local_batch, drawn, step)
     given = public, columns, rows, trails
@@ -212,7 +200,7 @@ def reported(
 
 def fit(run: Run) -> Estimate:
     """Rounds: the residual goes round closed, every party opens the sums of its own columns by way of the server."""
-    active, _ = roles(run.parties)
+    active, _ = roles(run.parties, bare=True)
     train, options, everybody = run.fold.train, run.spec.options, involved(run.parties)
     n = int(train.sum())
     batch = n if options.batch_size is None else min(options.batch_size, n)

@@ -1,4 +1,4 @@
-"""What several protocols of vertical linear models use: roles, batches, what unprotected values are made of."""
+"""What several protocols of vertical linear models use: batches, steps, what is reported."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...federation.parties import Party
-from ...privacy.accounted import Clear, Public
+from ...privacy.accounted import Public
 from ..model import Estimate, Path
 from ..steps import batches, is_kept, kept_rounds, responses
 
@@ -17,36 +17,6 @@ SERVER = "server"
 DRAWN = "drawn without a look at the data"
 # Coefficients now, and those that the path keeps.
 Trail = tuple[np.ndarray, tuple[np.ndarray, ...]]
-
-
-def roles(parties: Sequence[Any]) -> tuple[Any, tuple[Any, ...]]:
-    """The active party, and the passive ones in their order.
-
-    Raises
-    ------
-    ValueError
-        If there is not exactly one active party and at least one passive one.
-    """
-    active = [party for party in parties if party.role == "active"]
-    passive = tuple(party for party in parties if party.role == "passive")
-    if len(active) != 1 or not passive:
-        raise ValueError(
-            f"parties has {len(active)} active and {len(passive)} passive ones: give one that holds the labels and at "
-            "least one other."
-        )
-    return active[0], passive
-
-
-def involved(parties: Sequence[Any]) -> tuple[Clear, ...]:
-    """What a function of the blocks of some parties is made of, for the ledger."""
-    units = {"active": ("label", "features"), "passive": ("features",)}
-    return tuple(Clear(None, units=units[party.role], owner=party.name) for party in parties)
-
-
-def unprotected(value: Any, parts: Sequence[Clear]) -> Clear:
-    """A value in the clear, charged to everybody whose data it was computed from."""
-    units = tuple(dict.fromkeys(unit for part in parts for unit in part.units))
-    return Clear(value, units=units, made_of=parts)
 
 
 def local_batches(active: Party, train: np.ndarray, options: Any, rng_for: Callable) -> tuple[np.ndarray, ...]:
@@ -63,12 +33,6 @@ def local_batch(active: Party, drawn: Sequence[np.ndarray], step: int) -> Public
 def local_response(active: Party, train: np.ndarray, model: str) -> np.ndarray:
     """(n,) the response of the training rows, as the model takes it."""
     return responses(active.block["y"][train], model)
-
-
-def joined(parts: Sequence[np.ndarray], columns: Sequence[Sequence[int]]) -> np.ndarray:
-    """(n, d) columns of several parties in the order of their global numbers."""
-    order = np.concatenate([np.asarray(group, dtype=int) for group in columns])
-    return np.ascontiguousarray(np.concatenate(parts, axis=1)[:, np.argsort(order)])
 
 
 def started(d: int) -> Trail:

@@ -7,14 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from ...federation.parties import Party
+from ...federation.parties import Party, joined
+from ...federation.roles import roles
 from ...federation.run import Run
 from ...privacy.accounted import Clear
 from ..exact import exact_fit
 from ..model import Estimate
 from ..options import ExactOptions
 from ..steps import descended
-from .common import joined, local_batches, local_response, roles
+from .common import local_batches, local_response
 
 
 def local_features(passive: Party, train: np.ndarray) -> Clear:
@@ -43,7 +44,7 @@ def local_fit(
 
 def fit(run: Run) -> Estimate:
     """Features in the clear."""
-    active, passive = roles(run.parties)
+    active, passive = roles(run.parties, bare=True)
     train, columns = run.fold.train, [party.columns for party in (*passive, active)]
     others = run.gather(passive, active, "features", local_features, train)
     return run.at(active, local_fit, train, others, columns, run.spec.options, run.rng_for)

@@ -25,26 +25,14 @@ from typing import Any
 
 import numpy as np
 
-from ...federation.parties import Party
+from ...federation.parties import Party, joined
+from ...federation.roles import involved, roles, unprotected
 from ...federation.run import Own, Run
 from ...privacy.accounted import Clear
 from ..model import Estimate
 from ..options import PublishedOptions
 from ..steps import SLOPES, residuals
-from .common import (
-    SERVER,
-    Trail,
-    estimated,
-    involved,
-    joined,
-    local_batch,
-    local_batches,
-    local_response,
-    moved,
-    roles,
-    started,
-    unprotected,
-)
+from .common import SERVER, Trail, estimated, local_batch, local_batches, local_response, moved, started
 
 MODEL = "logistic"
 
@@ -106,7 +94,7 @@ def reported(trail: Trail, drawn: Sequence[np.ndarray], first: np.ndarray, optio
 
 def round_residual(run: Run, columns: Any, drawn: Any, response: Any, step: int, b: Any) -> tuple[Any, Any]:
     """Rows of a batch and their residual, which everybody has in the end: it goes round by way of all parties."""
-    active, passive = roles(run.parties)
+    active, passive = roles(run.parties, bare=True)
     rows = run.broadcast(active, passive, "batch", local_batch, drawn, step)
     given = columns, rows, b
     u = run.send(active, passive[0], "partial residual", local_first, *given, response, involved((active,)))
@@ -119,7 +107,7 @@ def round_residual(run: Run, columns: Any, drawn: Any, response: Any, step: int,
 
 def fit(run: Run) -> Estimate:
     """The source's rounds: partial residuals on their way round, then gradients row by row to the key holder."""
-    active, passive = roles(run.parties)
+    active, passive = roles(run.parties, bare=True)
     train, options, everybody = run.fold.train, run.spec.options, involved(run.parties)
     groups = [party.columns for party in (*passive, active)]
     columns = run.each(run.parties, local_columns, train)

@@ -19,12 +19,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from ...alignment.rows import common_rows
-from ...federation.parties import Party
+from ...federation.parties import Party, column_order
+from ...federation.roles import ANALYST
 from ...federation.run import Run
 from ...privacy.accounted import Clear
 from ..model import Estimate
 from ..rotations import scores_of_block, stacked
-from .common import ANALYST, Columns, check_parties, columns_of, in_order, reported
+from .common import Columns, check_parties, columns_of, reported
 
 
 def local_scores(party: Party, columns: Columns) -> Clear:
@@ -36,7 +37,7 @@ def analyst_estimate(
     scores: Sequence[np.ndarray], columns: Sequence[Sequence[int]], names: Sequence[str], n: int
 ) -> Estimate:
     """What the source's formulas give, its matrix as if rotated columns had the numbers of the party's own."""
-    M = np.concatenate(scores, axis=1)[:, in_order(columns)]
+    M = np.concatenate(scores, axis=1)[:, column_order(columns)]
     found = stacked(M)
     seen = {f"{ANALYST}: {name}": sent for name, sent in zip(names, scores, strict=True)}
     numbers: dict[str, float | int | bool | str | None] = {"record_openings": M.shape[1], "openings": 0}

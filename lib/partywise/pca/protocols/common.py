@@ -9,14 +9,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...federation.parties import Party
+from ...federation.roles import check_columns
 from ...federation.run import Own, Run
 from ..model import Estimate
 from ..records import checked_columns, standardised
 
-__all__ = ["ANALYST", "Columns", "check_parties", "columns_of", "in_order", "reported"]
-
-# Steers and has the result; holds no data.
-ANALYST = "analyst"
+__all__ = ["Columns", "check_parties", "columns_of", "reported"]
 
 
 class Columns(NamedTuple):
@@ -30,9 +28,7 @@ def check_parties(parties: Sequence[Any]) -> None:
     """ValueError unless at least two parties hold columns, each some."""
     if len(parties) < 2:
         raise ValueError(f"parties has {len(parties)} entry: columns must lie at 2 parties or more.")
-    empty = [party.name for party in parties if not party.columns]
-    if empty:
-        raise ValueError(f"{empty[0]} holds no column: leave it out of the parties.")
+    check_columns(parties)
 
 
 def local_columns(party: Party, rows: np.ndarray, names: Sequence[str], count: int | None) -> Columns:
@@ -50,11 +46,6 @@ def columns_of(run: Run, rows: Own) -> Own:
     """`Columns` at every party."""
     public = run.spec.public
     return run.each(run.parties, local_columns, rows, public.names, len(run.fold.of) if public.aligned else None)
-
-
-def in_order(columns: Sequence[Sequence[int]]) -> np.ndarray:
-    """Places of the columns 0 .. p - 1 among those of all parties one after the other."""
-    return np.argsort(np.concatenate([np.asarray(group, dtype=int) for group in columns]))
 
 
 def reported(estimate: Estimate, rows: Mapping[str, np.ndarray], aligned: bool) -> Estimate:

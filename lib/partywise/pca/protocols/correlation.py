@@ -39,13 +39,14 @@ from ...alignment.rows import common_rows
 from ...federation.exchanges.cross_product import dealing, masked, opened, private, product
 from ...federation.exchanges.residues import ring_for
 from ...federation.exchanges.sharing import decoded, encoded, shared
-from ...federation.parties import Party
+from ...federation.parties import Party, column_order
+from ...federation.roles import ANALYST, involved
 from ...federation.run import Own, Run
 from ...privacy.accounted import Clear
 from ..components import components
 from ..model import Estimate
 from ..options import CorrelationOptions
-from .common import ANALYST, Columns, check_parties, columns_of, in_order, reported
+from .common import Columns, check_parties, columns_of, reported
 
 # After the point of a standardised value: errors of R stay near 1e-13.
 BITS = 38
@@ -100,7 +101,7 @@ def analyst_estimate(
     held = range(len(columns))
     pairs = dict(zip(combinations(held, 2), between, strict=True))
     blocks = [[own[j] if j == k else pairs[j, k] if j < k else pairs[k, j].T for k in held] for j in held]
-    order = in_order(columns)
+    order = column_order(columns)
     matrix = np.block(blocks)[np.ix_(order, order)] / (n - 1)
     # Standardised columns: the diagonal is 1 but for rounding.
     np.fill_diagonal(matrix, 1.0)
@@ -136,13 +137,8 @@ def cross_products(run: Run, columns: Any, n: int) -> tuple[list[Any], int]:
     for pair, (one, other) in zip(combinations(parties, 2), combinations(closed, 2), strict=True):
         name = f"products of {pair[0].name} and {pair[1].name}"
         shares = product(run, dealt, one, other, name)
-        found.append(opened(run, dealt, shares, ANALYST, name, involved(pair)))
+        found.append(opened(run, dealt, shares, ANALYST, name, involved(pair, FEATURES)))
     return found, dealt.products
-
-
-def involved(parties: Sequence[Any]) -> tuple[Clear, ...]:
-    """What a function of the columns of some parties is made of, for the ledger."""
-    return tuple(Clear(None, units=FEATURES, owner=party.name) for party in parties)
 
 
 def summed_scores(run: Run, columns: Any, loadings: Own, estimate: Any, n: int) -> Any:
@@ -151,7 +147,7 @@ def summed_scores(run: Run, columns: Any, loadings: Own, estimate: Any, n: int) 
     words = run.each(run.parties, local_projected, columns, loadings, options, n)
     shares = [shared(run, party, run.parties, "scores", words, run.rng_for) for party in run.parties]
     sums = run.each(run.parties, local_summed, shares)
-    sent = run.gather(run.parties, ANALYST, "scores", local_opened, sums, involved(run.parties))
+    sent = run.gather(run.parties, ANALYST, "scores", local_opened, sums, involved(run.parties, FEATURES))
     return run.at(ANALYST, analyst_scores, estimate, sent, options)
 
 
@@ -185,7 +181,7 @@ def fit(run: Run) -> Estimate:
     if options.components is not None and options.components > p:
         raise ValueError(f"components is {options.components}: {p} columns have {p} components at most.")
     rows, n = common_rows(run)
-    everybody = involved(run.parties)
+    everybody = involved(run.parties, FEATURES)
     columns = columns_of(run, rows)
     between, products = cross_products(run, columns, n)
     own = run.gather(run.parties, ANALYST, "own products", local_own_products, columns)

@@ -1,0 +1,65 @@
+"""Who is who where columns lie at several parties, and to whom values made of their blocks are charged."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..privacy.accounted import Clear
+from .run import Place, Run, name_of
+
+__all__ = ["ANALYST", "check_columns", "involved", "others_than", "roles", "unprotected"]
+
+# Steers and has the result; holds no data.
+ANALYST = "analyst"
+UNITS = {"active": ("label", "features"), "passive": ("features",)}
+
+
+def roles(parties: Sequence[Any], *, bare: bool = False) -> tuple[Any, tuple[Any, ...]]:
+    """The active party, and the passive ones in their order.
+
+    bare : whether a party may be without columns, as an active one is that holds the labels alone
+
+    Raises
+    ------
+    ValueError
+        If there is not exactly one active party and at least one passive one, or one of them holds no column.
+    """
+    active = [party for party in parties if party.role == "active"]
+    passive = tuple(party for party in parties if party.role == "passive")
+    if len(active) != 1 or not passive:
+        raise ValueError(
+            f"parties has {len(active)} active and {len(passive)} passive ones: give one that holds the labels and at "
+            "least one other."
+        )
+    if not bare:
+        check_columns(parties)
+    return active[0], passive
+
+
+def check_columns(parties: Sequence[Any]) -> None:
+    """ValueError if a party holds no column."""
+    for party in parties:
+        if not party.columns:
+            raise ValueError(f"party {party.name!r} holds no column: give it one, or leave it out.")
+
+
+def others_than(run: Run, *places: Place) -> tuple[Place, ...]:
+    """Everybody on the channel but some: parties in order, then the places without data."""
+    left = {name_of(place) for place in places}
+    holders = {party.name: party for party in run.parties}
+    return tuple(holders.get(name, name) for name in run.names if name not in left)
+
+
+def involved(parties: Sequence[Any], units: tuple[str, ...] | None = None) -> tuple[Clear, ...]:
+    """What a function of the blocks of some parties is made of, for the ledger.
+
+    units : of every party; by default the labels too of an active one
+    """
+    return tuple(Clear(None, units=units or UNITS[party.role], owner=party.name) for party in parties)
+
+
+def unprotected(value: Any, parts: Sequence[Clear]) -> Clear:
+    """A value in the clear, charged to everybody whose data it was computed from."""
+    units = tuple(dict.fromkeys(unit for part in parts for unit in part.units))
+    return Clear(value, units=units, made_of=parts)
