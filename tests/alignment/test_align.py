@@ -99,3 +99,10 @@ def test_a_source_of_randomness_must_be_given():
         pw.align({"a": ["x"], "b": ["x"]})
     with pytest.raises(TypeError, match="rng=None"):
         pw.align({"a": ["x"], "b": ["x"]}, rng=None)
+
+
+def test_parties_without_names_are_named():
+    with pytest.raises(
+        TypeError, match="identifiers is a list: give a dict, the identifiers of each party by its name"
+    ):
+        pw.align([["x"], ["x"]], rng=1)

@@ -85,7 +85,7 @@ def align(
     ImportError
         If PyNaCl is missing (``"psi"``).
     TypeError
-        For an ``rng`` of another kind.
+        For an ``rng`` of another kind, or identifiers that are no mapping.
 
     Notes
     -----
@@ -99,6 +99,10 @@ def align(
     """
     if mode not in get_args(Mode):
         raise ValueError(f"mode={mode!r} of an alignment is unknown; use one of {get_args(Mode)}.")
+    if not isinstance(identifiers, Mapping):
+        raise TypeError(
+            f"identifiers is a {type(identifiers).__name__}: give a dict, the identifiers of each party by its name."
+        )
     if len(identifiers) < 2:
         raise ValueError(f"identifiers has {len(identifiers)} parties: records are aligned between at least two.")
     rules = IdentifierRules(as_text, normalise, duplicates, missing)  # type: ignore[arg-type]

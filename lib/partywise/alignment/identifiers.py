@@ -56,7 +56,7 @@ def prepared(values: Any, rules: IdentifierRules, owner: str, where: str = "of a
             "missing",
             f"fill them in, or leave these records out (missing='drop' {where})",
         )
-    texts = as_texts([given[place] for place in kept], rules, owner)
+    texts = as_texts([given[place] for place in kept], rules, owner, where)
     counts = Counter(texts)
     if len(counts) < len(texts):
         if rules.duplicates == "error":
@@ -83,11 +83,11 @@ def is_missing(value: Any) -> bool:
     return value == "" if isinstance(value, str) else isinstance(value, float | np.floating) and bool(value != value)
 
 
-def as_texts(values: list[Any], rules: IdentifierRules, owner: str) -> list[str]:
+def as_texts(values: list[Any], rules: IdentifierRules, owner: str, where: str) -> list[str]:
     """Identifiers in the form in which they are compared; ValueError, with counts, for what is no text."""
     whole = [isinstance(value, int | np.integer) and not isinstance(value, bool) for value in values]
     if any(whole) and rules.as_text is None:
-        remedy = "'42' is not '042', so read them as text or give as_text, such as '06d'"
+        remedy = f"'42' is not '042', so read them as text or give as_text {where}, such as '06d'"
         raise told(owner, sum(whole), len(values), "whole numbers", remedy)
     if others := sum(not (number or isinstance(value, str)) for value, number in zip(values, whole, strict=True)):
         raise told(owner, others, len(values), "neither text nor whole numbers", "give text")

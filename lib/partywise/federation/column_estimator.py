@@ -11,7 +11,7 @@ import numpy as np
 from .estimator import groups_of, numbers, party
 from .parties import Party, split_columns
 
-__all__ = ["COLUMNS", "blocks_of", "held_columns", "holders", "response_of", "share_explained"]
+__all__ = ["COLUMNS", "blocks_of", "check_order", "held_columns", "holders", "response_of", "share_explained"]
 
 LIKE = "(n,): one label or number for each record"
 COLUMNS = "(n, p): records, columns of all parties without one for the intercept"
@@ -51,19 +51,26 @@ def share_explained(predicted: np.ndarray, y: np.ndarray, classes: bool) -> floa
 
 
 def blocks_of(
-    X: Any, parties: int | Sequence[Sequence[int]], ids: Sequence[Sequence[str]] | None
-) -> tuple[list[np.ndarray], list[tuple]]:
-    """Columns of each party (n_k, p_k), and their global numbers.
+    X: Any,
+    parties: int | Sequence[Sequence[int | str]],
+    ids: Sequence[Sequence[str]] | None,
+    names: Sequence[str] | None = None,
+) -> tuple[list[np.ndarray], list[tuple], tuple[str, ...]]:
+    """Columns of each party (n_k, p_k), their global numbers, and the names of all.
 
     Raises
     ------
     ValueError
-        If shapes disagree, a value is not finite, or ``parties`` is no partition of the columns.
+        If shapes disagree, a value is not finite, ``parties`` is no partition of the columns, or names are not one a
+        column and different.
     """
     if ids is None:
         whole = numbers("X", X, 2, COLUMNS)
-        groups = groups_of(parties, whole.shape[1], lambda count, k: split_columns(count, k, "contiguous"))
-        return [np.ascontiguousarray(whole[:, list(group)]) for group in groups], groups
+        shown = names_of([X], [whole], names)
+        groups = groups_of(
+            numbered(parties, shown), whole.shape[1], lambda count, k: split_columns(count, k, "contiguous")
+        )
+        return [np.ascontiguousarray(whole[:, list(group)]) for group in groups], groups, shown
     if len(X) != len(ids):
         raise ValueError(f"ids has {len(ids)} lists, X {len(X)} arrays: give one of each a party.")
     blocks = [numbers(f"X[{place}]", one, 2, "(n_k, p_k): records of a party") for place, one in enumerate(X)]
@@ -71,7 +78,39 @@ def blocks_of(
         if len(block) != len(own):
             raise ValueError(f"ids[{place}] has {len(own)} entries for {len(block)} rows of X[{place}].")
     ends = [0, *np.cumsum([block.shape[1] for block in blocks]).tolist()]
-    return blocks, [tuple(range(*pair)) for pair in pairwise(ends)]
+    return blocks, [tuple(range(*pair)) for pair in pairwise(ends)], names_of(X, blocks, names)
+
+
+def names_of(given: Sequence[Any], blocks: Sequence[np.ndarray], names: Sequence[str] | None) -> tuple[str, ...]:
+    """Names of all columns: as given, else those of data frames, else x0, x1, ..."""
+    p = sum(block.shape[1] for block in blocks)
+    if names is None and not all(hasattr(one, "columns") for one in given):
+        return tuple(f"x{j}" for j in range(p))
+    labels = names if names is not None else [name for one in given for name in one.columns]
+    shown = tuple(map(str, labels))
+    if len(shown) != p or len(set(shown)) != p:
+        raise ValueError(f"names={shown if p < 20 else '...'}: give {p} different ones, one a column.")
+    return shown
+
+
+def numbered(parties: int | Sequence[Sequence[int | str]], names: Sequence[str]) -> int | list[list[int]]:
+    """Columns of each party by their numbers, where some are given by name."""
+    if isinstance(parties, int | np.integer):
+        return int(parties)
+    place = {name: number for number, name in enumerate(names)}
+    unknown = [one for group in parties for one in group if isinstance(one, str) and one not in place]
+    if unknown:
+        raise ValueError(f"parties name the column {unknown[0]!r}, which X does not have: it has {list(names)}.")
+    return [[place[one] if isinstance(one, str) else one for one in group] for group in parties]
+
+
+def check_order(X: Any, names: Sequence[str]) -> None:
+    """ValueError for a data frame whose columns are those of a fit in another order, or some of them."""
+    given = tuple(map(str, getattr(X, "columns", ())))
+    if given != tuple(names) and set(given) & set(names):
+        raise ValueError(
+            f"X has the columns {list(given)}: the fit was made with {list(names)}; give them in this order."
+        )
 
 
 def holders(

@@ -184,11 +184,22 @@ class Estimator:
 
 def numbers(name: str, value: Any, ndim: int, like: str) -> np.ndarray:
     """A finite float array of so many dimensions; ValueError that names it otherwise."""
-    array = np.ascontiguousarray(value, dtype=float)
+    try:
+        array = np.ascontiguousarray(value, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"{name} holds values that are no numbers ({error}): encode them, a factor as indicators."
+        ) from None
     if array.ndim != ndim or not array.size:
         raise ValueError(f"{name} has shape {np.shape(value)}: give {like}.")
     if not np.all(np.isfinite(array)):
-        raise ValueError(f"{name} holds values that are not finite: fill or drop incomplete records first.")
+        place = np.argwhere(~np.isfinite(array))[0].tolist()
+        labels = getattr(value, "columns", None) if ndim == 2 else None
+        column = "" if labels is None else f", column {str(labels[place[1]])!r}"
+        raise ValueError(
+            f"{name} holds values that are not finite, such as {array[tuple(place)]} at {place}{column}: fill or drop "
+            "incomplete records first."
+        )
     return array
 
 

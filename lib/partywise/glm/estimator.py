@@ -64,7 +64,7 @@ class VerticalGLM(Results):
     radii : sequence of K floats, optional
         Length to which each party clips its records of scaled columns; 1.4 times the root of their number by default.
     statistic : pair of floats, optional
-        Range of y; of its logarithm for Gamma and inverse Gaussian.
+        Range of y; of its logarithm for Gamma and inverse Gaussian; 0 and 1 of binomial responses.
     eta_start : float, optional
         Linear predictor at which the steps of the three noisy protocols start.
     **options
@@ -130,7 +130,7 @@ class VerticalGLM(Results):
         X: Any,
         y: np.ndarray,
         *,
-        parties: int | Sequence[Sequence[int]] = 2,
+        parties: int | Sequence[Sequence[int | str]] = 2,
         weights: np.ndarray | None = None,
         offset: np.ndarray | None = None,
         ids: Sequence[Sequence[str]] | None = None,
@@ -145,8 +145,8 @@ class VerticalGLM(Results):
             Columns, without one for the intercept. Of records that arrive unaligned (``ids``), one array a party.
         y : ndarray of shape (n,)
             Responses, of the first party.
-        parties : int or sequence of sequences of int
-            How many share the columns, in runs, or the columns of each; not read with ``ids``.
+        parties : int or sequence of sequences of int or str
+            How many share the columns, in runs, or the columns of each, by number or name; not read with ``ids``.
         weights : ndarray of shape (n,), optional
             Prior weights of at least 0: ``var_weights`` of statsmodels, ``weights`` of R.
         offset : ndarray of shape (n,), optional
@@ -154,7 +154,7 @@ class VerticalGLM(Results):
         ids : sequence of K sequences of str, optional
             Identifiers of each party's records, which are aligned first, as the option ``alignment`` says.
         names : sequence of p str, optional
-            Of the columns, for messages and the summary; by default those of a data frame, else x0, x1, ...
+            Of the columns, for messages and the summary; by default those of data frames, else x0, x1, ...
         rng : int, numpy.random.Generator, Streams or SecureStreams
             Source of masks, shares and noise. All but `SecureStreams` repeat what they draw: for experiments.
 
@@ -170,12 +170,7 @@ class VerticalGLM(Results):
             For an ``rng`` of another kind, or an unknown option.
         """
         self._family()
-        blocks, groups = blocks_of(X, parties, ids)
-        p = sum(block.shape[1] for block in blocks)
-        named = getattr(X, "columns", [f"x{j}" for j in range(p)]) if names is None else names
-        shown = tuple(map(str, named))
-        if len(shown) != p or len(set(shown)) != p:
-            raise ValueError(f"names={shown if p < 20 else '...'}: give {p} different ones, one a column.")
+        blocks, groups, shown = blocks_of(X, parties, ids, names)
         # As they were given: an array would make text of the numbers among them.
         owners = ["active", *(f"passive {place}" for place in range(1, len(groups)))]
         texts = (
@@ -219,6 +214,8 @@ class VerticalGLM(Results):
             if name in ("location", "scale") and not value.shape:
                 value = np.full(len(names), float(value))
             constants[fact] = Public(value if value.shape else float(value), because=DECLARED)
+        if self.family == "binomial" and self.protocol == "moments":
+            constants.setdefault("statistic", Public(np.array([0.0, 1.0]), because="labels are 0 and 1"))
         return PublicFacts(
             self.family,  # type: ignore[arg-type]
             names,

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..federation.column_estimator import COLUMNS
+from ..federation.column_estimator import COLUMNS, check_order
 from ..federation.estimator import Estimator, numbers
 from .diagnostics import Wald, aic, deviance_r2, deviance_table, wald
 from .families import FAMILIES, Family
@@ -112,7 +112,9 @@ class Results(Estimator):
 
     def decision_function(self, X: np.ndarray, offset: np.ndarray | None = None) -> np.ndarray:
         """Linear predictors, shape (n,), of records (n, p) with all columns."""
-        array, estimate = numbers("X", X, 2, COLUMNS), self._fitted()
+        estimate = self._fitted()
+        check_order(X, self.names_)
+        array = numbers("X", X, 2, COLUMNS)
         if array.shape[1] != self.n_features_in_:
             raise ValueError(f"X has {array.shape[1]} columns: the fit was made with {self.n_features_in_}.")
         shift = None if offset is None else numbers("offset", offset, 1, f"({len(array)},): one a record")

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..alignment.identifiers import prepared
 from ..alignment.options import IdentifierRules
-from ..federation.column_estimator import blocks_of
+from ..federation.column_estimator import blocks_of, check_order
 from ..federation.estimator import Estimator, Method, numbers, party
 from ..federation.exchanges.sharing import DEALER
 from ..federation.parties import Party
@@ -97,7 +97,7 @@ class VerticalPCA(Estimator):
         X: Any,
         y: None = None,
         *,
-        parties: int | Sequence[Sequence[int]] = 2,
+        parties: int | Sequence[Sequence[int | str]] = 2,
         ids: Sequence[Sequence[str]] | None = None,
         names: Sequence[str] | None = None,
         rng: Any,
@@ -110,12 +110,12 @@ class VerticalPCA(Estimator):
             Columns. Of records that arrive unaligned (``ids``), one array a party.
         y : None
             Not read; for pipelines.
-        parties : int or sequence of sequences of int
-            How many share the columns, in runs, or the columns of each; not read with ``ids``.
+        parties : int or sequence of sequences of int or str
+            How many share the columns, in runs, or the columns of each, by number or name; not read with ``ids``.
         ids : sequence of K sequences of str, optional
             Identifiers of each party's records, which are aligned first, as the option ``alignment`` says.
         names : sequence of p str, optional
-            Of the columns, for messages; x0, x1, ... by default.
+            Of the columns, for messages; by default those of data frames, else x0, x1, ...
         rng : int, numpy.random.Generator, Streams or SecureStreams
             Source of masks and shares. All but `SecureStreams` repeat what they draw: for experiments.
 
@@ -127,11 +127,8 @@ class VerticalPCA(Estimator):
         TypeError
             For an ``rng`` of another kind, or an unknown option.
         """
-        blocks, groups = blocks_of(X, parties, ids)
-        p = sum(block.shape[1] for block in blocks)
-        shown = tuple(f"x{j}" for j in range(p)) if names is None else tuple(names)
-        if len(shown) != p or len(set(shown)) != p:
-            raise ValueError(f"names={shown if p < 20 else '...'}: give {p} different ones, one a column.")
+        blocks, groups, shown = blocks_of(X, parties, ids, names)
+        p = len(shown)
         held = held_by(blocks, groups, ids)
         public = PublicFacts(shown, ids is None)
         found = self._simulate(held, len(blocks[0]), rng, public=public, settings=SimpleNamespace())
@@ -168,6 +165,7 @@ class VerticalPCA(Estimator):
         self._fitted()
         if self.protocol == "block_svd":
             raise AttributeError("transform is of protocol 'correlation': the loadings of 'block_svd' fit no columns.")
+        check_order(X, self.names_)
         columns = numbers("X", X, 2, LIKE)
         if columns.shape[1] != self.n_features_in_:
             raise ValueError(f"X has {columns.shape[1]} columns: the fit was made with {self.n_features_in_}.")
