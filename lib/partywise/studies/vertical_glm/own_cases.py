@@ -14,13 +14,13 @@ import numpy as np
 from ...alignment.identifiers import prepared
 from ...alignment.options import IdentifierRules
 from ...datasets.own.csv import TextTable, read_table
+from ...datasets.own.indicators import indicator_names, indicators, width
 from ...datasets.own.matching import match_ids
 from ...datasets.own.rows import Rows, numbers_of, read_files, values
-from ...datasets.own.table_files import ColumnBlock
 from ...errors import DataMissing
 from ...glm.families import FAMILIES
 from .data import Constants, GlmData
-from .own_settings import GlmFile, OwnTableSettings, width
+from .own_settings import GlmFile, OwnTableSettings
 
 LOG = logging.getLogger("partywise")
 LOGARITHMIC = ("gamma", "inverse_gaussian")
@@ -65,7 +65,7 @@ def own_table(
     return GlmData(
         X=X,
         order=rng_for("folds").permutation(N),
-        names=np.array([name for column in settings.columns for name in names_of(column)]),
+        names=np.array([name for column in settings.columns for name in indicator_names(column)]),
         family=settings.family,
         constants=None if settings.unscaled else constants(settings),
         **more,
@@ -153,18 +153,6 @@ def _identifiers(table: TextTable, one: GlmFile, settings: OwnTableSettings) -> 
         return prepared(texts, rules, one.party, "under identifiers")
     except ValueError as error:
         raise DataMissing(f"{one.file}: {error}") from None
-
-
-def indicators(column: np.ndarray, about: ColumnBlock) -> list[np.ndarray]:
-    """Columns that one becomes."""
-    if about.levels is None:
-        return [column]
-    return [(column == number).astype(float) for number in range(1, len(about.levels))]
-
-
-def names_of(column: ColumnBlock) -> list[str]:
-    """Names of the columns that one becomes."""
-    return [column.name] if column.levels is None else [f"{column.name}_{level}" for level in column.levels[1:]]
 
 
 def constants(settings: OwnTableSettings) -> Constants:

@@ -8,7 +8,8 @@ from math import inf
 from ...alignment.options import IdentifierRules
 from ...checks import Positive
 from ...datasets.own.files import increasing
-from ...datasets.own.table_files import ColumnBlock, OwnTables, TableFile
+from ...datasets.own.indicators import runs
+from ...datasets.own.table_files import OwnTables, TableFile
 from ...glm.options import Family
 from .settings import CaseSettings, Records
 
@@ -114,16 +115,4 @@ class OwnTableSettings(OwnTables, CaseSettings):
 
     def groups(self, n_parties: int) -> tuple[tuple[int, ...], ...]:
         """Columns of each party: those of its file."""
-        if n_parties != self.natural:
-            raise ValueError(f"parties is {n_parties}: the settings name {self.natural} files.")
-        found, start = [], 0
-        for one in self.tables:
-            end = start + sum(map(width, one.columns))
-            found.append(tuple(range(start, end)))
-            start = end
-        return tuple(found)
-
-
-def width(column: ColumnBlock) -> int:
-    """Columns that one becomes: a category one for each level but the first."""
-    return 1 if column.levels is None else len(column.levels) - 1
+        return runs(self.tables, n_parties)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ...datasets.own.indicators import indicator_names, indicators
 from ...datasets.own.rows import logged, read_files
 from ...datasets.own.table_files import ColumnBlock
 from ...datasets.tables import ColumnTable, Declared
@@ -37,10 +38,6 @@ def _table(settings: TablesSettings, files: tuple[tuple[str, bytes], ...]) -> Co
 
 def _features(values: np.ndarray, column: ColumnBlock) -> list[tuple[str, Declared, np.ndarray]]:
     """Name, declared range and values of what a column becomes."""
-    if column.levels is None:
-        return [(column.name, Declared(None, column.bounds, column.because), values)]
-    return [
-        (f"{column.name}_{level}", Declared(None, (0.0, 1.0), column.because), (values == number).astype(float))
-        for number, level in enumerate(column.levels)
-        if number
-    ]
+    declared = Declared(None, column.bounds if column.levels is None else (0.0, 1.0), column.because)
+    named = zip(indicator_names(column), indicators(values, column), strict=True)
+    return [(name, declared, part) for name, part in named]

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ...datasets.own.files import increasing
-from ...datasets.own.table_files import ColumnBlock, OwnTables
+from ...datasets.own.indicators import runs, width
+from ...datasets.own.table_files import OwnTables
 from .settings import CLASSES, NUMBERS, CaseSettings
 
 # The name of the key holder on the channel between the parties.
@@ -60,20 +61,8 @@ class TablesSettings(OwnTables, CaseSettings):
         ValueError
             For another number of parties.
         """
-        if n_parties != len(self.tables):
-            raise ValueError(f"parties is {n_parties}: the settings name {len(self.tables)} files.")
-        found, start = [], 0
-        for one in self.tables:
-            end = start + sum(map(width, one.columns))
-            found.append(tuple(range(start, end)))
-            start = end
-        return tuple(found)
+        return runs(self.tables, n_parties)
 
     def holder(self, n_parties: int) -> int:
         """Number of the party that has the label."""
         return self.label_holder
-
-
-def width(column: ColumnBlock) -> int:
-    """Features that a column becomes: a category one for each level but the first."""
-    return 1 if column.levels is None else len(column.levels) - 1
