@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hashlib import sha256
+from itertools import combinations
 from types import SimpleNamespace
 
 import numpy as np
@@ -14,11 +15,13 @@ from partywise.attacks.predictors import attack_rows, attack_space, row_errors, 
 from partywise.attacks.rotations import binary_column, candidate_rotations, candidate_rows, recover_rows
 from partywise.federation.channel import Cipher
 from partywise.federation.exchanges.psi import points_of
+from partywise.federation.exchanges.residues import Ring
 from partywise.federation.folds import Fold
 from partywise.federation.parties import Party
 from partywise.federation.run import Run, simulate
 from partywise.glm.options import BcdOptions, JointOptions, MomentsOptions
 from partywise.glm.protocols import bcd, joint, moments
+from partywise.glm.shared.plan import PREDICTOR
 from partywise.pca.model import PublicFacts
 from partywise.pca.options import BlockSvdOptions, CorrelationOptions
 from partywise.pca.protocols import block_svd, correlation
@@ -193,6 +196,28 @@ def test_a4_and_a5_have_no_input_behind_the_shared_link_and_the_released_moments
         seen = np.column_stack(list(estimate.seen.values())) if estimate.seen else np.zeros((200, 0))
         assert attack_space(seen, X[:, 2:]) == 0 and attack_rows(seen, X[:, 2:], np.arange(3)) == 0
         assert estimate.numbers["record_openings"] == 0
+
+
+def test_the_two_holders_together_open_the_predictors_of_a_third_party_and_nobody_else_does():
+    X, y = records("poisson", 100, 6)
+    groups = [(0, 1), (2, 3), (4, 5)]
+    _, run = fitted(joint.fit, X, y, groups, JointOptions(solver="lbfgs", link="shared", max_iter=3), family="poisson")
+    spans = {}
+    for view in combinations([name for name in run.names if name != "dealer"], 2):
+        parts = {}
+        for message, value in run.channel.view(*view):
+            if message.sender == "passive 2" and message.name.startswith("part of passive 2"):
+                parts.setdefault(message.name, []).append(value.content)
+        sums = [
+            Ring(len(held[0])).decoded(Ring(len(held[0])).sum(held), PREDICTOR)[:, 0]
+            for name, held in parts.items()
+            if name != "part of passive 2, evaluation 1"
+        ]
+        # Uniform residues as numbers span nothing of two columns; the plaintexts span both.
+        spans[view] = attack_space(np.column_stack(sums), X[:, 4:]) if sums else 0.0
+    holders = ("active", "passive 1")
+    assert spans.pop(holders) == pytest.approx(1.0)
+    assert max(spans.values()) < 0.2
 
 
 def unaligned(options, fit):

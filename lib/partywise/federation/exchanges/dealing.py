@@ -2,7 +2,8 @@
 
 Assumed: the dealer, a place without data, **colludes with nobody**; with the messages of one party it could open those
 of the others, and the ledger does not model it. It draws the seeds, sees names and shapes of what is multiplied and
-nothing that depends on data. Who holds data is semi-honest, and all but one of them may collude.
+nothing that depends on data. Who holds data is semi-honest; all but one of the holders of a value may collude. What
+fewer hold for others (`polynomials.shared_between`), these have together.
 
 Once                       from, to                   payload
 seed (32 bytes)            dealer, every party        Cipher, key: no single party

@@ -94,7 +94,7 @@ def summed(run: Run, value: Shared) -> Shared:
 
 
 def shared_between(run: Run, dealt: Dealing, value: Shared, holders: Sequence[Party], name: str) -> Shared:
-    """What one party has, in shares of others: uniform but for their sum.
+    """What one party has, in shares of others: uniform but for their sum, which all of them together have.
 
     Raises
     ------

@@ -5,7 +5,8 @@ predictors of all in additive shares modulo a product of primes; scores are poly
 numbers of the active party, and what is opened to the analyst are sums over all records: the scores of every party's
 columns and one objective, the integral of the polynomial. The dealer hands out correlated random numbers, hears when
 the evaluations end and nothing else of the data, and **colludes with nobody**: the ledger does not model it. The
-parties are semi-honest.
+parties are semi-honest, and the two holders **must not collude**: together they open the predictor of every further
+party, an n-vector an evaluation.
 
 Once                                              from, to                       payload, ring elements (4 m bytes)
 seeds (32 bytes)                                  dealer, every party            Cipher, key: no single party
