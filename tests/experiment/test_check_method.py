@@ -75,6 +75,14 @@ def test_a_method_of_vertical_trees_by_its_address():
     assert re.search("'means'.*is not free of features", leak.failures["record and replay"])
 
 
+def test_a_method_of_vertical_glm_by_its_address():
+    for found in tried("own_glm"):
+        assert found.failures == {} and found.pooled, found.failures
+        assert all(total == pytest.approx(1.0, rel=1e-9) for total in found.totals.values())
+    for leak in tried("own_glm", options={"leak": True}):
+        assert re.search("'means'.*is not free of", leak.failures["record and replay"])
+
+
 def test_every_study_of_methods_has_trials():
     assert {name for name in available() if load(name).trials is None} == {"privacy_audit"}
 
