@@ -126,7 +126,6 @@ def noisy_score(
         Gaussian(mu=mu)(
             score,
             rng_for("score", AGGREGATOR, step),
-            owner=AGGREGATOR,
             release_id=f"score {step}",
             trust_model="central",
         ),

@@ -58,7 +58,7 @@ def noisy_second(
     """The second moments with their noise: computed inside the aggregation."""
     bounded = second_moments(records(blocks, plan.held), plan.radius)
     rng = rng_for(SECOND, AGGREGATOR)
-    release = Gaussian(mu=plan.mu[0])(bounded, rng, owner=AGGREGATOR, release_id=SECOND, trust_model="central")
+    release = Gaussian(mu=plan.mu[0])(bounded, rng, release_id=SECOND, trust_model="central")
     return (release,)
 
 
