@@ -90,9 +90,9 @@ def test_places_are_checked():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (np.nan, "column 'x3' of passive 1 has the value nan in record 7"),
-        (np.inf, "column 'x3' of passive 1 has the value inf in record 7"),
-        ("constant", "column 'x3' of passive 1 is 0.1 in every record: a constant has no correlation"),
+        (np.nan, "column 'x3' of 'passive 1' has the value nan in record 7"),
+        (np.inf, "column 'x3' of 'passive 1' has the value inf in record 7"),
+        ("constant", "column 'x3' of 'passive 1' is 0.1 in every record: a constant has no correlation"),
     ],
 )
 def test_columns_without_correlations_are_named_before_anything_is_sent(change, message):

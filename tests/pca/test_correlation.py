@@ -136,7 +136,7 @@ def test_bad_columns_are_named_before_anything_is_sent():
     X, y = data(n=50)
     X[:, 5] = 3.0
     run = start(X, y, GROUPS[3], CorrelationOptions())
-    with pytest.raises(ValueError, match="column 'x5' of passive 2 is 3 in every record"):
+    with pytest.raises(ValueError, match="column 'x5' of 'passive 2' is 3 in every record"):
         correlation.fit(run)
     assert not run.channel.transcript()
     short = start(data()[0], y, GROUPS[3], CorrelationOptions())

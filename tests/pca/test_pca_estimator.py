@@ -72,7 +72,7 @@ def test_scikit_learns_ways_and_named_errors():
         pw.VerticalPCA().fit(X, parties=[[0, 1], [1, 2]], rng=1)
     constant = X.copy()
     constant[:, 4] = 7.0
-    with pytest.raises(ValueError, match="column 'x4' of party 2 is 7 in every record"):
+    with pytest.raises(ValueError, match="column 'x4' of 'party 2' is 7 in every record"):
         pw.VerticalPCA().fit(constant, rng=1)
     with pytest.raises(ValueError, match="X holds values that are not finite"):
         pw.VerticalPCA().fit(np.where(X > 4, np.nan, X), rng=1)
@@ -105,5 +105,5 @@ def test_records_in_orders_of_their_own_are_aligned_first(protocol):
     with pytest.raises(ValueError, match="give 6 different ones, one a column"):
         pw.VerticalPCA(protocol).fit(X, names=["a"] * 6, rng=1)
     blocks[2][:, 1] = 5
-    with pytest.raises(ValueError, match="column 'e' of party 3 is 5 in every record"):
+    with pytest.raises(ValueError, match="column 'e' of 'party 3' is 5 in every record"):
         pw.VerticalPCA(protocol, alignment="psi").fit(blocks, ids=ids, names=list("abcdef"), rng=1)

@@ -8,7 +8,7 @@ from typing import Any
 from ..privacy.accounted import Clear
 from .run import Place, Run, name_of
 
-__all__ = ["ANALYST", "check_columns", "involved", "others_than", "roles", "unprotected"]
+__all__ = ["ANALYST", "check_holders", "involved", "others_than", "roles", "unprotected"]
 
 # Steers and has the result; holds no data.
 ANALYST = "analyst"
@@ -33,11 +33,11 @@ def roles(parties: Sequence[Any], *, bare: bool = False) -> tuple[Any, tuple[Any
             "least one other."
         )
     if not bare:
-        check_columns(parties)
+        check_holders(parties)
     return active[0], passive
 
 
-def check_columns(parties: Sequence[Any]) -> None:
+def check_holders(parties: Sequence[Any]) -> None:
     """ValueError if a party holds no column."""
     for party in parties:
         if not party.columns:

@@ -1,16 +1,17 @@
-"""What parties hold, checked before it is used: columns, and the active party's response with weights and offset."""
+"""The active party's response with its weights and offset, checked before it is used."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
+from ..alignment.held import vector_of
 from .exact import intercept_only
 from .families import FAMILIES, Family, LogLink
 
-__all__ = ["Response", "columns_of", "response_of"]
+__all__ = ["Response", "response_of"]
 
 # Of the logarithms of exposures: records of which one counts 1e20 times as much as another leave nothing to be fitted.
 WIDEST = 46.0
@@ -48,33 +49,6 @@ class Response:
         return intercept_only(self.y, self.family, self.weights, self.offset)
 
 
-def columns_of(block: Mapping[str, np.ndarray], rows: np.ndarray, names: Sequence[str], party: str) -> np.ndarray:
-    """(n, p_k) columns of a party at the used records.
-
-    names : of the party's columns; party : its name, for messages
-
-    Raises
-    ------
-    ValueError
-        If there is no column, not one for each name, a value that is no number or not finite, or a row too few.
-    """
-    X = np.asarray(block["X"])
-    if X.ndim != 2 or not X.shape[1] or X.shape[1] != len(names):
-        raise ValueError(f"X of {party!r} has shape {X.shape}: give a column for each of its names {tuple(names)}.")
-    _check_rows(f"X of {party!r}", len(X), rows)
-    if X.dtype.kind not in "fiub":
-        raise ValueError(f"X of {party!r} holds {X.dtype} values: encode them as numbers, a factor as indicators.")
-    found = np.ascontiguousarray(X[rows], dtype=float)
-    wrong = np.argwhere(~np.isfinite(found))
-    if len(wrong):
-        row, column = wrong[0]
-        raise ValueError(
-            f"column {names[column]!r} of {party!r} has the value {found[row, column]} in record {rows[row]}: fill or "
-            "drop incomplete records first."
-        )
-    return found
-
-
 def response_of(block: Mapping[str, np.ndarray], rows: np.ndarray, family: str, party: str) -> Response:
     """The response at the used records, with weights and offset where the party has them.
 
@@ -84,7 +58,12 @@ def response_of(block: Mapping[str, np.ndarray], rows: np.ndarray, family: str, 
         If a response is outside the family's domain, a weight is negative or none is positive, a value not finite, or
         an offset no logarithm of an exposure where the link is one.
     """
-    found = {name: _vector(block[name], rows, name, party) for name in ("y", "weights", "offset") if name in block}
+    found = {name: vector_of(block, rows, name, party) for name in ("y", "weights", "offset") if name in block}
+    for name in ("weights", "offset"):
+        wrong = np.flatnonzero(~np.isfinite(found.get(name, np.empty(0))))
+        if len(wrong):
+            value = found[name][wrong[0]]
+            raise ValueError(f"{name} of {party!r} has the value {value}: fill or drop incomplete records first.")
     if "y" not in found:
         raise ValueError(f"{party!r} is the active party and holds no y: give it the response.")
     FAMILIES[family].check(found["y"], f"y of {party!r}")
@@ -101,25 +80,3 @@ def response_of(block: Mapping[str, np.ndarray], rows: np.ndarray, family: str, 
             f"{np.exp(min(np.ptp(offset), 700)):.0e}-fold; of family {family!r} it is the logarithm of an exposure."
         )
     return Response(found["y"], FAMILIES[family], weights, offset)
-
-
-def _vector(values: np.ndarray, rows: np.ndarray, name: str, party: str) -> np.ndarray:
-    values = np.asarray(values)
-    if values.ndim != 1 or values.dtype.kind not in "fiub":
-        raise ValueError(f"{name} of {party!r} has shape {values.shape} and type {values.dtype}: give (n,) numbers.")
-    _check_rows(f"{name} of {party!r}", len(values), rows)
-    found = np.ascontiguousarray(values[rows], dtype=float)
-    if name != "y" and not np.all(np.isfinite(found)):
-        wrong = found[~np.isfinite(found)][0]
-        raise ValueError(f"{name} of {party!r} has the value {wrong}: fill or drop incomplete records first.")
-    return found
-
-
-def _check_rows(what: str, count: int, rows: np.ndarray) -> None:
-    if not len(rows):
-        raise ValueError(f"{what}: no record is used, give records to train on.")
-    if count <= int(np.max(rows)):
-        raise ValueError(
-            f"{what} has {count} rows, record {int(np.max(rows))} is used: give all parties the same records, or let "
-            "them be aligned by ids."
-        )

@@ -6,32 +6,22 @@ from collections.abc import Sequence
 
 import numpy as np
 
-__all__ = ["checked_columns", "standardised"]
+__all__ = ["check_spread", "standardised"]
 
 # A column that varies by less than so many units in the last place of its largest value is constant.
 CONSTANT = 8.0
 
 
-def checked_columns(X: np.ndarray, owner: str, names: Sequence[str]) -> np.ndarray:
-    """Columns (n, k) of a party; ValueError naming party, column and value if they have no correlations."""
+def check_spread(X: np.ndarray, names: Sequence[str], party: str) -> None:
+    """ValueError naming party and column if columns (n, k) have no correlations."""
     if len(X) < 2:
-        raise ValueError(f"{owner} has {len(X)} common records: correlations need at least 2.")
-    if not np.issubdtype(X.dtype, np.number):
-        raise ValueError(f"X of {owner} holds {X.dtype}: correlations need numbers; code its columns first.")
-    X = X.astype(float)
+        raise ValueError(f"{party!r} has {len(X)} common records: correlations need at least 2.")
     for name, column in zip(names, X.T, strict=True):
-        wrong = np.flatnonzero(~np.isfinite(column))
-        if len(wrong):
-            raise ValueError(
-                f"column {name!r} of {owner} has the value {column[wrong[0]]} in record {wrong[0]}: fill or drop "
-                "incomplete records first."
-            )
         if np.ptp(column) <= CONSTANT * np.spacing(np.max(np.abs(column))):
             raise ValueError(
-                f"column {name!r} of {owner} is {column[0]:g} in every record: a constant has no correlation; leave it "
-                "out."
+                f"column {name!r} of {party!r} is {column[0]:g} in every record: a constant has no correlation; leave "
+                "it out."
             )
-    return X
 
 
 def standardised(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -13,12 +13,13 @@ from typing import Any
 
 import numpy as np
 
+from ...alignment.held import columns_of
 from ...federation.parties import Party
 from ...privacy.accounted import Accounted, Public, parameter
 from ...privacy.statistics.bounded import clip_curves
 from ...privacy.statistics.geometry import lengths
 from ..model import PublicFacts
-from ..records import columns_of, response_of
+from ..records import response_of
 
 __all__ = [
     "LOGARITHMIC",

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...alignment.held import columns_of
 from ...federation.parties import Party
 from ..exact import check_size
 from ..model import PublicFacts
-from ..records import Response, columns_of, response_of
+from ..records import Response, response_of
 from ..standardise import Scaling, scaling_of
 
 

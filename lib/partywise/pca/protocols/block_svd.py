@@ -25,7 +25,7 @@ from ...federation.run import Run
 from ...privacy.accounted import Clear
 from ..model import Estimate
 from ..rotations import scores_of_block, stacked
-from .common import Columns, check_parties, columns_of, reported
+from .common import Columns, check_parties, local_columns, reported
 
 
 def local_scores(party: Party, columns: Columns) -> Clear:
@@ -48,7 +48,7 @@ def fit(run: Run) -> Estimate:
     """Four steps of the source: decompose at the parties, send, stack, decompose."""
     check_parties(run.parties)
     rows, n = common_rows(run)
-    columns = columns_of(run, rows)
+    columns = run.each(run.parties, local_columns, rows, run.spec.public.names)
     scores = run.gather(run.parties, ANALYST, "scores U D", local_scores, columns)
     held, names = [party.columns for party in run.parties], [party.name for party in run.parties]
     estimate = run.at(ANALYST, analyst_estimate, scores, held, names, n)

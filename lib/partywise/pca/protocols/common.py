@@ -8,13 +8,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...alignment.held import columns_of
 from ...federation.parties import Party
-from ...federation.roles import check_columns
-from ...federation.run import Own, Run
+from ...federation.roles import check_holders
 from ..model import Estimate
-from ..records import checked_columns, standardised
+from ..records import check_spread, standardised
 
-__all__ = ["Columns", "check_parties", "columns_of", "reported"]
+__all__ = ["Columns", "check_parties", "local_columns", "reported"]
 
 
 class Columns(NamedTuple):
@@ -28,24 +28,15 @@ def check_parties(parties: Sequence[Any]) -> None:
     """ValueError unless at least two parties hold columns, each some."""
     if len(parties) < 2:
         raise ValueError(f"parties has {len(parties)} entry: columns must lie at 2 parties or more.")
-    check_columns(parties)
+    check_holders(parties)
 
 
-def local_columns(party: Party, rows: np.ndarray, names: Sequence[str], count: int | None) -> Columns:
-    """The party's common records, standardised by its own means and deviations; ValueError naming what has none.
-
-    count : of records, where those of all parties are the same in the same order
-    """
-    X, own = party.block["X"], [names[column] for column in party.columns]
-    if count is not None and len(X) != count:
-        raise ValueError(f"X of {party.name} has {len(X)} rows for {count} records: give all parties the same records.")
-    return Columns(*standardised(checked_columns(X[rows], party.name, own)))
-
-
-def columns_of(run: Run, rows: Own) -> Own:
-    """`Columns` at every party."""
-    public = run.spec.public
-    return run.each(run.parties, local_columns, rows, public.names, len(run.fold.of) if public.aligned else None)
+def local_columns(party: Party, rows: np.ndarray, names: Sequence[str]) -> Columns:
+    """The party's common records, standardised by its own means and deviations; ValueError naming what has none."""
+    own = [names[column] for column in party.columns]
+    X = columns_of(party.block, rows, own, party.name)
+    check_spread(X, own, party.name)
+    return Columns(*standardised(X))
 
 
 def reported(estimate: Estimate, rows: Mapping[str, np.ndarray], aligned: bool) -> Estimate:

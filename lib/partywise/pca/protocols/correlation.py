@@ -46,7 +46,7 @@ from ...privacy.accounted import Clear
 from ..components import components
 from ..model import Estimate
 from ..options import CorrelationOptions
-from .common import Columns, check_parties, columns_of, reported
+from .common import Columns, check_parties, local_columns, reported
 
 # After the point of a standardised value: errors of R stay near 1e-13.
 BITS = 38
@@ -182,7 +182,7 @@ def fit(run: Run) -> Estimate:
         raise ValueError(f"components is {options.components}: {p} columns have {p} components at most.")
     rows, n = common_rows(run)
     everybody = involved(run.parties, FEATURES)
-    columns = columns_of(run, rows)
+    columns = run.each(run.parties, local_columns, rows, run.spec.public.names)
     between, products = cross_products(run, columns, n)
     own = run.gather(run.parties, ANALYST, "own products", local_own_products, columns)
     sds = None
