@@ -8,10 +8,10 @@ import pytest
 from glm_driver import FAMILIES, records
 from partywise.glm.exact import fitted
 from partywise.glm.families import FAMILIES as FAMILY
-from partywise.glm.private.moments import Moments, Scale, nearest
+from partywise.glm.private.moments import Moments, Scale
 from partywise.glm.private.scaled import statistic
 from partywise.glm.private.submodels import coefficients
-from partywise.privacy.statistics.isometry import to_vector
+from partywise.privacy.statistics.isometry import nearest_semidefinite, to_vector
 from partywise.randomness import stream
 
 RANGES = {"gaussian": (-6.0, 8.0), "binomial": (0.0, 1.0), "poisson": (0.0, 40.0)}
@@ -100,7 +100,7 @@ def test_slopes_are_shrunk_by_what_noise_explains_and_by_no_more():
 
 def test_the_nearest_matrix_loses_its_negative_part_only():
     A = np.diag([2.0, -1.0, 0.5])
-    np.testing.assert_allclose(nearest(A), np.diag([2.0, 0.0, 0.5]), atol=1e-15)
+    np.testing.assert_allclose(nearest_semidefinite(A), np.diag([2.0, 0.0, 0.5]), atol=1e-15)
 
 
 @pytest.mark.parametrize("columns", [[0, 0], [4], [-1]])

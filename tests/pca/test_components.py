@@ -13,7 +13,7 @@ from statsmodels.tools.sm_exceptions import IterationLimitWarning
 
 from partywise.pca.components import alike, components, eigenspaces, loading_angle, oriented, shares
 from partywise.pca.inference import correlation_of, pvalues, variance_inflation
-from partywise.pca.nearest import nearest_correlation, nearest_semidefinite
+from partywise.pca.nearest import nearest_correlation
 from partywise.randomness import stream
 
 
@@ -90,21 +90,6 @@ def test_variance_inflation_is_that_of_statsmodels():
         variance_inflation(np.array([[1.0, 1.2], [1.2, 1.0]]))
 
 
-def test_the_nearest_semidefinite_matrix_drops_negative_eigenvalues():
-    matrix = np.diag([2.0, 1.0, -0.5])
-    nearest, least = nearest_semidefinite(matrix)
-    assert least == -0.5 and np.array_equal(nearest, np.diag([2.0, 1.0, 0.0]))
-    good = np.cov(columns().T)
-    assert np.array_equal(nearest_semidefinite(good)[0], (good + good.T) / 2)
-    rng = stream(3, "nearest")
-    noisy = good + 3 * np.triu(rng.standard_normal((5, 5))) + 3 * np.triu(rng.standard_normal((5, 5))).T
-    nearest, _ = nearest_semidefinite(noisy)
-    gap = np.linalg.norm(nearest - (noisy + noisy.T) / 2)
-    for _ in range(200):
-        other = nearest + 0.1 * rng.standard_normal((5, 5))
-        assert np.linalg.norm(nearest_semidefinite(other)[0] - (noisy + noisy.T) / 2) >= gap
-
-
 def test_the_nearest_correlation_matrix_is_highams():
     """Higham (2002), section 1: entries 0.7607 and 0.1573."""
     matrix = np.array([[1.0, 1.0, 0.0], [1.0, 1.0, 1.0], [0.0, 1.0, 1.0]])
@@ -132,7 +117,7 @@ def test_correlation_of_a_covariance_matrix():
     ("matrix", "message"), [(np.ones((2, 3)), r"shape \(2, 3\)"), (np.full((2, 2), np.nan), "4 entries that are not")]
 )
 def test_bad_matrices_are_refused(matrix, message):
-    for function in (components, nearest_semidefinite, nearest_correlation, variance_inflation):
+    for function in (components, nearest_correlation, variance_inflation):
         with pytest.raises(ValueError, match=message):
             function(matrix)
     with pytest.raises(ValueError, match="sum to 0: shares"):

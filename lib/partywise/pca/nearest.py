@@ -1,25 +1,13 @@
-"""Nearest matrices that are possible, for what noise has made of a correlation or a covariance matrix."""
+"""The nearest correlation matrix, to what noise has made of one."""
 
 from __future__ import annotations
 
 import numpy as np
 
+from ..privacy.statistics.isometry import nearest_semidefinite
 from .components import checked_matrix
 
-__all__ = ["nearest_correlation", "nearest_semidefinite"]
-
-
-def nearest_semidefinite(matrix: np.ndarray) -> tuple[np.ndarray, float]:
-    """The nearest positive semi-definite matrix in Frobenius norm, and the least eigenvalue before.
-
-    Negative eigenvalues become 0; a matrix that has none stays as it is.
-    """
-    square = checked_matrix(matrix)
-    values, vectors = np.linalg.eigh(square)
-    if values[0] >= 0:
-        return square, float(values[0])
-    nearest = (vectors * np.maximum(values, 0.0)) @ vectors.T
-    return (nearest + nearest.T) / 2, float(values[0])
+__all__ = ["nearest_correlation"]
 
 
 def nearest_correlation(matrix: np.ndarray, tolerance: float = 1e-10, max_iter: int = 2000) -> tuple[np.ndarray, float]:
@@ -48,7 +36,7 @@ def nearest_correlation(matrix: np.ndarray, tolerance: float = 1e-10, max_iter: 
     found, correction = square, np.zeros_like(square)
     for _ in range(max_iter):
         shifted = found - correction
-        projected, _ = nearest_semidefinite(shifted)
+        projected = nearest_semidefinite(shifted)
         correction = projected - shifted
         following = projected.copy()
         np.fill_diagonal(following, 1.0)
@@ -57,8 +45,8 @@ def nearest_correlation(matrix: np.ndarray, tolerance: float = 1e-10, max_iter: 
         if change <= tolerance and np.max(np.abs(np.diag(projected) - 1)) <= tolerance:
             break
     # The unit diagonal was set last: one more projection, scaled back, is semi-definite and has it too.
-    projected, _ = nearest_semidefinite(found)
+    projected = nearest_semidefinite(found)
     sds = np.sqrt(np.diag(projected))
-    scaled = projected / np.outer(sds, sds)
+    scaled = (projected + projected.T) / 2 / np.outer(sds, sds)
     np.fill_diagonal(scaled, 1.0)
     return scaled, least

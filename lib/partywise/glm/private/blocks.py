@@ -14,7 +14,7 @@ import numpy as np
 from ...privacy.accounted import Accounted, Public
 from ...privacy.secure.fixed_point import whole_records
 from ...privacy.statistics.bounded import Bounded, SensitivityCertificate, clip_curves, product, summed
-from ...privacy.statistics.isometry import to_matrix, to_vector
+from ...privacy.statistics.isometry import nearest_semidefinite, to_matrix, to_vector
 from ...privacy.statistics.moments import cross_moment, second_moment_bound
 from .scores import BOTH, with_constant
 
@@ -87,6 +87,5 @@ def block_predictor(z: np.ndarray, beta: Accounted, radius: Accounted, intercept
 
 def regularised(vector: np.ndarray, size: int, sigma: float) -> tuple[np.ndarray, np.ndarray]:
     """A noisy mean of x x', positive semi-definite, and the same plus rho I, rho = sigma sqrt(size / 2)."""
-    values, vectors = np.linalg.eigh(to_matrix(vector, size))
-    second = (vectors * np.maximum(values, 0.0)) @ vectors.T
+    second = nearest_semidefinite(to_matrix(vector, size))
     return second, second + sigma * sqrt(size / 2) * np.eye(size)

@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from ...privacy.statistics.isometry import to_matrix
+from ...privacy.statistics.isometry import nearest_semidefinite, to_matrix
 
-__all__ = ["Moments", "Scale", "nearest"]
+__all__ = ["Moments", "Scale"]
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ class Moments:
 
     def block(self, columns: Sequence[int]) -> np.ndarray:
         """Covariance of some scaled columns, made positive semi-definite."""
-        return nearest(self.covariance[np.ix_(columns, columns)])
+        return nearest_semidefinite(self.covariance[np.ix_(columns, columns)])
 
     @property
     def projected(self) -> bool:
@@ -124,9 +124,3 @@ class Moments:
         found = matrix / np.outer(root, root)
         np.fill_diagonal(found, 1.0)
         return found
-
-
-def nearest(matrix: np.ndarray) -> np.ndarray:
-    """The nearest positive semi-definite matrix to a symmetric one."""
-    values, vectors = np.linalg.eigh(matrix)
-    return (vectors * np.maximum(values, 0.0)) @ vectors.T

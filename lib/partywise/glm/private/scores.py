@@ -15,7 +15,7 @@ import numpy as np
 
 from ...privacy.accounted import Accounted, Public
 from ...privacy.statistics.bounded import Bounded, clip_curves, summed
-from ...privacy.statistics.isometry import to_matrix, to_vector
+from ...privacy.statistics.isometry import nearest_semidefinite, to_matrix, to_vector
 from ...privacy.statistics.moments import second_moment_bound
 from ..families import FAMILIES
 from ..model import PublicFacts
@@ -130,8 +130,7 @@ class Matrix:
         S = float(radius.value)
         noisy = to_matrix(np.concatenate([[S**2 / p], vector]), p + 1)
         back = np.concatenate([[sqrt(p) / S], np.ones(p)])
-        values, vectors = np.linalg.eigh(noisy * np.outer(back, back))
-        return cls((vectors * np.maximum(values, 0.0)) @ vectors.T, sigma * sqrt(p / 2), weight)
+        return cls(nearest_semidefinite(noisy * np.outer(back, back)), sigma * sqrt(p / 2), weight)
 
     def step(self, score: np.ndarray) -> np.ndarray:
         """The Newton step of a mean score."""

@@ -1,4 +1,6 @@
-"""Symmetric matrices as vectors of the same length: the diagonal, then sqrt(2) times the upper triangle.
+"""Symmetric matrices as vectors of the same length, and what noise on them is cut back to.
+
+The vector is the diagonal, then sqrt(2) times the upper triangle.
 
 The l2 norm of the vector is the Frobenius norm of the matrix. Independent noise on the vector therefore meets a
 Frobenius sensitivity exactly, and gives off-diagonal entries half the variance of the diagonal.
@@ -8,7 +10,7 @@ from functools import cache
 
 import numpy as np
 
-__all__ = ["to_matrix", "to_vector"]
+__all__ = ["nearest_semidefinite", "to_matrix", "to_vector"]
 
 
 def to_vector(matrix: np.ndarray) -> np.ndarray:
@@ -24,6 +26,12 @@ def to_matrix(vector: np.ndarray, size: int) -> np.ndarray:
     matrix[rows, columns] = matrix[columns, rows] = vector[size:] / np.sqrt(2)
     np.fill_diagonal(matrix, vector[:size])
     return matrix
+
+
+def nearest_semidefinite(matrix: np.ndarray) -> np.ndarray:
+    """The nearest positive semi-definite matrix to a symmetric one in Frobenius norm: negative eigenvalues become 0."""
+    values, vectors = np.linalg.eigh(matrix)
+    return (vectors * np.maximum(values, 0.0)) @ vectors.T
 
 
 @cache
