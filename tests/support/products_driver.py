@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from partywise.federation.exchanges.cross_product import DEALER, masked, private
+from partywise.federation.exchanges.cross_product import masked, private
+from partywise.federation.exchanges.dealing import DEALER
 from partywise.federation.parties import Party
 from partywise.federation.run import Run
 from partywise.privacy.accounted import Clear

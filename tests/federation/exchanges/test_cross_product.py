@@ -14,16 +14,8 @@ from forked import checked, forked
 from partywise.federation.channel import Cipher
 from partywise.federation.exchanges import cross_places
 from partywise.federation.exchanges import dealing as dealing_module
-from partywise.federation.exchanges.cross_product import (
-    DEALER,
-    combined,
-    dealing,
-    masked,
-    opened,
-    private,
-    product,
-    released,
-)
+from partywise.federation.exchanges.cross_product import combined, dealing, masked, opened, private, product, released
+from partywise.federation.exchanges.dealing import DEALER
 from partywise.federation.exchanges.residues import Ring, ring_for
 from partywise.federation.exchanges.words import WORDS
 from partywise.federation.parties import Party

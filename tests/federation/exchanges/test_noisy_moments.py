@@ -10,7 +10,8 @@ import pytest
 from forked import checked, forked
 from partywise.audits.contract import agree
 from partywise.federation.channel import Cipher, content_of
-from partywise.federation.exchanges.cross_product import DEALER, dealing
+from partywise.federation.exchanges.cross_product import dealing
+from partywise.federation.exchanges.dealing import DEALER
 from partywise.federation.exchanges.noisy_moments import CONSTANT, Chunk, Draw, Layout, Part, noisy_moments
 from partywise.federation.exchanges.residues import ring_for
 from partywise.federation.parties import Party

@@ -28,7 +28,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -56,43 +56,9 @@ from .cross_places import (
 )
 from .dealing import DEALER, Dealing, dealing, local_drawn
 from .residues import Ring
+from .shared_values import Masked, Shared, product_shape, require_hidden, scalar_products, smallest
 
-__all__ = ["DEALER", "Masked", "Shared", "combined", "dealing", "masked", "opened", "private", "product", "released"]
-
-
-@dataclass(frozen=True)
-class Shared:
-    """A value that is the sum of what its holders have, modulo the ring.
-
-    holders : in the order of the parties; shares : residues (m, *shape) at each
-    shape : of the value, public; bits : after the point
-    ring : of the shares
-    hidden : names of the holders whose shares are uniform but for their sum; of other values no share may be opened
-    noisy : whether there is noise of the dealer in it
-    """
-
-    holders: tuple[Party, ...]
-    shares: Own
-    shape: tuple[int, ...]
-    bits: int
-    ring: Ring
-    hidden: frozenset[str] = frozenset()
-    noisy: bool = False
-
-
-@dataclass(frozen=True)
-class Masked:
-    """A shared value with a mask of the dealer.
-
-    masks : a share at every holder; mask : their sum, at the dealer
-    difference : the value less the mask, at every place of ``audience``, all holders among them
-    """
-
-    value: Shared
-    masks: Own
-    mask: Any
-    difference: Own
-    audience: tuple[Party, ...]
+__all__ = ["combined", "dealing", "masked", "opened", "private", "product", "released"]
 
 
 def private(
@@ -252,7 +218,7 @@ def opened(run: Run, dealt: Dealing, value: Shared, receiver: Place, name: str, 
     """
     if value.noisy:
         raise ValueError(f"value {name!r} has noise that the ledger knows nothing of yet: open it by released.")
-    _require_hidden(value, name)
+    require_hidden(value, name)
     sent = [
         run.send(holder, receiver, name, local_opened, value.shares, parts)
         for holder in value.holders
@@ -287,7 +253,7 @@ def released(
     """
     if not value.noisy:
         raise ValueError(f"value {name!r} has no noise of the dealer: open it by opened, charged to all owners.")
-    _require_hidden(value, name)
+    require_hidden(value, name)
     sent = [
         run.send(holder, receiver, name, local_sealed, value.shares)
         for holder in value.holders
@@ -296,23 +262,6 @@ def released(
     own = [value.shares] if name_of(receiver) in value.shares.values else []
     bits = None if whole else value.bits
     return run.at(name_of(receiver), assumed_release, make, [*sent, *own], value.ring, bits, *values)
-
-
-def smallest(*values: Shared) -> Ring:
-    """The ring in which all of some values are."""
-    return min((value.ring for value in values), key=lambda ring: ring.m)
-
-
-def product_shape(one: tuple[int, ...], other: tuple[int, ...], entries: bool) -> tuple[int, ...]:
-    """Shape of a product; ValueError of matrices that have none."""
-    if len(one) != 2 or len(other) != 2 or one[0] != other[0]:
-        raise ValueError(f"shapes {one} and {other} of a product: give two matrices with a row for every record.")
-    return tuple(np.broadcast_shapes(one, other)) if entries else (one[1], other[1])
-
-
-def scalar_products(one: tuple[int, ...], other: tuple[int, ...], entries: bool) -> int:
-    """How many products of two secret numbers a product of matrices takes (`Dealing.products`)."""
-    return one[0] * max(one[1], other[1]) if entries else one[0] * one[1] * other[1]
 
 
 def _corrected(
@@ -345,9 +294,3 @@ def _noised(run: Run, dealt: Dealing, value: Shared, name: str, noise: Any) -> S
     shares = dict(zero.values)
     shares[owner.name] = run.at(owner, local_combined, [(value.shares, 1), (zero, 1)], 0.0, value.shape, 0, value.ring)
     return replace(value, holders=holders, shares=Own(shares), hidden=frozenset(names), noisy=True)
-
-
-def _require_hidden(value: Shared, name: str) -> None:
-    names = frozenset(party.name for party in value.holders)
-    if len(names) > 1 and value.hidden != names:
-        raise ValueError(f"value {name!r} is a sum of what parties have: its shares would be opened with it.")

@@ -35,9 +35,10 @@ from ...privacy.statistics.bounded import SensitivityCertificate
 from ..channel import Cipher
 from ..parties import Party
 from ..run import Own, Run
-from .cross_product import Masked, masked, private
+from .cross_product import masked, private
 from .dealing import DEALER, Dealing, Seed, drawn
 from .residues import Ring
+from .shared_values import Masked
 from .sharing import NOBODY, SCHEME
 
 __all__ = ["CONSTANT", "Chunk", "Draw", "Layout", "Part", "noisy_moments"]

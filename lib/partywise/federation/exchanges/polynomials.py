@@ -23,9 +23,9 @@ from ..channel import Cipher
 from ..parties import Party
 from ..run import Own, Run
 from .cross_places import local_correction, local_sealed
-from .cross_product import DEALER, Masked, Shared
-from .dealing import Dealing, Seed, drawn, local_drawn
+from .dealing import DEALER, Dealing, Seed, drawn, local_drawn
 from .residues import Ring
+from .shared_values import Masked, Shared
 from .sharing import NOBODY, SCHEME
 
 __all__ = ["HIGHEST", "polynomials", "shared_between", "summed"]

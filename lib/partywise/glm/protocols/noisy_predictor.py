@@ -35,8 +35,9 @@ from typing import Any
 import numpy as np
 
 from ...alignment.rows import common_rows
-from ...federation.exchanges.cross_product import Masked, masked, private, product, released
+from ...federation.exchanges.cross_product import masked, private, product, released
 from ...federation.exchanges.dealing import DEALER, Dealing, dealing
+from ...federation.exchanges.shared_values import Masked
 from ...federation.roles import ANALYST, roles
 from ...federation.run import Own, Run
 from ..model import Estimate

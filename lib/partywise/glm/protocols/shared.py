@@ -41,10 +41,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...alignment.rows import common_rows
-from ...federation.exchanges.cross_product import Masked, Shared, combined, dealing, masked, opened, private, product
+from ...federation.exchanges.cross_product import combined, dealing, masked, opened, private, product
 from ...federation.exchanges.dealing import Dealing
 from ...federation.exchanges.polynomials import polynomials, shared_between
 from ...federation.exchanges.residues import Ring
+from ...federation.exchanges.shared_values import Masked, Shared
 from ...federation.roles import ANALYST, involved, others_than, roles
 from ...federation.run import Own, Run
 from ..exact import check_size

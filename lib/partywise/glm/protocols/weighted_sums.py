@@ -31,9 +31,10 @@ from typing import Any
 
 import numpy as np
 
-from ...federation.exchanges.cross_product import Masked, dealing, masked, opened, private, product
+from ...federation.exchanges.cross_product import dealing, masked, opened, private, product
 from ...federation.exchanges.dealing import Dealing
 from ...federation.exchanges.residues import Ring, ring_for
+from ...federation.exchanges.shared_values import Masked
 from ...federation.parties import Party
 from ...federation.roles import ANALYST, involved
 from ...federation.run import Own, Run
