@@ -21,6 +21,7 @@ from ...privacy.accounted import Clear
 from ...privacy.mechanisms.random import words_of
 from ..channel import Cipher
 from ..parties import Party
+from ..roles import involved
 from ..run import Own, Place, Run, name_of
 
 __all__ = ["TOKEN_BYTES", "Order", "check_tokens", "common_tokens", "key_bytes", "local_order", "local_rows", "matched"]
@@ -28,11 +29,6 @@ __all__ = ["TOKEN_BYTES", "Order", "check_tokens", "common_tokens", "key_bytes",
 TOKEN_BYTES = 32
 # Of the common entries: by their tokens, or as they lie in the first list.
 Order = Literal["tokens", "first"]
-
-
-def involved(parties: Sequence[Party]) -> tuple[Clear, ...]:
-    """What a function of the lists of some parties is made of, for the ledger."""
-    return tuple(Clear(None, units=("row",), owner=party.name) for party in parties)
 
 
 def matched(lists: Sequence[np.ndarray], owners: Sequence[str], order: Order) -> tuple[np.ndarray, ...]:
@@ -124,7 +120,7 @@ def common_tokens(
     ValueError
         If nothing is common, or a list has an entry twice.
     """
-    names, parts = tuple(owner.name for owner in owners), involved(owners)
+    names, parts = tuple(owner.name for owner in owners), involved(owners, ("row",))
     found = run.at(matcher, matched, lists, names, order)
     told = {
         owner.name: run.send(matcher, owner, "positions of common entries", positions_of, found, place, parts)

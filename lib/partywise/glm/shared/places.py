@@ -191,6 +191,12 @@ def analyst_deviance(found: Optimum, parts: Sequence[Clear]) -> Clear:
     return unprotected(found.deviance, parts)
 
 
+def outside_of(predictors: Sequence[np.ndarray], shift: np.ndarray, cut: float, reach: float) -> np.ndarray:
+    """(n,) bool: where the sum of the parts of the predictor leaves +-reach, or one of them was cut at +-cut."""
+    first, *others = predictors
+    return np.any(np.abs([first + shift, *others]) > cut, axis=0) | (np.abs(shift + sum(predictors)) > reach)
+
+
 def reported(
     state: State,
     scalings: Mapping[str, Scaling],
@@ -221,10 +227,8 @@ def reported(
     numbers: dict[str, Any] = dict(counts) | {"record_openings": 0}
     if search.status != "ok":
         numbers["reason"] = search.reason
-    cut, reach = ranges
-    parts = list(predictors.values())
-    outside = np.abs(shift + sum(parts)) > reach
-    numbers["outside"] = int(np.sum(np.any(np.abs([parts[0] + shift, *parts[1:]]) > cut, axis=0) | outside))
+    outside = outside_of(list(predictors.values()), shift, *ranges)
+    numbers["outside"] = int(outside.sum())
     if numbers["outside"] > STRAYED * len(outside):
         return replace(found, status="diverged", numbers=numbers | {"reason": OUTSIDE})
     if optimum is None:
