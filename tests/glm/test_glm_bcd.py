@@ -221,8 +221,11 @@ def test_the_analyst_sees_k_predictors_a_sweep(options, parties):
     vectors = [m for m, value in run.channel.view("analyst") if np.size(value) >= 200]
     assert len(vectors) == len(seen)
     assert np.array_equal(predictors(run, "passive 1", "response")[0], y)
+    names = ["active", *(f"passive {k}" for k in range(1, parties))]
+    assert list(found.seen) == [f"analyst: {name}" for name in names]
+    for place, history in enumerate(found.seen.values()):
+        np.testing.assert_array_equal(history, np.column_stack(seen[place::parties])[:, :30])
     history = found.seen["analyst: passive 1"]
-    np.testing.assert_array_equal(history, np.column_stack(seen[1::parties])[:, :60])
     # After five sweeps it spans the columns of the party.
     own = X[:, split(6, parties)[1]]
     own = own - own.mean(axis=0) if options.variant == "corrected" else own

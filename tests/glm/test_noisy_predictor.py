@@ -94,7 +94,9 @@ def test_what_crosses():
     noisy = [row for row in rows if row["name"].startswith("X'r of passive") and row["kind"] == "release"]
     assert [(row["sender"], row["bytes"]) for row in noisy] == [("analyst", 8), ("analyst", 16)] * sweeps
     assert not [row for row in rows if row["sender"] == "active" and row["kind"] not in ("cipher", "release")]
-    assert estimate.seen["analyst: passive 1"].shape == (n, sweeps)
+    for name in ("active", "passive 1", "passive 2"):
+        sent = [value for m, value in run.channel.view("analyst") if m.name.startswith(f"linear predictor of {name},")]
+        assert np.array_equal(estimate.seen[f"analyst: {name}"], np.column_stack(sent)) and len(sent) == sweeps
     back = [row["bytes"] for row in rows if row["name"] == "coefficients"]
     assert back == [8 * (len(group) + (k == 0)) for k, group in enumerate(GROUPS)]
 

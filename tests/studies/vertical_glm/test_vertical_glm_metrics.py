@@ -16,10 +16,12 @@ from partywise.federation.run import simulate
 from partywise.glm.model import Estimate
 from partywise.glm.options import BcdOptions, ReferenceOptions
 from partywise.randomness import stream
+from partywise.studies.vertical_glm.data import split
 from partywise.studies.vertical_glm.evaluation import listed
 from partywise.studies.vertical_glm.evaluation.seen import MESSAGES, known_rows
 from partywise.studies.vertical_glm.evaluation.used import aligned
 from partywise.studies.vertical_glm.metrics import metrics, rank, rises
+from partywise.studies.vertical_glm.settings import GeneratedSettings
 from partywise.studies.vertical_glm.shown import KEPT, example_fits
 from partywise.studies.vertical_glm.study import STUDY
 from pipeline import ROOT
@@ -218,3 +220,11 @@ def test_a_matrix_that_noise_has_made_indefinite_is_told():
     plain, _ = cell(settings={"n": 60, "p": 5, "rho": 0.9}, method={"protocol": "moments"}, grid={"epsilon": [np.inf]})
     assert noisy.scalars["projected"] and not plain.scalars["projected"]
     assert plain.scalars["noise_sd"] == 0 < noisy.scalars["noise_sd"]
+
+
+def test_what_was_seen_of_the_smallest_party_counts_as_well():
+    """One sweep: a party of one column has sent it, the first passive one half of its space."""
+    words = {"settings": {"n": 100, "p": 5, "family": "binomial"}, "method": {"protocol": "bcd", "max_sweeps": 1}}
+    found, data = cell(parties=3, **words)
+    assert [party.columns for party in split(data, 3, None, GeneratedSettings(n=100, p=5))] == [(0,), (1, 2), (3, 4)]
+    assert found.scalars["attack_space"] == pytest.approx(1.0)

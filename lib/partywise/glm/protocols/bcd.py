@@ -47,7 +47,7 @@ from ..standardise import Scaling, scaling_of, with_ones
 from .common import local_columns, local_response
 
 # Sweeps whose predictors are kept for whoever attacks the analyst's view.
-KEPT = 60
+KEPT = 30
 GOING = "going on"
 
 
@@ -55,12 +55,12 @@ GOING = "going on"
 class Carried:
     """What the analyst has of all parties, in the order of their visits.
 
-    predictors : (n,) of each; changes : of its coefficients in the sweep; history : predictors of the first passive one
+    predictors : (n,) of each; changes : of its coefficients in the sweep; history : the first predictors of each
     """
 
     predictors: tuple[np.ndarray, ...]
     changes: tuple[float, ...]
-    history: tuple[np.ndarray, ...] = ()
+    history: tuple[tuple[np.ndarray, ...], ...] = ()
 
 
 def local_records(active: Party, response: Response) -> Clear:
@@ -140,7 +140,7 @@ def local_coefficients(party: Party, block: Block, scaling: Scaling, parts: Sequ
 
 def analyst_start(n: int, parties: int) -> Carried:
     """Predictors of parties that have not moved."""
-    return Carried((np.zeros(n),) * parties, (0.0,) * parties)
+    return Carried((np.zeros(n),) * parties, (0.0,) * parties, ((),) * parties)
 
 
 def analyst_heard(
@@ -149,8 +149,9 @@ def analyst_heard(
     """What there is after a visit of one party, which sent one of both."""
     predictors = (*carried.predictors[:place], *predictor, *carried.predictors[place + 1 :])
     changes = (*carried.changes[:place], *change, *carried.changes[place + 1 :])
-    kept = (*carried.history, *predictor) if place == 1 and len(carried.history) < KEPT else carried.history
-    return Carried(predictors, changes, kept)
+    kept = list(carried.history)
+    kept[place] = (*kept[place], *predictor)[:KEPT]
+    return Carried(predictors, changes, tuple(kept))
 
 
 def analyst_others(carried: Carried, place: int, parts: Sequence[Clear]) -> Clear:
@@ -202,7 +203,9 @@ def reported(
         status=state,
         iterations=sweeps,
         objective=path[np.isfinite(path)],
-        seen={f"{ANALYST}: {order[1][0]}": np.column_stack(carried.history)},
+        seen={
+            f"{ANALYST}: {name}": np.column_stack(sent) for (name, _), sent in zip(order, carried.history, strict=True)
+        },
         rows=rows,
         numbers=numbers_of(state, sweeps, len(own), options),
     )

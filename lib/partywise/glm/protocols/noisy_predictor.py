@@ -67,20 +67,20 @@ from .noisy_blocks import (
 def reported(
     answer: np.ndarray,
     history: Sequence[np.ndarray],
-    whose: str,
     plan: Plan,
     products: int,
     rows: Mapping[str, np.ndarray],
 ) -> Estimate:
-    """The estimate; the analyst sees K noisy predictors a sweep, kept are those of one passive party."""
-    sweeps = plan.options.sweeps
+    """The estimate; of the noisy predictors the analyst sees K a sweep, party by party."""
+    sweeps, parties = plan.options.sweeps, len(plan.blocks)
+    seen = {f"{ANALYST}: {block.name}": np.column_stack(history[k::parties]) for k, block in enumerate(plan.blocks)}
     return Estimate(
         answer,
         epsilon_claimed=plan.epsilon,
         iterations=sweeps,
-        seen={f"{ANALYST}: {whose}": np.column_stack(history)},
+        seen=seen,
         rows=None if plan.public.aligned else dict(rows),
-        numbers={"openings": 0, "record_openings": sweeps * len(plan.blocks), "secure_products": products},
+        numbers={"openings": 0, "record_openings": sweeps * parties, "secure_products": products},
     )
 
 
@@ -158,7 +158,7 @@ def fit(run: Run) -> Estimate:
     rows, n = common_rows(run)
     public, options, delta = run.spec.public, run.spec.options, run.spec.study.delta
     plan = Plan.of(run.parties, public, options, run.epsilon, delta, n)
-    active, passive = roles(run.parties)
+    active, _ = roles(run.parties)
     turns = tuple(zip(run.parties, plan.blocks, strict=True))
     y = run.at(active, local_response, rows, public)
     columns = Own({p.name: run.at(p, local_columns, rows, block, plan) for p, block in turns})
@@ -176,9 +176,9 @@ def fit(run: Run) -> Estimate:
     for sweep in range(options.sweeps):
         for party, block in turns:
             visited(run, plan, held, party, block, sweep)
-        history.append(held.predictors[passive[0].name])
+        history += [held.predictors[party.name] for party in run.parties]
     answer = run.at(ANALYST, server_answer, [held.betas[p.name] for p in run.parties], plan)
     made_of = [part for some in parts.values() for part in some]
     for party, block in turns:
         run.send(ANALYST, party, "coefficients", server_returned, answer, made_of, party.columns, block.active)
-    return run.assemble(reported, answer, history, passive[0].name, plan, dealt.products, rows)
+    return run.assemble(reported, answer, history, plan, dealt.products, rows)
