@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from partywise.experiment.study import available, load
 from pipeline import ROOT
 
 LIB = ROOT / "lib" / "partywise"
@@ -97,3 +98,20 @@ def test_a_name_that_is_gone_is_seen():
         "partywise.slicing.estimate",
         "attacks.nothing",
     ]
+
+
+def test_the_page_of_the_configuration_has_every_source_and_protocol():
+    page = (ROOT / "docs" / "configuration.md").read_text(encoding="utf-8")
+    for name in available():
+        row = next(line for line in page.splitlines() if line.startswith(f"| [`{name}`]({name}.md)"))
+        _, _, sources, protocols, _ = row.split("|")
+        study = load(name)
+        # The audit has a source for each claim of a study, by the name of the claim.
+        assert name == "privacy_audit" or set(re.findall(r"`(\w+)`", sources)) == set(study.sources)
+        assert set(re.findall(r"`(\w+)`", protocols)) == set(study.methods)
+
+
+def test_the_map_for_contributors_has_every_room():
+    rooms = {path.name for path in LIB.iterdir() if (path / "__init__.py").is_file()} - {"studies"}
+    table = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").partition("## The house")[2].partition("\n## ")[0]
+    assert rooms <= set(re.findall(r"`(\w+)`", table))
