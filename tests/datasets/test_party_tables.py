@@ -155,8 +155,8 @@ def test_the_public_constants_are_those_of_the_specification():
     given |= {"head": (0.1, 0.3), "neck": (0.1, 0.3)}
     assert {name: given.get(name, (0.2, 0.4)) for name in injury} == injury
     duration = TABLES["injury"].response("log_durat")
-    assert (duration.statistic, duration.start) == ((np.log(0.25), np.log(100)), np.log(5))
-    assert TABLES["injury"].response("durat").start == np.log(8)
+    assert (duration.statistic, duration.eta_start) == ((np.log(0.25), np.log(100)), np.log(5))
+    assert TABLES["injury"].response("durat").eta_start == np.log(8)
     assert adult == {
         "age": (40, 15),
         "education": (10, 3),

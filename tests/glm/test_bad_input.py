@@ -15,7 +15,7 @@ PRIVATE = ("moments", "noisy_newton", "noisy_gradient", "noisy_predictor")
 OPEN = tuple(name for name in METHODS if name not in PRIVATE)
 FACTS = {
     "statistic": pw.Public(np.array([-4.0, 6.0]), because="declared by the test"),
-    "start": pw.Public(0.5, because="declared by the test"),
+    "eta_start": pw.Public(0.5, because="declared by the test"),
 }
 
 

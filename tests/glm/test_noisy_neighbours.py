@@ -71,11 +71,11 @@ def test_a_bound_that_is_too_small_is_caught(monkeypatch, module, name, value, t
 @pytest.mark.parametrize("tried", [GRADIENT, NEWTON, PREDICTOR], ids=["gradient", "newton", "predictor"])
 def test_constants_from_the_data_that_are_called_public_are_caught(tried):
     """A start at the mean response, a range and a scale of the sample: what the text forbids."""
-    for name in ("start", "scale", "statistic"):
+    for name in ("eta_start", "scale", "statistic"):
 
         def begun(data, seed, name=name):
             X, y = data
-            of_data = {"start": y.mean(), "scale": X.std(axis=0), "statistic": (y.min() - 1, y.max() + 1)}
+            of_data = {"eta_start": y.mean(), "scale": X.std(axis=0), "statistic": (y.min() - 1, y.max() + 1)}
             given = {name: Public(of_data[name], because="it is not")}
             return private_run(X, y, tried[1], "gaussian", 2.0, seed=seed, facts=given)
 

@@ -25,7 +25,7 @@ def block_descent(family, X, y, sweeps):
     blocks = [clipped(X[:, group], 1.4 * np.sqrt(len(group))) for group in map(list, GROUPS)]
     blocks[0] = np.column_stack([np.full(len(y), 1.4), blocks[0]])
     betas = [np.zeros(block.shape[1]) for block in blocks]
-    level = facts(family)["start"].value
+    level = facts(family)["eta_start"].value
     for _ in range(sweeps):
         for k, block in enumerate(blocks):
             eta = level + sum(x @ b for x, b in zip(blocks, betas, strict=True))
@@ -109,7 +109,7 @@ def test_other_families_are_refused_before_anything_is_sent(family):
     assert run.channel.transcript() == []
 
 
-@pytest.mark.parametrize("name", ["location", "scale", "start", "statistic"])
+@pytest.mark.parametrize("name", ["location", "scale", "eta_start", "statistic"])
 def test_missing_public_facts_are_named_before_anything_is_sent(name):
     for value, says in ((None, f"{name}=None"), (Public(np.array([np.nan, 1.0]), SAID), name)):
         run = private_run(*records("gaussian", 40, 5), NoisyPredictorOptions(), "gaussian", 1.0, facts={name: value})

@@ -43,7 +43,7 @@ def test_scores(family, clip):
     found = []
     for steep in (0.0, 0.3, 3.0):
         beta = stream(2, "coefficients").standard_normal(1 + P) * steep
-        beta[0] = given.start.value
+        beta[0] = given.eta_start.value
         bounded = mean_score(z[:1], np.array(DOMAIN[family][:1]), public(beta), clipping, given)
         bound = bounded.certificate.value
         assert bound == pytest.approx(2 * clipping.length.value, rel=1e-15)
@@ -55,7 +55,7 @@ def test_a_score_of_many_records_moves_by_an_nth():
     given = known("gamma")
     clipping = clip_of(None, None, given, public(S))
     z, y = directions(P, PARTS, 10), np.full(20, 2.0)
-    beta = public(np.concatenate([[given.start.value], np.zeros(P)]))
+    beta = public(np.concatenate([[given.eta_start.value], np.zeros(P)]))
     before = mean_score(z, y, beta, clipping, given)
     other = z.copy(), y.copy()
     y[0], other[0][0], other[1][0] = 1e9, -z[0], 1e9

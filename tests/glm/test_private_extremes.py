@@ -29,7 +29,7 @@ FACTS = {
     "location": Public(np.array([-1e308, 0.0, 0.0, 1e300]), because=DECLARED),
     "scale": Public(np.array([1.0, 0.1, 1e-3, 0.1]), because=DECLARED),
     "statistic": Public(np.array([0.0, 1.0]), because=DECLARED),
-    "start": Public(0.0, because=DECLARED),
+    "eta_start": Public(0.0, because=DECLARED),
 }
 
 

@@ -11,7 +11,7 @@ from partywise.federation.parties import Party
 from partywise.glm.model import PublicFacts
 from partywise.glm.private.scaled import (
     check_columns,
-    check_start,
+    check_eta_start,
     check_statistic,
     local_response,
     local_scaled_block,
@@ -31,7 +31,7 @@ def facts(**changes):
         "location": Public(np.array([1.0, 2.0, -3.0]), SAID),
         "scale": Public(np.array([2.0, 1.0, 4.0]), SAID),
         "statistic": Public((-1.0, 3.0), SAID),
-        "start": Public(0.5, SAID),
+        "eta_start": Public(0.5, SAID),
     }
     return PublicFacts("gaussian", ("age", "dose", "ward"), **(given | changes))
 
@@ -113,10 +113,10 @@ def test_an_empty_range_of_the_statistic_is_refused(ends):
 
 
 def test_a_missing_or_infinite_start_is_refused():
-    check_start(facts())
+    check_eta_start(facts())
     for start, says in ((None, "start=None"), (Public(np.inf, SAID), "start=inf")):
         with pytest.raises(ValueError, match=says):
-            check_start(facts(start=start))
+            check_eta_start(facts(eta_start=start))
 
 
 def test_records_with_weights_or_an_offset_are_refused():

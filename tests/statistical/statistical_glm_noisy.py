@@ -129,7 +129,7 @@ def worlds(kind):
     right = np.array([[C, 0.0, 0.0], [0.0, C, 0.0]])
     # v and v~ have the same constant entry C / sqrt(3): z'z~ = -C^2 / 3 makes them orthogonal.
     tilted = C * np.array([[1.0, 0.0, 0.0], [-1 / 3, sqrt(8) / 3, 0.0]])
-    facts = PublicFacts("gaussian", tuple("abc"), start=public(0.0), statistic=public((-3.0, 3.0)))
+    facts = PublicFacts("gaussian", tuple("abc"), eta_start=public(0.0), statistic=public((-3.0, 3.0)))
     clip, beta, far = Clip(public(4.0), np.inf), public(np.zeros(4)), np.array([50.0])
     return {
         "score": ([mean_score(z[None], y, beta, clip, facts) for y in (far, -far)], 0.225),

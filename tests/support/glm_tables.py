@@ -63,7 +63,7 @@ def table(name: str, response: str | None = None, family: str | None = None) -> 
         scale=said(np.array([column.scale for column in described.columns])),
         radii={one.name: said(one.radius) for one in described.holders if one.radius is not None},
         statistic=said(explained.statistic),
-        start=said(explained.start),
+        eta_start=said(explained.eta_start),
     )
     parties = tuple(
         Party(

@@ -23,7 +23,7 @@ def facts(family: str, **changes: Any) -> dict[str, Any]:
     low, high = (-4.0, 6.0) if family == "gaussian" else (0.0, 1.0) if family == "binomial" else (-3.0, 3.0)
     return {
         "statistic": Public((low, high), DECLARED),
-        "start": Public(START.get(family, float(np.log(2.0))), DECLARED),
+        "eta_start": Public(START.get(family, float(np.log(2.0))), DECLARED),
     } | changes
 
 
@@ -87,7 +87,7 @@ def oracle(
     z = np.column_stack([clipped(X[:, group], 1.4 * np.sqrt(len(group))) for group in map(list, GROUPS)])
     x = np.column_stack([np.ones(len(y)), z[:, np.argsort([j for group in GROUPS for j in group])]])
     beta = np.zeros(1 + p)
-    beta[0] = facts(family)["start"].value
+    beta[0] = facts(family)["eta_start"].value
     found = [beta]
     for _ in range(steps):
         r = np.clip(oracle_score(family, y, x @ beta), -bound, bound)

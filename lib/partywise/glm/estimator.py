@@ -35,14 +35,8 @@ __all__ = ["VerticalGLM"]
 
 DECLARED = "declared by the caller of the estimator"
 RULES = IdentifierRules()
-# Fields of the public facts by the names of parameters: joint fits have another option ``start``.
-CONSTANTS = {
-    "location": "location",
-    "scale": "scale",
-    "radii": "radii",
-    "statistic": "statistic",
-    "eta_start": "start",
-}
+# Public facts that private protocols scale records by.
+CONSTANTS = ("location", "scale", "radii", "statistic", "eta_start")
 
 
 class VerticalGLM(Results):
@@ -207,13 +201,13 @@ class VerticalGLM(Results):
                 "as the link of a response that is typical by its meaning."
             )
         constants: dict[str, Any] = {}
-        for name, fact in CONSTANTS.items():
+        for name in CONSTANTS:
             if given[name] is None or name == "radii":
                 continue
             value = np.asarray(given[name], dtype=float)
             if name in ("location", "scale") and not value.shape:
                 value = np.full(len(names), float(value))
-            constants[fact] = Public(value if value.shape else float(value), because=DECLARED)
+            constants[name] = Public(value if value.shape else float(value), because=DECLARED)
         if self.family == "binomial" and self.protocol == "moments":
             constants.setdefault("statistic", Public(np.array([0.0, 1.0]), because="labels are 0 and 1"))
         return PublicFacts(

@@ -27,7 +27,7 @@ class PublicFacts:
     radii : clipping radius of the scaled block of a party, by its name; 1.4 times the root of its number of columns
         where none is given
     statistic : (low, high), range of the response statistic t (y; its logarithm for Gamma and inverse Gaussian)
-    start : linear predictor at which noisy iterations start
+    eta_start : linear predictor at which noisy iterations start
     """
 
     family: Family
@@ -37,7 +37,7 @@ class PublicFacts:
     scale: Accounted | None = None
     radii: Mapping[str, Accounted] = field(default_factory=dict)
     statistic: Accounted | None = None
-    start: Accounted | None = None
+    eta_start: Accounted | None = None
 
 
 @dataclass(frozen=True)

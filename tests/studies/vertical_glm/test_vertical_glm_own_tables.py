@@ -97,7 +97,7 @@ def test_private_methods_scale_by_what_is_declared(files):
     public = data.public()
     np.testing.assert_allclose(public.location.value, [0, 1 / 3, 1 / 3, 1])
     np.testing.assert_allclose(public.scale.value, [6 / 12**0.5, 2**0.5 / 3, 2**0.5 / 3, 6 / 12**0.5])
-    assert public.radii["insurer"].value == 2.0 and public.start.value == np.log(5)
+    assert public.radii["insurer"].value == 2.0 and public.eta_start.value == np.log(5)
     # Who takes part is disclosed, the released matrix is not.
     assert scalars["epsilon_certified"] == np.inf and scalars["epsilon_certified_part"] == pytest.approx(1, abs=1e-9)
     aligned, _ = cell(given(**declared, records="aligned", match="common"), {"protocol": "moments"})

@@ -121,7 +121,7 @@ def test_a_table_has_its_parties_and_constants():
     assert [party.name for party in parties] == ["insurer", "hospital", "employer"]
     assert [party.block["X"].shape for party in parties] == [(500, 4), (500, 7), (500, 6)]
     public = found.public()
-    assert public.statistic.value.tolist() == [np.log(0.25), np.log(100)] and public.start.value == np.log(5)
+    assert public.statistic.value.tolist() == [np.log(0.25), np.log(100)] and public.eta_start.value == np.log(5)
     other = cases.table(settings, None, lambda *names, shared=False: stream(8 - shared, *names), ROOT / "resources")
     np.testing.assert_array_equal(other.y, found.y)
     assert not np.array_equal(other.order, found.order)

@@ -24,7 +24,7 @@ from ..records import response_of
 __all__ = [
     "LOGARITHMIC",
     "check_columns",
-    "check_start",
+    "check_eta_start",
     "check_statistic",
     "constant",
     "local_response",
@@ -49,7 +49,7 @@ NEEDED = {
     "location": "the centre of each column",
     "scale": "the typical deviation of each column",
     "statistic": "the least and the largest value of the response statistic",
-    "start": "the linear predictor at which iterations start",
+    "eta_start": "the linear predictor at which iterations start",
 }
 
 
@@ -142,11 +142,11 @@ def check_statistic(public: PublicFacts) -> None:
         raise ValueError(f"statistic={ends.tolist()} is no range: give two finite numbers, the smaller one first.")
 
 
-def check_start(public: PublicFacts) -> None:
+def check_eta_start(public: PublicFacts) -> None:
     """The public linear predictor at which iterations start is there and finite; ValueError or TypeError otherwise."""
-    value = constant(public, "start")
+    value = constant(public, "eta_start")
     if value.shape or not np.isfinite(value):
-        raise ValueError(f"start={value} must be one finite number, {NEEDED['start']}.")
+        raise ValueError(f"eta_start={value} must be one finite number, {NEEDED['eta_start']}.")
 
 
 def unscaled(beta: np.ndarray, public: PublicFacts) -> np.ndarray:

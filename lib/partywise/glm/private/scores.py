@@ -50,7 +50,7 @@ class Clip:
 
 def mean_weight(public: PublicFacts) -> float:
     """Weight of a record in the family's information at the public start, .18 for a binomial response of any mean."""
-    start = float(constant(public, "start"))
+    start = float(constant(public, "eta_start"))
     return {"binomial": 0.18, "poisson": exp(start), "inverse_gaussian": exp(-start)}.get(public.family, 1.0)
 
 
@@ -73,10 +73,10 @@ def clip_of(clip: str | None, bound: float | None, public: PublicFacts, radius: 
     size = residual_bound(public) if bound is None else bound
     if how == "record":
         length = size if bound is not None else size * sqrt(len(public.names) + 1)
-        facts = [one for one in (public.statistic, public.start) if one is not None]
+        facts = [one for one in (public.statistic, public.eta_start) if one is not None]
         because = "bound of the method, an option" if bound is not None else "the family's, from public constants"
         return Clip(Public(length, because=because, made_of=(radius, *facts)), np.inf)
-    facts = [one for one in (public.statistic, public.start) if one is not None]
+    facts = [one for one in (public.statistic, public.eta_start) if one is not None]
     because = "bound of the residual times that of a record"
     return Clip(Public(sqrt(1 + radius.value**2) * size, because=because, made_of=(radius, *facts)), size)
 

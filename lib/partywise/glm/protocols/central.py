@@ -31,7 +31,7 @@ from ..model import Estimate, PublicFacts
 from ..private.budget import allotted
 from ..private.scaled import (
     check_columns,
-    check_start,
+    check_eta_start,
     check_statistic,
     constant,
     local_response,
@@ -74,7 +74,7 @@ class Plan:
     @property
     def start(self) -> np.ndarray:
         """(1 + p,) the public start: no slope."""
-        return np.concatenate([[float(constant(self.public, "start"))], np.zeros(self.p)])
+        return np.concatenate([[float(constant(self.public, "eta_start"))], np.zeros(self.p)])
 
 
 def check_private(run: Run) -> None:
@@ -82,7 +82,7 @@ def check_private(run: Run) -> None:
     public = run.spec.public
     roles(run.parties)
     check_columns(public, run.parties)
-    check_start(public)
+    check_eta_start(public)
     if public.family == "gaussian" or public.statistic is not None:
         check_statistic(public)
 
@@ -191,7 +191,7 @@ def records_in(run: Run, rows: Any) -> list[Any]:
 
 def released_score(run: Run, shares: Sequence[Any], plan: Plan, trail: Any, step: int, mu: float, earlier: Any) -> Any:
     """A noisy mean score at the analyst (see `only`), at the last iterate; ``earlier``: releases that it is made of."""
-    beta, parts = plan.start, (plan.public.start,)
+    beta, parts = plan.start, (plan.public.eta_start,)
     if step:
         made_of = run.heard(ANALYST, *earlier)
         beta = run.send(ANALYST, AGGREGATOR, f"coefficients {step}", server_coefficients, trail, made_of)

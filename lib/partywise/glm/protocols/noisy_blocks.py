@@ -52,7 +52,7 @@ def local_residual(
     active: Party, y: np.ndarray, x: np.ndarray, given: np.ndarray | None, beta: np.ndarray | None, plan: Plan
 ) -> np.ndarray:
     """(n,) y - mu at the sum of predictors that was handed out, and at the active party's own where that is exact."""
-    eta = np.full(len(y), float(constant(plan.public, "start")))
+    eta = np.full(len(y), float(constant(plan.public, "eta_start")))
     eta = eta if given is None else eta + given
     eta = eta if beta is None else eta + x @ beta
     return y - FAMILIES[plan.public.family].mean(eta)
@@ -159,7 +159,7 @@ def server_returned(
 def server_answer(betas: Sequence[np.ndarray], plan: Plan) -> np.ndarray:
     """Coefficients (1 + p,) of the columns as they were given."""
     answer = np.zeros(1 + len(plan.public.names))
-    answer[0] = float(constant(plan.public, "start"))
+    answer[0] = float(constant(plan.public, "eta_start"))
     for beta, block in zip(betas, plan.blocks, strict=True):
         answer[1 + np.asarray(block.columns, dtype=int)] = beta[int(block.active) :]
         if block.active:

@@ -104,7 +104,7 @@ def table(settings: TableSettings, spec: Any, rng_for: Rng, resources: Path) -> 
             np.array([column.location for column in columns]),
             np.array([column.scale for column in columns]),
             response.statistic,
-            response.start,
+            response.eta_start,
             described.because,
             radii,
         ),

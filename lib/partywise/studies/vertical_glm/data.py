@@ -26,7 +26,7 @@ class Constants:
     location: np.ndarray
     scale: np.ndarray
     statistic: tuple[float, float]
-    start: float
+    eta_start: float
     because: str
     radii: Mapping[str, float] = field(default_factory=dict)
 
@@ -99,7 +99,7 @@ class GlmData:
         facts: dict[str, Any] = {}
         if self.constants is not None:
             because = self.constants.because
-            for name in ("location", "scale", "start"):
+            for name in ("location", "scale", "eta_start"):
                 facts[name] = Public(getattr(self.constants, name), because=because)
             facts["statistic"] = Public(np.array(self.constants.statistic), because=because)
             facts["radii"] = {name: Public(value, because=because) for name, value in self.constants.radii.items()}

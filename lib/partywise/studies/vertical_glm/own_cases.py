@@ -170,8 +170,8 @@ def constants(settings: OwnTableSettings) -> Constants:
     ends = np.array(settings.label_bounds or (0.0, 1.0))
     statistic = np.log(ends) if settings.family in LOGARITHMIC else ends
     middle = float(np.mean(statistic))
-    if settings.start is not None:
-        middle = settings.start
+    if settings.eta_start is not None:
+        middle = settings.eta_start
     elif settings.family in ("binomial", "poisson"):
         middle = float(FAMILIES[settings.family].link(np.array(middle)))
     radii = {one.party: one.radius for one in settings.tables if one.radius is not None}

@@ -52,7 +52,7 @@ class OwnTableSettings(OwnTables, CaseSettings):
         before it starts, as ``match`` says
     identifiers : how ids are written, where the protocol aligns
     label_bounds : public range of the response, for private methods; that of labels 0 and 1 is known
-    start : linear predictor at which private iterations start, by default at the middle of that range
+    eta_start : linear predictor at which private iterations start, by default at the middle of that range
     """
 
     tables: tuple[GlmFile, ...]
@@ -60,7 +60,7 @@ class OwnTableSettings(OwnTables, CaseSettings):
     records: Records = "unaligned"
     identifiers: IdentifierRules = field(default_factory=IdentifierRules)
     label_bounds: tuple[float, float] | None = None
-    start: float | None = None
+    eta_start: float | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()

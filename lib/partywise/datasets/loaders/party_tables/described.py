@@ -58,7 +58,7 @@ class Response:
 
     families : of its models, the usual one first
     statistic : public range of the response, of its logarithm where the family is Gamma or inverse Gaussian
-    start : linear predictor at which noisy iterations start; because : where both come from
+    eta_start : linear predictor at which noisy iterations start; because : where both come from
     source, levels : as of a column; log : whether the logarithm of the entry is the response
     positive : whether only records above 0 have it
     """
@@ -66,7 +66,7 @@ class Response:
     name: str
     families: tuple[str, ...]
     statistic: tuple[float, float]
-    start: float
+    eta_start: float
     because: str
     source: str | None = None
     levels: tuple[str, ...] = ()
