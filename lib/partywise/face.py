@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     from .privacy.ledger.budget import PrivacyFilter
     from .privacy.ledger.event import Event
     from .privacy.ledger.ledger import Ledger
+    from .privacy.mechanisms.discrete import DiscreteGaussian
     from .privacy.mechanisms.gaussian import Gaussian
     from .privacy.mechanisms.random import SecureRandom
     from .privacy.mechanisms.randomized_response import RandomizedResponse
-    from .privacy.secure.discrete import DiscreteGaussian
     from .privacy.statistics.bounded import Bounded, SensitivityCertificate
     from .privacy.statistics.moments import record_sum
     from .privacy.statistics.records import clipped_coefficients
@@ -103,7 +103,7 @@ HOMES = {
     "privacy.mechanisms.gaussian": ("Gaussian",),
     "privacy.mechanisms.random": ("SecureRandom",),
     "privacy.mechanisms.randomized_response": ("RandomizedResponse",),
-    "privacy.secure.discrete": ("DiscreteGaussian",),
+    "privacy.mechanisms.discrete": ("DiscreteGaussian",),
     "privacy.statistics.bounded": ("Bounded", "SensitivityCertificate"),
     "privacy.statistics.moments": ("record_sum",),
     "privacy.statistics.records": ("clipped_coefficients",),

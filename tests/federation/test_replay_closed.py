@@ -18,7 +18,7 @@ from partywise.federation.exchanges.homomorphic.ciphertexts import joined, take
 from partywise.federation.parties import Party
 from partywise.federation.run import Run
 from partywise.privacy.mechanisms import Release
-from partywise.privacy.secure.discrete import DiscreteGaussian
+from partywise.privacy.mechanisms.discrete import DiscreteGaussian
 from partywise.privacy.statistics.closed import Closed
 from partywise.privacy.statistics.newton import ONE, Cells, free_ratio, hessians, newton_certificate
 from partywise.randomness import stream

@@ -21,7 +21,7 @@ from partywise.glm.protocols import moments
 from partywise.glm.protocols.moments import Plan, local_steps
 from partywise.privacy.accounted import Public
 from partywise.privacy.audit.pairs import audit_pair
-from partywise.privacy.secure.shared import SharedGaussian
+from partywise.privacy.mechanisms.shared import SharedGaussian
 from partywise.privacy.statistics.isometry import to_vector
 from partywise.randomness import stream
 

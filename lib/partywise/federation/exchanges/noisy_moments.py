@@ -30,7 +30,7 @@ import numpy as np
 
 from ...privacy.mechanisms.random import sampler_of
 from ...privacy.mechanisms.release import Release
-from ...privacy.secure.shared import Shared, SharedGaussian
+from ...privacy.mechanisms.shared import Shared, SharedGaussian
 from ...privacy.statistics.bounded import SensitivityCertificate
 from ..channel import Cipher
 from ..parties import Party

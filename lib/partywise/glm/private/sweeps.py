@@ -8,7 +8,7 @@ from typing import Any
 
 from ...federation.exchanges.residues import Ring, ring_for
 from ...privacy.accounted import Accounted, Public
-from ...privacy.secure.shared import SharedGaussian
+from ...privacy.mechanisms.shared import SharedGaussian
 from ..model import PublicFacts
 from .blocks import BITS, lengthened, score_certificate
 from .budget import allotted

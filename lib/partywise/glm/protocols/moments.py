@@ -40,8 +40,8 @@ from ...federation.run import Own, Run
 from ...privacy.accounted import parents_of
 from ...privacy.accounting.calibration import gdp_mu
 from ...privacy.mechanisms.release import Release
+from ...privacy.mechanisms.shared import SharedGaussian
 from ...privacy.secure.fixed_point import whole_records
-from ...privacy.secure.shared import SharedGaussian
 from ...privacy.statistics.bounded import summed
 from ...privacy.statistics.moments import second_moment_bound
 from ..model import Estimate, PublicFacts

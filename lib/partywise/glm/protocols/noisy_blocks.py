@@ -14,7 +14,7 @@ from ...privacy.accounted import Accounted, Public
 from ...privacy.mechanisms.gaussian import Gaussian
 from ...privacy.mechanisms.random import sampler_of
 from ...privacy.mechanisms.release import Release, noise_scale
-from ...privacy.secure.shared import Shared, SharedGaussian
+from ...privacy.mechanisms.shared import Shared, SharedGaussian
 from ...privacy.statistics.moments import second_moment_bound
 from ..families import FAMILIES
 from ..private.blocks import (

@@ -9,7 +9,7 @@ from typing import Any
 
 _HOME = {
     "AdjustedDistanceExponential": ".distance_adjusted",
-    "DiscreteGaussian": "..secure.discrete",
+    "DiscreteGaussian": ".discrete",
     "DistanceExponential": ".distance",
     "Gaussian": ".gaussian",
     "NoisyVotes": ".selection",

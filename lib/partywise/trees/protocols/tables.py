@@ -32,8 +32,8 @@ from ...federation.exchanges.homomorphic.paillier import PrivateKey, PublicKey
 from ...federation.parties import Party
 from ...federation.run import Run
 from ...privacy.accounted import Clear
+from ...privacy.mechanisms.discrete import DiscreteGaussian
 from ...privacy.mechanisms.release import Release
-from ...privacy.secure.discrete import DiscreteGaussian
 from ...privacy.statistics.closed import Closed
 from ..codes import public_buckets
 from ..ensemble import gradients

@@ -16,8 +16,8 @@ from partywise.functional.bases import BSplineBasis
 from partywise.privacy.accounting.calibration import analytic_gaussian_sigma
 from partywise.privacy.audit.pairs import audit_pair
 from partywise.privacy.mechanisms import Gaussian, SymmetricGaussian
+from partywise.privacy.mechanisms.discrete import DiscreteGaussian, quotient_up
 from partywise.privacy.mechanisms.random import SecureRandom, require_secure
-from partywise.privacy.secure.discrete import DiscreteGaussian, quotient_up
 from partywise.privacy.secure.fixed_point import default_grid, fixed_point_sum
 from partywise.privacy.statistics.bounded import Bounded, SensitivityCertificate
 from partywise.privacy.statistics.moments import record_sum, second_moment

@@ -15,14 +15,14 @@ import numpy as np
 from ...errors import CertificationError
 from ..accounted import Accounted, parameter
 from ..ledger.event import UNNAMED
-from ..mechanisms.random import RandomSource, integer_noise, sampler_of, words_of
-from ..mechanisms.release import Release, Terms, certificate_of, digest_of, released, resting_on
 from ..rounding import raised
+from ..secure.fixed_point import LIMIT, default_grid, fixed_point_sum, require_power_of_two
+from ..secure.table import LAWS, require_sigma
 from ..statistics.bounded import Bounded, SensitivityCertificate
 from ..statistics.closed import Closed
 from ..statistics.geometry import factor
-from .fixed_point import LIMIT, default_grid, fixed_point_sum, require_power_of_two
-from .table import LAWS, require_sigma
+from .random import RandomSource, integer_noise, sampler_of, words_of
+from .release import Release, Terms, certificate_of, digest_of, released, resting_on
 
 __all__ = ["DiscreteGaussian", "fixed_point_sum"]
 

@@ -16,12 +16,12 @@ import numpy as np
 
 from ...errors import CertificationError
 from ..ledger.event import UNNAMED
-from ..mechanisms.random import RandomSource, sampler_of, words_of
-from ..mechanisms.release import OBSERVER, Release, Terms, digest_of, released
+from ..secure.wide import draw_huge_integers
 from ..statistics.bounded import SensitivityCertificate
 from ..statistics.closed import Closed
 from .discrete import quotient_up
-from .wide import draw_huge_integers
+from .random import RandomSource, sampler_of, words_of
+from .release import OBSERVER, Release, Terms, digest_of, released
 
 __all__ = ["NoiseKey", "Shared", "SharedGaussian"]
 
