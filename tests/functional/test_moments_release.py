@@ -1,6 +1,7 @@
 """Released moments: one noise for each disjoint chunk, paid once by a person, whatever the folds and parties."""
 
 from dataclasses import replace
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -8,17 +9,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from error_rates import accepts_mean, accepts_sigma
+from partywise.federation import run as federation
 from partywise.federation.exchanges import noisy_moments
+from partywise.federation.exchanges.residues import Ring
 from partywise.federation.secure_streams import SecureStreams
 from partywise.functional.moments import Sums
 from partywise.functional.options import LocalOptions, MomentsOptions
-from partywise.functional.protocols.moments import NoisySums, active_moments
+from partywise.functional.protocols.moments import BITS, NoisySums, active_moments
 from partywise.privacy.accounting.calibration import gdp_mu
 from partywise.privacy.ledger.ledger import Ledger
 from partywise.privacy.statistics.bounded import clip_curves
 from partywise.privacy.statistics.isometry import to_matrix, to_vector
 from partywise.randomness import stream
-from protocol_driver import DELTA, INF, SMALL, make_data, run
+from protocol_driver import DELTA, INF, SMALL, execution, make_data, protocol_of, run
 
 MOMENTS = MomentsOptions(max_steps=30)
 EPSILON = 200.0
@@ -222,3 +225,24 @@ def test_the_eigenvalue_floor_follows_its_option():
     loose, tight = (run(replace(MOMENTS, projection=c), epsilon=EPSILON) for c in (0.0, 10.0))
     assert loose.estimate.numbers["min_eigenvalue"] == tight.estimate.numbers["min_eigenvalue"] < 0
     assert np.linalg.norm(tight.estimate.operators) < np.linalg.norm(loose.estimate.operators)
+
+
+def test_no_mask_lies_on_the_records_of_two_folds():
+    """The same mask on chunks in another order would cancel in the difference of what crossed."""
+    sent = []
+    for held_out in range(3):
+        given = execution(MOMENTS, epsilon=EPSILON, held_out=held_out)
+        named = {"epsilon": given.epsilon, "fold": given.fold, "rng_for": given.rng_for, "spec": given.spec}
+        one = federation.Run(given.parties, **named, extra=("analyst", "dealer"), record=True)
+        federation.simulate(protocol_of(MOMENTS), one)
+        seen = [(message, value.content) for message, value in one.channel.view(*one.names) if message.kind == "cipher"]
+        sent.append(
+            {m.name: content for m, content in seen if m.sender == one.parties[1].name and m.receiver != "dealer"}
+        )
+    (name,) = [name for name in sent[0] if name.startswith("masked")]
+    for first, other in combinations(sent, 2):
+        ring = Ring(len(first[name]))
+        rest = np.abs(ring.decoded(ring.difference(first[name], [other[name]]), BITS))
+        # Differences of curves stay below twice their radius; those of uniform residues fill the ring.
+        assert np.mean(rest < 1e6) < 0.01
+        assert np.median(rest) > 0.1 * ring.modulus * 2.0**-BITS

@@ -142,9 +142,11 @@ def of_fold(releases: Iterable[Event], fold: int) -> tuple[Event, ...]:
     return tuple(
         replace(
             row,
-            release_id=names.get(row.release_id, row.release_id),
+            release_id=names[row.release_id],
             data_dependent_parameters=tuple(names.get(name, name) for name in row.data_dependent_parameters),
         )
+        if row.release_id in names
+        else row
         for row in rows
     )
 

@@ -76,9 +76,9 @@ class Dealing:
 
 
 def dealing(run: Run, parties: Sequence[Party], ring: Ring) -> Dealing:
-    """Seeds for the parties of a run that has a place `DEALER`."""
+    """Seeds for the parties of a run that has a place `DEALER`; in experiments other ones for every fold."""
     names = tuple(party.name for party in parties)
-    drawn = run.at(DEALER, dealer_seeds, names, run.rng_for)
+    drawn = run.at(DEALER, dealer_seeds, names, fold_of(run), run.rng_for)
     seeds = {}
     for party in parties:
         sent = run.send(DEALER, party, "seed", dealer_seed, drawn, party.name)
@@ -86,11 +86,17 @@ def dealing(run: Run, parties: Sequence[Party], ring: Ring) -> Dealing:
     return Dealing(ring, tuple(parties), Own(seeds), drawn)
 
 
-def dealer_seeds(names: Sequence[str], rng_for: Callable) -> dict[str, Seed]:
+def fold_of(run: Run) -> tuple[str | int, ...]:
+    """Which fold it is, where there are several: one mask on the records of two would show their differences."""
+    several = run.fold is not None and run.fold.n_folds > 1
+    return ("fold", int(run.fold.held_out)) if several else ()
+
+
+def dealer_seeds(names: Sequence[str], fold: Sequence[str | int], rng_for: Callable) -> dict[str, Seed]:
     """A seed for every party."""
     drawn = {}
     for name in names:
-        rng = rng_for("seed", DEALER, name)
+        rng = rng_for("seed", DEALER, name, *fold)
         drawn[name] = words_of(rng)(4), isinstance(rng, SecureRandom)
     return drawn
 
