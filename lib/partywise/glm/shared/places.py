@@ -237,12 +237,6 @@ def reported(
     if not sums.definite:
         return replace(found, deviance=sums.deviance, numbers=numbers | {"reason": INDEFINITE})
     given = Sums(sums.deviance, start.null_deviance, sums.pearson, likelihood, start.used)
-    shown = diagnosed(
-        given,
-        sums.information[np.ix_(place, place)],
-        scaling,
-        family,
-        ridge=options.ridge,
-        dispersion=options.dispersion,
-    ).fields()
+    matrix = sums.information[np.ix_(place, place)]
+    shown = diagnosed(given, matrix, scaling, family, ridge=options.ridge, dispersion=options.dispersion).fields()
     return replace(found, **shown | {"numbers": shown["numbers"] | numbers})
