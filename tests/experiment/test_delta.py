@@ -15,8 +15,8 @@ from partywise.experiment.cells import generate, promised, run
 from partywise.experiment.plan import plan
 from partywise.experiment.results.columns import Columns
 from partywise.experiment.results.page import summary_wide
+from partywise.experiment.results.run_totals import RunTotals
 from partywise.experiment.results.summary import summary_rows, summary_text
-from partywise.experiment.run_totals import RunTotals
 from partywise.studies.sliced_inverse_regression.settings import ActivitySettings, FlightsSettings, SimulatedSettings
 from small_cube import assemble
 

@@ -13,8 +13,8 @@ from partywise.experiment.plan import Plan
 from partywise.experiment.results.assemble import header_of
 from partywise.experiment.results.columns import Columns
 from partywise.experiment.results.cube import DIMS
+from partywise.experiment.results.run_totals import RunTotals
 from partywise.experiment.results.tables import ledger_total, ledgers
-from partywise.experiment.run_totals import RunTotals
 
 
 def assemble(plan: Plan, parts: Iterable[Part]) -> xr.Dataset:

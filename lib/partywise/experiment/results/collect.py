@@ -19,12 +19,12 @@ import xarray as xr
 from ...files import replacing
 from ..blocks import Entry, Part, read_entries
 from ..plan import Plan
-from ..run_totals import RunTotals
 from .assemble import header_of
 from .columns import Columns
 from .cube import write_cube
 from .page import shown_names, tables_page
 from .provenance import global_attributes
+from .run_totals import RunTotals
 from .summary import MOST_ROWS, summary_rows, summary_text
 from .tables import LedgerTables, Wire, write_csv, write_text
 

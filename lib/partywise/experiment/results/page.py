@@ -12,7 +12,7 @@ from itertools import groupby, islice
 from typing import Any
 
 from ..plan import Plan
-from ..run_totals import CELL, RUN, costs_more
+from .run_totals import CELL, RUN, costs_more
 from .summary import BESIDE, FLAG, MOST_ROWS
 
 STYLE = """

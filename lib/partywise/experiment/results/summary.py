@@ -11,8 +11,8 @@ import numpy as np
 
 from ..cells import STATUS
 from ..plan import Plan
-from ..run_totals import CELL, RUN, costs_more
 from .columns import Block, Columns
+from .run_totals import CELL, RUN, costs_more
 
 MIB = 2.0**20
 # Nobody reads more rows on a screen or a page; the CSV files have all.

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from .plan import Plan
-from .results.columns import Columns
+from ..plan import Plan
+from .columns import Columns
 
 CELL, RUN = "epsilon_certified", "epsilon_certified_run"
 LONG_NAME = "epsilon of the distinct releases of all folds of the replicate together, for the worst view"
