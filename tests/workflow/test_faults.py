@@ -328,7 +328,7 @@ def test_a_broken_configuration_after_a_kill_is_told(finished, tmp_path):
     locks.mkdir(exist_ok=True)
     (locks / "0.output.lock").write_text("results/x\n")
     killed(folder)
-    edit(folder / "config/tiny.yaml", "folds: 2\n", "folds: 0\n")
+    edit(folder / "config/tiny.yaml", "folds: 2, ", "folds: 0, ")
     done = launch(folder, *TINY)
     assert done.returncode == 1
     assert "grid.folds is 0: it must lie in [1, 100]." in done.stderr
@@ -454,7 +454,7 @@ def test_a_missing_profile_is_an_error(finished):
 
 def test_a_failing_cell_is_named_in_its_log_and_the_rest_goes_on(finished, tmp_path):
     folder = copy_project(tmp_path / "failing", finished)
-    module = folder / "lib/partywise/functional/protocols/moments.py"
+    module = folder / "lib/partywise/functional/protocols/aggregation.py"
     before = module.read_text()
     edit(
         module,

@@ -67,9 +67,9 @@ def test_an_edited_file_reruns_its_users(copy, file, expected):
     ("old", "new", "expected", "methods", "figures"),
     [
         # Blocks of two folds: the finished block changes its meaning, and there is one more.
-        ("folds: 2\n", "folds: 4\n", {"fit": 20, **DOWNSTREAM}, METHODS, FIGURES),
+        ("folds: 2, ", "folds: 4, ", {"fit": 20, **DOWNSTREAM}, METHODS, FIGURES),
         # Two more replicates are one more block; the finished ones stay.
-        ("replicates: 2\n", "replicates: 4\n", {"fit": 10, **DOWNSTREAM}, METHODS, FIGURES),
+        ("replicates: 2, ", "replicates: 4, ", {"fit": 10, **DOWNSTREAM}, METHODS, FIGURES),
         ("parties: [2, 4]", "parties: [2, 3, 4]", {"fit": 5, **DOWNSTREAM}, METHODS, FIGURES),
         # Only the moments have a target.
         ("epsilon: [8.0, 64.0]", "epsilon: [8.0, 32.0]", {"fit": 2, **DOWNSTREAM}, {"moments"}, FIGURES),

@@ -156,12 +156,13 @@ def test_radii_of_the_central_fit_say_where_they_come_from():
 def test_certificates_are_made_by_hand_where_this_says_how():
     """Elsewhere a certificate comes from a constructor of privacy/ with typed arguments; a new one is argued here."""
     library = Path(sensitivity.__file__).parents[2]
-    found = {
-        path.relative_to(library).as_posix()
+    texts = {
+        path.relative_to(library).as_posix(): path.read_text()
         for path in library.rglob("*.py")
         if "privacy" not in path.relative_to(library).parts
-        and re.search(r"\b(SensitivityCertificate|summed)\(", path.read_text())
     }
+    made, home = re.compile(r"(?<!def )\b(SensitivityCertificate|summed)\("), "statistics.bounded import"
+    found = {name for name, text in texts.items() if home in text and made.search(text)}
     assert found == {
         # Of moments, which carry what their radius, edges and root came from.
         "inverse_regression/bounded.py",
@@ -171,4 +172,9 @@ def test_certificates_are_made_by_hand_where_this_says_how():
         "logistic/perturbation.py",
         # Sensitivity 0, for draws of the experimenter that nobody sees.
         "audits/pairs.py",
+        # Of lengths, radii and coefficients that are Accounted and whose parents travel with the statistic.
+        "glm/private/scores.py",
+        "glm/private/blocks.py",
+        # Of a length that is made of the radii and the range of the response, whose parents the draw names.
+        "glm/protocols/moments.py",
     }
