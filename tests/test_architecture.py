@@ -7,6 +7,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterator
 from functools import cache
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -121,6 +122,33 @@ def test_a_folder_holds_about_a_dozen_files():
 def test_imports_run_one_way(name):
     for used in own_imports(name):
         assert layer(used) <= layer(name), f"{name} imports {used}, which stands above it"
+
+
+def beside(folder: str) -> dict[str, set[str]]:
+    """Files and rooms of a folder (a name below the package, "" for the package), and which of them each imports."""
+    above = f"{folder}." if folder else ""
+    inside = {name: name.removeprefix(above).split(".")[0] for name in MODULES if name.startswith(above)}
+    found: dict[str, set[str]] = {place: set() for place in inside.values()}
+    for name, place in inside.items():
+        found[place] |= {inside[used] for used in own_imports(name) if used in inside} - {place}
+    return found
+
+
+FOLDERS = sorted({"", *(name.rpartition(".")[0] for name in MODULES)})
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_rooms_beside_each_other_form_no_circle(folder):
+    """Whoever reads one of them need not know those that use it."""
+    TopologicalSorter(beside(folder)).prepare()
+
+
+def test_a_circle_of_rooms_is_seen():
+    arrows = beside("glm")
+    assert {"protocols", "joint"} <= set(arrows) and "joint" in arrows["protocols"]
+    arrows["joint"].add("protocols")
+    with pytest.raises(CycleError):
+        TopologicalSorter(arrows).prepare()
 
 
 def room(name: str) -> str:
