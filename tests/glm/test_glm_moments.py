@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from fractions import Fraction
 from itertools import pairwise
 
@@ -299,3 +300,13 @@ def test_noise_that_is_too_small_is_noticed(monkeypatch):
     monkeypatch.setattr(noisy_moments, "SharedGaussian", Quiet)
     with pytest.raises(ContractError, match="noise"):
         check_neighbours(contract("gaussian", 40), ("row",), pairs=2, seeds=2)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_what_is_approximate_says_so_and_poisson_in_the_log_of_every_run(family, caplog):
+    for expected in (1, 2):
+        with caplog.at_level(logging.WARNING, logger="partywise"):
+            estimate, _ = a_fit(family, n=50)
+        assert estimate.numbers["approximate"] == (family != "gaussian")
+        warned = sum("family='poisson'" in record.message for record in caplog.records)
+        assert warned == (expected if family == "poisson" else 0)

@@ -1,8 +1,9 @@
 """Coefficients of any submodel from released second moments: post-processing, at no further cost.
 
 Slopes b of the response statistic on the scaled columns come first. A Gaussian model is them. Gamma and inverse
-Gaussian models of a log link take them for t = log y, and correct the intercept by the residual variance. Binomial and
-Poisson models hold them against a linear predictor that is normal: then cov(x, mean) = var(x) beta E[mu'(eta)].
+Gaussian models of a log link take them for t = log y, and correct the intercept by the residual variance. Binomial
+models hold them against a linear predictor that is normal: then cov(x, mean) = var(x) beta E[mu'(eta)]. So do Poisson
+models on columns whose moments do not show that they are skewed; others shrink them (`counts`).
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import numpy as np
 from scipy.special import digamma, expit, polygamma
 
 from ..model import Family
+from .counts import cumulants
 from .moments import Moments
 
 __all__ = ["coefficients"]
@@ -142,13 +144,14 @@ def _binomial(moments: Moments, columns: list[int], slopes: np.ndarray) -> tuple
 
 
 def _poisson(moments: Moments, columns: list[int], slopes: np.ndarray) -> tuple[float, np.ndarray]:
-    """b / mean y, and log E[y] = m + var(eta) / 2."""
+    """Least deviance under assumed shapes of columns: of normal ones slopes b / mean y, log E[y] = m + var(eta) / 2."""
     mean = max(moments.response, MARGIN * moments.public.half_width)
-    slopes = slopes / mean
+    shape = cumulants(moments, columns)
+    slopes = shape.maximised(shape.matrix @ slopes / mean)
     variance = _explained(moments, columns, slopes)
     if variance > LARGEST:
-        slopes, variance = slopes * np.sqrt(LARGEST / variance), LARGEST
-    return float(np.log(mean)) - variance / 2, slopes
+        slopes = slopes * np.sqrt(LARGEST / variance)
+    return float(np.log(mean)) - shape.parts(slopes)[0], slopes
 
 
 def _bisected(function: Callable[[float], float], low: float, high: float) -> float:

@@ -17,12 +17,15 @@ shares with noise          dealer, party k > 1     Cipher         4 m p_k sum_(j
 shares of sums             every party, analyst    Cipher         4 m p_k (sum_(j != k) p_j + (p_k + 1) / 2 + 1)
 second moments             analyst, every party    Release        8 (q (q + 1) / 2 + q), q = p + 1
 
-Coefficients are post-processing, which every party does for itself. In a run whose records arrive unaligned the set
+Coefficients are post-processing, which every party does for itself. Those of families other than the Gaussian are
+approximate, which ``approximate`` says; for Poisson responses, whose means react most to skewed columns, a warning goes
+to the log. In a run whose records arrive unaligned the set
 intersection comes first; it discloses membership, and then nothing finite is certified for rows.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -63,6 +66,11 @@ RELEASE = "second moments"
 BITS = 38
 # Noise beyond so many deviations has a probability below 1e-800: sums are read back modulo the ring.
 LONGEST = 64.0
+POISSON = (
+    "family='poisson' of 'moments': the coefficients are approximate, and no epsilon removes their bias, as second "
+    "moments do not tell how skewed columns are; compare with 'noisy_newton', whose aggregator is trusted with records."
+)
+logger = logging.getLogger("partywise")
 
 
 @dataclass(frozen=True)
@@ -170,7 +178,7 @@ def reported(found: Moments, rows: dict[str, np.ndarray], epsilon: float, produc
         "secure_products": products,
         "noise_sd": plan.deviation,
         "projected": found.projected,
-        # Slopes of these families hold for normal linear predictors; no epsilon takes the bias of others.
+        # Slopes of these families rest on assumed shapes of columns; no epsilon takes the bias of others.
         "approximate": plan.public.family != "gaussian",
     }
     return Estimate(
@@ -188,6 +196,8 @@ def fit(run: Run) -> Estimate:
     roles(run.parties)
     check_columns(run.spec.public, run.parties)
     check_statistic(run.spec.public)
+    if run.spec.public.family == "poisson":
+        logger.warning(POISSON)
     rows, n = common_rows(run)
     plan = Plan.of(run, n)
     steps = {}
