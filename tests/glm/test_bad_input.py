@@ -44,15 +44,15 @@ X, Y = records("gaussian", 40, 5)
 WRONG = {
     "a row too many": (
         lambda name: with_block(run_of(name, X, Y), 1, X=np.ones((41, 1))),
-        "X of passive 1 has 41 rows for 40 records: give all parties the same records",
+        "X of 'passive 1' has 41 rows for 40 records: give all parties the same records",
     ),
     "a row too few": (
         lambda name: with_block(run_of(name, X, Y), 2, X=np.ones((39, 2))),
-        "X of passive 2 has 39 rows for 40 records",
+        "X of 'passive 2' has 39 rows for 40 records",
     ),
     "a response too few": (
         lambda name: with_block(run_of(name, X, Y), 0, y=Y[1:]),
-        "y of active has 39 rows for 40 records",
+        "y of 'active' has 39 rows for 40 records",
     ),
     "nan": (
         lambda name: run_of(name, *spoilt(np.nan)),
@@ -175,6 +175,6 @@ def test_identifiers_that_are_not_one_a_record_are_named(protocol):
     run = run_of(protocol, X, Y, facts=FACTS | {"aligned": False}, block={"ids": np.arange(40).astype(str)})
     for place, count in ((1, 40), (2, 39)):
         run = with_block(run, place, ids=np.arange(count).astype(str))
-    with pytest.raises(ValueError, match="X of passive 2 has 40 rows for 39 identifiers: give each record its own"):
+    with pytest.raises(ValueError, match="X of 'passive 2' has 40 rows for 39 identifiers: give each record its own"):
         simulate(METHODS[protocol].fit, run)
     assert not run.channel.transcript()

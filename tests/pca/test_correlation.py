@@ -140,7 +140,9 @@ def test_bad_columns_are_named_before_anything_is_sent():
         correlation.fit(run)
     assert not run.channel.transcript()
     short = start(data()[0], y, GROUPS[3], CorrelationOptions())
-    with pytest.raises(ValueError, match="X of active has 300 rows for 50 records: give all parties the same records"):
+    with pytest.raises(
+        ValueError, match="X of 'active' has 300 rows for 50 records: give all parties the same records"
+    ):
         correlation.fit(short)
     assert not short.channel.transcript()
     with pytest.raises(ValueError, match="parties has 1 entry: columns must lie at 2 parties or more"):

@@ -34,7 +34,7 @@ def check_rows(block: Mapping[str, np.ndarray], owner: str, count: int, what: st
     for name, values in block.items():
         if len(values) != count:
             remedy = "give all parties the same records" if what == "records" else "give each record its own"
-            raise ValueError(f"{name} of {owner} has {len(values)} rows for {count} {what}: {remedy}.")
+            raise ValueError(f"{name} of {owner!r} has {len(values)} rows for {count} {what}: {remedy}.")
 
 
 def local_training_rows(party: Party, train: np.ndarray) -> np.ndarray:
