@@ -58,15 +58,15 @@ def test_every_table_is_fitted_as_by_statsmodels(table, response, family):
     )
     if (table, response, family) in EXPLAINED:
         assert abs(found.deviance_r2 - EXPLAINED[table, response, family]) <= 0.001
-    # From afar, statsmodels' own steps overflow on two of the fits, on one of them even from the optimum: it judges
-    # ours by its score and information, and where it can it goes on from there until it stands.
+    # With the costs among the columns statsmodels' own steps lead away from the optimum, sooner or later as rounding
+    # has it: it judges ours by its score and information, and elsewhere it goes on from there until it stands.
     model, scale = sm.GLM(y, sm.add_constant(X), family=ORACLES[family]), found.dispersion
     b = newton.coefficients
     score, information = model.score(b, scale=scale), -model.hessian(b, scale=scale, observed=False)
     step = np.linalg.solve(-model.hessian(b, scale=scale, observed=True), score)
     assert np.abs(step).max() <= 1e-8 * np.abs(b).max()
     assert np.allclose(found.standard_errors, np.sqrt(np.diag(np.linalg.inv(information))), rtol=1e-8, atol=0)
-    if (table, family) != ("injury_costs", "inverse_gaussian"):
+    if table != "injury_costs" or family not in ("gamma", "inverse_gaussian"):
         expected = model.fit(start_params=b, tol=1e-15, maxiter=300)
         assert np.abs(b - expected.params).max() <= 1e-8 * np.abs(expected.params).max()
         assert np.allclose(found.standard_errors, expected.bse, rtol=1e-8, atol=0)

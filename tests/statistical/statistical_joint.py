@@ -54,7 +54,7 @@ def test_natural_parties_have_the_pooled_fit_of_every_table(table, response, fam
         assert np.all(np.diff(found.objective) <= 1e-12 * found.objective[:-1])
         beta = expected.scaling.standardised(found.coefficients)
         assert np.abs(beta - expected.beta).max() <= 1e-8 * np.abs(expected.beta).max()
-    if (table, family) != ("injury_costs", "inverse_gaussian"):
+    if table != "injury_costs" or family not in ("gamma", "inverse_gaussian"):
         # Statsmodels' own steps overflow there, from the optimum even.
         model = sm.GLM(y, sm.add_constant(X), family=ORACLES[family])
         theirs = model.fit(start_params=expected.coefficients, tol=1e-15, maxiter=300)
