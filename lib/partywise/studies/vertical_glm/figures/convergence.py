@@ -10,7 +10,7 @@ from matplotlib.ticker import FuncFormatter
 from ....experiment.plotting.select import title, told
 from ....experiment.plotting.series import cases_of, example_fit, example_fits_of, methods_of, series
 from ....experiment.plotting.style import empty, legend_below
-from .shared import FAMILIES, MISSING, by_title, ends, grid_of, parties_of, shade
+from .shared import FAMILIES, MISSING, by_title, ends, grid_of, parties_of, setting_of, shade
 
 # Below this the objective is the least one, up to rounding.
 FLOOR = 1e-12
@@ -20,7 +20,7 @@ def iterations_by_correlation(cube: xr.Dataset) -> Figure:
     """Iterations against the correlation of any two columns: one panel a family, thicker lines for more parties."""
     found: dict[tuple[str, str], dict[float, str]] = {}
     for case in cases_of(cube, "iterations"):
-        rho, family = told(cube, "case", case, "rho"), str(told(cube, "case", case, "family") or "gaussian")
+        rho, family = setting_of(cube, case, "rho"), setting_of(cube, case, "model")
         if rho is not None:
             found.setdefault((str(told(cube, "case", case, "group")), family), {})[float(rho)] = case
     shown = [(family, cases) for (_, family), cases in found.items() if len(cases) > 1]

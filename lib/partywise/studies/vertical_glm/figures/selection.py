@@ -6,10 +6,10 @@ import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
 
-from ....experiment.plotting.select import title, told
+from ....experiment.plotting.select import title
 from ....experiment.plotting.series import cases_of, example_fits_of
 from ....experiment.plotting.style import BLUE, RED, empty, legend_below
-from .shared import grid_of
+from .shared import grid_of, setting_of
 
 PANELS = 4
 UNITS = np.geomspace(1e-3, 1e3, 61)
@@ -35,13 +35,13 @@ def columns_by_unit(cube: xr.Dataset) -> Figure:
     for ax in left:
         ax.set_ylabel("columns that are kept")
     legend_below(figure, axes, 2)
-    figure.suptitle("The published AIC chooses another model in another unit of y", fontsize=9.5)
+    figure.suptitle("Columns that two forms of Akaike's criterion keep, in other units of y", fontsize=9.5)
     return figure
 
 
 def _nested(cube: xr.Dataset, case: str) -> tuple[float, np.ndarray, np.ndarray] | None:
     """Power of the unit, and deviance and log-likelihood of models with 0, 1, ... columns."""
-    family = told(cube, "case", case, "family") or "gaussian"
+    family = setting_of(cube, case, "model")
     shown = example_fits_of(cube, case)
     for deviance, likelihood in zip(shown["nested_deviance"].values, shown["nested_likelihood"].values, strict=True):
         kept = np.isfinite(deviance) & np.isfinite(likelihood)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -37,6 +38,11 @@ def columns_of(cube: xr.Dataset, case: str, p: int) -> list[str]:
     """Names of the columns of all parties: those of the data, else numbers."""
     names = plan_behind(cube).cases[case].settings.column_names
     return [str(name).replace("_", " ") for name in names[:p]] if len(names) >= p else [f"x{j}" for j in range(p)]
+
+
+def setting_of(cube: xr.Dataset, case: str, name: str) -> Any:
+    """A setting in force, given or default; None of a case whose settings have no such field."""
+    return getattr(plan_behind(cube).cases[case].settings, name, None)
 
 
 def named(cube: xr.Dataset, case: str) -> bool:
