@@ -73,7 +73,7 @@ def products_of(X: np.ndarray, ring: Ring, bits: int) -> np.ndarray:
         own = private(run, dealt, party, run.at(party, local_columns), (len(X), P), bits)
         closed.append(masked(run, dealt, own, party.name, run.parties))
     parts = [Clear(None, units=("features",), owner=party.name) for party in run.parties]
-    return opened(run, dealt, product(run, dealt, *closed, "products"), "analyst", "products", parts)
+    return opened(run, product(run, dealt, *closed, "products"), "analyst", "products", parts)
 
 
 def in_residues(X: np.ndarray) -> np.ndarray:

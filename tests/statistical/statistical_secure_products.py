@@ -46,7 +46,7 @@ def test_a_secure_product_is_right_to_twelve_digits(n):
     for party in run.parties:
         own = private(run, dealt, party, run.at(party, local_block), (n, len(party.columns)), BITS)
         closed.append(masked(run, dealt, own, party.name, run.parties))
-    found = opened(run, dealt, product(run, dealt, closed[0], closed[2], "product"), "analyst", "sums", parts(run))
+    found = opened(run, product(run, dealt, closed[0], closed[2], "product"), "analyst", "sums", parts(run))
     error = float(np.max(np.abs(found - X[:, :2].T @ X[:, 3:]))) / n
     print(f"n = {n}: {error:.1e}")
     assert dealt.ring.m == 5 and error <= 1e-12

@@ -35,7 +35,7 @@ def gram(run: Run, ring: Ring | None = None, bits: int = BITS):
         for other in X:
             name = f"{one.value.holders[0].name} and {other.value.holders[0].name}"
             S = product(run, dealt, one, other, name)
-            row.append(opened(run, dealt, S, "analyst", "shares", parts(run)))
+            row.append(opened(run, S, "analyst", "shares", parts(run)))
         rows.append(row)
     return run.assemble(joined, rows)
 
@@ -51,10 +51,10 @@ def weighted(run: Run):
     w = private(run, dealt, run.parties[0], run.at(run.parties[0], local_first), (N, 1), BITS)
     w = masked(run, dealt, w, "w", run.parties)
     WX = masked(run, dealt, product(run, dealt, w, X[2], "WX", entries=True), "WX masked", run.parties)
-    S = opened(run, dealt, product(run, dealt, X[1], WX, "XWX"), "analyst", "XWX", parts(run))
+    S = opened(run, product(run, dealt, X[1], WX, "XWX"), "analyst", "XWX", parts(run))
     both = combined(run, [(w.value, 2.0), (X[1].value, -0.5)], BITS + 1, 0.25)
     both = masked(run, dealt, both, "both", run.parties)
-    T = opened(run, dealt, product(run, dealt, X[0], both, "XT"), run.parties[1], "XT", parts(run))
+    T = opened(run, product(run, dealt, X[0], both, "XT"), run.parties[1], "XT", parts(run))
     return run.assemble(pair, S, T)
 
 
@@ -180,7 +180,7 @@ def between(run: Run):
     for repeat in range(20):
         for j, k in ((0, 1), (0, 2), (1, 2)):
             S = product(run, dealt, X[j], X[k], f"{j}, {k}, {repeat}")
-            opened(run, dealt, S, "analyst", "shares", parts(run))
+            opened(run, S, "analyst", "shares", parts(run))
 
 
 def test_opened_shares_are_charged_to_all_owners():
@@ -230,7 +230,7 @@ def test_plain_sums_of_what_parties_have_are_not_opened():
     X = masked_blocks(run, dealt)
     value = combined(run, [(X[1].value, 1.0), (private_first(run, dealt), 1.0)], BITS)
     with pytest.raises(ValueError, match="opened with it"):
-        opened(run, dealt, value, "analyst", "sum", parts(run))
+        opened(run, value, "analyst", "sum", parts(run))
 
 
 def private_first(run: Run, dealt):
@@ -247,9 +247,9 @@ def test_a_noisy_product_opens_as_a_release_only(pair):
     noise = run.at(DEALER, dealer_integers, shape)
     S = product(run, dealt, M[pair[0]], M[pair[1]], "noisy", noise=noise)
     with pytest.raises(ValueError, match="released"):
-        opened(run, dealt, S, "analyst", "noisy", parts(run))
+        opened(run, S, "analyst", "noisy", parts(run))
     with pytest.raises(TypeError, match="make a Release"):
-        released(run, dealt, S, "analyst", "noisy", np.asarray)
+        released(run, S, "analyst", "noisy", np.asarray)
     event = SimpleNamespace()
     made = []
 
@@ -259,7 +259,7 @@ def test_a_noisy_product_opens_as_a_release_only(pair):
         object.__setattr__(release, "event", event)
         return release
 
-    released(run, dealt, S, "analyst", "noisy", make)
+    released(run, S, "analyst", "noisy", make)
     expected = X[:, GROUPS[pair[0]]].T @ X[:, GROUPS[pair[1]]] + np.arange(1, shape[0] * shape[1] + 1).reshape(shape)
     np.testing.assert_allclose(made[0], expected, atol=1e-7)
 

@@ -40,7 +40,7 @@ def opened_sum(run, dealt, value, name):
     """By way of a product with ones, which hides the shares."""
     ones = private(run, dealt, run.parties[2], run.at(run.parties[2], local_ones), (N, 1), 0)
     ones, value = masked(run, dealt, ones, f"ones {name}", run.parties), masked(run, dealt, value, name, run.parties)
-    return opened(run, dealt, product(run, dealt, ones, value, f"product {name}"), "analyst", name, parts(run))
+    return opened(run, product(run, dealt, ones, value, f"product {name}"), "analyst", name, parts(run))
 
 
 def local_ones(party) -> np.ndarray:
@@ -102,6 +102,6 @@ def test_sums_over_records_need_no_message():
     dealt = dealing(run, run.parties, ring_for(1e9, 2 * LOW))
     own = private(run, dealt, run.parties[0], run.at(run.parties[0], local_block), (N, 2), LOW)
     count = len(run.channel.messages)
-    found = opened(run, dealt, summed(run, own), run.parties[0], "sums", parts(run))
+    found = opened(run, summed(run, own), run.parties[0], "sums", parts(run))
     assert len(run.channel.messages) == count
     np.testing.assert_allclose(found[0], blocks()[:, :2].sum(axis=0), atol=1e-4)

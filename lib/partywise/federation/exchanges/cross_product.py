@@ -11,14 +11,14 @@ a share of A'B, with noise if wanted   dealer, first holder            Cipher, k
 shares of X'Y                          holders, receiver               Clear, charged to all owners a b each
   of X'Y with noise                    holders, receiver               Cipher, key: no single party   a b each
 
-Use (every function takes the run first, and `dealing` second)::
+Use (every function takes the run first, those that draw `dealing` second)::
 
     dealt = dealing(run, parties, ring_for(n, 2 * BITS))          # seeds once; the ring holds what is opened
     X = private(run, dealt, party, values, (n, p), BITS)          # `Shared`: at its owner alone
     X = masked(run, dealt, X, "X of hospital", audience)          # `Masked`: the difference crosses once
     S = product(run, dealt, X, Y, "name")                         # `Shared` (p, q): X'Y at the holders of X and Y
     D = product(run, dealt, w, Y, "name", entries=True)           # `Shared` (n, q): w (n, 1) times Y, entry by entry
-    total = opened(run, dealt, S, "analyst", "name", parts)       # (p, q) floats at the receiver, charged to parts
+    total = opened(run, S, "analyst", "name", parts)              # (p, q) floats at the receiver, charged to parts
 
 A `Shared` of several holders is masked like one of one holder, so that products of products follow. With ``noise``,
 integers at the dealer in units of 2^-bits, a product can only be opened by `released`, which makes a `Release` of it.
@@ -200,7 +200,7 @@ def combined(run: Run, terms: Sequence[tuple[Shared, float]], bits: int, constan
     return Shared(tuple(order.values()), Own(shares), first.shape, bits, ring, hidden, noisy)
 
 
-def opened(run: Run, dealt: Dealing, value: Shared, receiver: Place, name: str, parts: Sequence[Clear]) -> Any:
+def opened(run: Run, value: Shared, receiver: Place, name: str, parts: Sequence[Clear]) -> Any:
     """A shared value at one receiver, in the clear: (*shape,) floats.
 
     Parameters
@@ -230,7 +230,6 @@ def opened(run: Run, dealt: Dealing, value: Shared, receiver: Place, name: str, 
 
 def released(
     run: Run,
-    dealt: Dealing,
     value: Shared,
     receiver: Place,
     name: str,

@@ -146,7 +146,7 @@ def released_product(run: Run, plan: Plan, held: Round, party: Any, block: Block
     behind = masked(run, held.dealt, value, f"residual for {name}", (party,))
     noise = run.at(DEALER, dealer_noise, block, sweep, plan, run.rng_for)
     shares = product(run, held.dealt, held.masked[party.name], behind, name, noise=noise)
-    release = released(run, held.dealt, shares, ANALYST, name, made_release, *common, whole=True)
+    release = released(run, shares, ANALYST, name, made_release, *common, whole=True)
     held.parts[party.name].append([release])
     return run.send(ANALYST, party, name, server_release, release)
 

@@ -82,7 +82,7 @@ def evaluated(run: Run, dealt: Dealt, theta: Own, name: str) -> tuple[Any, list[
     found = []
     for party, X in zip(dealt.order, dealt.columns, strict=True):
         sums = product(run, dealing, X, scores, f"scores of {party.name}, {name}")
-        found.append(opened(run, dealing, sums, ANALYST, "scores", parts))
+        found.append(opened(run, sums, ANALYST, "scores", parts))
     linear = product(run, dealing, dealt.linear, u, f"linear part, {name}"), link.radius
     return opened_sum(run, dealt, [linear], pairs, f"objective, {name}", bits), found
 
@@ -95,7 +95,7 @@ def opened_gram(run: Run, dealt: Dealt, whole: bool) -> list[list[Any]]:
         for k, other in enumerate(dealt.columns):
             if k == j or (whole and k > j):
                 sums = product(run, dealt.dealing, one, other, f"products {j}, {k}", ring=dealt.plan.gram)
-                row[k] = opened(run, dealt.dealing, sums, ANALYST, "products", involved(run.parties))
+                row[k] = opened(run, sums, ANALYST, "products", involved(run.parties))
         found.append(row)
     return found
 
@@ -110,7 +110,7 @@ def opened_information(run: Run, dealt: Dealt, weights: Shared) -> list[list[Any
         closed = masked(run, dealing, weighted, f"weighted columns behind masks {k}", dealt.order)
         for j in range(k + 1):
             sums = product(run, dealing, dealt.columns[j], closed, f"information {j}, {k}")
-            found[j][k] = opened(run, dealing, sums, ANALYST, "information", parts)
+            found[j][k] = opened(run, sums, ANALYST, "information", parts)
     return found
 
 
@@ -153,7 +153,7 @@ def opened_sum(
     """One number at the analyst: terms, and the sums over records of products of the response with polynomials."""
     made = [(product(run, dealt.dealing, one, other, f"{name} {k}"), 1.0) for k, (one, other) in enumerate(pairs)]
     total = combined(run, [*terms, *made], bits + NUMBER)
-    return opened(run, dealt.dealing, total, ANALYST, name, involved(run.parties))
+    return opened(run, total, ANALYST, name, involved(run.parties))
 
 
 def vector_of(

@@ -102,7 +102,7 @@ def gram(run: Run, closed: Closed, columns: Own, *, between: bool) -> Any:
         name = f"X'X of {one.name} and {other.name}"
         X, Y = closed.columns[one.name], closed.columns[other.name]
         shares = product(run, closed.dealt, X, Y, name, ring=closed.sums)
-        pairs.append(opened(run, closed.dealt, shares, ANALYST, name, features_of((one, other))))
+        pairs.append(opened(run, shares, ANALYST, name, features_of((one, other))))
     closed.aggregates.append("X'X")
     return run.at(ANALYST, analyst_gram, own, pairs, closed.n)
 
@@ -119,7 +119,7 @@ def scores(run: Run, closed: Closed, u: Any, own: Any, step: int) -> Any:
         shares = product(
             run, closed.dealt, closed.columns[party.name], hidden, f"{name}, step {step}", ring=closed.sums
         )
-        found.append(opened(run, closed.dealt, shares, ANALYST, name, closed.parts))
+        found.append(opened(run, shares, ANALYST, name, closed.parts))
     closed.aggregates.append("X'u")
     return run.at(ANALYST, analyst_scores, own, found)
 
@@ -134,13 +134,13 @@ def information(run: Run, closed: Closed, w: Any, own: Any, name: str) -> Any:
     for place, party in enumerate(closed.rest, 1):
         X, key = closed.columns[party.name], f"{party.name}, {name}"
         shares = product(run, dealt, X, hidden, f"X'w of {key}", ring=closed.sums)
-        edges.append(opened(run, dealt, shares, ANALYST, f"X'w of {party.name}", closed.parts))
+        edges.append(opened(run, shares, ANALYST, f"X'w of {party.name}", closed.parts))
         weighed = product(run, dealt, hidden, X, f"weights by columns of {key}", entries=True)
         second = masked(run, dealt, weighed, f"weighted columns of {key}", closed.order[: place + 1])
         for other in closed.order[: place + 1]:
             title = f"X'WX of {other.name} and {party.name}"
             shares = product(run, dealt, closed.columns[other.name], second, f"{title}, {name}")
-            blocks.append(opened(run, dealt, shares, ANALYST, title, closed.parts))
+            blocks.append(opened(run, shares, ANALYST, title, closed.parts))
     closed.aggregates.append("X'WX")
     return run.at(ANALYST, analyst_information, own, edges, blocks, closed.sizes)
 

@@ -137,7 +137,7 @@ def cross_products(run: Run, columns: Any, n: int) -> tuple[list[Any], int]:
     for pair, (one, other) in zip(combinations(parties, 2), combinations(closed, 2), strict=True):
         name = f"products of {pair[0].name} and {pair[1].name}"
         shares = product(run, dealt, one, other, name)
-        found.append(opened(run, dealt, shares, ANALYST, name, involved(pair, FEATURES)))
+        found.append(opened(run, shares, ANALYST, name, involved(pair, FEATURES)))
     return found, dealt.products
 
 
