@@ -3,18 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import xarray as xr
 
-from partywise.experiment.blocks import Part
-from partywise.experiment.plan import Plan
+from partywise.experiment.blocks import Part, read_block, write_block
+from partywise.experiment.cells import generate, run
+from partywise.experiment.plan import Plan, plan
 from partywise.experiment.results.assemble import header_of
 from partywise.experiment.results.columns import Columns
 from partywise.experiment.results.cube import DIMS
+from partywise.experiment.results.provenance import config_json
 from partywise.experiment.results.run_totals import RunTotals
 from partywise.experiment.results.tables import ledger_total, ledgers
+
+
+def computed(study: str, block: dict[str, Any], root_seed: int, folder: Path) -> xr.Dataset:
+    """The cube of a study's block, every cell computed and stored as a job does."""
+    made, parts = plan(study, block, root_seed), list[Part]()
+    for name, entry in made.cases.items():
+        data = generate(made, name, range(entry.replicates), folder)
+        for method in entry.methods:
+            cells = run(made, name, method, entry.parties, range(entry.replicates), [0], data)
+            write_block(folder / "block.npz", cells)
+            parts += read_block(folder / "block.npz")
+    return assemble(made, parts).assign_attrs(config_json=config_json(made))
 
 
 def assemble(plan: Plan, parts: Iterable[Part]) -> xr.Dataset:

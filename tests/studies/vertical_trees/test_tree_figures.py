@@ -6,14 +6,10 @@ import numpy as np
 import pytest
 from matplotlib import pyplot as plt
 
-from partywise.experiment.blocks import read_block, write_block
-from partywise.experiment.cells import generate, run
-from partywise.experiment.plan import plan
-from partywise.experiment.results.provenance import config_json
 from partywise.studies.vertical_trees.figures import lossless, privacy, tables, utility, wire
 from partywise.studies.vertical_trees.study import STUDY
 from relabel import content, relabelled
-from small_cube import assemble
+from small_cube import computed
 
 TREES = {"num_of_trees": 3, "eval_freq": 1}
 PUBLISHED = {"protocol": "feature_gathering", "protect": "dp", "edges": "quantile", "ties": "position"}
@@ -48,15 +44,7 @@ def block() -> dict:
 
 @pytest.fixture(scope="module")
 def cube(tmp_path_factory):
-    folder, made = tmp_path_factory.mktemp("tree_figures"), plan("vertical_trees", block(), 3)
-    parts = []
-    for name, entry in made.cases.items():
-        data = generate(made, name, range(entry.replicates), folder)
-        for method in entry.methods:
-            cells = run(made, name, method, entry.parties, range(entry.replicates), [0], data)
-            write_block(folder / "block.npz", cells)
-            parts += read_block(folder / "block.npz")
-    return assemble(made, parts).assign_attrs(config_json=config_json(made))
+    return computed("vertical_trees", block(), 3, tmp_path_factory.mktemp("tree_figures"))
 
 
 @pytest.fixture(autouse=True)
