@@ -135,7 +135,9 @@ class NoisyGradientOptions(AlignmentOptions):
 @final
 @dataclass(frozen=True)
 class NoisyPredictorOptions(AlignmentOptions):
-    """Private: the architecture of seed 004 with every message released (local trust); Gaussian and binomial only.
+    """Private: the architecture of seed 004 with every message released; Gaussian and binomial only.
+
+    Trust is local but for X'r, whose noise a dealer draws into shares (distributed).
 
     sweeps : over all blocks; shares : of the squared budget for X'X, for X'r and for the linear predictors, in all 1
     own : the active party's predictor in its residuals, as ``released`` like those of the others, or ``exact``
