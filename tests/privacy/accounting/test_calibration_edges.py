@@ -69,6 +69,14 @@ def test_mu_is_sound_between_the_points_of_the_grid(log_epsilon, log_odds):
     assert mu < 1e-290 or not holds(mu * (1 + 1e-11), e, delta)
 
 
+def test_the_way_back_holds_where_floats_have_few_digits():
+    logs = np.random.default_rng(0).uniform(-323, -305, (3000, 2))
+    e, delta = 10.0 ** np.concatenate([logs, [[-314.3138801564141] * 2]]).T
+    mu = gdp_mu(e, delta)
+    # Rounding mu down by one step left 1.6 % of these above their epsilon.
+    assert np.all(gaussian_epsilon(mu, delta) <= e) and np.all(mu > 0)
+
+
 def test_mu_is_sound_at_epsilons_whose_exponents_have_no_digits():
     for log_epsilon in np.arange(8, 305, 4.25):
         for delta in (1e-300, 1e-9, 0.1, 0.6, 0.9, 0.999, 1 - 2**-53):

@@ -168,7 +168,12 @@ def gdp_mu(epsilon, delta):
     found = solve_monotone(above, low, high, decreasing=False)
     noise = LOG_MARGIN * np.abs(np.log(delta[inner])) / np.maximum(found * above(found)[1], LEAST_SLOPE)
     found *= (1 - DOWN * np.maximum(MARGIN, noise)) / scale
-    mu[inner] = np.where(found < NORMAL, np.nextafter(found, 0.0), found)
+    few = found < NORMAL
+    found = np.where(few, np.nextafter(found, 0.0), found)
+    # Where a float has few digits, a step of epsilon can be wider than one of mu: more steps until the way back holds.
+    while np.any(over := few & (np.asarray(gaussian_epsilon(found, delta[inner])) > epsilon[inner])):
+        found[over] = np.nextafter(found[over], 0.0)
+    mu[inner] = found
     return _plain(mu)
 
 
