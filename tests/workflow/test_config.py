@@ -185,8 +185,12 @@ def test_shipped_configurations_pass(path):
 
 
 def test_shipped_configurations_stay_short():
-    """Products are swept and not typed: the default below 300 lines, all together below 900."""
-    lines = {path.name: len(path.read_text().splitlines()) for path in SHIPPED}
+    """Products are swept and not typed: the default below 300 lines, all together below 900.
+
+    Examples to copy are there to be read: they may take the lines that they need.
+    """
+    ours = [path for path in SHIPPED if not path.name.endswith(".example.yaml")]
+    lines = {path.name: len(path.read_text().splitlines()) for path in ours}
     assert lines["config.yaml"] < 300
     assert sum(lines.values()) < 900
 
