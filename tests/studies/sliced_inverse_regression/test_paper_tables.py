@@ -11,7 +11,8 @@ import pytest
 
 from partywise.errors import DataMissing
 from partywise.studies.sliced_inverse_regression import paper_tables
-from partywise.studies.sliced_inverse_regression.figures.marks import MARKS, Entry, counts
+from partywise.studies.sliced_inverse_regression.figures.marks import FEWEST, MARKS, Entry, counts
+from partywise.studies.sliced_inverse_regression.figures.tables import difference
 from partywise.studies.sliced_inverse_regression.paper_tables import Printed, printed, printed_table
 
 TOOL = Path(__file__).parents[2] / "tools" / "paper_tables.py"
@@ -81,7 +82,7 @@ def test_the_transcriber_reads_the_layout_of_the_source():
 
 def entry(**change) -> Entry:
     fields = {"case": "c", "model": "I", "row": 500, "n": 500, "method": "fsir_vgm", "clients": 10}
-    fields |= {"mean": 0.5, "se": 0.01, "replicates": 24, "paper": 0.5, "bracket": 0.1}
+    fields |= {"mean": 0.5, "se": 0.01, "replicates": FEWEST, "paper": 0.5, "bracket": 0.1}
     return Entry(**fields | {"claimed": 2.0, "certified": np.inf} | change)
 
 
@@ -99,7 +100,9 @@ def entry(**change) -> Entry:
         ({"mean": 1.1, "paper": 1.05, "model": "III"}, "within 12 %"),
         ({"mean": 1.45, "paper": 1.45, "model": "III"}, "saturated"),
         ({"paper": np.nan, "bracket": np.nan}, ""),
-        ({"se": np.nan, "mean": 0.5}, "within 12 %"),
+        ({"replicates": 29}, ""),
+        ({"replicates": 29, "mean": 0.7}, ""),
+        ({"replicates": 2, "mean": 1.1, "paper": 1.05}, ""),
     ],
 )
 def test_marks(change, mark):
@@ -112,3 +115,20 @@ def test_z_uses_both_errors_and_says_when_it_is_vague():
     assert entry(bracket=0.02).approximate and not entry(bracket=0.03).approximate
     found = counts([entry(), entry(mean=0.7), entry(paper=np.nan)])
     assert found == dict(zip(MARKS, (1, 0, 0, 1), strict=True))
+
+
+@pytest.mark.parametrize("replicates", [1, 2, 29])
+def test_few_replicates_are_measured_by_the_bracket_of_the_source(replicates):
+    """However small our own standard error: it is a guess, and neither z nor mark nor count comes of it."""
+    few = entry(mean=0.65, se=0.0001, replicates=replicates)
+    assert np.isnan(few.z) and not few.judged and sum(counts([few, few]).values()) == 0
+    assert few.brackets == pytest.approx(1.5)
+    assert few.expected == pytest.approx(2 * np.sqrt(1 / replicates + 1 / 400))
+    assert difference(few) == "+1.5 b" and difference(entry(mean=0.47, bracket=0.02, replicates=2)) == "≈−1.5 b"
+
+
+def test_thirty_replicates_are_judged():
+    assert FEWEST == 30
+    many = entry(mean=0.65, se=0.0001, replicates=30)
+    assert many.mark == "not reproduced" and difference(many) == "z>+10 ≠1.30×"
+    assert sum(counts([many]).values()) == 1

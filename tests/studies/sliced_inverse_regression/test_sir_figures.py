@@ -156,6 +156,11 @@ def words(figure) -> str:
     return "\n".join([*texts, *(ax.get_title() for ax in figure.axes), *(ax.get_ylabel() for ax in figure.axes)])
 
 
+def repeated(cube, count):
+    """The cube with so many replicates, its first two in turn."""
+    return cube.isel(replicate=np.resize([0, 1], count)).assign_coords(replicate=range(count))
+
+
 @pytest.mark.parametrize("name", sorted(FIGURES))
 def test_every_figure_draws(cube, name):
     assert set(STUDY.figures) == FIGURES
@@ -185,25 +190,49 @@ def test_a_table_holds_what_the_cube_holds(cube):
     assert (chosen.mean, chosen.replicates) == (losses.mean(), 2)
     assert chosen.se == pytest.approx(abs(losses[0] - losses[1]) / 2)
     assert (chosen.paper, chosen.bracket) == (0.500, 0.15)
-    text = words(slicing_tables.table_1(cube))
-    assert f"{chosen.mean:.3f} ({slicing_tables._error(chosen.se)})" in text and "0.500 (0.15)" in text
+    text = words(slicing_tables.table_1(repeated(cube, 30)))
+    again = next(e for e in slicing_marks.entries(repeated(cube, 30), 1.0, high=False) if e.case == chosen.case)
+    assert f"{again.mean:.3f} ({slicing_tables._error(again.se)})" in text and "0.500 (0.15)" in text
     assert [e.paper for e in found if e.method == "cert"] == pytest.approx([np.nan] * 4, nan_ok=True)
 
 
 def test_no_published_column_stands_without_its_certified_epsilon(cube):
     for name in ("table_1", "table_3"):
         text = words(STUDY.figures[name](cube))
-        assert re.search("[23]†?\n∞", text) and "certified" in text
+        assert re.search("[23]†? / ∞", text) and "certified" in text
         assert "Fitted to these cells: FSIR-IID as published: aggregation kernel" in text
-        assert "not reproduced" in text and "replicates" in text
-    assert "row 1000 read as n = 1500" in words(slicing_tables.table_1(cube))
-    assert "2\n1.39" in words(slicing_tables.table_1(cube))
+    assert "row 1000 read as n = 1500" in words(slicing_tables.table_1(repeated(cube, 30)))
+    assert "2 / 1.39" in words(slicing_tables.table_1(cube))
+
+
+@pytest.mark.parametrize("replicates", [2, 29, 30])
+def test_few_replicates_are_no_verdict(cube, replicates):
+    """Below 30 replicates a table has no z, no mark, no coloured cell and no count, and says so in one sentence."""
+    found = repeated(cube, replicates)
+    figure = slicing_tables.table_1(found)
+    text, (ax,) = words(figure), figure.axes
+    judged = len([e for e in slicing_marks.entries(found, 1.0, high=False) if e.paper > 0]) if replicates == 30 else 0
+    assert len(ax.patches) == judged == len(re.findall(r"z[=≈<>]", text))
+    assert ("not reproduced" in text) == ("of 2 cells" in text) == (replicates == 30)
+    assert (f"No verdict on cells of {replicates} replicates, fewer than 30" in text) == (replicates < 30)
+    assert f"our mean over {replicates} replicates" in text
+    assert len(re.findall(r"[+−]\d+\.\d b", text)) == (8 if replicates < 30 else 0)
+
+
+def test_few_and_many_replicates_in_one_table(cube):
+    """Each cell by its own number: the count is over those that are judged."""
+    both = repeated(cube, 30)
+    few = (both["case"] == "table12_i_n1500") & (both["replicate"] >= 5)
+    text = words(slicing_tables.table_1(both.assign(loss=both["loss"].where(~few))))
+    assert "our mean over 5 to 30 replicates" in text and "No verdict on cells of 5 replicates" in text
+    assert len(re.findall(r"z[=≈<>]", text)) == 4 == len(re.findall(r"[+−]\d+\.\d b", text))
+    assert "of 2 cells" in text and "read as n = 1500:" not in text
 
 
 def test_a_claim_at_a_delta_of_one_over_n_is_marked(cube):
     """Two releases at 1000^(-1.1) add up to more than 1/1000; at 1500 they do not; a certified total never does."""
     text = words(slicing_tables.table_1(cube))
-    assert "2†\n∞" in text and "2\n∞" in text and "2†\n1" not in text
+    assert "2† / ∞" in text and "2 / ∞" in text and "2† / 1" not in text
     assert "add up to 1/n or more (n = 1000)" in text
     flag = cube["delta_exceeds_1_over_n"].sel(replicate=0, fold=0, epsilon=1.0)
     at = {(name, method): int(flag.sel({"case": name, "method": method}).max()) for name, method in FLAGGED}
@@ -255,12 +284,13 @@ def test_a_person_costs_more_than_a_window(cube):
     assert cube["projected"].dims == ("example_fit", "record_shown", "direction")
 
 
-@pytest.mark.parametrize(("z", "text"), [(1.24, "z=+1.2"), (-9.96, "z=-10.0"), (191.4, "z>+10"), (-20.4, "z<-10")])
+@pytest.mark.parametrize(("z", "text"), [(1.24, "z=+1.2 ="), (-9.94, "z=−9.9 "), (191.4, "z>+10 "), (-20.4, "z<−10 ")])
 def test_a_z_beyond_ten_is_shown_as_that(cube, z, text):
-    entry = next(e for e in slicing_marks.entries(cube, 1.0, high=False) if e.method == "fsir_vgm")
+    found = slicing_marks.entries(repeated(cube, 30), 1.0, high=False)
+    entry = next(e for e in found if e.method == "fsir_vgm")
     other = replace(entry, paper=0.5, bracket=0.2, se=0.03)
     spread = replace(other, mean=1.5).z
-    assert slicing_tables._z(replace(other, mean=0.5 + z / spread)) == text
+    assert slicing_tables.difference(replace(other, mean=0.5 + z / spread)).startswith(text)
 
 
 @pytest.mark.parametrize("name", sorted(STUDY.figures))

@@ -1,4 +1,8 @@
-"""Our losses beside the ones that the source prints: z-score, ratio and mark of every cell, from the cube alone."""
+"""Our losses beside the ones that the source prints: z-score, ratio and mark of every cell, from the cube alone.
+
+A cell of fewer than `FEWEST` replicates is not judged: its own standard error is a guess, so that the difference is
+told in brackets of the source, and there is neither a z-score nor a mark.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +18,8 @@ from .angles import simulated
 
 # The source averages 400 replicates; its bracket is of the size of their standard deviation.
 PRINTED_REPLICATES = 400
+# Replicates below which a cell is not judged.
+FEWEST = 30
 # Both means are printed to three decimals.
 ROUNDING = 0.0003
 AGREES, NEAR = 2.0, 0.12
@@ -50,13 +56,30 @@ class Entry:
     vain: bool = False
 
     @property
+    def judged(self) -> bool:
+        """Whether there are replicates enough for a verdict."""
+        return self.replicates >= FEWEST
+
+    @property
+    def brackets(self) -> float:
+        """Difference in brackets of the source; NaN where it prints nothing."""
+        return (self.mean - self.paper) / self.bracket
+
+    @property
+    def expected(self) -> float:
+        """Two standard deviations of `brackets`, were every choice the source's own."""
+        return 2 * np.sqrt(1 / self.replicates + 1 / PRINTED_REPLICATES)
+
+    @property
     def z(self) -> float:
-        """Difference over its standard error; NaN with one replicate."""
+        """Difference over its standard error; NaN where the cell is not judged."""
+        if not self.judged:
+            return np.nan
         return (self.mean - self.paper) / np.sqrt(self.se**2 + self.bracket**2 / PRINTED_REPLICATES + ROUNDING**2)
 
     @property
     def approximate(self) -> bool:
-        """Whether two decimals of the bracket leave z vague."""
+        """Whether two decimals of the bracket leave a difference in its unit vague."""
         return self.bracket <= COARSE
 
     @property
@@ -71,8 +94,8 @@ class Entry:
 
     @property
     def mark(self) -> str:
-        """One of `MARKS`; empty where the source prints nothing."""
-        if not np.isfinite(self.paper):
+        """One of `MARKS`; empty where the source prints nothing or the cell is not judged."""
+        if not np.isfinite(self.paper) or not self.judged:
             return ""
         if abs(self.z) <= AGREES or abs(self.ratio - 1) <= NEAR:
             return "saturated" if self.saturated else MARKS[0 if abs(self.z) <= AGREES else 1]
@@ -133,6 +156,11 @@ def _entry(
 
 
 def counts(found: Iterable[Entry]) -> dict[str, int]:
-    """Number of cells of each mark."""
+    """Number of judged cells of each mark."""
     number = Counter(entry.mark for entry in found)
     return {mark: number[mark] for mark in MARKS}
+
+
+def printed(found: Iterable[Entry]) -> list[str]:
+    """Methods that stand for a column of the source, in the order of the cube."""
+    return list(dict.fromkeys(entry.method for entry in found if np.isfinite(entry.paper)))
