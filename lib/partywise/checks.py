@@ -12,8 +12,8 @@ from functools import cache
 from math import inf, isfinite
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
-# What a study may protect.  The ledger also answers for a person with several rows, but only when told how many; no
-# cell tells it, so that every epsilon of that unit would be infinite.
+# What a study may protect.  The ledger also answers for persons with several rows, where the settings of a case bound
+# how many: a study whose sources do so adds these units.
 Unit = Literal["row", "label", "features"]
 # A spreadsheet takes text that begins with one of these for a formula.
 FORMULA = ("=", "+", "-", "@")

@@ -17,6 +17,7 @@ from ..errors import ContractError
 from ..federation.channel import Channel
 from ..federation.placed import PlacedRun, together
 from ..federation.run import Run, simulate
+from ..privacy.ledger.event import OF_PERSONS
 from .replay import check_noise, compare, record, replay
 
 __all__ = [
@@ -62,6 +63,8 @@ class Subject:
         estimate -> array that pooled records must give as well.
     tolerance : float
         Of that answer, relative to its largest entry.
+    rows_per_user : int, optional
+        Public bound on the rows of one person, in all of which neighbours of a unit of persons may differ.
     """
 
     fit: Callable[[Any], Any]
@@ -73,6 +76,7 @@ class Subject:
     parties: tuple[int, ...] = ()
     answer: Callable[[Any], np.ndarray] = lambda estimate: estimate.theta
     tolerance: float = 1e-12
+    rows_per_user: int | None = None
 
     def channel(self, data: Any, seed: int) -> Callable[[], Channel]:
         """A fit that can be recorded."""
@@ -159,13 +163,14 @@ def check_neighbours(
         assert first.channel is not None
         tapes.append(first)
         for unit in units:
-            epsilon = certified(first.channel, unit, subject.delta)
+            epsilon = certified(first.channel, unit, subject.delta, subject.rows_per_user)
+            group = (subject.rows_per_user or 1) if unit in OF_PERSONS else 1
             totals[unit] = max(totals[unit], epsilon)
             if not isfinite(epsilon):
                 continue
             for name, other in subject.neighbours(data, unit, pairs, seed):
                 try:
-                    compare(first, replay(subject.channel(other, seed), first), unit, holder)
+                    compare(first, replay(subject.channel(other, seed), first), unit, holder, group)
                 except ContractError as error:
                     raise ContractError(f"unit {unit}, seed {seed}, {name}: {error}") from error
     if any(map(isfinite, totals.values())):
@@ -208,9 +213,10 @@ def promises(subject: Subject) -> dict[str, float]:
     return {unit: certified(channel, unit, subject.delta) for unit in UNITS}
 
 
-def certified(channel: Channel, unit: str, delta: float) -> float:
+def certified(channel: Channel, unit: str, delta: float, rows_per_user: int | None = None) -> float:
     """Epsilon that the ledger of a run certifies for a unit, for the worst view."""
-    return float(channel.ledger.worst_total(channel.names, unit, delta).epsilon_certified)
+    total = channel.ledger.worst_total(channel.names, unit, delta, rows_per_user=rows_per_user)
+    return float(total.epsilon_certified)
 
 
 def agree(first: Run, expected: Any, second: Run, found: Any, how: str) -> None:

@@ -17,7 +17,7 @@ from scipy.special import bdtr, gammainc
 
 from ..errors import ContractError
 from ..federation.channel import Channel, Cipher, Message, content_of
-from ..privacy.ledger.event import Event
+from ..privacy.ledger.event import OF_PERSONS, Event
 from ..privacy.mechanisms.release import OBSERVER
 from ..privacy.statistics.bounded import Bounded
 from ..privacy.statistics.closed import Closed
@@ -93,16 +93,18 @@ def replay(run: Callable[[], Channel], earlier: Tape) -> Tape:
         raise ContractError(f"the run fails on a neighbour ({type(error).__name__}: {error})") from error
 
 
-def compare(first: Tape, second: Tape, unit: str, holder: str = "") -> None:
+def compare(first: Tape, second: Tape, unit: str, holder: str = "", group: int = 1) -> None:
     """Two runs on neighbours in ``unit`` differ by nothing but what their certificates bound.
 
     Parameters
     ----------
     first, second : Tape
-    unit : {"label", "features", "row"}
+    unit : {"label", "features", "row", "user", "user_label"}
     holder : str
         Name of the party that holds the labels. What it sent under encryption and what comes back to it alone tells
         nobody of them: of a closed statistic for this party only the part of the features is compared.
+    group : int
+        Rows in which the neighbours differ: a certificate for less than a person holds for each of them.
 
     Raises
     ------
@@ -120,12 +122,13 @@ def compare(first: Tape, second: Tape, unit: str, holder: str = "") -> None:
         if one.closed and unit != "features" and one.event is not None and one.event.audience == (holder,):
             continue
         moved, bound = distance(one.bounded, other.bounded), one.bounded.certificate.value
+        bound *= 1 if one.bounded.certificate.unit == "user" else group
         # Not the other way round: NaN is no distance.
         _require(moved <= bound * (1 + ROUNDING), f"{one.name} moved by {moved:.9g}, certified for {bound:.9g}")
-        touched = {"label": {"label"}, "features": {"features"}}.get(unit, {"label", "features"})
+        touched = {part} if (part := OF_PERSONS.get(unit, unit)) in ("label", "features") else {"label", "features"}
         named = touched & one.bounded.certificate.depends_on
         _require(moved == 0 or bool(named), f"{one.name} depends on {sorted(touched)}, which it does not name")
-    _same_messages(first.sent, second.sent, unit)
+    _same_messages(first.sent, second.sent, OF_PERSONS.get(unit, unit))
 
 
 def distance(one: Bounded, other: Bounded) -> float:

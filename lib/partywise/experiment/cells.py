@@ -252,8 +252,8 @@ class _Fits:
         return self.by_fold[held_out]
 
     def _privacy(self, channel: Channel) -> dict[str, Any]:
-        delta = self.plan.delta(self.case.name)
-        total = channel.ledger.worst_total(channel.names, self.plan.spec.unit, delta)
+        delta, group = self.plan.delta(self.case.name), self.plan.rows_per_user(self.case.name)
+        total = channel.ledger.worst_total(channel.names, self.plan.spec.unit, delta, rows_per_user=group)
         return asdict(total) | {
             "bytes_measured": channel.bytes_total,
             "ledger_sha256": channel.ledger.digest,

@@ -176,6 +176,10 @@ class Plan:
         own = getattr(self.cases[case].settings, "delta", None)
         return self.spec.delta if own is None else own
 
+    def rows_per_user(self, case: str) -> int | None:
+        """Public bound on the records of one person in a case; None where its settings know none."""
+        return getattr(self.cases[case].settings, "rows_per_user", None)
+
     def part(self, methods: Mapping[str, Sequence[str]]) -> dict[str, Any]:
         """What one job may depend on, as plain data: feed it back with ``plan(**part, complete=False)``.
 

@@ -113,6 +113,7 @@ def subject(made: Plan, case: str, method: str, trial: Trial) -> Subject:
         parties=trial.parties if quiet else (),
         answer=trial.answer,
         tolerance=trial.tolerance,
+        rows_per_user=made.rows_per_user(case),
     )
 
 

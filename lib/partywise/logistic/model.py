@@ -106,6 +106,12 @@ class Estimate:
     numbers: dict[str, float | int | bool | str | None] = field(default_factory=dict)
 
 
+def labels_of(spec: Any) -> int:
+    """Labels that are protected together: those of one person, at most, where the study protects persons."""
+    group = getattr(spec.settings, "rows_per_user", None)
+    return group if group is not None and getattr(spec.study, "unit", None) == "user_label" else 1
+
+
 def delta_of(spec: Any) -> float:
     """delta of the case in force: its own, or that of the study."""
     return spec.study.delta if spec.settings.delta is None else spec.settings.delta

@@ -26,7 +26,14 @@ SCALES = (1e-100, 1e100)
 
 
 def plan_label_dp(
-    X, epsilon: float, delta: float, tau: float = 2.0, *, law: str = "auto", features_public: bool = True
+    X,
+    epsilon: float,
+    delta: float,
+    tau: float = 2.0,
+    *,
+    law: str = "auto",
+    group: int = 1,
+    features_public: bool = True,
 ) -> Plan:
     """Choose law, shape of the noise and ridge by the predicted excess risk.
 
@@ -42,6 +49,9 @@ def plan_label_dp(
         Expected standard deviation of the logits over the rows.
     law : {"auto", "gaussian", "rr"}
         ``"auto"`` takes the law with the smaller prediction.
+    group : int
+        Labels of one person, at most: epsilon is what all of them together cost, a public bound. The plan's own
+        ``epsilon`` and ``mu`` stay those of one label.
     features_public : bool
         Must hold: the plan, and the sensitivity behind it, show the features.
 
@@ -64,7 +74,7 @@ def plan_label_dp(
     coefficients is a guess: it can cost utility and never privacy.
 
     Formal guarantee: c makes max_i x_i' Sigma^-1 x_i equal to N^2 mu^2, so flipping one label moves v by at most mu
-    in the geometry of the noise, and some label moves it that far.
+    in the geometry of the noise, and some label moves it that far; with a group of m labels of a person by m mu.
     """
     X = public_features(X, features_public)
     n = len(X)
@@ -78,11 +88,13 @@ def plan_label_dp(
         silent = {"law": "rr", "mu": None} if law == "rr" else {"law": "gaussian", "mu": math.inf}
         candidates.append((np.zeros_like(gram), {"epsilon": epsilon, **silent}))
     elif law != "rr":
-        mu = certified_mu(target, delta)
+        mu = certified_mu(target, delta) / group
         gaussian = {"law": "gaussian", "epsilon": float(gaussian_epsilon(mu, delta)), "mu": mu}
         candidates += [(shape, {"power": a, **gaussian}) for a, shape in gaussian_shapes(X, gram, mu)]
     if law != "gaussian" and math.isfinite(epsilon):
-        candidates.append((rr_covariance(gram, n, target), {"law": "rr", "epsilon": target, "mu": None}))
+        candidates.append(
+            (rr_covariance(gram, n, target / group), {"law": "rr", "epsilon": target / group, "mu": None})
+        )
     return _best(expectation(gram, n, tau), candidates, delta=delta, epsilon_claimed=epsilon)
 
 
@@ -96,14 +108,15 @@ def fixed_plan(
     bound: str = "max_norm",
     ridge: float | str | np.ndarray = 0.0,
     radius: float = PUBLISHED_RADIUS,
+    group: int = 1,
     features_public: bool = True,
 ) -> Plan:
     """Independent noise by a formula, and a fixed ridge: the published release and its variants.
 
     Parameters
     ----------
-    X, epsilon, delta, features_public
-        As in `plan_label_dp`.
+    X, epsilon, delta, group, features_public
+        As in `plan_label_dp`; the classic formula claims for one label, and does so whatever the group.
     law : {"gaussian", "rr"}
         Law of the noise.
     sigma : {"analytic", "classic"}
@@ -130,12 +143,13 @@ def fixed_plan(
     _one_of("bound", bound, ("max_norm", "sqrt_k"))
     mu, deviation, covariance, certified = None, 0.0, None, target
     if law == "rr":
+        certified = target = target / group
         if math.isfinite(epsilon):
             deviation = math.sqrt(np.trace(rr_covariance(X.T @ X / n, n, target)) / k)
     else:
         longest = max_norm(X)
         sensitivity = (longest if bound == "max_norm" else math.sqrt(k)) / n
-        deviation = gaussian_deviation(target, delta, sensitivity, sigma)
+        deviation = gaussian_deviation(target, delta, sensitivity * (group if sigma == "analytic" else 1), sigma)
         covariance = deviation**2 * np.eye(k) if deviation > 0 else None
         mu = longest / n / deviation if deviation > 0 else (math.inf if longest > 0 else 0.0)
         certified = float(gaussian_epsilon(mu, delta))
@@ -157,9 +171,9 @@ def fixed_plan(
 
 
 def label_noise_plan(
-    X, epsilon: float, delta: float, rounds: int, rate: float = 1.0, *, features_public: bool = True
+    X, epsilon: float, delta: float, rounds: int, rate: float = 1.0, *, group: int = 1, features_public: bool = True
 ) -> Plan:
-    """Plan of ``rounds`` noisy dot-products that together cost (epsilon, delta) for one label.
+    """Plan of ``rounds`` noisy dot-products that together cost (epsilon, delta) for one label, or a group of them.
 
     Parameters
     ----------
@@ -172,6 +186,9 @@ def label_noise_plan(
     rate : float
         In (0, 1]. Below 1, every round sums the labels of a Poisson sample that nobody else sees; one label is then
         present in one world and absent in the other, and the accountant of Poisson-sampled Gaussians sets the noise.
+        Of a group nothing is proved that sampling would gain: its noise is that of rounds of all labels.
+    group : int
+        As in `plan_label_dp`.
 
     Returns
     -------
@@ -188,8 +205,8 @@ def label_noise_plan(
     sensitivity = max_norm(X) / (rate * n)
     if math.isinf(epsilon):
         mu, certified = math.inf, target
-    elif rate == 1:
-        total = certified_mu(target, delta)
+    elif rate == 1 or group > 1:
+        total = certified_mu(target, delta) / group
         mu, certified = total / math.sqrt(rounds), float(gaussian_epsilon(total, delta))
     else:
         mu, certified = 1.0 / _sampled_sigma(target, delta, rate, rounds), target

@@ -85,6 +85,13 @@ def test_the_table_of_groups(law, users, added):
     assert total("user", [label], rows_per_user=3) == total("user", rows_per_user=3)
     assert total("user", [replace(label, depends_on=frozenset(BOTH))], rows_per_user=3) == math.inf
     assert total("user", [clear_event("c", "p1", ("label",), "active")], rows_per_user=1) == math.inf
+    # All labels of a person: features that are read, or sent as they are, cost nothing; the labels cost as a group.
+    read = [replace(label, depends_on=frozenset(BOTH)), clear_event("c", "p1", ("features",), "active")]
+    assert total("user_label", read, rows_per_user=3) == total("user", rows_per_user=3)
+    assert total("user_label", read) == total("user", read, rows_per_user=3) == math.inf
+    assert total("user_label", [row], rows_per_user=3) == total("user", rows_per_user=3)
+    assert total("user_label", of_user, rows_per_user=3) == total("row")
+    assert total("user_label", [clear_event("c", "p1", ("label",), "active")], rows_per_user=1) == math.inf
 
 
 def test_sampling_is_credited_where_one_neighbour_contributes_nothing():

@@ -164,7 +164,8 @@ def ledger_rows(plan: Plan, group: Mapping[str, Any], ledger: Ledger) -> list[di
 
 def ledger_total(plan: Plan, group: Mapping[str, Any], names: tuple[str, ...], ledger: Ledger) -> dict[str, Any]:
     """What all folds of a replicate together cost: the worst view over the distinct releases."""
-    total = ledger.worst_total(names, plan.spec.unit, plan.delta(group["case"]))
+    persons = plan.rows_per_user(group["case"])
+    total = ledger.worst_total(names, plan.spec.unit, plan.delta(group["case"]), rows_per_user=persons)
     return {"study": plan.study.name, **group, **vars(total), "ledger_sha256": ledger.digest}
 
 

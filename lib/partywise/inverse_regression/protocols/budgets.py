@@ -60,15 +60,30 @@ def allotted(spec: Any, epsilon: float) -> dict[str, float]:
 
     ``calibrate="each"``: the claims themselves, so that the exact total lies below their sum.  ``"total"``: the
     Gaussian-DP parameters of the claims times one factor, such that all kinds together cost exactly the sum of the
-    claims at delta.
+    claims at delta.  Where persons are protected, these are the costs of all m records of one, and a record's is
+    1/m of each parameter.
     """
-    budget, settings = claimed(spec, epsilon), spec.settings
-    if spec.options.calibrate == "each" or math.isinf(epsilon):
+    budget, settings, group = claimed(spec, epsilon), spec.settings, records_of(spec)
+    if math.isinf(epsilon) or (spec.options.calibrate == "each" and group == 1):
         return budget
     mus = {kind: float(gdp_mu(value, settings.release_delta)) for kind, value in budget.items()}
-    wanted = float(gdp_mu(sum(budget.values()), settings.delta))
-    factor = wanted / math.sqrt(math.fsum(mu * mu for mu in mus.values()))
-    return {kind: float(gaussian_epsilon(factor * mu, settings.release_delta)) for kind, mu in mus.items()}
+    factor = 1.0
+    if spec.options.calibrate == "total":
+        wanted = float(gdp_mu(sum(budget.values()), settings.delta))
+        factor = wanted / math.sqrt(math.fsum(mu * mu for mu in mus.values()))
+    found = {kind: float(gaussian_epsilon(factor * mu / group, settings.release_delta)) for kind, mu in mus.items()}
+    if not all(found.values()):
+        raise ValueError(
+            f"rows_per_user is {group}: one record's share of epsilon {epsilon:g} is below what delta "
+            f"{settings.release_delta:.3g} gives away; take a larger epsilon, a larger delta_power or a smaller bound."
+        )
+    return found
+
+
+def records_of(spec: Any) -> int:
+    """Records that are protected together: those of one person, at most, where the study protects persons."""
+    group = spec.settings.rows_per_user
+    return group if group is not None and getattr(spec.study, "unit", None) == "user" else 1
 
 
 def screening_rounds(spec: Any, budget: dict[str, float]) -> tuple[Round, ...]:

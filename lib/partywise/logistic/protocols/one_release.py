@@ -5,7 +5,8 @@ Source: seed 002, "Weighted Aggregate Logistic Regression"; published or certifi
 What is protected: the label of each example, against the trainer and everyone the model reaches (unit ``label``,
 ``label_flip``).  Trust: with Gaussian noise the measurer sees all labels (``central``); with randomised response the
 holder of each label randomises it and nobody sees one (``local``).  Not protected: the features, which the trainer
-shows to the measurer; the number of examples; m labels of one user cost m times as much.
+shows to the measurer; the number of examples.  m labels of one user cost m times as much, which the noise is planned
+for where the unit is ``user_label`` (the classic formula claims for one label whatever the unit).
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import numpy as np
 from ...federation.parties import Party
 from ...federation.run import Run
 from ...privacy.mechanisms.release import Release
-from ..model import Estimate, Plan, delta_of
+from ..model import Estimate, Plan, delta_of, labels_of
 from ..options import WalrOptions
 from ..planner import fixed_plan, plan_label_dp
 from ..release import release_dot_product
@@ -41,7 +42,7 @@ def server_plan(X: np.ndarray, epsilon: float, spec: Any) -> Plan:
     options, delta = spec.options, delta_of(spec)
     if options.ridge == "planned":
         law = {"shaped": "gaussian"}.get(options.noise, options.noise)
-        return plan_label_dp(X, epsilon, delta, spec.settings.tau, law=law)
+        return plan_label_dp(X, epsilon, delta, spec.settings.tau, law=law, group=labels_of(spec))
     return fixed_plan(
         X,
         epsilon,
@@ -51,6 +52,7 @@ def server_plan(X: np.ndarray, epsilon: float, spec: Any) -> Plan:
         bound=options.bound,
         ridge="fixed" if options.ridge == "fixed" else 0.0,
         radius=options.radius,
+        group=labels_of(spec),
     )
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from ...federation.parties import Party
 from ...federation.run import Run
 from ...privacy.mechanisms.release import Release
-from ..model import Estimate, Plan, delta_of
+from ..model import Estimate, Plan, delta_of, labels_of
 from ..objective import Objective
 from ..options import RoundsOptions
 from ..planner import label_noise_plan
@@ -34,7 +34,8 @@ def local_rounds(measurer: Party, train: np.ndarray, X: np.ndarray, plan: Plan, 
 
 def server_plan(X: np.ndarray, epsilon: float, spec: Any) -> Plan:
     """Noise of all rounds from the public features, by anyone who has them."""
-    return label_noise_plan(X, epsilon, delta_of(spec), spec.options.rounds, spec.options.rate)
+    rounds, rate = spec.options.rounds, spec.options.rate
+    return label_noise_plan(X, epsilon, delta_of(spec), rounds, rate, group=labels_of(spec))
 
 
 def server_descent(

@@ -32,7 +32,7 @@ class PrivacyFilter:
     ----------
     epsilon, delta : float
         The budget: ``epsilon`` non-negative, ``delta`` in [0, 1).
-    unit : {"row", "label", "features", "user"}, optional
+    unit : {"row", "label", "features", "user", "user_label"}, optional
         What the budget protects, under replacement; events are charged by the table of units. By default the unit
         and relation of the first event, and all others must have the same.
     rule : {"gdp", "zcdp", "pure"}
@@ -42,7 +42,7 @@ class PrivacyFilter:
     numeric_reserve : float
         Part of ``delta`` that is kept for the ``delta_numeric`` of the events.
     rows_per_user : int, optional
-        For unit ``user``.
+        For the units of persons, ``user`` and ``user_label``.
     name : str
         Of the row that pays for releases whose laws depend on earlier ones (see `row`); without it there is none.
 

@@ -10,10 +10,12 @@ from typing import Any
 from ...errors import CertificationError
 from ..accounting.law import LAWS, Law, check_law
 
-__all__ = ["POST_PROCESSING", "Event", "clear_event"]
+__all__ = ["OF_PERSONS", "POST_PROCESSING", "Event", "clear_event"]
 
 UNITS = ("row", "label", "features", "user")
-QUESTIONS = ("row", "label", "features", "user")
+QUESTIONS = ("row", "label", "features", "user", "user_label")
+# Questions about all rows of one person, and the part of a row that each asks about.
+OF_PERSONS = {"user": "user", "user_label": "label"}
 RELATIONS = ("replace_one", "add_remove", "label_flip")
 FIELDS = ("label", "features")
 TRUST_MODELS = ("local", "central", "distributed", "label", "none")
@@ -170,10 +172,11 @@ class Event:
 
         Parameters
         ----------
-        question : {"row", "label", "features", "user"}
-            What changes between the neighbours that are asked about.
+        question : {"row", "label", "features", "user", "user_label"}
+            What changes between the neighbours that are asked about: of ``user`` all rows of one person, of
+            ``user_label`` their labels.
         rows_per_user : int, optional
-            For the question ``user``: the public largest number of rows of one person.
+            For the questions about persons: the public largest number of rows of one person.
 
         Returns
         -------
@@ -193,17 +196,16 @@ class Event:
         group = _group(question, rows_per_user)
         if self.mechanism == POST_PROCESSING:
             return 0.0
-        exposure = _exposure(self, question)
+        exposure = _exposure(self, OF_PERSONS.get(question, question))
         if exposure == 0:
             return 0.0
         if exposure == math.inf or not self.certified:
             return None
         law = self.law
-        if law is None or (question == "user" and self.unit != "user" and group is None):
+        grouped = question in OF_PERSONS and self.unit != "user"
+        if law is None or (grouped and group is None):
             return None
-        size = 2 if self.relation == "add_remove" else 1
-        if question == "user" and self.unit != "user":
-            size *= group or 1
+        size = (2 if self.relation == "add_remove" else 1) * ((group or 1) if grouped else 1)
         if size > 1:
             # What lies outside the law has no group rule.
             return None if self.delta_numeric else law.grouped(size)

@@ -119,12 +119,12 @@ class Ledger:
         ----------
         view : iterable of str
             Colluding parties; empty for the public, who see what is published. One name may be given as a string.
-        unit : {"row", "label", "features", "user"}
+        unit : {"row", "label", "features", "user", "user_label"}
             What changes between neighbours.
         delta : float
             In [0, 1).
         rows_per_user : int, optional
-            For the unit ``user``: the public largest number of rows of one person; without it only rows whose own
+            For the units of persons: the public largest number of rows of one person; without it only rows whose own
             unit is ``user`` are proved.
 
         Returns

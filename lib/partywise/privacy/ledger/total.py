@@ -161,7 +161,7 @@ def total_of(name: str, found: ViewSum, unit: str, delta: float) -> Total:
         certified=proved,
         view_worst=name,
         unit=unit,
-        relation="label_flip" if unit == "label" else "replace_one",
+        relation="label_flip" if unit in ("label", "user_label") else "replace_one",
         trust_model=";".join(sorted({event.trust_model for event in found.counted})) or "none",
         sampler=";".join(sorted({event.sampler for event in found.counted})) or "none",
     )
