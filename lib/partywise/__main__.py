@@ -1,7 +1,8 @@
 """The verbs on cubes and methods, as ``python -m partywise`` and as the command ``partywise``.
 
 ``provenance``: the configuration and revision that made a cube; ``verify``: some of its cells computed anew;
-``compare``: two cubes, or two folders of results, cell by cell; ``check-method``: the contract of a method of your own;
+``compare``: two cubes, or two folders of results, to the last bit; ``diff``: what they find differently;
+``check-method``: the contract of a method of your own;
 ``from-source``: a configuration of vertical trees or linear models as its own program reads it, in the words of ours.
 """
 
@@ -13,6 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from .errors import ConfigError, CubeError, DataMissing
+from .experiment.differences.verb import add_diff, diff
 
 SHOWN = ("source", "git_commit", "lock_sha256", "code_sha256", "config_sha256", "software_versions")
 
@@ -33,6 +35,7 @@ def main(words: Sequence[str] | None = None) -> int:
     compare_verb.add_argument("first", type=Path)
     compare_verb.add_argument("second", type=Path)
     compare_verb.add_argument("--common", action="store_true", help="what only one of them holds is no difference")
+    add_diff(verbs)
     check_verb = verbs.add_parser("check-method", help="whether a method of your own keeps the contract of a protocol")
     check_verb.add_argument("address", help="my_package.my_module:NAME, or my_package.my_module for its PROTOCOL")
     check_verb.add_argument("--study", help="study whose data it takes, where the protocol names none")
@@ -45,6 +48,8 @@ def main(words: Sequence[str] | None = None) -> int:
             return check_method(given.address, given.study, given.options)
         if given.verb == "from-source":
             return translate(given.file)
+        if given.verb == "diff":
+            return diff(given.first, given.second, given.only_changed, given.csv)
         if given.verb == "compare":
             return compare(given.first, given.second, given.common)
         return provenance(given.cube) if given.verb == "provenance" else verify(given.cube, given.cells, given.seed)

@@ -71,21 +71,33 @@ def compare_results(first: Path, second: Path) -> Iterator[tuple[str, Report]]:
     CubeError
         When one is a file and the other a folder, a folder holds no cube, or a cube cannot be read.
     """
+    for name, one, other in cube_pairs(first, second):
+        if one is None or other is None:
+            yield name, Report(0, 0, {}, (f"only in the {'first' if other is None else 'second'}: the whole cube",))
+        else:
+            yield name, compare_cubes(open_cube(one), open_cube(other))
+
+
+def cube_pairs(first: Path, second: Path) -> Iterator[tuple[str, Path | None, Path | None]]:
+    """Name and files of two cubes, or of the cubes at the same places below two folders; None where one is absent.
+
+    Raises
+    ------
+    CubeError
+        When one is a file and the other a folder, or a folder holds no cube.
+    """
     if first.is_dir() != second.is_dir():
         raise CubeError(f"{first} and {second} are a file and a folder: name two cubes or two folders of results.")
     if not first.is_dir():
-        yield second.name, compare_cubes(open_cube(first), open_cube(second))
+        yield second.name, first, second
         return
     found = [{path.relative_to(root) for path in root.rglob("cube.nc")} for root in (first, second)]
     for root, paths in zip((first, second), found, strict=True):
         if not paths:
             raise CubeError(f"{root} holds no cube.nc: name a folder of results.")
     for path in sorted(found[0] | found[1]):
-        name = path.parent.as_posix()
-        if path in found[0] & found[1]:
-            yield name, compare_cubes(open_cube(first / path), open_cube(second / path))
-        else:
-            yield name, Report(0, 0, {}, (f"only in the {'first' if path in found[0] else 'second'}: the whole cube",))
+        one, other = (root / path if path in held else None for root, held in zip((first, second), found, strict=True))
+        yield path.parent.as_posix(), one, other
 
 
 def compare_cubes(first: xr.Dataset, second: xr.Dataset) -> Report:
@@ -97,7 +109,7 @@ def compare_cubes(first: xr.Dataset, second: xr.Dataset) -> Report:
     missing = [
         f"only in the {which}: {kind} {', '.join(map(str, labels))}"
         for which, one, other in (("first", first, second), ("second", second, first))
-        for kind, labels in _alone(one, other)
+        for kind, labels in labels_alone(one, other)
     ]
     held = [cube["status"].transpose(*DIMS) > 0 for cube in (first, second)]
     both = _shared(held[0], held[1])
@@ -105,7 +117,7 @@ def compare_cubes(first: xr.Dataset, second: xr.Dataset) -> Report:
         absent = int(cells.sum()) - int(both.sum())
         if absent:
             alone = np.argwhere(cells.values & ~both.reindex_like(cells, fill_value=False).values)
-            shown = "; ".join(_name(cells, tuple(place)) for place in alone[:SHOWN])
+            shown = "; ".join(cell_name(cells, tuple(place)) for place in alone[:SHOWN])
             missing.append(f"only in the {which}: {absent:,} cells, the first of them {shown}")
     moved: dict[str, tuple[int, tuple[str, ...]]] = {}
     names = sorted(set(map(str, first.variables)) & set(map(str, second.variables)) - set(map(str, first.dims)))
@@ -126,7 +138,7 @@ def _labelled(cube: xr.Dataset) -> xr.Dataset:
     return cube
 
 
-def _alone(one: xr.Dataset, other: xr.Dataset) -> Iterator[tuple[str, list[Hashable]]]:
+def labels_alone(one: xr.Dataset, other: xr.Dataset) -> Iterator[tuple[str, list[Hashable]]]:
     """Variables, and labels of each dim, that only the first of two cubes holds."""
     if names := sorted(set(one.variables) - set(other.variables), key=str):
         yield "variables", names
@@ -139,11 +151,11 @@ def _alone(one: xr.Dataset, other: xr.Dataset) -> Iterator[tuple[str, list[Hasha
 
 def _shared(first: xr.DataArray, second: xr.DataArray) -> xr.DataArray:
     """Cells that both hold, over the labels that both have, in the order of the first."""
-    one, other = _aligned(first, second)
+    one, other = aligned(first, second)
     return one & other
 
 
-def _aligned(first: xr.DataArray, second: xr.DataArray) -> tuple[xr.DataArray, xr.DataArray]:
+def aligned(first: xr.DataArray, second: xr.DataArray) -> tuple[xr.DataArray, xr.DataArray]:
     """Both over the labels that both have, in the order of the first."""
     labels = {}
     for dim in first.dims:
@@ -157,17 +169,17 @@ def _moved(first: xr.DataArray, second: xr.DataArray, both: xr.DataArray) -> tup
     """How many values of a variable differ in the cells that both hold, and the first of them."""
     if first.attrs.get("units") != second.attrs.get("units"):
         return 1, (f"units {first.attrs.get('units')!r} -> {second.attrs.get('units')!r}",)
-    one, other = _aligned(_words(first), _words(second))
+    one, other = aligned(_words(first), _words(second))
     if set(one.dims) != set(other.dims) or (other := other.transpose(*one.dims)).shape != one.shape:
         return 1, (f"shape {dict(one.sizes)} -> {dict(other.sizes)}",)
     if "f" in (one.dtype.kind, other.dtype.kind) and one.dtype != other.dtype:
         return 1, (f"type {one.dtype} -> {other.dtype}",)
-    different = _bits_differ(one.values, other.values)
+    different = bits_differ(one.values, other.values)
     if set(DIMS) <= set(one.dims):
         different &= both.broadcast_like(one).transpose(*one.dims).values
     places = np.argwhere(different)
     shown = [(tuple(place), one[tuple(place)].item(), other[tuple(place)].item()) for place in places[:SHOWN]]
-    return len(places), tuple(f"{_name(one, place)}: {old!r} -> {new!r}" for place, old, new in shown)
+    return len(places), tuple(f"{cell_name(one, place)}: {old!r} -> {new!r}" for place, old, new in shown)
 
 
 def _words(variable: xr.DataArray) -> xr.DataArray:
@@ -176,7 +188,7 @@ def _words(variable: xr.DataArray) -> xr.DataArray:
     return variable if words == "false true" else meanings(variable)
 
 
-def _bits_differ(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+def bits_differ(one: np.ndarray, other: np.ndarray) -> np.ndarray:
     """Where two arrays hold other bits: NaN equals itself here, and -0 is not 0."""
     if one.dtype.kind != "f":
         return np.asarray(one != other)
@@ -184,7 +196,7 @@ def _bits_differ(one: np.ndarray, other: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(one).view(bits) != np.ascontiguousarray(other).view(bits)
 
 
-def _name(variable: xr.DataArray, place: tuple[int, ...]) -> str:
+def cell_name(variable: xr.DataArray, place: tuple[int, ...]) -> str:
     """The cell of a place, by the labels of its dims; by its number where a dim has none."""
     parts = []
     for dim, i in zip(variable.dims, place, strict=True):

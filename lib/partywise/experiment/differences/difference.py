@@ -1,0 +1,250 @@
+"""What differs between two cubes, for a reader: keys, epsilons, fits that failed, means, cells that only one has.
+
+``compare`` tells which bits moved; this tells which findings did.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from ..results.attributes import meanings
+from ..results.compare import aligned, bits_differ, cube_pairs
+from ..results.cube import DIMS, open_cube
+from .keys import differing_keys, root_seed
+from .moved import FOLD, REPLICATE, SLOT, Shift, shifts
+
+# Kinds of entries, in the order in which they are told.
+CONFIGURATION, EPSILON, STATUS = "configuration", "epsilon", "status"
+MOVED, NO_ERROR, ONE_ONLY, CELLS = "moved", "no_error", "one_only", "cells"
+KINDS = (CONFIGURATION, EPSILON, STATUS, MOVED, NO_ERROR, ONE_ONLY, CELLS)
+VERSIONS = ("code_sha256", "lock_sha256", "git_commit")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One thing that differs.
+
+    kind : one of ``KINDS``; where : labels of the slot, empty for a key of the configuration
+    variable : its name, or the dotted path of a key; first, second : in the two cubes
+    difference, error, replicates : of means, see `Shift`
+    fits : number of fits behind it, in the slots that are told by fits
+    """
+
+    kind: str
+    where: tuple[Any, ...]
+    variable: str
+    first: Any
+    second: Any
+    difference: float | None = None
+    error: float | None = None
+    z: float | None = None
+    replicates: int | None = None
+    fits: int | None = None
+
+
+@dataclass(frozen=True)
+class Difference:
+    """What differs between two cubes.
+
+    name : of the cube; paired : whether replicates share their random numbers; slots : that both hold
+    entries : what differs; tested : means with a standard error that is positive
+    by_chance : how many of these exceed two standard errors on average where only the draws changed
+    unchanged : cases in which nothing differs; versions : name -> (first, second) where they differ
+    """
+
+    name: str
+    paired: bool
+    slots: int
+    entries: tuple[Entry, ...]
+    tested: int
+    by_chance: float
+    unchanged: tuple[str, ...]
+    versions: Mapping[str, tuple[str, str]]
+
+    def of(self, kind: str) -> list[Entry]:
+        """Entries of a kind."""
+        return [entry for entry in self.entries if entry.kind == kind]
+
+    @property
+    def equal(self) -> bool:
+        """Whether nothing differs that is told here; hashes of code and lock do not count."""
+        return not self.entries
+
+
+def differences(first: Path, second: Path) -> Iterator[Difference]:
+    """What differs between two cubes, or between the cubes at the same places below two folders.
+
+    Raises
+    ------
+    CubeError
+        When one is a file and the other a folder, a folder holds no cube, or a cube cannot be read.
+    """
+    for name, one, other in cube_pairs(first, second):
+        if one is None or other is None:
+            old, new = ("no" if path is None else "yes" for path in (one, other))
+            cells = Entry(CELLS, (), "the whole cube", old, new)
+            yield Difference(name, False, 0, (cells,), 0, 0.0, (), {})
+        else:
+            yield difference(name, open_cube(one), open_cube(other))
+
+
+def difference(name: str, first: xr.Dataset, second: xr.Dataset) -> Difference:
+    """What differs between two cubes of one study."""
+    pair = _Pair(first, second)
+    keys = differing_keys(first.attrs["config_json"], second.attrs["config_json"])
+    means = list(shifts(first, second, pair.measured, pair.paired))
+    tested = [shift for shift in means if shift.by_chance]
+    entries = (
+        *(Entry(CONFIGURATION, (), key.path, key.first, key.second) for key in keys),
+        *pair.epsilons(),
+        *pair.statuses(),
+        *(_entry(shift) for shift in means if shift.kind),
+        *pair.alone(),
+    )
+    changed = {entry.where[0] for entry in entries if entry.where}
+    versions = {key: (first.attrs.get(key, ""), second.attrs.get(key, "")) for key in VERSIONS}
+    versions |= _packages(first.attrs, second.attrs)
+    return Difference(
+        name,
+        pair.paired,
+        int(pair.shared_slots.sum()),
+        entries,
+        len(tested),
+        sum(shift.by_chance for shift in tested),
+        tuple(case for case in first["case"].values.tolist() if case not in changed),
+        {key: values for key, values in versions.items() if values[0] != values[1]},
+    )
+
+
+def _entry(shift: Shift) -> Entry:
+    numbers = (shift.difference, shift.error, shift.z, shift.replicates)
+    return Entry(shift.kind, shift.where, shift.variable, shift.first, shift.second, *numbers)
+
+
+def _packages(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
+    """Versions of packages by name."""
+    one, other = (json.loads(attrs.get("software_versions", "{}")) for attrs in (first, second))
+    return {name: (one.get(name, ""), other.get(name, "")) for name in sorted({*one, *other})}
+
+
+class _Pair:
+    """Two cubes over the cells that both hold."""
+
+    def __init__(self, first: xr.Dataset, second: xr.Dataset) -> None:
+        self.cubes = first, second
+        self.held = tuple(cube["status"].transpose(*DIMS) > 0 for cube in self.cubes)
+        one, other = aligned(*self.held)
+        self.both = one & other
+        seeds = {(root_seed(cube.attrs["config_json"]), cube.attrs["source"].rpartition(" ")[2]) for cube in self.cubes}
+        self.paired = len(seeds) == 1
+
+    @cached_property
+    def names(self) -> list[str]:
+        """Numbers over the six dims that both cubes hold."""
+        first, second = self.cubes
+        return [
+            str(name)
+            for name in first.data_vars
+            if name in second.data_vars and set(DIMS) == set(first[name].dims) and _is_number(first[name])
+        ]
+
+    @cached_property
+    def measured(self) -> list[str]:
+        """Variables that have a mean and a standard error: all but the epsilons."""
+        return [name for name in self.names if not is_epsilon(self.cubes[0], name)]
+
+    @property
+    def shared_slots(self) -> np.ndarray:
+        return self.both.any([REPLICATE, FOLD]).values
+
+    def epsilons(self) -> Iterator[Entry]:
+        """Claimed and certified epsilons that moved at all in some fit: one entry a slot, with the first fit's."""
+        for name in self.names:
+            if is_epsilon(self.cubes[0], name):
+                one, other = aligned(*(cube[name].transpose(*DIMS) for cube in self.cubes))
+                different = bits_differ(one.values.astype(float), other.values.astype(float)) & self.both.values
+                yield from self._fits(EPSILON, name, different, one.values, other.values)
+
+    def statuses(self) -> Iterator[Entry]:
+        """Fits that came to another end, such as `ok` in one cube and `diverged` in the other."""
+        one, other = aligned(*(meanings(cube["status"]).transpose(*DIMS) for cube in self.cubes))
+        different = (one.values != other.values) & self.both.values
+        yield from self._fits(STATUS, "status", different, one.values, other.values)
+
+    def _fits(self, kind: str, name: str, different: np.ndarray, a: np.ndarray, b: np.ndarray) -> Iterator[Entry]:
+        """Fits that differ, together where slot, old and new value are the same."""
+        found: Counter[tuple[Any, ...]] = Counter()
+        labels = {dim: self.both[dim].values.tolist() for dim in SLOT}
+        for place in np.argwhere(different):
+            at = dict(zip(DIMS, place.tolist(), strict=True))
+            where = tuple(labels[dim][at[dim]] for dim in SLOT)
+            found[where, _plain(a[tuple(place)]), _plain(b[tuple(place)])] += 1
+        for (where, old, new), fits in found.items():
+            yield Entry(kind, where, name, old, new, fits=fits)
+
+    def alone(self) -> Iterator[Entry]:
+        """Slots with fits that only one of the cubes holds: how many fits each has there."""
+        counts = [_counted(cells) for cells in self.held]
+        shared = _counted(self.both)
+        for where in dict.fromkeys([*counts[0], *counts[1]]):
+            a, b = counts[0].get(where, 0), counts[1].get(where, 0)
+            if a + b > 2 * shared.get(where, 0):
+                yield Entry(CELLS, where, "fits", a, b, fits=a + b - 2 * shared.get(where, 0))
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _counted(cells: xr.DataArray) -> dict[tuple[Any, ...], int]:
+    """Number of fits of each slot that has one."""
+    counts = cells.sum([REPLICATE, FOLD]).transpose(*SLOT)
+    labels = [counts[dim].values.tolist() for dim in SLOT]
+    return {
+        tuple(values[i] for values, i in zip(labels, place, strict=True)): int(counts.values[tuple(place)])
+        for place in np.argwhere(counts.values).tolist()
+    }
+
+
+def _is_number(variable: xr.DataArray) -> bool:
+    """Whether a variable is a number or a truth value, no text and no flag of words."""
+    words = variable.attrs.get("flag_meanings", "false true")
+    return variable.dtype.kind in "fiub" and words == "false true"
+
+
+def is_epsilon(cube: xr.Dataset, name: str) -> bool:
+    """Whether a variable is an epsilon that is claimed or certified: no mean, it is proved or it is not."""
+    told = str(cube[name].attrs.get("long_name", ""))
+    return name.startswith(("epsilon_claimed", "epsilon_certified")) or ("epsilon" in told and "certif" in told)
+
+
+def rows(found: Sequence[Difference]) -> Iterator[dict[str, Any]]:
+    """Everything that differs as a table, one row an entry, and one for each version that differs."""
+    for one in found:
+        for entry in one.entries:
+            labels = dict(zip(("case", "method", "parties", "epsilon"), entry.where or ("",) * 4, strict=True))
+            values = {"variable": entry.variable, "first": entry.first, "second": entry.second}
+            numbers = {"difference": entry.difference, "se": entry.error, "z": entry.z, "replicates": entry.replicates}
+            test = ("paired" if one.paired else "two samples") if entry.error is not None else ""
+            yield {
+                "cube": one.name,
+                "kind": entry.kind,
+                **labels,
+                **values,
+                **numbers,
+                "test": test,
+                "fits": entry.fits,
+            }
+        for name, (old, new) in one.versions.items():
+            blank = dict.fromkeys(("difference", "se", "z", "replicates", "test", "fits"))
+            labels = dict.fromkeys(("case", "method", "parties", "epsilon"), "")
+            yield {"cube": one.name, "kind": "version", **labels, "variable": name, "first": old, "second": new} | blank

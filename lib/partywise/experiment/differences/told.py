@@ -1,0 +1,158 @@
+"""What differs as text: at most a screen, with a count of what is left off."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from .difference import (
+    CELLS,
+    CONFIGURATION,
+    EPSILON,
+    KINDS,
+    MOVED,
+    NO_ERROR,
+    ONE_ONLY,
+    STATUS,
+    VERSIONS,
+    Difference,
+    Entry,
+)
+
+LINES = 40
+# Instead of a number of entries a kind, where even one is too much for a screen.
+HEADINGS_ONLY, VERDICTS_ONLY = 0, -1
+HEADINGS = {
+    CONFIGURATION: "keys of the configuration",
+    EPSILON: "epsilons that moved",
+    STATUS: "fits that came to another end",
+    MOVED: "means that moved by more than two standard errors",
+    NO_ERROR: "means that moved, of a single replicate and so without a standard error",
+    ONE_ONLY: "defined in one of the two only",
+    CELLS: "fits that only one of the two has",
+}
+PAIRED = "paired by replicate"
+SAMPLES = "two samples, other random numbers"
+
+
+def text(found: Sequence[Difference], only_changed: bool = False) -> str:
+    """A verdict for each cube and the first entries of each kind, as many as fit into ``LINES`` lines.
+
+    only_changed : leave out cubes in which nothing differs, and the names of unchanged cases
+    """
+    shown = [one for one in found if not (only_changed and one.equal)]
+    end = [*_versions(found), f"{sum(not one.equal for one in found)} of {len(found)} cubes differ."]
+    room = LINES - len(end)
+    for most in (*range(LINES, 0, -1), HEADINGS_ONLY, VERDICTS_ONLY):
+        lines = [line for one in shown for line in _cube(one, most, only_changed)]
+        if len(lines) <= room:
+            break
+    if len(lines) > room:
+        lines = [*lines[: room - 1], f"and {len(lines) - room + 1:,} cubes more"]
+    return "\n".join([*lines, *end])
+
+
+def _cube(one: Difference, most: int, only_changed: bool) -> Iterator[str]:
+    yield _short(_verdict(one))
+    for kind in KINDS if most > VERDICTS_ONLY and one.slots else ():
+        if entries := one.of(kind):
+            yield f"  {_heading(one, kind, entries)}"
+            ordered = _spread(entries) if kind in (MOVED, NO_ERROR) else entries
+            yield from _aligned([_line(entry) for entry in ordered[:most]])
+            if len(entries) > most > HEADINGS_ONLY:
+                yield f"    and {len(entries) - most:,} more"
+    if one.unchanged and not one.equal and not only_changed and most > VERDICTS_ONLY:
+        yield _short(f"  cases without a difference: {', '.join(map(str, one.unchanged))}")
+
+
+def _verdict(one: Difference) -> str:
+    if one.equal:
+        return f"{one.name}: no difference in {one.slots:,} cells"
+    if not one.slots and not one.of(CONFIGURATION):
+        return f"{one.name}: only in the {'first' if one.entries[0].first == 'yes' else 'second'}"
+    counts = [
+        (len({entry.where for entry in one.of(MOVED)}), "cells moved by more than two standard errors"),
+        (len({entry.where for entry in one.of(EPSILON)}), "cells with another epsilon"),
+        (len(one.of(CONFIGURATION)), "keys differ"),
+    ]
+    told = ", ".join(f"{count:,} {what}" for count, what in counts)
+    return f"{one.name}: {told}; {one.slots:,} cells in both"
+
+
+def _heading(one: Difference, kind: str, entries: Sequence[Entry]) -> str:
+    if kind != MOVED:
+        return f"{HEADINGS[kind]} ({len(entries):,})"
+    test = PAIRED if one.paired else SAMPLES
+    chance = f"; by chance {one.by_chance:.0f} of {one.tested:,}" if one.tested else ""
+    return f"{HEADINGS[kind]} ({len(entries):,}; {test}{chance})"
+
+
+def _spread(entries: Sequence[Entry]) -> list[Entry]:
+    """The clearest of every variable first, then the second of every variable, and so on."""
+    ranks: dict[str, int] = {}
+    ordered = []
+    for entry in sorted(entries, key=lambda entry: -_clear(entry)):
+        ranks[entry.variable] = ranks.get(entry.variable, -1) + 1
+        ordered.append((ranks[entry.variable], entry))
+    return [entry for _, entry in sorted(ordered, key=lambda pair: pair[0])]
+
+
+def _clear(entry: Entry) -> float:
+    """Standard errors, or the relative difference where there is none."""
+    if entry.z is not None and not np.isnan(entry.z):
+        return abs(entry.z)
+    size = max(abs(entry.first), abs(entry.second))
+    return abs(entry.difference or 0.0) / size if np.isfinite(size) and size else float("inf")
+
+
+def _line(entry: Entry) -> list[str]:
+    old, new = _values(entry.first, entry.second)
+    place = []
+    if entry.where:
+        case, method, parties, epsilon = entry.where
+        place = [str(case), str(method), f"J = {parties}", f"ε = {epsilon:g}"]
+    row = [entry.variable, *place, f"{old} -> {new}"]
+    if entry.error is not None and not np.isnan(entry.error):
+        row.append(f"by {entry.difference:.3g} +- {entry.error:.2g}")
+    if entry.replicates is not None:
+        row.append(f"{entry.replicates} replicate{'s' if entry.replicates != 1 else ''}")
+    if entry.fits is not None and entry.kind != CELLS:
+        row.append(f"{entry.fits} fit{'s' if entry.fits != 1 else ''}")
+    return row
+
+
+def _values(old: Any, new: Any) -> tuple[str, str]:
+    """Two values in as many digits as tell them apart."""
+    if isinstance(old, str) or isinstance(new, str):
+        return _short(str(old), 50), _short(str(new), 50)
+    for digits in (4, 6, 9, 17):
+        if (told := (f"{old:.{digits}g}", f"{new:.{digits}g}"))[0] != told[1]:
+            return told
+    return repr(old), repr(new)
+
+
+def _short(line: str, most: int = 120) -> str:
+    return line if len(line) <= most else f"{line[: most - 4]} ..."
+
+
+def _aligned(table: Sequence[Sequence[str]]) -> Iterator[str]:
+    widths: dict[int, int] = {}
+    for row in table:
+        for i, cell in enumerate(row):
+            widths[i] = max(widths.get(i, 0), len(cell))
+    for row in table:
+        yield "    " + "  ".join(cell.ljust(widths[i]) for i, cell in enumerate(row)).rstrip()
+
+
+def _versions(found: Sequence[Difference]) -> Iterator[str]:
+    """In how many cubes code, lock and revision differ, and packages by their versions."""
+    both = [one for one in found if one.slots]
+    parts = []
+    for name, told in zip(VERSIONS, ("code", "lock", "revision"), strict=True):
+        parts.append(f"{told} differs in {sum(name in one.versions for one in both)} of {len(both)}")
+    packages = {name: pair for one in both for name, pair in one.versions.items() if name not in VERSIONS}
+    parts += [f"{name} {old or '-'} -> {new or '-'}" for name, (old, new) in packages.items()]
+    if both:
+        yield "; ".join(parts)

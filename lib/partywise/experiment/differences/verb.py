@@ -1,0 +1,40 @@
+"""The verb ``diff``: what two runs find differently, printed; everything as a table on request."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+EPILOG = """exit code: 0 nothing differs, 1 something differs, 2 nothing could be compared (as `diff` of files)
+
+A cell is a case, a method, a number of parties and an epsilon.  Its mean is that over replicates of each one's mean
+over folds.  With one root seed the replicates share their random numbers: their differences are tested (paired); with
+two root seeds the means of two independent samples.  The verb compare tells every bit that moved."""
+
+
+def add_diff(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """The words of the verb."""
+    verb = verbs.add_parser(
+        "diff",
+        help="what two runs find differently: means by standard errors, epsilons, keys; exits with 1 if something",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    verb.add_argument("first", type=Path, help="a cube, or a folder of results such as results/default")
+    verb.add_argument("second", type=Path)
+    verb.add_argument("--only-changed", action="store_true", help="leave out cubes and cases without a difference")
+    verb.add_argument("--csv", type=Path, help="write everything that differs to this file, not a screen of it")
+
+
+def diff(first: Path, second: Path, only_changed: bool, csv: Path | None) -> int:
+    """Print what differs between two cubes or folders; 1 when something does."""
+    from ..results.tables import write_csv
+    from .difference import differences, rows
+    from .told import text
+
+    found = list(differences(first, second))
+    print(text(found, only_changed))
+    if csv is not None:
+        write_csv(csv, rows(found))
+        print(f"Everything that differs: {csv}")
+    return 0 if all(one.equal for one in found) else 1
