@@ -1,4 +1,4 @@
-"""Own data for the source ``tables``: the made example of config/example_data, and two real data sets.
+"""Own data for the source ``table``: the made example of config/example_data, and two real data sets.
 
 ``python tests/support/own_data_sets.py FOLDER`` writes the real ones there as a person would bring them (CSV in long
 and wide form, NetCDF) with a configuration beside each; ``python tests/support/own_data_sets.py`` makes the example.
@@ -97,7 +97,7 @@ def case(settings: dict[str, Any], parties: int, epsilon: Sequence[float], folds
     grid = {"methods": list(METHODS), "replicates": replicates, "parties": [parties], "folds": folds}
     block = {
         "methods": METHODS,
-        "cases": {"own": {"source": "tables", "settings": settings, "grid": {**grid, "epsilon": list(epsilon)}}},
+        "cases": {"own": {"source": "table", "settings": settings, "grid": {**grid, "epsilon": list(epsilon)}}},
         "figures": ["error_by_epsilon", "real_curves"],
     }
     return {"root_seed": 11, "studies": {"functional_boosting": block}}

@@ -10,7 +10,7 @@ import numpy as np
 
 from own_data_sets import write_netcdf
 from partywise.experiment.plan import Plan, plan
-from partywise.studies.functional_boosting.own_cases import tables
+from partywise.studies.functional_boosting.own_cases import table
 from protocol_driver import data_rng
 
 IDS = [f"d{i:02d}" for i in range(24)]
@@ -80,7 +80,7 @@ class Own:
         grid = {"methods": ["m"], "replicates": 1, "parties": [2], "folds": 2, "epsilon": [1.0]}
         block = {
             "methods": {"m": {"protocol": "moments"}},
-            "cases": {"own": {"source": "tables", "settings": self.settings, "grid": grid}},
+            "cases": {"own": {"source": "table", "settings": self.settings, "grid": grid}},
         }
         return plan("functional_boosting", block, 1)
 
@@ -90,7 +90,7 @@ class Own:
             (self.folder / name).write_text("".join(",".join(row) + "\n" for row in rows))
         for name, content in self.text.items():
             (self.folder / name).write_bytes(content)
-        return tables(self.plan().cases["own"].settings, None, data_rng(), Path("resources"))
+        return table(self.plan().cases["own"].settings, None, data_rng(), Path("resources"))
 
 
 def cell(row: int, column: int, value: str, table: str = "response") -> Change:

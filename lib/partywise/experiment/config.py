@@ -29,7 +29,8 @@ def build(cls: type[T], mapping: object, where: str) -> T:
     Parameters
     ----------
     cls : type
-        Dataclass whose fields are int, float, bool, str, tuples of these, dataclasses, or unions with None.
+        Dataclass whose fields are int, float, bool, str, tuples of these, dataclasses, or unions with None. Its class
+        attribute ``elsewhere``, if it has one, holds keys that belong to another place, each with what to do.
     mapping : mapping
         The block; lists become tuples, whole numbers are taken where a float is wanted, nothing else is converted.
     where : str
@@ -42,6 +43,9 @@ def build(cls: type[T], mapping: object, where: str) -> T:
     """
     block = as_block(mapping, where)
     known = {f.name: f for f in fields(cls)}  # type: ignore[arg-type]
+    for name, advice in getattr(cls, "elsewhere", ()):
+        if name in block:
+            raise ConfigError(f"{where}.{name} is {block[name]!r}: {advice}.")
     refuse_unknown(block, known, where)
     for name, entry in known.items():
         if name not in block and entry.default is MISSING and entry.default_factory is MISSING:

@@ -25,8 +25,8 @@ from partywise.functional.bases import make_basis
 from partywise.randomness import stream
 from partywise.studies.functional_boosting import data as study_data
 from partywise.studies.functional_boosting.figures.curves import real_curves
-from partywise.studies.functional_boosting.own_cases import smooth, tables
-from partywise.studies.functional_boosting.own_settings import TablesSettings
+from partywise.studies.functional_boosting.own_cases import smooth, table
+from partywise.studies.functional_boosting.own_settings import TableSettings
 from pipeline import ROOT, copy_project, edit, planned, snakemake
 from protocol_driver import data_rng
 from small_cube import assemble
@@ -55,7 +55,7 @@ def settings(response: dict[str, Any] | None = None, predictor: dict[str, Any] |
         "response": {"file": "y.csv", **(long if response is None else response)},
         "predictors": [{"name": "x", "party": "p", "file": "x.csv", **(long if predictor is None else predictor)}],
     }
-    return build(TablesSettings, {**block, **more}, "settings")
+    return build(TableSettings, {**block, **more}, "settings")
 
 
 def write_long(path: str, values: np.ndarray, ids=IDS, hours=HOURS, **more: Any) -> None:
@@ -63,11 +63,11 @@ def write_long(path: str, values: np.ndarray, ids=IDS, hours=HOURS, **more: Any)
     write_csv(Path(path), ("day", "hour", "v"), rows)
 
 
-def made(chosen: TablesSettings, replicate: int = 0) -> Any:
-    return tables(chosen, None, data_rng(replicate), Path("resources"))
+def made(chosen: TableSettings, replicate: int = 0) -> Any:
+    return table(chosen, None, data_rng(replicate), Path("resources"))
 
 
-def raw(chosen: TablesSettings) -> Any:
+def raw(chosen: TableSettings) -> Any:
     return load(chosen, dict(read_files(chosen)))
 
 

@@ -16,8 +16,8 @@ from partywise.experiment.config import build
 from partywise.experiment.plan import plan
 from partywise.randomness import Streams, stream
 from partywise.studies.vertical_glm.data import split
-from partywise.studies.vertical_glm.own_cases import own_table
-from partywise.studies.vertical_glm.own_settings import OwnTableSettings
+from partywise.studies.vertical_glm.own_cases import table
+from partywise.studies.vertical_glm.own_settings import TableSettings
 from pipeline import ROOT
 
 N = 60
@@ -54,7 +54,7 @@ def files(tmp_path, monkeypatch):
 
 
 def cell(settings, method):
-    case = {"source": "own_table", "settings": settings}
+    case = {"source": "table", "settings": settings}
     case["grid"] = {"methods": ["tried"], "replicates": 1, "parties": [2], "folds": 1, "epsilon": [1.0]}
     made = plan("vertical_glm", {"methods": {"tried": method}, "cases": {"own": case}, "figures": []}, 7)
     data = generate(made, "own", [0], Path("resources"))
@@ -83,7 +83,7 @@ def test_files_become_the_fit_of_the_persons_in_all_of_them(files, records):
         len(common) if records == "unaligned" else None
     )
     assert data.names.tolist() == ["a", "c_y", "c_z", "b"]
-    clinic, insurer = split(data, 2, None, build(OwnTableSettings, settings, "settings"))
+    clinic, insurer = split(data, 2, None, build(TableSettings, settings, "settings"))
     assert (clinic.name, clinic.role, insurer.name, insurer.role) == ("clinic", "passive", "insurer", "active")
     if records == "unaligned":
         assert clinic.block["ids"].tolist() == people["id"][orders[0]].tolist()
@@ -104,8 +104,8 @@ def test_private_methods_scale_by_what_is_declared(files):
     assert aligned["epsilon_certified"] == pytest.approx(1, abs=1e-9)
 
 
-def table(**more):
-    return own_table(build(OwnTableSettings, given(**more), "settings"), None, Streams(7, "own"), Path("resources"))
+def data_of(**more):
+    return table(build(TableSettings, given(**more), "settings"), None, Streams(7, "own"), Path("resources"))
 
 
 def test_ids_are_compared_as_the_rules_say(tmp_path, monkeypatch):
@@ -114,14 +114,14 @@ def test_ids_are_compared_as_the_rules_say(tmp_path, monkeypatch):
     write_csv(Path("clinic.csv"), ("person", "a", "c"), [[f"{i}", i % 7, "xyz"[i % 3]] for i in numbers])
     write_csv(Path("insurer.csv"), ("person", "b", "visits"), [[f" {i:04d}", i % 5, i % 4] for i in numbers])
     with pytest.raises(DataMissing, match="0 records are in all files where min_records is 20"):
-        table()
-    found = table(identifiers={"as_text": "04d"})
+        data_of()
+    found = data_of(identifiers={"as_text": "04d"})
     assert sorted(found.identifiers) == [f"{i:04d}" for i in numbers] and len(found.files[0]) == 40
     write_csv(Path("clinic.csv"), ("person", "a", "c"), [[f"  nr{i} ", i % 7, "xyz"[i % 3]] for i in numbers])
     write_csv(Path("insurer.csv"), ("person", "b", "visits"), [[f"NR{i}", i % 5, i % 4] for i in numbers])
     with pytest.raises(DataMissing, match="0 records are in all files"):
-        table()
-    assert len(table(identifiers={"normalise": True}).identifiers) == 40
+        data_of()
+    assert len(data_of(identifiers={"normalise": True}).identifiers) == 40
 
 
 def test_rows_with_double_or_missing_ids_are_refused_or_left_out(tmp_path, monkeypatch):
@@ -130,12 +130,12 @@ def test_rows_with_double_or_missing_ids_are_refused_or_left_out(tmp_path, monke
     write_csv(Path("clinic.csv"), ("person", "a", "c"), [[name, k, "xyz"[k % 3]] for k, name in enumerate(ids)])
     write_csv(Path("insurer.csv"), ("person", "b", "visits"), [[f"P{i}", i % 5, i % 4] for i in range(30)])
     with pytest.raises(DataMissing, match=r"clinic\.csv: 1 of the 32 identifiers of 'clinic' are missing"):
-        table()
+        data_of()
     with pytest.raises(DataMissing, match=r"clinic\.csv: 1 of the 31 identifiers of 'clinic' are used by an earlier"):
-        table(identifiers={"missing": "drop"})
-    first = table(identifiers={"missing": "drop", "duplicates": "first"})
+        data_of(identifiers={"missing": "drop"})
+    first = data_of(identifiers={"missing": "drop", "duplicates": "first"})
     assert len(first.files[0]) == 30 and first.X[list(first.identifiers).index("P3"), 0] == 3
-    dropped = table(identifiers={"missing": "drop", "duplicates": "drop"})
+    dropped = data_of(identifiers={"missing": "drop", "duplicates": "drop"})
     assert len(dropped.files[0]) == 29 and np.isnan(dropped.X[list(dropped.identifiers).index("P3"), 0])
 
 
@@ -156,7 +156,7 @@ def test_a_response_outside_its_family_is_named_with_those_that_fit(tmp_path, mo
     write_csv(Path("clinic.csv"), ("person", "a", "c"), [[f"P{i}", i, "xyz"[i % 3]] for i in range(30)])
     write_csv(Path("insurer.csv"), ("person", "b", "visits"), [[f"P{i}", i % 5, values[i % 3]] for i in range(30)])
     with pytest.raises(DataMissing, match=says):
-        table(family=family)
+        data_of(family=family)
 
 
 @pytest.mark.parametrize(
@@ -185,7 +185,7 @@ def test_a_response_outside_its_family_is_named_with_those_that_fit(tmp_path, mo
 )
 def test_settings_that_contradict_themselves_are_named(more, says):
     with pytest.raises(ConfigError, match=says):
-        build(OwnTableSettings, given(**more), "settings")
+        build(TableSettings, given(**more), "settings")
 
 
 @pytest.mark.parametrize(
@@ -244,17 +244,17 @@ def test_ids_that_a_rule_would_match_are_told_with_the_rule(tmp_path, monkeypatc
     monkeypatch.chdir(tmp_path)
     written([str(i) for i in range(30)], [f"{i:04d}" for i in range(30)])
     with pytest.raises(DataMissing, match=r"0 records .* \(identifiers: \{as_text: 04d\} makes numbers of 4 digits"):
-        table()
-    assert len(table(identifiers={"as_text": "04d"}).identifiers) == 30
+        data_of()
+    assert len(data_of(identifiers={"as_text": "04d"}).identifiers) == 30
     written([f"p{i} " for i in range(30)], [f"P{i}" for i in range(30)])
     with pytest.raises(
         DataMissing, match=r"0 records .* \(identifiers: \{normalise: true\} leaves out blanks and case"
     ):
-        table()
-    assert len(table(identifiers={"normalise": True}).identifiers) == 30
+        data_of()
+    assert len(data_of(identifiers={"normalise": True}).identifiers) == 30
     written([f"p{i}" for i in range(30)], [f"q{i}" for i in range(30)])
     with pytest.raises(DataMissing, match="write ids alike in all files, or lower min_records"):
-        table()
+        data_of()
 
 
 @pytest.mark.parametrize(
@@ -265,7 +265,7 @@ def test_remedies_for_ids_name_keys_of_the_configuration(tmp_path, monkeypatch, 
     monkeypatch.chdir(tmp_path)
     written(["P1", "P1", *(f"P{i}" for i in range(2, 30))], [f"P{i}" for i in range(30)])
     with pytest.raises(DataMissing, match=rf"\(duplicates='first' or 'drop' {where}\)\."):
-        table(records=records, min_records=2)
+        data_of(records=records, min_records=2)
 
 
 @pytest.mark.parametrize(
@@ -280,7 +280,7 @@ def test_weights_are_looked_at_where_they_are_read(tmp_path, monkeypatch, weight
     ids = [f"P{i}" for i in range(30)]
     written(ids, ids, w=weights)
     with pytest.raises(DataMissing, match=says):
-        table(insurer={"weights": "w"})
+        data_of(insurer={"weights": "w"})
 
 
 def test_exposures_in_place_of_their_logarithms_are_named(tmp_path, monkeypatch):

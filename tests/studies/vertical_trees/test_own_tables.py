@@ -17,8 +17,8 @@ from partywise.experiment.config import build
 from partywise.experiment.plan import plan
 from partywise.randomness import stream
 from partywise.studies.vertical_trees.data import split
-from partywise.studies.vertical_trees.own_cases import tables
-from partywise.studies.vertical_trees.own_settings import TablesSettings
+from partywise.studies.vertical_trees.own_cases import table
+from partywise.studies.vertical_trees.own_settings import TableSettings
 from pipeline import ROOT, copy_project, snakemake
 
 EXAMPLE = "config/my_tables.example.yaml"
@@ -42,8 +42,8 @@ def second(**more: Any) -> dict[str, Any]:
     return {"party": "bank", "file": "two.csv", "columns": [{"name": "b"}], "label": "late"} | more
 
 
-def settings(one: dict[str, Any] | None = None, two: dict[str, Any] | None = None, **more: Any) -> TablesSettings:
-    return build(TablesSettings, {"id": "id", "tables": [one or first(), two or second()], **more}, "settings")
+def settings(one: dict[str, Any] | None = None, two: dict[str, Any] | None = None, **more: Any) -> TableSettings:
+    return build(TableSettings, {"id": "id", "tables": [one or first(), two or second()], **more}, "settings")
 
 
 def write(ids_two: list[str] | None = None, **replaced: Any) -> None:
@@ -52,15 +52,15 @@ def write(ids_two: list[str] | None = None, **replaced: Any) -> None:
     one = [[i, a, "xy"[k % 2]] for k, (i, a) in enumerate(zip(IDS, A[:, 0], strict=True))]
     two = {i: [b, k % 3 == 0] for k, (i, b) in enumerate(zip(IDS, A[:, 1], strict=True))}
     rows = [[i, two.get(i, [0.0, 0])[0], int(two.get(i, [0.0, 0])[1])] for i in names]
-    for place, name, table in ((1, "a", one), (2, "c", one), (1, "b", rows), (2, "late", rows), (0, "id", rows)):
+    for place, name, written in ((1, "a", one), (2, "c", one), (1, "b", rows), (2, "late", rows), (0, "id", rows)):
         if name in replaced:
-            table[3][place] = replaced[name]
+            written[3][place] = replaced[name]
     write_csv(Path("one.csv"), ("id", "a", "c"), one)
     write_csv(Path("two.csv"), ("id", "b", "late"), rows)
 
 
-def made(chosen: TablesSettings, replicate: int = 0) -> Any:
-    return tables(chosen, None, lambda *names: stream(7, "data", replicate, *names), Path("resources"))
+def made(chosen: TableSettings, replicate: int = 0) -> Any:
+    return table(chosen, None, lambda *names: stream(7, "data", replicate, *names), Path("resources"))
 
 
 def test_files_become_parties_with_the_names_they_were_given():
@@ -83,7 +83,7 @@ def test_files_become_parties_with_the_names_they_were_given():
 def test_the_active_party_may_come_first_and_ids_may_have_other_names():
     write()
     Path("two.csv").write_text(Path("two.csv").read_text().replace("id,", "number,", 1))
-    chosen = build(TablesSettings, {"id": "id", "tables": [second(id="number"), first()]}, "settings")
+    chosen = build(TableSettings, {"id": "id", "tables": [second(id="number"), first()]}, "settings")
     data = made(chosen)
     bank, shop = split(data, 2, None, chosen)
     assert (bank.role, bank.columns, shop.columns) == ("active", (0,), (1, 2))
@@ -169,12 +169,12 @@ def test_settings_that_contradict_themselves_are_named(words, says):
 
 def test_one_file_is_no_federation():
     with pytest.raises(ConfigError, match="tables has 1 files: give one for each of at least two parties"):
-        build(TablesSettings, {"id": "id", "tables": [second()]}, "settings")
+        build(TableSettings, {"id": "id", "tables": [second()]}, "settings")
 
 
 def configuration(method: dict[str, Any], parties: int = 2) -> Any:
     grid = {"methods": ["tried"], "replicates": 1, "parties": [parties], "folds": 1, "epsilon": [1.0]}
-    case = {"source": "tables", "settings": {"id": "id", "tables": [first(), second()]}, "grid": grid}
+    case = {"source": "table", "settings": {"id": "id", "tables": [first(), second()]}, "grid": grid}
     return plan("vertical_trees", {"methods": {"tried": method}, "cases": {"own": case}, "figures": []}, 7)
 
 

@@ -16,7 +16,7 @@ from ...datasets.own.curves import OwnCurve, load, read_files
 from ...errors import DataMissing
 from ...functional.bases import BSplineBasis, FourierBasis, make_basis
 from .data import FunctionalData
-from .own_settings import TablesSettings
+from .own_settings import TableSettings
 
 LOG = logging.getLogger("partywise")
 # Coefficients that differ by less than this share of their size over all records count as one curve.
@@ -24,8 +24,8 @@ SAME = 1e-10
 Basis = BSplineBasis | FourierBasis
 
 
-def tables(
-    settings: TablesSettings, spec: Any, rng_for: Callable[..., np.random.Generator], resources: Path
+def table(
+    settings: TableSettings, spec: Any, rng_for: Callable[..., np.random.Generator], resources: Path
 ) -> FunctionalData:
     """Own curves; a replicate deals the records (or their groups) to the folds anew."""
     data = _prepared(settings, read_files(settings))
@@ -34,7 +34,7 @@ def tables(
 
 
 @lru_cache(maxsize=1)
-def _prepared(settings: TablesSettings, files: tuple[tuple[str, bytes], ...]) -> dict[str, Any]:
+def _prepared(settings: TableSettings, files: tuple[tuple[str, bytes], ...]) -> dict[str, Any]:
     """What all replicates share: the fields of FunctionalData, with groups of records in the order of their names."""
     for file, content in files:
         LOG.info("%s: sha256 %s", file, hashlib.sha256(content).hexdigest())

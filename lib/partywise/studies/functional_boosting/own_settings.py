@@ -1,4 +1,4 @@
-"""Settings of the source ``tables``: a person's own curves in CSV or NetCDF files, described by keys alone.
+"""Settings of the source ``table``: a person's own curves in CSV or NetCDF files, described by keys alone.
 
 Standard library only, checked before any job starts; the files themselves are read by the jobs.
 """
@@ -15,7 +15,7 @@ from .settings import check_basis, check_explicit
 
 
 @dataclass(frozen=True, kw_only=True)
-class TablesSettings:
+class TableSettings:
     """Own data: files of curves whose records carry ids, smoothed into a basis.
 
     id : name of the id column, the same in every file unless the file's block says otherwise

@@ -20,7 +20,7 @@ from ...functional.options import (
     PublishedOptions,
     RoundwiseOptions,
 )
-from .own_settings import TablesSettings
+from .own_settings import TableSettings
 from .settings import BeijingSettings, NycSettings, SimulatedSettings
 
 if TYPE_CHECKING:
@@ -141,7 +141,7 @@ STUDY = Study(
         "simulated": Source(SimulatedSettings, Lazy(_CURVES + "simulated")),
         "beijing": Source(BeijingSettings, Lazy(_CURVES + "beijing"), resources=("beijing_pm25",)),
         "nyc": Source(NycSettings, Lazy(_CURVES + "nyc"), resources=("nyc_flights",)),
-        "tables": Source(TablesSettings, Lazy("partywise.studies.functional_boosting.own_cases:tables")),
+        "table": Source(TableSettings, Lazy("partywise.studies.functional_boosting.own_cases:table")),
     },
     methods={
         "boosting": Protocol(LocalOptions, Lazy(_PROTOCOLS + "curves:fit")),

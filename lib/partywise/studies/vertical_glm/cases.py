@@ -13,7 +13,7 @@ from ...datasets.loaders.party_tables.read import PartyTable, load
 from ...glm.families import FAMILIES
 from ...glm.model import Family
 from .data import Constants, GlmData
-from .settings import GeneratedSettings, TableSettings
+from .settings import DatasetSettings, GeneratedSettings
 
 Rng = Callable[..., np.random.Generator]
 GENERATOR = "law of the generator, a setting"
@@ -84,10 +84,10 @@ def constants(settings: GeneratedSettings) -> Constants:
     return Constants(zeros, ones, statistic, level, GENERATOR)
 
 
-def table(settings: TableSettings, spec: Any, rng_for: Rng, resources: Path) -> GlmData:
+def dataset(settings: DatasetSettings, spec: Any, rng_for: Rng, resources: Path) -> GlmData:
     """A real table; a replicate deals the folds anew, all have the same records."""
     described, response = settings.described, settings.explained
-    read = _table(settings.table, response.name, Path(resources) / described.resource)
+    read = _table(settings.dataset, response.name, Path(resources) / described.resource)
     rows = np.arange(len(read.y))
     if settings.rows:
         rows = np.sort(rng_for("rows", shared=True).choice(len(rows), settings.rows, replace=False))
@@ -115,7 +115,7 @@ def table(settings: TableSettings, spec: Any, rng_for: Rng, resources: Path) -> 
 @lru_cache(maxsize=2)
 def _table(name: str, response: str, folder: Path) -> PartyTable:
     """The replicates of one job read a table once."""
-    settings = TableSettings(table=name, response=response)  # type: ignore[arg-type]
+    settings = DatasetSettings(dataset=name, response=response)  # type: ignore[arg-type]
     return load(settings.described, settings.explained, folder)
 
 

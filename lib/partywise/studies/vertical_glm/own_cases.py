@@ -20,7 +20,7 @@ from ...datasets.own.rows import Rows, numbers_of, read_files, values
 from ...errors import DataMissing
 from ...glm.families import FAMILIES
 from .data import Constants, GlmData
-from .own_settings import GlmFile, OwnTableSettings
+from .own_settings import GlmFile, TableSettings
 
 LOG = logging.getLogger("partywise")
 LOGARITHMIC = ("gamma", "inverse_gaussian")
@@ -34,9 +34,7 @@ class Read(NamedTuple):
     of_label: dict[str, np.ndarray]
 
 
-def own_table(
-    settings: OwnTableSettings, spec: Any, rng_for: Callable[..., np.random.Generator], resources: Path
-) -> GlmData:
+def table(settings: TableSettings, spec: Any, rng_for: Callable[..., np.random.Generator], resources: Path) -> GlmData:
     """Own tables; a replicate deals the folds anew."""
     read = _read(settings, read_files(settings.tables))
     if settings.aligned:
@@ -72,7 +70,7 @@ def own_table(
     )
 
 
-def _check_count(settings: OwnTableSettings, files: Sequence[np.ndarray], read: Sequence[Read]) -> None:
+def _check_count(settings: TableSettings, files: Sequence[np.ndarray], read: Sequence[Read]) -> None:
     """DataMissing if too few records are in all files."""
     found = len(_common([rows.tolist() for rows in files]))
     LOG.info("records in all files: %d", found)
@@ -100,7 +98,7 @@ def _hint(ids: Sequence[list[str]], found: int) -> str:
 
 
 @lru_cache(maxsize=1)
-def _read(settings: OwnTableSettings, contents: tuple[tuple[str, bytes], ...]) -> tuple[Read, ...]:
+def _read(settings: TableSettings, contents: tuple[tuple[str, bytes], ...]) -> tuple[Read, ...]:
     """What all replicates share; a log tells which files they were."""
     for file, content in contents:
         LOG.info("%s: sha256 %s", file, hashlib.sha256(content).hexdigest())
@@ -108,7 +106,7 @@ def _read(settings: OwnTableSettings, contents: tuple[tuple[str, bytes], ...]) -
     return tuple(_file(one, texts[one.file], settings) for one in settings.tables)
 
 
-def _file(one: GlmFile, content: bytes, settings: OwnTableSettings) -> Read:
+def _file(one: GlmFile, content: bytes, settings: TableSettings) -> Read:
     """One file, without the rows that the rules for identifiers leave out."""
     table = read_table(content, one.file, one.delimiter, one.encoding)
     ids, kept = _identifiers(table, one, settings)
@@ -141,7 +139,7 @@ def _check_weights(table: TextTable, name: str, weights: np.ndarray) -> None:
         raise DataMissing(f"{table.file}: {name} is 0 in all rows: some weights must be above 0.")
 
 
-def _identifiers(table: TextTable, one: GlmFile, settings: OwnTableSettings) -> tuple[list[str], np.ndarray]:
+def _identifiers(table: TextTable, one: GlmFile, settings: TableSettings) -> tuple[list[str], np.ndarray]:
     """Identifiers of the rows as the parties compare them, and which rows have one."""
     rules = settings.identifiers
     texts: list[Any] = table.column(one.id or settings.id, stripped=False)
@@ -155,7 +153,7 @@ def _identifiers(table: TextTable, one: GlmFile, settings: OwnTableSettings) -> 
         raise DataMissing(f"{one.file}: {error}") from None
 
 
-def constants(settings: OwnTableSettings) -> Constants:
+def constants(settings: TableSettings) -> Constants:
     """Location and scale of columns that are uniform on their bounds, or on their levels; the middle as a start."""
     location, scale = list[float](), list[float]()
     for column in settings.columns:

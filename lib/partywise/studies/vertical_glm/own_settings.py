@@ -1,4 +1,4 @@
-"""Settings of the source ``own_table``: a person's own tables, one CSV file a party, described by keys alone."""
+"""Settings of the source ``table``: a person's own tables, one CSV file a party, described by keys alone."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class GlmFile(TableFile):
 
 
 @dataclass(frozen=True, kw_only=True)
-class OwnTableSettings(OwnTables, CaseSettings):
+class TableSettings(OwnTables, CaseSettings):
     """Own data: a file of each party, whose rows carry ids.
 
     family : of the response
@@ -61,6 +61,8 @@ class OwnTableSettings(OwnTables, CaseSettings):
     identifiers: IdentifierRules = field(default_factory=IdentifierRules)
     label_bounds: tuple[float, float] | None = None
     eta_start: float | None = None
+
+    elsewhere = (("table", "the source table is a person's own files; a data set by its name is source: dataset"),)
 
     def __post_init__(self) -> None:
         super().__post_init__()

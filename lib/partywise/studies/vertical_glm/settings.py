@@ -147,23 +147,25 @@ class GeneratedSettings(Thinned):
 
 
 @dataclass(frozen=True, kw_only=True)
-class TableSettings(Thinned):
+class DatasetSettings(Thinned):
     """A real table whose columns lie at natural parties.
 
-    table : its name; response : what is explained, by default the first of the table; family : by default its usual one
-    rows : so many random records; 0 for all
+    dataset : name of the table; response : what is explained, by default the first of the table
+    family : by default its usual one; rows : so many random records; 0 for all
     """
 
-    table: Table
+    dataset: Table
     response: str | None = None
     family: Family | None = None
     rows: Natural = 0
+
+    elsewhere = (("table", "the name of a data set is called dataset"),)
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.family is not None and self.family not in self.explained.families:
             raise ValueError(
-                f"family is {self.family!r}: response {self.explained.name!r} of table {self.table!r} fits "
+                f"family is {self.family!r}: response {self.explained.name!r} of dataset {self.dataset!r} fits "
                 f"{', '.join(self.explained.families)}."
             )
         available = self.described.rows[self.explained.name]
@@ -179,7 +181,7 @@ class TableSettings(Thinned):
     @property
     def described(self) -> Described:
         """What is known of the table."""
-        return TABLES[self.table]
+        return TABLES[self.dataset]
 
     @property
     def resources(self) -> tuple[str, ...]:
@@ -216,5 +218,5 @@ class TableSettings(Thinned):
         """Columns of each party."""
         if n_parties != self.natural:
             names = ", ".join(self.party_names)
-            raise ValueError(f"parties is {n_parties}: table {self.table!r} has {self.natural} ({names}).")
+            raise ValueError(f"parties is {n_parties}: dataset {self.dataset!r} has {self.natural} ({names}).")
         return self.described.groups

@@ -22,8 +22,8 @@ from ...glm.options import (
 )
 from ...pca.options import BlockSvdOptions, CorrelationOptions
 from .check import check
-from .own_settings import OwnTableSettings
-from .settings import GeneratedSettings, TableSettings
+from .own_settings import TableSettings
+from .settings import DatasetSettings, GeneratedSettings
 
 
 @dataclass(frozen=True)
@@ -102,8 +102,8 @@ STUDY = Study(
     spec=Spec,
     sources={
         "generated": Source(GeneratedSettings, Lazy(_HERE + "cases:generated")),
-        "own_table": Source(OwnTableSettings, Lazy(_HERE + "own_cases:own_table")),
-        "table": Source(TableSettings, Lazy(_HERE + "cases:table")),
+        "table": Source(TableSettings, Lazy(_HERE + "own_cases:table")),
+        "dataset": Source(DatasetSettings, Lazy(_HERE + "cases:dataset")),
     },
     methods={
         "reference": Protocol(ReferenceOptions, Lazy(_GLM + "reference:fit"), extra=ANALYST),

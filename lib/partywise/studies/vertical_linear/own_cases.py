@@ -15,18 +15,18 @@ from ...datasets.own.table_files import ColumnBlock
 from ...datasets.tables import ColumnTable, Declared
 from .cases import scaled
 from .data import LinearData
-from .own_settings import TablesSettings
+from .own_settings import TableSettings
 
 
-def tables(
-    settings: TablesSettings, spec: Any, rng_for: Callable[..., np.random.Generator], resources: Path
+def table(
+    settings: TableSettings, spec: Any, rng_for: Callable[..., np.random.Generator], resources: Path
 ) -> LinearData:
     """Own tables; a replicate splits the records anew."""
     return scaled(_table(settings, read_files(settings.tables)), settings, rng_for, settings.label_bounds)
 
 
 @lru_cache(maxsize=1)
-def _table(settings: TablesSettings, files: tuple[tuple[str, bytes], ...]) -> ColumnTable:
+def _table(settings: TableSettings, files: tuple[tuple[str, bytes], ...]) -> ColumnTable:
     """What all replicates share: numbers as they are, a category as an indicator of each level but the first."""
     X, y, digests = logged(settings.tables, settings.matching, files)
     features: list[tuple[str, Declared, np.ndarray]] = []

@@ -1,4 +1,4 @@
-"""Settings of the source ``tables``: a person's own tables, one CSV file a party, described by keys alone."""
+"""Settings of the source ``table``: a person's own tables, one CSV file a party, described by keys alone."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ RESERVED = ("server",)
 
 
 @dataclass(frozen=True, kw_only=True)
-class TablesSettings(OwnTables, CaseSettings):
+class TableSettings(OwnTables, CaseSettings):
     """Own data: a file of each party, whose rows carry ids.
 
     label_bounds : public range of the label in regression, which becomes [-1, 1]

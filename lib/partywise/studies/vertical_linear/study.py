@@ -13,7 +13,7 @@ from ...checks import Checked, Delta, Unit
 from ...errors import ConfigError
 from ...experiment.study import Lazy, Protocol, Source, Study
 from ...linear.options import CertifiedOptions, ExactOptions, PooledOptions, PublishedOptions
-from .own_settings import TablesSettings
+from .own_settings import TableSettings
 from .settings import CLASSES, NUMBERS, AbaloneSettings, AdultSettings, GeneratedSettings
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ STUDY = Study(
         "generated": Source(GeneratedSettings, Lazy(_HERE + "cases:generated")),
         "adult": Source(AdultSettings, Lazy(_HERE + "cases:adult"), resources=("adult",)),
         "abalone": Source(AbaloneSettings, Lazy(_HERE + "cases:abalone"), resources=("abalone",)),
-        "tables": Source(TablesSettings, Lazy(_HERE + "own_cases:tables")),
+        "table": Source(TableSettings, Lazy(_HERE + "own_cases:table")),
     },
     methods={
         "pooled": Protocol(PooledOptions, Lazy(_PROTOCOLS + "pooled:fit")),

@@ -14,18 +14,16 @@ from ...datasets.own.table_files import ColumnBlock
 from ...datasets.tables import ColumnTable, Declared, levels
 from .cases import dealt
 from .data import TreeData
-from .own_settings import TablesSettings
+from .own_settings import TableSettings
 
 
-def tables(
-    settings: TablesSettings, spec: Any, rng_for: Callable[..., np.random.Generator], resources: Path
-) -> TreeData:
+def table(settings: TableSettings, spec: Any, rng_for: Callable[..., np.random.Generator], resources: Path) -> TreeData:
     """Own tables; a replicate splits the records anew."""
     return dealt(_table(settings, read_files(settings.tables)), settings, rng_for)
 
 
 @lru_cache(maxsize=1)
-def _table(settings: TablesSettings, files: tuple[tuple[str, bytes], ...]) -> ColumnTable:
+def _table(settings: TableSettings, files: tuple[tuple[str, bytes], ...]) -> ColumnTable:
     """What all replicates share."""
     X, y, digests = logged(settings.tables, settings.matching, files)
     names = np.array([column.name for column in settings.columns])

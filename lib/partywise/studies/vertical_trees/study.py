@@ -20,7 +20,7 @@ from ...trees.options import (
     TablesOptions,
 )
 from .check import check
-from .own_settings import TablesSettings
+from .own_settings import TableSettings
 from .settings import AbaloneSettings, AdultSettings, AdultSplitSettings, CreditSettings, GeneratedSettings
 
 
@@ -84,7 +84,7 @@ STUDY = Study(
         "abalone": Source(AbaloneSettings, Lazy(_CASES + "abalone"), resources=("abalone",)),
         "adult": Source(AdultSettings, Lazy(_CASES + "adult"), resources=("adult",)),
         "adult_split": Source(AdultSplitSettings, Lazy(_CASES + "adult_split"), resources=("adult_split",)),
-        "tables": Source(TablesSettings, Lazy(_PARTS + "own_cases:tables")),
+        "table": Source(TableSettings, Lazy(_PARTS + "own_cases:table")),
         "credit_default": Source(CreditSettings, Lazy(_CASES + "credit_default"), resources=("credit_default",)),
     },
     methods={
