@@ -45,6 +45,7 @@ COMMON: dict[str, tuple[str, str]] = {
         "1 if a finite epsilon stands at a delta of 1/n_protected or more: it says nothing",
         "1",
     ),
+    "in_sample": ("1 if the errors are measured on records that trained the fit: nothing was held out", "1"),
     "n_releases": ("releases that count for the worst view", "1"),
     "certified": ("1 if every release that counts is proved", "1"),
     "view_worst": ("colluding parties that learn most", "1"),

@@ -15,6 +15,7 @@ from partywise.experiment.trial import execution
 from partywise.federation.run import simulate
 from partywise.glm.model import Estimate
 from partywise.glm.options import BcdOptions, ReferenceOptions
+from partywise.privacy.statistics.bounded import clip_curves
 from partywise.randomness import stream
 from partywise.studies.vertical_glm.data import split
 from partywise.studies.vertical_glm.evaluation import listed
@@ -228,3 +229,21 @@ def test_what_was_seen_of_the_smallest_party_counts_as_well():
     found, data = cell(parties=3, **words)
     assert [party.columns for party in split(data, 3, None, GeneratedSettings(n=100, p=5))] == [(0,), (1, 2), (3, 4)]
     assert found.scalars["attack_space"] == pytest.approx(1.0)
+
+
+def test_generalised_models_against_the_intercept_alone():
+    zero, _ = judged(np.zeros(5))
+    assert zero["worse_than_null"] and zero["in_sample"]
+    fitted = cell(method={"protocol": "reference"})[0].scalars
+    assert not fitted["worse_than_null"] and fitted["in_sample"] and fitted["clip_share"] is None
+    held_out = cell(method={"protocol": "reference"}, grid={"folds": 4})[0].scalars
+    assert not held_out["in_sample"] and held_out["worse_than_null"] == (held_out["excess_deviance_test"] > 1)
+
+
+def test_records_that_a_private_fit_clips_are_counted():
+    found, data = cell(method={"protocol": "moments"}, settings={"family": "gaussian", "n": 400, "p": 6})
+    location, scale = data.constants.location, data.constants.scale
+    z = (data.X - location) / scale
+    own = [clip_curves(part, None, 1.4 * np.sqrt(3))[0] != part for part in (z[:, :3], z[:, 3:])]
+    expected = np.mean(np.any(np.hstack(own), axis=1))
+    assert 0 < expected < 1 and found.scalars["clip_share"] == pytest.approx(expected)

@@ -12,7 +12,7 @@ from sklearn import metrics as oracle
 from partywise.studies.vertical_trees.data import Declared, TreeData
 from partywise.studies.vertical_trees.metrics import example_fits, metrics, quality
 from partywise.trees.model import Ensemble, Estimate, Tree
-from partywise.trees.options import PooledOptions
+from partywise.trees.options import PooledOptions, TablesOptions
 
 CLASSES, NUMBERS = "CrossEntropyLoss", "RegressionMSELoss"
 
@@ -126,3 +126,19 @@ def test_the_example_fit_has_losses_of_training_and_test_rows_and_what_the_fit_s
     scores = estimate.ensemble.scores(X)
     assert shown["path_train_loss"][1][-1] == pytest.approx(oracle.log_loss(y[:100], expit(scores[:100])))
     assert shown["path_test_loss"][1][-1] == pytest.approx(oracle.log_loss(y[100:], expit(scores[100:])))
+
+
+def test_trees_against_the_mean_response_and_residuals_beyond_their_bound():
+    X, y = drawn()
+    data, train = data_of(X, y, 120), np.arange(200) < 120
+    good, bad = (Estimate(Ensemble((tree,), 0.0, 1.0), 1.0) for tree in (stump(0.0, -2.0, 2.0), stump(0.0, 2.0, -2.0)))
+    found = [metrics(fit, data, train, spec_of()) for fit in (good, bad)]
+    assert [one["worse_than_mean"] for one in found] == [False, True]
+    base = oracle.log_loss(y[~train], np.full(80, y[train].mean()))
+    assert found[0]["log_loss"] < base < found[1]["log_loss"]
+    assert found[0]["clip_share"] is None, "gradients of classes are at most 1"
+    numbers = data_of(X, 3.0 * y, 120, NUMBERS)
+    spec = SimpleNamespace(options=TablesOptions(residual_bound=2.5))
+    nothing = metrics(Estimate(Ensemble((stump(0.0, 0.0, 0.0),), 0.0, 1.0), 1.0), numbers, train, spec)
+    assert nothing["clip_share"] == pytest.approx(np.mean(y[train])) and nothing["worse_than_mean"]
+    assert metrics(good, data_of(X, y, 200), np.ones(200, dtype=bool), spec_of())["worse_than_mean"] is None

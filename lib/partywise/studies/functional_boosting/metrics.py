@@ -42,6 +42,7 @@ def _metrics(estimate: Estimate, data: FunctionalData, train: np.ndarray) -> dic
         "ril2": _ratio(risk, energy),
         "relative_error": _ratio(risk, risk_mean),
         "worse_than_mean": bool(risk > risk_mean),
+        "in_sample": bool(train.all()),
     }
     if estimate.released is not None:
         scalars["ril2_released"] = _ratio(_risk(Y, estimate.predict(estimate.released[test])), energy)

@@ -169,6 +169,14 @@ STUDY = Study(
     },
     check=check,
     folds_share=True,
-    summary=("excess", "relative_error", "sensitivity", "specificity", "published_mib"),
+    summary=(
+        "excess",
+        "relative_error",
+        "worse_than_mean",
+        "clip_share",
+        "sensitivity",
+        "specificity",
+        "published_mib",
+    ),
     trials=Lazy("partywise.studies.functional_boosting.trials:TRIALS"),
 )

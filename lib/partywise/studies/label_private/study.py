@@ -131,6 +131,6 @@ STUDY = Study(
         "classic_noise": Lazy(_FIGURES + "training:classic_noise"),
     },
     check=check,
-    summary=("log_loss", "auc", "excess_risk", "share_unbounded"),
+    summary=("log_loss", "uninformative", "auc", "excess_risk", "share_unbounded"),
     trials=Lazy("partywise.studies.label_private.trials:TRIALS"),
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -20,21 +21,42 @@ def metrics(estimate: Estimate, data: SlicingData, train: np.ndarray, spec: Any)
     scalars: dict[str, Any] = dict(estimate.numbers) | source_numbers(estimate, spec)
     scalars["n_columns"] = len(basis)
     scalars["n_protected"] = int(max(data.sizes[: estimate.clients]))
+    scalars["clip_share"] = clip_share(estimate, data, spec)
     if not np.all(np.isfinite(basis)):
         return scalars | {"diverged": True}
     if beta.shape[1]:
         scalars["loss"] = projection_loss(basis, beta)
+        scalars["worse_than_random"] = scalars["loss"] > random_loss(*beta.shape)
         if basis.shape == beta.shape:
             scalars["angle"] = angle(basis, beta)
         scalars["n_records"] = spec.settings.n
     else:
         scalars["separation"] = separation(data.X, data.fixed.codes(data.y), basis)
+        scalars["in_sample"] = True
     if estimate.columns is not None:
         scalars["selected"] = len(estimate.columns)
         if beta.shape[1]:
             found = screening_metrics(estimate.columns, np.flatnonzero(np.any(beta != 0, axis=1)))
             scalars |= {name: found[name] for name in ("support_kept", "false_positives")}
     return scalars
+
+
+def random_loss(p: int, d: int) -> float:
+    """Root of the mean squared loss of a subspace that is drawn at random: E ||P - Q||^2 = 2 d (1 - d / p)."""
+    return math.sqrt(2 * d * (1 - d / p))
+
+
+def clip_share(estimate: Estimate, data: SlicingData, spec: Any) -> float | None:
+    """Share of entries beyond the public radius R, over the clients that took part; None where nothing is clipped.
+
+    A client counts them where it keeps moments of all columns; where columns are screened it keeps none.
+    """
+    if not getattr(spec.options, "clipped", True):
+        return None
+    sizes = data.sizes[: estimate.clients]
+    if len(data.clip_share) < len(sizes):
+        return None
+    return float(np.average(data.clip_share[: len(sizes)], weights=sizes))
 
 
 def source_numbers(estimate: Estimate, spec: Any) -> dict[str, float]:

@@ -68,6 +68,8 @@ def _check_method(options: Any, lists: str, settings: Any) -> None:
 
 VARIABLES: dict[str, tuple[str, str]] = {
     "loss": ("Frobenius distance of the projections on the estimated and the true subspace", "1"),
+    "worse_than_random": ("1 if the loss exceeds that of a random subspace, sqrt(2 d (1 - d/p))", "1"),
+    "clip_share": ("share of entries of the records that the public radius clipped", "1"),
     "angle": ("largest principal angle between the estimated and the true subspace", "degree"),
     "separation": ("share of the variance of projected records between slices, mean over directions", "1"),
     "paper_mean": ("mean loss that the source prints for this cell", "1"),
@@ -130,6 +132,6 @@ STUDY = Study(
         "flights": Lazy(_FIGURES + "projections:flights"),
     },
     check=check,
-    summary=("loss", "angle", "separation", "paper_mean", "selected"),
+    summary=("loss", "worse_than_random", "angle", "separation", "clip_share", "paper_mean", "selected"),
     trials=Lazy("partywise.studies.sliced_inverse_regression.trials:TRIALS"),
 )

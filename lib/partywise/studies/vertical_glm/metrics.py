@@ -10,10 +10,13 @@ from typing import Any
 
 import numpy as np
 
+from ...federation.parties import Party
 from ...glm.diagnostics import aic, aic_published, deviance_r2, sums_of
 from ...glm.model import Estimate as GlmEstimate
+from ...glm.private.scaled import constant, radius_of
 from ...pca.components import components as decomposed
 from ...pca.components import loading_angle
+from ...privacy.statistics.geometry import lengths
 from .data import GlmData
 from .evaluation.pooled import Pooled, pooled, response_at
 from .evaluation.seen import attacked
@@ -74,9 +77,30 @@ def regression(
         found |= distance(estimate, exact, spec.options)
         found["excess_deviance"] = excess(exact, estimate.coefficients, data, persons)
         test = np.flatnonzero(~train)
-        if data.aligned and len(test):
+        held_out = data.aligned and len(test) > 0
+        if held_out:
             found["excess_deviance_test"] = excess(exact, estimate.coefficients, data, test)
+        value = found["excess_deviance_test" if held_out else "excess_deviance"]
+        found |= {"in_sample": not held_out, "worse_than_null": None if value is None else value > 1}
+        found["clip_share"] = clip_share(data, persons, spec)
     return found
+
+
+def clip_share(data: GlmData, persons: np.ndarray, spec: Any) -> float | None:
+    """Share of the records that trained of which some party's scaled block was clipped to its public radius.
+
+    None where a protocol has no target of epsilon: it clips nothing.
+    """
+    if not spec.options.uses_epsilon:
+        return None
+    public, clipped = data.public(), np.zeros(len(persons), dtype=bool)
+    dealt = zip(spec.settings.names(spec.n_parties), spec.settings.groups(spec.n_parties), strict=True)
+    for name, columns in dealt:
+        party = Party(name, "passive", {}, tuple(columns))
+        location, scale = (constant(public, key)[list(columns)] for key in ("location", "scale"))
+        z = (data.X[np.ix_(persons, list(columns))] - location) / scale
+        clipped |= lengths(z) > radius_of(public, party).value
+    return float(clipped.mean())
 
 
 def ridge_of(options: Any) -> float:

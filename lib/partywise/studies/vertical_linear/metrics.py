@@ -47,13 +47,23 @@ def tested(estimate: Estimate, data: LinearData, test: np.ndarray, model: str) -
     scores, y, found = estimate.scores(data.X[test]), data.y[test], dict[str, Any]()
     if model == "linear":
         found["mse"] = float(np.mean((scores - y) ** 2)) * data.label_scale**2
+        found["worse_than_mean"] = float(np.mean((scores - y) ** 2)) > float(np.mean((data.y[~test].mean() - y) ** 2))
     else:
         found["log_loss"] = loss(scores, 2 * y - 1, "logistic")
+        found["worse_than_mean"] = found["log_loss"] > base_loss(float(data.y[~test].mean()), y)
     if data.criterion == CLASSES:
         half = 0.5 if model == "linear" else 0.0
         found["auc"] = rank_auc(scores[y == 1], scores[y == 0])
         found["accuracy"] = float(np.mean((scores > half) == (y == 1)))
     return found
+
+
+def base_loss(p: float, y: np.ndarray) -> float:
+    """Logarithmic loss on labels (n,) of one probability for everybody, the share of ones among the training rows."""
+    share = float(np.mean(y))
+    with np.errstate(divide="ignore"):
+        parts = [(share, np.log(p)), (1 - share, np.log1p(-p))]
+    return -float(sum(weight * value for weight, value in parts if weight))
 
 
 def training_loss(scores: np.ndarray, data: LinearData, train: np.ndarray, model: str) -> float:

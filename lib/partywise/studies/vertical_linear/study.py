@@ -72,6 +72,7 @@ VARIABLES: dict[str, tuple[str, str]] = {
     "auc": ("area under the ROC curve on the test rows", "1"),
     "accuracy": ("share of test rows whose label is predicted right", "1"),
     "mse": ("mean squared error on the test rows, in the units of the source", "1"),
+    "worse_than_mean": ("1 if the test loss exceeds that of the mean label of the training rows for everybody", "1"),
     "excess_loss": ("training loss above that of the exact fit", "1"),
     "limit_excess": ("training loss above that of the exact fit where the steps lead, Taylor's formula included", "1"),
     "max_coefficient_difference": ("largest difference to the same steps on pooled columns", "1"),
@@ -120,6 +121,6 @@ STUDY = Study(
     variables=VARIABLES,
     figures={"loss_by_round": Lazy(_HERE + "figures.training:loss_by_round")},
     check=check,
-    summary=("log_loss", "mse", "excess_loss", "rows_recovered"),
+    summary=("log_loss", "mse", "worse_than_mean", "excess_loss", "rows_recovered"),
     trials=Lazy(_HERE + "trials:TRIALS"),
 )

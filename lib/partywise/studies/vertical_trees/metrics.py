@@ -28,6 +28,8 @@ def metrics(estimate: Estimate, data: TreeData, train: np.ndarray, spec: Any) ->
     if not np.isfinite(scores).all():
         return found | estimate.numbers | {"diverged": True}
     found |= quality(scores, y, options, data.criterion) | estimate.numbers
+    found["worse_than_mean"] = worse_than_mean(scores, y, float(data.y[train].mean()), options, data.criterion)
+    found["clip_share"] = clip_share(kept, data, train, spec.options)
     if estimate.scores is not None:
         found |= _deployed(estimate.scores, estimate.ensemble.scores(X), y, options, data.criterion)
     return found
@@ -61,6 +63,31 @@ def quality(scores: np.ndarray, y: np.ndarray, options: TreeOptions, criterion: 
         "accuracy": float(np.mean((predicted(scores, options, criterion) > 0.5) == (y == 1))),
         "published_loss": published_loss(scores, y, options),
     }
+
+
+def worse_than_mean(
+    scores: np.ndarray, y: np.ndarray, mean: float, options: TreeOptions, criterion: Criterion
+) -> bool | None:
+    """Whether the loss exceeds that of the training rows' mean response for everybody; None without test rows."""
+    if not len(y):
+        return None
+    if criterion != CLASSES:
+        return loss(scores, y, options, criterion) > float(np.mean((y - mean) ** 2))
+    constant = np.full(len(y), mean)
+    with np.errstate(divide="ignore"):
+        surprise = -np.log(np.where(y == 1, constant, 1 - constant))
+    return loss(scores, y, options, criterion) > float(surprise.mean())
+
+
+def clip_share(ensemble: Ensemble, data: TreeData, train: np.ndarray, options: Any) -> float | None:
+    """Share of training residuals of the returned fit beyond their public bound; None where nothing is clipped.
+
+    Gradients of classes are at most 1 and need no clip.
+    """
+    bound = getattr(options, "residual_bound", None)
+    if bound is None or data.criterion == CLASSES:
+        return None
+    return float(np.mean(np.abs(ensemble.scores(data.X[train]) - data.y[train]) > bound))
 
 
 def _selected(

@@ -37,6 +37,8 @@ VARIABLES: dict[str, tuple[str, str]] = {
     "auc": ("area under the ROC curve on the test rows", "1"),
     "accuracy": ("share of the test rows whose class is right", "1"),
     "mse": ("mean squared error on the test rows", "1"),
+    "worse_than_mean": ("1 if the test loss exceeds that of the mean response of the training rows for everybody", "1"),
+    "clip_share": ("share of training residuals of the returned fit that the public bound clips", "1"),
     "published_loss": ("mean of -y ln p on the test rows, the source's key of selection", "1"),
     "epsilon_label": ("epsilon that the ledger certifies for a label, for the worst view", "1"),
     "n_trees": ("trees that are kept", "1"),
@@ -112,6 +114,6 @@ STUDY = Study(
         "loss_along_trees": Lazy(_PARTS + "figures.training:loss_along_trees"),
     },
     check=check,
-    summary=("log_loss", "auc", "mse"),
+    summary=("log_loss", "auc", "mse", "worse_than_mean", "clip_share"),
     trials=Lazy(_PARTS + "trials:TRIALS"),
 )

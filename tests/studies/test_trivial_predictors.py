@@ -1,0 +1,71 @@
+"""What every study says of clipped records, of fits that lose against a trivial predictor, and of held-out records."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from sklearn.metrics import log_loss
+
+from partywise.functional.model import Estimate as Curves
+from partywise.inverse_regression.model import Estimate as Subspace
+from partywise.inverse_regression.options import PublishedOptions, ReferenceOptions
+from partywise.inverse_regression.subspace import projection_loss
+from partywise.linear.model import Estimate as Linear
+from partywise.linear.options import ExactOptions
+from partywise.studies.functional_boosting.metrics import metrics as of_curves
+from partywise.studies.sliced_inverse_regression.metrics import metrics as of_subspaces
+from partywise.studies.sliced_inverse_regression.metrics import random_loss
+from partywise.studies.sliced_inverse_regression.settings import SimulatedSettings
+from partywise.studies.vertical_linear import metrics as linear
+from protocol_driver import make_data
+from slicing_driver import simulated
+
+
+@pytest.mark.parametrize("train", [np.ones(120, dtype=bool), np.arange(120) >= 40])
+def test_curves_without_held_out_records_are_in_sample(train):
+    data = make_data()
+    p, q, qy = data.operators.shape
+    fit = Curves(data.operators, np.zeros((p, q)), np.zeros(qy), np.ones(p, dtype=bool), 1.0)
+    assert of_curves(fit, data, train, None)["in_sample"] == train.all()
+
+
+@pytest.mark.parametrize(("p", "d"), [(6, 1), (7, 3)])
+def test_the_loss_of_a_random_subspace(p, d):
+    rng = np.random.default_rng(3)
+    losses = [projection_loss(*(np.linalg.qr(rng.normal(size=(p, d)))[0] for _ in range(2))) for _ in range(4000)]
+    mean, error = np.mean(np.square(losses)), np.std(np.square(losses)) / np.sqrt(len(losses))
+    assert abs(mean - random_loss(p, d) ** 2) < 5 * error
+
+
+def test_subspaces_lose_against_a_random_one_and_count_clipped_entries():
+    settings = SimulatedSettings(model="III", n=300, clients=4, p=6, radius=1.0)
+    data = simulated(settings)
+    apart = np.linalg.qr(np.hstack([data.beta, np.eye(6)]))[0][:, 2:4]
+    clipping, free = PublishedOptions(mechanism="iid"), ReferenceOptions(clipped=False)
+
+    def found(basis, options, clients=3):
+        fit = Subspace(basis=basis, epsilon=1.0, epsilon_claimed=1.0, clients=clients)
+        return of_subspaces(fit, data, np.ones(4, dtype=bool), SimpleNamespace(settings=settings, options=options))
+
+    assert not found(data.beta, clipping)["worse_than_random"] and found(apart, clipping)["worse_than_random"]
+    assert "in_sample" not in found(data.beta, clipping), "the truth is known"
+    # Standard normal columns lie beyond 1 with probability .317; their share is told of methods that clip.
+    assert found(data.beta, clipping)["clip_share"] == pytest.approx(0.317, abs=0.03)
+    assert found(data.beta, clipping)["clip_share"] == pytest.approx(np.mean(data.clip_share[:3]))
+    assert found(data.beta, free)["clip_share"] is None
+
+
+def test_linear_models_against_the_mean_label():
+    y = np.array([0.0, 1.0, 1.0, 0.0, 1.0, 1.0, 1.0])
+    test = np.arange(7) >= 4
+    assert linear.base_loss(0.3, y) == pytest.approx(log_loss(y, np.full(7, 0.3)))
+    assert linear.base_loss(1.0, y[test]) == 0.0 and linear.base_loss(0.0, y[test]) == np.inf
+    X = (2 * y - 1)[:, None]
+    data = SimpleNamespace(X=X, y=y, criterion="CrossEntropyLoss", label_scale=1.0)
+    fits = {sign: Linear(coefficients=np.array([0.0, sign]), epsilon_claimed=np.inf) for sign in (1.0, -1.0)}
+    for model in ("logistic", "linear"):
+        worse = [linear.tested(fits[sign], data, test, model)["worse_than_mean"] for sign in (1.0, -1.0)]
+        assert worse == [False, True], model
+    assert ExactOptions().model == "logistic"
