@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import matplotlib as mpl
 import numpy as np
@@ -12,12 +12,15 @@ import xarray as xr
 mpl.use("Agg")
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-# Okabe and Ito's palette: distinguishable with the common colour vision deficiencies.
-BLACK, ORANGE, SKY, GREEN = "#000000", "#E69F00", "#56B4E9", "#009E73"
-YELLOW, BLUE, RED, PURPLE, GREY = "#F0E442", "#0072B2", "#D55E00", "#CC79A7", "#7F7F7F"
-BROWN = "#6B3E08"
+# Each has a contrast of 3 or more on white, and any two differ by 25 units of CIELAB or more, also as people with one
+# of the colour vision deficiencies see them; found by a search around Okabe and Ito's palette, whose own orange, sky
+# blue and yellow are too pale for a line.
+BLACK, ORANGE, SKY, GREEN = "#000000", "#D9780B", "#5672F4", "#00A75D"
+BLUE, RED, PURPLE, BROWN = "#23428B", "#AB2509", "#AF73B6", "#7D2A2C"
+GREY = "#737373"
 
 SETTINGS: dict[str, Any] = {
     "font.size": 9,
@@ -37,6 +40,9 @@ SETTINGS: dict[str, Any] = {
     "svg.fonttype": "path",
 }
 
+
+# Inches: of a figure that holds a title, and between a text and the edge.
+NARROWEST, MARGIN = 5.0, 0.08
 
 # Of methods that claim an epsilon, and of those that claim none.  Methods of one colour differ in marker and dashes:
 # the lengths of the cycles have no factor in common.
@@ -76,20 +82,63 @@ def look(cube: xr.Dataset, method: str) -> Look:
 
 
 def panels(rows: int, columns: int, width: float, height: float, **options) -> tuple[Figure, list[Axes]]:
-    """A figure of rows x columns panels in the common style; ``width`` and ``height`` of one panel in inches."""
+    """A figure of rows x columns panels in the common style; ``width`` and ``height`` of one panel in inches.
+
+    Panels are wider than asked for where the whole would be narrower than a title.
+    """
     mpl.rcParams.update(SETTINGS)  # type: ignore[arg-type]
-    size = (width * columns, height * rows)
+    size = (max(width * columns, NARROWEST), height * rows)
     figure, axes = plt.subplots(rows, columns, figsize=size, squeeze=False, layout="constrained", **options)
     return figure, list(axes.ravel())
 
 
 def legend_below(figure: Figure, axes: list[Axes], columns: int = 4) -> None:
-    """One legend for all panels, below them, without repetitions."""
+    """One legend for all panels, below them, without repetitions, in at most so many columns as fit.
+
+    A figure that is narrower than its longest entry is made wider.
+    """
     entries: dict[str, Any] = {}
     for ax in axes:
         for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
             entries.setdefault(label, handle)
-    figure.legend(list(entries.values()), list(entries), loc="outside lower center", ncols=columns)
+    legend_of(figure, list(entries.values()), list(entries), columns)
+
+
+def legend_of(figure: Figure, handles: list[Any], labels: list[str], columns: int) -> None:
+    """A legend below all panels, as `legend_below` makes one, of these entries."""
+    for count in range(min(columns, max(1, len(labels))), 0, -1):
+        legend = figure.legend(handles, labels, loc="outside lower center", ncols=count)
+        needed = legend.get_window_extent(_renderer(figure)).width / figure.dpi + 2 * MARGIN
+        if needed <= figure.get_figwidth():
+            return
+        if count > 1:
+            legend.remove()
+    figure.set_figwidth(needed)
+
+
+def heading(figure: Figure, words: str) -> None:
+    """The title above all panels, with a new line wherever the figure would end; call it after the legend."""
+    text, room = figure.suptitle("", fontsize=SETTINGS["axes.titlesize"]), (figure.get_figwidth() - 2 * MARGIN)
+
+    def fits(line: str) -> bool:
+        text.set_text(line)
+        return bool(text.get_window_extent(_renderer(figure)).width <= room * figure.dpi)
+
+    lines = list[str]()
+    for given in words.split("\n"):
+        line = ""
+        for word in given.split(" "):
+            longer = f"{line} {word}".strip()
+            if line and not fits(longer):
+                lines.append(line)
+                longer = word
+            line = longer
+        lines.append(line)
+    text.set_text("\n".join(lines))
+
+
+def _renderer(figure: Figure) -> Any:
+    return cast(FigureCanvasAgg, figure.canvas).get_renderer()
 
 
 def empty(reason: str) -> Figure:
