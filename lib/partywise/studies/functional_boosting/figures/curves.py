@@ -10,7 +10,7 @@ from matplotlib.ticker import MaxNLocator, MultipleLocator
 
 from ....experiment.plotting.select import having, plan_behind, title, told
 from ....experiment.plotting.series import cases_of, example_fit, example_fits_of, methods_of
-from ....experiment.plotting.style import BLACK, GREY, empty, legend_below, look, panels
+from ....experiment.plotting.style import BLACK, GREY, empty, heading, legend_below, look, panels
 
 
 def real_curves(cube: xr.Dataset) -> Figure:
@@ -40,7 +40,7 @@ def real_curves(cube: xr.Dataset) -> Figure:
     legend_below(figure, axes, 3)
     what = "days" if ticks else "records"
     name = title(cube, "case", case)
-    figure.suptitle(f"Held-out {what}, {name}: one fold of the first replicate", fontsize=9.5)
+    heading(figure, f"Held-out {what}, {name}: one fold of the first replicate")
     return figure
 
 
@@ -65,7 +65,6 @@ def _one_day(
         example_fit(drawn, "curve_observed", floor)[day],
         color=GREY,
         linewidth=2.5,
-        alpha=0.6,
         label="observed (smoothed)",
     )
     ax.plot(grid, example_fit(drawn, "curve_predicted", floor)[day], color=BLACK, label="predicted, no privacy")
@@ -113,7 +112,5 @@ def operators(cube: xr.Dataset) -> Figure:
         axes[r * count].set_ylabel(f"{label}\nt", fontsize=8)
     label = "kernel β(s, t); colours end at the 98 % point"
     figure.colorbar(axes[0].images[0], ax=axes, label=label, shrink=0.7, extend="both")
-    figure.suptitle(
-        f"Operators, {title(cube, 'case', case)}, fewest parties: one fold of the first replicate", fontsize=9.5
-    )
+    heading(figure, f"Operators, {title(cube, 'case', case)}, fewest parties: one fold of the first replicate")
     return figure

@@ -9,7 +9,7 @@ from matplotlib.ticker import MaxNLocator
 
 from ....experiment.plotting.select import having, title, told
 from ....experiment.plotting.series import BAND, Series, cases_of, draw, methods_of, replicate_means, series
-from ....experiment.plotting.style import BLACK, BLUE, GREY, ORANGE, RED, empty, legend_below, look, panels
+from ....experiment.plotting.style import BLACK, BLUE, GREY, ORANGE, RED, empty, heading, legend_below, look, panels
 
 LEARNERS = {"predictor": "one base learner a predictor", "party": "one base learner a party"}
 OFF_SCALE = 5.0
@@ -51,7 +51,7 @@ def error_by_parties(cube: xr.Dataset) -> Figure:
     if not groups:
         return empty("No method with released curves in this configuration.")
     figure, axes = panels(1, len(groups), 3.8 if len(groups) < 3 else 3.3, 3.3, sharey=True)
-    for ax, (heading, methods) in zip(axes, groups.items(), strict=True):
+    for ax, (group, methods) in zip(axes, groups.items(), strict=True):
         for method in floors:
             draw(ax, series(cube, "excess", case, method, "parties"), look(cube, method), marker="")
         for method in methods:
@@ -61,12 +61,12 @@ def error_by_parties(cube: xr.Dataset) -> Figure:
             draw(ax, _within(line), style, **hollow)
             beyond = line.x[~(line.mean <= OFF_SCALE)]
             ax.plot(beyond, np.full(len(beyond), OFF_SCALE), color=style.color, marker="$↑$", linestyle="none")
-        ax.set(title=heading, xlabel="number of parties J", yscale="log")
+        ax.set(title=group, xlabel="number of parties J", yscale="log")
         ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes[0].set_ylabel("excess risk (0: truth, 1: mean curve)")
     legend_below(figure, axes, 3)
     note = "; arrows: off the scale" if published else ""
-    figure.suptitle(f"Held-out error by number of parties, {title(cube, 'case', case)}; {BAND}{note}", fontsize=9.5)
+    heading(figure, f"Held-out error by number of parties, {title(cube, 'case', case)}; {BAND}{note}")
     return figure
 
 
@@ -101,12 +101,12 @@ def claims_about_parties(cube: xr.Dataset) -> Figure:
         "claim 2: with s ∝ √J,\nno gain with more parties",
     )
     inks = {"predictor": (BLACK, "o"), "party": (RED, "s")}
-    for ax, methods, heading in zip(axes, modes.values(), titles, strict=False):
+    for ax, methods, claim in zip(axes, modes.values(), titles, strict=False):
         for learner, method in methods.items():
             line, (color, marker) = _ratio(cube, case, method), inks[learner]
             draw(ax, line, look(cube, method), color=color, marker=marker, linestyle="-", label=LEARNERS[learner])
         ax.axhline(1, color=GREY, linewidth=1, linestyle=":")
-        ax.set(title=heading, xlabel="number of parties J")
+        ax.set(title=claim, xlabel="number of parties J")
         ax.set_ylim(bottom=0)
     fewest = int(cube["parties"].values[(cube["status"].sel({"case": case}) > 0).any(_OTHER).values][0])
     axes[0].set_ylabel(f"excess risk, relative to J = {fewest}")
@@ -122,9 +122,7 @@ def claims_about_parties(cube: xr.Dataset) -> Figure:
     for ax in axes:
         ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     legend_below(figure, axes, 4)
-    figure.suptitle(
-        f"What the source says about the number of parties, {title(cube, 'case', case)}; {BAND}", fontsize=9.5
-    )
+    heading(figure, f"What the source says about the number of parties, {title(cube, 'case', case)}; {BAND}")
     return figure
 
 
@@ -202,7 +200,5 @@ def selection_quality(cube: xr.Dataset) -> Figure:
             ax.set_xlabel("number of parties J" if row == 1 else "")
             ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     legend_below(figure, axes, 4)
-    figure.suptitle(
-        f"Selection of predictors, {title(cube, 'case', case)}; bars: ± 1 standard error over replicates", fontsize=9.5
-    )
+    heading(figure, f"Selection of predictors, {title(cube, 'case', case)}; bars: ± 1 standard error over replicates")
     return figure

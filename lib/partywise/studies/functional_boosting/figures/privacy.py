@@ -9,7 +9,7 @@ from matplotlib.ticker import FormatStrFormatter, LogLocator, NullFormatter
 
 from ....experiment.plotting.select import having, title, told
 from ....experiment.plotting.series import BAND, cases_of, draw, methods_of, series
-from ....experiment.plotting.style import BLACK, COLORS, DASHES, MARKERS, empty, legend_below, look, panels
+from ....experiment.plotting.style import BLACK, COLORS, DASHES, MARKERS, empty, heading, legend_below, look, panels
 
 
 def error_by_epsilon(cube: xr.Dataset) -> Figure:
@@ -43,7 +43,7 @@ def error_by_epsilon(cube: xr.Dataset) -> Figure:
             ax.yaxis.set_major_formatter(FormatStrFormatter("%g"))
             ax.yaxis.set_minor_formatter(NullFormatter())
     legend_below(figure, axes, 3)
-    figure.suptitle(f"What privacy costs; horizontal lines: no finite epsilon certified; {BAND}", fontsize=9.5)
+    heading(figure, f"What privacy costs; horizontal lines: no finite epsilon certified; {BAND}")
     return figure
 
 

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from ....experiment.plotting.select import having, title
 from ....experiment.plotting.series import cases_of, example_fit, example_fits_of, methods_of
-from ....experiment.plotting.style import GREY, Look, empty, legend_below, look, panels
+from ....experiment.plotting.style import GREY, Look, empty, heading, legend_below, look, panels
 from .utility import computed_at, data_cases
 
 
@@ -39,7 +39,7 @@ def calibration_curves(cube: xr.Dataset) -> Figure:
             ax.set(aspect="equal", xlabel="mean prediction" if row == len(cases) - 1 else "")
         axes[row * len(targets)].set_ylabel("share of positive labels")
     legend_below(figure, axes, 2)
-    figure.suptitle("Calibration on the test rows, first replicate, bins of equal counts", fontsize=9.5)
+    heading(figure, "Calibration on the test rows, first replicate, bins of equal counts")
     return figure
 
 

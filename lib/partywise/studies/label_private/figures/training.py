@@ -11,7 +11,19 @@ from matplotlib.figure import Figure
 
 from ....experiment.plotting.select import having
 from ....experiment.plotting.series import Series, cases_of, example_fit, example_fits_of, methods_of, series
-from ....experiment.plotting.style import BLACK, BLUE, GREEN, ORANGE, PURPLE, RED, empty, legend_below, look, panels
+from ....experiment.plotting.style import (
+    BLACK,
+    BLUE,
+    GREEN,
+    ORANGE,
+    PURPLE,
+    RED,
+    empty,
+    heading,
+    legend_below,
+    look,
+    panels,
+)
 from .utility import data_cases, data_title, size_of, sized_cases
 
 MARKS = (("o", "-"), ("s", "--"), ("^", "-."), ("D", ":"), ("v", "-"))
@@ -42,10 +54,10 @@ def unbounded_shares(cube: xr.Dataset) -> Figure:
     right.set(xscale="log", xlabel="training rows N")
     left.set_ylim(-0.04, 1.04)
     legend_below(figure, [left, right], 2)
-    figure.suptitle(
+    heading(
+        figure,
         "Without a ridge the noisy objective is often unbounded (published noise)\n"
         "exact test up to 2 000 rows, above that a lower bound from the coordinates",
-        fontsize=9.5,
     )
     return figure
 
@@ -99,7 +111,7 @@ def running_away(cube: xr.Dataset) -> Figure:
     for ax, label in ((left, "length of the coefficients"), (right, "test log-loss")):
         ax.set(xscale="log", yscale="log", xlabel="steps", ylabel=label)
     legend_below(figure, [left, right], 3)
-    figure.suptitle('"While not converged" never ends: full batch, published noise, no ridge', fontsize=9.5)
+    heading(figure, '"While not converged" never ends: full batch, published noise, no ridge')
     return figure
 
 
@@ -144,9 +156,7 @@ def gap_by_passes(cube: xr.Dataset) -> Figure:
         ax.set(xscale="log", yscale="log", xlabel="passes over the training rows", title=size_of(cube, case))
     axes[0].set_ylabel("training objective above its least value")
     legend_below(figure, axes, 2)
-    figure.suptitle(
-        "Trainers without noise and almost without ridge\nmean of 5 runs where there are mini-batches", fontsize=9.5
-    )
+    heading(figure, "Trainers without noise and almost without ridge\nmean of 5 runs where there are mini-batches")
     return figure
 
 
@@ -187,5 +197,5 @@ def classic_noise(cube: xr.Dataset) -> Figure:
     left.set(xlabel="claimed epsilon", ylabel="epsilon", xscale="log", yscale="log")
     right.set(xlabel="claimed epsilon", ylabel="epsilon minus claim")
     legend_below(figure, [left, right], 2)
-    figure.suptitle(f"The classic Gaussian formula at delta = {delta:g}, one label", fontsize=9.5)
+    heading(figure, f"The classic Gaussian formula at delta = {delta:g}, one label")
     return figure

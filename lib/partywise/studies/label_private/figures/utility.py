@@ -12,7 +12,7 @@ from matplotlib.ticker import FixedLocator, FormatStrFormatter, LogLocator, Null
 
 from ....experiment.plotting.select import having, title, told
 from ....experiment.plotting.series import Series, cases_of, draw, methods_of, series
-from ....experiment.plotting.style import BLACK, Look, empty, legend_below, look, panels
+from ....experiment.plotting.style import BLACK, Look, empty, heading, legend_below, look, panels
 
 # Settings of generated data that a sweep may vary: label of the axis.
 AXES = {"n": "training rows N", "k": "features k with the intercept", "dependence": "dependence of the features"}
@@ -90,7 +90,7 @@ def utility_by_epsilon(cube: xr.Dataset) -> Figure:
                 ax.set_xlabel("target epsilon of one label (certified: at most this)")
                 _plain_ticks(ax.xaxis, subs=(1,))
     legend_below(figure, axes, 3)
-    figure.suptitle(f"What label privacy costs; horizontal line: no privacy; {BAND95}", fontsize=9.5)
+    heading(figure, f"What label privacy costs; horizontal line: no privacy; {BAND95}")
     return figure
 
 
@@ -126,10 +126,10 @@ def excess_by_size(cube: xr.Dataset) -> Figure:
             ax.set_ylabel(f"excess risk, epsilon = {epsilon:g}" if column == 0 else "")
             ax.set_xlabel(AXES[axis] if row == len(targets) - 1 else "")
     legend_below(figure, axes, 2)
-    figure.suptitle(
+    heading(
+        figure,
         "Which law of the noise wins; thin dotted lines: the plan's prediction\n"
         f"the crossing is predicted for well-conditioned features; {BAND95}",
-        fontsize=9.5,
     )
     return figure
 

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 from ....experiment.plotting.select import having, title
 from ....experiment.plotting.series import series
-from ....experiment.plotting.style import BLACK, BLUE, GREY, ORANGE, PURPLE, empty, panels
+from ....experiment.plotting.style import BLACK, BLUE, GREY, ORANGE, PURPLE, empty, heading, panels
 
 PRIVATE = ((BLUE, "--"), (ORANGE, "-."), (PURPLE, ":"))
 
@@ -30,7 +30,7 @@ def tracing_roc(cube: xr.Dataset) -> Figure:
         ax.set(title=f"{title(cube, 'case', case)}, {members:.0f} members", xlabel="false-positive rate")
         ax.set(ylabel="true-positive rate", xlim=(0, 1), ylim=(0, 1), aspect="equal")
         ax.legend(loc="lower right", title="area ± standard error")
-    figure.suptitle("Tracing a record: a description of one attack.\nAn area near 0.5 proves no privacy.", fontsize=9.5)
+    heading(figure, "Tracing a record: a description of one attack.\nAn area near 0.5 proves no privacy.")
     return figure
 
 
