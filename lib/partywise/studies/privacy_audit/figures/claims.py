@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from ....experiment.plotting.select import having
-from ....experiment.plotting.style import BLACK, BLUE, GREEN, GREY, ORANGE, RED, SETTINGS, empty, panels
+from ....experiment.plotting.style import BLUE, GREEN, GREY, ORANGE, RED, empty, heading, legend_of, panels
 from ....experiment.results.attributes import meanings
 
 DOCUMENTS = {
@@ -27,7 +28,8 @@ ROW_HEIGHT = 0.21
 FREE, INFINITE = -2.9, 5.0
 LOW, HIGH = -2.3, 4.4
 # Width in inches, and points from the axis to the right ends of the columns of numbers.
-WIDTH, COLUMNS = 11.4, (40.0, 88.0, 138.0, 210.0)
+WIDTH, COLUMNS = 12.0, (40.0, 82.0, 138.0, 200.0, 268.0)
+HEADS = ("claimed", "δ", "certified", "audited ≥", "recovered")
 ROOM = 1 - (COLUMNS[-1] + 6) / (72 * WIDTH)
 
 
@@ -35,12 +37,14 @@ ROOM = 1 - (COLUMNS[-1] + 6) / (72 * WIDTH)
 class Line:
     """One mechanism: numbers are nan where the cube holds none.
 
+    delta : of the claim, and of all bounds beside it
     recovered : share of the secret entries that an attack finds, of the mechanism and of its repair
     """
 
     document: str
     label: str
     claimed: float
+    delta: float
     certified: float
     audited: float
     at_limit: bool
@@ -73,19 +77,25 @@ def claims(cube: xr.Dataset) -> Figure:
     for document in documents:
         place += 1.0
         ax.text(
-            -0.01, place, heading(document), transform=ax.get_yaxis_transform(), ha="right", va="center", weight="bold"
+            -0.01,
+            place,
+            document_title(document),
+            transform=ax.get_yaxis_transform(),
+            ha="right",
+            va="center",
+            weight="bold",
         )
         for line in (one for one in lines if one.document == document):
             place += 1.0
             ticks.append((place, line))
             draw_line(ax, place, line)
-            words = [_digits(v) for v in (line.claimed, line.certified, line.audited)]
-            _figures(ax, place, [*words, _shares(*line.recovered)], line.color)
+            claimed, certified, audited = (_digits(v) for v in (line.claimed, line.certified, line.audited))
+            _figures(ax, place, [claimed, _delta(line.delta), certified, audited, _shares(*line.recovered)])
         place += 0.4
-    _figures(ax, 0.9, ["claimed", "certified", "audited ≥", "recovered"], BLACK)
+    _figures(ax, 0.9, HEADS)
     _axis(ax, ticks, place)
-    _legend(figure)
-    figure.suptitle("What the sources claim, and what holds", fontsize=11)
+    _legend(figure, _confidence(cube))
+    heading(figure, "What the sources claim, and what holds")
     return figure
 
 
@@ -122,6 +132,7 @@ def _line(
         document=_word(here, "source_document", cell),
         label=_label(here, cell, slots),
         claimed=claimed,
+        delta=_number(here, "claim_delta", cell),
         certified=certified,
         audited=float(audited),
         at_limit=_number(here, "at_sample_limit", cell) > 0,
@@ -155,7 +166,7 @@ def _label(here: xr.Dataset, cell: dict[str, Any], slots: list[tuple[int, float]
     return label
 
 
-def heading(document: str) -> str:
+def document_title(document: str) -> str:
     """Number of a source document with its subject."""
     return f"{document}  {DOCUMENTS.get(document, '')}".strip()
 
@@ -172,16 +183,21 @@ def draw_line(ax: Axes, y: float, line: Line) -> None:
     color = line.color
     if line.audited > 0:
         end = position(line.audited)
-        ax.plot([LOW - 0.2, end], [y, y], color=color, linewidth=2.6, alpha=0.45, solid_capstyle="butt", zorder=2)
+        ax.plot([LOW - 0.2, end], [y, y], color=color, linewidth=1.2, solid_capstyle="butt", zorder=2)
         ax.plot(end, y, marker=5 if line.at_limit else "|", color=color, markersize=7, markeredgewidth=1.8, zorder=3)
     if not np.isnan(line.repaired):
         ax.plot(position(line.repaired), y, marker="D", color=GREEN, markersize=3.6, linestyle="none", zorder=6)
     if not np.isnan(line.claimed):
-        ax.plot(position(line.claimed), y, marker="o", color="white", markeredgecolor=color, markersize=7, zorder=4)
+        ax.plot(position(line.claimed), y, linestyle="none", zorder=4, **_hollow(color))
     ax.plot(position(line.certified), y, marker="o", color=color, markersize=5, linestyle="none", zorder=5)
 
 
-def _figures(ax: Axes, y: float, words: list[str], color: str) -> None:
+def _hollow(color: str) -> dict[str, Any]:
+    """The mark of a claim."""
+    return {"marker": "o", "markerfacecolor": "white", "markeredgecolor": color, "markersize": 7}
+
+
+def _figures(ax: Axes, y: float, words: Sequence[str]) -> None:
     """Columns to the right of the axis."""
     for word, offset in zip(words, COLUMNS, strict=True):
         ax.annotate(
@@ -193,7 +209,6 @@ def _figures(ax: Axes, y: float, words: list[str], color: str) -> None:
             ha="right",
             va="center",
             fontsize=8,
-            color=color,
             # The rectangle of the layout leaves them room.
             in_layout=False,
         )
@@ -205,6 +220,19 @@ def _digits(value: float) -> str:
     if np.isinf(value):
         return "∞"
     return "free" if value == 0 else f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+
+
+def _delta(value: float) -> str:
+    return "" if np.isnan(value) else f"{value:.2g}".replace("e-0", "e-")
+
+
+def _confidence(cube: xr.Dataset) -> str:
+    """Confidence of the bounds that come from counts, in words; nothing where none does."""
+    if "audit_confidence" not in cube:
+        return ""
+    values = cube["audit_confidence"].values
+    values = values[np.isfinite(values)]
+    return f" (sampled: confidence {100 * values.min():.4g} %)" if len(values) else ""
 
 
 def _shares(published: float, repaired: float) -> str:
@@ -225,23 +253,22 @@ def _axis(ax: Axes, ticks: list[tuple[float, Line]], last: float) -> None:
     ax.grid(axis="y", visible=False)
     for edge in ((FREE + LOW) / 2 - 0.05, (HIGH + INFINITE) / 2):
         ax.axvline(edge, color=GREY, linewidth=0.8, linestyle=":")
-    ax.set_xlabel("ε at the δ of the claim, for the unit of the claim")
+    ax.set_xlabel("privacy loss ε at the δ of the claim, for the unit of the claim (logarithmic)")
 
 
-def _legend(figure: Figure) -> None:
-    def mark(marker: Any, label: str, **look: Any) -> Line2D:
-        return Line2D([], [], linestyle="none", marker=marker, label=label, **look)
+def _legend(figure: Figure, confidence: str) -> None:
+    def mark(label: str, **look: Any) -> Line2D:
+        return Line2D([], [], label=label, **{"linestyle": "none"} | look)
 
+    bar: dict[str, Any] = {"linestyle": "-", "linewidth": 1.2, "marker": "|", "markeredgewidth": 1.8}
     entries = [
-        mark("o", "claimed", color="white", markeredgecolor=BLUE, markersize=7),
-        mark("o", "certified by the ledger", color=BLUE, markersize=5),
-        Line2D(
-            [], [], color=BLUE, linewidth=2.6, alpha=0.45, marker="|", markeredgewidth=1.8, label="audited: at least"
-        ),
-        mark(5, "limit of the sample", color=BLUE, markersize=7),
-        mark("D", "certified after the repair", color=GREEN, markersize=3.6),
-        mark("s", "claim refuted", color=RED),
-        mark("s", "claim not proved", color=ORANGE),
-        mark("s", "control: keeps its claim", color=GREY),
+        mark("claimed", **_hollow(BLUE)),
+        mark("certified by the ledger", marker="o", color=BLUE, markersize=5),
+        mark(f"audited: at least{confidence}", color=BLUE, **bar),
+        mark("limit of the sample", marker=5, color=BLUE, markersize=7),
+        mark("certified after the repair", marker="D", color=GREEN, markersize=3.6),
+        mark("claim refuted", marker="s", color=RED),
+        mark("claim not proved", marker="s", color=ORANGE),
+        mark("control: keeps its claim", marker="s", color=GREY),
     ]
-    figure.legend(handles=entries, loc="outside lower center", ncols=4, fontsize=SETTINGS["legend.fontsize"])
+    legend_of(figure, entries, [str(entry.get_label()) for entry in entries], 4)
