@@ -1,19 +1,32 @@
-"""Progress for people, as a logger of Snakemake: jobs done of all, time left, and errors in full.
+"""Progress for people, as a logger of Snakemake: one line that tells jobs done, time left and study; errors in full.
 
-Snakemake finds it by its name when the folder above is on the path; ``workflow/launch.py`` puts it there.
+On a terminal the line is rewritten in place; in a pipe there is one for every twentieth of the jobs.  The first figures
+of a study are announced when they are there.  Snakemake finds the plugin by its name when the folder above is on the
+path; ``workflow/launch.py`` puts it there.
 """
 
 from __future__ import annotations
 
+import os
+import shutil
 import sys
 import time
+from contextlib import suppress
 from logging import ERROR, WARNING, LogRecord
+from pathlib import Path
+from typing import Any
 
 from snakemake_interface_logger_plugins.base import LogHandlerBase
 from snakemake_interface_logger_plugins.common import LogEvent
 
-# Of Snakemake's plain messages, those that people wait for.
-TOLD = ("Nothing to be done", "Will exit after finishing")
+NOTHING = "Nothing to be done"
+# Of Snakemake's plain messages, the one that people wait for.
+TOLD = "Will exit after finishing"
+# A pipe gets a line for each of so many equal parts of the jobs.
+PARTS = 20
+# How many jobs the run has finished, for whoever started it.
+COUNT = Path(".snakemake") / "jobs_finished"
+WIDTH = 100
 
 
 def clock(seconds: float) -> str:
@@ -24,38 +37,73 @@ def clock(seconds: float) -> str:
 
 
 class LogHandler(LogHandlerBase):
-    """One line for each finished job; on a terminal the lines overwrite each other."""
+    """One line for the progress of a run; whatever else is told stands above it and stays."""
 
     def __post_init__(self) -> None:
         self.begun = time.monotonic()
         self.live = sys.stderr.isatty()
-        self.width = 0
-        self.last = ""
+        self.width, self.part = 0, 0
+        self.line, self.study = "", ""
         self.told: set[str] = set()
+        self.drawing: dict[int, tuple[str, str]] = {}
+        self.drawn: set[str] = set()
 
     def emit(self, record: LogRecord) -> None:
         """Show progress and whatever is a warning or an error; the full account is in .snakemake/log."""
         event = getattr(record, "event", None)
         if event == LogEvent.JOB_INFO:
-            self.last = " ".join([record.rule_name, *(str(value) for value in dict(record.wildcards).values())])
+            self._started(record)
+        elif event == LogEvent.JOB_FINISHED:
+            self._finished(record.job_id)
         elif event == LogEvent.PROGRESS:
             self._progress(record.done, record.total)
         elif event in (LogEvent.JOB_ERROR, LogEvent.GROUP_ERROR, LogEvent.ERROR) or record.levelno >= ERROR:
             self._line(self.format(record))
+        elif record.getMessage().startswith(NOTHING):
+            _count(0)
+            self._once(record.getMessage())
         elif record.levelno >= WARNING or record.getMessage().startswith(TOLD):
             self._once(record.getMessage())
 
+    def _started(self, record: Any) -> None:
+        wildcards = dict(record.wildcards)
+        self.study = str(wildcards.get("study", self.study))
+        if record.rule_name == "figure":
+            self.drawing[record.jobid] = self.study, next(iter(record.output), "")
+        self._show()
+
+    def _finished(self, job: int) -> None:
+        """Announce the first figure of a study."""
+        study, path = self.drawing.pop(job, ("", ""))
+        if study and study not in self.drawn:
+            self.drawn.add(study)
+            self._line(f"first figures of {study}: {os.path.dirname(str(path)) or '.'}")
+
     def _progress(self, done: int, total: int) -> None:
+        _count(done)
         elapsed = time.monotonic() - self.begun
         left = f"about {clock(elapsed / done * (total - done))} left" if 0 < done < total else "all done"
-        text = f"{done} of {total} jobs done, {clock(elapsed)} elapsed, {left}"
-        text += f" (newest: {self.last})" if done < total and self.last else ""
-        if self.live and done < total:
-            sys.stderr.write(f"\r{text[:118]:<{self.width}}")
-            self.width = len(text[:118])
+        share = 100 * done // max(total, 1)
+        self.line = f"{share:3d} %: {done} of {total} jobs done, {clock(elapsed)} elapsed, {left}"
+        if done >= total:
+            last, self.line = self.line, ""
+            self._line(last)
+        elif self.live:
+            self._show()
+        elif done * PARTS // total > self.part:
+            self.part = done * PARTS // total
+            self._line(self._text())
+
+    def _text(self) -> str:
+        return self.line + (f", now {self.study}" if self.study else "")
+
+    def _show(self) -> None:
+        """Rewrite the line of a terminal in place, no longer than its width: a line that wraps cannot be rewritten."""
+        if self.live and self.line:
+            text = self._text()[: shutil.get_terminal_size((WIDTH, 24)).columns - 1]
+            sys.stderr.write(f"\r{text:<{self.width}}")
+            self.width = len(text)
             sys.stderr.flush()
-        else:
-            self._line(text)
 
     def _once(self, text: str) -> None:
         if text not in self.told:
@@ -63,10 +111,12 @@ class LogHandler(LogHandlerBase):
             self._line(text)
 
     def _line(self, text: str) -> None:
+        """A line that stays; what was rewritten in place makes room for it and stands below again."""
         start = f"\r{'':<{self.width}}\r" if self.width else ""
         self.width = 0
         sys.stderr.write(f"{start}{text.strip()}\n")
         sys.stderr.flush()
+        self._show()
 
     @property
     def writes_to_stream(self) -> bool:
@@ -92,3 +142,18 @@ class LogHandler(LogHandlerBase):
     def needs_rulegraph(self) -> bool:
         """No diagram is drawn."""
         return False
+
+
+def _count(done: int) -> None:
+    """Keep the number of finished jobs; a run goes on where that cannot be written."""
+    with suppress(OSError):
+        COUNT.write_text(f"{done}\n", encoding="utf-8")
+
+
+def finished(folder: Path, since: float) -> int | None:
+    """How many jobs a run of a folder has finished that began at ``since``; None where it did not tell."""
+    try:
+        path = folder / COUNT
+        return int(path.read_text(encoding="utf-8")) if path.stat().st_mtime >= since else None
+    except (OSError, ValueError):
+        return None
