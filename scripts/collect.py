@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
+from partywise.experiment.collect import collect
 from partywise.experiment.logs import log_to
 from partywise.experiment.plan import plan
-from partywise.experiment.results.collect import collect
 from partywise.experiment.timings import gather
 
 log = log_to(snakemake.log[0])

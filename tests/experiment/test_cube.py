@@ -19,12 +19,12 @@ import toy
 from partywise.errors import CertificationError, CubeError
 from partywise.experiment.blocks import Part, kind_of, read_block, write_block
 from partywise.experiment.cells import generate, run
+from partywise.experiment.collect import collect
 from partywise.experiment.plan import Plan
 from partywise.experiment.results.attributes import check_attributes, meanings
-from partywise.experiment.results.collect import collect
 from partywise.experiment.results.columns import Places, axes
 from partywise.experiment.results.cube import DIMS, open_cube, write_cube
-from partywise.experiment.results.summary import averages
+from partywise.experiment.tables.summary import averages
 from partywise.privacy.accounting.calibration import gaussian_epsilon
 from partywise.privacy.ledger.ledger import Ledger
 from small_cube import assemble
@@ -483,7 +483,7 @@ def test_a_release_that_differs_between_blocks_is_an_error(plan, blocks, tmp_pat
     changed = make_blocks(replace(plan, root_seed=6), tmp_path)
     pick = next(i for i, path in enumerate(blocks) if path.name == "two_noisy_2_0.npz")
     first, other = read_part(blocks[pick]), read_part(changed[pick])
-    from partywise.experiment.results.tables import ledgers
+    from partywise.experiment.tables.ledger import ledgers
 
     with pytest.raises(CertificationError, match=r"'sum' is in the ledger with another value"):
         list(ledgers([first, other]))

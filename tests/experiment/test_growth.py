@@ -20,9 +20,9 @@ from growth_driver import design, write_blocks
 from partywise.errors import ConfigError
 from partywise.experiment.blocks import read_entries
 from partywise.experiment.plan import plan
-from partywise.experiment.results import summary
 from partywise.experiment.results.columns import Columns, Places
-from partywise.experiment.results.summary import averages, summary_rows
+from partywise.experiment.tables import summary
+from partywise.experiment.tables.summary import averages, summary_rows
 from pipeline import ROOT, copy_project, environment, snakemake
 from size import COLLECT_BYTES, COLLECT_FIXED_BYTES, check_sizes, collect_megabytes, figure_megabytes
 

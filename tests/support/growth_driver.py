@@ -16,8 +16,8 @@ from pathlib import Path
 import toy
 from partywise.experiment.blocks import write_block as write
 from partywise.experiment.cells import generate, run
+from partywise.experiment.collect import collect
 from partywise.experiment.plan import Plan
-from partywise.experiment.results.collect import collect
 from partywise.experiment.results.columns import Places
 
 OUTPUTS = ("cube", "ledger", "totals", "wire", "summary", "text", "tables")

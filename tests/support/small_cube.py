@@ -16,8 +16,8 @@ from partywise.experiment.results.assemble import header_of
 from partywise.experiment.results.columns import Columns
 from partywise.experiment.results.cube import DIMS
 from partywise.experiment.results.provenance import config_json
-from partywise.experiment.results.run_totals import RunTotals
-from partywise.experiment.results.tables import ledger_total, ledgers
+from partywise.experiment.tables.ledger import ledger_total, ledgers
+from partywise.experiment.tables.run_totals import RunTotals
 
 
 def computed(study: str, block: dict[str, Any], root_seed: int, folder: Path) -> xr.Dataset:

@@ -49,7 +49,7 @@ def test_nothing_without_an_edit_and_after_undoing_one(copy):
         (f"{LIB}randomness.py", {"fit": 10, **DOWNSTREAM}),
         (f"{LIB}studies/{STUDY}/metrics.py", {"fit": 10, **DOWNSTREAM}),
         (f"{LIB}experiment/results/cube.py", {"collect": 1, "figure": 2}),
-        (f"{LIB}experiment/results/summary.py", {"collect": 1, "figure": 2}),
+        (f"{LIB}experiment/tables/summary.py", {"collect": 1, "figure": 2}),
         (f"{LIB}experiment/plotting/style.py", {"figure": 2}),
         (f"{LIB}studies/{STUDY}/figures/curves.py", {}),
         (f"{LIB}functional/protocols/rounds.py", {}),

@@ -10,7 +10,7 @@ import pytest
 from partywise.experiment.blocks import read_block, write_block
 from partywise.experiment.cells import generate, run
 from partywise.experiment.plan import plan
-from partywise.experiment.results.tables import ledger_total, ledgers
+from partywise.experiment.tables.ledger import ledger_total, ledgers
 from partywise.federation.run import Run
 from partywise.privacy.accounting.calibration import gaussian_epsilon, gdp_mu
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..plan import Plan
-from .columns import Columns
+from ..results.columns import Columns
 
 CELL, RUN = "epsilon_certified", "epsilon_certified_run"
 LONG_NAME = "epsilon of the distinct releases of all folds of the replicate together, for the worst view"
@@ -40,7 +40,7 @@ class RunTotals:
         columns.number(RUN)
 
     def add(self, totals: Iterable[Mapping[str, Any]]) -> None:
-        """Rows of ``tables.LedgerTables.add``: one for each replicate whose releases are kept."""
+        """Rows of ``ledger.LedgerTables.add``: one for each replicate whose releases are kept."""
         values, places = self._columns.number(RUN), self._columns.places
         for row in totals:
             case, method, replicate, parties = (row[dim] for dim in ("case", "method", "replicate", "parties"))

@@ -9,9 +9,10 @@ from html.parser import HTMLParser
 import pytest
 
 from captions import caption
-from partywise.experiment.results.page import tables_page
-from partywise.experiment.results.tables import _wire_line, write_csv
 from partywise.experiment.study import available, load
+from partywise.experiment.tables.page import tables_page
+from partywise.experiment.tables.rows import write_csv
+from partywise.experiment.tables.wire import _wire_line
 from toy import toy_plan
 
 FIGURES = [(name, figure) for name in available() for figure in load(name).figures]

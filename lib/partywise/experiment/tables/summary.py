@@ -11,7 +11,7 @@ import numpy as np
 
 from ..cells import STATUS
 from ..plan import Plan
-from .columns import Block, Columns
+from ..results.columns import Block, Columns
 from .run_totals import CELL, RUN, costs_more
 
 MIB = 2.0**20

@@ -16,17 +16,19 @@ from typing import Any
 
 import xarray as xr
 
-from ...files import replacing
-from ..blocks import Entry, Part, read_entries
-from ..plan import Plan
-from .assemble import header_of
-from .columns import Columns
-from .cube import write_cube
-from .page import shown_names, tables_page
-from .provenance import global_attributes
-from .run_totals import RunTotals
-from .summary import MOST_ROWS, summary_rows, summary_text
-from .tables import LedgerTables, Wire, write_csv, write_text
+from ..files import replacing
+from .blocks import Entry, Part, read_entries
+from .plan import Plan
+from .results.assemble import header_of
+from .results.columns import Columns
+from .results.cube import write_cube
+from .results.provenance import global_attributes
+from .tables.ledger import LedgerTables
+from .tables.page import shown_names, tables_page
+from .tables.rows import write_csv, write_text
+from .tables.run_totals import RunTotals
+from .tables.summary import MOST_ROWS, summary_rows, summary_text
+from .tables.wire import Wire
 
 NUMBERS: dict[str, type] = {"replicate": int, "parties": int, "n_releases": int}
 FLOATS = ("epsilon_target", "epsilon_certified", "mu_upper", "tpr_at_1_percent", "tpr_at_0_1_percent")

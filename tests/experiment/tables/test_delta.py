@@ -14,13 +14,13 @@ from partywise.experiment.blocks import read_block, write_block
 from partywise.experiment.cells import generate, promised, run
 from partywise.experiment.plan import plan
 from partywise.experiment.results.columns import Columns
-from partywise.experiment.results.page import summary_wide
-from partywise.experiment.results.run_totals import RunTotals
-from partywise.experiment.results.summary import summary_rows, summary_text
+from partywise.experiment.tables.page import summary_wide
+from partywise.experiment.tables.run_totals import RunTotals
+from partywise.experiment.tables.summary import summary_rows, summary_text
 from partywise.studies.sliced_inverse_regression.settings import ActivitySettings, FlightsSettings, SimulatedSettings
 from small_cube import assemble
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 CONFIGURATIONS = ["config.yaml", *sorted(f"config/{path.name}" for path in (ROOT / "config").glob("*.yaml"))]
 
 

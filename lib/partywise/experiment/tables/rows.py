@@ -1,0 +1,102 @@
+"""Rows as CSV files, and other text files: written in one step, one row after the other."""
+
+from __future__ import annotations
+
+import csv
+import io
+import tempfile
+from array import array
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+
+from ...checks import FORMULA
+from ...files import replacing
+
+
+def write_text(path: Path | str, text: str) -> None:
+    """Write a text file in one step."""
+    with replacing(path) as temporary:
+        temporary.write_text(text, encoding="utf-8", newline="\n")
+
+
+def write_csv(path: Path | str, rows: Iterable[Mapping[str, Any]]) -> None:
+    """Write rows that share their keys, one by one; an empty table keeps an empty file."""
+    with replacing(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as handle:
+        writer: csv.DictWriter[str] | None = None
+        for row in rows:
+            if writer is None:
+                writer = csv.DictWriter(handle, list(row), lineterminator="\n")
+                writer.writeheader()
+            writer.writerow({key: _inert(value) for key, value in row.items()})
+
+
+class SortedRows:
+    """Rows of a CSV file that come in groups out of order; what waits for its turn lies on the disk.
+
+    Parameters
+    ----------
+    handle : binary file
+        Of the CSV file; the rows of ``add`` reach it at the next ``flush``, in the order of their keys.
+    folder : Path
+        Where they wait.
+    """
+
+    def __init__(self, handle: IO[bytes], folder: Path) -> None:
+        self._handle, self._begun = handle, False
+        self._waiting = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - closed with the tables
+        self._keys, self._lengths = array("d"), array("q")
+
+    def add(self, key: tuple[float, float, float], rows: Sequence[Mapping[str, Any]]) -> None:
+        """The rows of one group."""
+        if not rows:
+            return
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        if not self._begun:
+            writer.writerow(rows[0])
+            self._handle.write(text.getvalue().encode())
+            text.seek(0)
+            text.truncate()
+            self._begun = True
+        # Rows of a ledger share their keys and the order of these; there may be a million.
+        writer.writerows([_inert(value) for value in row.values()] for row in rows)
+        self._keys.extend(key)
+        self._lengths.append(self._waiting.write(text.getvalue().encode()))
+
+    def flush(self) -> None:
+        """Write what waits."""
+        keys, lengths = np.array(self._keys).reshape(-1, 3), np.array(self._lengths)
+        starts = np.cumsum(lengths) - lengths
+        for i in np.lexsort(keys.T[::-1]).tolist():
+            self._waiting.seek(starts[i])
+            self._handle.write(self._waiting.read(lengths[i]))
+        self._waiting.seek(0)
+        self._waiting.truncate()
+        self._keys, self._lengths = array("d"), array("q")
+
+    def close(self) -> None:
+        """Write what waits and let go of the disk."""
+        self.flush()
+        self._waiting.close()
+
+
+def _inert(value: Any) -> Any:
+    """Text on one line, and behind a quote what a spreadsheet would take for a formula; numbers stay numbers."""
+    return _inert_text(value) if isinstance(value, str) else value
+
+
+@lru_cache(maxsize=10_000)
+def _inert_text(value: str) -> str:
+    """Most texts of a ledger stand in many rows."""
+    value = value if value.isprintable() else " ".join(value.split())
+    if not value.startswith(FORMULA):
+        return value
+    try:
+        float(value)
+    except ValueError:
+        return f"'{value}"
+    return value
