@@ -90,8 +90,13 @@ def compared(tree: ast.AST) -> Iterator[str]:
 
 
 def quoted(tree: ast.AST) -> Iterator[str]:
-    """All texts of a file, but for the values of named arguments: ``having(cube, "method", protocol="published")``."""
-    named = {id(one) for node in ast.walk(tree) if isinstance(node, ast.keyword) for one in ast.walk(node.value)}
+    """All texts of a file, but for values of named arguments: ``having(cube, "method", protocol="published")``.
+
+    What ``sel`` is given by name are labels.
+    """
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    free = [call for call in calls if not (isinstance(call.func, ast.Attribute) and call.func.attr == "sel")]
+    named = {id(one) for call in free for keyword in call.keywords for one in ast.walk(keyword.value)}
     docs = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and not {id(node)} & (named | docs):
@@ -149,6 +154,7 @@ def test_no_setting_and_no_option_has_the_name_of_another_coordinate():
         "kept = case.startswith('size_')",
         "kept = method.endswith('_rho')",
         "cube.sel({'case': 'activity'})",
+        "cube['loss'].sel(case='activity', epsilon=1.0)",
         "match case:\n    case 'sweep': pass",
     ],
 )

@@ -19,7 +19,7 @@ from pipeline import ROOT, environment
 
 LABELS = {
     "case": ["one", "two"],
-    "method": ["a", "b", "c"],
+    "method_label": ["a", "b", "c"],
     "replicate": [0, 1],
     "parties": [2],
     "fold": [0],
@@ -27,7 +27,7 @@ LABELS = {
 }
 SHAPE = tuple(len(labels) for labels in LABELS.values())
 UNITS = {"long_name": "a name", "units": "1"}
-PLACE = {"case": 1, "method": 2, "replicate": 0, "parties": 0, "fold": 0, "epsilon": 1}
+PLACE = {"case": 1, "method_label": 2, "replicate": 0, "parties": 0, "fold": 0, "epsilon": 1}
 NAME = "case two, method c, replicate 0, parties 2, fold 0, epsilon inf"
 
 
@@ -108,9 +108,9 @@ def test_words_and_digests_are_compared_by_what_they_say():
 
 
 def test_the_order_of_labels_is_no_difference():
-    other = cube().isel(case=[1, 0], method=[2, 0, 1], epsilon=[1, 0], example=[1, 0])
+    other = cube().isel(case=[1, 0], method_label=[2, 0, 1], epsilon=[1, 0], example=[1, 0])
     assert compare_cubes(cube(), other).equal()
-    other["loss"][{"case": 0, "method": 0, "replicate": 0, "parties": 0, "fold": 0, "epsilon": 0}] += 1.0
+    other["loss"][{"case": 0, "method_label": 0, "replicate": 0, "parties": 0, "fold": 0, "epsilon": 0}] += 1.0
     assert compare_cubes(cube(), other).moved["loss"][1][0].startswith(NAME)
 
 
@@ -130,7 +130,7 @@ def test_what_only_one_holds_is_listed_and_common_leaves_it_out():
 
 def test_cells_outside_the_design_are_not_compared():
     other = cube()
-    other["loss"][{"case": 0, "method": 2}] = 5.0
+    other["loss"][{"case": 0, "method_label": 2}] = 5.0
     assert compare_cubes(cube(), other).equal()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import inspect
 import json
 import os
 import re
@@ -14,8 +15,10 @@ from pathlib import Path
 import netCDF4
 import numpy as np
 import pytest
+import xarray as xr
 
 import toy
+from partywise.__main__ import main
 from partywise.errors import CertificationError, CubeError
 from partywise.experiment.blocks import Part, kind_of, read_block, write_block
 from partywise.experiment.cells import generate, run
@@ -23,6 +26,7 @@ from partywise.experiment.collect import collect
 from partywise.experiment.plan import Plan
 from partywise.experiment.results.attributes import check_attributes, meanings
 from partywise.experiment.results.columns import Places, axes
+from partywise.experiment.results.compare import compare_cubes
 from partywise.experiment.results.cube import DIMS, open_cube, write_cube
 from partywise.experiment.tables.summary import averages
 from partywise.privacy.accounting.calibration import gaussian_epsilon
@@ -92,7 +96,7 @@ def test_axes_are_the_union_over_cases(plan):
     labels = {name: list(values) for name, values in axes(plan).items()}
     assert tuple(labels) == DIMS
     assert labels["case"] == ["one", "two"]
-    assert labels["method"] == ["clear", "noisy"]
+    assert labels["method_label"] == ["clear", "noisy"]
     assert labels["replicate"] == [0, 1, 2]
     assert labels["parties"] == [1, 2] and labels["fold"] == [0, 1]
     assert labels["epsilon"] == [1.0, 4.0, inf]
@@ -122,7 +126,7 @@ def test_every_value_of_every_block_is_in_the_cube_to_the_last_bit(plan, blocks,
         for name, values in part.numbers.items():
             flags = cube[name].attrs.get("flag_meanings", "false true") != "false true"
             stored = meanings(cube[name]) if flags else cube[name]
-            stored = stored.sel({"case": part.case, "method": part.method, "parties": part.parties})
+            stored = stored.sel(case=part.case, method_label=part.method, parties=part.parties)
             for place, value in np.ndenumerate(values):
                 labels = (part.replicates[place[0]], part.folds[place[1]], part.epsilon[place[2]])
                 found = stored.sel(dict(zip(("replicate", "fold", "epsilon"), labels, strict=True))).item()
@@ -340,11 +344,42 @@ def test_a_disk_that_is_full_is_told_also_where_a_library_hides_it(gathered, tmp
     assert list(tmp_path.iterdir()) == []
 
 
+def test_every_dim_is_selected_by_keyword(gathered):
+    """No dim, and no coordinate, is a parameter of the functions that select: it would silently do something else."""
+    cube = open_cube(gathered / "cube.nc")
+    labels = dict(zip(DIMS, ("one", "noisy", 1, 2, 0, 4.0), strict=True))
+    cell = cube["error"].sel(case="one", method_label="noisy", replicate=1, parties=2, fold=0, epsilon=4.0)
+    assert cell.ndim == 0 and np.isfinite(cell.item())
+    assert [cell[dim].item() for dim in DIMS] == list(labels.values())
+    assert cell.item() == cube["error"].values[tuple(cube[d].values.tolist().index(v) for d, v in labels.items())]
+    assert cube.sel(**labels)["error"].item() == cell.item()
+    for function in (xr.Dataset.sel, xr.Dataset.isel, xr.DataArray.sel, xr.DataArray.isel):
+        taken = set(inspect.signature(function).parameters)
+        assert "drop" in taken and not taken & {str(name) for name in (*cube.dims, *cube.coords)}
+    assert "method" in inspect.signature(xr.Dataset.sel).parameters
+
+
+def test_a_cube_of_the_earlier_dim_is_refused_with_the_remedy(gathered, tmp_path, capsys):
+    cube = open_cube(gathered / "cube.nc")
+    cube.rename(method_label="method").to_netcdf(tmp_path / "old.nc")
+    words = "old.nc has the dim 'method' of an earlier version, which is called 'method_label' now: run again, or"
+    with pytest.raises(CubeError, match=words):
+        open_cube(tmp_path / "old.nc")
+    old, new = str(tmp_path / "old.nc"), str(gathered / "cube.nc")
+    for command in (["compare", old, new], ["compare", new, old], ["verify", old]):
+        assert main(command) != 0
+        told = capsys.readouterr().err
+        assert words in told and "cube.rename(method='method_label')" in told
+    with xr.open_dataset(tmp_path / "old.nc") as opened:
+        renamed = opened.load().rename(method="method_label")
+    assert compare_cubes(cube, renamed).equal()
+
+
 def test_other_netcdf_files_are_no_cubes(tmp_path):
     with netCDF4.Dataset(tmp_path / "other.nc", "w") as other:
         other.createDimension("case", 2)
         other.createVariable("x", "f8", ("case",))[:] = 0
-    with pytest.raises(CubeError, match=r"other.nc has no dim 'method': it is not a cube of this project."):
+    with pytest.raises(CubeError, match=r"other.nc has no dim 'method_label': it is not a cube of this project."):
         open_cube(tmp_path / "other.nc")
 
 
@@ -440,15 +475,15 @@ def test_a_run_costs_what_a_hand_composition_of_its_fits_says(per_fit):
     for epsilon in (1.0, 4.0):
         # Sums of records in a ball of radius 1/2 move by 1: mu = 1 / (2 / epsilon), and three releases add mu^2.
         one, three = (float(gaussian_epsilon(epsilon / 2 * k**0.5, 1e-5)) for k in (1, 3))
-        drawn = cube.sel({"method": "anew", "epsilon": epsilon, "parties": 2})
+        drawn = cube.sel(method_label="anew", epsilon=epsilon, parties=2)
         assert drawn["epsilon_certified"].sel(case="folded").values == pytest.approx(np.full((2, 3), one), rel=1e-12)
         found = drawn["epsilon_certified_run"].sel(case="folded").values
         assert found == pytest.approx(np.full((2, 3), three), rel=1e-12) and (found > 1.7 * one).all()
         single = drawn.sel(case="single", fold=0)
         assert (single["epsilon_certified_run"] == single["epsilon_certified"]).all()
-        shared = cube.sel({"case": "folded", "method": "noisy", "epsilon": epsilon})
+        shared = cube.sel(case="folded", method_label="noisy", epsilon=epsilon)
         assert (shared["epsilon_certified_run"] == shared["epsilon_certified"]).all()
-    clear = cube["epsilon_certified_run"].sel({"case": "folded", "method": "clear", "epsilon": inf})
+    clear = cube["epsilon_certified_run"].sel(case="folded", method_label="clear", epsilon=inf)
     assert np.isinf(clear.values).all()
     assert (cube["epsilon_certified_run"].notnull() == (cube["status"] > 0)).all()
 
@@ -471,7 +506,7 @@ def test_the_cost_of_a_run_is_undefined_where_its_releases_were_not_kept(tmp_pat
     grid = {"methods": ("anew",), "folds": 2, **GRID}
     plan = replace(toy.toy_plan(folded=grid, single={**grid, "folds": 1}), ledger_replicates=1)
     cube = open_cube(gather(plan, make_blocks(plan, tmp_path), tmp_path / "out") / "cube.nc")
-    found = cube["epsilon_certified_run"].sel({"method": "anew", "parties": 2})
+    found = cube["epsilon_certified_run"].sel(method_label="anew", parties=2)
     assert (
         found.sel(case="folded", replicate=0).notnull().all() and found.sel(case="folded", replicate=1).isnull().all()
     )

@@ -76,11 +76,11 @@ def test_a_cell_that_was_changed_is_found(smoke, tmp_path):
     cube = open_cube(smoke / "results" / STUDIES[0] / "cube.nc").load()
     number = next(name for name in ("log_loss", "excess") if name in cube)
     moved = cube.copy(deep=True)
-    moved[number][{"method": 1}] *= 1.001
+    moved[number][{"method_label": 1}] *= 1.001
     moved.to_netcdf(tmp_path / "cube.nc")
     done = tool(smoke, "verify", str(tmp_path / "cube.nc"), "--cells", "1000")
     assert done.returncode == 1
-    changed = moved["method"].values[1]
+    changed = moved["method_label"].values[1]
     lines = [line for line in done.stdout.splitlines() if line.startswith("differs")]
     assert lines and all(f"method {changed}," in line for line in lines)
     assert f"    {number}: " in done.stdout

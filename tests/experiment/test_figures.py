@@ -141,7 +141,7 @@ def test_lines_and_bands_are_the_means_and_standard_errors_of_the_cube(cube):
     figure = parties.error_by_parties(cube)
     ax = figure.axes[0]
     line = next(entry for entry in ax.get_lines() if entry.get_label() == look(cube, "predictor_fixed").label)
-    cells = cube["excess"].sel({"case": "simulated", "method": "predictor_fixed", "epsilon": np.inf})
+    cells = cube["excess"].sel(case="simulated", method_label="predictor_fixed", epsilon=np.inf)
     each = cells.mean("fold").sel(parties=[2, 4])
     np.testing.assert_allclose(line.get_ydata(), each.mean("replicate"), rtol=1e-12)
     se = each.std("replicate", ddof=1) / np.sqrt(3)
@@ -176,7 +176,7 @@ def test_real_curves_are_shown_in_the_unit_of_the_response(cube):
 
 
 def test_figures_say_what_is_missing(cube):
-    only = cube.sel({"case": ["sweep"], "parties": [4]})
+    only = cube.sel(case=["sweep"], parties=[4])
     for draw in (parties.error_by_parties, parties.claims_about_parties, parties.bytes_by_parties):
         assert "No simulated case" in draw(only).axes[0].texts[0].get_text()
 
@@ -190,7 +190,7 @@ def test_a_figure_does_not_know_labels(cube, name):
 
 def test_methods_of_a_panel_are_told_apart(cube):
     """By more than colour, and by colour where there are not more methods than colours."""
-    looks = [look(cube, method) for method in map(str, cube["method"].values)]
+    looks = [look(cube, method) for method in map(str, cube["method_label"].values)]
     assert len({(one.color, one.marker, one.line) for one in looks}) == len(looks) > 10
     private = [one for one in looks if one.color not in NEUTRALS]
     assert len({one.color for one in private[:7]}) == len({one.marker for one in private[:7]}) == 7
@@ -205,8 +205,8 @@ def test_a_method_that_is_added_is_drawn_and_changes_no_other(cube):
     for name in ("error_by_parties", "selection_quality"):
         legend = STUDY.figures[name](cube).legends[0]
         assert "a new one, s = 0.3" in [text.get_text() for text in legend.get_texts()]
-    before = cube.isel(method=[i for i, label in enumerate(cube["method"].values) if label != "qq_7"])
-    for method in map(str, before["method"].values):
+    before = cube.isel(method_label=[i for i, label in enumerate(cube["method_label"].values) if label != "qq_7"])
+    for method in map(str, before["method_label"].values):
         assert look(before, method) == look(cube, method)
     line = next(one for one in parties.error_by_parties(cube).axes[0].get_lines() if one.get_label() == new.label)
     found = series(cube, "excess", "simulated", "qq_7", "parties")

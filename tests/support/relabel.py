@@ -10,11 +10,14 @@ from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
 
 from partywise.experiment.plotting.select import plan_behind
+from partywise.experiment.results.labels import dim_of
 
 
 def relabelled(cube: xr.Dataset) -> xr.Dataset:
     """The cube under labels that nobody would choose; titles and all other coordinates stay."""
-    new = {dim: {str(v): f"{dim[0]}_{i}_zq" for i, v in enumerate(cube[dim].values)} for dim in ("case", "method")}
+    new = {
+        dim: {str(v): f"{dim[0]}_{i}_zq" for i, v in enumerate(cube[dim_of(dim)].values)} for dim in ("case", "method")
+    }
     made = json.loads(cube.attrs["config_json"])
     cases = {}
     for name, entry in plan_behind(cube).plain["cases"].items():
@@ -23,7 +26,7 @@ def relabelled(cube: xr.Dataset) -> xr.Dataset:
             grid = entry["grid"] | {"methods": listed}
             cases[new["case"][name]] = {"source": name, **entry, "grid": grid}
     methods = {new["method"][label]: entry for label, entry in made["methods"].items() if label in new["method"]}
-    coords: dict[str, Any] = {dim: [new[dim][str(v)] for v in cube[dim].values] for dim in new}
+    coords: dict[str, Any] = {dim_of(dim): [new[dim][str(v)] for v in cube[dim_of(dim)].values] for dim in new}
     for dim in new:
         if f"example_{dim}" in cube:
             coords[f"example_{dim}"] = ("example_fit", [new[dim][str(v)] for v in cube[f"example_{dim}"].values])

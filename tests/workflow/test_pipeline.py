@@ -81,7 +81,7 @@ def test_cube_is_described_and_complete(cube):
     assert np.isfinite(cube["il2"].where(filled, 0.0)).all()
     assert cube["il2"].where(~filled).isnull().all()
     # Moments run at two targets, everything else at the one slot "no target"; 2 replicates x 2 party counts x 2 folds.
-    per_method = filled.sum([dim for dim in DIMS if dim != "method"]).to_series().to_dict()
+    per_method = filled.sum([dim for dim in DIMS if dim != "method_label"]).to_series().to_dict()
     assert per_method.pop("moments") == 2 * 2 * 2 * 2
     assert set(per_method.values()) == {2 * 2 * 2}
 

@@ -17,6 +17,7 @@ from .cells import Cell, generate, run
 from .plan import Plan, plan
 from .results.attributes import meanings
 from .results.cube import DIMS
+from .results.labels import dim_of, word_of
 
 # Numbers of one version of BLAS are exact; between versions they move in their last digits.
 RELATIVE, ABSOLUTE = 1e-9, 1e-12
@@ -55,12 +56,12 @@ def configuration(cube: xr.Dataset) -> dict[str, Any]:
 
 
 def sample(cube: xr.Dataset, count: int, seed: int) -> list[dict[str, Any]]:
-    """Coordinates of ``count`` distinct cells, or of all where there are fewer."""
+    """Labels of ``count`` distinct cells, or of all where there are fewer."""
     filled = np.argwhere((cube["status"] > 0).transpose(*DIMS).values)
     chosen = stream(seed, "verify").permutation(len(filled))[:count]
     labels = [cube[dim].values.tolist() for dim in DIMS]
     rows = [filled[row].tolist() for row in sorted(chosen.tolist())]
-    return [{dim: labels[d][row[d]] for d, dim in enumerate(DIMS)} for row in rows]
+    return [{word_of(dim): labels[d][row[d]] for d, dim in enumerate(DIMS)} for row in rows]
 
 
 def recompute(made: Plan, where: Mapping[str, Any], resources: Path | str) -> Cell:
@@ -73,7 +74,7 @@ def recompute(made: Plan, where: Mapping[str, Any], resources: Path | str) -> Ce
 
 def compare(cube: xr.Dataset, cell: Cell) -> list[Difference]:
     """Scalars of a cell that differ from the cube."""
-    stored = cube.sel(dict(cell.coords))
+    stored = cube.sel({dim_of(word): label for word, label in cell.coords.items()})
     found = []
     for name, value in cell.scalars.items():
         if name == "status" or name not in cube:

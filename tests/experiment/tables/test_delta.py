@@ -100,7 +100,7 @@ def test_cells_summary_and_page_show_it(tmp_path):
             write_block(tmp_path / "block.npz", cells)
             parts += read_block(tmp_path / "block.npz")
     cube = assemble(made, parts)
-    flags = cube["delta_exceeds_1_over_n"].squeeze(drop=True).transpose("case", "method").values
+    flags = cube["delta_exceeds_1_over_n"].squeeze(drop=True).transpose("case", "method_label").values
     assert np.array_equal(flags == 1, [[True, False], [True, True]])
     columns = Columns(made)
     for part in parts:

@@ -344,7 +344,7 @@ def test_real_data_that_no_study_uses(folder, name):
     found = [errors[method] for method in ("least_squares", "predictor_none", "local")]
     assert found == pytest.approx(expected, rel=0.05)
     cube = assemble(block, parts).assign_attrs(config_json=config_json(block))
-    assert cube["epsilon_certified"].sel({"method": "local", "epsilon": 10000.0}).max() <= 10000.0 * (1 + 1e-9)
+    assert cube["epsilon_certified"].sel(method_label="local", epsilon=10000.0).max() <= 10000.0 * (1 + 1e-9)
     figure = real_curves(cube)
     assert len(figure.axes) == 8 and figure.axes[0].get_ylabel() in ("degrees C", "children per woman")
     assert figure.axes[0].get_title().startswith("record ")

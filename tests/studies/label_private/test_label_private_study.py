@@ -138,17 +138,17 @@ def test_every_cell_is_done_and_described(cube):
 
 
 def test_each_cell_carries_what_it_cost(cube):
-    cells = cube.sel(dict(case="generated", parties=2, fold=0)).isel(replicate=0)
+    cells = cube.sel(case="generated", parties=2, fold=0).isel(replicate=0)
     for method in ("analytic", "planned", "noisy_gd"):
-        certified = cells["epsilon_certified"].sel(dict(method=method, epsilon=[0.1, 1.0])).values
+        certified = cells["epsilon_certified"].sel(method_label=method, epsilon=[0.1, 1.0]).values
         np.testing.assert_allclose(certified, [0.1, 1.0], rtol=1e-9)
-    published = cells.sel(dict(method="published_hybrid", epsilon=[0.1, 1.0]))
+    published = cells.sel(method_label="published_hybrid", epsilon=[0.1, 1.0])
     np.testing.assert_array_equal(published["epsilon_claimed"], [0.1, 1.0])
     assert (published["epsilon_certified"] < published["epsilon_claimed"]).all()
-    assert float(cells["epsilon_certified"].sel(dict(method="non_private", epsilon=inf))) == inf
-    trainers = cube["delta"].sel(dict(case="trainers", method="no_ridge", epsilon=1.0, parties=2, fold=0))
+    assert float(cells["epsilon_certified"].sel(method_label="non_private", epsilon=inf)) == inf
+    trainers = cube["delta"].sel(case="trainers", method_label="no_ridge", epsilon=1.0, parties=2, fold=0)
     assert float(trainers.isel(replicate=0)) == 1e-3
-    assert float(cells["delta"].sel(dict(method="auto", epsilon=1.0))) == 1e-5
+    assert float(cells["delta"].sel(method_label="auto", epsilon=1.0)) == 1e-5
 
 
 def test_the_totals_use_the_delta_of_the_case(made, parts):
@@ -289,7 +289,7 @@ def test_figures_are_drawn_and_labelled(cube, name):
 
 @pytest.mark.parametrize("name", sorted(STUDY.figures))
 def test_figures_say_why_there_is_nothing_to_show(cube, name):
-    kept = cube.sel(dict(case=["n_100"], method=["planned"], epsilon=[1.0])).drop_dims("example_fit")
+    kept = cube.sel(case=["n_100"], method_label=["planned"], epsilon=[1.0]).drop_dims("example_fit")
     kept = kept.drop_vars([v for v in kept.data_vars if kept[v].dtype.kind == "f" and kept[v].isnull().all()])
     text = STUDY.figures[name](kept).axes[0].texts[0].get_text()
     assert "in this configuration" in text or "in common" in text
@@ -298,7 +298,7 @@ def test_figures_say_why_there_is_nothing_to_show(cube, name):
 def test_utility_shows_the_cube(cube):
     figure = label_utility.utility_by_epsilon(cube)
     loss, auc = figure.axes
-    kept = cube["expected_log_loss"].sel({"case": "generated", "method": "planned", "epsilon": [0.1, 1.0]})
+    kept = cube["expected_log_loss"].sel(case="generated", method_label="planned", epsilon=[0.1, 1.0])
     expected = kept.mean(["replicate", "parties", "fold"])
     line = next(line for line in loss.lines if line.get_label() == look(cube, "planned").label)
     np.testing.assert_allclose(line.get_ydata(), expected.values)
@@ -312,7 +312,7 @@ def test_the_predicted_crossing_is_the_formula(cube):
     assert [size for _, size in cases] == [70, 280]
     found = label_utility.predicted_crossing(cube, cases, "n", 1.0)
     sigma = 1 / float(
-        cube["mu_total"].sel(dict(case="n_100", method="planned", epsilon=1.0, parties=2, fold=0)).isel(replicate=0)
+        cube["mu_total"].sel(case="n_100", method_label="planned", epsilon=1.0, parties=2, fold=0).isel(replicate=0)
     )
     assert found == pytest.approx(5 * sigma**2 * (np.e - 1) ** 2 / np.e)
     k = label_utility.predicted_crossing(cube, label_utility.sized_cases(cube, "k"), "k", 1.0)

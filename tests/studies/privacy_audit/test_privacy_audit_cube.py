@@ -65,10 +65,10 @@ def test_the_cube_holds_a_row_for_every_mechanism(cube):
     assert set(VARIABLES) - set(cube.data_vars) <= {"least_variance", "printed_total", "recovery_error"}
     titles = set(np.unique(meanings(cube["title"])))
     assert "noise_times_root_J_-_20_predictors" in titles
-    certified = cube["certified_for_claim"].sel({"case": "covariance", "parties": 1, "fold": 0, "epsilon": 1.0})
-    assert float(certified.sel({"method": "published"})[0]) > 2000
-    assert float(certified.sel({"method": "repaired"})[0]) == pytest.approx(1.0)
-    cell_ = {"case": "orthonormal", "method": "repaired", "parties": 1, "fold": 0, "epsilon": 1.0}
+    certified = cube["certified_for_claim"].sel(case="covariance", parties=1, fold=0, epsilon=1.0)
+    assert float(certified.sel(method_label="published")[0]) > 2000
+    assert float(certified.sel(method_label="repaired")[0]) == pytest.approx(1.0)
+    cell_ = {"case": "orthonormal", "method_label": "repaired", "parties": 1, "fold": 0, "epsilon": 1.0}
     lower = cube["mu_lower"].sel(cell_)
     assert lower[0] != lower[1], "replicates are independent audits"
 
@@ -104,16 +104,16 @@ def test_the_second_figure_shows_areas_of_the_cube(cube):
     figure = tracing_roc(cube)
     (ax,) = figure.axes
     labels = ax.get_legend_handles_labels()[1]
-    areas = cube["tracing_auc"].sel({"case": "tracing", "parties": 1, "fold": 0})
+    areas = cube["tracing_auc"].sel(case="tracing", parties=1, fold=0)
     assert [label.split(":")[0] for label in labels] == ["raw", "ε = 8", "ε = 1"]
-    private = float(areas.sel({"method": "repaired", "epsilon": 8.0}).mean("replicate"))
+    private = float(areas.sel(method_label="repaired", epsilon=8.0).mean("replicate"))
     assert labels[1].startswith(f"ε = 8: {private:.3f}")
 
 
 def test_figures_say_when_there_is_nothing_to_show(cube):
     nothing = cube.drop_vars("roc_true")
     assert "No tracing attack" in tracing_roc(nothing).axes[0].texts[0].get_text()
-    repaired = cube.isel(method=np.flatnonzero(cube["method_variant"].values == "repaired"))
+    repaired = cube.isel(method_label=np.flatnonzero(cube["method_variant"].values == "repaired"))
     assert "No published mechanism" in claims(repaired).axes[0].texts[0].get_text()
 
 

@@ -185,7 +185,7 @@ def test_a_table_holds_what_the_cube_holds(cube):
     keys = {(e.n, e.row, e.method, e.clients) for e in found}
     assert len(found) == len(keys) == 16 and {e.row for e in found} == {1000} and {e.n for e in found} == {1000, 1500}
     chosen = next(e for e in found if (e.n, e.method, e.clients) == (1000, "fsir_vgm", 10))
-    losses = cube["loss"].sel({"case": "table12_i_n1000", "method": "fsir_vgm", "parties": 10, "epsilon": 1.0}).values
+    losses = cube["loss"].sel(case="table12_i_n1000", method_label="fsir_vgm", parties=10, epsilon=1.0).values
     losses = losses[np.isfinite(losses)]
     assert (chosen.mean, chosen.replicates) == (losses.mean(), 2)
     assert chosen.se == pytest.approx(abs(losses[0] - losses[1]) / 2)
@@ -235,10 +235,10 @@ def test_a_claim_at_a_delta_of_one_over_n_is_marked(cube):
     assert "2† / ∞" in text and "2 / ∞" in text and "2† / 1" not in text
     assert "add up to 1/n or more (n = 1000)" in text
     flag = cube["delta_exceeds_1_over_n"].sel(replicate=0, fold=0, epsilon=1.0)
-    at = {(name, method): int(flag.sel({"case": name, "method": method}).max()) for name, method in FLAGGED}
+    at = {(name, method): int(flag.sel(case=name, method_label=method).max()) for name, method in FLAGGED}
     assert at == FLAGGED
     assert float(cube["delta"].sel(case="table12_i_n1000").max()) == 1000**-1.1
-    assert float(cube["delta_claimed"].sel({"case": "table34_v_p500", "method": "fsir_vgm"}).max()) == 3 * 1000**-1.1
+    assert float(cube["delta_claimed"].sel(case="table34_v_p500", method_label="fsir_vgm").max()) == 3 * 1000**-1.1
 
 
 def test_twins_stand_at_one_certified_epsilon(cube):
@@ -270,14 +270,14 @@ def test_noise_that_was_drawn_lies_on_its_formula(cube):
 
 def test_bars_hold_the_middle_of_the_replicates(cube):
     line, bars = slicing_angles.along_cases(cube, [(100, "size_i_n100"), (400, "size_i_n400")], "cert")
-    angles = cube["angle"].sel({"case": "size_i_n400", "method": "cert"}).values
+    angles = cube["angle"].sel(case="size_i_n400", method_label="cert").values
     angles = angles[np.isfinite(angles)]
     assert line.x.tolist() == [100, 400] and line.mean[1] == pytest.approx(angles.mean())
     assert bars[:, 1] == pytest.approx(np.quantile(angles, [0.05, 0.95]))
 
 
 def test_a_person_costs_more_than_a_window(cube):
-    at = {"case": "activity", "method": "cert_screened"}
+    at = {"case": "activity", "method_label": "cert_screened"}
     window, person = (float(cube[n].sel(at).max()) for n in ("epsilon_certified", "epsilon_user"))
     assert window == pytest.approx(3.0, rel=1e-6) and person > 60 * window
     assert "for a person" in words(STUDY.figures["activity"](cube))

@@ -91,7 +91,7 @@ def test_without_its_cases_a_figure_says_so(cube, name):
 
 
 def _only(cube, case):
-    kept = cube.sel({"case": [case]})
+    kept = cube.sel(case=[case])
     return kept.isel(example_fit=np.flatnonzero(kept["example_case"].values == case))
 
 
@@ -112,8 +112,8 @@ def test_iterations_are_those_of_the_cube(cube):
     (ax,) = STUDY.figures["iterations_by_correlation"](cube).axes
     drawn = {line.get_label(): line.get_ydata() for line in ax.get_lines() if line.get_linewidth() < 1}
     for method, label in (("blocks", "blocks"), ("jointly", "jointly")):
-        cells = cube["iterations"].sel({"method": method, "parties": 2, "replicate": 0, "fold": 0})
-        wanted = [float(cells.sel({"case": case}).max()) for case in ("swept_0", "swept_0_5")]
+        cells = cube["iterations"].sel(method_label=method, parties=2, replicate=0, fold=0)
+        wanted = [float(cells.sel(case=case).max()) for case in ("swept_0", "swept_0_5")]
         assert list(drawn[label]) == wanted
     assert [float(tick) for tick in ax.get_xticks()] == [0.0, 0.5]
 

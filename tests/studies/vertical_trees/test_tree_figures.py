@@ -77,7 +77,7 @@ def lines(figure, panel: int = 0) -> dict[str, np.ndarray]:
 
 def test_losses_stand_at_what_is_certified_and_claims_are_hollow(cube):
     figure = utility.loss_by_epsilon(cube)
-    drawn, cell = lines(figure), cube.sel({"case": "targets", "method": "buckets"}).isel(parties=0, fold=0)
+    drawn, cell = lines(figure), cube.sel(case="targets", method_label="buckets").isel(parties=0, fold=0)
     finite = np.isfinite(cell["epsilon"].values)
     certified, claimed = (cell[f"epsilon_{kind}"].max("replicate").values[finite] for kind in ("certified", "claimed"))
     assert (certified > 2 * claimed).all()
@@ -86,7 +86,7 @@ def test_losses_stand_at_what_is_certified_and_claims_are_hollow(cube):
     np.testing.assert_allclose(drawn["buckets, at its claim"], np.stack([claimed, loss], axis=1))
     hollow = next(line for line in figure.axes[0].get_lines() if line.get_label().endswith("claim"))
     assert hollow.get_markerfacecolor() == "none"
-    alone = cube["log_loss"].sel({"case": "targets", "method": "alone"}).mean()
+    alone = cube["log_loss"].sel(case="targets", method_label="alone").mean()
     assert np.allclose(drawn["alone"][:, 1], alone) and "alone, at its claim" not in drawn
 
 
@@ -106,7 +106,7 @@ def test_bytes_and_operations_are_means_over_replicates(cube):
     left, right = wire.bytes_and_operations(cube).axes
     words = [text.get_text() for text in left.get_yticklabels()]
     assert words == ["targets: in one place", "targets: buckets", "targets: tables"]
-    cell = cube.sel({"case": "targets", "method": "sums"})
+    cell = cube.sel(case="targets", method_label="sums")
     measured = next(line for line in left.get_lines() if line.get_label() == "bytes, measured")
     np.testing.assert_allclose(measured.get_xdata()[2], float(cell["bytes_measured"].mean()))
     for name in wire.OPERATIONS:
@@ -122,7 +122,7 @@ def test_a_lossless_fit_has_no_difference_at_any_number_of_parties(cube):
 
 def test_shares_of_rerouted_rows_are_those_of_the_cube(cube):
     drawn = lines(lossless.rows_rerouted(cube))
-    cell = cube["rows_rerouted"].sel({"case": "targets", "method": "buckets"}).isel(parties=0, fold=0).mean("replicate")
+    cell = cube["rows_rerouted"].sel(case="targets", method_label="buckets").isel(parties=0, fold=0).mean("replicate")
     finite = np.isfinite(cell["epsilon"].values)
     np.testing.assert_allclose(drawn["buckets, b = 5"][:, 1], cell.values[finite])
     assert cell.values[finite].max() > 0

@@ -28,7 +28,7 @@ def add_diff(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
 
 def diff(first: Path, second: Path, only_changed: bool, csv: Path | None) -> int:
     """Print what differs between two cubes or folders; 1 when something does."""
-    from ..results.tables import write_csv
+    from ..tables.rows import write_csv
     from .difference import differences, rows
     from .told import text
 

@@ -10,6 +10,7 @@ import numpy as np
 import xarray as xr
 
 from ..plan import Plan, plan
+from ..results.labels import dim_of
 
 
 def having(cube: xr.Dataset, dim: str, **wanted: Any) -> list[str]:
@@ -25,18 +26,19 @@ def having(cube: xr.Dataset, dim: str, **wanted: Any) -> list[str]:
     **wanted
         Values of coordinates ``{dim}_{name}``: text or a number.
     """
-    kept = np.ones(cube.sizes[dim], bool)
+    labels = cube[dim_of(dim)].values
+    kept = np.ones(len(labels), bool)
     for name, value in wanted.items():
         coordinate = f"{dim}_{name}"
         kept &= (cube[coordinate].values == value) if coordinate in cube.coords else False
-    return [str(label) for label in cube[dim].values[kept]]
+    return [str(label) for label in labels[kept]]
 
 
 def told(cube: xr.Dataset, dim: str, label: str, name: str) -> Any:
     """Value of a coordinate of a case or a method; None where it has none."""
     if f"{dim}_{name}" not in cube.coords:
         return None
-    value = cube[f"{dim}_{name}"].values.tolist()[np.flatnonzero(cube[dim].values == label)[0]]
+    value = cube[f"{dim}_{name}"].values.tolist()[np.flatnonzero(cube[dim_of(dim)].values == label)[0]]
     return None if value == "" or value != value else value
 
 

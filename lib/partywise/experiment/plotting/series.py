@@ -29,8 +29,8 @@ class Series:
 
 def methods_of(cube: xr.Dataset, case: str) -> list[str]:
     """Methods with a computed cell in a case, in the order of the cube."""
-    done = (cube["status"].sel({"case": case}) > 0).any(["replicate", "parties", "fold", "epsilon"])
-    return [str(m) for m in cube["method"].values[done.values]]
+    done = (cube["status"].sel(case=case) > 0).any(["replicate", "parties", "fold", "epsilon"])
+    return [str(m) for m in cube["method_label"].values[done.values]]
 
 
 def cases_of(cube: xr.Dataset, variable: str) -> list[str]:
@@ -45,7 +45,7 @@ def cases_of(cube: xr.Dataset, variable: str) -> list[str]:
 
 def replicate_means(cube: xr.Dataset, variable: str, case: str, method: str, along: str) -> xr.DataArray:
     """(replicate, along): means over folds and whatever else is defined; folds of a replicate are dependent."""
-    values = cube[variable].sel({"case": case, "method": method})
+    values = cube[variable].sel(case=case, method_label=method)
     values = values.where(np.isfinite(values))
     rest = [d for d in values.dims if d not in ("replicate", along)]
     return values.mean(rest, skipna=True)

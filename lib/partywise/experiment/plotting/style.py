@@ -73,7 +73,7 @@ def look(cube: xr.Dataset, method: str) -> Look:
     Methods that claim no privacy are black or grey, the others have colours.  A method that is added at the end changes
     no other; methods of one title, drawn in different panels, look alike.
     """
-    at = np.flatnonzero(cube["method"].values == method)[0]
+    at = np.flatnonzero(cube["method_label"].values == method)[0]
     claims = cube["method_claims"].values
     own = str(cube["method_title"].values[at])
     place = list(dict.fromkeys(map(str, cube["method_title"].values[claims == claims[at]]))).index(own)

@@ -12,13 +12,13 @@ from ...errors import CubeError
 from ..blocks import Part
 from ..plan import Plan
 from .columns import Columns
-from .labels import case_labels, method_labels
+from .labels import case_labels, method_labels, word_of
 
 SHOWN = ("case", "method", "parties", "epsilon")
 
 COORDS: dict[str, tuple[str, str]] = {
     "case": ("data-generating setting", "1"),
-    "method": ("label of the method in the configuration", "1"),
+    "method_label": ("label of the method in the configuration", "1"),
     "replicate": ("number of the replicate", "1"),
     "parties": ("number of parties that own predictors", "1"),
     "fold": ("held-out fold", "1"),
@@ -31,10 +31,10 @@ def header_of(plan: Plan, columns: Columns, parts: Iterable[Part]) -> xr.Dataset
     labels = columns.places.labels
     example_fits, shown = _example_fits(list(parts), labels, columns.described)
     coords = shown | {name: (name, values, _described(COORDS[name])) for name, values in labels.items()}
-    methods = labels["method"].tolist()
+    methods = labels["method_label"].tolist()
     claims = np.array([columns.costs("epsilon_claimed", method) for method in methods], dtype="int8")
     about = _described(("1 if some fit of the method claims a positive finite epsilon", "1"))
-    coords |= case_labels(plan) | method_labels(plan, methods) | {"method_claims": ("method", claims, about)}
+    coords |= case_labels(plan) | method_labels(plan, methods) | {"method_claims": ("method_label", claims, about)}
     return xr.Dataset(example_fits, coords=coords)
 
 
@@ -50,7 +50,7 @@ def _example_fits(
     A dim of their own keeps the cube small: the product of cases, methods, parties and epsilons is mostly empty.
     Sizes that differ between cases are padded by NaN.
     """
-    order = {dim: {value: i for i, value in enumerate(values.tolist())} for dim, values in labels.items()}
+    order = {word_of(dim): {value: i for i, value in enumerate(values.tolist())} for dim, values in labels.items()}
     shown = [
         (
             (part.case, part.method, part.parties, epsilon),

@@ -19,6 +19,7 @@ from ..cells import COMMON, STATUS
 from ..plan import Plan
 from .attributes import CODE_PATTERN, flag_attributes
 from .cube import Layer
+from .labels import word_of
 
 MISSING = {"int8": -1, "int64": -(2**53)}
 MOST_WORDS = 2**15 - 2
@@ -31,7 +32,7 @@ def axes(plan: Plan) -> dict[str, np.ndarray]:
     slots = {e for case in cases for label in case.methods for e in plan.epsilons(case.name, label)}
     return {
         "case": np.array(list(plan.cases)),
-        "method": np.array([label for label in plan.methods if label in used]),
+        "method_label": np.array([label for label in plan.methods if label in used]),
         "replicate": np.arange(max(case.replicates for case in cases)),
         "parties": np.array(sorted({count for case in cases for count in case.parties})),
         "fold": np.arange(max(case.folds for case in cases)),
@@ -73,7 +74,7 @@ class Places:
     def _blocks(self, plan: Plan) -> Iterator[Block]:
         first = 0
         for name, case in plan.cases.items():
-            for method in sorted(case.methods, key=self._at["method"].__getitem__):
+            for method in sorted(case.methods, key=self._at["method_label"].__getitem__):
                 parties, epsilons = sorted(case.parties), sorted(map(float, plan.epsilons(name, method)))
                 shape = (case.replicates, len(parties), case.folds, len(epsilons))
                 yield Block(name, method, parties, epsilons, first, shape)
@@ -98,8 +99,9 @@ class Places:
             try:
                 chosen.append([at[value] for value in ([wanted] if isinstance(wanted, str | int | float) else wanted)])
             except KeyError as missing:
+                word = word_of(name)
                 raise CubeError(
-                    f"a block has {name} {missing}, which is not in the configuration: delete it and run again."
+                    f"a block has {word} {missing}, which is not in the configuration: delete it and run again."
                 ) from None
         return np.ravel_multi_index(np.ix_(*chosen), self.shape).ravel()
 
@@ -111,7 +113,8 @@ class Places:
     def name(self, position: int) -> str:
         """The labels of a position, for messages."""
         where = np.unravel_index(position, self.shape)
-        return ", ".join(f"{dim} {values[i]}" for (dim, values), i in zip(self.labels.items(), where, strict=True))
+        labels = [values[i] for values, i in zip(self.labels.values(), where, strict=True)]
+        return ", ".join(f"{word_of(dim)} {label}" for dim, label in zip(self.labels, labels, strict=True))
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ import xarray as xr
 from ...errors import CubeError
 from .attributes import meanings
 from .cube import DIMS, open_cube
+from .labels import word_of
 
 # How many cells of a list are written out.
 SHOWN = 10
@@ -146,7 +147,7 @@ def labels_alone(one: xr.Dataset, other: xr.Dataset) -> Iterator[tuple[str, list
         if dim in one.coords and dim in other.coords:
             held = set(other[dim].values.tolist())
             if labels := [label for label in one[dim].values.tolist() if label not in held]:
-                yield str(dim), labels
+                yield word_of(str(dim)), labels
 
 
 def _shared(first: xr.DataArray, second: xr.DataArray) -> xr.DataArray:
@@ -200,5 +201,5 @@ def cell_name(variable: xr.DataArray, place: tuple[int, ...]) -> str:
     """The cell of a place, by the labels of its dims; by its number where a dim has none."""
     parts = []
     for dim, i in zip(variable.dims, place, strict=True):
-        parts.append(f"{dim} {variable[dim].values[i] if dim in variable.coords else i}")
+        parts.append(f"{word_of(str(dim))} {variable[dim].values[i] if dim in variable.coords else i}")
     return ", ".join(parts)

@@ -23,7 +23,8 @@ from .attributes import check_attributes, check_variable, meanings
 
 __all__ = ["DIMS", "Layer", "check_attributes", "meanings", "open_cube", "write_cube"]
 
-DIMS = ("case", "method", "replicate", "parties", "fold", "epsilon")
+# ``method`` is a parameter of `xarray.Dataset.sel`, so that the dim of the methods has another name.
+DIMS = ("case", "method_label", "replicate", "parties", "fold", "epsilon")
 CHUNK_BYTES = 4 * 2**20
 # Seconds after which a file that is still being read counts as damaged; a gigabyte takes a few.
 PATIENCE = 120
@@ -178,6 +179,11 @@ def open_cube(path: Path | str, *, load: bool = True) -> xr.Dataset:
     absent = [dim for dim in DIMS if dim not in cube.dims]
     if absent:
         cube.close()
+        if absent == ["method_label"] and "method" in cube.dims:
+            raise CubeError(
+                f"{path} has the dim 'method' of an earlier version, which is called 'method_label' now: run again, or "
+                "write it anew after cube.rename(method='method_label')."
+            )
         raise CubeError(f"{path} has no dim {absent[0]!r}: it is not a cube of this project.")
     return cube
 

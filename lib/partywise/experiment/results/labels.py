@@ -15,6 +15,19 @@ import xarray as xr
 from ..plan import Plan
 from ..sweep import in_title
 
+# The dim of the methods is no parameter of `xarray.Dataset.sel`; people and the configuration call it ``method``.
+DIM_OF = {"method": "method_label"}
+
+
+def dim_of(word: str) -> str:
+    """The dim of a cube that a word stands for."""
+    return DIM_OF.get(word, word)
+
+
+def word_of(dim: str) -> str:
+    """What people call a dim of a cube."""
+    return dim.removesuffix("_label")
+
 
 def case_labels(plan: Plan) -> dict[str, xr.Variable]:
     """``case_title``, ``case_group``, ``case_source``, and ``case_<setting>`` for each setting that some case gives."""
@@ -39,7 +52,7 @@ def method_labels(plan: Plan, labels: Iterable[str]) -> dict[str, xr.Variable]:
 
 
 def _labels(
-    dim: str,
+    word: str,
     what: str,
     about: Mapping[str, tuple[str, list[str]]],
     entries: Sequence[tuple[Any, Sequence[str]]],
@@ -50,15 +63,16 @@ def _labels(
     names = list(dict.fromkeys(name for made in values for name in made))
     given = {name for _, those in entries for name in those}
     shown = [n for n in names if n in given or (differing and len({repr(v[n]) for v in values if n in v}) > 1)]
+    dim = dim_of(word)
     for name in shown:
-        if name in about:
-            raise ValueError(f"{what} is {name!r}: {dim}_{name} is a coordinate already; rename the field.")
+        if name in about or f"{word}_{name}" == dim:
+            raise ValueError(f"{what} is {name!r}: {word}_{name} is a coordinate already; rename the field.")
     told = {name: xr.Variable(dim, np.array(texts), _attributes(words)) for name, (words, texts) in about.items()}
     told |= {
         name: xr.Variable(dim, _column([made.get(name) for made in values]), _attributes(f"{what} {name}"))
         for name in shown
     }
-    return {f"{dim}_{name}": variable for name, variable in told.items()}
+    return {f"{word}_{name}": variable for name, variable in told.items()}
 
 
 def _attributes(words: str) -> dict[str, str]:

@@ -14,14 +14,14 @@ from ....experiment.plotting.style import BLACK, BLUE, GREY, ORANGE, RED, empty,
 LEARNERS = {"predictor": "one base learner a predictor", "party": "one base learner a party"}
 OFF_SCALE = 5.0
 NONE = "No simulated case with several numbers of parties in this configuration."
-_OTHER = ["method", "replicate", "fold", "epsilon"]
+_OTHER = ["method_label", "replicate", "fold", "epsilon"]
 
 
 def _case(cube: xr.Dataset) -> str | None:
     """The simulated case with the most party counts."""
     best, most = None, 1
     for case in cases_of(cube, "excess"):
-        counts = (cube["status"].sel({"case": case}) > 0).any(_OTHER).sum()
+        counts = (cube["status"].sel(case=case) > 0).any(_OTHER).sum()
         if int(counts) > most:
             best, most = case, int(counts)
     return best
@@ -108,7 +108,7 @@ def claims_about_parties(cube: xr.Dataset) -> Figure:
         ax.axhline(1, color=GREY, linewidth=1, linestyle=":")
         ax.set(title=claim, xlabel="number of parties J")
         ax.set_ylim(bottom=0)
-    fewest = int(cube["parties"].values[(cube["status"].sel({"case": case}) > 0).any(_OTHER).values][0])
+    fewest = int(cube["parties"].values[(cube["status"].sel(case=case) > 0).any(_OTHER).values][0])
     axes[0].set_ylabel(f"excess risk, relative to J = {fewest}")
     growing = next(iter(modes["sqrt_j"].values()))
     for name, color, marker, label in (

@@ -15,8 +15,8 @@ from ....experiment.plotting.style import BLACK, COLORS, DASHES, MARKERS, empty,
 def error_by_epsilon(cube: xr.Dataset) -> Figure:
     """Held-out error against the certified epsilon: local releases, released moments, the non-private floor."""
     targets = cube["epsilon"].values[np.isfinite(cube["epsilon"].values)]
-    done = (cube["status"].sel({"epsilon": targets}) > 0).any(["replicate", "parties", "fold"])
-    cases = [str(case) for case in cube["case"].values if (done.sel({"case": case}).sum("epsilon") > 1).any()]
+    done = (cube["status"].sel(epsilon=targets) > 0).any(["replicate", "parties", "fold"])
+    cases = [str(case) for case in cube["case"].values if (done.sel(case=case).sum("epsilon") > 1).any()]
     if not cases:
         return empty("No case with several targets of epsilon in this configuration.")
     oracle = having(cube, "method", protocol="baseline", kind="oracle")

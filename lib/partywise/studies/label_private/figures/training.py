@@ -45,7 +45,7 @@ def unbounded_shares(cube: xr.Dataset) -> Figure:
     for index, case in enumerate(by_epsilon):
         line = _shares(cube, case)
         _marked(left, line.x, line.mean, index, data_title(cube, case))
-    features = {int(cube["n_features"].sel({"case": case}).max()) for case, _ in by_size}
+    features = {int(cube["n_features"].sel(case=case).max()) for case, _ in by_size}
     of = f"generated, k = {features.pop()}" if len(features) == 1 else "generated data"
     for index, epsilon in enumerate(_targets(cube, by_size)):
         sizes, shares = np.array([(size, _share_at(cube, case, epsilon)) for case, size in by_size]).T

@@ -34,13 +34,13 @@ def data_title(cube: xr.Dataset, case: str) -> str:
 
 def size_of(cube: xr.Dataset, case: str) -> str:
     """Training rows and features of a case."""
-    n, k = (int(cube[name].sel({"case": case}).max()) for name in ("n_train", "n_features"))
+    n, k = (int(cube[name].sel(case=case).max()) for name in ("n_train", "n_features"))
     return f"N = {n:,}".replace(",", " ") + f", k = {k}"
 
 
 def _targets(cube: xr.Dataset, variable: str, case: str) -> int:
     finite = np.isfinite(cube["epsilon"].values)
-    shown = cube[variable].sel({"case": case}).isel(epsilon=np.flatnonzero(finite)).notnull()
+    shown = cube[variable].sel(case=case).isel(epsilon=np.flatnonzero(finite)).notnull()
     return int(shown.any([d for d in shown.dims if d != "epsilon"]).sum())
 
 
@@ -54,7 +54,7 @@ def sized_cases(cube: xr.Dataset, axis: str) -> list[tuple[str, float]]:
         if varied == {axis}:
             variable = {"n": "n_train", "k": "n_features"}.get(axis)
             for case in members:
-                at = cube[variable].sel({"case": case}).max() if variable else told(cube, "case", case, axis)
+                at = cube[variable].sel(case=case).max() if variable else told(cube, "case", case, axis)
                 places[case] = float(at)
     return sorted(places.items(), key=lambda entry: entry[1])
 
@@ -136,7 +136,7 @@ def excess_by_size(cube: xr.Dataset) -> Figure:
 
 def computed_at(cube: xr.Dataset, case: str, epsilon: float) -> bool:
     """Whether some method of a case was run at a target."""
-    return bool((cube["status"].sel({"case": case, "epsilon": epsilon}) > 0).any())
+    return bool((cube["status"].sel(case=case, epsilon=epsilon) > 0).any())
 
 
 def _size_panel(ax: Axes, cube: xr.Dataset, axis: str, epsilon: float) -> None:
@@ -195,5 +195,5 @@ def predicted_crossing(cube: xr.Dataset, cases: list[tuple[str, float]], axis: s
     if not np.isfinite(factor):
         return None
     if axis == "n":
-        return float(cube["n_features"].sel({"case": case}).max()) * factor
-    return float(cube["n_train"].sel({"case": case}).max()) / factor
+        return float(cube["n_features"].sel(case=case).max()) * factor
+    return float(cube["n_train"].sel(case=case).max()) / factor

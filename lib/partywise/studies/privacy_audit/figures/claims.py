@@ -102,15 +102,15 @@ def claims(cube: xr.Dataset) -> Figure:
 def published_lines(cube: xr.Dataset) -> list[Line]:
     """One line for each case, party count and epsilon of the published mechanisms; the descriptive attack has none."""
     repaired = having(cube, "method", variant="repaired")
-    published = [method for method in map(str, cube["method"].values) if method not in repaired]
+    published = [method for method in map(str, cube["method_label"].values) if method not in repaired]
     if not published:
         return []
     forms, lines = (published[0], next(iter(repaired), "")), []
     for case in map(str, cube["case"].values):
-        here = cube.sel({"case": case})
-        done = (here["status"].sel({"method": published[0]}) > 0).any(["replicate", "fold"])
+        here = cube.sel(case=case)
+        done = (here["status"].sel(method_label=published[0]) > 0).any(["replicate", "fold"])
         slots = [(int(j), float(e)) for j in cube["parties"].values for e in cube["epsilon"].values]
-        slots = [(j, e) for j, e in slots if bool(done.sel({"parties": j, "epsilon": e}))]
+        slots = [(j, e) for j, e in slots if bool(done.sel(parties=j, epsilon=e))]
         for j, e in slots:
             line = _line(here, forms, j, e, slots)
             if line is not None:
@@ -122,10 +122,10 @@ def _line(
     here: xr.Dataset, forms: tuple[str, str], parties: int, epsilon: float, slots: list[tuple[int, float]]
 ) -> Line | None:
     """One line; ``forms`` are the published and the repaired method."""
-    cell = {"method": forms[0], "parties": parties, "epsilon": epsilon}
+    cell = {"method_label": forms[0], "parties": parties, "epsilon": epsilon}
     if np.isfinite(_number(here, "tracing_auc", cell)):
         return None
-    mended = cell | {"method": forms[1]}
+    mended = cell | {"method_label": forms[1]}
     audited = np.fmax(_number(here, "audited_lower", cell), _number(here, "epsilon_mu_lower", cell))
     certified, claimed = _number(here, "certified_for_claim", cell), _number(here, "epsilon_claimed", cell)
     return Line(
@@ -145,7 +145,7 @@ def _line(
 
 def _number(here: xr.Dataset, name: str, cell: dict[str, Any]) -> float:
     """Mean over replicates of one number, nan where it is not defined."""
-    if name not in here or cell["method"] not in here["method"].values:
+    if name not in here or cell["method_label"] not in here["method_label"].values:
         return float("nan")
     values = here[name].sel(cell).values.astype(float).ravel()
     values = values[~np.isnan(values)]

@@ -26,7 +26,7 @@ def tracing_roc(cube: xr.Dataset) -> Figure:
         ax.plot([0, 1], [0, 1], color=GREY, linewidth=0.8, linestyle=":")
         for label, style, rates in _curves(cube, shown, case):
             ax.plot(*rates, label=label, **style)
-        members = float(cube["members"].sel({"case": case}).max())
+        members = float(cube["members"].sel(case=case).max())
         ax.set(title=f"{title(cube, 'case', case)}, {members:.0f} members", xlabel="false-positive rate")
         ax.set(ylabel="true-positive rate", xlim=(0, 1), ylim=(0, 1), aspect="equal")
         ax.legend(loc="lower right", title="area ± standard error")

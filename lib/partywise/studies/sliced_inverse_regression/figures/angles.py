@@ -78,7 +78,7 @@ def simulated(cube: xr.Dataset) -> dict[str, SimulatedSettings]:
 
 def party_counts(cube: xr.Dataset, case: str) -> int:
     """How many numbers of clients a case has."""
-    done = (cube["status"].sel({"case": case}) > 0).any(["method", "replicate", "fold", "epsilon"])
+    done = (cube["status"].sel(case=case) > 0).any(["method_label", "replicate", "fold", "epsilon"])
     return int(done.sum())
 
 
@@ -98,7 +98,7 @@ def claimed(cube: xr.Dataset, case: str) -> list[str]:
 
 def replicates(cube: xr.Dataset, case: str) -> int:
     """Number of replicates of a case."""
-    done = (cube["status"].sel({"case": case}) > 0).any(["method", "parties", "fold", "epsilon"])
+    done = (cube["status"].sel(case=case) > 0).any(["method_label", "parties", "fold", "epsilon"])
     return int(done.sum())
 
 
@@ -106,7 +106,7 @@ def along_cases(cube: xr.Dataset, cases: Sequence[tuple[float, str]], method: st
     """Mean angle of one method over a series of cases, with its 5 % and 95 % quantiles (2, cases)."""
     points, bars = [], []
     for size, case in cases:
-        values = cube["angle"].sel({"case": case, "method": method}).values
+        values = cube["angle"].sel(case=case, method_label=method).values
         values = values[np.isfinite(values)]
         if len(values):
             points.append((size, values.mean(), np.nan))
@@ -136,7 +136,7 @@ def claim_label(cube: xr.Dataset, case: str, method: str) -> str:
 
 def price(cube: xr.Dataset, case: str, method: str, name: str) -> float:
     """Claimed or certified epsilon of a method in a case."""
-    values = cube[name].sel({"case": case, "method": method}).values
+    values = cube[name].sel(case=case, method_label=method).values
     values = values[~np.isnan(values)]
     return float(values.max()) if len(values) else np.nan
 

@@ -111,11 +111,11 @@ def entries(cube: xr.Dataset, epsilon: float, high: bool) -> list[Entry]:
     """All cells of a table at one epsilon: every method and number of clients of its cases."""
     if epsilon not in cube["epsilon"].values or "loss" not in cube:
         return []
-    part = cube[[name for name in SHOWN if name in cube]].sel({"epsilon": epsilon}).isel(fold=0)
-    values = {str(name): part[name].transpose("case", "method", "parties", "replicate").values for name in part}
+    part = cube[[name for name in SHOWN if name in cube]].sel(epsilon=epsilon).isel(fold=0)
+    values = {str(name): part[name].transpose("case", "method_label", "parties", "replicate").values for name in part}
     cases, found = cube["case"].values.tolist(), []
     for case, settings in table_cases(cube, high):
-        for j, method in enumerate(cube["method"].values.tolist()):
+        for j, method in enumerate(cube["method_label"].values.tolist()):
             for k, clients in enumerate(cube["parties"].values.tolist()):
                 cell = {name: array[cases.index(case), j, k] for name, array in values.items()}
                 losses = cell["loss"][np.isfinite(cell["loss"])]

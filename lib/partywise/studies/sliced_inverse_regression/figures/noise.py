@@ -115,5 +115,5 @@ def _methods(cube: xr.Dataset) -> list[str]:
 
 def _drawn(cube: xr.Dataset, case: str, method: str) -> float:
     """Mean over cells of the noise sd that a method states for its release at epsilon 1."""
-    values = cube["sd_means"].sel({"case": case, "method": method, "epsilon": EPSILON}).values
+    values = cube["sd_means"].sel(case=case, method_label=method, epsilon=EPSILON).values
     return float(np.mean(values[np.isfinite(values)]))

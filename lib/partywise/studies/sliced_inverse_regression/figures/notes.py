@@ -84,7 +84,7 @@ def kept(cube: xr.Dataset, found: Sequence[Entry]) -> list[str]:
     cases = sorted({entry.case for entry in found})
     told = []
     for method in dict.fromkeys(entry.method for entry in found):
-        share = float(cube["support_kept"].sel({"case": cases, "method": method, "parties": most}).mean())
+        share = float(cube["support_kept"].sel(case=cases, method_label=method, parties=most).mean())
         if np.isfinite(share):
             told.append(f"{look(cube, method).label} {100 * share:.0f} %")
     return [f"Share of the true support that screening keeps at K = {most}: {', '.join(told)}."] if told else []

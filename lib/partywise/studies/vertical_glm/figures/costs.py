@@ -39,5 +39,5 @@ def costs_by_parties(cube: xr.Dataset) -> Figure:
 
 
 def _counts(cube: xr.Dataset, case: str) -> int:
-    values = cube["bytes_measured"].sel({"case": case})
+    values = cube["bytes_measured"].sel(case=case)
     return int(values.notnull().any([dim for dim in values.dims if dim != "parties"]).sum())

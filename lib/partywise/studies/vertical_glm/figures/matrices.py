@@ -47,7 +47,7 @@ def correlations(cube: xr.Dataset) -> Figure:
 def _matrices(cube: xr.Dataset, case: str) -> list[tuple[str, np.ndarray, int]]:
     """Words, matrix and number of parties: the pooled matrix, then each method's at its largest target."""
     shown, found = example_fits_of(cube, case), list[tuple[str, np.ndarray, int]]()
-    for method in map(str, cube["method"].values):
+    for method in map(str, cube["method_label"].values):
         found_at = np.flatnonzero(shown["example_method"].values == method).tolist()
         places = [at for at in found_at if np.isfinite(shown["matrix"].values[at]).any()]
         if not places:

@@ -31,7 +31,7 @@ MISSING = CubeError
 def by_title(cube: xr.Dataset, methods: Iterable[str]) -> list[str]:
     """Methods without repetition, in the order of the cube."""
     wanted = set(methods)
-    return [str(method) for method in cube["method"].values if str(method) in wanted]
+    return [str(method) for method in cube["method_label"].values if str(method) in wanted]
 
 
 def columns_of(cube: xr.Dataset, case: str, p: int) -> list[str]:
@@ -66,7 +66,7 @@ def parties_of(cube: xr.Dataset, case: str) -> list[int]:
 def shade(cube: xr.Dataset, method: str) -> Look:
     """The look of a method, in colour too where it claims no epsilon."""
     style, claims = look(cube, method), cube["method_claims"].values
-    if claims[np.flatnonzero(cube["method"].values == method)[0]]:
+    if claims[np.flatnonzero(cube["method_label"].values == method)[0]]:
         return style
     titles = list(dict.fromkeys(map(str, cube["method_title"].values[~claims.astype(bool)])))
     return replace(style, color=OPEN[titles.index(style.label) % len(OPEN)])

@@ -62,7 +62,7 @@ def _private(cube: xr.Dataset, case: str) -> list[str]:
 
 def _trust(cube: xr.Dataset, case: str, method: str) -> str:
     """Whom the method trusts, in words."""
-    values = meanings(cube["trust_model"].sel({"case": case, "method": method})).values.ravel()
+    values = meanings(cube["trust_model"].sel(case=case, method_label=method)).values.ravel()
     kinds = {kind for value in map(str, values) for kind in value.split("_") if kind in TRUST}
     # Noise of its own does not help a party where another of its releases trusts somebody.
     words = [TRUST[kind] for kind in TRUST if kind in kinds and (kind != "local" or kinds == {"local"})]

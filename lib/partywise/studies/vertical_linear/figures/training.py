@@ -57,11 +57,11 @@ def _recovered(ax: Axes, cube: xr.Dataset) -> None:
     ax.set_axis_off()
     if "rows_recovered" not in cube:
         return
-    rest = [dim for dim in cube["rows_recovered"].dims if dim != "method"]
+    rest = [dim for dim in cube["rows_recovered"].dims if dim != "method_label"]
     found = cube["rows_recovered"].max(rest)
-    seen = [str(method) for method in cube["method"].values[np.isfinite(found.values)]]
+    seen = [str(method) for method in cube["method_label"].values[np.isfinite(found.values)]]
     for place, method in enumerate(seen):
-        most, rows = (float(cube[name].sel({"method": method}).max()) for name in ("rows_recovered", "rows_attacked"))
+        most, rows = (float(cube[name].sel(method_label=method).max()) for name in ("rows_recovered", "rows_attacked"))
         ax.barh(-place, most / rows, height=0.25, color=look(cube, method).color)
         ax.text(0, 0.22 - place, f"{look(cube, method).label}: {most:g} of {rows:g}", fontsize=8)
     ax.set(xlim=(0, 1.6), ylim=(0.2 - len(seen), 0.8))

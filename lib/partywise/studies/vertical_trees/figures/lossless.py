@@ -41,7 +41,7 @@ def lossless_by_parties(cube: xr.Dataset) -> Figure:
         bottom.set(
             ylim=(
                 -FLOOR / 2,
-                max(10 * ROUNDING, 3 * float(cube["max_prediction_difference"].sel({"case": case}).max())),
+                max(10 * ROUNDING, 3 * float(cube["max_prediction_difference"].sel(case=case).max())),
             ),
             xlabel="parties",
         )
@@ -56,7 +56,7 @@ def lossless_by_parties(cube: xr.Dataset) -> Figure:
 
 
 def _counts(cube: xr.Dataset, case: str) -> int:
-    values = cube["max_prediction_difference"].sel({"case": case})
+    values = cube["max_prediction_difference"].sel(case=case)
     return int(values.notnull().any([dim for dim in values.dims if dim != "parties"]).sum())
 
 

@@ -45,4 +45,4 @@ def _fits(shown: xr.Dataset) -> dict[str, float]:
 
 
 def _mse(cube: xr.Dataset, case: str) -> float:
-    return float(cube["mse"].sel({"case": case}).max()) if "mse" in cube else np.nan
+    return float(cube["mse"].sel(case=case).max()) if "mse" in cube else np.nan

@@ -45,14 +45,14 @@ def loss_of(cube: xr.Dataset, case: str) -> str | None:
 
 def cost(cube: xr.Dataset, case: str, method: str, loss: str) -> Cost:
     """Loss of a method at its fewest parties, over its slots of epsilon."""
-    cell = cube[loss].sel({"case": case, "method": method})
+    cell = cube[loss].sel(case=case, method_label=method)
     few = int(np.flatnonzero(cell.notnull().any(["replicate", "fold", "epsilon"]).values)[0])
     there = cube.isel(parties=[few])
     lines = [series(there, name, case, method, "epsilon") for name in (loss, "epsilon_claimed")]
     slots = there["epsilon"].values
     kept = np.isin(slots, lines[0].x)
     claimed, certified = (
-        there[name].sel({"case": case, "method": method}).max([d for d in ("replicate", "parties", "fold")]).values
+        there[name].sel(case=case, method_label=method).max([d for d in ("replicate", "parties", "fold")]).values
         for name in ("epsilon_claimed", "epsilon_certified")
     )
     return Cost(claimed[kept], certified[kept], lines[0].mean, lines[0].se)
@@ -87,8 +87,8 @@ def _compared(cube: xr.Dataset, case: str) -> bool:
 
 def scored(cube: xr.Dataset, case: str, loss: str) -> list[str]:
     """Methods with that loss in a case."""
-    values = cube[loss].sel({"case": case})
-    return [method for method in methods_of(cube, case) if bool(values.sel({"method": method}).notnull().any())]
+    values = cube[loss].sel(case=case)
+    return [method for method in methods_of(cube, case) if bool(values.sel(method_label=method).notnull().any())]
 
 
 def _panel(ax: Axes, cube: xr.Dataset, case: str) -> None:

@@ -50,7 +50,7 @@ def mean_of(cube: xr.Dataset, name: str, case: str, method: str) -> float:
     """Mean of a variable over the cells of a method at its fewest parties; NaN where it has none."""
     if name not in cube:
         return np.nan
-    values = cube[name].sel({"case": case, "method": method})
+    values = cube[name].sel(case=case, method_label=method)
     there = values.notnull().any(["replicate", "fold", "epsilon"]).values
     return float(values.isel(parties=int(np.flatnonzero(there)[0])).mean()) if there.any() else np.nan
 
