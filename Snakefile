@@ -4,7 +4,7 @@
     snakemake --configfile config/tiny.yaml
 
 Inputs: the configuration and, for real data, the files in resources/.  Steps: fetch, generate, fit, collect, figure.
-Outputs: results/{study}/cube.nc with its tables, results/figures/{study}/.
+Outputs, in the folder of the configuration: results/{name}/{study}/cube.nc with its tables, results/{name}/figures/{study}/.
 """
 
 from snakemake.utils import min_version
@@ -15,6 +15,14 @@ min_version("9.27")
 if "studies" not in config:
 
     configfile: "config.yaml"
+
+
+include: "workflow/rules/place.smk"
+
+
+# <results> in the paths of rules.
+pathvars:
+    results=PLACE.folder,
 
 
 report: "workflow/report/workflow.rst"

@@ -102,7 +102,7 @@ def run(folder: Path, hook: Path) -> float:
 
 def computing(folder: Path) -> float:
     """CPU seconds inside the study's run, as the log of every fit job tells; all cells must be there."""
-    logs = [log.read_text(encoding="utf-8") for log in (folder / "results/logs" / STUDY / "fit").rglob("*.log")]
+    logs = [log.read_text(encoding="utf-8") for log in (folder / "results/grid/logs" / STUDY / "fit").rglob("*.log")]
     cells = sum(int(count) for log in logs for count in re.findall(r": (\d+) cells", log))
     if cells != FITS:
         sys.exit(f"The logs tell of {cells} fits, not of {FITS}.")

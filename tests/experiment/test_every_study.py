@@ -43,7 +43,7 @@ def test_the_smallest_configurations_cover_every_study():
 
 @pytest.mark.parametrize("study", STUDIES)
 def test_every_cell_has_its_two_epsilons(smoke, study):
-    cube = open_cube(smoke / "results" / study / "cube.nc")
+    cube = open_cube(smoke / "results" / "smoke" / study / "cube.nc")
     assert check_attributes(cube) == []
     filled = cube["status"] > 0
     assert int(filled.sum()) > 4
@@ -58,7 +58,7 @@ def test_every_cell_has_its_two_epsilons(smoke, study):
 
 @pytest.mark.parametrize("study", STUDIES)
 def test_every_figure_is_drawn(smoke, study):
-    folder = smoke / "results" / "figures" / study
+    folder = smoke / "results" / "smoke" / "figures" / study
     for kind in ("svg", "pdf", "png"):
         files = list(folder.glob(f"*.{kind}"))
         assert files and all(file.stat().st_size > 1000 for file in files)
@@ -66,14 +66,14 @@ def test_every_figure_is_drawn(smoke, study):
 
 @pytest.mark.parametrize("study", STUDIES)
 def test_a_sample_of_cells_is_made_again(smoke, study):
-    done = tool(smoke, "verify", f"results/{study}/cube.nc", "--cells", "3")
+    done = tool(smoke, "verify", f"results/smoke/{study}/cube.nc", "--cells", "3")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "3 of 3 cells came out the same." in done.stdout
 
 
 def test_a_cell_that_was_changed_is_found(smoke, tmp_path):
     """One number of one method is moved; all cells are made again."""
-    cube = open_cube(smoke / "results" / STUDIES[0] / "cube.nc").load()
+    cube = open_cube(smoke / "results" / "smoke" / STUDIES[0] / "cube.nc").load()
     number = next(name for name in ("log_loss", "excess") if name in cube)
     moved = cube.copy(deep=True)
     moved[number][{"method_label": 1}] *= 1.001
@@ -88,7 +88,7 @@ def test_a_cell_that_was_changed_is_found(smoke, tmp_path):
 
 def test_provenance_is_a_configuration_that_makes_the_cube_again(smoke, tmp_path):
     """The printed text holds the same studies, and a dry run of it has nothing to do but what provenance leaves out."""
-    path = smoke / "results" / STUDIES[0] / "cube.nc"
+    path = smoke / "results" / "smoke" / STUDIES[0] / "cube.nc"
     done = tool(smoke, "provenance", str(path))
     assert done.returncode == 0
     for name in ("git_commit", "lock_sha256", "software_versions"):
@@ -104,7 +104,7 @@ def test_provenance_is_a_configuration_that_makes_the_cube_again(smoke, tmp_path
     [
         (("verify", "nothing.nc"), "cannot be read"),
         (("provenance", "nothing.nc"), "cannot be read"),
-        (("verify", f"results/{STUDIES[0]}/cube.nc", "--cells", "0"), "--cells is 0: it must be at least 1"),
+        (("verify", f"results/smoke/{STUDIES[0]}/cube.nc", "--cells", "0"), "--cells is 0: it must be at least 1"),
     ],
 )
 def test_what_cannot_be_done_is_told(smoke, words, sentence):

@@ -22,11 +22,13 @@ ROOT = Path(__file__).resolve().parents[2]
 PARTS = ("Snakefile", "config.yaml", "config", "workflow", "scripts", "lib", "profiles", "envs", "requirements.lock")
 TINY = ("--configfile", "config/tiny.yaml")
 STUDY = "functional_boosting"
+# Where the results of config/tiny.yaml lie.
+RESULTS = "results/tiny"
 STORED = ROOT / "tests" / "data" / "tiny_summary.csv"
 STORED_VARIABLES = ("il2", "excess", "steps", "sensitivity", "specificity", "epsilon_claimed", "epsilon_certified")
 STORED_VARIABLES += ("rho_total", "n_releases", "bytes_measured", "published_mib")
 # What a run leaves for people; logs and benchmarks hold wall times and are not compared.
-KEPT = (f"results/{STUDY}", "results/figures")
+KEPT = (f"{RESULTS}/{STUDY}", f"{RESULTS}/figures")
 
 
 def copy_project(target: Path, source: Path = ROOT) -> Path:
@@ -73,7 +75,7 @@ class Planned:
 
     def methods(self) -> set[str]:
         """Methods that would be fitted again."""
-        return {output.split("/")[4] for output in self.outputs if "/blocks/" in output}
+        return {output.split("/")[5] for output in self.outputs if "/blocks/" in output}
 
     def figures(self) -> set[str]:
         """Figures that would be drawn again."""
@@ -129,7 +131,7 @@ def store() -> None:
         done = launch(folder, *TINY)
         print(done.stdout, done.stderr)
         done.check_returncode()
-        lines = (folder / "results" / STUDY / "summary.csv").read_text().splitlines(keepends=True)
+        lines = (folder / RESULTS / STUDY / "summary.csv").read_text().splitlines(keepends=True)
     STORED.parent.mkdir(exist_ok=True)
     STORED.write_text("".join([lines[0], *(line for line in lines if line.split(",")[5] in STORED_VARIABLES)]))
 

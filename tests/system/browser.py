@@ -22,7 +22,7 @@ from selenium.webdriver.remote.webelement import WebElement
 from selenium.webdriver.support.ui import WebDriverWait
 
 import machine  # noqa: F401 - ends the browser also when the tests are ended
-from pipeline import STUDY, TINY, copy_run, environment, launch
+from pipeline import RESULTS, STUDY, TINY, copy_run, environment, launch
 
 pytestmark = pytest.mark.system
 
@@ -43,10 +43,10 @@ MOVING = (StaleElementReferenceException, ElementNotInteractableException)
 def report(finished, tmp_path_factory) -> Path:
     """The report, moved away from the results it was made of."""
     folder = copy_run(finished, tmp_path_factory.mktemp("report") / "project")
-    done = launch(folder, *TINY, "--report", "results/report.html")
+    done = launch(folder, *TINY, "--report", f"{RESULTS}/report.html")
     assert done.returncode == 0, done.stderr
     alone = tmp_path_factory.mktemp("alone") / "report.html"
-    shutil.move(folder / "results" / "report.html", alone)
+    shutil.move(folder / RESULTS / "report.html", alone)
     return alone
 
 
@@ -159,7 +159,7 @@ def test_making_the_report_is_cheap(finished, tmp_path):
     folder = copy_run(finished, tmp_path / "project")
     count = "import resource, subprocess, sys; subprocess.run(sys.argv[1:], check=True, capture_output=True); "
     count += "used = resource.getrusage(resource.RUSAGE_CHILDREN); print(used.ru_utime + used.ru_stime)"
-    words = [sys.executable, "-m", "snakemake", *TINY, "--report", "results/report.html"]
+    words = [sys.executable, "-m", "snakemake", *TINY, "--report", f"{RESULTS}/report.html"]
     command = [sys.executable, "-c", count, *words]
     done = subprocess.run(command, cwd=folder, env=environment(), capture_output=True, text=True, check=True)
     assert float(done.stdout) <= 5 + 0.2 * len(FIGURES)

@@ -18,7 +18,7 @@ import psutil
 import pytest
 
 from machine import Run, running
-from pipeline import ROOT, STUDY, TINY, copy_project, results
+from pipeline import RESULTS, ROOT, STUDY, TINY, copy_project, results
 
 pytestmark = pytest.mark.system
 
@@ -54,7 +54,7 @@ def slurm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 def fit_logs(folder: Path) -> list[str]:
     """What the fit jobs said."""
-    logs = sorted((folder / "results" / "logs" / STUDY / "fit").rglob("*.log"))
+    logs = sorted((folder / RESULTS / "logs" / STUDY / "fit").rglob("*.log"))
     return [log.read_text() for log in logs]
 
 
@@ -180,7 +180,7 @@ def test_a_controller_that_stays_away_ends_the_run_and_the_next_one_heals(finish
     print(f"the run ended {time.monotonic() - begun:.1f} s after the controller, with a patience of {patience} s")
     assert re.search(rf"Slurm has not answered `\w+` for {patience} seconds: this run ends\.", run.said)
     assert "the same command resumes" in run.said
-    assert not (folder / "results" / STUDY / "cube.nc").exists()
+    assert not (folder / RESULTS / STUDY / "cube.nc").exists()
     node("start-controller")
     with running(folder, *SLURM) as run:
         assert run.wait(LIMIT) == 0, run.said

@@ -10,7 +10,7 @@ import pytest
 
 import machine  # noqa: F401 - unmounts also when the tests are ended
 from partywise.experiment.results.cube import open_cube, write_cube
-from pipeline import STUDY, TINY, copy_project, launch, results
+from pipeline import RESULTS, STUDY, TINY, copy_project, launch, results
 
 pytestmark = pytest.mark.system
 
@@ -35,7 +35,7 @@ def test_a_full_disk_is_told_and_the_next_run_heals(finished, small_disk):
     said = done.stdout + done.stderr
     assert "No space left on device" in said and "free space" in said
     assert not list((small_disk / "results").rglob("*.part*")), "a half file stayed"
-    kept = {path: path.read_bytes() for path in (small_disk / "results" / STUDY).rglob("*.npz")}
+    kept = {path: path.read_bytes() for path in (small_disk / RESULTS / STUDY).rglob("*.npz")}
     assert all(kept.values()), "an empty file looks finished"
     subprocess.run(["mount", "-o", "remount,size=200m", small_disk / "results"], check=True)
     again = launch(small_disk, *TINY)
@@ -45,7 +45,7 @@ def test_a_full_disk_is_told_and_the_next_run_heals(finished, small_disk):
 
 def test_a_disk_that_is_full_when_the_cube_is_written_is_told(finished, tmp_path):
     """The file format's library says "HDF error"; the sentence says that the disk is full."""
-    cube, place = open_cube(finished / "results" / STUDY / "cube.nc"), tmp_path / "small"
+    cube, place = open_cube(finished / RESULTS / STUDY / "cube.nc"), tmp_path / "small"
     place.mkdir()
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=32k", "tmpfs", place], check=True)
     try:

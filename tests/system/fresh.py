@@ -18,7 +18,7 @@ import pytest
 
 import machine  # noqa: F401 - ends also when the tests are ended
 from partywise.experiment.results.compare import compare_results
-from pipeline import ROOT, STUDY, TINY
+from pipeline import RESULTS, ROOT, STUDY, TINY
 
 pytestmark = pytest.mark.system
 
@@ -70,7 +70,7 @@ def test_a_fresh_clone_runs_in_an_empty_environment(tool, uv, finished, tmp_path
     said = run(folder, env, *TINY)
     print(f"fresh clone with {tool}: {time.monotonic() - begun:.0f} s, config/tiny.yaml included")
     assert "Setting up .venv from requirements.lock" in said
-    reports = dict(compare_results(finished / "results", folder / "results"))
+    reports = dict(compare_results(finished / RESULTS, folder / RESULTS))
     assert list(reports) == [STUDY] and reports[STUDY].equal(), list(reports[STUDY].lines)
     size = installed_bytes(folder / ".venv")
     print(f".venv after its first run: {size / 1e6:.0f} MB")

@@ -27,13 +27,18 @@ import psutil
 import pytest
 
 from guard import Holder, Occupied, holder, locked, path_of, take
-from launch import Refused, account, check_writable, supervise
+from launching.supervision import supervise
+from launching.surroundings import account
+from launching.words import Refused
+from launching.writable import check_writable
 from partywise.files import replacing
-from pipeline import ROOT, STUDY, TINY, copy_project, copy_run, edit, environment, launch, planned, results
+from pipeline import RESULTS, ROOT, STUDY, TINY, copy_project, copy_run, edit, environment, launch, planned, results
+from place import Place
 
 KILLS = 5
 K2 = "simulated/moments/k2_r0000-0001_f00-01"
-CUBE = f"results/{STUDY}/cube.nc"
+PLACE = Place("tiny", "config/tiny.yaml")
+CUBE = f"{RESULTS}/{STUDY}/cube.nc"
 
 
 def start(folder: Path) -> subprocess.Popen[bytes]:
@@ -135,7 +140,7 @@ def test_sigterm_ends_cleanly_and_the_next_run_goes_on(finished, tmp_path):
 def test_a_snakemake_that_hangs_after_a_signal_is_ended(tmp_path, monkeypatch):
     """It does when the signal comes while it holds its own lock; here a process that only ignores the signal."""
     claim = take(tmp_path)
-    monkeypatch.setattr("launch.PATIENCE", 0.5)
+    monkeypatch.setattr("launching.supervision.PATIENCE", 0.5)
     stubborn = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('ready', flush=True)"
     stubborn += "; time.sleep(60)"
     threading.Timer(1.5, os.kill, (os.getpid(), signal.SIGTERM)).start()
@@ -344,7 +349,7 @@ def test_results_that_cannot_be_written_are_told_before_any_job(tmp_path):
     assert done.stderr.count("\n") == 1 and "results cannot be written (" in done.stderr
     assert (folder / "results").read_text() == "in the way" and not (folder / ".snakemake" / "log").exists()
     (folder / "results").unlink()
-    check_writable(folder, [STUDY])
+    check_writable(folder, PLACE, [STUDY])
     assert list((folder / "results").iterdir()) == []
 
 
@@ -353,14 +358,15 @@ def told_as(user: int | None, folder: Path, told: Any) -> None:
     if user is not None:
         os.seteuid(user)
     try:
-        check_writable(folder, [STUDY])
+        check_writable(folder, PLACE, [STUDY])
         told.put("")
     except Refused as reason:
         told.put(str(reason))
 
 
 @pytest.mark.parametrize(
-    "name", [f"results/{STUDY}/blocks/simulated/moments", "results/logs", "results/figures", ".snakemake/metadata"]
+    "name",
+    [f"{RESULTS}/{STUDY}/blocks/simulated/moments", f"{RESULTS}/logs", f"{RESULTS}/figures", ".snakemake/metadata"],
 )
 def test_a_folder_that_cannot_be_written_is_told_before_any_job(name):
     """It is far below the folder where a probe was written; for root, who may write everywhere, ``nobody`` looks."""
@@ -385,9 +391,9 @@ def test_a_folder_that_cannot_be_written_is_told_before_any_job(name):
         shutil.rmtree(place)
 
 
-@pytest.mark.parametrize("name", [f"results/{STUDY}", "results/logs", "results/figures", ".snakemake"])
+@pytest.mark.parametrize("name", [f"{RESULTS}/{STUDY}", f"{RESULTS}/logs", f"{RESULTS}/figures", ".snakemake"])
 def test_a_file_where_a_folder_should_be_is_told_before_any_job(finished, tmp_path, name):
-    (tmp_path / name).parent.mkdir(exist_ok=True)
+    (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
     (tmp_path / name).write_text("in the way")
     done = launch(finished, *TINY, "--directory", str(tmp_path))
     assert done.returncode == 2
@@ -403,7 +409,7 @@ def test_the_probe_writes_into_no_other_file(tmp_path):
     (tmp_path / "precious").write_text("numbers")
     link = tmp_path / "results" / f".probe.{os.getpid()}"
     link.symlink_to(tmp_path / "precious")
-    check_writable(tmp_path, [STUDY])
+    check_writable(tmp_path, PLACE, [STUDY])
     assert (tmp_path / "precious").read_text() == "numbers"
     assert [path.name for path in (tmp_path / "results").iterdir()] == [link.name]
 
@@ -412,7 +418,7 @@ def test_the_probe_writes_into_no_other_file(tmp_path):
 def test_a_run_needs_no_home(finished, tmp_path, home):
     """Caches lie below .snakemake; a figure that is drawn again is the same, byte for byte."""
     folder = copy_run(finished, tmp_path / "homeless")
-    (folder / "results/figures" / STUDY / "error_by_parties.svg").unlink()
+    (folder / RESULTS / "figures" / STUDY / "error_by_parties.svg").unlink()
     shutil.rmtree(folder / ".snakemake" / "cache")
     unset = {"HOME", "XDG_CACHE_HOME", "MPLCONFIGDIR"}
     environ = {key: value for key, value in environment().items() if key not in unset}
@@ -430,7 +436,7 @@ def test_a_user_without_an_account_gets_a_home_and_a_name(tmp_path, monkeypatch)
     def unknown() -> str:
         raise KeyError("uid not found")
 
-    monkeypatch.setattr("launch.getpass.getuser", unknown)
+    monkeypatch.setattr("launching.surroundings.getpass.getuser", unknown)
     monkeypatch.setenv("HOME", str(tmp_path / "absent"))
     monkeypatch.setenv("XDG_CACHE_HOME", "/their/own")
     monkeypatch.delenv("MPLCONFIGDIR", raising=False)
@@ -467,12 +473,12 @@ def test_a_failing_cell_is_named_in_its_log_and_the_rest_goes_on(finished, tmp_p
     assert done.returncode == 1
     cell = f"cell (study {STUDY}, case simulated, method moments, replicate 0, parties 4, fold 1, epsilon 64.0) failed"
     sentence = f"RuntimeError: {cell}: ArithmeticError: a planted fault"
-    log = folder / f"results/logs/{STUDY}/fit/simulated/moments/k4_r0000-0001_f00-01.log"
+    log = folder / f"{RESULTS}/logs/{STUDY}/fit/simulated/moments/k4_r0000-0001_f00-01.log"
     assert log.read_text().rstrip().endswith(sentence)
     assert sentence in done.stderr, "the reason is shown to the user"
     failed, stopped = done.stderr.splitlines()[-2:]
     assert failed == f"Failed: {cell}: ArithmeticError: a planted fault" and stopped.startswith("Stopped after")
-    blocks = folder / "results" / STUDY / "blocks"
+    blocks = folder / RESULTS / STUDY / "blocks"
     assert len(list(blocks.rglob("*.npz"))) == 9, "the other fits were kept"
     assert not (folder / CUBE).exists()
     module.write_text(before)
@@ -484,7 +490,7 @@ def test_a_failing_cell_is_named_in_its_log_and_the_rest_goes_on(finished, tmp_p
 @pytest.mark.parametrize(
     ("broken", "log", "sentence"),
     [
-        (f"results/{STUDY}/blocks/{K2}.npz", "collect.log", "block"),
+        (f"{RESULTS}/{STUDY}/blocks/{K2}.npz", "collect.log", "block"),
         (CUBE, "figure/error_by_parties.log", "cube"),
     ],
 )
@@ -495,7 +501,7 @@ def test_a_truncated_file_is_named_with_its_remedy(finished, tmp_path, broken, l
     path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
     done = launch(folder, *TINY)
     assert done.returncode == 1
-    said = (folder / "results/logs" / STUDY / log).read_text()
+    said = (folder / RESULTS / "logs" / STUDY / log).read_text()
     assert f"{sentence} {broken} cannot be read" in said
     assert "delete it and run again." in said
     path.unlink()

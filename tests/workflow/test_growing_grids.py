@@ -77,7 +77,7 @@ def blocks(found: Planned) -> list[str]:
 
 def studies(found: Planned) -> set[str]:
     """Studies of which cells would be computed."""
-    return {name.split("/")[1] for name in found.outputs if "/blocks/" in name}
+    return {name.split("/")[2] for name in found.outputs if "/blocks/" in name}
 
 
 def runs(names: list[str], part: int) -> set[frozenset[str]]:
@@ -88,7 +88,7 @@ def runs(names: list[str], part: int) -> set[frozenset[str]]:
 
 
 def done_blocks(folder: Path) -> list[str]:
-    place = folder / "results" / "functional_boosting" / "blocks"
+    place = folder / "results" / "several" / "functional_boosting" / "blocks"
     return sorted(str(path.relative_to(place)) for path in place.rglob("*.npz"))
 
 
@@ -170,7 +170,7 @@ def test_a_cell_a_job_gives_the_same_bytes(several, grown):
 
 
 def test_timings_stand_beside_every_cube_and_name_all_cells(several):
-    text = (several / "results/functional_boosting/timings.csv").read_text().splitlines()
+    text = (several / "results/several/functional_boosting/timings.csv").read_text().splitlines()
     assert text[0] == "case,method,cells,cpu_seconds,peak_megabytes"
     rows = [line.split(",") for line in text[1:]]
     assert [row[:3] for row in rows] == [[f"size_{n}", label, "2"] for n in SIZES for label in METHODS]

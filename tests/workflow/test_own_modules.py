@@ -49,7 +49,7 @@ def study_run(tmp_path_factory) -> Path:
 
 
 def test_a_method_by_address_is_a_method_like_others(method_run):
-    cube = open_cube(method_run / "results" / "label_private" / "cube.nc")
+    cube = open_cube(method_run / "results" / "own_method" / "label_private" / "cube.nc")
     own = cube.isel(case=0).sel(method_label="one_step")
     assert np.allclose(own["epsilon_certified"].sel(epsilon=[1.0, 4.0]), [[[[1.0, 4.0]]]] * 3, rtol=1e-9)
     assert (own["bytes_measured"].sel(epsilon=1.0) > 0).all()
@@ -69,7 +69,7 @@ def test_an_edit_of_a_method_by_address_reruns_its_fits_alone(method_run):
 
 
 def test_a_study_from_outside_has_a_cube_and_a_figure(study_run):
-    cube = open_cube(study_run / "results" / "private_means" / "cube.nc")
+    cube = open_cube(study_run / "results" / "own" / "private_means" / "cube.nc")
     assert cube.attrs["title"] == "Private means"
     assert dict(cube.sizes) | {"case": 1} == {
         "case": 1, "method_label": 1, "replicate": 2, "parties": 2, "fold": 1, "epsilon": 2
@@ -78,7 +78,7 @@ def test_a_study_from_outside_has_a_cube_and_a_figure(study_run):
         cube["epsilon_certified"].mean(["case", "method_label", "replicate", "parties", "fold"]), [0.5, 2.0]
     )
     assert (cube["error"] < 0.2).all()
-    assert (study_run / "results" / "figures" / "private_means" / "errors.png").stat().st_size > 5000
+    assert (study_run / "results" / "own" / "figures" / "private_means" / "errors.png").stat().st_size > 5000
     assert json.loads(cube.attrs["config_json"])["address"] == "own_study.study:STUDY"
 
 

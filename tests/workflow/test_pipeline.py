@@ -15,7 +15,7 @@ from fingerprint import closure, script_roots
 from guard import take
 from partywise.experiment.results.attributes import check_attributes
 from partywise.experiment.results.cube import DIMS, open_cube
-from pipeline import ROOT, STORED, STUDY, TINY, copy_project, edit, environment, results, snakemake, summary
+from pipeline import RESULTS, ROOT, STORED, STUDY, TINY, copy_project, edit, environment, results, snakemake, summary
 
 # Numbers move in the last digits between versions of BLAS; a change of a method moves them far more.
 RELATIVE, ABSOLUTE = 1e-6, 1e-9
@@ -23,21 +23,23 @@ RELATIVE, ABSOLUTE = 1e-6, 1e-9
 
 @pytest.fixture(scope="module")
 def cube(finished):
-    return open_cube(finished / "results" / STUDY / "cube.nc")
+    return open_cube(finished / RESULTS / STUDY / "cube.nc")
 
 
 def test_run_leaves_cube_tables_and_figures(finished):
     names = set(results(finished))
     tables = {"cube.nc", "ledger.csv", "ledger_totals.csv", "wire.md", "summary.csv", "summary.txt", "tables.html"}
     figures = {f"{name}.{kind}" for name in ("error_by_parties", "error_by_epsilon") for kind in ("svg", "pdf", "png")}
-    expected = {f"results/{STUDY}/{name}" for name in tables} | {f"results/figures/{STUDY}/{name}" for name in figures}
+    expected = {f"{RESULTS}/{STUDY}/{name}" for name in tables} | {
+        f"{RESULTS}/figures/{STUDY}/{name}" for name in figures
+    }
     assert names == expected
     assert all((finished / name).stat().st_size > 0 for name in names)
 
 
 def test_run_prints_progress_and_summary(finished):
     said, progress = (finished / "stdout.txt").read_text(), (finished / "stderr.txt").read_text()
-    table = (finished / "results" / STUDY / "summary.txt").read_text()
+    table = (finished / RESULTS / STUDY / "summary.txt").read_text()
     assert table in said
     assert "certified" in table and "MiB sent" in table
     assert "Done in 0:" in said
@@ -61,13 +63,13 @@ def test_small_blocks_on_one_core_give_the_same_bytes(finished, tmp_path):
     )
     done = snakemake(folder, *TINY, "--cores", "1")
     assert done.returncode == 0, done.stderr
-    assert len(list((folder / "results" / STUDY / "blocks").rglob("*.npz"))) == 40
+    assert len(list((folder / RESULTS / STUDY / "blocks").rglob("*.npz"))) == 40
     assert results(folder) == results(finished)
 
 
 def test_cube_agrees_with_the_stored_one(finished):
     """Means of the tiny run, stored when its numbers were last meant to move (see CHANGELOG)."""
-    found, stored = summary(finished / "results" / STUDY / "summary.csv"), summary(STORED)
+    found, stored = summary(finished / RESULTS / STUDY / "summary.csv"), summary(STORED)
     assert len(stored) > 80
     for where, value in stored.items():
         assert found[where] == pytest.approx(value, rel=RELATIVE, abs=ABSOLUTE), where
@@ -87,17 +89,17 @@ def test_cube_is_described_and_complete(cube):
 
 
 def test_jobs_ran_with_one_thread_and_wrote_benchmarks(finished):
-    logs = list((finished / "results" / "logs").rglob("*.log"))
+    logs = list((finished / RESULTS / "logs").rglob("*.log"))
     assert len(logs) == 13
     for log in logs:
         assert "OMP_NUM_THREADS=1, OPENBLAS_NUM_THREADS=1, MKL_NUM_THREADS=1" in log.read_text()
-    assert len(list((finished / "results" / "benchmarks").rglob("*.tsv"))) == len(logs)
+    assert len(list((finished / RESULTS / "benchmarks").rglob("*.tsv"))) == len(logs)
 
 
 def test_nothing_of_the_machine_is_in_the_results(finished):
-    cube = open_cube(finished / "results" / STUDY / "cube.nc")
+    cube = open_cube(finished / RESULTS / STUDY / "cube.nc")
     text = " ".join(map(str, cube.attrs.values()))
-    for name in (f"results/{STUDY}/wire.md", f"results/{STUDY}/summary.txt"):
+    for name in (f"{RESULTS}/{STUDY}/wire.md", f"{RESULTS}/{STUDY}/summary.txt"):
         text += (finished / name).read_text()
     assert str(finished) not in text
     assert str(ROOT) not in text
@@ -191,4 +193,8 @@ def test_results_are_not_removed_under_the_feet_of_a_run(finished, tmp_path):
     assert done.stderr == f"A run is alive in this folder (process {os.getpid()}): wait for it or end it first.\n"
     claim.release()
     done = call(link, "clean")
+    assert done.returncode == 2 and kept.exists(), "nobody can answer without a terminal"
+    assert done.stdout == "results/kept: 0.0 MB\n"
+    assert done.stderr == "Nothing was removed: without a terminal say `--yes`.\n"
+    done = call(link, "clean", "--yes")
     assert done.returncode == 0 and not kept.parent.exists(), done.stderr

@@ -1,23 +1,14 @@
 """Shared by all rules: the checked plans of the configuration, the blocks of jobs, fingerprints of code.
 
-Inputs: the configuration in force.  Steps: plans, which check all of it; then blocks of cells and files.  Outputs: PLANS and the functions that rules call.
+Inputs: the configuration in force and its PLACE.  Steps: plans, which check all of it; then blocks of cells and files.  Outputs: PLANS and the functions that rules call.
 """
 
-import sys
 from functools import cache
-from pathlib import Path
-
-ROOT = Path(workflow.basedir)
-sys.path.insert(0, str(ROOT / "workflow"))
-
-from fingerprint import fingerprint, script_roots, share_library
-
-share_library()
 
 from captions import caption
 from config_check import check_files
+from fingerprint import fingerprint, script_roots
 from partywise.datasets.catalogue import pin
-from partywise.errors import ConfigError
 from partywise.experiment.batches import blocks
 from partywise.experiment.plan import plans as checked_plans
 from size import check_sizes, collect_megabytes, figure_megabytes, machine_megabytes
@@ -52,13 +43,13 @@ def block_files(output):
 
 def cubes():
     """Cubes of all studies."""
-    return [f"results/{study}/cube.nc" for study in PLANS]
+    return [f"{PLACE.folder}/{study}/cube.nc" for study in PLANS]
 
 
 def figures():
     """Figures of all studies."""
     return [
-        f"results/figures/{study}/{name}.svg"
+        f"{PLACE.folder}/figures/{study}/{name}.svg"
         for study, made in PLANS.items()
         for name in made.figures
     ]

@@ -2,7 +2,7 @@
 
 Inputs: the plans of common.smk and the files in resources/.
 Steps: fetch (real data) -> fit (blocks of cells, from their data on) -> collect (cube) -> figure.
-Outputs: resources/{dataset}/, results/{study}/, results/figures/{study}/.
+Outputs: resources/{dataset}/, <results>/{study}/, <results>/figures/{study}/, where <results> is the folder of the configuration.
 """
 
 
@@ -19,9 +19,9 @@ rule fetch:
         # What is there tells which files an earlier pin fetched; Snakemake removes it before the job otherwise.
         update("resources/{dataset}/provenance.json"),
     log:
-        "results/logs/fetch/{dataset}.log",
+        "<results>/logs/fetch/{dataset}.log",
     benchmark:
-        "results/benchmarks/fetch/{dataset}.tsv"
+        "<results>/benchmarks/fetch/{dataset}.tsv"
     priority: 10**9
     conda:
         "../../envs/data.yaml"
@@ -41,12 +41,12 @@ rule fit:
     input:
         resource_files,
     output:
-        block="results/{study}/blocks/{block}.npz",
-        timings="results/{study}/blocks/{block}.timings.csv",
+        block="<results>/{study}/blocks/{block}.npz",
+        timings="<results>/{study}/blocks/{block}.timings.csv",
     log:
-        "results/logs/{study}/fit/{block}.log",
+        "<results>/logs/{study}/fit/{block}.log",
     benchmark:
-        "results/benchmarks/{study}/fit/{block}.tsv"
+        "<results>/benchmarks/{study}/fit/{block}.tsv"
     priority: fit_priority
     conda:
         "../../envs/fit.yaml"
@@ -69,23 +69,23 @@ rule collect:
         blocks=block_files("block"),
         timings=block_files("timings"),
     output:
-        cube="results/{study}/cube.nc",
-        ledger="results/{study}/ledger.csv",
-        totals="results/{study}/ledger_totals.csv",
-        wire="results/{study}/wire.md",
-        summary="results/{study}/summary.csv",
-        text="results/{study}/summary.txt",
-        timings="results/{study}/timings.csv",
+        cube="<results>/{study}/cube.nc",
+        ledger="<results>/{study}/ledger.csv",
+        totals="<results>/{study}/ledger_totals.csv",
+        wire="<results>/{study}/wire.md",
+        summary="<results>/{study}/summary.csv",
+        text="<results>/{study}/summary.txt",
+        timings="<results>/{study}/timings.csv",
         tables=report(
-            "results/{study}/tables.html",
+            "<results>/{study}/tables.html",
             caption="../report/tables.rst",
             category="{study}",
             labels={"content": "tables: summary, wire, ledger, configuration"},
         ),
     log:
-        "results/logs/{study}/collect.log",
+        "<results>/logs/{study}/collect.log",
     benchmark:
-        "results/benchmarks/{study}/collect.tsv"
+        "<results>/benchmarks/{study}/collect.tsv"
     priority: 10**9
     conda:
         "../../envs/collect.yaml"
@@ -103,20 +103,20 @@ rule collect:
 rule figure:
     """Draw one figure from the cube of its study."""
     input:
-        cube="results/{study}/cube.nc",
+        cube="<results>/{study}/cube.nc",
     output:
         svg=report(
-            "results/figures/{study}/{figure}.svg",
+            "<results>/figures/{study}/{figure}.svg",
             caption="../report/figure.rst",
             category="{study}",
             labels={"content": "{figure}"},
         ),
-        pdf="results/figures/{study}/{figure}.pdf",
-        png="results/figures/{study}/{figure}.png",
+        pdf="<results>/figures/{study}/{figure}.pdf",
+        png="<results>/figures/{study}/{figure}.png",
     log:
-        "results/logs/{study}/figure/{figure}.log",
+        "<results>/logs/{study}/figure/{figure}.log",
     benchmark:
-        "results/benchmarks/{study}/figure/{figure}.tsv"
+        "<results>/benchmarks/{study}/figure/{figure}.tsv"
     conda:
         "../../envs/figure.yaml"
     threads: 1

@@ -363,8 +363,8 @@ def test_a_run_by_configuration_alone_and_what_an_edited_file_reruns(folder):
     words = ("--configfile", "mine.yaml")
     done = snakemake(project, *words, "--cores", "2")
     assert done.returncode == 0, done.stderr
-    assert "predictor_none" in (project / "results/functional_boosting/summary.txt").read_text()
-    (file,) = (project / "results/logs/functional_boosting/fit").rglob("*.log")
+    assert "predictor_none" in (project / "results/mine/functional_boosting/summary.txt").read_text()
+    (file,) = (project / "results/mine/logs/functional_boosting/fit").rglob("*.log")
     log = file.read_text()
     assert "effective degrees of freedom a curve" in log and "records: 59 of the 60" in log
     assert planned(project, *words).jobs == {}

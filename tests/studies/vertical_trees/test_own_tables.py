@@ -217,5 +217,5 @@ def test_a_run_by_configuration_alone(folder):
     (project / "mine.yaml").write_text(yaml.safe_dump(config))
     done = snakemake(project, "--configfile", "mine.yaml", "--cores", "2")
     assert done.returncode == 0, done.stderr
-    (file,) = (project / "results/logs/vertical_trees/fit").rglob("*.log")
+    (file,) = (project / "results/mine/logs/vertical_trees/fit").rglob("*.log")
     assert re.search(r"shop\.csv: sha256 [0-9a-f]{64}", file.read_text()) and "records: 400" in file.read_text()

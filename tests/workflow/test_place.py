@@ -1,0 +1,119 @@
+"""The folder of a configuration's results: its name, whose it is, and what is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from last_run import LastRun, old_results, read
+from launching.words import configuration, options
+from partywise.errors import ConfigError
+from pipeline import ROOT, TINY, copy_project, copy_run, launch, planned, snakemake
+from place import RECORD, Place, name_of, place, read_record
+
+STUDIES = {"studies": {"toy": {}}}
+
+
+@pytest.mark.parametrize(
+    ("file", "name"),
+    [
+        ("config.yaml", "default"),
+        ("tiny.yaml", "tiny"),
+        ("my_data.example.yaml", "my_data"),
+        ("My Study (2).yml", "my_study_2"),
+        ("pilot.v2.json", "pilot_v2"),
+        ("mine", "mine"),
+    ],
+)
+def test_a_file_gives_the_name(file, name):
+    assert name_of(Path(file)) == name
+
+
+@pytest.mark.parametrize("file", ["2024.yaml", ".yaml", "+++.yaml", "x" * 61 + ".yaml"])
+def test_a_file_that_gives_no_name_says_so(file):
+    with pytest.raises(ConfigError, match=r"gives the folder of its results no name .* as in `name: mine`"):
+        name_of(Path(file))
+
+
+@pytest.mark.parametrize("name", ["Pilot", "2nd", "a/b", "..", "", 3, ["a"], "x" * 61])
+def test_a_name_that_is_none_is_refused(tmp_path, name):
+    (tmp_path / "a.yaml").write_text("")
+    with pytest.raises(ConfigError, match=r"^name is .* a letter first\.$"):
+        place({"name": name, **STUDIES}, [tmp_path / "a.yaml"], tmp_path)
+
+
+def test_studies_in_no_file_need_a_name(tmp_path):
+    assert place({"name": "mine", **STUDIES}, [], tmp_path) == Place("mine", "--config")
+    with pytest.raises(ConfigError, match="name is missing"):
+        place(STUDIES, [], tmp_path)
+
+
+def test_a_study_may_not_take_the_place_of_the_logs(tmp_path):
+    (tmp_path / "a.yaml").write_text("")
+    with pytest.raises(ConfigError, match=r"studies\.logs has the name of a folder of results"):
+        place({"studies": {"logs": {}}}, [tmp_path / "a.yaml"], tmp_path)
+
+
+def test_the_last_file_with_studies_gives_the_name(tmp_path):
+    files = {"a.yaml": "studies: {toy: {}}\n", "b.yaml": "studies: {toy: {}}\n", "seed.yaml": "root_seed: 3\n"}
+    for file, text in files.items():
+        (tmp_path / file).write_text(text)
+    words = ["--configfile", *(str(tmp_path / file) for file in files)]
+    found, studies = configuration(words, options(words), tmp_path)
+    assert (found.name, found.configuration, studies) == ("b", "b.yaml", ["toy"])
+    words += ["--config", "root_seed=8"]
+    assert configuration(words, options(words), tmp_path)[0].name == "b"
+    words += ["name=pilot"]
+    assert configuration(words, options(words), tmp_path)[0].name == "pilot"
+
+
+def test_a_file_that_moved_keeps_its_folder_and_another_one_is_refused(tmp_path):
+    (tmp_path / "one").mkdir()
+    for file in ("a.yaml", "one/a.yaml"):
+        (tmp_path / file).write_text("studies: {toy: {}}\n")
+    first, second = (place(STUDIES, [tmp_path / file], tmp_path) for file in ("a.yaml", "one/a.yaml"))
+    first.record(tmp_path)
+    assert read_record(tmp_path / "results" / "a" / RECORD) == first
+    second.refuse_other(tmp_path)
+    (tmp_path / "one/a.yaml").write_text("studies: {toy: {}}\nroot_seed: 2\n")
+    with pytest.raises(ConfigError, match=r"^results/a belongs to a\.yaml, and one/a\.yaml would write there too"):
+        place(STUDIES, [tmp_path / "one/a.yaml"], tmp_path).refuse_other(tmp_path)
+    # An edit of its own file is no other configuration.
+    (tmp_path / "a.yaml").write_text("studies: {toy: {}}\nroot_seed: 2\n")
+    place(STUDIES, [tmp_path / "a.yaml"], tmp_path).refuse_other(tmp_path)
+
+
+def test_the_last_run_is_kept_with_its_words(finished, tmp_path):
+    assert read(finished) == LastRun("tiny", "config/tiny.yaml", TINY)
+    assert read(tmp_path) is None
+    held = read_record(finished / "results" / "tiny" / RECORD)
+    assert held is not None and (held.name, held.configuration) == ("tiny", "config/tiny.yaml")
+
+
+def test_plain_snakemake_refuses_the_folder_of_another_file_before_any_job(finished, tmp_path):
+    """And finds its own folder by the file, by `name`, and below the names of other runs."""
+    folder = copy_run(finished, tmp_path / "copy")
+    (folder / "tiny.yaml").write_text((folder / "config/tiny.yaml").read_text().replace("root_seed: 7", "root_seed: 8"))
+    words = ("--configfile", "tiny.yaml")
+    sentence = "Configuration error: results/tiny belongs to config/tiny.yaml, and tiny.yaml would write there too"
+    for run in (snakemake, launch):
+        done = run(folder, *words)
+        assert done.returncode != 0 and sentence in done.stderr and "Traceback" not in done.stderr
+    assert read(folder) == read(finished)
+    found = planned(folder, *words, "--config", "name=other")
+    assert found.jobs == {"fit": 10, "collect": 1, "figure": 2}
+    assert all(output.startswith("results/other/") for output in found.outputs)
+    assert planned(folder, *TINY).jobs == {}
+
+
+def test_results_of_earlier_versions_are_named_and_stay(tmp_path):
+    folder = copy_project(tmp_path / "project")
+    old = folder / "results" / "label_private" / "cube.nc"
+    old.parent.mkdir(parents=True)
+    old.write_text("numbers")
+    assert old_results(folder) == [old.parent]
+    (folder / "broken.yaml").write_text((ROOT / "config/tiny.yaml").read_text().replace("folds: 2", "folds: 0"))
+    done = launch(folder, "--configfile", "broken.yaml")
+    assert done.returncode == 1 and "lie in results/label_private: they stay" in done.stderr
+    assert old.read_text() == "numbers"

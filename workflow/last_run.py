@@ -1,0 +1,53 @@
+"""What the last run of a folder was, and what runs before 0.7 left there."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from place import RESULTS, write_json
+
+
+@dataclass(frozen=True)
+class LastRun:
+    """The name of its results, the file of its configuration, and the words that it was called with."""
+
+    name: str
+    configuration: str
+    words: tuple[str, ...]
+
+    def write(self, folder: Path) -> None:
+        """Keep it in results/last_run.json."""
+        write_json(path_of(folder), asdict(self))
+
+
+def path_of(folder: Path) -> Path:
+    """Its file in the folder of the run."""
+    return folder / RESULTS / "last_run.json"
+
+
+def read(folder: Path) -> LastRun | None:
+    """The last run of a folder; None where there was none."""
+    try:
+        stored = json.loads(path_of(folder).read_text(encoding="utf-8"))
+        return LastRun(str(stored["name"]), str(stored["configuration"]), tuple(map(str, stored["words"])))
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def old_results(folder: Path) -> list[Path]:
+    """Folders of studies from before every configuration had a folder of its own."""
+    return sorted(path.parent for path in (folder / RESULTS).glob("*/cube.nc"))
+
+
+def tell_old(folder: Path) -> None:
+    """Name them: nothing here reads or removes them."""
+    if found := old_results(folder):
+        names = ", ".join(str(path) for path in found)
+        print(
+            f"Results from before 0.7, when all configurations shared one folder, lie in {names}: they stay, no run "
+            "uses them any more, and `./run clean` names and removes them.",
+            file=sys.stderr,
+        )

@@ -1,0 +1,48 @@
+"""What a run finds around it: a place for caches, one thread a process, our plugins and our display."""
+
+from __future__ import annotations
+
+import argparse
+import getpass
+import os
+from pathlib import Path
+
+WORKFLOW = Path(__file__).resolve().parents[1]
+PLUGINS = WORKFLOW / "plugins"
+BYTECODE = WORKFLOW.parent / ".snakemake" / "bytecode"
+THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+
+
+def account(folder: Path) -> dict[str, str]:
+    """What programs ask of their user's account: a place for caches, below .snakemake, a home and a name.
+
+    Snakemake, matplotlib and pip keep there what they need again; the user's choice wins.  Matplotlib would also read
+    its user's settings, which change figures.
+    """
+    place = folder.resolve() / ".snakemake" / "cache"
+    chosen = {"XDG_CACHE_HOME": str(place), "MPLCONFIGDIR": str(place / "matplotlib")}
+    chosen = {name: os.environ.get(name) or value for name, value in chosen.items()}
+    if not os.path.isdir(os.path.expanduser("~")):
+        chosen["HOME"] = str(place)
+    try:
+        getpass.getuser()
+    except (KeyError, OSError):
+        # In a container a number can run without an account.
+        chosen["USER"] = str(os.getuid())
+    return chosen
+
+
+def environment() -> dict[str, str]:
+    """One thread a process, our plugins on the path, and compiled modules that are kept between jobs."""
+    kept = dict(os.environ)
+    # Container images often forbid bytecode beside the sources.  Without any, every job compiles all that it imports,
+    # which costs more than its other start-up: then it has a folder of its own.
+    if kept.pop("PYTHONDONTWRITEBYTECODE", ""):
+        kept.setdefault("PYTHONPYCACHEPREFIX", str(BYTECODE))
+    paths = filter(None, [str(PLUGINS), kept.get("PYTHONPATH")])
+    return {**kept, **dict.fromkeys(THREADS, "1"), "PYTHONPATH": os.pathsep.join(paths)}
+
+
+def display(given: argparse.Namespace) -> list[str]:
+    """Jobs done, time left and errors in full, with or without a terminal; the user's choice wins."""
+    return [] if given.logger or given.quiet is not None or given.verbose else ["--logger", "partywise"]

@@ -1,0 +1,69 @@
+"""The words of a call: what they ask of Snakemake, and which configuration they name."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from config_text import read_configuration
+from place import Place, place
+
+# Words that ask Snakemake for something else than a run, or for another display.
+NO_RUN = {"-n", "--dry-run", "--dryrun", "--unlock", "--lint", "--report", "--dag", "--rulegraph", "--filegraph"}
+NO_RUN |= {"-l", "--list", "--list-rules", "--summary", "-D", "--detailed-summary", "-h", "--help", "-v", "--version"}
+NO_RUN |= {"--list-untracked", "--lu", "--archive"}
+CONFIGURATION = ("--configfile", "--configfiles")
+NO_CONFIGURATION = {"-h", "--help", "-v", "--version"}
+# Those of them that change what lies in the folder.
+CHANGES = {"--unlock", "--touch", "-t", "--delete-all-output", "--delete-temp-output", "--cleanup-metadata", "--cm"}
+NO_RUN |= CHANGES
+
+
+class Refused(RuntimeError):
+    """Nothing was started; says why, in one sentence."""
+
+
+def options(words: Sequence[str]) -> argparse.Namespace:
+    """The few options of Snakemake that matter here."""
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    parser.add_argument(*CONFIGURATION, nargs="+", default=[])
+    parser.add_argument("--config", "-C", nargs="*", default=[])
+    parser.add_argument("--directory", "-d")
+    parser.add_argument("--workflow-profile")
+    parser.add_argument("--profile")
+    parser.add_argument("--executor", "-e")
+    parser.add_argument("--logger", nargs="+")
+    parser.add_argument("--quiet", "-q", nargs="*")
+    parser.add_argument("--verbose", action="store_true")
+    return parser.parse_known_args(list(words))[0]
+
+
+def configuration(words: Sequence[str], given: argparse.Namespace, folder: Path) -> tuple[Place, list[str]]:
+    """The place of the results of the configuration in force, and its studies in order, after a look at its text.
+
+    Raises
+    ------
+    ConfigError
+        Before Snakemake reads the files: it can execute what is no plain data.
+    Refused
+        When a word may name a file that is not looked at.
+    """
+    for word in words:
+        if word.startswith("--configf") and word.partition("=")[0] not in CONFIGURATION:
+            raise Refused(f"{word} is short for a word that is checked: say --configfile.")
+    overrides = dict(word.split("=", 1) for word in given.config if "=" in word)
+    found = {Path(path): read_configuration(Path(path)) for path in given.configfile}
+    if "studies" not in overrides and not any("studies" in content for content in found.values()):
+        path = folder / "config.yaml"
+        found[path] = read_configuration(path)
+    merged: dict[str, Any] = {}
+    studies: list[str] = []
+    for content in found.values():
+        merged |= content
+        if isinstance(block := content.get("studies"), dict):
+            studies += block
+    merged |= {key: overrides[key] for key in ("name",) if key in overrides}
+    files = [path for path, content in found.items() if "studies" in content]
+    return place(merged, files, folder), list(dict.fromkeys(studies))

@@ -1,0 +1,127 @@
+"""Where the results of a run lie: a folder for each configuration, into which no other configuration writes."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from partywise.errors import ConfigError
+
+RESULTS = "results"
+NAME = re.compile(r"[a-z][a-z0-9_]{0,59}")
+# What a file may be called besides: config/my_data.example.yaml belongs to my_data.
+ENDINGS = re.compile(r"(\.example)?\.(yaml|yml|json)$", re.IGNORECASE)
+DEFAULT = {"config": "default"}
+# Folders beside those of the studies.
+TAKEN = ("benchmarks", "figures", "logs")
+
+
+@dataclass(frozen=True)
+class Place:
+    """The folder of a configuration.
+
+    name : of the folder, in results/; configuration : the file that it belongs to, as a path from the folder of the run
+    sha256 : of the text of that file, so that it may move
+    """
+
+    name: str
+    configuration: str
+    sha256: str = ""
+
+    @property
+    def folder(self) -> str:
+        """Path from the folder of the run."""
+        return f"{RESULTS}/{self.name}"
+
+    def refuse_other(self, run: Path) -> None:
+        """Raise :class:`ConfigError` where the folder holds the results of another configuration."""
+        held = read_record(run / self.folder / RECORD)
+        if held is None or self.configuration == held.configuration or (self.sha256 and self.sha256 == held.sha256):
+            return
+        raise ConfigError(
+            f"{self.folder} belongs to {held.configuration}, and {self.configuration} would write there too: give one "
+            f"of the two a name of its own, as in `name: {self.name}_2` at its top, or remove those results by "
+            f"`./run clean {self.name}`."
+        )
+
+    def record(self, run: Path) -> None:
+        """Write down whose folder it is."""
+        write_json(run / self.folder / RECORD, asdict(self))
+
+
+RECORD = "configuration.json"
+
+
+def place(config: Mapping[str, Any], files: Sequence[Path], run: Path) -> Place:
+    """The place of the results of a configuration.
+
+    Parameters
+    ----------
+    config : mapping
+        The configuration in force.
+    files : sequence of Path
+        Those that it was read from and that name studies, in order: the last one gives the name where no ``name`` does.
+    run : Path
+        Folder of the run.
+
+    Raises
+    ------
+    ConfigError
+        When the name is none, or the file gives none.
+    """
+    studies = config.get("studies")
+    for study in studies if isinstance(studies, Mapping) else ():
+        if study in TAKEN:
+            raise ConfigError(f"studies.{study} has the name of a folder of results: give that study another one.")
+    if not files:
+        return Place(checked_name(config.get("name")), "--config")
+    path = files[-1].parent.resolve() / files[-1].name
+    name = checked_name(config["name"]) if "name" in config else name_of(path)
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    return Place(name, os.path.relpath(path, run.resolve()), digest)
+
+
+def checked_name(name: Any) -> str:
+    """The key ``name`` of a configuration; ConfigError when it is no name."""
+    if name is None:
+        raise ConfigError("name is missing: studies that stand in no file need one, as in --config name=mine.")
+    if not isinstance(name, str) or not NAME.fullmatch(name):
+        raise ConfigError(
+            f"name is {name!r}: the folder of the results takes at most 60 of a-z, 0-9 and _, a letter first."
+        )
+    return name
+
+
+def name_of(path: Path) -> str:
+    """The name that a file gives: signs that do not fit become _; ConfigError when none is left."""
+    stem = re.sub(r"[^a-z0-9]+", "_", ENDINGS.sub("", path.name).lower()).strip("_")
+    stem = DEFAULT.get(stem, stem)
+    if not NAME.fullmatch(stem):
+        raise ConfigError(
+            f"{path.name} gives the folder of its results no name (at most 60 of a-z, 0-9 and _, a letter first): "
+            "write one at its top, as in `name: mine`."
+        )
+    return stem
+
+
+def read_record(path: Path) -> Place | None:
+    """Whose folder it is; None where nobody wrote it down, or nobody can tell."""
+    try:
+        stored = json.loads(path.read_text(encoding="utf-8"))
+        return Place(str(stored["name"]), str(stored["configuration"]), str(stored.get("sha256", "")))
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return None
+
+
+def write_json(path: Path, content: Any) -> None:
+    """A small file, whole or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f".{path.name}.part{os.getpid()}")
+    part.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+    part.replace(path)

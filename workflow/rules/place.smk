@@ -1,0 +1,44 @@
+"""The folder of the results: one for each configuration, by its key `name` or its file.
+
+Inputs: the configuration in force and its files.  Steps: the name; a look whose folder that is.  Outputs: PLACE; when jobs start, a record in the folder.
+"""
+
+import sys
+from pathlib import Path
+
+ROOT = Path(workflow.basedir)
+sys.path.insert(0, str(ROOT / "workflow"))
+
+from fingerprint import share_library
+
+share_library()
+
+from config_text import read_configuration
+from partywise.errors import ConfigError
+from place import place
+
+
+def naming_files():
+    """The files of the configuration that name studies, in order."""
+    files = [Path(path) for path in workflow.configfiles]
+    if len(files) < 2:
+        return files
+    return [path for path in files if "studies" in read_configuration(path)]
+
+
+def checked_place():
+    """The place of the results; a bad name or a folder of another configuration ends here, before any job."""
+    try:
+        found = place(config, naming_files(), Path.cwd())
+        if workflow.is_main_process:
+            found.refuse_other(Path.cwd())
+        return found
+    except ConfigError as error:
+        sys.exit(f"Configuration error: {error}")
+
+
+PLACE = checked_place()
+
+
+onstart:
+    PLACE.record(Path.cwd())

@@ -1,0 +1,80 @@
+"""The verb ``./run clean``: remove results, after naming them, while no run is alive in the folder."""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from guard import Occupied, refuse_foreign, take
+from place import RECORD, RESULTS, read_record
+
+
+def main(words: Sequence[str]) -> int:
+    """Name what goes, ask, and remove it; 0 when it is gone, 1 after a no, 2 when nobody can answer."""
+    parser = argparse.ArgumentParser(prog="./run clean", description="remove results (the data in resources/ stay)")
+    parser.add_argument("name", nargs="?", help="the results of one configuration only, such as default")
+    parser.add_argument("--yes", action="store_true", help="do not ask")
+    given = parser.parse_args(words)
+    try:
+        claim = take(Path())
+        try:
+            refuse_foreign(Path(), claim.killed)
+            return clean(given.name, given.yes)
+        finally:
+            claim.restore()
+    except Occupied as reason:
+        print(reason, file=sys.stderr)
+        return 2
+
+
+def clean(name: str | None, yes: bool) -> int:
+    """The same in a folder that is held."""
+    top = Path(RESULTS)
+    here = sorted(top.iterdir()) if top.is_dir() else []
+    found = [path for path in here if name is None or path.name == name]
+    if not found:
+        known = ", ".join(path.name for path in here if path.is_dir()) or "nothing"
+        print("There are no results." if name is None else f"{RESULTS}/{name} is not there: {RESULTS} holds {known}.")
+        return 0 if name is None else 2
+    for path in found:
+        print(f"{path}: {megabytes(path):.1f} MB{whose(path)}")
+    if not yes:
+        if not sys.stdin.isatty():
+            print("Nothing was removed: without a terminal say `--yes`.", file=sys.stderr)
+            return 2
+        if input("Remove them? [y/N] ").strip().lower() not in ("y", "yes"):
+            print("Nothing was removed.")
+            return 1
+    for path in found if name is not None or top.is_symlink() else [top]:
+        remove(path)
+    return 0
+
+
+def remove(path: Path) -> None:
+    """A file, a link or a whole folder."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink()
+
+
+def megabytes(path: Path) -> float:
+    """Size of a file, or of all files of a folder."""
+    files = path.rglob("*") if path.is_dir() and not path.is_symlink() else [path]
+    return sum(file.lstat().st_size for file in files) / 1e6
+
+
+def whose(path: Path) -> str:
+    """Which configuration a folder belongs to."""
+    if held := read_record(path / RECORD):
+        return f", of {held.configuration}"
+    return ", from before 0.7" if (path / "cube.nc").exists() else ""
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
