@@ -15,6 +15,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 # What a study may protect.  The ledger also answers for persons with several rows, where the settings of a case bound
 # how many: a study whose sources do so adds these units.
 Unit = Literal["row", "label", "features"]
+UserUnit = Literal["row", "label", "features", "user"]
 # A spreadsheet takes text that begins with one of these for a formula.
 FORMULA = ("=", "+", "-", "@")
 

@@ -1,10 +1,10 @@
-"""Which rows of a table train, where it has no division of its own."""
+"""Which rows of a table train, where it has no division of its own, and how rows are cut into folds."""
 
 from __future__ import annotations
 
 import numpy as np
 
-__all__ = ["fewer", "training_rows"]
+__all__ = ["cut", "division", "fewer", "fold_order", "training_rows"]
 
 
 def training_rows(n: int, test_share: float, rng: np.random.Generator) -> np.ndarray:
@@ -28,3 +28,27 @@ def fewer(train: np.ndarray, count: int, rng: np.random.Generator) -> np.ndarray
     kept = ~train
     kept[rng.choice(rows, count, replace=False)] = True
     return kept
+
+
+def division(n: int, person: np.ndarray | None, test_share: float, rng: np.random.Generator) -> np.ndarray:
+    """(n,) bool: a random share of the rows trains, or all rows of a random share of the persons.
+
+    person : (n,) int, the person behind each row, or None if every row is one: nobody is on both sides
+    """
+    if person is None:
+        return training_rows(n, test_share, rng)
+    persons, number = np.unique(person, return_inverse=True)
+    return training_rows(len(persons), test_share, rng)[number]
+
+
+def fold_order(n: int, person: np.ndarray | None, rng: np.random.Generator) -> np.ndarray:
+    """(n,) places in a random order that `cut` makes folds of: one of every row, or one of all rows of a person."""
+    if person is None:
+        return rng.permutation(n)
+    persons, number = np.unique(person, return_inverse=True)
+    return rng.permutation(len(persons))[number]
+
+
+def cut(order: np.ndarray, n_folds: int) -> np.ndarray:
+    """(n,) fold of every row: the order is cut into folds as even as possible."""
+    return order * n_folds // (int(order.max()) + 1)

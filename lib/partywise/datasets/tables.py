@@ -160,6 +160,8 @@ class ColumnTable:
         File name -> SHA-256 of the file that was read.
     notes : tuple of str
         What a reader of a figure has to know.
+    ids : (N,) str, names of the records, of own tables
+    person : (N,) int, the person behind each record, where one may have several
     """
 
     X: np.ndarray
@@ -169,6 +171,8 @@ class ColumnTable:
     train: np.ndarray | None
     sha256: dict[str, str]
     notes: tuple[str, ...]
+    ids: np.ndarray | None = None
+    person: np.ndarray | None = None
 
     def __post_init__(self) -> None:
         n, d = self.X.shape

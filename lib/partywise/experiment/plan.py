@@ -182,6 +182,15 @@ class Plan:
         """Public bound on the records of one person in a case; None where its settings know none."""
         return getattr(self.cases[case].settings, "rows_per_user", None)
 
+    def require_persons(self) -> None:
+        """ConfigError for the first case that does not bound the records of a person where the unit is ``user``."""
+        for case in self.cases if self.spec.unit == "user" else ():
+            if self.rows_per_user(case) is None:
+                raise ConfigError(
+                    f"studies.{self.study.name}.spec.unit is 'user': case {case} does not say how many records a "
+                    "person has; give user and rows_per_user among its settings (source table), or another unit."
+                )
+
     def part(self, methods: Mapping[str, Sequence[str]]) -> dict[str, Any]:
         """What one job may depend on, as plain data: feed it back with ``plan(**part, complete=False)``.
 

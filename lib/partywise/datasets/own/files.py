@@ -20,6 +20,15 @@ def increasing(name: str, bounds: tuple[float, float] | None) -> None:
         raise ValueError(f"{name} is {list(bounds)}: it must be finite and increasing.")
 
 
+def check_persons(user: str | None, rows_per_user: int | None) -> None:
+    """Raise a named error for a column of persons without a bound on the rows of one, or the other way round."""
+    if (user is None) != (rows_per_user is None):
+        raise ValueError(
+            f"user is {user!r} and rows_per_user is {rows_per_user!r}: give both, the column that names a person and "
+            "the public bound on the rows of one, or neither."
+        )
+
+
 @dataclass(frozen=True, kw_only=True)
 class CurveFile:
     """Where one curve of every record stands, and the public constants that bring it to a common scale.

@@ -16,6 +16,7 @@ from ...errors import DataMissing
 from .csv import TextTable, nearest, numbers, read_bytes, read_table
 from .files import MARKS
 from .matching import match_ids
+from .persons import first_rows, numbered, of_persons
 from .table_files import ColumnBlock, Matching, TableFile
 
 LISTED = 3
@@ -35,28 +36,34 @@ def read_files(files: Sequence[TableFile]) -> tuple[tuple[str, bytes], ...]:
     return tuple((file, read_bytes(file)) for file in dict.fromkeys(one.file for one in files))
 
 
+@dataclass(frozen=True)
+class Records:
+    """What all files tell of the records that they share.
+
+    ids : (N,) str, in the order of the first file; person : (N,) int, who is behind each, None if each is one
+    X : (N, d) float64, columns of the files in order; y : (N,) float64, labels
+    """
+
+    ids: np.ndarray
+    X: np.ndarray
+    y: np.ndarray
+    person: np.ndarray | None = None
+
+
 def logged(
     files: Sequence[TableFile], matching: Matching, contents: tuple[tuple[str, bytes], ...]
-) -> tuple[np.ndarray, np.ndarray, dict[str, str]]:
-    """X and y as `load` reads them, and the digest of every file; a log tells which files they were."""
+) -> tuple[Records, dict[str, str]]:
+    """Records as `load` reads them, and the digest of every file; a log tells which files they were."""
     digests = {file: hashlib.sha256(content).hexdigest() for file, content in contents}
     for file, digest in digests.items():
         LOG.info("%s: sha256 %s", file, digest)
-    ids, X, y = load(files, matching, dict(contents))
-    LOG.info("records: %d", len(ids))
-    return X, y, digests
+    records = load(files, matching, dict(contents))
+    LOG.info("records: %d", len(records.ids))
+    return records, digests
 
 
-def load(
-    files: Sequence[TableFile], matching: Matching, contents: Mapping[str, bytes]
-) -> tuple[list[str], np.ndarray, np.ndarray]:
-    """Read all tables and keep the records that all of them have.
-
-    Returns
-    -------
-    ids : of the records, in the order of the first file
-    X : (N, d) float64, columns of the files in order
-    y : (N,) float64, labels
+def load(files: Sequence[TableFile], matching: Matching, contents: Mapping[str, bytes]) -> Records:
+    """Read all tables and keep the records that all of them have, of every person as many as count.
 
     Raises
     ------
@@ -67,10 +74,15 @@ def load(
     tables = [read_table(contents[one.file], one.file, one.delimiter, one.encoding) for one in files]
     rows = [_ids(one, table, matching) for one, table in zip(files, tables, strict=True)]
     ids = match_ids({str(k): one for k, one in enumerate(rows)}, matching.match, matching.id)
+    persons = None
+    if matching.user is not None and matching.rows_per_user is not None:
+        persons = persons_of(ids, files, tables, rows, matching.user)
+        kept = first_rows(persons, matching.rows_per_user, matching.user)
+        ids, persons = [ids[i] for i in kept], [persons[i] for i in kept]
     if len(ids) < matching.min_records:
         raise DataMissing(
-            f"{len(ids)} records are in all files where min_records is {matching.min_records}: bring more records, or "
-            "lower min_records."
+            f"{len(ids)} records are in all files{of_persons(matching.rows_per_user)} where min_records is "
+            f"{matching.min_records}: bring more records, or lower min_records."
         )
     columns, labels = [], []
     for one, table, own in zip(files, tables, rows, strict=True):
@@ -79,7 +91,17 @@ def load(
         columns += [values(table, column)[order] for column in one.columns]
         if one.label is not None:
             labels.append(numbers_of(table, one.label)[order])
-    return ids, np.column_stack(columns), labels[0]
+    person = None if persons is None else numbered(persons)
+    return Records(np.array(ids), np.column_stack(columns), labels[0], person)
+
+
+def persons_of(
+    ids: Sequence[str], files: Sequence[TableFile], tables: Sequence[TextTable], rows: Sequence[Rows], user: str
+) -> list[str]:
+    """The person behind each record, by the file with the label."""
+    active = next(k for k, one in enumerate(files) if one.label is not None)
+    person = dict(zip(rows[active].ids, present(tables[active], user), strict=True))
+    return [person[one] for one in ids]
 
 
 def _ids(one: TableFile, table: TextTable, matching: Matching) -> Rows:
@@ -99,7 +121,7 @@ def values(table: TextTable, column: ColumnBlock) -> np.ndarray:
     if column.levels is None:
         return numbers_of(table, column.name)
     number = {level: float(k) for k, level in enumerate(column.levels)}
-    texts = _present(table, column.name)
+    texts = present(table, column.name)
     for text, line in zip(texts, table.lines, strict=True):
         if text not in number:
             raise DataMissing(
@@ -112,10 +134,10 @@ def values(table: TextTable, column: ColumnBlock) -> np.ndarray:
 def numbers_of(table: TextTable, name: str) -> np.ndarray:
     """(rows,) numbers of a column, none of which is missing."""
     places = [f"row {line}" for line in table.lines]
-    return numbers(_present(table, name), f"{table.file}: {name}", places.__getitem__)
+    return numbers(present(table, name), f"{table.file}: {name}", places.__getitem__)
 
 
-def _present(table: TextTable, name: str) -> list[str]:
+def present(table: TextTable, name: str) -> list[str]:
     """Entries of a column, none of which is missing."""
     texts = table.column(name)
     missing = [line for text, line in zip(texts, table.lines, strict=True) if text in MARKS]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from ...checks import Checked, Range, check_fields, check_name
-from .files import increasing
+from ...checks import Checked, Count, Range, check_fields, check_name
+from .files import check_persons, increasing
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,11 +76,15 @@ class Matching(Checked):
     id : name of the column of ids
     match : what ids that some files lack mean, ``refuse`` (an error) or ``common`` (the ids of all files are used)
     min_records : fewest records that must be left
+    user, rows_per_user : column of the label's file that names the person behind a record, and how many records of one
+        count, the first ones in the order of records
     """
 
     id: str
     match: Literal["refuse", "common"]
     min_records: int
+    user: str | None = None
+    rows_per_user: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,12 +95,16 @@ class OwnTables:
     tables : the parties' files, in the order of the pooled columns; one of them has the ``label``
     match : what ids that some files lack mean, ``refuse`` (an error) or ``common`` (the ids of all files are used)
     min_records : fewest records that must be left
+    user, rows_per_user : column that names the person behind a record, in the file with the label, and the public bound
+        on the records of one: those after the first ones are left out, and all of a person are held out together
     """
 
     id: str
     tables: tuple[TableFile, ...]
     match: Literal["refuse", "common"] = "refuse"
     min_records: Annotated[int, Range(2)] = 20
+    user: str | None = None
+    rows_per_user: Count | None = None
 
     def check_tables(self, reserved: tuple[str, ...]) -> None:
         """Raise a named error for files that make no parties; ``reserved`` are names that protocols use themselves."""
@@ -117,6 +125,19 @@ class OwnTables:
             raise ValueError(
                 f"tables has the label of {labels[0]!r} among its columns: the label cannot predict itself."
             )
+        self._check_user()
+
+    def _check_user(self) -> None:
+        """Raise a named error for a column of persons that is another thing too."""
+        check_persons(self.user, self.rows_per_user)
+        if self.user is None:
+            return
+        check_name("user", self.user)
+        active = self.tables[self.label_holder]
+        if self.user == (active.id or self.id):
+            raise ValueError(f"user is {self.user!r}, the id: an id stands once, so that every person has one row.")
+        if self.user == active.label or self.user in [column.name for column in active.columns]:
+            raise ValueError(f"user is {self.user!r}, which is used as label or column already: give another column.")
 
     @property
     def columns(self) -> tuple[ColumnBlock, ...]:
@@ -126,7 +147,7 @@ class OwnTables:
     @property
     def matching(self) -> Matching:
         """How rows become records."""
-        return Matching(self.id, self.match, self.min_records)
+        return Matching(self.id, self.match, self.min_records, self.user, self.rows_per_user)
 
     @property
     def files(self) -> dict[str, str]:

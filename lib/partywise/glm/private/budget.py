@@ -11,7 +11,7 @@ from ...privacy.accounting.calibration import gdp_mu
 __all__ = ["allotted"]
 
 
-def allotted(epsilon: float, delta: float, shares: Sequence[float]) -> tuple[float, ...]:
+def allotted(epsilon: float, delta: float, shares: Sequence[float], group: int = 1) -> tuple[float, ...]:
     """Gaussian-DP parameters of releases that together cost epsilon at delta.
 
     Parameters
@@ -20,6 +20,8 @@ def allotted(epsilon: float, delta: float, shares: Sequence[float]) -> tuple[flo
         The target; an infinite epsilon gives infinite parameters, releases without noise.
     shares : sequence of float
         Part of the squared budget of each release.
+    group : int
+        Records of one person, at most: the target is what all of them together cost, a public bound.
 
     Raises
     ------
@@ -38,6 +40,6 @@ def allotted(epsilon: float, delta: float, shares: Sequence[float]) -> tuple[flo
             f"shares of {len(shares)} releases are {spent:.6g} of the squared budget of epsilon = {epsilon:.6g} "
             f"at delta = {delta:.3g}: they must come to 1."
         )
-    mu = float(gdp_mu(epsilon, delta))
+    mu = float(gdp_mu(epsilon, delta)) / group
     # Equal to the last digit or below: a sum of many squares rounds either way.
     return tuple(mu * math.sqrt(share / max(spent, 1.0)) * (1 - 1e-15) for share in shares)

@@ -73,13 +73,20 @@ class Plan:
 
     @classmethod
     def of(
-        cls, parties: Sequence[Any], public: PublicFacts, options: Any, epsilon: float, delta: float, n: int
+        cls,
+        parties: Sequence[Any],
+        public: PublicFacts,
+        options: Any,
+        epsilon: float,
+        delta: float,
+        n: int,
+        group: int = 1,
     ) -> Plan:
         """The plan of a fit on n records: every party's releases cost the same."""
         sweeps, K = options.sweeps, len(parties)
         moments, scores, predictors = (share / K for share in options.shares)
         each = moments, *(scores / sweeps,) * sweeps, *(predictors / sweeps,) * sweeps
-        mu = allotted(epsilon, delta, each * K)
+        mu = allotted(epsilon, delta, each * K, group)
         cost = mu[0], mu[1 : 1 + sweeps], mu[1 + sweeps : len(each)]
         blocks = []
         for party in parties:

@@ -22,6 +22,7 @@ import numpy as np
 
 from ...federation.exchanges.secure_sum import AGGREGATOR, shared_once, sums_of_shares
 from ...federation.parties import Party
+from ...federation.persons import records_together
 from ...federation.roles import ANALYST, roles
 from ...federation.run import Run
 from ...privacy.accounted import Accounted, Public
@@ -98,7 +99,7 @@ def planned(run: Run, n: int, shares: Sequence[float]) -> Plan:
         n=n,
         radius=radius,
         clip=clip_of(options.clip, options.bound, public, radius),
-        mu=allotted(run.epsilon, run.spec.study.delta, shares),
+        mu=allotted(run.epsilon, run.spec.study.delta, shares, records_together(run.spec)),
         held=tuple(party.columns for party in run.parties),
     )
 

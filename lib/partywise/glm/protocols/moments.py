@@ -38,6 +38,7 @@ from ...federation.exchanges.cross_product import dealing
 from ...federation.exchanges.noisy_moments import CONSTANT, Chunk, Draw, Layout, Part, noisy_moments
 from ...federation.exchanges.residues import Ring, ring_for
 from ...federation.parties import Party
+from ...federation.persons import records_together
 from ...federation.roles import ANALYST, roles
 from ...federation.run import Own, Run
 from ...privacy.accounted import parents_of
@@ -106,7 +107,7 @@ class Plan:
             active=[party.name for party in parties].index(active.name),
             radii=tuple(float(one.value) for one in radii),
             scale=Scale(float(total.value), len(public.names), *statistic_range(public)),
-            mu=float(gdp_mu(run.epsilon, run.spec.study.delta)),
+            mu=float(gdp_mu(run.epsilon, run.spec.study.delta)) / records_together(run.spec),
             parents=parents_of(*radii, public.statistic),
         )
 

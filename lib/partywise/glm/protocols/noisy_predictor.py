@@ -38,6 +38,7 @@ from ...alignment.rows import common_rows
 from ...federation.exchanges.cross_product import masked, private, product, released
 from ...federation.exchanges.dealing import DEALER, Dealing, dealing
 from ...federation.exchanges.shared_values import Masked
+from ...federation.persons import records_together
 from ...federation.roles import ANALYST, roles
 from ...federation.run import Own, Run
 from ..model import Estimate
@@ -157,7 +158,7 @@ def fit(run: Run) -> Estimate:
     check_private(run)
     rows, n = common_rows(run)
     public, options, delta = run.spec.public, run.spec.options, run.spec.study.delta
-    plan = Plan.of(run.parties, public, options, run.epsilon, delta, n)
+    plan = Plan.of(run.parties, public, options, run.epsilon, delta, n, records_together(run.spec))
     active, _ = roles(run.parties)
     turns = tuple(zip(run.parties, plan.blocks, strict=True))
     y = run.at(active, local_response, rows, public)

@@ -10,7 +10,7 @@ from .compose import check_delta, compose
 from .law import Law
 from .roots import bisect
 
-__all__ = ["index_epsilon"]
+__all__ = ["grouped_epsilon", "index_epsilon"]
 
 # How far below the exact answer the result may stay, relative; and what the pure division gives way to roundings.
 GAP = 1e-8
@@ -52,6 +52,17 @@ def index_epsilon(indices: Iterable[tuple[int | None, int]], epsilon: float, del
     if not epsilon > 0:
         raise ValueError(f"epsilon={epsilon!r} of a record must be positive.")
     return _largest(found, float(epsilon), check_delta(delta))
+
+
+def grouped_epsilon(indices: Iterable[tuple[int | None, int]], epsilon: float, delta: float, group: int) -> float:
+    """`index_epsilon` where ``group`` records of one person keep (epsilon, delta) together.
+
+    Formal guarantee: the indices of one place in all of them are one pure law of ``group`` times the epsilon of an
+    index, whatever its alphabet: randomised response of two letters at that epsilon covers it.
+    """
+    if group == 1:
+        return index_epsilon(indices, epsilon, delta)
+    return index_epsilon([(None, count) for _, count in indices], epsilon, delta) / group
 
 
 @functools.lru_cache(maxsize=1024)

@@ -22,6 +22,7 @@ def check(plan: Plan) -> None:
     ConfigError
         Naming the key, its value and the remedy.
     """
+    plan.require_persons()
     for name, case in plan.cases.items():
         where = f"studies.vertical_glm.cases.{name}"
         for count in case.parties:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ...datasets.division import cut
 from ...federation.parties import Party
 from ...glm.families import FAMILIES
 from ...glm.model import Family, PublicFacts
@@ -36,7 +37,7 @@ class GlmData:
     """One replicate: N persons of whom every party holds all, or some in an order of its own.
 
     y : (N,) responses; X : (N, p) columns of all parties; entries of persons whom a party does not hold are not read
-    order : (N,) int, a random permutation that is cut into folds
+    order : (N,) int, a random permutation that is cut into folds; records of a person share a place
     names : (p,) str; family : of the response
     weights, offset : (N,) of the active party, where there are any
     constants : what private fits rest on, where it was declared
@@ -45,6 +46,7 @@ class GlmData:
     overlap : share of the persons whom all parties have
     files : of own tables that arrive unaligned, the persons of each party in its order
     scheme, population : format and number of the identifiers that there might be, where somebody could list them
+    ids : (N,) str, names of the records, of own tables
     """
 
     y: np.ndarray
@@ -61,6 +63,7 @@ class GlmData:
     files: tuple[np.ndarray, ...] | None = None
     scheme: str = ""
     population: int = 0
+    ids: np.ndarray | None = None
 
     def __post_init__(self) -> None:
         p = self.X.shape[1]
@@ -136,4 +139,4 @@ def split(data: GlmData, n_parties: int, spec: Any, settings: CaseSettings) -> l
 
 def folds(data: GlmData, n_folds: int, settings: Any) -> np.ndarray:
     """Fold of every person: of one, all train and test; several cut the permutation."""
-    return data.order * n_folds // len(data.y)
+    return cut(data.order, n_folds)

@@ -13,10 +13,12 @@ import numpy as np
 
 from ...alignment.identifiers import prepared
 from ...alignment.options import IdentifierRules
+from ...datasets.division import fold_order
 from ...datasets.own.csv import TextTable, read_table
 from ...datasets.own.indicators import indicator_names, indicators, width
 from ...datasets.own.matching import match_ids
-from ...datasets.own.rows import Rows, numbers_of, read_files, values
+from ...datasets.own.persons import first_rows, numbered, of_persons
+from ...datasets.own.rows import Rows, numbers_of, present, read_files, values
 from ...errors import DataMissing
 from ...glm.families import FAMILIES
 from .data import Constants, GlmData
@@ -27,21 +29,29 @@ LOGARITHMIC = ("gamma", "inverse_gaussian")
 
 
 class Read(NamedTuple):
-    """What a file holds of its records: ids, columns (n, p_k), and of the active party response, weights, offset."""
+    """What a file holds of its records: ids, columns (n, p_k), and of the active party response, weights, offset.
+
+    users : the person behind each record, of the active party, where one may have several
+    """
 
     ids: list[str]
     X: np.ndarray
     of_label: dict[str, np.ndarray]
+    users: dict[str, str] | None = None
 
 
 def table(settings: TableSettings, spec: Any, rng_for: Callable[..., np.random.Generator], resources: Path) -> GlmData:
     """Own tables; a replicate deals the folds anew."""
     read = _read(settings, read_files(settings.tables))
+    users = next((part.users for part in read if part.users is not None), {})
     if settings.aligned:
         named = {
             str(k): Rows(one.party, part.ids) for k, (one, part) in enumerate(zip(settings.tables, read, strict=True))
         }
         persons = match_ids(named, settings.match, settings.id)
+        if settings.user is not None and settings.rows_per_user is not None:
+            kept = first_rows([users[name] for name in persons], settings.rows_per_user, settings.user)
+            persons = [persons[i] for i in kept]
     else:
         persons = list(dict.fromkeys(name for part in read for name in part.ids))
     place = {name: i for i, name in enumerate(persons)}
@@ -58,11 +68,13 @@ def table(settings: TableSettings, spec: Any, rng_for: Callable[..., np.random.G
         files.append(rows)
     _check_count(settings, files, read)
     more: dict[str, Any] = dict(of_label)
+    person = numbered([users[name] for name in persons]) if users else None
     if not settings.aligned:
         more |= {"identifiers": np.array(persons), "files": tuple(files)}
     return GlmData(
         X=X,
-        order=rng_for("folds").permutation(N),
+        order=fold_order(N, person, rng_for("folds")),
+        ids=np.array(persons),
         names=np.array([name for column in settings.columns for name in indicator_names(column)]),
         family=settings.family,
         constants=None if settings.unscaled else constants(settings),
@@ -77,8 +89,8 @@ def _check_count(settings: TableSettings, files: Sequence[np.ndarray], read: Seq
     if found < settings.min_records:
         hint = "" if settings.aligned else _hint([part.ids for part in read], found)
         raise DataMissing(
-            f"{found} records are in all files where min_records is {settings.min_records}: bring more records, write "
-            f"ids alike in all files{hint}, or lower min_records."
+            f"{found} records are in all files{of_persons(settings.rows_per_user)} where min_records is "
+            f"{settings.min_records}: bring more records, write ids alike in all files{hint}, or lower min_records."
         )
 
 
@@ -110,8 +122,12 @@ def _file(one: GlmFile, content: bytes, settings: TableSettings) -> Read:
     """One file, without the rows that the rules for identifiers leave out."""
     table = read_table(content, one.file, one.delimiter, one.encoding)
     ids, kept = _identifiers(table, one, settings)
-    columns = [part for column in one.columns for part in indicators(values(table, column), column)]
     of_label: dict[str, np.ndarray] = {}
+    users = None
+    if one.label is not None and settings.user is not None and settings.rows_per_user is not None:
+        whose = present(table, settings.user)
+        users = dict(zip(ids, (whose[row] for row in kept.tolist()), strict=True))
+    columns = [part for column in one.columns for part in indicators(values(table, column), column)]
     if one.label is not None:
         y = numbers_of(table, one.label)[kept]
         try:
@@ -124,7 +140,7 @@ def _file(one: GlmFile, content: bytes, settings: TableSettings) -> Read:
         if one.weights is not None:
             _check_weights(table, one.weights, more["weights"])
         of_label |= {key: column[kept] for key, column in more.items()}
-    return Read(ids, np.column_stack(columns)[kept], of_label)
+    return Read(ids, np.column_stack(columns)[kept], of_label, users)
 
 
 def _check_weights(table: TextTable, name: str, weights: np.ndarray) -> None:

@@ -74,6 +74,11 @@ class TableSettings(OwnTables, CaseSettings):
         low = -inf if self.label_bounds is None else self.label_bounds[0]
         if self.family in ("gamma", "inverse_gaussian") and self.label_bounds is not None and low <= 0:
             raise ValueError(f"label_bounds is {list(self.label_bounds)}: responses of {self.family} are above 0.")
+        if self.user is not None and not self.aligned:
+            raise ValueError(
+                f"user is {self.user!r}: records that arrive unaligned are found by a protocol, whose message nothing "
+                "certifies, for rows or for persons; set records to aligned, or leave user and rows_per_user out."
+            )
         if self.family == "binomial" and self.label_bounds is not None:
             raise ValueError(
                 f"label_bounds is {list(self.label_bounds)}: labels of binomial are 0 and 1; leave it out."

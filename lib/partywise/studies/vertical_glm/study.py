@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ...checks import Checked, Delta, Unit
+from ...checks import Checked, Delta, UserUnit
 from ...experiment.study import Lazy, Protocol, Source, Study
 from ...glm.options import (
     BcdOptions,
@@ -31,7 +31,7 @@ class Spec(Checked):
     """Constants of the study: delta of every epsilon, and the unit that is protected, one aligned record."""
 
     delta: Delta = 1e-5
-    unit: Unit = "row"
+    unit: UserUnit = "row"
 
 
 VARIABLES: dict[str, tuple[str, str]] = {

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from scipy.special import expit
 
-from ...datasets.division import fewer, training_rows
+from ...datasets.division import division, fewer, fold_order
 from ...datasets.loaders import abalone as abalone_table
 from ...datasets.loaders import adult as adult_table
 from ...datasets.tables import ColumnTable
@@ -81,7 +81,7 @@ def scaled(
         least, greatest = response
         y, scale = np.clip((2 * y - least - greatest) / (greatest - least), -1, 1), (greatest - least) / 2
     return LinearData(
-        **dealt(X, y, settings, rng_for),
+        **dealt(X, y, settings, rng_for, table.ids, table.person),
         names=table.names,
         bounds=np.ones(X.shape[1]),
         label_bound=1.0,
@@ -91,10 +91,19 @@ def scaled(
     )
 
 
-def dealt(X: np.ndarray, y: np.ndarray, settings: CaseSettings, rng_for: Rng) -> dict[str, Any]:
+def dealt(
+    X: np.ndarray,
+    y: np.ndarray,
+    settings: CaseSettings,
+    rng_for: Rng,
+    ids: np.ndarray | None = None,
+    person: np.ndarray | None = None,
+) -> dict[str, Any]:
     """Rows of a replicate, those that train, and the permutation of folds."""
-    train = training_rows(len(y), settings.test_share, rng_for("split"))
+    train = division(len(y), person, settings.test_share, rng_for("split"))
+    kept = np.ones(len(y), dtype=bool)
     if settings.data_size_for_debug:
         kept = fewer(train, settings.data_size_for_debug, rng_for("sample"))
-        X, y, train = X[kept], y[kept], train[kept]
-    return {"X": X, "y": y, "train": train, "order": rng_for("folds").permutation(len(y))}
+    order = fold_order(int(kept.sum()), None if person is None else person[kept], rng_for("folds"))
+    names = None if ids is None else ids[kept]
+    return {"X": X[kept], "y": y[kept], "train": train[kept], "order": order, "ids": names}

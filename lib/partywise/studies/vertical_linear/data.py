@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ...datasets.division import cut
 from ...federation.parties import Party
 from ...linear.model import PublicFacts
 from ...privacy.accounted import Public
@@ -21,11 +22,12 @@ class LinearData:
     y : (N,) labels 0 and 1, or numbers on the scale on which they are fitted
     X : (N, d) features of all parties
     train : (N,) bool, the rows that train where there is one fold; the others test
-    order : (N,) int, a random permutation that is cut into folds where there are several
+    order : (N,) int, a random permutation that is cut into folds where there are several; a person has one place
     names : (d,) str
     bounds : (d,) declared largest absolute values; label_bound : that of y; because : where they come from
     criterion : loss of the task
     label_scale : what a difference of 1 in y stands for, in the units of the source
+    ids : (N,) str, names of the records, of own tables
     """
 
     y: np.ndarray
@@ -38,6 +40,7 @@ class LinearData:
     because: str
     criterion: Criterion
     label_scale: float = 1.0
+    ids: np.ndarray | None = None
 
     def __post_init__(self) -> None:
         for name, values in (("y", self.y), ("X", self.X)):
@@ -72,4 +75,4 @@ def split(data: LinearData, n_parties: int, spec: Any, settings: CaseSettings) -
 
 def folds(data: LinearData, n_folds: int, settings: Any) -> np.ndarray:
     """Fold of every row: of one, the rows that train never test; several cut the permutation."""
-    return np.where(data.train, -1, 0) if n_folds == 1 else data.order * n_folds // len(data.y)
+    return np.where(data.train, -1, 0) if n_folds == 1 else cut(data.order, n_folds)

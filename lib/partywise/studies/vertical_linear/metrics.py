@@ -120,7 +120,9 @@ def server_epsilon(ledger: Ledger, names: Sequence[str], spec: Any) -> dict[str,
     """What the ledger certifies for the key holder's view alone, where there is one."""
     if KEY_HOLDER not in names:
         return {}
-    return {"epsilon_server": ledger.total(KEY_HOLDER, spec.study.unit, spec.study.delta).epsilon_certified}
+    group = getattr(spec.settings, "rows_per_user", None)
+    total = ledger.total(KEY_HOLDER, spec.study.unit, spec.study.delta, rows_per_user=group)
+    return {"epsilon_server": total.epsilon_certified}
 
 
 def example_fits(estimate: Estimate, data: LinearData, train: np.ndarray, spec: Any) -> Arrays:

@@ -28,12 +28,13 @@ def table(
 @lru_cache(maxsize=1)
 def _table(settings: TableSettings, files: tuple[tuple[str, bytes], ...]) -> ColumnTable:
     """What all replicates share: numbers as they are, a category as an indicator of each level but the first."""
-    X, y, digests = logged(settings.tables, settings.matching, files)
+    read, digests = logged(settings.tables, settings.matching, files)
     features: list[tuple[str, Declared, np.ndarray]] = []
-    for values, column in zip(X.T, settings.columns, strict=True):
+    for values, column in zip(read.X.T, settings.columns, strict=True):
         features += _features(values, column)
     names, declared, columns = zip(*features, strict=True)
-    return ColumnTable(np.column_stack(columns), y, np.array(names), declared, None, digests, ())
+    X = np.column_stack(columns)
+    return ColumnTable(X, read.y, np.array(names), declared, None, digests, (), read.ids, read.person)
 
 
 def _features(values: np.ndarray, column: ColumnBlock) -> list[tuple[str, Declared, np.ndarray]]:

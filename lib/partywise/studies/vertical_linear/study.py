@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ...checks import Checked, Delta, Unit
+from ...checks import Checked, Delta, UserUnit
 from ...errors import ConfigError
 from ...experiment.study import Lazy, Protocol, Source, Study
 from ...linear.options import CertifiedOptions, ExactOptions, PooledOptions, PublishedOptions
@@ -25,11 +25,12 @@ class Spec(Checked):
     """Constants of the study: delta of every epsilon, and the unit that is protected (nothing here protects one)."""
 
     delta: Delta = 1e-5
-    unit: Unit = "row"
+    unit: UserUnit = "row"
 
 
 def check(plan: Plan) -> None:
     """Contradictions between keys that only this study can see."""
+    plan.require_persons()
     for name, case in plan.cases.items():
         where = f"studies.vertical_linear.cases.{name}"
         settings = case.settings

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from scipy.special import expit
 
-from ...datasets.division import fewer, training_rows
+from ...datasets.division import division, fewer, fold_order
 from ...datasets.loaders import abalone as abalone_table
 from ...datasets.loaders import adult as adult_table
 from ...datasets.loaders import adult_split as adult_split_table
@@ -107,18 +107,20 @@ def _declared(j: int) -> Declared:
 
 def dealt(table: ColumnTable, settings: PartySettings, rng_for: Rng) -> TreeData:
     """A replicate of a table: which rows train, or all that are left of them, and the permutation of folds."""
-    X, y, train = table.X, table.y, table.train
+    train = table.train
     if train is None:
         assert isinstance(settings, CaseSettings)
-        train = training_rows(len(y), settings.test_share, rng_for("split"))
+        train = division(len(table.y), table.person, settings.test_share, rng_for("split"))
+    kept = np.ones(len(train), dtype=bool)
     if settings.data_size_for_debug:
         kept = fewer(train, settings.data_size_for_debug, rng_for("sample"))
-        X, y, train = X[kept], y[kept], train[kept]
+    person = None if table.person is None else table.person[kept]
     return TreeData(
-        y=y,
-        X=X,
-        train=train,
-        order=rng_for("folds").permutation(len(y)),
+        y=table.y[kept],
+        X=table.X[kept],
+        train=train[kept],
+        order=fold_order(int(kept.sum()), person, rng_for("folds")),
+        ids=None if table.ids is None else table.ids[kept],
         names=table.names,
         declared=table.declared,
         criterion=settings.loss,

@@ -32,6 +32,7 @@ def check(plan: Plan) -> None:
         Naming the key, its value and the remedy; it is a `CertificationError` too where a certified method has
         nothing to rest on.
     """
+    plan.require_persons()
     for name, case in plan.cases.items():
         where = f"studies.vertical_trees.cases.{name}"
         if not isinstance(case.settings, PartySettings):

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ...datasets.division import cut
 from ...datasets.tables import Declared
 from ...federation.parties import Party
 from ...privacy.accounted import Public
@@ -21,9 +22,10 @@ class TreeData:
     y : (N,) float64, 0 and 1 or numbers
     X : (N, d) float64, raw values
     train : (N,) bool, the rows that train where there is one fold; the others test
-    order : (N,) int, a random permutation that is cut into folds where there are several
+    order : (N,) int, a random permutation that is cut into folds where there are several; a person has one place
     names : (d,) str; declared : of each column
     criterion : loss of the task
+    ids : (N,) str, names of the records, of own tables
     """
 
     y: np.ndarray
@@ -33,6 +35,7 @@ class TreeData:
     names: np.ndarray
     declared: tuple[Declared, ...]
     criterion: Criterion
+    ids: np.ndarray | None = None
 
     def __post_init__(self) -> None:
         for name, values in (("y", self.y), ("X", self.X)):
@@ -75,7 +78,7 @@ def folds(data: TreeData, n_folds: int, settings: Any) -> np.ndarray:
     ValueError
         When the training rows of a fold are of one class, which leaves nothing to learn.
     """
-    of = np.where(data.train, -1, 0) if n_folds == 1 else data.order * n_folds // len(data.y)
+    of = np.where(data.train, -1, 0) if n_folds == 1 else cut(data.order, n_folds)
     if data.criterion == CLASSES:
         for held_out in range(n_folds):
             labels = data.y[of != held_out]

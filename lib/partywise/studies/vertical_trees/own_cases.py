@@ -25,9 +25,10 @@ def table(settings: TableSettings, spec: Any, rng_for: Callable[..., np.random.G
 @lru_cache(maxsize=1)
 def _table(settings: TableSettings, files: tuple[tuple[str, bytes], ...]) -> ColumnTable:
     """What all replicates share."""
-    X, y, digests = logged(settings.tables, settings.matching, files)
+    read, digests = logged(settings.tables, settings.matching, files)
     names = np.array([column.name for column in settings.columns])
-    return ColumnTable(X, y, names, tuple(map(_declared, settings.columns)), None, digests, ())
+    declared = tuple(map(_declared, settings.columns))
+    return ColumnTable(read.X, read.y, names, declared, None, digests, (), read.ids, read.person)
 
 
 def _declared(column: ColumnBlock) -> Declared:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ...checks import Checked, Delta, Unit
+from ...checks import Checked, Delta, UserUnit
 from ...experiment.study import Lazy, Protocol, Source, Study
 from ...trees.options import (
     ActiveOnlyOptions,
@@ -29,7 +29,7 @@ class Spec(Checked):
     """Constants of the study: delta of every epsilon, and the unit that is protected."""
 
     delta: Delta = 1e-5
-    unit: Unit = "features"
+    unit: UserUnit = "features"
 
 
 VARIABLES: dict[str, tuple[str, str]] = {

@@ -15,7 +15,7 @@ import numpy as np
 
 from ...errors import CertificationError
 from ...privacy.accounted import Accounted, Public
-from ...privacy.accounting.per_index import index_epsilon
+from ...privacy.accounting.per_index import grouped_epsilon
 from ...privacy.accounting.roots import bisect
 from ...privacy.ledger.event import UNNAMED
 from ...privacy.mechanisms.distance import DistanceExponential
@@ -59,7 +59,13 @@ class Protection:
 
 
 def protection(
-    options: GatheringOptions, public: PublicFacts, n: int, columns: Sequence[int], epsilon: float, delta: float
+    options: GatheringOptions,
+    public: PublicFacts,
+    n: int,
+    columns: Sequence[int],
+    epsilon: float,
+    delta: float,
+    group: int = 1,
 ) -> Protection:
     """The protection of all passive columns together.
 
@@ -75,6 +81,8 @@ def protection(
     epsilon, delta : float
         Of the grid: for a feature, or for a whole record that must keep (epsilon, delta); read where the options say
         so.
+    group : int
+        Records of one person, at most, that keep (epsilon, delta) together, a public bound.
 
     Raises
     ------
@@ -86,18 +94,18 @@ def protection(
     if options.protect == "none":
         return Protection({}, {}, math.inf, math.inf)
     if options.protect == "op_boost":
-        return _order_preserving(options, facts, epsilon, delta, draws)
+        return _order_preserving(options, facts, epsilon, delta, draws, group)
     sizes = {column: _buckets(one, options) for column, one in facts.items()}
     if not options.randomise:
         return Protection(sizes, {}, math.inf, math.inf)
     one, moved = epsilon, draws * indices_moved(options, n)
     if options.budget == "record":
-        one = index_epsilon([(size, moved) for size in sizes.values()], epsilon, delta)
+        one = grouped_epsilon([(size, moved) for size in sizes.values()], epsilon, delta, group)
     return Protection(sizes, {c: RandomizedResponse(one, k) for c, k in sizes.items()}, one, epsilon, draws)
 
 
 def _order_preserving(
-    options: GatheringOptions, facts: Mapping[int, Column], epsilon: float, delta: float, draws: int
+    options: GatheringOptions, facts: Mapping[int, Column], epsilon: float, delta: float, draws: int, group: int
 ) -> Protection:
     """OpBoost: one law for all columns."""
     for column in facts.values():
@@ -105,7 +113,9 @@ def _order_preserving(
     sizes = dict.fromkeys(facts, options.bucket_num or options.upper_bound - options.lower_bound + 1)
     if options.uses_epsilon and math.isinf(epsilon):
         return Protection(sizes, {}, math.inf, math.inf)
-    whole = index_epsilon([(None, draws * len(facts))], epsilon, delta) if options.budget == "record" else None
+    whole = None
+    if options.budget == "record":
+        whole = grouped_epsilon([(None, draws * len(facts))], epsilon, delta, group)
     law = order_preserving(options, epsilon, whole)
     # Of adjusting the source states two numbers and claims none; the larger one is what its buckets or values get.
     claimed = epsilon if options.uses_epsilon else max(options.epsilon_prt, options.epsilon_ner)

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from ...federation.parties import Party
+from ...federation.persons import records_together
 from ...federation.run import Run
 from ...privacy.accounted import Accounted
 from ..codes import Coded, coded, side_by_side
@@ -84,7 +85,8 @@ def local_rows(party: Party, train: np.ndarray) -> dict[str, np.ndarray]:
 
 def active_plan(train: np.ndarray, columns: tuple[int, ...], epsilon: float, spec: Any) -> Protection:
     """Mechanisms of all passive columns, by anyone: which rows train is public."""
-    return protection(spec.options, spec.public, int(train.sum()), columns, epsilon, spec.study.delta)
+    n, group = int(train.sum()), records_together(spec)
+    return protection(spec.options, spec.public, n, columns, epsilon, spec.study.delta, group)
 
 
 def _received(codes: np.ndarray, draw: int, plan: Protection, columns: tuple[int, ...]) -> Coded:

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from ...errors import CertificationError
+from ...federation.persons import records_together
 from ...privacy.accounted import Accounted
-from ...privacy.accounting.per_index import index_epsilon
+from ...privacy.accounting.per_index import grouped_epsilon
 from ..options import LocalTablesOptions
 
 __all__ = ["FeatureSets", "Stratum", "drawn_features", "feature_sets", "features_of", "strata"]
@@ -97,16 +98,18 @@ def feature_sets(
     -----
     Formal guarantee: a record moves at most ``m`` codes, m = epsilon over ``epsilon_per_feature``, whole, at least one
     and at most all. The epsilon of one is epsilon / m, raised by what delta allows, so that the composition of m of
-    them is (epsilon, delta).
+    them is (epsilon, delta).  Where a person has g records, m follows from epsilon / g, and the g codes of one place
+    are one pure law of g times the epsilon of one: as many in every stratum, so a person may have records in several.
     """
     options, facts = spec.options, spec.public
     _check(options, facts.criterion)
     columns = tuple(sorted(column for _, own in groups for column in own))
     edges = {column: _declared(facts.columns[column]) for column in columns}
-    released = drawn_features(n, len(columns), features_of(options, epsilon, len(columns)), rng_for)
+    group = records_together(spec)
+    released = drawn_features(n, len(columns), features_of(options, epsilon / group, len(columns)), rng_for)
     parts = strata(released, [(name, [columns.index(column) for column in own]) for name, own in groups])
     least = {name: min(len(edges[column].value) + 1 for column in own) for name, own in groups}
-    one = _code_epsilon(parts, least, epsilon, spec.study.delta)
+    one = _code_epsilon(parts, least, epsilon, spec.study.delta, group)
     return FeatureSets(columns, tuple(edges.values()), released, parts, one)
 
 
@@ -145,7 +148,7 @@ def strata(released: np.ndarray, places: Sequence[tuple[str, Sequence[int]]]) ->
     )
 
 
-def _code_epsilon(parts: Sequence[Stratum], least: dict[str, int], epsilon: float, delta: float) -> float:
+def _code_epsilon(parts: Sequence[Stratum], least: dict[str, int], epsilon: float, delta: float, group: int) -> float:
     """Epsilon of one code at which the records of every stratum keep (epsilon, delta).
 
     least : fewest buckets of a party's columns, whose law covers those of the others (`MixedResponse`)
@@ -153,7 +156,7 @@ def _code_epsilon(parts: Sequence[Stratum], least: dict[str, int], epsilon: floa
     if math.isinf(epsilon):
         return math.inf
     laws = {tuple((least[name], count) for name, count in part.counts.items() if count) for part in parts}
-    return min(index_epsilon(law, epsilon, delta) for law in laws)
+    return min(grouped_epsilon(law, epsilon, delta, group) for law in laws)
 
 
 def _declared(column: Any) -> Accounted:

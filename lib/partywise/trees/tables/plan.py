@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ...errors import CertificationError
 from ...federation.exchanges.homomorphic.lanes import lane_bits, per_cipher
+from ...federation.persons import records_together
 from ...privacy.accounted import Accounted, Public
 from ...privacy.accounting.calibration import compose_mu, gdp_mu
 from ...privacy.statistics.bounded import SensitivityCertificate
@@ -125,7 +126,8 @@ def table_plan(spec: Any, groups: Sequence[tuple[str, tuple[int, ...]]], n: int,
     -----
     Formal guarantee: the releases of the parties are Gaussian with mu_k = S_k / sigma, S_k the sensitivity of party k,
     and compose to mu = sqrt(sum S_k^2) / sigma, as a record has features at all of them. Masks add their probability
-    to delta, which is taken from it before sigma is computed.
+    to delta, which is taken from it before sigma is computed.  Where persons are protected, both bounds are those of
+    all records of one.
     """
     options, facts, delta = spec.options, spec.public, float(spec.study.delta)
     require_public(facts, [column for _, columns in groups for column in columns], options)
@@ -135,15 +137,17 @@ def table_plan(spec: Any, groups: Sequence[tuple[str, tuple[int, ...]]], n: int,
     _require_integers(math.log2(bound) + 34, 0.0, bound, n, epsilon)
     hessian = 1.0 if regression else QUARTER if options.algo == "gbdt" else None
     ratios = _ratios([len(columns) for _, columns in groups], bound, hessian, options.hessian_share)
+    group = records_together(spec)
     certificates = [
-        _certificate(len(columns), bound, hessian, ratio) for (_, columns), ratio in zip(groups, ratios, strict=True)
+        of_persons(_certificate(len(columns), bound, hessian, ratio), group, spec.study)
+        for (_, columns), ratio in zip(groups, ratios, strict=True)
     ]
     # Lanes must hold the noise too, and it depends on their masks: half of delta is more than these may need.
     widest = REACH * max(1.0, *ratios) * _sigma(certificates, epsilon, delta / 2)
     bits = lane_bits(n + math.ceil(widest / bound), bound)
     _require_integers(bits, widest / REACH / GRID, bound, n, epsilon)
     shares = tuple(
-        _share(facts, party, columns, ratio, certificate, bound, bits)
+        _share(facts, party, columns, ratio, certificate, bound, bits, group)
         for (party, columns), ratio, certificate in zip(groups, ratios, certificates, strict=True)
     )
     masks = math.fsum(share.mask_delta for share in shares)
@@ -181,6 +185,15 @@ def _certificate(d: int, bound: float, hessian: float | None, ratio: float) -> S
     )
 
 
+def of_persons(certificate: SensitivityCertificate, group: int, study: Any) -> SensitivityCertificate:
+    """The certificate of all records of a person, where persons are protected: sums move by each of them in turn."""
+    if getattr(study, "unit", None) != "user":
+        return certificate
+    source = f"{certificate.source}; {group} records of a person at most, one after the other"
+    value = group * certificate.value * (1 + (group > 1) * 2.0**-52)
+    return replace(certificate, value=value, unit="user", source=source)
+
+
 def _sigma(certificates: Sequence[SensitivityCertificate], epsilon: float, delta: float) -> float:
     """Noise that makes all releases together (epsilon, delta)-DP; 0 for an infinite epsilon."""
     if math.isinf(epsilon):
@@ -196,9 +209,10 @@ def _share(
     certificate: SensitivityCertificate,
     bound: float,
     bits: int,
+    group: int,
 ) -> Share:
     edges = tuple(edges for column in columns if (edges := facts.columns[column].edges) is not None)
     cells = Cells(tuple(len(one.value) + 1 for one in edges))
     # A record moves two cells of every pair by its gradient; masks are uniform on 2^(bits + 40) integers.
-    moved = len(columns) * (len(columns) - 1) * math.ceil(bound * 2.0**32)
+    moved = group * len(columns) * (len(columns) - 1) * math.ceil(bound * 2.0**32)
     return Share(party, columns, edges, cells, ratio, certificate, math.ldexp(moved, -bits - MASK_BITS))

@@ -1,0 +1,129 @@
+"""A person behind several records of own tables whose columns are split: which count, folds, and what is certified."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from own_columns import STUDIES, Columns
+from partywise.errors import ConfigError, DataMissing
+
+PERSONS = {"user": "person", "rows_per_user": 3}
+# Certified for all records of a person, at the target.
+FINITE = {
+    "vertical_glm": [
+        {"protocol": "moments"},
+        {"protocol": "noisy_newton"},
+        {"protocol": "noisy_gradient"},
+        {"protocol": "noisy_predictor"},
+    ],
+    "vertical_trees": [
+        {"protocol": "feature_gathering", "protect": "dp"},
+        {"protocol": "feature_gathering", "protect": "dp", "edges": "quantile", "bucket_num": 4},
+        {"protocol": "feature_gathering", "protect": "op_boost", "budget": "record", "extremes": "declared"},
+        {"protocol": "local_tables"},
+        {"protocol": "tables", "cipher": "sized"},
+        {"protocol": "tables", "cipher": "sized", "algo": "gbdt"},
+    ],
+}
+UNPROTECTED = {
+    "vertical_glm": [{"protocol": "joint"}, {"protocol": "bcd"}],
+    "vertical_trees": [{"protocol": "pooled"}, {"protocol": "label_scattering"}],
+    "vertical_linear": [{"protocol": "exact"}, {"protocol": "certified", "cipher": "sized", "total_round_num": 2}],
+}
+
+
+def listed(methods):
+    return [(study, method) for study, own in methods.items() for method in own]
+
+
+@pytest.fixture
+def made(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+    def of(study, method=None, unit="user", **more):
+        own = Columns(tmp_path, study)
+        own.settings |= PERSONS | more
+        own.spec = {"delta": 1e-5, "unit": unit}
+        own.method = method or own.method
+        return own
+
+    return of
+
+
+@pytest.mark.parametrize("study", STUDIES)
+def test_the_first_records_of_a_person_count_and_stay_together(made, study):
+    own = made(study)
+    data = own.load()
+    whose = {row[0]: row[1] for row in own.bank[1:]}
+    assert data.ids.tolist() == [row[0] for i, row in enumerate(own.shop[1:]) if i % 4 < 3]
+    persons = np.array([whose[name] for name in data.ids])
+    chosen = own.plan().cases["own"]
+    for count in (1, 2, 5):
+        of = own.plan().study.folds(data, count, chosen.settings)
+        for person in set(persons):
+            assert len(set(of[persons == person])) == 1
+        if count > 1:
+            assert np.bincount(of).tolist() == [30 // count] * count
+    if study != "vertical_glm":
+        assert 0 < (own.plan().study.folds(data, 1, chosen.settings) == 0).sum() < 30
+
+
+@pytest.mark.parametrize("study", STUDIES)
+def test_without_persons_every_record_is_one(made, study):
+    data = made(study, unit="row", user=None, rows_per_user=None).load()
+    assert data.ids.tolist() == [f"c{1000 + i}" for i in range(40)]
+    assert sorted(data.order.tolist()) == list(range(40))
+
+
+@pytest.mark.parametrize(("study", "method"), listed(FINITE), ids=lambda one: str(one)[:60])
+def test_noise_is_planned_for_all_records_of_a_person(made, study, method):
+    found = made(study, method).fit()
+    assert 0.999 < found["epsilon_certified"] <= 1 and found["unit"] == "user"
+
+
+@pytest.mark.parametrize(("study", "method"), listed(FINITE), ids=lambda one: str(one)[:60])
+def test_one_record_costs_less_than_a_person(made, study, method):
+    """The same noise for a row: what the bound on the rows is paid with."""
+    row = made(study, method, unit="row").fit()
+    assert 0.999 < row["epsilon_certified"] <= 1
+    alone = made(study, method, unit="user", rows_per_user=1, min_records=2).fit()
+    assert alone["epsilon_certified"] == pytest.approx(row["epsilon_certified"], rel=1e-3)
+
+
+@pytest.mark.parametrize(("study", "method"), listed(UNPROTECTED), ids=lambda one: str(one)[:60])
+def test_what_certifies_no_record_certifies_no_person(made, study, method):
+    assert math.isinf(made(study, method).fit()["epsilon_certified"])
+
+
+@pytest.mark.parametrize("study", STUDIES)
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"rows_per_user": None}, "user is 'person' and rows_per_user is None: give both"),
+        ({"user": None}, "user is None and rows_per_user is 3: give both"),
+        ({"user": None, "rows_per_user": None}, "spec.unit is 'user': case own does not say how many records a person"),
+        ({"user": "id"}, "user is 'id', the id: an id stands once, so that every person has one row"),
+        ({"user": "late"}, "user is 'late', which is used as label or column already"),
+        ({"user": "b"}, "user is 'b', which is used as label or column already"),
+        ({"rows_per_user": 0}, "rows_per_user is 0: it must be at least 1"),
+    ],
+)
+def test_contradictions_are_named_before_a_job(made, study, change, says):
+    with pytest.raises(ConfigError, match=says):
+        made(study, **change).plan()
+
+
+@pytest.mark.parametrize("study", STUDIES)
+def test_few_records_of_many_rows_are_told_why(made, study):
+    with pytest.raises(
+        DataMissing, match=r"10 records are in all files, at most 1 of a person \(rows_per_user\), where "
+    ):
+        made(study, rows_per_user=1).load()
+
+
+def test_records_that_arrive_unaligned_have_no_persons(made):
+    with pytest.raises(ConfigError, match="user is 'person': records that arrive unaligned are found by a protocol"):
+        made("vertical_glm", records="unaligned").plan()
