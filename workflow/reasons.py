@@ -8,6 +8,8 @@ from pathlib import Path
 TRACE = "Traceback (most recent call last):"
 # As Python names an error before its sentence.
 KIND = re.compile(r"^[A-Za-z_][\w.]*: ")
+# How a job tells of a mistake in a person's data, as its last line.
+NAMED = "ERROR "
 LISTED = 3
 # Clocks of file systems and machines agree about so well.
 SECONDS = 2.0
@@ -28,10 +30,18 @@ def reasons(logs: Path, since: float) -> list[str]:
     for time, path in sorted(written):
         if time < since - SECONDS:
             continue
-        text = path.read_text(encoding="utf-8", errors="replace").rstrip()
-        if TRACE in text:
-            found[KIND.sub("", text.splitlines()[-1])] = None
+        if sentence := last_words(path):
+            found[sentence] = None
     return list(found)
+
+
+def last_words(log: Path) -> str:
+    """The sentence that a job ended with, empty if it did not fail; without the name of the error."""
+    text = log.read_text(encoding="utf-8", errors="replace").rstrip()
+    last = text.splitlines()[-1] if text else ""
+    if last.startswith(NAMED):
+        return last.removeprefix(NAMED)
+    return KIND.sub("", last) if TRACE in text else ""
 
 
 def told(sentences: list[str]) -> str:

@@ -476,7 +476,7 @@ def test_a_failing_cell_is_named_in_its_log_and_the_rest_goes_on(finished, tmp_p
     log = folder / f"{RESULTS}/logs/{STUDY}/fit/simulated/moments/k4_r0000-0001_f00-01.log"
     assert log.read_text().rstrip().endswith(sentence)
     assert sentence in done.stderr, "the reason is shown to the user"
-    failed, stopped = done.stderr.splitlines()[-2:]
+    stopped, failed = done.stderr.splitlines()[-2:]
     assert failed == f"Failed: {cell}: ArithmeticError: a planted fault" and stopped.startswith("Stopped after")
     blocks = folder / RESULTS / STUDY / "blocks"
     assert len(list(blocks.rglob("*.npz"))) == 9, "the other fits were kept"

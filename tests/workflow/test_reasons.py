@@ -3,8 +3,15 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
+from logging import ERROR, LogRecord
 
+from snakemake_interface_logger_plugins.common import LogEvent
+
+from pipeline import environment
 from reasons import reasons, told
+from snakemake_logger_plugin_partywise import LogHandler
 
 TRACE = "INFO threads\nTraceback (most recent call last):\n  File somewhere\n"
 
@@ -28,6 +35,65 @@ def test_only_jobs_that_failed_in_this_run_are_told_each_sentence_once(tmp_path)
     ]
     assert told(found).splitlines() == [f"Failed: {sentence}" for sentence in found]
     assert reasons(tmp_path / "absent", 0) == [] and told([]) == ""
+
+
+MISTAKE = """
+import sys
+from pathlib import Path
+from partywise.errors import DataMissing
+from partywise.experiment.cells import _CellErrors
+from partywise.experiment.logs import log_to
+log_to(sys.argv[1])
+with _CellErrors({"case": "own"}, "data"):
+    raise {error}("lab.csv has no column 'x':\\n  name another.")
+"""
+
+
+def ended(folder, error):
+    """A job that ends in an error: its exit code and its log."""
+    log = folder / "job.log"
+    done = subprocess.run([sys.executable, "-c", MISTAKE.replace("{error}", error), log], env=environment())
+    return done.returncode, log
+
+
+def test_a_mistake_in_the_data_is_one_sentence_without_a_traceback(tmp_path):
+    code, log = ended(tmp_path, "DataMissing")
+    *before, last = log.read_text().splitlines()
+    assert code == 1 and last == "ERROR lab.csv has no column 'x': name another."
+    assert not [line for line in before if not line.startswith("INFO ")]
+    assert before[-1] == "INFO stopped at data (case own)"
+    assert reasons(tmp_path, 0) == ["lab.csv has no column 'x': name another."]
+
+
+def test_the_traceback_of_a_bug_stays(tmp_path):
+    code, log = ended(tmp_path, "KeyError")
+    assert code == 1 and TRACE.split("\n")[1] in log.read_text()
+    assert reasons(tmp_path, 0)[0].startswith("data (case own) failed: KeyError: ")
+
+
+def record(event, text, **more):
+    made = LogRecord("snakemake", ERROR, "", 0, text, (), None)
+    made.event = event
+    vars(made).update(more)
+    return made
+
+
+def test_a_terminal_shows_the_sentence_and_nothing_of_the_job(tmp_path, capsys):
+    _, log = ended(tmp_path, "DataMissing")
+    handler = LogHandler(None, None)
+    script = (
+        "RuleException:\nCalledProcessError in file \"study.smk\", line 63:\nCommand 'python /x/scripts/tmp.fit.py' "
+    )
+    for _ in range(2):
+        handler.emit(record(LogEvent.ERROR, script + "returned non-zero exit status 1.", exception="RuleException"))
+        handler.emit(record(LogEvent.JOB_ERROR, "Error in rule fit", log=[str(log)]))
+    handler.emit(record(LogEvent.ERROR, "WorkflowError:\nAt least one job did not complete successfully."))
+    assert capsys.readouterr().err.splitlines() == ["lab.csv has no column 'x': name another."]
+    handler.emit(record(LogEvent.ERROR, script + "died with <Signals.SIGKILL: 9>."))
+    assert "SIGKILL" in capsys.readouterr().err
+    _, log = ended(tmp_path, "KeyError")
+    handler.emit(record(LogEvent.JOB_ERROR, "Error in rule fit", log=[str(log)]))
+    assert "Error in rule fit" in capsys.readouterr().err
 
 
 def test_many_reasons_are_counted():

@@ -29,10 +29,11 @@ def report(code: int, begun: float, since: float, folder: Path, place: Place, na
         print(f"Done in {clock(time.monotonic() - begun)} (minutes:seconds).", flush=True)
     else:
         logs = top / "logs"
-        if why := told(reasons(logs, since)):
-            print(why, file=sys.stderr)
         print(
             f"Stopped after {clock(time.monotonic() - begun)} with exit code {code}.  What is finished stays, and the "
             f"same command resumes; logs of jobs are in {logs}.",
             file=sys.stderr,
         )
+        # Last, where people look first.
+        if why := told(reasons(logs, since)):
+            print(why, file=sys.stderr)

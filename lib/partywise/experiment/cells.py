@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import warnings
 from collections.abc import Callable, Iterable, Mapping
@@ -11,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ..errors import DataMissing
 from ..federation.channel import Channel
 from ..federation.folds import Fold
 from ..federation.run import Run, simulate
@@ -19,6 +21,8 @@ from ..randomness import Streams, stream
 from .plan import Plan
 from .study import MethodSpec
 from .timings import Timings
+
+LOG = logging.getLogger("partywise")
 
 Rng = Callable[..., np.random.Generator]
 
@@ -296,7 +300,7 @@ def _status(scalars: Mapping[str, Any]) -> str:
 
 
 class _CellErrors:
-    """Any error inside becomes one that names the cell; the reason stays its cause."""
+    """Any error inside becomes one that names the cell; the reason stays its cause. What is wrong with data says so."""
 
     def __init__(self, where: Mapping[str, Any], what: str = "cell") -> None:
         self.what, self.where = what, ", ".join(f"{key} {value}" for key, value in where.items())
@@ -305,5 +309,7 @@ class _CellErrors:
         return None
 
     def __exit__(self, kind: type | None, error: BaseException | None, trace: Any) -> None:
-        if isinstance(error, Exception):
+        if isinstance(error, DataMissing):
+            LOG.info("stopped at %s (%s)", self.what, self.where)
+        elif isinstance(error, Exception):
             raise RuntimeError(f"{self.what} ({self.where}) failed: {type(error).__name__}: {error}") from error

@@ -6,6 +6,9 @@ import logging
 import os
 import sys
 from pathlib import Path
+from typing import Any
+
+from ..errors import DataMissing
 
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
@@ -28,8 +31,17 @@ def log_to(path: Path | str) -> logging.Logger:
         os.dup2(handle.fileno(), stream)
     logging.basicConfig(stream=handle, level=logging.INFO, format="%(levelname)s %(message)s", force=True)
     logging.captureWarnings(True)
+    sys.excepthook = _last_words
     logger = logging.getLogger("partywise")
     logger.info("threads: %s", ", ".join(f"{name}={os.environ.get(name, 'unset')}" for name in THREADS))
     if "SLURM_JOB_ID" in os.environ:
         logger.info("cluster: job %s on %s", os.environ["SLURM_JOB_ID"], os.environ.get("SLURMD_NODENAME", "unknown"))
     return logger
+
+
+def _last_words(kind: type[BaseException], error: BaseException, trace: Any) -> None:
+    """A mistake in a person's data is one sentence, the last line of the log; of a bug a traceback tells."""
+    if isinstance(error, DataMissing):
+        logging.getLogger("partywise").error("%s", " ".join(str(error).split()))
+    else:
+        sys.__excepthook__(kind, error, trace)

@@ -8,6 +8,7 @@ path; ``workflow/launch.py`` puts it there.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sys
 import time
@@ -27,6 +28,18 @@ PARTS = 20
 # How many jobs the run has finished, for whoever started it.
 COUNT = Path(".snakemake") / "jobs_finished"
 WIDTH = 100
+# How the last line of a log begins that tells a mistake in the data (`partywise.experiment.logs`).
+NAMED = "ERROR "
+# A script that failed has told why in its log; that it failed says nothing more.
+SCRIPT = re.compile(r"CalledProcessError in file .*/scripts/.* returned non-zero exit status 1\b", re.DOTALL)
+ENDS = ("Exiting because a job execution failed", "WorkflowError:\nAt least one job did not complete")
+
+
+def _last_words(log: Path) -> str:
+    """The sentence of a job that ended with a mistake in the data; empty of any other."""
+    text = log.read_text(encoding="utf-8", errors="replace").rstrip() if log.is_file() else ""
+    last = text.splitlines()[-1] if text else ""
+    return last.removeprefix(NAMED) if last.startswith(NAMED) else ""
 
 
 def clock(seconds: float) -> str:
@@ -45,6 +58,7 @@ class LogHandler(LogHandlerBase):
         self.width, self.part = 0, 0
         self.line, self.study = "", ""
         self.told: set[str] = set()
+        self.mistaken = False
         self.drawing: dict[int, tuple[str, str]] = {}
         self.drawn: set[str] = set()
 
@@ -57,6 +71,8 @@ class LogHandler(LogHandlerBase):
             self._finished(record.job_id)
         elif event == LogEvent.PROGRESS:
             self._progress(record.done, record.total)
+        elif self._mistake(event, record):
+            pass
         elif event in (LogEvent.JOB_ERROR, LogEvent.GROUP_ERROR, LogEvent.ERROR) or record.levelno >= ERROR:
             self._line(self.format(record))
         elif record.getMessage().startswith(NOTHING):
@@ -64,6 +80,18 @@ class LogHandler(LogHandlerBase):
             self._once(record.getMessage())
         elif record.levelno >= WARNING or record.getMessage().startswith(TOLD):
             self._once(record.getMessage())
+
+    def _mistake(self, event: LogEvent | None, record: Any) -> bool:
+        """Tell a mistake in a person's data by its sentence alone, and nothing of the job that met it."""
+        if event == LogEvent.JOB_ERROR:
+            sentences = [told for path in record.log if (told := _last_words(Path(str(path))))]
+            self.mistaken |= bool(sentences)
+            for sentence in sentences:
+                self._once(sentence)
+            return bool(sentences)
+        if event == LogEvent.ERROR and SCRIPT.search(record.getMessage()):
+            return True
+        return self.mistaken and record.getMessage().startswith(ENDS)
 
     def _started(self, record: Any) -> None:
         wildcards = dict(record.wildcards)
