@@ -89,7 +89,7 @@ def generated(settings: GeneratedSettings, spec: Any, rng_for: Rng, resources: P
     """One replicate of the generator; the coefficients are those of every replicate."""
     X, y, theta = draw_logistic(settings, rng_for("rows"))
     names = np.array(["intercept", *(f"x{j}" for j in range(1, settings.k))])
-    return _replicate(X, y, _share(len(y), settings.test_share, rng_for), names, rng_for, theta=theta)
+    return replicate(X, y, _share(len(y), settings.test_share, rng_for), names, rng_for, theta=theta)
 
 
 def adult(settings: TableSettings, spec: Any, rng_for: Rng, resources: Path) -> LabelData:
@@ -133,7 +133,7 @@ def _dealt(table: LabelledTable, settings: TableSettings, rng_for: Rng) -> Label
         train = _share(len(rows), settings.test_share, rng_for)
     X = np.concatenate([np.ones((len(rows), 1)), table.X[rows]], axis=1)
     names = np.array(["intercept", *table.names])
-    return _replicate(X, table.y[rows], train, names, rng_for, from_the_data=len(table.from_the_data))
+    return replicate(X, table.y[rows], train, names, rng_for, from_the_data=len(table.from_the_data))
 
 
 def _share(n: int, test_share: float, rng_for: Rng) -> np.ndarray:
@@ -143,7 +143,8 @@ def _share(n: int, test_share: float, rng_for: Rng) -> np.ndarray:
     return train
 
 
-def _replicate(X, y, train, names, rng_for: Rng, *, theta=None, from_the_data: int = 0) -> LabelData:
+def replicate(X, y, train, names, rng_for: Rng, *, theta=None, from_the_data: int = 0, **known: Any) -> LabelData:
+    """A replicate of these records; ``known`` are fields of `LabelData` that only own data have."""
     return LabelData(
         y=y.astype(np.uint8),
         **pack(X),
@@ -152,4 +153,5 @@ def _replicate(X, y, train, names, rng_for: Rng, *, theta=None, from_the_data: i
         feature_names=names,
         from_the_data=from_the_data,
         evaluation_key=int(rng_for("evaluation").integers(KEYS)),
+        **known,
     )

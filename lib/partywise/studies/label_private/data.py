@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -24,6 +24,9 @@ class LabelData:
     feature_names : (k,) str, with the intercept first
     from_the_data : number of features whose range was read from the table
     evaluation_key : root of the evaluator's randomness, the same for every method and epsilon
+    ids : (N,) str, what the records of own data are called, in their order; person : (N,) int, whose each is; both (0,)
+        where nothing is known
+    party_names : who holds the features and who the labels
     """
 
     y: np.ndarray
@@ -35,6 +38,9 @@ class LabelData:
     feature_names: np.ndarray
     from_the_data: int
     evaluation_key: int
+    ids: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=str))
+    person: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=int))
+    party_names: tuple[str, str] = ("trainer", "measurer")
 
     @cached_property
     def X(self) -> np.ndarray:
@@ -63,6 +69,10 @@ class LabelData:
         """What the evaluator has computed already for this replicate, such as the optimum without noise."""
         return {}
 
+    def protected(self, unit: str) -> int:
+        """How many of what the unit protects train: rows, or persons."""
+        return len(np.unique(self.person[self.train])) if unit == "user_label" else int(self.train.sum())
+
     def public(self) -> Public:
         """The part of the data set that is public besides the features themselves."""
         return Public(
@@ -70,7 +80,7 @@ class LabelData:
         )
 
 
-def pack(X: np.ndarray) -> dict[str, np.ndarray]:
+def pack(X: np.ndarray) -> dict[str, Any]:
     """Features (N, k) as the fields ``numeric``, ``indicators`` and ``order`` of `LabelData`."""
     binary = np.all((X == 0) | (X == 1), axis=0)
     return {
@@ -84,10 +94,10 @@ def split(data: LabelData, n_parties: int, spec: Any, settings: Any) -> list[Par
     """The trainer, who holds the features, and the measurer, who sees the labels."""
     if n_parties != 2:
         raise ValueError(f"n_parties is {n_parties}: there are 2, the trainer and the measurer.")
-    columns = tuple(range(data.X.shape[1]))
+    columns, (trainer, measurer) = tuple(range(data.X.shape[1])), data.party_names
     return [
-        Party("trainer", "passive", {"X": data.X}, columns=columns),
-        Party("measurer", "active", {"y": data.labels}),
+        Party(trainer, "passive", {"X": data.X}, columns=columns),
+        Party(measurer, "active", {"y": data.labels}),
     ]
 
 

@@ -33,7 +33,7 @@ def metrics(estimate: Estimate, data: LabelData, train: np.ndarray, spec: Any) -
     X, y = data.testing
     theta = estimate.theta
     if not np.all(np.isfinite(theta)):
-        return {"diverged": True, "n_protected": int(train.sum())} | estimate.numbers
+        return {"diverged": True, "n_protected": data.protected(spec.study.unit)} | estimate.numbers
     p, loss = predict(X, theta), log_loss(X, y, theta)
     slope, intercept, error = calibration(p, y)
     scalars: dict[str, Any] = {
@@ -46,7 +46,7 @@ def metrics(estimate: Estimate, data: LabelData, train: np.ndarray, spec: Any) -
         "excess_risk": excess(theta, data),
         "norm_theta": float(np.linalg.norm(theta)),
         "n_train": int(train.sum()),
-        "n_protected": int(train.sum()),
+        "n_protected": data.protected(spec.study.unit),
         "n_features": X.shape[1],
     }
     scalars |= estimate.numbers

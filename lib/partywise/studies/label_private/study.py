@@ -7,9 +7,9 @@ metrics and figures are named here and live with their numerics; the pipeline im
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
-from ...checks import Checked, Delta, Unit
+from ...checks import Checked, Delta
 from ...errors import ConfigError
 from ...experiment.study import Lazy, Protocol, Source, Study
 from ...logistic.options import (
@@ -20,6 +20,7 @@ from ...logistic.options import (
     RoundsOptions,
     WalrOptions,
 )
+from .own_settings import OwnSettings
 from .settings import FlightsSettings, GeneratedSettings, TableSettings
 
 if TYPE_CHECKING:
@@ -28,16 +29,25 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Spec(Checked):
-    """Constants of the study: delta of every epsilon (a case may have its own), and the unit that is protected."""
+    """Constants of the study.
+
+    delta : of every epsilon (a case may have its own)
+    unit : what is protected; ``user_label`` are all labels of one person
+    """
 
     delta: Delta = 1e-5
-    unit: Unit = "label"
+    unit: Literal["row", "label", "features", "user_label"] = "label"
 
 
 def check(plan: Plan) -> None:
     """Contradictions between keys that only this study can see."""
     for name, case in plan.cases.items():
         where = f"studies.label_private.cases.{name}.grid"
+        if plan.spec.unit == "user_label" and plan.rows_per_user(name) is None:
+            raise ConfigError(
+                f"studies.label_private.spec.unit is 'user_label': case {name} does not say how many rows a person "
+                "has; give user and rows_per_user in its settings (source table), or take another unit."
+            )
         if case.parties != (2,):
             raise ConfigError(
                 f"{where}.parties is {list(case.parties)}: it must be [2], the trainer (features) and the measurer "
@@ -106,6 +116,7 @@ STUDY = Study(
         "adult": Source(TableSettings, Lazy(_CASES + "adult"), resources=("adult",)),
         "breast_cancer": Source(TableSettings, Lazy(_CASES + "breast_cancer"), resources=("breast_cancer",)),
         "body_fat": Source(TableSettings, Lazy(_CASES + "body_fat"), resources=("body_fat",)),
+        "table": Source(OwnSettings, Lazy("partywise.studies.label_private.own_cases:table")),
         "late_flights": Source(FlightsSettings, Lazy(_CASES + "late_flights"), resources=("nyc_flights",)),
     },
     methods={

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -37,6 +37,9 @@ class SlicingData:
     norms : (K,) greatest length of a clipped record; clip_share : (K,) share of clipped entries
     X, y : (N, p) and (N,) real records, client after client; (0, p) of simulated data
     names : (p,) str; shown : (m,) rows that figures draw
+    client_names : of own data, the clients as the settings call them
+    ids : (N,) str, what the records of own data are called, in their order; person : (N,) int, whose each is; both (0,)
+        where nothing is known
     """
 
     key: int
@@ -56,6 +59,9 @@ class SlicingData:
     names: np.ndarray
     shown: np.ndarray
     n_directions: int
+    client_names: tuple[str, ...] = ()
+    ids: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=str))
+    person: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=int))
 
     @cached_property
     def fixed(self) -> Slices:
@@ -80,8 +86,16 @@ class SlicingData:
                 block |= {"X": self.X[ends[k] : ends[k + 1]], "y": self.y[ends[k] : ends[k + 1]]}
             else:
                 block |= {"address": np.array([self.key, k]), "beta": self.beta}
-            parties.append(Party(f"client {k + 1}", "client", block))
+            name = self.client_names[k] if self.client_names else f"client {k + 1}"
+            parties.append(Party(name, "client", block))
         return tuple(parties)
+
+    def protected(self, unit: str, clients: int) -> int:
+        """How many of what the unit protects are at the largest of the first clients: records, or persons."""
+        if unit != "user" or not len(self.person):
+            return int(max(self.sizes[:clients]))
+        parts = np.split(self.person, np.cumsum(self.sizes))[:clients]
+        return max(len(np.unique(part)) for part in parts)
 
     def public(self) -> PublicFacts:
         """The part of the data set that is public."""

@@ -20,7 +20,7 @@ def metrics(estimate: Estimate, data: SlicingData, train: np.ndarray, spec: Any)
     basis, beta = estimate.basis, data.beta
     scalars: dict[str, Any] = dict(estimate.numbers) | source_numbers(estimate, spec)
     scalars["n_columns"] = len(basis)
-    scalars["n_protected"] = int(max(data.sizes[: estimate.clients]))
+    scalars["n_protected"] = data.protected(spec.study.unit, estimate.clients)
     scalars["clip_share"] = clip_share(estimate, data, spec)
     if not np.all(np.isfinite(basis)):
         return scalars | {"diverged": True}

@@ -7,12 +7,13 @@ live with their numerics; the pipeline imports what a job needs.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
-from ...checks import Checked, Unit
+from ...checks import Checked
 from ...errors import ConfigError
 from ...experiment.study import Lazy, Protocol, Source, Study
 from ...inverse_regression.options import CertifiedOptions, PublishedOptions, ReferenceOptions, WhitenedOptions
+from .own_settings import OwnSettings
 from .settings import ActivitySettings, FlightsSettings, SimulatedSettings
 
 if TYPE_CHECKING:
@@ -21,9 +22,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Spec(Checked):
-    """Constant of the study: the unit that is protected.  Each case has its own delta, from its public n."""
+    """Constant of the study: the unit that is protected.  Each case has its own delta, from its public n.
 
-    unit: Unit = "row"
+    unit : ``user`` are all records of one person
+    """
+
+    unit: Literal["row", "label", "features", "user"] = "row"
 
 
 CLIENTS = {"flights": 11, "activity": 10}
@@ -33,6 +37,11 @@ def check(plan: Plan) -> None:
     """Contradictions between keys that only this study can see."""
     for name, case in plan.cases.items():
         where = f"studies.sliced_inverse_regression.cases.{name}"
+        if plan.spec.unit == "user" and plan.rows_per_user(name) is None:
+            raise ConfigError(
+                f"studies.sliced_inverse_regression.spec.unit is 'user': case {name} does not say how many records a "
+                "person has; give user and rows_per_user in its settings (source table), or take another unit."
+            )
         most = getattr(case.settings, "clients", None) or CLIENTS[_kind(case.settings)]
         for count in case.parties:
             if count > most:
@@ -106,6 +115,7 @@ STUDY = Study(
     sources={
         "simulated": Source(SimulatedSettings, Lazy(_CASES + "simulated")),
         "flights": Source(FlightsSettings, Lazy(_CASES + "flights"), resources=("nyc_flights",)),
+        "table": Source(OwnSettings, Lazy("partywise.studies.sliced_inverse_regression.own_cases:table")),
         "activity": Source(ActivitySettings, Lazy(_CASES + "activity"), resources=("watch_activity",)),
     },
     methods={

@@ -1,0 +1,123 @@
+"""Rows of a person's CSV files as records: which of them are complete, and what each is called.
+
+Nothing is guessed: what cannot be read as described ends in one sentence with the file, the row and what to do.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ....errors import DataMissing
+from ..csv import TextTable, read_bytes, read_table
+from ..files import MARKS
+from .settings import OwnRecords
+
+__all__ = [
+    "as_number",
+    "chosen",
+    "complete",
+    "contents",
+    "named",
+    "numbered",
+    "opened",
+]
+
+LISTED = 3
+LOG = logging.getLogger("partywise")
+
+
+def contents(files: Sequence[str]) -> tuple[tuple[str, bytes], ...]:
+    """Name and content of every file, each once."""
+    return tuple((file, read_bytes(file)) for file in dict.fromkeys(files))
+
+
+def opened(file: str, texts: Mapping[str, bytes], settings: OwnRecords) -> TextTable:
+    """Header and rows of a file, whose SHA-256 goes to the log."""
+    LOG.info("%s: sha256 %s", file, hashlib.sha256(texts[file]).hexdigest())
+    return read_table(texts[file], file, settings.delimiter, settings.encoding)
+
+
+def complete(table: TextTable, names: Sequence[str], settings: OwnRecords) -> TextTable:
+    """The rows that have an entry in all of these columns; the others are an error unless they are to be left out.
+
+    Raises
+    ------
+    DataMissing
+        For an absent column, a row without an entry where ``missing`` is ``refuse``, and if no row is complete.
+    """
+    marks = {*MARKS, *settings.marks}
+    absent = {name: np.array([text in marks for text in table.column(name)], dtype=bool) for name in names}
+    if settings.missing == "refuse":
+        for name, gaps in absent.items():
+            if gaps.any():
+                rows = [table.lines[i] for i in np.flatnonzero(gaps)]
+                shown = ", ".join(map(str, rows[:LISTED])) + (", ..." if len(rows) > LISTED else "")
+                raise DataMissing(
+                    f"{table.file}: {name} is missing in {len(rows)} of {len(gaps)} rows (row {shown}): fill it in, "
+                    "set missing to drop to leave these rows out, or take the column out."
+                )
+    for name, gaps in absent.items():
+        if gaps.any():
+            LOG.info("%s: %s is missing in %d of %d rows", table.file, name, int(gaps.sum()), len(gaps))
+    kept = np.flatnonzero(~np.any(list(absent.values()), axis=0)).tolist()
+    if not kept:
+        raise DataMissing(
+            f"{table.file} has no row with an entry in all of {', '.join(names)}: take out the column that is empty."
+        )
+    LOG.info("%s: %d of %d rows are complete", table.file, len(kept), len(table.rows))
+    return chosen(table, kept)
+
+
+def chosen(table: TextTable, places: Sequence[int]) -> TextTable:
+    """Some rows of a table, in the order of these places."""
+    return replace(table, rows=[table.rows[i] for i in places], lines=[table.lines[i] for i in places])
+
+
+def named(table: TextTable, id: str | None, several: bool) -> list[str]:
+    """What every row is called: its id, or its row, with the file where there are several.
+
+    Raises
+    ------
+    DataMissing
+        If an id stands twice, or a row has none.
+    """
+    if id is None:
+        return [f"{table.file} row {line}" if several else f"row {line}" for line in table.lines]
+    ids, seen = table.column(id), dict[str, int]()
+    for text, line in zip(ids, table.lines, strict=True):
+        if not text:
+            raise DataMissing(f"{table.file} has no {id} in row {line}: every row needs the id of its record.")
+        if text in seen:
+            raise DataMissing(
+                f"{table.file} has the {id} {text!r} in row {seen[text]} and row {line}: keep one; where rows of one "
+                "person may be several, name that column under user."
+            )
+        seen[text] = line
+    return ids
+
+
+def as_number(text: str) -> float | None:
+    """The number that an entry is; None for a word."""
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+@dataclass(frozen=True)
+class Numbered:
+    """Numbers of texts in the order in which they appear: of every row (n,), and the texts."""
+
+    number: np.ndarray
+    texts: tuple[str, ...]
+
+
+def numbered(texts: Sequence[str]) -> Numbered:
+    """Numbers of texts, such as the persons behind rows."""
+    place = {text: k for k, text in enumerate(dict.fromkeys(texts))}
+    return Numbered(np.array([place[text] for text in texts], dtype=int), tuple(place))

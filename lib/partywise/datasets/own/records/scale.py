@@ -1,0 +1,69 @@
+"""Columns of records on their public scales: no number here is computed from the data."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+
+import numpy as np
+
+from ....errors import DataMissing
+from ..csv import TextTable
+from ..indicators import indicator_names, indicators
+from ..rows import values
+from ..table_files import ColumnBlock
+
+__all__ = ["clipped", "feature_names", "features"]
+
+LOG = logging.getLogger("partywise")
+
+
+def features(tables: Sequence[TextTable], columns: Sequence[ColumnBlock], low: float) -> np.ndarray:
+    """Columns (N, d) of all tables: bounds become [low, 1], a category indicators of each level but the first.
+
+    Raises
+    ------
+    DataMissing
+        For an entry that is no finite number or no level, a column of which most values lie outside its bounds, and
+        one that is the same in all rows.
+    """
+    parts = []
+    for column in columns:
+        raw = [values(one, column) for one in tables]
+        whole = np.concatenate(raw)
+        if np.all(whole == whole[0]):
+            raise DataMissing(
+                f"{tables[0].file}: {column.name} is {tables[0].column(column.name)[0]!r} in all {len(whole)} rows: it "
+                "tells nothing; take it out, or check that its column is the right one."
+            )
+        if column.bounds is not None:
+            least, most = column.bounds
+            whole = low + (1 - low) * (clipped(raw, column.bounds, tables, column.name, "bounds") - least) / (
+                most - least
+            )
+        parts += indicators(whole, column)
+    return np.column_stack(parts)
+
+
+def clipped(
+    raw: Sequence[np.ndarray], bounds: tuple[float, float], tables: Sequence[TextTable], name: str, key: str
+) -> np.ndarray:
+    """Values (N,) clipped to their public bounds; DataMissing if most of them lie outside: a unit is wrong."""
+    whole = np.concatenate(raw)
+    outside = (whole < bounds[0]) | (whole > bounds[1])
+    count = int(np.count_nonzero(outside))
+    if 2 * count > len(whole):
+        first = int(np.argmax(outside))
+        file, line = [(one.file, line) for one in tables for line in one.lines][first]
+        raise DataMissing(
+            f"{file}: {name} is outside its {key} [{bounds[0]:g}, {bounds[1]:g}] in {count} of {len(whole)} rows "
+            f"({whole[first]:g} in row {line}): is it in another unit? correct the {key}, or the column."
+        )
+    if count:
+        LOG.info("%s: %s is outside its %s in %d of %d rows and clipped", tables[0].file, name, key, count, len(whole))
+    return np.clip(whole, *bounds)
+
+
+def feature_names(columns: Sequence[ColumnBlock]) -> list[str]:
+    """Names of the columns that `features` makes."""
+    return [name for column in columns for name in indicator_names(column)]

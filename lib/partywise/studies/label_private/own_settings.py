@@ -1,0 +1,77 @@
+"""Settings of the source ``table``: a person's own table, in one file, or one of the features and one of the labels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from ...checks import check_fields, check_name
+from ...datasets.own.records.settings import HeldFile, OwnRecords, check_party_names
+from .settings import CaseSettings
+
+ROLES = ("features", "labels")
+
+
+@dataclass(frozen=True, kw_only=True)
+class RoleFile(HeldFile):
+    """The file of one party. holds : ``features`` (the trainer's) or ``labels`` (the measurer's)"""
+
+    holds: Literal["features", "labels"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class OwnSettings(OwnRecords, CaseSettings):
+    """Own data, whose features are public and whose labels are not.
+
+    label : column of the labels; positive : the entry that counts as 1, where the entries are not 0 and 1
+    file : of features and labels; or tables : the file of the features and that of the labels, matched by ``id``
+    match : what ids that one of two files lacks mean, ``refuse`` (an error) or ``common`` (those of both are used)
+    """
+
+    label: str
+    positive: str | float | None = None
+    file: str | None = None
+    tables: tuple[RoleFile, ...] = ()
+    match: Literal["refuse", "common"] = "refuse"
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+        check_name("label", self.label)
+        self.check_records({"label": self.label})
+        if self.user is not None and self.user == self.label:
+            raise ValueError(f"user is {self.user!r}, which is the label: give the column that names a person.")
+        if (self.file is None) == (not self.tables):
+            raise ValueError(
+                f"file is {self.file!r} and tables has {len(self.tables)} entries: give one file, or tables with the "
+                "file of the features and the file of the labels."
+            )
+        if self.file is not None:
+            check_name("file", self.file)
+            if self.match != "refuse":
+                raise ValueError(f"match is {self.match!r}: it is read with two tables only; leave it out.")
+            return
+        held = [one.holds for one in self.tables]
+        if sorted(held) != sorted(ROLES):
+            raise ValueError(
+                f"tables has {len(held)} entries that hold {', '.join(held)}: give two, one that holds features and "
+                "one that holds labels."
+            )
+        check_party_names("tables", tuple(one.party for one in self.tables), ())
+        if self.id is None:
+            raise ValueError("id is None: two tables are matched by ids; name their column.")
+
+    def held(self, what: str) -> RoleFile:
+        """The table that holds the features, or the labels."""
+        return next(one for one in self.tables if one.holds == what)
+
+    @property
+    def party_names(self) -> tuple[str, str]:
+        """Who holds the features, and who the labels."""
+        return (self.held("features").party, self.held("labels").party) if self.tables else ("trainer", "measurer")
+
+    @property
+    def files(self) -> dict[str, str]:
+        """Files that the data are made from, by their keys in the configuration."""
+        if self.file is not None:
+            return {"file": self.file}
+        return {f"tables[{k}].file": one.file for k, one in enumerate(self.tables)}

@@ -1,0 +1,139 @@
+"""The case of a person's own clients: files to a replicate, by the settings alone."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...datasets.own.csv import TextTable, nearest
+from ...datasets.own.records.load import chosen, complete, contents, named, numbered, opened
+from ...datasets.own.records.persons import bounded, one_client_each
+from ...datasets.own.records.scale import clipped, feature_names, features
+from ...datasets.own.rows import numbers_of, values
+from ...datasets.own.table_files import ColumnBlock
+from ...errors import DataMissing
+from ...inverse_regression.slices import Slices, case_edges, class_slices, public_slices
+from .cases import KEYS, reduced
+from .data import SlicingData
+from .own_settings import OwnSettings
+
+LOG = logging.getLogger("partywise")
+
+
+def table(
+    settings: OwnSettings, spec: Any, rng_for: Callable[..., np.random.Generator], resources: Path
+) -> SlicingData:
+    """Own clients; a replicate differs in its noise, and in the records that figures draw."""
+    known = _read(settings, contents(tuple(settings.files.values())))
+    n = len(known["y"])
+    shown = np.sort(rng_for("shown").choice(n, min(settings.shown, n), replace=False))
+    return SlicingData(**known, key=int(rng_for("clients").integers(KEYS)), shown=shown)
+
+
+@lru_cache(maxsize=1)
+def _read(settings: OwnSettings, files: tuple[tuple[str, bytes], ...]) -> dict[str, Any]:
+    """What all replicates share: fields of SlicingData."""
+    clients = _clients(settings, dict(files))
+    sizes = np.array([len(one.rows) for one in clients])
+    X, y = features(clients, settings.columns, -1.0), _response(clients, settings)
+    fixed = _fixed(settings)
+    if len(np.unique(fixed.codes(y))) < 2:
+        raise DataMissing(
+            f"{clients[0].file}: {settings.response} falls into one of {settings.slices} slices in all {len(y)} rows: "
+            "place the edges where its values are."
+        )
+    ends = np.cumsum(sizes)[:-1]
+    blocks = [] if settings.screened else zip(np.split(X, ends), np.split(y, ends), strict=True)
+    persons = [] if settings.user is None else [text for one in clients for text in one.column(settings.user)]
+    return {
+        "beta": np.zeros((X.shape[1], 0)),
+        "edges": np.array(settings.cuts),
+        "labels": np.arange(len(settings.levels)),
+        "sizes": sizes,
+        **reduced(blocks, fixed, X.shape[1], settings.radius),
+        "X": X,
+        "y": y,
+        "names": np.array(feature_names(settings.columns)),
+        "n_directions": settings.n_directions,
+        "client_names": settings.party_names,
+        "ids": np.array(_ids(clients, settings)),
+        "person": numbered(persons).number,
+    }
+
+
+def _fixed(settings: OwnSettings) -> Slices:
+    """The public slices."""
+    if settings.levels:
+        return class_slices(case_edges(np.arange(len(settings.levels))))
+    return public_slices(case_edges(np.array(settings.cuts)))
+
+
+def _clients(settings: OwnSettings, texts: dict[str, bytes]) -> list[TextTable]:
+    """Complete rows of every client, at most so many a person.
+
+    Raises
+    ------
+    DataMissing
+        For a client that is not listed or too small, and a person at two clients.
+    """
+    more = [settings.response, settings.party, settings.id, settings.user]
+    wanted = [*(column.name for column in settings.columns), *(name for name in more if name is not None)]
+    whole = [complete(opened(file, texts, settings), wanted, settings) for file in settings.files.values()]
+    for one in whole:
+        named(one, settings.id, several=False)
+    clients = whole if settings.tables else _divided(whole[0], settings)
+    if settings.user is not None:
+        one_client_each([one.column(settings.user) for one in clients], settings.party_names, settings.user)
+    clients = [bounded(one, settings) for one in clients]
+    for name, one in zip(settings.party_names, clients, strict=True):
+        if len(one.rows) < settings.least:
+            raise DataMissing(
+                f"{one.file}: client {name!r} has {len(one.rows)} records where least is {settings.least}: lower "
+                "least, which sets delta, or leave the client out."
+            )
+    total = sum(len(one.rows) for one in clients)
+    LOG.info("records: %d of %d clients", total, len(clients))
+    if total < settings.min_records:
+        raise DataMissing(
+            f"{total} records are left where min_records is {settings.min_records}: bring more records, or lower "
+            "min_records."
+        )
+    return clients
+
+
+def _divided(whole: TextTable, settings: OwnSettings) -> list[TextTable]:
+    """The rows of each client of one file."""
+    assert settings.party is not None
+    texts = whole.column(settings.party)
+    for text, line in zip(texts, whole.lines, strict=True):
+        if text not in settings.parties:
+            raise DataMissing(
+                f"{whole.file}: {settings.party} is {text!r} in row {line}: "
+                f"{nearest(text, settings.parties, 'parties are')}; correct it, or list it under parties."
+            )
+    return [chosen(whole, [i for i, text in enumerate(texts) if text == name]) for name in settings.parties]
+
+
+def _response(clients: Sequence[TextTable], settings: OwnSettings) -> np.ndarray:
+    """Responses (N,) of all clients: numbers, or numbers of the levels."""
+    if settings.levels:
+        block = ColumnBlock(name=settings.response, levels=settings.levels)
+        return np.concatenate([values(one, block) for one in clients])
+    raw = [numbers_of(one, settings.response) for one in clients]
+    if settings.response_bounds is None:
+        return np.concatenate(raw)
+    return clipped(raw, settings.response_bounds, clients, settings.response, "response_bounds")
+
+
+def _ids(clients: Sequence[TextTable], settings: OwnSettings) -> list[str]:
+    """What records are called, with the client before where two clients use one name."""
+    own = [named(one, settings.id, several=len(settings.files) > 1) for one in clients]
+    ids = [text for part in own for text in part]
+    if len(set(ids)) == len(ids):
+        return ids
+    return [f"{name}: {text}" for name, part in zip(settings.party_names, own, strict=True) for text in part]

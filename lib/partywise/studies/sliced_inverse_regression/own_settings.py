@@ -1,0 +1,144 @@
+"""Settings of the source ``table``: a person's own clients, a file each, or one file with a column that names them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from ...checks import Count, Range, check_fields, check_name
+from ...datasets.own.files import increasing
+from ...datasets.own.records.settings import HeldFile, OwnRecords, check_party_names, twice
+from .settings import CaseSettings
+
+RESERVED = ("server",)
+
+
+@dataclass(frozen=True, kw_only=True)
+class OwnSettings(OwnRecords, CaseSettings):
+    """Own data of several clients, who hold different records of the same columns.
+
+    tables : the file of every client; or file, party, parties : one file, its column that names the client of a row,
+        and the entries of that column, in the order in which clients take part
+    response : column of the response, sliced by ``edges``, or by ``n_slices`` equal parts of ``response_bounds``, or by
+        the ``levels`` of a category
+    least : public bound from below on the records of every client, behind delta
+    n_directions : d; shown : records that figures draw; screen : whether columns are screened first
+    """
+
+    response: str
+    tables: tuple[HeldFile, ...] = ()
+    file: str | None = None
+    party: str | None = None
+    parties: tuple[str, ...] = ()
+    edges: tuple[Annotated[float, Range()], ...] = ()
+    response_bounds: tuple[float, float] | None = None
+    n_slices: Annotated[int, Range(2)] | None = None
+    levels: tuple[str, ...] = ()
+    least: Annotated[int, Range(2)]
+    n_directions: Count = 1
+    shown: Count = 1000
+    screen: bool = False
+    rows_per_user: Count | None = None
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+        check_name("response", self.response)
+        self.check_records({"response": self.response, "party": self.party})
+        for key in ("user", "party", "id"):
+            if getattr(self, key) == self.response:
+                raise ValueError(f"{key} is {self.response!r}, which is the response: give another column.")
+        if self.party is not None and self.party in (self.user, self.id):
+            raise ValueError(f"party is {self.party!r}, which is the user or the id too: give the client's column.")
+        self._check_files()
+        self._check_slices()
+        if self.n_directions > min(self.slices - 1, self.n_columns):
+            raise ValueError(
+                f"n_directions is {self.n_directions}: {self.slices} slices of {self.n_columns} columns show at most "
+                f"{min(self.slices - 1, self.n_columns)}."
+            )
+
+    def _check_files(self) -> None:
+        if (self.file is None) == (not self.tables):
+            raise ValueError(
+                f"file is {self.file!r} and tables has {len(self.tables)} entries: give one file with party, or a "
+                "table for each client."
+            )
+        if self.tables:
+            for key in ("party", "parties"):
+                if getattr(self, key):
+                    given = getattr(self, key)
+                    raise ValueError(f"{key} is {given!r}: every table has its own party; leave it out.")
+            if (file := twice([one.file for one in self.tables])) is not None:
+                raise ValueError(f"tables has the file {file!r} twice: its records would count at two clients.")
+        else:
+            check_name("file", self.file or "")
+            if self.party is None or not self.parties:
+                raise ValueError(
+                    f"party is {self.party!r} and parties is {list(self.parties)}: name the column of the client, and "
+                    "list its entries, which are public."
+                )
+        check_party_names("tables" if self.tables else "parties", self.party_names, RESERVED)
+
+    def _check_slices(self) -> None:
+        equal = self.response_bounds is not None or self.n_slices is not None
+        ways = [bool(self.edges), equal, bool(self.levels)]
+        if sum(ways) != 1:
+            raise ValueError(
+                f"response {self.response!r} is sliced in {sum(ways)} ways: give edges, or response_bounds with "
+                "n_slices, or the levels of a category; all are public."
+            )
+        if self.edges and list(self.edges) != sorted(set(self.edges)):
+            raise ValueError(f"edges is {list(self.edges)}: give increasing numbers.")
+        if equal and (self.response_bounds is None or self.n_slices is None):
+            raise ValueError(
+                f"response_bounds is {self.response_bounds} and n_slices is {self.n_slices}: give both, the public "
+                "range of the response and into how many equal parts it is cut."
+            )
+        increasing("response_bounds", self.response_bounds)
+        if self.levels and (len(self.levels) < 2 or twice(self.levels) is not None):
+            raise ValueError(f"levels is {list(self.levels)}: give at least two and none twice.")
+
+    @property
+    def cuts(self) -> tuple[float, ...]:
+        """Public slice edges; none of a category."""
+        if self.response_bounds is None or self.n_slices is None:
+            return self.edges
+        low, high = self.response_bounds
+        return tuple(low + (high - low) * k / self.n_slices for k in range(1, self.n_slices))
+
+    @property
+    def n_columns(self) -> int:
+        """Columns p of the data: a category is an indicator of each level but the first."""
+        return sum(1 if column.levels is None else len(column.levels) - 1 for column in self.columns)
+
+    @property
+    def slices(self) -> int:
+        """Number of slices H."""
+        return len(self.levels) if self.levels else len(self.cuts) + 1
+
+    @property
+    def least_size(self) -> int:
+        """Public bound on the records of a client from below."""
+        return self.least
+
+    @property
+    def screened(self) -> bool:
+        """As the settings say."""
+        return self.screen
+
+    @property
+    def party_names(self) -> tuple[str, ...]:
+        """The clients, in the order in which they take part."""
+        return tuple(one.party for one in self.tables) or self.parties
+
+    @property
+    def clients(self) -> int:
+        """Number of clients."""
+        return len(self.party_names)
+
+    @property
+    def files(self) -> dict[str, str]:
+        """Files that the data are made from, by their keys in the configuration."""
+        if self.file is not None:
+            return {"file": self.file}
+        return {f"tables[{k}].file": one.file for k, one in enumerate(self.tables)}
