@@ -299,7 +299,7 @@ def test_the_study_refuses_contradictions(change, message):
 
 
 def test_spec_names_what_is_wrong():
-    unit = "unit is 'user': it must be one of row, label, features"
+    unit = "unit is 'user': it must be one of row, label, features, user_label"
     for spec, message in (({"delta": 1.0}, "delta is 1.0"), ({"unit": "user"}, unit)):
         with pytest.raises(ConfigError, match=message):
             plan("label_private", {**BLOCK, "spec": spec}, 1)

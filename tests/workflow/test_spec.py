@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import fields
 from math import isfinite
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
 import pytest
 
@@ -79,11 +79,12 @@ def test_what_cannot_be_read_is_refused_in_the_same_words(study):
     keys = [entry.name for entry in fields(load(study).spec)]
     where = f"studies.{study}.spec"
     said = {"epsilon": f"{where}.epsilon is unknown: allowed here: {', '.join(keys)}."}
-    said["unit"] = f"{where}.unit is 'user': it must be one of row, label, features."
+    units = ", ".join(get_args(get_type_hints(load(study).spec)["unit"]))
+    said["unit"] = f"{where}.unit is 'person': it must be one of {units}."
     for delta in (0.0, 1.0, -1e-5, float("nan")):
         outside = f"{where}.delta is {delta}: it must lie in (0, 1), well below 1 / n."
         said["delta"] = outside if "delta" in keys else f"{where}.delta is unknown: allowed here: unit."
-        for key, value in (("epsilon", 1.0), ("unit", "user"), ("delta", delta)):
+        for key, value in (("epsilon", 1.0), ("unit", "person"), ("delta", delta)):
             with pytest.raises(ConfigError) as told:
                 plan(study, block(study, {key: value}), 7)
             assert str(told.value) == said[key]

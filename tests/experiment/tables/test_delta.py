@@ -74,7 +74,8 @@ def test_no_shipped_case_is_certified_at_one_over_n(path):
             if n is not None:
                 checked += 1
                 assert made.delta(case) < 1 / n, (name, case)
-    assert checked or path in ("config/my_data.example.yaml", "config/my_tables.example.yaml")
+    # Own data have as many records as their files.
+    assert checked or path.startswith("config/my_")
 
 
 def test_cells_summary_and_page_show_it(tmp_path):

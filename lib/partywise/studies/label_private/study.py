@@ -41,6 +41,12 @@ class Spec(Checked):
 
 def check(plan: Plan) -> None:
     """Contradictions between keys that only this study can see."""
+    own = all(isinstance(case.settings, OwnSettings) for case in plan.cases.values())
+    if own and "excess_by_size" in plan.block.get("figures", ()):
+        raise ConfigError(
+            "studies.label_private.figures lists 'excess_by_size': it shows a sweep of generated data, and all cases "
+            "here are own data; take utility_by_epsilon."
+        )
     for name, case in plan.cases.items():
         where = f"studies.label_private.cases.{name}.grid"
         if plan.spec.unit == "user_label" and plan.rows_per_user(name) is None:

@@ -31,6 +31,8 @@ class Spec(Checked):
 
 
 CLIENTS = {"flights": 11, "activity": 10}
+# Figures of own data.
+OWN_FIGURES = ("separation_by_epsilon", "projected_records")
 
 
 def check(plan: Plan) -> None:
@@ -50,6 +52,19 @@ def check(plan: Plan) -> None:
             raise ConfigError(f"{where}.grid.folds is {case.folds}: nothing is held out, so it must be 1.")
         for label in case.methods:
             _check_method(plan.methods[label].options, f"{where}.grid.methods lists {label}", case.settings)
+    _check_figures(plan)
+
+
+def _check_figures(plan: Plan) -> None:
+    """Figures that a configuration lists have something to show."""
+    own = {isinstance(case.settings, OwnSettings) for case in plan.cases.values()}
+    for figure in plan.figures if "figures" in plan.block else ():
+        lists = f"studies.sliced_inverse_regression.figures lists {figure!r}"
+        if own == {True} and figure not in OWN_FIGURES:
+            wanted = " or ".join(OWN_FIGURES)
+            raise ConfigError(f"{lists}: it shows cases of the source, and all cases here are own data; take {wanted}.")
+        if own == {False} and figure in OWN_FIGURES:
+            raise ConfigError(f"{lists}: it shows own data, and no case here has source table; take it out.")
 
 
 def _kind(settings: Any) -> str:
@@ -140,6 +155,8 @@ STUDY = Study(
         "noise_levels": Lazy(_FIGURES + "noise:noise_levels"),
         "activity": Lazy(_FIGURES + "projections:activity"),
         "flights": Lazy(_FIGURES + "projections:flights"),
+        "separation_by_epsilon": Lazy(_FIGURES + "own:separation_by_epsilon"),
+        "projected_records": Lazy(_FIGURES + "own:projected_records"),
     },
     check=check,
     summary=("loss", "worse_than_random", "angle", "separation", "clip_share", "paper_mean", "selected"),

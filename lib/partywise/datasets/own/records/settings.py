@@ -57,8 +57,8 @@ class OwnRecords:
         if not self.columns:
             raise ValueError("columns is empty: list at least one.")
         names = [column.name for column in self.columns]
-        if (name := twice(names)) is not None:
-            raise ValueError(f"columns has {name!r} twice: list it once.")
+        if (again := twice(names)) is not None:
+            raise ValueError(f"columns has {again!r} twice: list it once.")
         for key, other in ({"id": self.id, "user": self.user} | taken).items():
             if other is None:
                 continue
@@ -99,8 +99,8 @@ def check_party_names(key: str, names: tuple[str, ...], reserved: tuple[str, ...
         check_name(key, name)
         if name in reserved:
             raise ValueError(f"{key} has the name {name!r}: it belongs to a protocol; choose another.")
-    if (name := twice(names)) is not None:
-        raise ValueError(f"{key} has the name {name!r} twice: give each party its own.")
+    if (again := twice(names)) is not None:
+        raise ValueError(f"{key} has the name {again!r} twice: give each party its own.")
 
 
 def twice(names: tuple[str, ...] | list[str]) -> str | None:

@@ -1,0 +1,113 @@
+"""Figures of a person's own clients: how well slices are told apart by epsilon, and the records in the subspace."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from ....experiment.plotting.select import having, plan_behind, title
+from ....experiment.plotting.series import BAND, draw, example_fit, example_fits_of, methods_of, series
+from ....experiment.plotting.style import empty, legend_below, look, panels
+from ..own_settings import OwnSettings
+from .projections import INKS, SIGNS
+
+NONE = "No case of source table in this configuration."
+PROTECTED = {"user": "all records of a person", "row": "a record", "label": "a response", "features": "the columns"}
+
+
+def own_cases(cube: xr.Dataset) -> dict[str, OwnSettings]:
+    """Settings in force of the cases of own data."""
+    cases = plan_behind(cube).cases
+    return {case: cases[case].settings for case in having(cube, "case", source="table")}
+
+
+def separation_by_epsilon(cube: xr.Dataset) -> Figure:
+    """Share of the variance of projected records between slices, against the target epsilon; a panel for each case."""
+    cases = own_cases(cube)
+    if not cases:
+        return empty(NONE)
+    unit = PROTECTED[plan_behind(cube).spec.unit]
+    figure, axes = panels(1, len(cases), 5.6, 3.6, sharey=True)
+    for ax, case in zip(axes, cases, strict=True):
+        for method in methods_of(cube, case):
+            line, style = series(cube, "separation", case, method, "epsilon"), look(cube, method)
+            if np.isfinite(line.x).any():
+                draw(ax, line, style)
+            elif line:
+                ax.axhline(line.mean[-1], color=style.color, linestyle=style.rule, label=style.label)
+        ax.set(xscale="log", title=title(cube, "case", case), ylim=(0, 1))
+        ax.set_xlabel(f"target epsilon of each kind of release, for {unit}")
+    axes[0].set_ylabel("variance between slices, share")
+    legend_below(figure, axes, 2)
+    figure.suptitle(f"How well the estimated subspace tells the slices apart\n{BAND}", fontsize=9.5)
+    return figure
+
+
+def projected_records(cube: xr.Dataset) -> Figure:
+    """Records in the estimated subspace, first replicate: a row for each case, a panel for each method."""
+    cases = own_cases(cube)
+    if not cases:
+        return empty(NONE)
+    shown = {case: methods_of(cube, case) for case in cases}
+    columns = max(map(len, shown.values()))
+    figure, axes = panels(len(cases), columns, 3.1, 3.2)
+    for ax in axes:
+        ax.set_axis_off()
+    for row, (case, settings) in enumerate(cases.items()):
+        for column, method in enumerate(shown[case]):
+            ax, style = axes[row * columns + column], look(cube, method)
+            epsilon = _largest(cube, case, method)
+            ax.set_axis_on()
+            _panel(ax, example_fits_of(cube, case), (method, epsilon), settings, style.color)
+            ax.set_title(f"{style.label}\n{_price(cube, case, method, epsilon)}", fontsize=8)
+        axes[row * columns].set_ylabel(_vertical(settings))
+    if any(settings.levels for settings in cases.values()):
+        legend_below(figure, axes, 4)
+    unit = PROTECTED[plan_behind(cube).spec.unit]
+    told = f"Records in the estimated subspace, first replicate, largest target; epsilon at delta of {unit}"
+    figure.suptitle(told, fontsize=9.5)
+    return figure
+
+
+def _panel(ax: Axes, shown: xr.Dataset, fit: tuple[str, float], settings: OwnSettings, color: str) -> None:
+    points, response = (example_fit(shown, name, *fit) for name in ("projected", "shown_response"))
+    kept = np.isfinite(response)
+    points, response = points[kept][:, np.isfinite(points[kept]).any(axis=0)], response[kept]
+    style: dict[str, Any] = {"s": 8, "linewidths": 0, "alpha": 0.6}
+    ax.set_axisbelow(True)
+    ax.set_xlabel("first direction, sd 1")
+    if not points.shape[1]:
+        ax.text(0.5, 0.5, "no basis was found", ha="center", transform=ax.transAxes)
+    elif not settings.levels:
+        ax.scatter(points[:, 0], response, color=color, **style)
+    else:
+        for number, level in enumerate(settings.levels):
+            own = response == number
+            height = points[own, 1] if points.shape[1] > 1 else response[own]
+            ink: dict[str, Any] = {"color": INKS[number % len(INKS)], "marker": SIGNS[number % len(SIGNS)]}
+            ax.scatter(points[own, 0], height, label=f"{settings.response}: {level}", **ink, **style)
+        if points.shape[1] == 1:
+            ax.set_yticks(range(len(settings.levels)), settings.levels)
+
+
+def _vertical(settings: OwnSettings) -> str:
+    return "second direction, sd 1" if settings.levels and settings.n_directions > 1 else settings.response
+
+
+def _largest(cube: xr.Dataset, case: str, method: str) -> float:
+    found = example_fits_of(cube, case)
+    return float(max(found["example_epsilon"].values[found["example_method"].values == method]))
+
+
+def _price(cube: xr.Dataset, case: str, method: str, epsilon: float) -> str:
+    """What is claimed and certified at a target."""
+    told = []
+    for name, word in (("epsilon_certified", "certified"), ("epsilon_claimed", "claimed")):
+        line = series(cube, name, case, method, "epsilon")
+        value = line.mean[line.x == epsilon]
+        told.append(f"{word} {value[0]:.3g}" if len(value) else f"{word} ∞")
+    return "no privacy" if told[1] == "claimed ∞" else f"epsilon: {', '.join(told)}"

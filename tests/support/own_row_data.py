@@ -1,0 +1,56 @@
+"""Made data for the examples of own rows: ``python tests/support/own_row_data.py`` writes config/example_data.
+
+Public domain.  The seeds are those of `partywise.randomness.stream` below.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from own_data_sets import write_csv
+from partywise.randomness import stream
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def example_labels(folder: Path) -> None:
+    """Visits of a web shop, which knows the visits, and whether each ended in an order, which a bank knows."""
+    rng, people = stream(20240601, "example", "visits"), 700
+    person = np.repeat(np.arange(people), rng.integers(1, 5, people))
+    n = len(person)
+    taste = rng.normal(size=people)[person]
+    minutes = np.round(np.minimum(rng.gamma(2.0, 4.0, n), 60), 1)
+    pages = np.clip(rng.poisson(2 + minutes / 4), 1, 30)
+    device, returning = rng.choice(["phone", "tablet", "desktop"], n, p=[0.5, 0.15, 0.35]), rng.random(n) < 0.4
+    logit = -3.2 + 0.09 * minutes + 0.1 * pages + 0.9 * (device == "desktop") + 0.8 * returning + 0.4 * taste
+    ordered = np.where(rng.random(n) < 1 / (1 + np.exp(-logit)), "yes", "no")
+    ids = [f"v{1000 + i}" for i in range(n)]
+    words = np.where(returning, "returning", "new")
+    visits = zip(ids, [f"p{k:03d}" for k in person], minutes, pages, device, words, strict=True)
+    write_csv(folder / "visits.csv", ("visit", "person", "minutes", "pages", "device", "kind"), visits)
+    orders = list(zip(ids, ordered, strict=True))
+    write_csv(folder / "orders.csv", ("visit", "ordered"), [orders[i] for i in rng.permutation(n)])
+
+
+def example_clients(folder: Path) -> None:
+    """Visits to three clinics; a patient belongs to one, and comes once to three times.  The response is peak flow."""
+    rng, rows = stream(20240601, "example", "clinics"), []
+    for clinic, patients in (("north", 900), ("river", 800), ("old town", 850)):
+        for patient in range(patients):
+            age, height = float(np.clip(rng.normal(50, 14), 18, 90)), float(np.clip(rng.normal(170, 9), 145, 200))
+            smoker = rng.random() < 0.25
+            for _ in range(rng.integers(1, 4)):
+                weight, steps = float(np.clip(rng.normal(75, 12), 40, 130)), float(np.clip(rng.normal(7, 2.5), 0, 14))
+                index = (height - 170) / 9 - (age - 50) / 14 - 0.8 * smoker + 0.3 * (steps - 7) / 2.5
+                flow = 480 + 70 * np.tanh(0.8 * index) + rng.normal(0, 15)
+                row = [clinic, f"{clinic[0]}{patient:03d}", f"{age:.0f}", f"{height:.0f}", f"{weight:.0f}"]
+                rows.append([*row, f"{steps:.1f}", "yes" if smoker else "no", f"{flow:.0f}"])
+    header = ("clinic", "patient", "age", "height", "weight", "steps", "smoker", "flow")
+    write_csv(folder / "clinics.csv", header, rows)
+
+
+if __name__ == "__main__":
+    for make in (example_labels, example_clients):
+        make(ROOT / "config" / "example_data")
