@@ -21,6 +21,8 @@ QUOTED = re.compile(rf"`((?:{ROOMS})(?:\.\w+)+)`")
 MADE = {
     "wire.md",
     "my_data.yaml",
+    "my_clients.yaml",
+    "my_labels.yaml",
     "my_tables.yaml",
     "mine.yaml",
     "grid.yaml",

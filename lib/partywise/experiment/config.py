@@ -111,6 +111,8 @@ def convert(value: Any, hint: Any, where: str) -> Any:
     advice = ""
     if isinstance(value, str) and _is_number(value) and ("number" in describe(hint)):
         advice = f" (YAML reads {value} as text; write it with a point, as in 1.0e-5, and infinity as .inf)"
+    if isinstance(value, bool) and "text" in describe(hint):
+        advice = " (YAML reads yes, no, on and off as true and false; put quotes around them)"
     raise ConfigError(f"{where} is {value!r}: it must be {describe(hint)}{advice}.")
 
 

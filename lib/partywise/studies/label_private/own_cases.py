@@ -66,7 +66,7 @@ def _read(settings: OwnSettings, files: tuple[tuple[str, bytes], ...]) -> Read:
             f"{len(held.rows)} records are left where min_records is {settings.min_records}: bring more records, or "
             "lower min_records."
         )
-    X = features([held], settings.columns, 0.0)
+    X = features([held], settings.columns, 0.0, clip=True)
     y, ids = _classes(labels, settings), named(held, settings.id, several=False)
     LOG.info("records: %d, of which %d are of class 1", len(y), int(y.sum()))
     persons = None if settings.user is None else tuple(held.column(settings.user))

@@ -40,7 +40,7 @@ def _read(settings: OwnSettings, files: tuple[tuple[str, bytes], ...]) -> dict[s
     """What all replicates share: fields of SlicingData."""
     clients = _clients(settings, dict(files))
     sizes = np.array([len(one.rows) for one in clients])
-    X, y = features(clients, settings.columns, -1.0), _response(clients, settings)
+    X, y = features(clients, settings.columns, -1.0, clip=False), _response(clients, settings)
     fixed = _fixed(settings)
     if len(np.unique(fixed.codes(y))) < 2:
         raise DataMissing(

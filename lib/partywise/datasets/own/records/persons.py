@@ -34,7 +34,7 @@ def bounded(table: TextTable, settings: OwnRecords) -> TextTable:
     LOG.info(
         "%s: %d of %d rows are beyond rows_per_user %d and left out; %d persons, at most %d rows of one",
         *(table.file, len(table.rows) - len(kept), len(table.rows), settings.rows_per_user, len(seen)),
-        max(seen.values()),
+        max(seen.values(), default=0),
     )
     return chosen(table, kept)
 

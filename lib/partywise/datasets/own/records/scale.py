@@ -18,8 +18,10 @@ __all__ = ["clipped", "feature_names", "features"]
 LOG = logging.getLogger("partywise")
 
 
-def features(tables: Sequence[TextTable], columns: Sequence[ColumnBlock], low: float) -> np.ndarray:
+def features(tables: Sequence[TextTable], columns: Sequence[ColumnBlock], low: float, *, clip: bool) -> np.ndarray:
     """Columns (N, d) of all tables: bounds become [low, 1], a category indicators of each level but the first.
+
+    ``clip`` says whether values outside their bounds are clipped here, or where a protocol does it.
 
     Raises
     ------
@@ -38,9 +40,8 @@ def features(tables: Sequence[TextTable], columns: Sequence[ColumnBlock], low: f
             )
         if column.bounds is not None:
             least, most = column.bounds
-            whole = low + (1 - low) * (clipped(raw, column.bounds, tables, column.name, "bounds") - least) / (
-                most - least
-            )
+            inside = clipped(raw, column.bounds, tables, column.name, "bounds")
+            whole = low + (1 - low) * ((inside if clip else whole) - least) / (most - least)
         parts += indicators(whole, column)
     return np.column_stack(parts)
 
@@ -60,7 +61,9 @@ def clipped(
             f"({whole[first]:g} in row {line}): is it in another unit? correct the {key}, or the column."
         )
     if count:
-        LOG.info("%s: %s is outside its %s in %d of %d rows and clipped", tables[0].file, name, key, count, len(whole))
+        LOG.info(
+            "%s: %s is outside its %s in %d of %d rows, which are clipped", tables[0].file, name, key, count, len(whole)
+        )
     return np.clip(whole, *bounds)
 
 
