@@ -8,10 +8,11 @@ import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import NullLocator
 
 from ....experiment.plotting.select import having, plan_behind, title
 from ....experiment.plotting.series import BAND, draw, example_fit, example_fits_of, methods_of, series
-from ....experiment.plotting.style import empty, legend_below, look, panels
+from ....experiment.plotting.style import empty, heading, legend_below, look, panels
 from ..own_settings import OwnSettings
 from .projections import INKS, SIGNS
 
@@ -39,11 +40,14 @@ def separation_by_epsilon(cube: xr.Dataset) -> Figure:
                 draw(ax, line, style)
             elif line:
                 ax.axhline(line.mean[-1], color=style.color, linestyle=style.rule, label=style.label)
-        ax.set(xscale="log", title=title(cube, "case", case), ylim=(0, 1))
+        ax.set(xscale="log", title=title(cube, "case", case))
         ax.set_xlabel(f"target epsilon of each kind of release, for {unit}")
-    axes[0].set_ylabel("variance between slices, share")
+        targets = [value for value in plan_behind(cube).cases[case].epsilon if np.isfinite(value)]
+        ax.set_xticks(targets, [f"{value:g}" for value in targets])
+        ax.xaxis.set_minor_locator(NullLocator())
+    axes[0].set_ylabel("share of variance\nbetween slices")
     legend_below(figure, axes, 2)
-    figure.suptitle(f"How well the estimated subspace tells the slices apart\n{BAND}", fontsize=9.5)
+    heading(figure, f"How well the estimated subspace tells the slices apart; {BAND}")
     return figure
 
 
@@ -60,7 +64,7 @@ def projected_records(cube: xr.Dataset) -> Figure:
     for row, (case, settings) in enumerate(cases.items()):
         for column, method in enumerate(shown[case]):
             ax, style = axes[row * columns + column], look(cube, method)
-            epsilon = _largest(cube, case, method)
+            epsilon = _least(cube, case, method)
             ax.set_axis_on()
             _panel(ax, example_fits_of(cube, case), (method, epsilon), settings, style.color)
             ax.set_title(f"{style.label}\n{_price(cube, case, method, epsilon)}", fontsize=8)
@@ -68,8 +72,7 @@ def projected_records(cube: xr.Dataset) -> Figure:
     if any(settings.levels for settings in cases.values()):
         legend_below(figure, axes, 4)
     unit = PROTECTED[plan_behind(cube).spec.unit]
-    told = f"Records in the estimated subspace, first replicate, largest target; epsilon at delta of {unit}"
-    figure.suptitle(told, fontsize=9.5)
+    heading(figure, f"Records in the estimated subspace, first replicate; epsilon of {unit}")
     return figure
 
 
@@ -98,9 +101,10 @@ def _vertical(settings: OwnSettings) -> str:
     return "second direction, sd 1" if settings.levels and settings.n_directions > 1 else settings.response
 
 
-def _largest(cube: xr.Dataset, case: str, method: str) -> float:
+def _least(cube: xr.Dataset, case: str, method: str) -> float:
+    """The smallest target of a method among the fits that are shown."""
     found = example_fits_of(cube, case)
-    return float(max(found["example_epsilon"].values[found["example_method"].values == method]))
+    return float(min(found["example_epsilon"].values[found["example_method"].values == method]))
 
 
 def _price(cube: xr.Dataset, case: str, method: str, epsilon: float) -> str:

@@ -1,0 +1,315 @@
+"""Own rows by configuration alone: the same arrays given directly, persons, ids, and both forms of the files."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import chdir
+from dataclasses import replace
+from math import inf, isfinite
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+import pytest
+import yaml
+
+from own_row_mistakes import sites, two
+from own_rows import OwnRows, setting, without
+from partywise.audits.contract import Subject, check_neighbours
+from partywise.errors import ContractError
+from partywise.experiment.cells import generate, run
+from partywise.experiment.plan import Plan, plan
+from partywise.experiment.trial import execution
+from partywise.inverse_regression.estimator import SlicedInverseRegression
+from partywise.logistic.estimator import LabelPrivateLogisticRegression
+from partywise.randomness import stream
+from partywise.studies.label_private.data import LabelData
+from partywise.studies.sliced_inverse_regression.data import SlicingData
+from partywise.studies.sliced_inverse_regression.study import OWN_FIGURES, STUDY
+from partywise.studies.sliced_inverse_regression.trials import kept
+from pipeline import ROOT
+from relabel import content
+from small_cube import computed
+
+AGE = [{"name": "age", "bounds": [0, 90]}]
+LABELS, SLICES = "label_private", "sliced_inverse_regression"
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def made(study: str, folder: Any, *changes: Any) -> tuple[OwnRows, Any]:
+    own = OwnRows(study, folder)
+    for change in changes:
+        change(own)
+    return own, own.data()
+
+
+def columns(own: OwnRows, *names: str) -> list[np.ndarray]:
+    places = [own.rows[0].index(name) for name in names]
+    return [np.array([row[place] for row in own.rows[1:]]) for place in places]
+
+
+def test_a_table_with_labels_is_the_arrays_that_it_holds(folder):
+    own, data = made(LABELS, folder)
+    age, kind, late, person, ids = columns(own, "age", "kind", "late", "person", "id")
+    scaled = (age.astype(float) - 18) / 62
+    np.testing.assert_allclose(data.X, np.column_stack([np.ones(120), scaled, kind == "y", kind == "z"]), atol=1e-7)
+    np.testing.assert_array_equal(data.y, late.astype(int))
+    assert data.ids.tolist() == ids.tolist() and data.from_the_data == 0
+    assert data.feature_names.tolist() == ["intercept", "age", "kind_y", "kind_z"]
+    # Nobody is on both sides, and replicates split anew.
+    assert not set(person[data.train]) & set(person[~data.train]) and 0.6 < data.train.mean() < 0.8
+    other = generate(own.plan(), "own", [1], folder)[1]
+    assert not np.array_equal(other.train, data.train)
+    np.testing.assert_array_equal(other.X, data.X)
+
+
+def test_labels_in_a_file_of_their_own_are_the_same_data(folder):
+    _, one = made(LABELS, folder)
+    _, both = made(LABELS, folder, two())
+    for name in ("X", "y", "train", "ids", "person"):
+        np.testing.assert_array_equal(getattr(one, name), getattr(both, name))
+    assert both.party_names == ("shop", "bank") != one.party_names
+
+
+def test_a_fit_from_files_is_the_fit_of_the_arrays(folder):
+    own, data = made(LABELS, folder)
+    X, y = data.training
+    free = plan(LABELS, own.block | {"methods": {"m": {"protocol": "non_private"}}}, 1)
+    (fit,) = run(free, "own", "m", 2, [0], [0], {0: data})
+    pooled = LabelPrivateLogisticRegression("non_private").fit(X[:, 1:], y, rng=1)
+    norm = np.hypot(pooled.intercept_, np.linalg.norm(pooled.coef_))
+    assert fit.scalars["norm_theta"] == pytest.approx(norm, rel=1e-9)
+    assert fit.scalars["n_protected"] == len(np.unique(data.person[data.train])) < len(X)
+
+
+def test_clients_are_the_arrays_that_their_rows_hold(folder):
+    own, data = made(SLICES, folder)
+    age, kind, flow, site, ids = columns(own, "age", "kind", "flow", "site", "id")
+    order = np.concatenate([np.flatnonzero(site == name) for name in ("north", "south")])
+    X = np.column_stack([(age.astype(float) - 49) / 31, kind == "y", kind == "z"])[order]
+    np.testing.assert_allclose(data.X, X, atol=1e-12)
+    np.testing.assert_array_equal(data.y, flow.astype(float)[order])
+    assert data.ids.tolist() == ids[order].tolist() and data.sizes.tolist() == [60, 60]
+    assert [client.name for client in data.clients] == ["north", "south"]
+    assert own.plan().delta("own") == 40**-1.5
+    # Without noise the fit is that of the arrays at two clients.
+    free = plan(SLICES, own.block | {"methods": {"m": {"protocol": "certified"}}}, 1)
+    done = execution(free, "own", "m", data, epsilon=inf)
+    found = free.methods["m"].protocol.fit(done)
+    direct = SlicedInverseRegression("certified", epsilon=inf, edges=[1, 2, 3])
+    direct.fit(X, data.y, parties=[range(60), range(60, 120)], rng=1)
+    np.testing.assert_allclose(found.basis.T, direct.components_, rtol=1e-9)
+
+
+def test_a_file_a_client_is_the_same_data(folder):
+    _, one = made(SLICES, folder)
+    _, apart = made(SLICES, folder, sites())
+    for name in ("X", "y", "sizes", "ids", "means_fixed", "second"):
+        np.testing.assert_array_equal(getattr(one, name), getattr(apart, name))
+
+
+@pytest.mark.parametrize(
+    ("changes", "H"),
+    [
+        ([setting(response_bounds=[0, 4], n_slices=4), without("edges")], 4),
+        (
+            [
+                without("edges"),
+                setting(response="kind", levels=["x", "y", "z"], columns=[{"name": "age", "bounds": [0, 90]}]),
+            ],
+            3,
+        ),
+    ],
+)
+def test_a_response_has_equal_parts_or_levels(folder, changes, H):
+    own, data = made(SLICES, folder, *changes)
+    assert data.fixed.n_slices == own.plan().cases["own"].settings.slices == H
+    assert len(np.unique(data.fixed.codes(data.y))) > 1
+    if H == 4:
+        assert data.edges.tolist() == [1, 2, 3]
+    (cell,) = own.fit()
+    assert isfinite(cell.scalars["epsilon_certified"]) and 0 <= cell.scalars["separation"] <= 1
+
+
+@pytest.mark.parametrize("study", [LABELS, SLICES])
+def test_rows_beyond_the_bound_are_left_out_by_their_order(study, folder, caplog):
+    own, data = made(study, folder, setting(rows_per_user=2))
+    with caplog.at_level("INFO", "partywise"):
+        made(study, folder, setting(rows_per_user=2, shown=9) if study == SLICES else setting(rows_per_user=2, tau=1.0))
+    person, ids = columns(own, "person", "id")
+    first = [name for i, name in enumerate(ids) if np.sum(person[:i] == person[i]) < 2]
+    assert sorted(data.ids) == first and len(first) == 80
+    assert "are beyond rows_per_user 2 and left out" in caplog.text
+    # What another person's rows are does not matter.
+    _, other = made(study, folder, setting(rows_per_user=2), lambda own: [own.rows[1].__setitem__(3, "20.0")])
+    assert sorted(other.ids) == first
+
+
+@pytest.mark.parametrize("study", [LABELS, SLICES])
+def test_incomplete_rows_are_left_out_and_counted(study, folder, caplog):
+    def gaps(own: OwnRows) -> None:
+        own.rows[3][3], own.rows[4][4], own.rows[9][3] = "", "-9", "NA"
+
+    with caplog.at_level("INFO", "partywise"):
+        _, data = made(study, folder, gaps, setting(missing="drop", marks=["-9"]))
+    assert len(data.y) == 117 and not {"r002", "r003", "r008"} & set(data.ids)
+    assert "data.csv: age is missing in 2 of 120 rows" in caplog.text and "117 of 120 rows are complete" in caplog.text
+
+
+def test_records_without_ids_are_called_by_their_rows(folder):
+    _, data = made(LABELS, folder, without("id"))
+    assert data.ids[:2].tolist() == ["row 2", "row 3"]
+    _, apart = made(SLICES, folder, sites(), without("id"))
+    assert apart.ids[0] == "north.csv row 2" and len(set(apart.ids)) == 120
+
+
+def test_words_for_labels(folder):
+    def words(own: OwnRows) -> None:
+        for row in own.rows[1:]:
+            row[5] = "yes" if row[5] == "1" else "no"
+
+    _, data = made(LABELS, folder, words, setting(positive="yes"))
+    _, plain = made(LABELS, folder)
+    np.testing.assert_array_equal(data.y, plain.y)
+
+
+# Certified epsilon at target 1 of one label (or record) and of all of a person; None: infinite.
+METHODS: dict[str, dict[str, dict[str, Any]]] = {
+    LABELS: {
+        "auto": {"protocol": "walr"},
+        "randomised": {"protocol": "walr", "noise": "rr", "ridge": "planned"},
+        "iid": {"protocol": "walr", "noise": "iid", "ridge": "fixed"},
+        "rounds": {"protocol": "noisy_gradient", "rounds": 4},
+        "sampled": {"protocol": "label_sgd", "rounds": 4},
+        "classic": {"protocol": "walr", "noise": "iid", "ridge": "fixed", "sigma": "classic"},
+        "rows": {"protocol": "objective_perturbation"},
+        "clear": {"protocol": "non_private"},
+    },
+    SLICES: {
+        "each": {"protocol": "certified"},
+        "total": {"protocol": "certified", "calibrate": "total"},
+        "whitened": {"protocol": "whitened"},
+        "published": {"protocol": "published"},
+        "clear": {"protocol": "reference"},
+    },
+}
+PLANNED = {LABELS: ("auto", "randomised", "iid", "rounds", "sampled"), SLICES: ("each", "total", "whitened")}
+
+
+def persons(study: str, folder: Any) -> tuple[Plan, Any]:
+    own = OwnRows(study, folder)
+    own.block["methods"] = METHODS[study]
+    own.grid["methods"] = list(METHODS[study])
+    return own.plan(), own.data()
+
+
+@pytest.mark.parametrize("study", [LABELS, SLICES])
+def test_what_is_certified_is_certified_for_a_person(study, folder):
+    chosen, data = persons(study, folder)
+    target = 1.0 if study == LABELS else 2.0
+    for method in METHODS[study]:
+        (cell,) = run(chosen, "own", method, 2, [0], [0], {0: data})
+        found, told = cell.scalars["epsilon_certified"], cell.scalars
+        assert told["unit"] == chosen.spec.unit and told["n_protected"] <= 40
+        if method in PLANNED[study]:
+            assert 0.5 * target < found <= target * (1 + 1e-9), (method, found)
+        elif method == "classic":
+            assert told["epsilon_claimed"] == 1.0 < 2 < found < inf, "the formula claims for one label"
+        else:
+            assert found == inf, method
+    # Rows of the ledger stay about one label or record, at a third of the noise's cost for a person.
+    assert cell.ledger is not None and {event.unit for event in cell.ledger} <= {"label", "features", "row"}
+
+
+def changed(data: Any, settings: Any, unit: str, count: int, rng: np.random.Generator) -> Iterator[tuple[str, Any]]:
+    """All rows of one person have other entries: of labels, or of whole records."""
+    for number, person in enumerate(rng.permutation(np.unique(data.person))[:count]):
+        rows = np.flatnonzero(data.person == person)
+        if isinstance(data, LabelData):
+            y = data.y.copy()
+            y[rows] = (y[rows] ^ 1, 0, 1)[number % 3]
+            yield f"person {person}", replace(data, y=y)
+        else:
+            assert isinstance(data, SlicingData)
+            X, y = data.X.copy(), data.y.copy()
+            X[rows], y[rows] = (1e9, -X[rows], -1.0)[number % 3], (y[rows], 1e300, data.edges[0])[number % 3]
+            yield f"person {person}", kept(replace(data, X=X, y=y), settings)
+
+
+def subject(chosen: Plan, data: Any, method: str, rows_per_user: int) -> Subject:
+    settings = chosen.cases["own"].settings
+    return Subject(
+        fit=chosen.methods[method].protocol.fit,
+        data=lambda seed: data,
+        start=lambda one, seed: execution(chosen, "own", method, one, seed),
+        neighbours=lambda one, unit, count, seed: changed(one, settings, unit, count, stream(seed, "persons")),
+        delta=chosen.delta("own"),
+        rows_per_user=rows_per_user,
+    )
+
+
+@pytest.mark.parametrize(("study", "method"), [(study, method) for study in PLANNED for method in PLANNED[study]])
+def test_a_person_moves_no_statistic_by_more_than_is_certified(study, method, folder):
+    chosen, data = persons(study, folder)
+    if study == LABELS:
+        # All records train: who is held out is not asked here.
+        data = replace(data, train=np.ones(len(data.y), dtype=bool))
+    unit = chosen.spec.unit
+    totals = check_neighbours(subject(chosen, data, method, 3), [unit], 12, 2)
+    assert isfinite(totals[unit])
+
+
+@pytest.mark.parametrize(("study", "method"), [(LABELS, "iid"), (SLICES, "each")])
+def test_a_bound_that_is_too_small_is_seen(study, method, folder):
+    chosen, data = persons(study, folder)
+    with pytest.raises(ContractError, match=r"moved by .* certified for"):
+        check_neighbours(subject(chosen, data, method, 1), [chosen.spec.unit], 12, 1)
+
+
+@pytest.fixture(scope="module")
+def example():
+    """The shipped example of clients with one replicate: cells, and their cube."""
+    config = yaml.safe_load((ROOT / "config" / "my_clients.example.yaml").read_text(encoding="utf-8"))
+    block = config["studies"][SLICES]
+    block["cases"]["my_clients"]["grid"] |= {"replicates": 1, "epsilon": [1.0, 4.0]}
+    with TemporaryDirectory() as folder, chdir(ROOT):
+        yield computed(SLICES, block, config["root_seed"], Path(folder))
+
+
+@pytest.mark.parametrize("name", OWN_FIGURES)
+def test_figures_of_own_clients_show_every_method(example, name):
+    shown = content(STUDY.figures[name](example))
+    titles = set(example["method_title"].values.tolist())
+    assert all(any(title in str(one) for one in shown) for title in titles)
+    assert any("all records of a person" in str(one) for one in shown)
+    # Certified and claimed epsilons of the smallest target, from the cube.
+    assert name == "separation_by_epsilon" or any("certified 2, claimed 2" in str(one) for one in shown)
+    assert name == "projected_records" or any("peak flow at three clinics" in str(one) for one in shown)
+
+
+def test_the_examples_run_as_they_stand(example):
+    """Ten replicates of both take 15 CPU seconds with all jobs; here what their cells say."""
+    certified = example["epsilon_certified"].sel(method_label=["one_round", "whitened"]).squeeze()
+    np.testing.assert_allclose(certified.sel(epsilon=[1.0, 4.0]), [[2, 8], [2, 8]], rtol=1e-9)
+    assert np.isinf(example["epsilon_certified"].sel(method_label="published", epsilon=1.0)).all()
+    free = float(example["separation"].sel(method_label="pooled").max())
+    private = float(example["separation"].sel(method_label="whitened", epsilon=4.0).max())
+    assert 0.75 * free < private <= free
+    config = yaml.safe_load((ROOT / "config" / "my_labels.example.yaml").read_text(encoding="utf-8"))
+    labels = plan(LABELS, config["studies"][LABELS], config["root_seed"])
+    with chdir(ROOT):
+        data = generate(labels, "my_labels", [0], ROOT)
+    losses = {m: run(labels, "my_labels", m, 2, [0], [0], data)[-1].scalars for m in ("auto", "free")}
+    visits = Counter(
+        line.split(",")[1] for line in (ROOT / "config/example_data/visits.csv").read_text().splitlines()[1:]
+    )
+    assert len(data[0].y) == sum(min(count, 3) for count in visits.values()) < sum(visits.values())
+    assert losses["auto"]["log_loss"] == pytest.approx(losses["free"]["log_loss"], abs=0.02)
+    assert losses["auto"]["epsilon_certified"] == pytest.approx(16.0, rel=1e-9)
