@@ -312,4 +312,5 @@ def test_the_examples_run_as_they_stand(example):
     )
     assert len(data[0].y) == sum(min(count, 3) for count in visits.values()) < sum(visits.values())
     assert losses["auto"]["log_loss"] == pytest.approx(losses["free"]["log_loss"], abs=0.02)
-    assert losses["auto"]["epsilon_certified"] == pytest.approx(16.0, rel=1e-9)
+    # At this target the plan randomises labels, whose pure epsilon is a hair less at a delta above 0.
+    assert losses["auto"]["chosen_law"] == "rr" and 15.9 < losses["auto"]["epsilon_certified"] <= 16.0
