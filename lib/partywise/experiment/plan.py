@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from math import inf, prod
 from typing import Annotated, Any
@@ -169,6 +169,11 @@ class Plan:
         lengths = (len(self.cases), len(methods), len(parties), len(slots))
         return prod(lengths) * max(case.replicates for case in cases) * max(case.folds for case in cases)
 
+    @property
+    def replicates(self) -> str:
+        """Numbers of replicates of all cases, in words."""
+        return counted(case.replicates for case in self.cases.values())
+
     def epsilons(self, case: str, method: str) -> tuple[float, ...]:
         """Epsilon slots of a method in a case: the grid's, or inf alone where no target is used."""
         return self.cases[case].epsilon if self.methods[method].uses_epsilon else (inf,)
@@ -221,6 +226,13 @@ class Plan:
             key: self.block[key] or {} for key in ("address", "spec", "methods", "grid", "cases") if key in self.block
         }
         return {"name": self.study.name, "root_seed": self.root_seed, "block": block}
+
+
+def counted(replicates: Iterable[int]) -> str:
+    """Numbers of replicates in words, from the least to the most: "3 replicates", "2 to 5 replicates"."""
+    found = sorted(set(replicates))
+    words = f"{found[0]}" if len(found) == 1 else f"{found[0]} to {found[-1]}"
+    return f"{words} replicate" + ("" if found == [1] else "s")
 
 
 def plans(config: Mapping[str, Any]) -> dict[str, Plan]:

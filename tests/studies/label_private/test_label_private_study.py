@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from math import inf, sqrt
 
 import numpy as np
@@ -14,6 +15,8 @@ from partywise.experiment.blocks import read_block, write_block
 from partywise.experiment.cells import generate
 from partywise.experiment.cells import run as run_cells
 from partywise.experiment.plan import plan
+from partywise.experiment.plotting.select import plan_behind
+from partywise.experiment.plotting.series import methods_of
 from partywise.experiment.plotting.style import look
 from partywise.experiment.results.provenance import config_json
 from partywise.logistic.evaluate import log_loss
@@ -282,7 +285,7 @@ def test_a_path_is_the_trainer_stopped_at_each_step():
 def test_figures_are_drawn_and_labelled(cube, name):
     figure = STUDY.figures[name](cube)
     drawn = [ax for ax in figure.axes if ax.lines]
-    assert drawn and figure.legends
+    assert drawn and (figure.legends or all(ax.get_legend() for ax in drawn))
     assert all(np.isfinite(line.get_ydata()).any() for ax in drawn for line in ax.lines)
     assert drawn[-1].get_xlabel()
 
@@ -296,15 +299,32 @@ def test_figures_say_why_there_is_nothing_to_show(cube, name):
 
 
 def test_utility_shows_the_cube(cube):
+    """One quantity under one name: the score of the one fit of each cell, for every method, as tables show it."""
     figure = label_utility.utility_by_epsilon(cube)
-    loss, auc = figure.axes
-    kept = cube["expected_log_loss"].sel(case="generated", method_label="planned", epsilon=[0.1, 1.0])
-    expected = kept.mean(["replicate", "parties", "fold"])
-    line = next(line for line in loss.lines if line.get_label() == look(cube, "planned").label)
-    np.testing.assert_allclose(line.get_ydata(), expected.values)
+    assert [ax.get_ylabel() for ax in figure.axes] == ["test log-loss, nats", "test AUC"]
+    shown = {method: look(cube, method).label for method in methods_of(cube, "generated")}
+    assert len(set(shown.values())) == len(shown) > 2
+    for ax, name in zip(figure.axes, ("log_loss", "auc"), strict=True):
+        lines = {line.get_label(): line.get_ydata() for line in ax.lines}
+        for method, label in shown.items():
+            cells = cube[name].sel(case="generated", method_label=method).mean(["replicate", "parties", "fold"])
+            wanted = cells.values[np.isfinite(cells.values)]
+            np.testing.assert_allclose(lines[label][: len(wanted)], wanted, rtol=1e-12)
     labels = [text.get_text() for text in figure.legends[0].get_texts()]
     assert labels == cube["method_title"].values[: len(labels)].tolist()
-    assert "AUC" in auc.get_ylabel()
+
+
+def test_excess_risk_is_of_as_many_draws_for_every_method(cube):
+    """The mean over further draws where all have as many of them, else the one fit of each cell."""
+    cases = [case for case, _ in label_utility.sized_cases(cube, "n")]
+    variable, words = label_utility.excess_of(cube, cases)
+    draws = {plan_behind(cube).methods[m].options.noise_draws for c in cases for m in methods_of(cube, c)} - {0}
+    assert (variable, words) == ("expected_excess", f"each the mean over {draws.pop()} draws of the noise; ")
+    assert not draws
+    made = json.loads(cube.attrs["config_json"])
+    made["methods"]["planned"]["noise_draws"] = 17
+    other = cube.assign_attrs(config_json=json.dumps(made))
+    assert label_utility.excess_of(other, cases)[0] == "excess_risk"
 
 
 def test_the_predicted_crossing_is_the_formula(cube):

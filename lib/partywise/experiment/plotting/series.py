@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +11,7 @@ import xarray as xr
 from matplotlib.axes import Axes
 
 from ...errors import CubeError
+from ..plan import counted
 from .style import Look
 
 BAND = "bands: ± 1 standard error over replicates"
@@ -85,6 +87,27 @@ def draw(ax: Axes, line: Series, style: Look, **options: Any) -> None:
         ax.fill_between(
             line.x, line.mean - line.se, line.mean + line.se, color=settings["color"], alpha=0.2, linewidth=0
         )
+
+
+def draw_bars(ax: Axes, line: Series, style: Look, shift: float = 1.0, **options: Any) -> None:
+    """A line with a bar of one standard error at each point, moved by a factor so that bars of lines stand apart."""
+    settings = {"color": style.color, "marker": style.marker, "linestyle": style.line, "label": style.label} | options
+    ax.plot(line.x * shift, line.mean, **settings)
+    if np.isfinite(line.se).any():
+        ax.vlines(line.x * shift, line.mean - line.se, line.mean + line.se, color=settings["color"], linewidth=1.0)
+
+
+def spread(cube: xr.Dataset, cases: Iterable[str], what: str = "bands") -> str:
+    """What bands (or bars) are, with the number of replicates of the cases that are shown."""
+    return f"{what}: ± 1 standard error over {replicates_of(cube, cases)}"
+
+
+def replicates_of(cube: xr.Dataset, cases: Iterable[str]) -> str:
+    """Number of replicates of some cases in words: "3 replicates", or "2 to 5 replicates" where they differ."""
+    done = (cube["status"].sel(case=list(cases)) > 0).any(
+        [dim for dim in cube["status"].dims if dim not in ("case", "replicate")]
+    )
+    return counted(done.sum("replicate").values.tolist())
 
 
 def example_fits_of(cube: xr.Dataset, case: str) -> xr.Dataset:

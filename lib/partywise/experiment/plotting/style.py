@@ -35,6 +35,7 @@ SETTINGS: dict[str, Any] = {
     "lines.linewidth": 1.5,
     "lines.markersize": 5,
     "legend.frameon": False,
+    "legend.handlelength": 2.8,
     "figure.dpi": 110,
     "savefig.dpi": 200,
     "svg.fonttype": "path",

@@ -18,13 +18,13 @@ from ...logistic.planner import fixed_plan
 from ...logistic.trainers import fit_walr, ordinary_mini_batch, penalised_optimum, planned_objective
 from .data import LabelData
 from .redraws import audited, classic_limit, evaluator, expected, share_unbounded
+from .settings import PATH_RUNS
 
 # Small enough to change nothing, large enough that separable labels have an optimum.
 REFERENCE_RIDGE = 1e-6
 Arrays = dict[str, tuple[tuple[str, ...], np.ndarray]]
 # Four steps a decade, from 1 to 100 000.
 STEPS = np.unique(np.round(10.0 ** (np.arange(21) / 4)).astype(int))
-REPEATS = 5
 PATH = ("path_passes", "path_norm", "path_log_loss", "path_objective", "path_gap")
 
 
@@ -142,7 +142,7 @@ def walk(estimate: Estimate, data: LabelData, options: Any) -> np.ndarray:
     path = np.full((len(PATH), len(STEPS)), np.nan)
     for place, steps in enumerate(STEPS[options.trace_steps >= STEPS].tolist()):
         ends = []
-        for number in range(1 if options.trainer == "full_batch" else REPEATS):
+        for number in range(1 if options.trainer == "full_batch" else PATH_RUNS):
             theta = stopped(data, dot, plan, options, steps, batch, evaluator(data, "path", number))
             value = objective.at(theta).value
             ends.append((float(np.linalg.norm(theta)), log_loss(*data.testing, theta), value, value - best))

@@ -8,6 +8,8 @@ from typing import Annotated, Literal
 from ...checks import Checked, Delta, NotNegative, Positive, Range, Share
 
 Rows = Annotated[int, Range(4)]
+# Runs of a trainer with mini-batches over which its path is averaged.
+PATH_RUNS = 5
 
 
 @dataclass(frozen=True)

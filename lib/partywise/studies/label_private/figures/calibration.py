@@ -14,7 +14,11 @@ from .utility import computed_at, data_cases
 
 
 def calibration_curves(cube: xr.Dataset) -> Figure:
-    """Predicted against observed shares in ten bins, at two targets: as published, as planned, without privacy."""
+    """Predicted against observed shares of positive labels: as published, as planned, without privacy.
+
+    Test rows of the first replicate in bins of equal counts, no means over replicates; a row for each data set, a
+    column for each target. On the dotted diagonal predictions are what they say; below it they are too high.
+    """
     published, chosen = having(cube, "method", sigma="classic", ridge="none"), having(cube, "method", noise="auto")
     compared = {
         case: [next((m for m in kind if m in methods_of(cube, case)), "") for kind in (published, chosen)]
@@ -35,7 +39,7 @@ def calibration_curves(cube: xr.Dataset) -> Figure:
                 _curve(ax, shown, look(cube, method), (method, epsilon))
             for method in (m for m in having(cube, "method", protocol="non_private") if m in methods_of(cube, case)):
                 _curve(ax, shown, look(cube, method), (method, np.inf))
-            ax.set_title(f"{title(cube, 'case', case)}, epsilon = {epsilon:g}")
+            ax.set_title(f"{title(cube, 'case', case)}, ε = {epsilon:g}")
             ax.set(aspect="equal", xlabel="mean prediction" if row == len(cases) - 1 else "")
         axes[row * len(targets)].set_ylabel("share of positive labels")
     legend_below(figure, axes, 2)

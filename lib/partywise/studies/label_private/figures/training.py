@@ -2,19 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import NullLocator
 
-from ....experiment.plotting.select import having
-from ....experiment.plotting.series import Series, cases_of, example_fit, example_fits_of, methods_of, series
+from ....experiment.plotting.select import having, plan_behind
+from ....experiment.plotting.series import (
+    Series,
+    cases_of,
+    example_fit,
+    example_fits_of,
+    methods_of,
+    replicates_of,
+    series,
+)
 from ....experiment.plotting.style import (
     BLACK,
     BLUE,
+    BROWN,
     GREEN,
+    GREY,
     ORANGE,
     PURPLE,
     RED,
@@ -24,6 +37,8 @@ from ....experiment.plotting.style import (
     look,
     panels,
 )
+from ....logistic.zonotope import LP_ROWS
+from ..settings import PATH_RUNS
 from .utility import data_cases, data_title, size_of, sized_cases
 
 MARKS = (("o", "-"), ("s", "--"), ("^", "-."), ("D", ":"), ("v", "-"))
@@ -31,42 +46,76 @@ SHADES = (BLUE, ORANGE, GREEN, PURPLE, RED)
 NEWTON_PASSES = 2
 # Gaps below are rounding; the exact solver is drawn here.
 SMALLEST_GAP = 1e-10
+# Factor between the places of lines that would lie on each other.
+BESIDE = 1.05
 
 
 def unbounded_shares(cube: xr.Dataset) -> Figure:
-    """Share of noise draws for which the objective without ridge has no minimiser, over epsilon and over N."""
+    """Share of draws of the published noise for which the objective without ridge has no minimiser.
+
+    Left: against the target epsilon, a line for each data set. Right: against the training rows of generated data, a
+    line for each target; each panel has its own legend. Points are means over {replicates} of the share of their
+    draws; the test is exact for few rows, above that the share is a lower bound. Lines stand side by side at each
+    place. 0: every draw has a minimiser, 1: none has.
+    """
     if "share_unbounded" not in cube:
         return empty("No method with bounded_draws in this configuration.")
     by_epsilon = data_cases(cube, "share_unbounded")
     by_size = [entry for entry in sized_cases(cube, "n") if entry[0] in cases_of(cube, "share_unbounded")]
     if not by_epsilon and len(by_size) < 2:
         return empty("share_unbounded needs several targets of epsilon, or a sweep of n, in this configuration.")
-    figure, (left, right) = panels(1, 2, 4.3, 3.3, sharey=True)
-    for index, case in enumerate(by_epsilon):
-        line = _shares(cube, case)
-        _marked(left, line.x, line.mean, index, data_title(cube, case))
-    features = {int(cube["n_features"].sel(case=case).max()) for case, _ in by_size}
-    of = f"generated, k = {features.pop()}" if len(features) == 1 else "generated data"
-    for index, epsilon in enumerate(_targets(cube, by_size)):
-        sizes, shares = np.array([(size, _share_at(cube, case, epsilon)) for case, size in by_size]).T
-        _marked(right, sizes, shares, index + 1, f"{of}, epsilon = {epsilon:g}")
-    left.set(xscale="log", xlabel="target epsilon of one label", ylabel="share of draws without a minimiser")
-    right.set(xscale="log", xlabel="training rows N")
-    left.set_ylim(-0.04, 1.04)
-    legend_below(figure, [left, right], 2)
+    kinds: list[Callable[[Axes], None]] = [partial(_by_target, cube=cube, cases=by_epsilon)] if by_epsilon else []
+    kinds += [partial(_by_rows, cube=cube, cases=by_size)] if len(by_size) > 1 else []
+    figure, axes = panels(1, len(kinds), 4.3, 3.4, sharey=True)
+    for ax, kind in zip(axes, kinds, strict=True):
+        ax.set(xscale="log", ylim=(-0.06, 1.06))
+        kind(ax)
+        ax.xaxis.set_minor_locator(NullLocator())
+        ax.legend(loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0.3)
+    axes[0].set_ylabel("share of draws without a minimiser")
+    cases = [*by_epsilon, *(case for case, _ in by_size)]
     heading(
         figure,
-        "Without a ridge the noisy objective is often unbounded (published noise)\n"
-        "exact test up to 2 000 rows, above that a lower bound from the coordinates",
+        f"Without a ridge the noisy objective is often unbounded (published noise); exact test up to {LP_ROWS} rows, "
+        f"above that a lower bound; means over {replicates_of(cube, cases)}, {_draws(cube, cases)}",
     )
     return figure
+
+
+def _by_target(ax: Axes, cube: xr.Dataset, cases: list[str]) -> None:
+    """Shares by target epsilon, a line for each data set."""
+    targets = sorted({float(x) for case in cases for x in _shares(cube, case).x})
+    for index, case in enumerate(cases):
+        line = _shares(cube, case)
+        _marked(ax, line.x * BESIDE ** (index - len(cases) / 2), line.mean, index, data_title(cube, case))
+    ax.set_xticks(targets, [f"{target:g}" for target in targets])
+    ax.set_xlabel("target ε of one label")
+
+
+def _by_rows(ax: Axes, cube: xr.Dataset, cases: list[tuple[str, float]]) -> None:
+    """Shares by training rows of generated data, a line for each target."""
+    features = {int(cube["n_features"].sel(case=case).max()) for case, _ in cases}
+    of = f"generated, k = {features.pop()}" if len(features) == 1 else "generated data"
+    for index, epsilon in enumerate(_targets(cube, cases)):
+        sizes, shares = np.array([(size, _share_at(cube, case, epsilon)) for case, size in cases]).T
+        look_of = {"color": (BLACK, GREY, BROWN, RED)[index % 4], "markerfacecolor": "white"}
+        _marked(ax, sizes * BESIDE ** (index - 0.5), shares, index + 3, f"{of}, ε = {epsilon:g}", **look_of)
+    ax.set_xticks([size for _, size in cases], [f"{size:g}" for _, size in cases])
+    ax.set_xlabel("training rows N")
+
+
+def _draws(cube: xr.Dataset, cases: list[str]) -> str:
+    """Number of draws that a share is of, in words."""
+    methods = plan_behind(cube).methods
+    own = {getattr(methods[m].options, "bounded_draws", 0) for case in cases for m in methods_of(cube, case)} - {0}
+    return f"{' or '.join(map(str, sorted(own)))} draws of the noise each"
 
 
 def _marked(ax: Axes, x: np.ndarray, y: np.ndarray, index: int, label: str, **options: Any) -> None:
     """A line with the marks of its place, where it has values."""
     (marker, dashes), known = MARKS[index % len(MARKS)], np.isfinite(y)
     shade = SHADES[index % len(SHADES)]
-    ax.plot(x[known], y[known], color=shade, marker=marker, linestyle=dashes, label=label, **options)
+    ax.plot(x[known], y[known], **{"color": shade, "marker": marker, "linestyle": dashes, "label": label} | options)
 
 
 def _shares(cube: xr.Dataset, case: str) -> Series:
@@ -92,7 +141,11 @@ def _share_at(cube: xr.Dataset, case: str, epsilon: float) -> float:
 
 
 def running_away(cube: xr.Dataset) -> Figure:
-    """Length of the coefficients and test log-loss along the steps of a trainer without ridge."""
+    """Length of the coefficients and test log-loss along the steps of a trainer without ridge; both axes logarithmic.
+
+    The fit of the first replicate, no means. A trainer that converged would level off: these lines rise until the
+    trainer is stopped.
+    """
     found = [
         (case, method, epsilon)
         for case in cases_of(cube, "path_norm")
@@ -105,13 +158,14 @@ def running_away(cube: xr.Dataset) -> Figure:
     for index, (case, method, epsilon) in enumerate(found):
         shown = example_fits_of(cube, case)
         steps = example_fit(shown, "path_steps", method, epsilon)
-        label = f"{size_of(cube, case)}, epsilon = {epsilon:g}"
+        label = f"{size_of(cube, case)}, ε = {epsilon:g}"
         for ax, name in ((left, "path_norm"), (right, "path_log_loss")):
             _marked(ax, steps, example_fit(shown, name, method, epsilon), index, label, markersize=4)
-    for ax, label in ((left, "length of the coefficients"), (right, "test log-loss")):
+    for ax, label in ((left, "length of the coefficients"), (right, "test log-loss, nats")):
         ax.set(xscale="log", yscale="log", xlabel="steps", ylabel=label)
     legend_below(figure, [left, right], 3)
-    heading(figure, '"While not converged" never ends: full batch, published noise, no ridge')
+    words = '"While not converged" never ends: published noise, no ridge'
+    heading(figure, f"{words}; first replicate; N training rows, k features with the intercept")
     return figure
 
 
@@ -124,7 +178,12 @@ def _traced(cube: xr.Dataset, case: str, name: str) -> list[tuple[str, float]]:
 
 
 def gap_by_passes(cube: xr.Dataset) -> Figure:
-    """How far each trainer stays above the optimum, over passes over the data, without noise."""
+    """How far each trainer stays above the least training objective, over passes over the data, without noise.
+
+    First replicate; a path of mini-batches is the mean over several runs. A batch of m of N rows counts as m / N of a
+    pass, a step of the exact solver as two. The vertical line is where the exact solver has ended, far below the
+    axis. Lower is better.
+    """
     cases = [
         case
         for case in cases_of(cube, "path_gap")
@@ -132,7 +191,7 @@ def gap_by_passes(cube: xr.Dataset) -> Figure:
     ]
     if not cases:
         return empty("No trainer without privacy with trace_steps in this configuration.")
-    figure, axes = panels(1, len(cases), 6.4 if len(cases) == 1 else 4.2, 3.4, sharey=True)
+    figure, axes = panels(1, len(cases), 6.0 if len(cases) == 1 else 4.2, 3.2, sharey=True)
     for ax, case in zip(axes, cases, strict=True):
         shown = example_fits_of(cube, case)
         free = [method for method, epsilon in _traced(cube, case, "path_gap") if not np.isfinite(epsilon)]
@@ -141,27 +200,33 @@ def gap_by_passes(cube: xr.Dataset) -> Figure:
             _marked(ax, passes, np.maximum(gap, SMALLEST_GAP), index, look(cube, method).label, markersize=4)
         exact = having(cube, "method", protocol="non_private", trainer="newton")
         for method in (m for m in exact if m in methods_of(cube, case)):
-            steps = series(cube, "steps", case, method, "epsilon").mean[0]
-            gap = series(cube, "objective_gap", case, method, "epsilon").mean[0]
-            style = look(cube, method)
-            label = f"{style.label}, {NEWTON_PASSES} passes a step (gap below {SMALLEST_GAP:g})"
-            ax.plot(
-                [NEWTON_PASSES * steps],
-                [max(gap, SMALLEST_GAP)],
-                style.marker,
-                color=style.color,
-                markersize=10,
-                label=label,
-            )
+            _ended(ax, cube, case, method)
         ax.set(xscale="log", yscale="log", xlabel="passes over the training rows", title=size_of(cube, case))
-    axes[0].set_ylabel("training objective above its least value")
+    axes[0].set_ylabel("training objective\nabove its least value")
     legend_below(figure, axes, 2)
-    heading(figure, "Trainers without noise and almost without ridge\nmean of 5 runs where there are mini-batches")
+    heading(
+        figure,
+        "Trainers without noise and almost without ridge, first replicate; mean of "
+        f"{PATH_RUNS} runs where there are mini-batches",
+    )
     return figure
 
 
+def _ended(ax: Axes, cube: xr.Dataset, case: str, method: str) -> None:
+    """A vertical line where the exact solver has ended: its gap is far below those of the others."""
+    steps, gap = (series(cube, name, case, method, "epsilon").mean[0] for name in ("steps", "objective_gap"))
+    ended = f"below {SMALLEST_GAP:g}" if gap < SMALLEST_GAP else f"{gap:.1g}"
+    label = f"{look(cube, method).label}: gap {ended} after {NEWTON_PASSES * steps:g} passes"
+    ax.axvline(NEWTON_PASSES * steps, color=look(cube, method).color, linestyle=":", linewidth=1.8, label=label)
+
+
 def classic_noise(cube: xr.Dataset) -> Figure:
-    """What the classic noise formula claims, what it certifies, and what an attack on it proves."""
+    """What the classic noise formula claims, what it certifies, and what an attack on it proves, for one label.
+
+    Left: epsilon against the claim; right: the difference to the claim, above 0 where the claim is broken. Means over
+    {replicates}; the certificate is a number of the formula alone and has no spread. The attack gives a lower bound,
+    which may lie below the truth. The dashed line is the claim from which on the formula does not keep it.
+    """
     attacked = [
         (case, method)
         for case in cases_of(cube, "audited_epsilon")
@@ -194,8 +259,8 @@ def classic_noise(cube: xr.Dataset) -> Figure:
         ax.axvline(limit, color=ORANGE, linewidth=1.2, linestyle="--", label=f"claim exceeded above {limit:.2f}")
     right.axhline(0, color=BLACK, linestyle=":")
     delta = float(series(cube, "delta", case, method, "epsilon").mean[0])
-    left.set(xlabel="claimed epsilon", ylabel="epsilon", xscale="log", yscale="log")
-    right.set(xlabel="claimed epsilon", ylabel="epsilon minus claim")
+    left.set(xlabel="claimed ε", ylabel="ε", xscale="log", yscale="log")
+    right.set(xlabel="claimed ε", ylabel="ε minus claim")
     legend_below(figure, [left, right], 2)
-    heading(figure, f"The classic Gaussian formula at delta = {delta:g}, one label")
+    heading(figure, f"The classic Gaussian formula at δ = {delta:g}, one label")
     return figure

@@ -10,21 +10,22 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FormatStrFormatter, LogLocator, NullFormatter, NullLocator
 
-from ....experiment.plotting.select import having, title, told
-from ....experiment.plotting.series import Series, cases_of, draw, methods_of, series
-from ....experiment.plotting.style import BLACK, Look, empty, heading, legend_below, look, panels
+from ....experiment.plotting.select import having, plan_behind, title, told
+from ....experiment.plotting.series import Series, cases_of, draw, draw_bars, methods_of, series, spread
+from ....experiment.plotting.style import BLACK, empty, heading, legend_below, look, panels
 
 # Settings of generated data that a sweep may vary: label of the axis.
 AXES = {"n": "training rows N", "k": "features k with the intercept", "dependence": "dependence of the features"}
-Z95 = 1.96
-BAND95 = "bands: 95 %, ± 1.96 standard errors over replicates"
+# Factor between the places of two methods at one target, so that their bars stand side by side.
+APART = 1.04
+SCORES = {"log_loss": "test log-loss, nats", "auc": "test AUC"}
 
 
 def data_cases(cube: xr.Dataset, variable: str) -> list[str]:
     """Cases with the variable at two targets of epsilon or more, where methods are compared and nothing is swept."""
     sized = {case for axis in AXES for case, _ in sized_cases(cube, axis)}
     kept = [case for case in cases_of(cube, variable) if case not in sized and len(methods_of(cube, case)) > 1]
-    return [case for case in kept if _targets(cube, variable, case) > 1]
+    return [case for case in kept if len(_targets(cube, variable, case)) > 1]
 
 
 def data_title(cube: xr.Dataset, case: str) -> str:
@@ -38,10 +39,11 @@ def size_of(cube: xr.Dataset, case: str) -> str:
     return f"N = {n:,}".replace(",", " ") + f", k = {k}"
 
 
-def _targets(cube: xr.Dataset, variable: str, case: str) -> int:
-    finite = np.isfinite(cube["epsilon"].values)
-    shown = cube[variable].sel(case=case).isel(epsilon=np.flatnonzero(finite)).notnull()
-    return int(shown.any([d for d in shown.dims if d != "epsilon"]).sum())
+def _targets(cube: xr.Dataset, variable: str, case: str) -> list[float]:
+    """Targets at which a case has the variable."""
+    shown = cube[variable].sel(case=case).notnull()
+    known = shown.any([d for d in shown.dims if d != "epsilon"]).values & np.isfinite(cube["epsilon"].values)
+    return cube["epsilon"].values[known].tolist()
 
 
 def sized_cases(cube: xr.Dataset, axis: str) -> list[tuple[str, float]]:
@@ -59,27 +61,21 @@ def sized_cases(cube: xr.Dataset, axis: str) -> list[tuple[str, float]]:
     return sorted(places.items(), key=lambda entry: entry[1])
 
 
-def averaged(cube: xr.Dataset, name: str, case: str, method: str) -> Series:
-    """A score by epsilon: averaged over further draws of the noise where the method has them."""
-    for variable in (f"expected_{name}", name):
-        if variable in cube:
-            line = series(cube, variable, case, method, "epsilon")
-            if line:
-                return Series(line.x, line.mean, Z95 * line.se)
-    return Series(np.zeros(0), np.zeros(0), np.zeros(0))
-
-
 def utility_by_epsilon(cube: xr.Dataset) -> Figure:
-    """Test log-loss and AUC against the target epsilon, a column for each data set."""
+    """Test log-loss (lower is better) and AUC (higher is better) against the target epsilon of one label.
+
+    A column for each data set. Every score is that of the one fit of its cell, the same number of draws of the noise
+    for every method: means over {replicates}, bars are ± 1 standard error. The horizontal line is the fit without
+    privacy. Methods stand side by side at each target.
+    """
     cases = data_cases(cube, "log_loss")
     if not cases:
         return empty("No case with several targets of epsilon in this configuration.")
-    figure, axes = panels(2, len(cases), 3.7, 2.9, sharex="col")
+    figure, axes = panels(2, len(cases), 3.9, 2.9, sharex="col")
     for column, case in enumerate(cases):
-        for row, (name, label) in enumerate((("log_loss", "test log-loss"), ("auc", "test AUC"))):
+        for row, (name, label) in enumerate(SCORES.items()):
             ax = axes[row * len(cases) + column]
-            for method in methods_of(cube, case):
-                _by_epsilon(ax, averaged(cube, name, case, method), look(cube, method))
+            _scores(ax, cube, name, case)
             ax.set(xscale="log", ylabel=label if column == 0 else "")
             if row == 0:
                 ax.set(yscale="log", title=data_title(cube, case))
@@ -87,19 +83,28 @@ def utility_by_epsilon(cube: xr.Dataset) -> Figure:
                 means = [line.get_ydata() for line in ax.get_lines()]
                 ax.set_ylim(bottom=0.9 * min(np.min(mean) for mean in means))
             else:
-                ax.set_xlabel("target epsilon of one label (certified: at most this)")
-                _plain_ticks(ax.xaxis, subs=(1,))
+                ax.set_xlabel("target ε of one label")
+    for column, case in enumerate(cases):
+        targets = _targets(cube, "log_loss", case)
+        axes[column].xaxis.set_major_locator(FixedLocator(targets))
+        axes[column].xaxis.set_minor_locator(NullLocator())
+        axes[column].xaxis.set_major_formatter(FormatStrFormatter("%g"))
     legend_below(figure, axes, 3)
-    heading(figure, f"What label privacy costs; horizontal line: no privacy; {BAND95}")
+    heading(figure, f"What label privacy costs; horizontal line: no privacy; {spread(cube, cases, 'bars')}")
     return figure
 
 
-def _by_epsilon(ax: Axes, line: Series, style: Look) -> None:
-    finite = np.isfinite(line.x)
-    if finite.any():
-        draw(ax, Series(line.x[finite], line.mean[finite], line.se[finite]), style)
-    elif len(line.mean):
-        ax.axhline(line.mean[-1], color=style.color, linestyle=style.rule, linewidth=1.2, label=style.label)
+def _scores(ax: Axes, cube: xr.Dataset, name: str, case: str) -> None:
+    """One score of all methods of a case; a method without a target is a horizontal line."""
+    methods = methods_of(cube, case)
+    for place, method in enumerate(methods):
+        line, style = series(cube, name, case, method, "epsilon"), look(cube, method)
+        finite = np.isfinite(line.x)
+        if finite.any():
+            shift = APART ** (place - len(methods) / 2)
+            draw_bars(ax, Series(line.x[finite], line.mean[finite], line.se[finite]), style, shift, markersize=4)
+        elif len(line.mean):
+            ax.axhline(line.mean[-1], color=style.color, linestyle=style.rule, linewidth=1.2, label=style.label)
 
 
 def _plain_ticks(axis: Any, subs: tuple[int, ...] = (1, 2, 5)) -> None:
@@ -110,7 +115,12 @@ def _plain_ticks(axis: Any, subs: tuple[int, ...] = (1, 2, 5)) -> None:
 
 
 def excess_by_size(cube: xr.Dataset) -> Figure:
-    """Excess risk against rows, features and dependence, with the predicted crossing of the two laws."""
+    """Training risk above that of the optimum without noise, against rows, features and dependence of the features.
+
+    Lines: means over {replicates}, of each fit the mean over further draws of its noise where every method has the
+    same number of them; bands are ± 1 standard error. Thin dotted lines are what the plan predicts; the dashed line is
+    the predicted crossing N* or k* of the two laws, for well-conditioned features.
+    """
     axes_of = [axis for axis in AXES if len(sized_cases(cube, axis)) > 1]
     if not axes_of:
         return empty("No sweep of n, k or dependence of generated data in this configuration.")
@@ -119,17 +129,19 @@ def excess_by_size(cube: xr.Dataset) -> Figure:
     if not targets:
         return empty("The series of cases have no target of epsilon in common.")
     figure, axes = panels(len(targets), len(axes_of), 4.3, 3.0, sharex="col", sharey="row")
+    cases = [case for axis in axes_of for case, _ in sized_cases(cube, axis)]
+    variable, words = excess_of(cube, cases)
     for row, epsilon in enumerate(targets):
         for column, axis in enumerate(axes_of):
             ax = axes[row * len(axes_of) + column]
-            _size_panel(ax, cube, axis, epsilon)
-            ax.set_ylabel(f"excess risk, epsilon = {epsilon:g}" if column == 0 else "")
+            _size_panel(ax, cube, axis, epsilon, variable)
+            ax.set_ylabel(f"excess risk, nats; ε = {epsilon:g}" if column == 0 else "")
             ax.set_xlabel(AXES[axis] if row == len(targets) - 1 else "")
     legend_below(figure, axes, 2)
     heading(
         figure,
-        "Which law of the noise wins; thin dotted lines: the plan's prediction\n"
-        f"the crossing is predicted for well-conditioned features; {BAND95}",
+        "Which law of the noise wins; thin dotted lines: the plan's prediction; the crossing is predicted for "
+        f"well-conditioned features; {words}{spread(cube, cases)}",
     )
     return figure
 
@@ -139,14 +151,26 @@ def computed_at(cube: xr.Dataset, case: str, epsilon: float) -> bool:
     return bool((cube["status"].sel(case=case, epsilon=epsilon) > 0).any())
 
 
-def _size_panel(ax: Axes, cube: xr.Dataset, axis: str, epsilon: float) -> None:
+def excess_of(cube: xr.Dataset, cases: list[str]) -> tuple[str, str]:
+    """The excess risk that all planned methods of some cases have, of as many draws each, and what it is in words."""
+    plan = plan_behind(cube)
+    planned = {
+        m for case in cases for m in methods_of(cube, case) if series(cube, "predicted_excess", case, m, "epsilon")
+    }
+    draws = {getattr(plan.methods[method].options, "noise_draws", 0) for method in planned}
+    if len(draws) == 1 and min(draws) > 0:
+        return "expected_excess", f"each the mean over {min(draws)} draws of the noise; "
+    return "excess_risk", "one draw of the noise each; "
+
+
+def _size_panel(ax: Axes, cube: xr.Dataset, axis: str, epsilon: float, variable: str) -> None:
     cases = sized_cases(cube, axis)
     for method in dict.fromkeys(method for case, _ in cases for method in methods_of(cube, case)):
         # Methods without a plan have nothing to compare a measurement with.
         predicted = _along(cube, "predicted_excess", cases, method, epsilon)
         if predicted:
             style = look(cube, method)
-            draw(ax, _along(cube, "excess", cases, method, epsilon), style)
+            draw(ax, _along(cube, variable, cases, method, epsilon), style)
             ax.plot(predicted.x, predicted.mean, color=style.color, linewidth=0.8, linestyle=":")
     sizes = [size for _, size in cases]
     ax.set(xscale="linear" if axis == "dependence" else "log", yscale="log")
@@ -162,17 +186,13 @@ def _size_panel(ax: Axes, cube: xr.Dataset, axis: str, epsilon: float) -> None:
         ax.set_title(told if inside else told + " (outside)")
 
 
-def _along(cube: xr.Dataset, name: str, cases: list[tuple[str, float]], method: str, epsilon: float) -> Series:
+def _along(cube: xr.Dataset, variable: str, cases: list[tuple[str, float]], method: str, epsilon: float) -> Series:
     """One value a case, at one target of epsilon."""
     points = []
     for case, size in cases:
-        for variable in (f"expected_{name}", f"{name}_risk", name):
-            if variable in cube and method in methods_of(cube, case):
-                line = series(cube, variable, case, method, "epsilon")
-                place = np.flatnonzero(line.x == epsilon)
-                if len(place):
-                    points.append((size, line.mean[place[0]], Z95 * line.se[place[0]]))
-                    break
+        if method in methods_of(cube, case):
+            line = series(cube, variable, case, method, "epsilon")
+            points += [(size, line.mean[place], line.se[place]) for place in np.flatnonzero(line.x == epsilon)]
     return Series(*np.array(points).T) if points else Series(np.zeros(0), np.zeros(0), np.zeros(0))
 
 
