@@ -1,4 +1,7 @@
-"""Captions of figures: the docstring of the function that draws one, read without importing it."""
+"""Captions of figures: the docstring of the function that draws one, read without importing it.
+
+``{replicates}`` in it stands for the numbers of replicates of the configuration in force.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +10,11 @@ import inspect
 
 from fingerprint import source
 
+PLACE = "{replicates}"
 
-def caption(address: str) -> str:
-    """The docstring behind ``package.module:function``.
+
+def caption(address: str, replicates: str) -> str:
+    """The docstring behind ``package.module:function``, with the numbers of replicates in words in their place.
 
     Raises
     ------
@@ -23,5 +28,5 @@ def caption(address: str) -> str:
         if isinstance(node, ast.FunctionDef) and node.name == name:
             text = ast.get_docstring(node)
             if text:
-                return inspect.cleandoc(text)
+                return inspect.cleandoc(text).replace(PLACE, replicates)
     raise ValueError(f"address is {address!r}: no function of that name with a docstring, which is the caption.")

@@ -120,7 +120,7 @@ def figure_address(wildcards):
 
 def figure_caption(wildcards):
     """What a figure shows and how to read it, for the report."""
-    return caption(figure_address(wildcards))
+    return caption(figure_address(wildcards), PLANS[wildcards.study].replicates)
 
 
 def script_modules(rule_name):

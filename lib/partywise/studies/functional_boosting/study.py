@@ -161,7 +161,7 @@ STUDY = Study(
         "error_by_parties": Lazy(_FIGURES + "parties:error_by_parties"),
         "claims_about_parties": Lazy(_FIGURES + "parties:claims_about_parties"),
         "bytes_by_parties": Lazy(_FIGURES + "parties:bytes_by_parties"),
-        "selection_quality": Lazy(_FIGURES + "parties:selection_quality"),
+        "selection_quality": Lazy(_FIGURES + "selection:selection_quality"),
         "error_by_epsilon": Lazy(_FIGURES + "privacy:error_by_epsilon"),
         "claimed_and_certified": Lazy(_FIGURES + "privacy:claimed_and_certified"),
         "real_curves": Lazy(_FIGURES + "curves:real_curves"),

@@ -14,7 +14,11 @@ from ....experiment.plotting.style import BLACK, GREY, empty, heading, legend_be
 
 
 def real_curves(cube: xr.Dataset) -> Figure:
-    """A few held-out days: observed, predicted without privacy and at two epsilons."""
+    """A few held-out records (days): observed, predicted without privacy, and privately at two epsilons.
+
+    One fold of the first replicate, no means. A row for each private method, a column for each record; the two
+    largest targets of epsilon of the method are shown. The axes have the unit of the response and its time.
+    """
     cases = plan_behind(cube).cases
     case = next((c for c in cases_of(cube, "curve_predicted") if hasattr(cases[c].settings, "shown")), None)
     if case is None:
@@ -75,7 +79,11 @@ def _one_day(
 
 
 def operators(cube: xr.Dataset) -> Figure:
-    """Kernels beta_j(s, t) of four predictors: truth and estimates on one colour scale."""
+    """Kernels beta_j(s, t) of four predictors: what time s of predictor j does to time t of the response.
+
+    First row: the truth; below, the estimates of one fold of the first replicate at the fewest parties, on one colour
+    scale. Time runs from 0 to 1 over the domain of the curves; an inactive predictor has the kernel 0.
+    """
     truths = having(cube, "method", protocol="baseline", kind="oracle")
     case = next((c for c in cases_of(cube, "operator") if set(truths) & set(methods_of(cube, c))), None)
     if case is None:

@@ -1,4 +1,4 @@
-"""Figures over the number of parties: errors, the source's two claims, bytes, selection."""
+"""Figures over the number of parties: errors, the source's two claims, bytes."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import xarray as xr
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from ....experiment.plotting.select import having, title, told
-from ....experiment.plotting.series import BAND, Series, cases_of, draw, methods_of, replicate_means, series
+from ....experiment.plotting.select import having, plan_behind, title, told
+from ....experiment.plotting.series import Series, cases_of, draw, methods_of, replicate_means, series, spread
 from ....experiment.plotting.style import BLACK, BLUE, GREY, ORANGE, RED, empty, heading, legend_below, look, panels
 
 LEARNERS = {"predictor": "one base learner a predictor", "party": "one base learner a party"}
@@ -17,7 +17,7 @@ NONE = "No simulated case with several numbers of parties in this configuration.
 _OTHER = ["method_label", "replicate", "fold", "epsilon"]
 
 
-def _case(cube: xr.Dataset) -> str | None:
+def busiest_case(cube: xr.Dataset) -> str | None:
     """The simulated case with the most party counts."""
     best, most = None, 1
     for case in cases_of(cube, "excess"):
@@ -37,8 +37,13 @@ def learners(cube: xr.Dataset, case: str) -> dict[str, list[str]]:
 
 
 def error_by_parties(cube: xr.Dataset) -> Figure:
-    """Excess risk against the number of parties, by learner and noise."""
-    case = _case(cube)
+    """Excess risk on held-out records against the number of parties J, a panel for each kind of learner.
+
+    0 is the risk at the true operators, 1 that of the training mean curve; lower is better. Lines: means over
+    {replicates} (of each the mean over its folds), bands: ± 1 standard error. Hollow marks: all parties share one
+    budget. Arrows: fits that lie above the scale. Black and grey lines claim no privacy.
+    """
+    case = busiest_case(cube)
     if case is None:
         return empty(NONE)
     own = methods_of(cube, case)
@@ -66,7 +71,7 @@ def error_by_parties(cube: xr.Dataset) -> Figure:
     axes[0].set_ylabel("excess risk (0: truth, 1: mean curve)")
     legend_below(figure, axes, 3)
     note = "; arrows: off the scale" if published else ""
-    heading(figure, f"Held-out error by number of parties, {title(cube, 'case', case)}; {BAND}{note}")
+    heading(figure, f"Held-out error by number of parties, {title(cube, 'case', case)}; {spread(cube, [case])}{note}")
     return figure
 
 
@@ -88,8 +93,13 @@ def _modes(cube: xr.Dataset, case: str) -> dict[str, dict[str, str]]:
 
 
 def claims_about_parties(cube: xr.Dataset) -> Figure:
-    """The source's two claims about J, each against the ratio that would confirm it."""
-    case = _case(cube)
+    """The source's two claims about the number of parties J, each against the ratio that would confirm it.
+
+    Left and middle: excess risk relative to that at the fewest parties, replicate by replicate; the dotted line at 1
+    is what the claim promises. Right: the epsilon that is claimed to be constant, and the one that the ledger
+    certifies. Lines: means over {replicates}, bands: ± 1 standard error.
+    """
+    case = busiest_case(cube)
     if case is None:
         return empty(NONE)
     modes = _modes(cube, case)
@@ -117,12 +127,18 @@ def claims_about_parties(cube: xr.Dataset) -> Figure:
     ):
         line = series(cube, name, case, growing, "parties")
         draw(axes[2], line, look(cube, growing), color=color, marker=marker, linestyle="-", label=label)
-    axes[2].set(title="the budget behind claim 2", xlabel="number of parties J", ylabel="epsilon (δ of the study)")
+    axes[2].set(
+        title="the budget behind claim 2",
+        xlabel="number of parties J",
+        ylabel=f"ε at δ = {plan_behind(cube).delta(case):g}",
+    )
     axes[2].set_yscale("log")
     for ax in axes:
         ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     legend_below(figure, axes, 4)
-    heading(figure, f"What the source says about the number of parties, {title(cube, 'case', case)}; {BAND}")
+    heading(
+        figure, f"What the source says about the number of parties, {title(cube, 'case', case)}; {spread(cube, [case])}"
+    )
     return figure
 
 
@@ -137,8 +153,13 @@ def _ratio(cube: xr.Dataset, case: str, method: str) -> Series:
 
 
 def bytes_by_parties(cube: xr.Dataset) -> Figure:
-    """Bytes measured on the channel beside the published formula and the release formula."""
-    case = _case(cube)
+    """Bytes of one fit against the number of parties: measured on the channel, and by two formulas.
+
+    m: predictors of a party, Q: basis size; formulas are summed over the parties, one number is eight bytes. The
+    published formula counts the training records and leaves out those that are held out, which a release needs as
+    well. Means over {replicates}, bands: ± 1 standard error.
+    """
+    case = busiest_case(cube)
     if case is None:
         return empty(NONE)
     released = [method for methods in learners(cube, case).values() for method in methods]
@@ -149,8 +170,8 @@ def bytes_by_parties(cube: xr.Dataset) -> Figure:
     figure, (ax,) = panels(1, 1, 5.6, 3.4)
     mib = 2.0**20
     lines = (
-        ("published_mib", 1.0, ORANGE, "P", "-.", "published formula: N_train m Q + (m Q)², summed over parties"),
-        ("release_bytes", mib, BLACK, "o", "--", "what a release needs: all N records, m Q coordinates each"),
+        ("published_mib", 1.0, ORANGE, "P", "-.", "published formula: n m Q + (m Q)² numbers, n training records"),
+        ("release_bytes", mib, BLACK, "o", "--", "what a release needs: N m Q numbers, N records in all"),
         ("bytes_measured", mib, BLUE, "^", "-", "measured on the channel (releases, and operators sent back)"),
     )
     for name, unit, color, marker, style, label in lines:
@@ -165,40 +186,4 @@ def bytes_by_parties(cube: xr.Dataset) -> Figure:
     ax.set_ylim(0, 1.15 * ax.get_ylim()[1])
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     legend_below(figure, [ax], 1)
-    return figure
-
-
-def selection_quality(cube: xr.Dataset) -> Figure:
-    """Sensitivity and specificity of the touched predictors, by learner and noise."""
-    case = _case(cube)
-    if case is None:
-        return empty(NONE)
-    groups = learners(cube, case)
-    if not groups:
-        return empty("No method with released curves in this configuration.")
-    figure, axes = panels(2, len(groups), 3.8, 2.5, sharex=True, sharey=True)
-    for row, variable in enumerate(("sensitivity", "specificity")):
-        for column, (learner, chosen) in enumerate(groups.items()):
-            ax = axes[len(groups) * row + column]
-            for index, method in enumerate(chosen):
-                line = series(cube, variable, case, method, "parties")
-                shift = 0.28 * (index - (len(chosen) - 1) / 2)
-                moved = Series(line.x + shift, line.mean, line.se)
-                style = look(cube, method)
-                ax.errorbar(
-                    moved.x,
-                    moved.mean,
-                    yerr=np.where(np.isfinite(moved.se), moved.se, 0),
-                    color=style.color,
-                    marker=style.marker,
-                    linestyle="none",
-                    label=style.label,
-                )
-            ax.set_ylim(-0.05, 1.05)
-            ax.set_title(LEARNERS[learner] if row == 0 else "")
-            ax.set_ylabel(variable if column == 0 else "")
-            ax.set_xlabel("number of parties J" if row == 1 else "")
-            ax.xaxis.set_major_locator(MaxNLocator(integer=True))
-    legend_below(figure, axes, 4)
-    heading(figure, f"Selection of predictors, {title(cube, 'case', case)}; bars: ± 1 standard error over replicates")
     return figure

@@ -7,13 +7,18 @@ import xarray as xr
 from matplotlib.figure import Figure
 from matplotlib.ticker import FormatStrFormatter, LogLocator, NullFormatter
 
-from ....experiment.plotting.select import having, title, told
-from ....experiment.plotting.series import BAND, cases_of, draw, methods_of, series
+from ....experiment.plotting.select import having, plan_behind, title, told
+from ....experiment.plotting.series import cases_of, draw, methods_of, series, spread
 from ....experiment.plotting.style import BLACK, COLORS, DASHES, MARKERS, empty, heading, legend_below, look, panels
 
 
 def error_by_epsilon(cube: xr.Dataset) -> Figure:
-    """Held-out error against the certified epsilon: local releases, released moments, the non-private floor."""
+    """Held-out error against the certified epsilon of the whole release, a panel for each case; lower is better.
+
+    Lines: methods with a target, means over {replicates} (of each the mean over its folds), bands: ± 1 standard error.
+    Horizontal lines: methods for which no finite epsilon is certified. 1 is the risk of the training mean curve, 0
+    (of excess risk) that at the true operators.
+    """
     targets = cube["epsilon"].values[np.isfinite(cube["epsilon"].values)]
     done = (cube["status"].sel(epsilon=targets) > 0).any(["replicate", "parties", "fold"])
     cases = [str(case) for case in cube["case"].values if (done.sel(case=case).sum("epsilon") > 1).any()]
@@ -36,19 +41,24 @@ def error_by_epsilon(cube: xr.Dataset) -> Figure:
             elif len(line.mean) and method not in oracle:
                 ax.axhline(line.mean[-1], color=style.color, linestyle=style.rule, linewidth=1.2, label=style.label)
         label = "excess risk (0: truth, 1: mean curve)" if variable == "excess" else "risk relative to the mean curve"
-        ax.set(title=title(cube, "case", case), xlabel="certified epsilon of the whole release", ylabel=label)
+        ax.set(title=title(cube, "case", case), xlabel="certified ε of the whole release", ylabel=label)
         ax.set(xscale="log", yscale="log")
         if variable == "relative_error":
             ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
             ax.yaxis.set_major_formatter(FormatStrFormatter("%g"))
             ax.yaxis.set_minor_formatter(NullFormatter())
     legend_below(figure, axes, 3)
-    heading(figure, f"What privacy costs; horizontal lines: no finite epsilon certified; {BAND}")
+    heading(figure, f"What privacy costs; horizontal lines: no finite epsilon certified; {spread(cube, cases)}")
     return figure
 
 
 def claimed_and_certified(cube: xr.Dataset) -> Figure:
-    """Certified epsilon of the published noise against basis size, for several units of time, at one claim."""
+    """What the published noise proves, against the basis size Q, for several units of time, at one claim.
+
+    The curves are the same; only their basis and the unit in which time is measured differ. A line above the dotted
+    claim means that the claim is exceeded; one below it, that more noise is added than the claim needs. Certificates
+    depend on public numbers alone, so that replicates do not differ.
+    """
     published = [
         m for m in having(cube, "method", protocol="published") if told(cube, "method", m, "radius") == "public"
     ]
@@ -73,8 +83,12 @@ def claimed_and_certified(cube: xr.Dataset) -> Figure:
         label = title(cube, "method", method) + ("" if alone else f", time in [{span}]")
         color, marker, line = (cycle[(index + 1) % len(cycle)] for cycle in (COLORS, MARKERS, DASHES))
         ax.plot(*np.array(sorted(values)).T, color=color, marker=marker, linestyle=line, label=label)
-    ax.axhline(claim, color=BLACK, linestyle=":", linewidth=1.2, label=f"claimed epsilon = {claim:g}")
-    ax.set(xlabel="basis size Q (cubic B-splines)", ylabel="certified epsilon", yscale="log")
+    ax.axhline(claim, color=BLACK, linestyle=":", linewidth=1.2, label=f"claimed ε = {claim:g}")
+    ax.set(
+        xlabel="basis size Q (cubic B-splines)",
+        ylabel=f"certified ε at δ = {plan_behind(cube).delta(cases[0]):g}",
+        yscale="log",
+    )
     ax.set_title("One claim, the same curves: what the noise proves\ndepends on the basis and on the unit of time")
     legend_below(figure, [ax], 1)
     return figure

@@ -64,7 +64,15 @@ class Line:
 
 
 def claims(cube: xr.Dataset) -> Figure:
-    """Claimed, certified and audited epsilon of every mechanism as published, and certified after its repair."""
+    """Claimed, certified and audited epsilon of every mechanism as published, and certified after its repair.
+
+    One line a mechanism, for the unit and at the delta of its claim, which stands beside it. Ring: the claim; dot:
+    what the ledger certifies; bar: what an attack proves at least, by formula or, where releases are sampled, at the
+    confidence in the legend; diamond: certified after the repair. The dotted lines part what is said to be free
+    and what has no finite bound from the axis. Red: an attack refutes the claim; orange: nothing proves it; blue: it
+    holds; grey: a control. Numbers are means over {replicates}; "recovered" is the share of the secrets that an attack
+    reads, before and after the repair.
+    """
     lines = published_lines(cube)
     if not lines:
         return empty("No published mechanism in this configuration.")

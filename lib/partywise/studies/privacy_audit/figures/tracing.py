@@ -14,7 +14,12 @@ PRIVATE = ((BLUE, "--"), (ORANGE, "-."), (PURPLE, ":"))
 
 
 def tracing_roc(cube: xr.Dataset) -> Figure:
-    """True- against false-positive rate, means over random splits, with the area under each curve."""
+    """True- against false-positive rate of a tracing attack, with the area under each curve.
+
+    Curves are means over random splits into members and others, of the first replicate; areas are means over
+    {replicates} with the standard error of the splits. The dotted diagonal is guessing. This describes one attack: an
+    area near one half proves no privacy.
+    """
     if "roc_true" not in cube:
         return empty("No tracing attack in this configuration.")
     shown = cube[["roc_false", "roc_true"]].isel(
