@@ -35,6 +35,7 @@ from small_cube import assemble
 
 OUTPUTS = {
     "cube": "cube.nc",
+    "tidy": "tidy.csv",
     "ledger": "ledger.csv",
     "totals": "ledger_totals.csv",
     "wire": "wire.md",
@@ -522,6 +523,43 @@ def test_a_release_that_differs_between_blocks_is_an_error(plan, blocks, tmp_pat
 
     with pytest.raises(CertificationError, match=r"'sum' is in the ledger with another value"):
         list(ledgers([first, other]))
+
+
+def test_tidy_is_the_cube_cell_by_cell_to_the_last_bit(gathered):
+    """Every number read back from its text is the cube's double, every word the cube's word, and no fit is left out."""
+    cube, rows = open_cube(gathered / "cube.nc"), table(gathered / "tidy.csv")
+    scalars = [str(name) for name in cube.data_vars if set(cube[name].dims) == set(DIMS)]
+    keys = ["case", "method", "replicate", "parties", "fold", "epsilon"]
+    others = sorted(set(scalars) - {"status"})
+    assert list(rows[0]) == [*keys, "case_title", "method_title", "method_protocol", "status", *others]
+    words = {name for name in scalars if cube[name].attrs.get("flag_meanings", "false true") != "false true"}
+    told = {name: meanings(cube[name]) if name in words else cube[name] for name in scalars}
+    places, seen = [], set[type]()
+    for row in rows:
+        labels = [kind(row[key]) for kind, key in zip((str, str, int, int, int, float), keys, strict=True)]
+        place = tuple(cube[dim].values.tolist().index(label) for dim, label in zip(DIMS, labels, strict=True))
+        places.append(place)
+        assert row["case_title"] == str(cube["case_title"].values[place[0]])
+        assert row["method_protocol"] == str(cube["method_protocol"].values[place[1]])
+        for name in scalars:
+            value = told[name].values[place]
+            seen.add(type(value))
+            if isinstance(value, str):
+                assert row[name] == value
+            elif np.isnan(value):
+                assert row[name] == "", name
+            else:
+                assert float(row[name]).hex() == float(value).hex(), (name, row[name])
+    assert places == [tuple(place) for place in np.argwhere(cube["status"].values > 0).tolist()]
+    assert {row["certified"] for row in rows} == {"0", "1"} and {row["large"] for row in rows} == {"", str(2**40)}
+    assert str in seen and np.float64 in seen and "inf" in {row["epsilon"] for row in rows}
+
+
+def test_tidy_does_not_depend_on_how_many_fits_become_text_at_a_time(plan, blocks, gathered, tmp_path, monkeypatch):
+    for most in (1, 3):
+        monkeypatch.setattr("partywise.experiment.tables.tidy.MOST_FITS", most)
+        again = gather(plan, blocks, tmp_path / str(most))
+        assert (again / "tidy.csv").read_bytes() == (gathered / "tidy.csv").read_bytes()
 
 
 def test_wire_table_shows_every_method(gathered):

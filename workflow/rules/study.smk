@@ -70,6 +70,7 @@ rule collect:
         timings=block_files("timings"),
     output:
         cube="<results>/{study}/cube.nc",
+        tidy="<results>/{study}/tidy.csv",
         ledger="<results>/{study}/ledger.csv",
         totals="<results>/{study}/ledger_totals.csv",
         wire="<results>/{study}/wire.md",

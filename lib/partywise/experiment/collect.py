@@ -28,6 +28,7 @@ from .tables.page import shown_names, tables_page
 from .tables.rows import write_csv, write_text
 from .tables.run_totals import RunTotals
 from .tables.summary import MOST_ROWS, summary_rows, summary_text
+from .tables.tidy import tidy_rows
 from .tables.wire import Wire
 
 NUMBERS: dict[str, type] = {"replicate": int, "parties": int, "n_releases": int}
@@ -46,7 +47,7 @@ def collect(
     blocks : iterable of path
         One file of each fit job; their order does not matter.
     outputs : mapping
-        Paths of ``cube``, ``ledger``, ``totals``, ``wire``, ``summary``, ``text`` and ``tables``.
+        Paths of ``cube``, ``tidy``, ``ledger``, ``totals``, ``wire``, ``summary``, ``text`` and ``tables``.
     code_sha256 : str
         Fingerprint of the library files behind the cube.
     root : Path
@@ -64,6 +65,7 @@ def collect(
     header.attrs = dict(global_attributes(plan, code_sha256=code_sha256, root=root))
     write_cube(outputs["cube"], header, columns.layers)
     write_text(outputs["wire"], wire.markdown())
+    write_csv(outputs["tidy"], tidy_rows(plan, columns))
     write_csv(outputs["summary"], summary_rows(plan, columns))
     write_text(outputs["text"], summary_text(plan, columns))
     shown = summary_rows(plan, columns, shown_names(plan))

@@ -32,9 +32,14 @@ CODE_PATTERN = re.compile(r"[0-9a-f]{64}")
 UNWANTED = re.compile(r"[^A-Za-z0-9_.@+-]+")
 
 
+def plain_word(word: str) -> str:
+    """A text as a flag of a cube has it: letters, digits and a few signs."""
+    return UNWANTED.sub("_", word)
+
+
 def flag_attributes(words: Sequence[str], dtype: type = np.int8) -> dict[str, Any]:
     """``flag_values`` 0, 1, ... and their ``flag_meanings``, blank-separated as CF asks."""
-    meanings = " ".join(UNWANTED.sub("_", word) for word in words)
+    meanings = " ".join(map(plain_word, words))
     return {"flag_values": np.arange(len(words), dtype=dtype), "flag_meanings": meanings}
 
 

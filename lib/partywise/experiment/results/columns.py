@@ -17,7 +17,7 @@ from ...errors import CubeError
 from ..blocks import KINDS, Part
 from ..cells import COMMON, STATUS
 from ..plan import Plan
-from .attributes import CODE_PATTERN, flag_attributes
+from .attributes import CODE_PATTERN, flag_attributes, plain_word
 from .cube import Layer
 from .labels import word_of
 
@@ -54,6 +54,11 @@ class Block:
     epsilons: list[float]
     first: int
     shape: tuple[int, int, int, int]
+
+    @property
+    def stop(self) -> int:
+        """Number of the first cell behind it."""
+        return self.first + math.prod(self.shape)
 
 
 class Places:
@@ -181,7 +186,7 @@ class Columns:
         """Whether a variable is positive and finite in some cell of a method."""
         values = self.numbers.get(name, np.full(len(self.status), np.nan))
         own = (block for block in self.places.blocks if block.method == method)
-        found = (values[block.first : block.first + math.prod(block.shape)] for block in own)
+        found = (values[block.first : block.stop] for block in own)
         return any(bool(((part > 0) & np.isfinite(part)).any()) for part in found)
 
     def _put_text(self, name: str, at: np.ndarray, values: np.ndarray) -> None:
@@ -224,9 +229,21 @@ class Columns:
         """Units of a variable."""
         return self.described[name][1]
 
+    def shown(self, name: str, at: slice) -> list[Any]:
+        """Values of some cells as the cube tells them: numbers, words, and ``""`` where there is none."""
+        if name == "status":
+            return [STATUS[code] for code in self.status[at].tolist()]
+        if name in self._digests:
+            return [digest.decode() for digest in self._digests[name][at].tolist()]
+        if name in self._words:
+            words = ["", *(plain_word(word) for word in self._words[name].number)]
+            return [words[code] for code in self._words[name].codes[at].tolist()]
+        whole = self.kind(name) in ("bool", "int")
+        return ["" if x != x else int(x) if whole else x for x in self.numbers[name][at].tolist()]
+
     def part(self, values: np.ndarray, block: Block) -> np.ndarray:
         """A view of the values of a block, (replicate, parties, fold, epsilon) of its own lengths."""
-        return values[block.first : block.first + math.prod(block.shape)].reshape(block.shape)
+        return values[block.first : block.stop].reshape(block.shape)
 
     def _dense(self, values: np.ndarray, start: int, stop: int, outside: Any) -> np.ndarray:
         block = np.full(stop - start, outside, values.dtype)
