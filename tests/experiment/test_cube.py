@@ -31,6 +31,7 @@ from partywise.experiment.results.cube import DIMS, open_cube, write_cube
 from partywise.experiment.tables.summary import averages
 from partywise.privacy.accounting.calibration import gaussian_epsilon
 from partywise.privacy.ledger.ledger import Ledger
+from printed_rows import printed_rows
 from small_cube import assemble
 
 OUTPUTS = {
@@ -491,9 +492,8 @@ def test_a_run_costs_what_a_hand_composition_of_its_fits_says(per_fit):
 
 def test_the_cost_of_a_run_stands_beside_that_of_a_fit_where_they_differ(per_fit, gathered):
     text = (per_fit / "summary.txt").read_text()
-    lines = text.splitlines()
-    assert "claimed  certified   mu  TPR at 1 %  TPR at .1 %  whole run" in lines[1]
-    price = {tuple(line.split()[:4]): line.split()[-2] for line in lines[3:-2]}
+    assert "certified,\n" in text and "whole run ↓\n" in text
+    price = {key: values[-2] for key, values in printed_rows(text).items()}
     three = f"{float(gaussian_epsilon(2 * 3**0.5, 1e-5)):.4g}"
     assert price["folded", "anew", "2", "4"] == three and price["single", "anew", "2", "4"] == "same"
     assert {price["folded", "noisy", "2", "4"], price["folded", "clear", "2", "inf"]} == {"same"}
@@ -598,6 +598,9 @@ def test_summary_tables(gathered):
         "mean",
         "se",
         "replicates",
+        "folds",
+        "heading",
+        "better",
     ]
     names = {row["variable"] for row in rows}
     assert {"error", "near", "epsilon_certified"} <= names
@@ -605,9 +608,12 @@ def test_summary_tables(gathered):
     certified = [r for r in rows if r["variable"] == "epsilon_certified" and r["method"] == "clear"]
     assert {row["mean"] for row in certified} == {"inf"} and {row["se"] for row in certified} == {""}
     text = (gathered / "summary.txt").read_text()
-    assert text.startswith("A toy (toy)\ncase  method  parties  target")
+    assert text.startswith("A toy (toy)\n") and "one: 2 replicates x 2 folds\n" in text
+    shown = printed_rows(text)
+    assert len(shown) == 2 + 6 + 1 and set(map(len, shown.values())) == {7}
+    assert {row["folds"] for row in rows if row["case"] == "one"} == {"2"}
+    assert {(row["heading"], row["better"]) for row in certified} == {("certified epsilon", "lower")}
     assert "epsilon at delta = 1e-05 for the unit features; inf: nothing can be certified." in text
-    assert len(text.splitlines()) == 3 + 2 + 6 + 1 + 1 + 1
 
 
 def test_diverged_fits_are_counted_in_the_summary(tmp_path):

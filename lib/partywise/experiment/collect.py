@@ -25,9 +25,10 @@ from .results.cube import write_cube
 from .results.provenance import global_attributes
 from .tables.ledger import LedgerTables
 from .tables.page import shown_names, tables_page
+from .tables.printed import summary_text
 from .tables.rows import write_csv, write_text
 from .tables.run_totals import RunTotals
-from .tables.summary import MOST_ROWS, summary_rows, summary_text
+from .tables.summary import MOST_ROWS, summary_rows
 from .tables.tidy import tidy_rows
 from .tables.wire import Wire
 

@@ -11,8 +11,9 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
+from ..checks import check_fields
 from ..errors import ConfigError
 
 T = TypeVar("T")
@@ -108,6 +109,21 @@ class MethodSpec:
 
 
 @dataclass(frozen=True)
+class Heading:
+    """How a reader knows a variable of the summary.
+
+    words : its public name, over its column
+    better : which values are better, the ``lower`` or the ``higher`` ones; ``neither`` where it is not judged
+    """
+
+    words: str
+    better: Literal["lower", "higher", "neither"]
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+
+
+@dataclass(frozen=True)
 class Study:
     """The parts of an experiment that differ between papers.
 
@@ -144,6 +160,10 @@ class Study:
         of the study.
     summary : tuple of str
         Variables shown in the printed summary, the error that matters most first.
+    headings : mapping
+        Name of a variable of the summary -> `Heading`; without one its name is printed, and it is not judged.
+    certified : str
+        Variable that holds the certified epsilon of a fit: one of the study's where its claims have units of their own.
     trials : Lazy, optional
         Small cases on which any method of the study can be tried (name -> `partywise.experiment.trial.Trial`).
     folds_share : bool
@@ -168,6 +188,8 @@ class Study:
     figures: Mapping[str, Lazy] = field(default_factory=dict)
     check: Callable[[Any], None] | None = None
     summary: tuple[str, ...] = ()
+    headings: Mapping[str, Heading] = field(default_factory=dict)
+    certified: str = "epsilon_certified"
     trials: Lazy | None = None
     folds_share: bool = False
 
@@ -175,6 +197,11 @@ class Study:
         unknown = [name for name in self.summary if name not in self.variables]
         if unknown:
             raise ValueError(f"summary names {unknown[0]!r}: it must be one of the study's variables.")
+        for name in self.headings:
+            if name not in self.variables:
+                raise ValueError(f"headings names {name!r}: it must be one of the study's variables.")
+        if self.certified not in ("epsilon_certified", *self.variables):
+            raise ValueError(f"certified is {self.certified!r}: it must be epsilon_certified or one of its variables.")
 
 
 def available() -> tuple[str, ...]:

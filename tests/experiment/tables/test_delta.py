@@ -15,9 +15,11 @@ from partywise.experiment.cells import generate, promised, run
 from partywise.experiment.plan import plan
 from partywise.experiment.results.columns import Columns
 from partywise.experiment.tables.page import summary_wide
+from partywise.experiment.tables.printed import summary_text
 from partywise.experiment.tables.run_totals import RunTotals
-from partywise.experiment.tables.summary import summary_rows, summary_text
+from partywise.experiment.tables.summary import summary_rows
 from partywise.studies.sliced_inverse_regression.settings import ActivitySettings, FlightsSettings, SimulatedSettings
+from printed_rows import printed_rows
 from small_cube import assemble
 
 ROOT = Path(__file__).parents[3]
@@ -107,7 +109,7 @@ def test_cells_summary_and_page_show_it(tmp_path):
     for part in parts:
         columns.add(part)
     RunTotals(made, columns).close()
-    lines = {tuple(line.split()[:2]): line.split() for line in summary_text(made, columns).splitlines()}
+    lines = {key[:2]: values for key, values in printed_rows(summary_text(made, columns)).items()}
     assert [lines["small", m][-6:-4] for m in ("iid", "cert")] == [["2!", "inf"], ["2", "1.388"]]
     assert [word[-1] for word in lines["power", "cert"][-6:-4]] == ["!", "!"]
     assert "! the total delta is at least 1/n" in summary_text(made, columns)

@@ -12,8 +12,10 @@ from itertools import groupby, islice
 from typing import Any
 
 from ..plan import Plan
+from ..study import Heading
+from .printed import ARROWS
 from .run_totals import CELL, RUN, costs_more
-from .summary import BESIDE, FLAG, MOST_ROWS
+from .summary import FLAG, MOST_ROWS, heading, shown_variables
 
 STYLE = """
 body { font: 15px/1.45 system-ui, sans-serif; margin: 1rem auto; max-width: 75rem; padding: 0 1rem; color: #222; }
@@ -93,11 +95,14 @@ def summary_wide(plan: Plan, rows: Iterable[Mapping[str, Any]]) -> list[dict[str
     """One row for each case, method, party count and epsilon; mean and standard error of the study's main variables."""
     grouped = groupby(rows, key=lambda row: tuple(row[key] for key in SLOT))
     slots = [(place, {row["variable"]: row for row in group}) for place, group in islice(grouped, MOST_ROWS + 1)]
-    run = (RUN,) if any(map(_costs_more, (found for _, found in slots))) else ()
-    names = (*plan.study.summary, "epsilon_claimed", CELL, *BESIDE, *run, "bytes_measured")
+    dearer = any(map(_costs_more, (found for _, found in slots)))
+    names = [name for name in shown_variables(plan) if dearer or name != RUN]
+    titles = {name: _arrowed(heading(plan, name)) for name in names}
     wide = []
     for place, found in slots:
-        line = dict(zip(SLOT, place, strict=True)) | {name: _with_error(found.get(name)) for name in names}
+        case = plan.cases[str(place[0])]
+        line = dict(zip(SLOT, place, strict=True)) | {"replicates": case.replicates, "folds": case.folds}
+        line |= {titles[name]: _with_error(found.get(name)) for name in names}
         vain = float(found[FLAG]["mean"]) > 0 if FLAG in found else False
         wide.append(line | {"delta": "at least 1/n: says nothing" if vain else ""})
     return wide
@@ -105,7 +110,11 @@ def summary_wide(plan: Plan, rows: Iterable[Mapping[str, Any]]) -> list[dict[str
 
 def shown_names(plan: Plan) -> tuple[str, ...]:
     """Variables that :func:`summary_wide` reads."""
-    return (*plan.study.summary, "epsilon_claimed", CELL, *BESIDE, RUN, "bytes_measured", FLAG)
+    return (*shown_variables(plan), CELL, RUN, FLAG)
+
+
+def _arrowed(found: Heading) -> str:
+    return f"{found.words} {ARROWS[found.better]}".rstrip()
 
 
 def _costs_more(found: Mapping[str, Mapping[str, Any]]) -> bool:

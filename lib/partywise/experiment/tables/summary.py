@@ -1,20 +1,18 @@
-"""Means and standard errors over replicates, as a tidy table and as the text printed at the end of a run."""
+"""Means and standard errors over replicates, as a tidy table: what the printed summary and the page show."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import islice
 from typing import Any
 
 import numpy as np
 
-from ..cells import STATUS
 from ..plan import Plan
 from ..results.columns import Block, Columns
-from .run_totals import CELL, RUN, costs_more
+from ..study import Heading
+from .run_totals import CELL, RUN
 
-MIB = 2.0**20
 # Nobody reads more rows on a screen or a page; the CSV files have all.
 MOST_ROWS = 10_000
 # Slots that are averaged at a time: what they take is their number times that of the variables.
@@ -24,13 +22,13 @@ SLOT = ("case", "method", "parties", "epsilon")
 MARK, FLAG = "!", "delta_exceeds_1_over_n"
 DELTAS = {"epsilon_claimed": "delta_claimed", CELL: "delta", RUN: "delta"}
 # What stands beside a certified epsilon: the same guarantee in other words.
-BESIDE = {"mu_upper": "mu", "tpr_at_1_percent": "TPR at 1 %", "tpr_at_0_1_percent": "TPR at .1 %"}
+BESIDE = {"mu_upper": "mu", "tpr_at_1_percent": "TPR at 1 %", "tpr_at_0_1_percent": "TPR at 0.1 %"}
 HEADINGS = {
-    "epsilon_claimed": "claimed",
-    CELL: "certified",
-    **BESIDE,
-    RUN: "whole run",
-    "bytes_measured": "MiB sent",
+    "epsilon_claimed": Heading("claimed epsilon", "neither"),
+    CELL: Heading("certified epsilon", "lower"),
+    **{name: Heading(words, "lower") for name, words in BESIDE.items()},
+    RUN: Heading("certified, whole run", "lower"),
+    "bytes_measured": Heading("MiB sent", "lower"),
 }
 
 
@@ -130,81 +128,30 @@ def _vain(columns: Columns, part: Callable[[np.ndarray], np.ndarray]) -> dict[st
 def summary_rows(plan: Plan, columns: Columns, names: Iterable[str] | None = None) -> Iterator[dict[str, Any]]:
     """Tidy table: one row for each case, method, party count, epsilon and variable that has a value."""
     names = sorted(columns.numbers if names is None else set(names) & set(columns.numbers))
+    headings = {name: heading(plan, name) for name in names}
     for slot in slots(columns, names):
         for name, (mean, error, count) in slot.averages.items():
             if not count:
                 continue
             row: dict[str, Any] = {"variable": name, "units": columns.units(name), "mean": repr(mean)}
             row["se"] = repr(error) if np.isfinite(error) else ""
-            yield {"study": plan.study.name, **slot.labels, **row, "replicates": count}
+            row |= {"replicates": count, "folds": plan.cases[slot.labels["case"]].folds}
+            row |= {"heading": headings[name].words, "better": headings[name].better}
+            yield {"study": plan.study.name, **slot.labels, **row}
 
 
-def summary_text(plan: Plan, columns: Columns) -> str:
-    """The table printed at the end of a run; what stands behind +- is a standard error over replicates."""
-    dearer = vain = False
-    for slot in slots(columns, (RUN, CELL)):
-        dearer, vain = dearer or _dearer(slot), vain or bool(slot.vain)
-    names = [name for name in (*plan.study.summary, *HEADINGS) if name in columns.numbers and (dearer or name != RUN)]
-    table = [["case", "method", "parties", "target", *(HEADINGS.get(name, name) for name in names)]]
-    shown = list(islice(slots(columns, names if dearer else [*names, RUN]), MOST_ROWS + 1))
-    table += [_line(columns, slot, names) for slot in shown[:MOST_ROWS]]
-    lines = _aligned(table)
-    title = f"{plan.study.title} ({plan.study.name})"
-    notes = _notes(plan, columns, dearer, vain)
-    if len(shown) > MOST_ROWS:
-        notes.insert(0, f"the first {MOST_ROWS} rows: all of them are in summary.csv")
-    return "\n".join([title, lines[0], "-" * len(lines[0]), *lines[1:], *(f"{note}." for note in notes), ""])
+def heading(plan: Plan, name: str) -> Heading:
+    """What a reader calls a variable, and which values of it are better."""
+    own = plan.study.headings.get(name) or HEADINGS.get(name)
+    return own or Heading(name.replace("_", " "), "neither")
 
 
-def _dearer(slot: Slot) -> bool:
-    return costs_more(slot.averages[RUN][0], slot.averages[CELL][0])
+def shown_variables(plan: Plan) -> tuple[str, ...]:
+    """Variables of the printed summary and of the page, in order: those of the study, then its guarantees and bytes.
 
-
-def _line(columns: Columns, slot: Slot, names: Iterable[str]) -> list[str]:
-    """A row of the printed table."""
-    labels = slot.labels
-    row = [labels["case"], labels["method"], str(labels["parties"]), f"{labels['epsilon']:.4g}"]
-    for name in names:
-        mean, error, count = slot.averages[name]
-        scale = MIB if columns.units(name) == "byte" else 1.0
-        value = f"{mean / scale:.4g}" if count else "-"
-        if name == RUN and not _dearer(slot):
-            value = "same" if count else "-"
-        value += MARK if name in slot.vain else ""
-        # The error that matters most in this case: the first variable that has a value here.
-        with_error = set(row[4:]) <= {"-"} and np.isfinite(error)
-        row.append(value + (f" +- {error / scale:.2g}" if with_error else ""))
-    return row
-
-
-def _notes(plan: Plan, columns: Columns, dearer: bool, vain: bool) -> list[str]:
-    """What stands below the printed table."""
-    deltas: dict[float, list[str]] = {}
-    for case in plan.cases:
-        deltas.setdefault(plan.delta(case), []).append(case)
-    shown = [f"{delta:g}" + (f" ({', '.join(cases)})" if len(deltas) > 1 else "") for delta, cases in deltas.items()]
-    notes = [f"epsilon at delta = {', '.join(shown)} for the unit {plan.spec.unit}; inf: nothing can be certified"]
-    if "tpr_at_1_percent" in columns.numbers:
-        notes.append("mu and TPR: of the certified releases; no attack finds more at that rate of false positives")
-    if dearer:
-        notes.append("certified: the releases of one fit; whole run: those of all folds of a replicate together")
-    numbers = columns.numbers
-    if "delta_claimed" in numbers and bool((numbers["delta_claimed"] > numbers["delta"]).any()):
-        notes.append("claimed at the sum of the deltas that the source gives each release: delta_claimed in the cube")
-    if vain:
-        notes.append(
-            f"{MARK} the total delta is at least 1/n: publishing a random record meets it, so that it says nothing"
-        )
-    bad = columns.places.cells[columns.status > STATUS.index("ok")]
-    if len(bad):
-        first = columns.places.name(int(bad[0]))
-        notes.append(f"{len(bad)} fits did not converge or diverged, the first is {first}: see status in the cube")
-    return notes
-
-
-def _aligned(table: list[list[str]]) -> list[str]:
-    """Columns of equal width: the first two to the left, numbers to the right."""
-    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
-    places = list(enumerate(widths))
-    rows = [[row[i].ljust(width) if i < 2 else row[i].rjust(width) for i, width in places] for row in table]
-    return ["  ".join(row).rstrip() for row in rows]
+    A study whose claims have units of their own has one certified epsilon, theirs; what else the ledger says is for
+    another unit and stays in the cube.
+    """
+    if plan.study.certified != CELL:
+        return (*plan.study.summary, "epsilon_claimed", plan.study.certified, "bytes_measured")
+    return (*plan.study.summary, "epsilon_claimed", CELL, *BESIDE, RUN, "bytes_measured")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from ...checks import Checked, Delta, Unit
 from ...errors import ConfigError
-from ...experiment.study import Lazy, Protocol, Source, Study
+from ...experiment.study import Heading, Lazy, Protocol, Source, Study
 from ...functional.options import (
     BaselineOptions,
     CentralOptions,
@@ -178,5 +178,14 @@ STUDY = Study(
         "specificity",
         "published_mib",
     ),
+    headings={
+        "excess": Heading("excess risk", "lower"),
+        "relative_error": Heading("relative error", "lower"),
+        "worse_than_mean": Heading("worse than mean", "lower"),
+        "clip_share": Heading("clipped share", "neither"),
+        "sensitivity": Heading("active ones found", "higher"),
+        "specificity": Heading("others left out", "higher"),
+        "published_mib": Heading("MiB by the source", "lower"),
+    },
     trials=Lazy("partywise.studies.functional_boosting.trials:TRIALS"),
 )

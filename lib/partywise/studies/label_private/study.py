@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 
 from ...checks import Checked, Delta
 from ...errors import ConfigError
-from ...experiment.study import Lazy, Protocol, Source, Study
+from ...experiment.study import Heading, Lazy, Protocol, Source, Study
 from ...logistic.options import (
     SMALLEST_EPSILON,
     LabelSgdOptions,
@@ -149,5 +149,12 @@ STUDY = Study(
     },
     check=check,
     summary=("log_loss", "uninformative", "auc", "excess_risk", "share_unbounded"),
+    headings={
+        "log_loss": Heading("test log-loss", "lower"),
+        "uninformative": Heading("no better than 1/2", "lower"),
+        "auc": Heading("test AUC", "higher"),
+        "excess_risk": Heading("excess risk", "lower"),
+        "share_unbounded": Heading("draws without minimiser", "lower"),
+    },
     trials=Lazy("partywise.studies.label_private.trials:TRIALS"),
 )

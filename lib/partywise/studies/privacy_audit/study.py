@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from ...checks import Checked, Delta, Unit
 from ...errors import ConfigError
 from ...experiment.claims import Claim, collected, modules
-from ...experiment.study import Lazy, Protocol, Study
+from ...experiment.study import Heading, Lazy, Protocol, Study
 from .options import AuditOptions
 
 if TYPE_CHECKING:
@@ -112,5 +112,12 @@ STUDY = Study(
         "tracing_roc": Lazy(_HERE + "figures.tracing:tracing_roc"),
     },
     check=check,
-    summary=("audited_lower", "epsilon_mu_lower", "certified_for_claim", "claim_refuted"),
+    summary=("audited_lower", "epsilon_mu_lower", "claim_refuted"),
+    headings={
+        "audited_lower": Heading("epsilon at least, audited", "neither"),
+        "epsilon_mu_lower": Heading("epsilon at least, by mu", "neither"),
+        "claim_refuted": Heading("claim refuted", "neither"),
+        "certified_for_claim": Heading("certified epsilon", "lower"),
+    },
+    certified="certified_for_claim",
 )

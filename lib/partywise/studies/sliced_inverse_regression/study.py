@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from ...checks import Checked
 from ...errors import ConfigError
-from ...experiment.study import Lazy, Protocol, Source, Study
+from ...experiment.study import Heading, Lazy, Protocol, Source, Study
 from ...inverse_regression.options import CertifiedOptions, PublishedOptions, ReferenceOptions, WhitenedOptions
 from .own_settings import OwnSettings
 from .settings import ActivitySettings, FlightsSettings, SimulatedSettings
@@ -160,5 +160,14 @@ STUDY = Study(
     },
     check=check,
     summary=("loss", "worse_than_random", "angle", "separation", "clip_share", "paper_mean", "selected"),
+    headings={
+        "loss": Heading("projection loss", "lower"),
+        "worse_than_random": Heading("worse than random", "lower"),
+        "angle": Heading("angle, degrees", "lower"),
+        "separation": Heading("separation of slices", "higher"),
+        "clip_share": Heading("clipped share", "neither"),
+        "paper_mean": Heading("loss in the source", "neither"),
+        "selected": Heading("columns kept", "neither"),
+    },
     trials=Lazy("partywise.studies.sliced_inverse_regression.trials:TRIALS"),
 )

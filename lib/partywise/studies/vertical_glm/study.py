@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ...checks import Checked, Delta, UserUnit
-from ...experiment.study import Lazy, Protocol, Source, Study
+from ...experiment.study import Heading, Lazy, Protocol, Source, Study
 from ...glm.options import (
     BcdOptions,
     JointOptions,
@@ -145,5 +145,14 @@ STUDY = Study(
         "correlation_error",
         "record_openings",
     ),
+    headings={
+        "excess_deviance": Heading("excess deviance", "lower"),
+        "excess_deviance_test": Heading("excess deviance, test", "lower"),
+        "worse_than_null": Heading("worse than null", "lower"),
+        "clip_share": Heading("clipped share", "neither"),
+        "coefficient_error": Heading("coefficient error", "lower"),
+        "correlation_error": Heading("correlation error", "lower"),
+        "record_openings": Heading("vectors of records seen", "lower"),
+    },
     trials=Lazy(_HERE + "trials:TRIALS"),
 )

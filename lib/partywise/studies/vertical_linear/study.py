@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from ...checks import Checked, Delta, UserUnit
 from ...errors import ConfigError
-from ...experiment.study import Lazy, Protocol, Source, Study
+from ...experiment.study import Heading, Lazy, Protocol, Source, Study
 from ...linear.options import CertifiedOptions, ExactOptions, PooledOptions, PublishedOptions
 from .own_settings import TableSettings
 from .settings import CLASSES, NUMBERS, AbaloneSettings, AdultSettings, GeneratedSettings
@@ -123,5 +123,12 @@ STUDY = Study(
     figures={"loss_by_round": Lazy(_HERE + "figures.training:loss_by_round")},
     check=check,
     summary=("log_loss", "mse", "worse_than_mean", "excess_loss", "rows_recovered"),
+    headings={
+        "log_loss": Heading("test log-loss", "lower"),
+        "mse": Heading("test MSE", "lower"),
+        "worse_than_mean": Heading("worse than mean", "lower"),
+        "excess_loss": Heading("excess loss", "lower"),
+        "rows_recovered": Heading("rows recovered", "lower"),
+    },
     trials=Lazy(_HERE + "trials:TRIALS"),
 )

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ...checks import Checked, Delta, UserUnit
-from ...experiment.study import Lazy, Protocol, Source, Study
+from ...experiment.study import Heading, Lazy, Protocol, Source, Study
 from ...trees.options import (
     ActiveOnlyOptions,
     GatheringOptions,
@@ -115,5 +115,12 @@ STUDY = Study(
     },
     check=check,
     summary=("log_loss", "auc", "mse", "worse_than_mean", "clip_share"),
+    headings={
+        "log_loss": Heading("test log-loss", "lower"),
+        "auc": Heading("test AUC", "higher"),
+        "mse": Heading("test MSE", "lower"),
+        "worse_than_mean": Heading("worse than mean", "lower"),
+        "clip_share": Heading("clipped share", "neither"),
+    },
     trials=Lazy(_PARTS + "trials:TRIALS"),
 )

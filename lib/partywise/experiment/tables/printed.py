@@ -1,0 +1,149 @@
+"""The summary as text: a table of at most 120 characters a line, read on a screen or in a file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import groupby, islice
+from textwrap import wrap
+
+import numpy as np
+
+from ..cells import STATUS
+from ..plan import Plan
+from ..results.columns import Columns
+from ..study import Heading
+from .run_totals import CELL, RUN, costs_more
+from .summary import MARK, MOST_ROWS, Slot, heading, shown_variables, slots
+
+WIDTH, GAP = 120, "  "
+# The longest label that a line has room for beside its numbers.
+LABEL = 40
+ARROWS = {"lower": "\u2193", "higher": "\u2191", "neither": ""}
+KEYS = ("method", "parties", "target epsilon")
+MIB = 2.0**20
+
+
+def summary_text(plan: Plan, columns: Columns) -> str:
+    """The table of a study; what stands behind +- is a standard error over replicates.
+
+    Columns that find no room stand in a further table below.  Rows are grouped by case.
+    """
+    dearer = vain = False
+    for slot in slots(columns, (RUN, CELL)):
+        dearer, vain = dearer or _dearer(slot), vain or bool(slot.vain)
+    names = [name for name in shown_variables(plan) if name in columns.numbers and (dearer or name != RUN)]
+    found = list(islice(slots(columns, dict.fromkeys((*names, RUN, CELL))), MOST_ROWS + 1))
+    shown = found[:MOST_ROWS]
+    names = [name for name in names if any(slot.averages[name][2] for slot in shown)]
+    rows = [_line(columns, slot, names) for slot in shown]
+    words = [heading(plan, name) for name in names]
+    notes = _notes(plan, columns, names, dearer, vain)
+    if len(found) > MOST_ROWS:
+        notes.insert(0, f"the first {MOST_ROWS} rows: all of them are in summary.csv")
+    cases = [_case(plan, str(slot.labels["case"])) for slot in shown]
+    lines = [line for note in notes for line in wrap(f"{note}.", WIDTH, subsequent_indent=GAP)]
+    title = wrap(f"{plan.study.title} ({plan.study.name})", WIDTH)
+    return "\n".join([*title, *_tables(words, cases, rows), *lines, ""])
+
+
+def _case(plan: Plan, name: str) -> str:
+    """The line above the rows of a case."""
+    case = plan.cases[name]
+    counts = ((case.replicates, "replicate"), (case.folds, "fold"))
+    told = " x ".join(f"{count} {word}{'s' if count > 1 else ''}" for count, word in counts)
+    return f"{_short(name)}: {told}"
+
+
+def _short(label: str) -> str:
+    return label if len(label) <= LABEL else f"{label[: LABEL - 9]}...{label[-6:]}"
+
+
+def _dearer(slot: Slot) -> bool:
+    return costs_more(slot.averages[RUN][0], slot.averages[CELL][0])
+
+
+def _line(columns: Columns, slot: Slot, names: Iterable[str]) -> list[str]:
+    """A row of the printed table."""
+    labels = slot.labels
+    row = [GAP + _short(labels["method"]), str(labels["parties"]), f"{labels['epsilon']:.4g}"]
+    for name in names:
+        mean, error, count = slot.averages[name]
+        scale = MIB if columns.units(name) == "byte" else 1.0
+        value = f"{mean / scale:.4g}" if count else "-"
+        if name == RUN and not _dearer(slot):
+            value = "same" if count else "-"
+        value += MARK if name in slot.vain else ""
+        # The error that matters most in this case: the first variable that has a value here.
+        with_error = set(row[len(KEYS) :]) <= {"-"} and np.isfinite(error)
+        row.append(value + (f" +- {error / scale:.2g}" if with_error else ""))
+    return row
+
+
+def _tables(words: Sequence[Heading], cases: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """The columns in as many tables as they need, each with the labels of its rows."""
+    heads = [wrap(word, 12, break_long_words=False) for word in (*KEYS, *(word.words for word in words))]
+    for head, word in zip(heads[len(KEYS) :], words, strict=True):
+        head[-1] += f" {ARROWS[word.better]}" if ARROWS[word.better] else ""
+    widths = [max(map(len, (*head, *(row[i] for row in rows)))) for i, head in enumerate(heads)]
+    lines: list[str] = []
+    for chosen in _parts(widths):
+        height = max(len(heads[i]) for i in chosen)
+        top = [[*[""] * (height - len(heads[i])), *heads[i]] for i in chosen]
+        head_lines = [_aligned([column[k] for column in top], [widths[i] for i in chosen]) for k in range(height)]
+        lines += [""] * bool(lines) + head_lines + ["-" * max(map(len, head_lines))]
+        for case, group in groupby(zip(cases, rows, strict=True), key=lambda entry: entry[0]):
+            lines.append(case)
+            lines += [_aligned([row[i] for i in chosen], [widths[i] for i in chosen]) for _, row in group]
+    return lines
+
+
+def _parts(widths: Sequence[int]) -> list[list[int]]:
+    """Numbers of the columns of each table: the keys and as many others as a line holds."""
+    keys = list(range(len(KEYS)))
+    parts = [list(keys)]
+    for i in range(len(keys), len(widths)):
+        if len(parts[-1]) > len(keys) and sum(widths[j] + len(GAP) for j in (*parts[-1], i)) - len(GAP) > WIDTH:
+            parts.append(list(keys))
+        parts[-1].append(i)
+    return parts
+
+
+def _aligned(cells: Sequence[str], widths: Sequence[int]) -> str:
+    """Cells of one line: the first to the left, numbers to the right."""
+    first, *rest = zip(cells, widths, strict=True)
+    return GAP.join([first[0].ljust(first[1]), *(cell.rjust(width) for cell, width in rest)]).rstrip()
+
+
+def _notes(plan: Plan, columns: Columns, names: Sequence[str], dearer: bool, vain: bool) -> list[str]:
+    """What stands below the printed table."""
+    notes = [
+        f"{ARROWS['lower']} lower is better, {ARROWS['higher']} higher is better; +-: standard error over replicates"
+    ]
+    notes.append(_guarantee(plan))
+    if "tpr_at_1_percent" in names:
+        notes.append("mu and TPR: of the certified releases; no attack finds more at that rate of false positives")
+    if RUN in names:
+        notes.append("certified: the releases of one fit; whole run: those of all folds of a replicate together")
+    numbers = columns.numbers
+    if "delta_claimed" in numbers and bool((numbers["delta_claimed"] > numbers["delta"]).any()):
+        notes.append("claimed at the sum of the deltas that the source gives each release: delta_claimed in the cube")
+    if vain:
+        notes.append(
+            f"{MARK} the total delta is at least 1/n: publishing a random record meets it, so that it says nothing"
+        )
+    bad = columns.places.cells[columns.status > STATUS.index("ok")]
+    if len(bad):
+        first = columns.places.name(int(bad[0]))
+        notes.append(f"{len(bad)} fits did not converge or diverged, the first is {first}: see status in the cube")
+    return notes
+
+
+def _guarantee(plan: Plan) -> str:
+    """For what unit and at what delta the certified epsilons hold."""
+    if plan.study.certified != CELL:
+        return "certified epsilon: for the unit and at the delta of each claim; inf: nothing can be certified"
+    deltas: dict[float, list[str]] = {}
+    for case in plan.cases:
+        deltas.setdefault(plan.delta(case), []).append(case)
+    shown = [f"{delta:g}" + (f" ({', '.join(cases)})" if len(deltas) > 1 else "") for delta, cases in deltas.items()]
+    return f"epsilon at delta = {', '.join(shown)} for the unit {plan.spec.unit}; inf: nothing can be certified"
