@@ -15,7 +15,7 @@ from partywise.experiment.plan import counted, plans
 from partywise.experiment.study import available, load
 from partywise.experiment.tables.page import tables_page
 from partywise.experiment.tables.rows import write_csv
-from partywise.experiment.tables.wire import _wire_line
+from partywise.experiment.tables.wire import _equal, _wire_line
 from pipeline import ROOT
 from toy import toy_plan
 
@@ -52,7 +52,13 @@ def page() -> str:
     row = {"case": "one", "method": "noisy", "parties": 2, "epsilon": float("inf"), "variable": "epsilon_certified"}
     rows = [row | {"mean": "inf", "se": "", "units": "1", "replicates": 3}]
     wire = "# What crosses\n\n## one, <noisy>\n\n| from | to |\n|---|---|\n| a & b | c |\n"
-    return tables_page(toy_plan(), attributes, rows, wire, [{"case": "one", "epsilon_certified": 1.25, "other": 3}])
+    return tables_page(
+        toy_plan(),
+        attributes,
+        rows,
+        wire,
+        [{"case": "one", "replicate": i, "epsilon_certified": 1.25, "other": i} for i in range(11)],
+    )
 
 
 def test_the_page_is_well_formed_and_escapes_what_it_shows(page):
@@ -61,6 +67,7 @@ def test_the_page_is_well_formed_and_escapes_what_it_shows(page):
     assert found.open == []
     assert len(set(found.ids)) == len(found.ids), "an id that occurs twice breaks the filter"
     assert {"summary-rows", "ledger-rows"} <= set(found.ids)
+    assert found.cells.count("11 x") == 1 and found.cells.count("1.25") == 1
     assert "a & b" in found.cells and "∞" in found.cells and "1.25" in found.cells
     assert "<noisy>" not in page and "&lt;noisy&gt;" in page
     assert "<b>" not in page and "&lt;b&gt;" in page
@@ -125,3 +132,31 @@ def test_text_that_a_spreadsheet_takes_for_a_formula_is_quoted(tmp_path, text):
 def test_a_line_separator_in_a_message_keeps_its_row_together(separator):
     row = {"sender": "a", "receiver": "b", "name": f"sum{separator}of x", "kind": "clear", "argument": "row"}
     assert len(_wire_line([row | {"shape": "2", "bytes": 8}]).splitlines()) == 1
+
+
+def test_equal_messages_share_a_line():
+    """Eleven clients send two values in each of three rounds: two lines of 33 messages, and one answer."""
+    base = {"kind": "release", "argument": "gaussian, mu = 0.5", "shape": "2", "bytes": 16, "receiver": "server"}
+    rows = [
+        base | {"sender": f"client {i}", "name": f"{what} of round {step}"}
+        for step in range(3)
+        for what in ("means", "second moment")
+        for i in range(1, 12)
+    ]
+    rows.append(base | {"sender": "server", "receiver": "client 1", "name": "means of round 0", "kind": "public"})
+    rows[-1]["argument"] = "=n follows from a = b"
+    lines = [_wire_line(same) for same in _equal(rows)]
+    assert lines == [
+        "| 33 x | client 1 ... client 11 | server | means of round 0 ... means of round 2 | release | gaussian, mu 0.5 "
+        "| 2 | 528 |",
+        "| 33 x | client 1 ... client 11 | server | second moment of round 0 ... second moment of round 2 | release "
+        "| gaussian, mu 0.5 | 2 | 528 |",
+        "| 1 x | server | client 1 | means of round 0 | public | '=n follows from a equals b | 2 | 16 |",
+    ]
+
+
+def test_messages_that_differ_in_mechanism_shape_or_direction_stay_apart():
+    base = {"sender": "a 1", "receiver": "b", "name": "x", "kind": "release", "argument": "gaussian, mu = 1"}
+    base |= {"shape": "2", "bytes": 16}
+    others = [{"argument": "gaussian, mu = 2"}, {"shape": "3"}, {"receiver": "c"}, {"kind": "clear"}, {"name": "y"}]
+    assert [len(same) for same in _equal([base, *(base | other for other in others)])] == [1] * 6

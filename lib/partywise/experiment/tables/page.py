@@ -14,6 +14,7 @@ from typing import Any
 from ..plan import Plan
 from ..study import Heading
 from .printed import ARROWS
+from .rows import inert
 from .run_totals import CELL, RUN, costs_more
 from .summary import FLAG, MOST_ROWS, heading, shown_variables
 
@@ -37,7 +38,7 @@ for (const box of document.querySelectorAll("input[data-table]")) box.addEventLi
   }
 });
 """
-TOTALS = ["case", "method", "replicate", "parties", "epsilon_target", "epsilon_certified", "mu_upper"]
+TOTALS = ["case", "method", "parties", "epsilon_target", "epsilon_certified", "mu_upper"]
 TOTALS += [
     "tpr_at_1_percent",
     "tpr_at_0_1_percent",
@@ -45,7 +46,6 @@ TOTALS += [
     "view_worst",
     "trust_model",
     "sampler",
-    "ledger_sha256",
 ]
 SLOT = ("case", "method", "parties", "epsilon")
 
@@ -144,13 +144,21 @@ def _table(rows: Sequence[Mapping[str, Any]], name: str = "") -> str:
 
 
 def _cell(value: Any) -> str:
-    text = _short(value)
+    text = inert(_short(value))
     number = isinstance(value, int | float) or text[:1].isdigit()
     return f'<td class="number">{escape(text)}</td>' if number else f"<td>{escape(text)}</td>"
 
 
 def _short_totals(totals: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    return [{key: row[key] for key in TOTALS if key in row} for row in islice(totals, MOST_ROWS + 1)]
+    """Rows of the totals, those that differ in nothing but the replicate as one."""
+    found: dict[tuple[Any, ...], list[int]] = {}
+    shown: dict[tuple[Any, ...], dict[str, Any]] = {}
+    for row in islice(totals, MOST_ROWS + 1):
+        line = {key: row[key] for key in TOTALS if key in row}
+        key = tuple(map(repr, line.values()))
+        shown.setdefault(key, line)
+        found.setdefault(key, []).append(row.get("replicate", 0))
+    return [{"replicates": f"{len(found[key])} x"} | line for key, line in shown.items()]
 
 
 def _filtered(name: str, rows: Sequence[Mapping[str, Any]], file: str) -> str:

@@ -31,7 +31,7 @@ def write_csv(path: Path | str, rows: Iterable[Mapping[str, Any]]) -> None:
             if writer is None:
                 writer = csv.DictWriter(handle, list(row), lineterminator="\n")
                 writer.writeheader()
-            writer.writerow({key: _inert(value) for key, value in row.items()})
+            writer.writerow({key: inert(value) for key, value in row.items()})
 
 
 class SortedRows:
@@ -63,7 +63,7 @@ class SortedRows:
             text.truncate()
             self._begun = True
         # Rows of a ledger share their keys and the order of these; there may be a million.
-        writer.writerows([_inert(value) for value in row.values()] for row in rows)
+        writer.writerows([inert(value) for value in row.values()] for row in rows)
         self._keys.extend(key)
         self._lengths.append(self._waiting.write(text.getvalue().encode()))
 
@@ -84,7 +84,7 @@ class SortedRows:
         self._waiting.close()
 
 
-def _inert(value: Any) -> Any:
+def inert(value: Any) -> Any:
     """Text on one line, and behind a quote what a spreadsheet would take for a formula; numbers stay numbers."""
     return _inert_text(value) if isinstance(value, str) else value
 

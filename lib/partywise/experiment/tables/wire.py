@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
 from ..blocks import Part
 from ..plan import Plan
+from .rows import inert
+
+WIRE = ("messages", "from", "to", "what", "kind", "argument", "shape", "bytes")
+NUMBER = re.compile(r"\d+")
+PARAMETER = re.compile(r"(\w) = (?=[-+.\d]|inf|nan)")
 
 
 @dataclass(frozen=True)
@@ -49,30 +55,47 @@ class Wire:
         """The table of each method."""
         lines = [f"# What crosses the wire: {self._plan.study.title}", ""]
         lines += [
-            "One fit of each method (replicate 0, fold 0, fewest parties, smallest epsilon), as the channel saw it.",
+            "One fit of each method (replicate 0, fold 0, fewest parties, smallest epsilon), as the channel saw it. "
+            "Equal messages share a line, in the order of the first of each; bytes are those of all.",
             "",
         ]
         for (case, method), group in groupby(self._heard, key=lambda one: (one.case, one.method)):
             found = list(group)
             first = found[0]
             lines += [f"## {case}, {method}", "", f"{first.parties} parties, epsilon target {first.epsilon:g}.", ""]
-            lines += ["| from | to | what | kind | argument | shape | bytes |", "|---|---|---|---|---|---|---|"]
-            lines += [_wire_line(same) for same in _runs(first.messages)]
+            lines += [f"| {' | '.join(WIRE)} |", "|" + "---|" * len(WIRE)]
+            lines += [_wire_line(same) for same in _equal(first.messages)]
             totals = "; ".join(f"{one.parties}: {one.count} messages, {one.bytes:,} bytes" for one in found)
             lines += ["", f"Total by number of parties: {totals}.", ""]
         return "\n".join(lines)
 
 
-def _runs(rows: Sequence[Mapping[str, Any]]) -> Iterator[list[Mapping[str, Any]]]:
-    """Consecutive messages that differ in nothing but their name."""
-    for _, same in groupby(rows, key=lambda r: (r["sender"], r["receiver"], r["kind"], r["argument"], r["shape"])):
-        yield list(same)
+def _equal(rows: Sequence[Mapping[str, Any]]) -> list[list[Mapping[str, Any]]]:
+    """Messages that differ in nothing but numbers in the names of sender, receiver and value, first ones first."""
+    found: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
+    for row in rows:
+        names = tuple(NUMBER.sub("#", row[key]) for key in ("sender", "receiver", "name"))
+        argument = NUMBER.sub("#", row["argument"]) if row["kind"] == "cipher" else row["argument"]
+        found.setdefault((*names, row["kind"], argument, row["shape"]), []).append(row)
+    return list(found.values())
 
 
 def _wire_line(same: Sequence[Mapping[str, Any]]) -> str:
-    first, last = same[0], same[-1]
-    what = first["name"] if len(same) == 1 else f"{first['name']} to {last['name']} ({len(same)} messages)"
+    first = same[0]
+    who = [_span([row[key] for row in same]) for key in ("sender", "receiver", "name")]
+    argument = _plain(_span([row["argument"] for row in same]))
     size = sum(row["bytes"] for row in same)
-    cells = (first["sender"], first["receiver"], what, first["kind"], first["argument"], first["shape"], f"{size:,}")
+    cells = (f"{len(same)} x", *who, first["kind"], argument, first["shape"], f"{size:,}")
     # One line a row, whatever the text: split() also takes the line separators of Unicode.
-    return "| " + " | ".join(" ".join(str(cell).split()).replace("|", "/") for cell in cells) + " |"
+    return "| " + " | ".join(inert(" ".join(str(cell).split()).replace("|", "/")) for cell in cells) + " |"
+
+
+def _span(names: Sequence[str]) -> str:
+    """The first and the last of some names, or the one that all are."""
+    distinct = list(dict.fromkeys(names))
+    return distinct[0] if len(distinct) == 1 else f"{distinct[0]} ... {distinct[-1]}"
+
+
+def _plain(argument: str) -> str:
+    """A mechanism and its parameters in words and numbers."""
+    return PARAMETER.sub(r"\1 ", argument).replace(" = ", " equals ").replace("_", " ")
