@@ -16,6 +16,14 @@ def check_files(plans: Mapping[str, Plan], folder: Path) -> None:
             for key, file in getattr(case.settings, "files", {}).items():
                 if not (folder / file).is_file():
                     raise ConfigError(
-                        f"studies.{study}.cases.{name}.settings.{key} is {file!r}: there is no such file; paths begin "
-                        f"in the folder of the run, {folder}."
+                        f"studies.{study}.cases.{name}.settings.{key} is {file!r}: {_absent(file, folder)}."
                     )
+
+
+def _absent(file: str, folder: Path) -> str:
+    """Why a path names no file, and the remedy."""
+    if (folder / file).is_dir():
+        return "that is a folder; name a file in it"
+    if file.startswith("~"):
+        return f"'~' stands for no folder here; write the path out, {Path(file).expanduser()}"
+    return f"there is no such file; paths begin in the folder of the run, {folder}"

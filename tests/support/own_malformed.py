@@ -41,7 +41,7 @@ MALFORMED: dict[str, tuple[Change, str]] = {
     "missing file": (first(file="rian.csv"), "rian.csv cannot be read (No such file or directory): paths begin in"),
     "a folder": (
         first(file="."),
-        ". cannot be read (Is a directory): paths begin in the folder in which the run starts.",
+        ". is a folder: name a file in it.",
     ),
     "empty file": (raw("level.csv", b""), "level.csv is empty: its first row must name the columns."),
     "blank file": (raw("level.csv", b"\n\n"), "level.csv is empty: its first row must name the columns."),
@@ -60,8 +60,8 @@ MALFORMED: dict[str, tuple[Change, str]] = {
         "level.csv holds zero bytes and is no CSV text: save it as CSV",
     ),
     "a spreadsheet": (
-        raw("level.csv", b"PK\x03\x04\xff\xfe\x80"),
-        "level.csv is not utf-8 text (byte 0xff in row 1): ",
+        raw("level.csv", b"PK\x03\x04\xff\xfe\x80 xl/workbook.xml"),
+        "level.csv is an Excel workbook (.xlsx): open it and save it as CSV in UTF-8, one sheet a file.",
     ),
     "ragged row": (
         cell(3, 3, "1,2"),
@@ -89,7 +89,10 @@ MALFORMED: dict[str, tuple[Change, str]] = {
         f"{B} in record 17 (d16), time 21 is inf: correct it, or mark it as missing",
     ),
     "sentinel": (cell(3, 3, "-999"), f"{R} in row 4 is -999 m, outside its range [-10, 10]: is it in another unit?"),
-    "word for a time": (cell(3, 2, "09:00"), f"{R}: time hour is '09:00' in row 4, which is no number: correct it."),
+    "word for a time": (
+        cell(3, 2, "09:00"),
+        f"{R}: time hour is '09:00' in row 4, which is a date or a time of day: write ",
+    ),
     "no time": (cell(3, 2, ""), f"{R}: time hour is '' in row 4, an empty entry: fill it in or leave the row out."),
     "no id": (cell(3, 0, " "), f"{R} in row 4 has no day: every row needs the id of its record."),
     "missing value": (
@@ -192,7 +195,7 @@ MALFORMED: dict[str, tuple[Change, str]] = {
     ),
     "corrupt NetCDF": (cut, "heat.nc cannot be read as NetCDF ("),
     "CSV for NetCDF": (second(file="rain.csv"), "rain.csv cannot be read as NetCDF ("),
-    "NetCDF for CSV": (first(file="heat.nc"), "heat.nc is not utf-8 text (byte 0x89 in row 1): save it as UTF-8 or"),
+    "NetCDF for CSV": (first(file="heat.nc"), "heat.nc is a NetCDF or HDF5 file: own curves read it with format "),
     "no NetCDF variable": (
         second(value="haet"),
         "heat.nc has no variable 'haet': did you mean 'heat'? its variables are day, time, heat.",

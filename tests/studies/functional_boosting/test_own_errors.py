@@ -53,7 +53,9 @@ def test_more_folds_than_there_are_sure_to_be_groups(own):
     assert made.cases["own"].settings.n_blocks == 2
     block = copy.deepcopy(dict(made.block))
     block["cases"]["own"]["grid"]["folds"] = 3
-    with pytest.raises(ConfigError, match=r"grid.folds is 3: there are 2 records \(or blocks of records\) to hold out"):
+    with pytest.raises(
+        ConfigError, match=r"grid.folds is 3: min_blocks is 2, and no more groups of records are sure before"
+    ):
         plan("functional_boosting", block, 1)
 
 

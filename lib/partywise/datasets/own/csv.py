@@ -8,12 +8,13 @@ import io
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from math import inf
 from pathlib import Path
 
 import numpy as np
 
 from ...errors import DataMissing
+from .entries import is_number, trouble
+from .foreign import foreign
 
 LISTED = 12
 
@@ -30,9 +31,21 @@ class TextTable:
     def column(self, name: str, *, stripped: bool = True) -> list[str]:
         """Entries of a column, without blanks around them unless they count; an absent one raises ``DataMissing``."""
         if name not in self.header:
-            raise DataMissing(f"{self.file} has no column {name!r}: {nearest(name, self.header, 'its columns are')}.")
+            raise DataMissing(
+                f"{self.file} has no column {name!r}: {nearest(name, self.header, 'its columns are')}{self._unnamed}."
+            )
         place = self.header.index(name)
         return [row[place].strip() if stripped else row[place] for row in self.rows]
+
+    @property
+    def _unnamed(self) -> str:
+        """That the first column has no name, which R and pandas leave out; empty if it has one."""
+        if self.header[0]:
+            return ""
+        return (
+            "; the first column has no name (row names of R, an index of pandas): write the name of the id "
+            "there, or leave the column out (row.names = FALSE, index=False)"
+        )
 
     def match(self, patterns: Sequence[str], but: str) -> list[str]:
         """Columns that fit one of the patterns, in the order of the header, without the column ``but``."""
@@ -48,6 +61,8 @@ def read_bytes(file: str) -> bytes:
     """Content of a file, or ``DataMissing`` with the reason why it cannot be read."""
     try:
         return Path(file).read_bytes()
+    except IsADirectoryError:
+        raise DataMissing(f"{file} is a folder: name a file in it.") from None
     except OSError as error:
         raise DataMissing(
             f"{file} cannot be read ({error.strerror or error}): paths begin in the folder in which the run starts."
@@ -63,6 +78,8 @@ def read_table(content: bytes, file: str, delimiter: str, encoding: str) -> Text
         When the bytes are not text in the encoding, there is no header or no row, a name stands twice in the header,
         a row has another number of fields or runs over several lines, or the delimiter is another one.
     """
+    if what := foreign(content, file, encoding):
+        raise DataMissing(f"{file} is {what}.")
     text = _decoded(content, file, encoding)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
     rows, lines = [], []
@@ -84,7 +101,7 @@ def read_table(content: bytes, file: str, delimiter: str, encoding: str) -> Text
     if not any(header):
         raise DataMissing(f"{file} is empty: its first row must name the columns.")
     _check_delimiter(header, file, delimiter)
-    twice = sorted({name for name in header if header.count(name) > 1})
+    twice = sorted({name for name in header if name and header.count(name) > 1})
     if twice:
         raise DataMissing(f"{file} has several columns called {twice[0]!r}: give each its own name.")
     if not rows:
@@ -92,8 +109,8 @@ def read_table(content: bytes, file: str, delimiter: str, encoding: str) -> Text
     for row, line in zip(rows, lines, strict=True):
         if len(row) != len(header):
             raise DataMissing(
-                f"{file} has {len(row)} fields in row {line} where the header names {len(header)} columns: correct the "
-                "row (a quote or a delimiter inside a value?)."
+                f"{file} has {len(row)} fields in row {line} where the header names {len(header)} columns: "
+                f"{_ragged(rows, header)}."
             )
     return TextTable(file, header, rows, lines)
 
@@ -110,6 +127,19 @@ def _decoded(content: bytes, file: str, encoding: str) -> str:
     if "\0" in text:
         raise DataMissing(f"{file} holds zero bytes and is no CSV text: save it as CSV in UTF-8.")
     return text
+
+
+def _ragged(rows: Sequence[Sequence[str]], header: Sequence[str]) -> str:
+    """Why rows have another number of fields than the header has names, and the remedy."""
+    more = all(len(row) == len(header) + 1 for row in rows)
+    if more and not any(row[-1] for row in rows):
+        return "all rows end in a delimiter; take it off, or end the header with one too"
+    if more:
+        return (
+            "all rows have one field more (row names of write.table in R?); name that column, or write the file with "
+            "row.names = FALSE"
+        )
+    return "correct the row (a quote or a delimiter inside a value?)"
 
 
 def _check_delimiter(header: tuple[str, ...], file: str, delimiter: str) -> None:
@@ -150,29 +180,11 @@ def numbers(
     named = np.array([text in missing for text in texts], dtype=bool)
     cleaned = ["nan" if text in missing else text for text in texts]
     try:
+        if any("_" in text for text in cleaned):
+            raise ValueError
         values = np.array(cleaned, dtype=float)
     except ValueError:
-        values = np.array([float(text) if _is_number(text) else np.inf for text in cleaned])
+        values = np.array([float(text) if is_number(text) else np.inf for text in cleaned])
     for i in np.flatnonzero(~np.isfinite(values) & ~named)[:1]:
-        raise DataMissing(f"{what} is {texts[i]!r} in {place(i)}, {_trouble(texts[i], marks is not None)}.")
+        raise DataMissing(f"{what} is {texts[i]!r} in {place(i)}, {trouble(texts[i], marks is not None)}.")
     return values
-
-
-def _trouble(text: str, may_be_missing: bool) -> str:
-    """What is wrong with an entry that is no finite number, and the remedy."""
-    if text == "":
-        return "an empty entry: fill it in or leave the row out"
-    comma = text.count(",") == 1 and _is_number(text.replace(",", "."))
-    word = "which is infinite" if _is_number(text) and abs(float(text)) == inf else "which is no number"
-    remedy = "write it with a decimal point" if comma else "correct it"
-    return f"{word}: {remedy}" + (
-        ", or list it under missing.marks if it stands for a missing value" if may_be_missing else ""
-    )
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True

@@ -20,7 +20,7 @@ MOST_VALUES = 100_000_000
 
 def read_variable(
     content: bytes, file: str, variable: str, dims: tuple[str, str]
-) -> tuple[list[str], np.ndarray, np.ndarray]:
+) -> tuple[list[str], np.ndarray, np.ndarray, str]:
     """Ids, times and values of a variable over (records, time) in either order.
 
     Returns
@@ -31,6 +31,7 @@ def read_variable(
     times : (T,) float
         The coordinate of the second.
     values : (N, T) float, NaN where a value is missing
+    unit : str, that of the times, where they count from a date as in "days since 1900-01-01"; empty otherwise
 
     Raises
     ------
@@ -49,7 +50,9 @@ def read_variable(
         for name in dims:
             if name not in data.variables or data.variables[name].dimensions[:1] != (name,):
                 raise DataMissing(f"{file}: dimension {name!r} has no coordinate: add a variable {name}({name}).")
-        return _texts(data.variables[dims[0]], file), _floats(data.variables[dims[1]], file), values
+        unit = str(getattr(data.variables[dims[1]], "units", ""))
+        times = _floats(data.variables[dims[1]], file)
+        return _texts(data.variables[dims[0]], file), times, values, unit if " since " in unit else ""
 
 
 def read_groups(content: bytes, file: str, variable: str, record: str) -> list[str]:

@@ -93,12 +93,13 @@ class Reader:
     def _netcdf(self, key: str, curve: CurveFile, name: str, domain: tuple[float, float]) -> Measured:
         assert curve.time is not None and curve.value is not None
         dims = (self.settings.id_of(curve), curve.time)
-        texts, times, values = read_variable(self.contents[curve.file], curve.file, curve.value, dims)
+        texts, times, values, unit = read_variable(self.contents[curve.file], curve.file, curve.value, dims)
         ids, record = _numbered(texts)
         width = len(times)
 
         def place(i: int) -> str:
-            return f"record {i // width + 1} ({texts[i // width]}), {curve.time} {times[i % width]:g}"
+            since = f" ({unit})" if unit else ""
+            return f"record {i // width + 1} ({texts[i // width]}), {curve.time} {times[i % width]:g}{since}"
 
         raw = Measured(name, ids, np.repeat(record, width), np.tile(times, len(texts)), values.ravel(), place, domain)
         raw.check_finite()

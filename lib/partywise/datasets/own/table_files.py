@@ -139,6 +139,16 @@ class OwnTables:
         if self.user == active.label or self.user in [column.name for column in active.columns]:
             raise ValueError(f"user is {self.user!r}, which is used as label or column already: give another column.")
 
+    def check_folds(self, folds: int) -> None:
+        """Raise a named error for more folds than there are sure to be records, or persons, to hold out."""
+        sure = -(-self.min_records // (self.rows_per_user or 1))
+        if folds > sure:
+            of = "" if self.rows_per_user is None else f", at most {self.rows_per_user} of a person,"
+            raise ValueError(
+                f"folds is {folds}: min_records is {self.min_records}{of} and no more are sure before the files are "
+                "read; take fewer folds, or raise min_records to what the files have."
+            )
+
     @property
     def columns(self) -> tuple[ColumnBlock, ...]:
         """Of all files, in order."""

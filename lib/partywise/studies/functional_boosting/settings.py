@@ -90,9 +90,17 @@ class SimulatedSettings(SimulationSettings):
         return (len(self.groups),) if self.split == "explicit" else None
 
 
+# A fit multiplies matrices of this size for each pair of predictors.
+MOST_FUNCTIONS = 200
+
+
 def check_basis(basis: str, **sizes: int) -> None:
     """Raise a named error for a basis size that the kind of basis does not have."""
     for name, size in sizes.items():
+        if size > MOST_FUNCTIONS:
+            raise ValueError(
+                f"{name} is {size}: at most {MOST_FUNCTIONS} basis functions are fitted in reasonable time."
+            )
         if basis == "bspline" and size < 4:
             raise ValueError(f"{name} is {size}: cubic B-splines need at least 4.")
         if basis == "fourier" and size % 2 == 0:

@@ -56,12 +56,20 @@ def check(plan: Plan) -> None:
                 f"{where}.grid.folds is {case.folds}: a case with n_test fresh records has exactly 1 fold."
             )
         if case.folds > settings.n_blocks:
-            raise ConfigError(
-                f"{where}.grid.folds is {case.folds}: there are {settings.n_blocks} records (or blocks of records) to "
-                "hold out."
-            )
+            raise ConfigError(f"{where}.grid.folds is {case.folds}: {_to_hold_out(settings)}.")
         for label in case.methods:
             _check_method(plan, where, label, settings)
+
+
+def _to_hold_out(settings: SimulatedSettings | TableSettings) -> str:
+    """How many units folds can count on, and the remedy."""
+    if isinstance(settings, TableSettings):
+        key, what = ("min_records", "records") if settings.fold_block is None else ("min_blocks", "groups of records")
+        return (
+            f"{key} is {settings.n_blocks}, and no more {what} are sure before the files are read; take fewer folds, "
+            f"or raise {key} to what the files have"
+        )
+    return f"there are {settings.n_blocks} records (or blocks of records) to hold out"
 
 
 def _check_method(plan: Plan, where: str, label: str, settings: SimulatedSettings) -> None:

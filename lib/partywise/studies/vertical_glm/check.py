@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from ...errors import ConfigError
 from ...glm.options import NoisyPredictorOptions
+from .own_settings import TableSettings
 
 if TYPE_CHECKING:
     from ...experiment.plan import CasePlan, MethodPlan, Plan
@@ -28,6 +29,8 @@ def check(plan: Plan) -> None:
         for count in case.parties:
             try:
                 case.settings.groups(count)
+                if isinstance(case.settings, TableSettings):
+                    case.settings.check_folds(case.folds)
             except ValueError as error:
                 raise ConfigError(f"{where}.grid.{error}") from None
         if case.folds > 1 and not case.settings.aligned:

@@ -37,6 +37,8 @@ def check(plan: Plan) -> None:
         for count in case.parties:
             try:
                 settings.groups(count)
+                if isinstance(settings, TableSettings):
+                    settings.check_folds(case.folds)
             except ValueError as error:
                 raise ConfigError(f"{where}.grid.{error}") from None
         if settings.dims is not None and len(settings.dims) not in case.parties:

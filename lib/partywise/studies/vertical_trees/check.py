@@ -13,6 +13,7 @@ from ...trees.options import (
     TableOptions,
     TablesOptions,
 )
+from .own_settings import TableSettings
 from .settings import CLASSES, NUMBERS, CaseSettings, GeneratedSettings, PartySettings
 
 if TYPE_CHECKING:
@@ -52,6 +53,8 @@ def _check_parties(case: CasePlan, where: str) -> None:
     for count in case.parties:
         try:
             settings.groups(count)
+            if isinstance(settings, TableSettings):
+                settings.check_folds(case.folds)
         except ValueError as error:
             raise ConfigError(f"{where}.grid.{error}") from None
         if settings.party_counts is not None and count not in settings.party_counts:
