@@ -80,4 +80,9 @@ CONTRADICTORY: dict[str, tuple[Change, str]] = {
         setting(min_blocks=2, fold_block=None, min_records=1),
         f"{S}.min_records is 1: it must be at least 2.",
     ),
+    "a basis without end": (setting(n_basis_x=5000), f"{S}.n_basis_x is 5000: at most 200 basis functions are fitted"),
+    "an old word": (
+        lambda own: own.case.update(source="tables"),
+        "studies.functional_boosting.cases.own.source is 'tab",
+    ),
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import netCDF4
 import numpy as np
 
-from own_mistakes import Change, Own, cell, every, first, many, netcdf, raw, response, second, setting, without
+from own_mistakes import HOURS, Change, Own, cell, every, first, many, netcdf, raw, response, second, setting, without
 
 
 def no_coordinate(own: Own) -> None:
@@ -25,6 +25,12 @@ def third_dimension(own: Own) -> None:
 def text_variable(own: Own) -> None:
     with netCDF4.Dataset(own.folder / "heat.nc", "a") as data:
         data.createVariable("word", str, ("day", "time"))[:] = np.full((24, 6), "warm", dtype=object)
+
+
+def cf_time(own: Own) -> None:
+    netcdf(time=[45000.0 + hour for hour in HOURS])(own)
+    with netCDF4.Dataset(own.folder / "heat.nc", "a") as data:
+        data.variables["time"].units = "days since 1900-01-01"
 
 
 def cut(own: Own) -> None:
@@ -211,4 +217,19 @@ MALFORMED: dict[str, tuple[Change, str]] = {
         lambda own: netcdf(time=[1.0, 5.0, float("nan"), 13.0, 17.0, 21.0])(own),
         f"{B} in record 1 (d00), time nan has the time nan: times must be finite numbers (24 such values).",
     ),
+    "gzip": (
+        raw("level.csv", b"\x1f\x8b\x08\x00"),
+        "level.csv is compressed by gzip: unpack it and name what is inside.",
+    ),
+    "UTF-16": (
+        raw("level.csv", "day,week,hour,level\n".encode("utf-16")),
+        "level.csv is UTF-16 text, as Windows writes it: set encoding to utf-16, or save it as UTF-8.",
+    ),
+    "row names of R": (
+        cell(0, 0, ""),
+        "level.csv has no column 'day': its columns are , week, hour, level; the first ",
+    ),
+    "a timestamp": (cell(3, 2, "2023-03-06 09:00"), f"{R}: time hour is '2023-03-06 09:00' in row 4, which is a date "),
+    "thousands": (cell(3, 3, '"1,000.5"'), f"{R}: level is '1,000.5' in row 4, which has separators between thousands"),
+    "CF time": (cf_time, f"{B} in record 1 (d00), time 45001 (days since 1900-01-01) has the time 45001, outside the "),
 }

@@ -67,6 +67,7 @@ class Own:
             ],
         }
         self.text: dict[str, bytes] = {}
+        self.case: dict[str, Any] = {"source": "table"}
 
     @property
     def first(self) -> dict[str, Any]:
@@ -80,7 +81,7 @@ class Own:
         grid = {"methods": ["m"], "replicates": 1, "parties": [2], "folds": 2, "epsilon": [1.0]}
         block = {
             "methods": {"m": {"protocol": "moments"}},
-            "cases": {"own": {"source": "table", "settings": self.settings, "grid": grid}},
+            "cases": {"own": {**self.case, "settings": self.settings, "grid": grid}},
         }
         return plan("functional_boosting", block, 1)
 

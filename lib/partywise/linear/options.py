@@ -23,7 +23,7 @@ class StepOptions:
     """
 
     batch_size: Count | None = 50
-    total_round_num: Count = 30
+    total_round_num: Annotated[int, Range(1, 1_000_000)] = 30
     learning_rate: Positive = 0.05
     eval_freq: Count = 3
 

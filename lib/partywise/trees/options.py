@@ -7,7 +7,7 @@ from typing import Annotated, Literal, final
 
 from ..checks import Count, Natural, NotNegative, Positive, Probability, Range, check_fields, check_key_size, unread
 
-Buckets = Annotated[int, Range(2)]
+Buckets = Annotated[int, Range(2, 10_000)]
 # Smaller moduli were factored, or may be soon; tests lower this for speed.
 LEAST_KEY_SIZE = 2048
 # Sums of multiples of 2^-32 up to this are exact in floating point.
@@ -31,8 +31,8 @@ class TreeOptions:
     """
 
     algo: Literal["xgb", "gbdt", "rf"] = "xgb"
-    num_of_trees: Count = 10
-    max_tree_depth: Natural = 2
+    num_of_trees: Annotated[int, Range(1, 10_000)] = 10
+    max_tree_depth: Annotated[int, Range(0, 30)] = 2
     eta: Positive = 0.5
     lambda_: NotNegative = 0.1
     gamma: NotNegative = 0.0

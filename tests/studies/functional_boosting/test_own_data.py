@@ -267,7 +267,7 @@ def test_ids_of_netcdf_files_become_text(kind, values, units, expected):
             ids.units = units
         data.createVariable("v", "i2", ("day", "hour"), fill_value=-1)[:] = [[1, 2], [3, -1], [5, 6]]
     ids_found, times, found, unit = read_variable(Path("ids.nc").read_bytes(), "ids.nc", "v", ("day", "hour"))
-    assert ids_found[: len(expected)] == expected and times.tolist() == [1.0, 2.0]
+    assert ids_found[: len(expected)] == expected and times.tolist() == [1.0, 2.0] and unit == ""
     np.testing.assert_array_equal(found, [[1, 2], [3, np.nan], [5, 6]])
 
 

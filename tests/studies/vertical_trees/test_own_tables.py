@@ -122,7 +122,9 @@ def test_entries_that_do_not_belong_are_named(replaced, says):
 
 def test_labels_are_classes_where_the_criterion_says_so():
     write(late=7)
-    with pytest.raises(ValueError, match="y has the label 7: criterion 'CrossEntropyLoss' takes 0 and 1"):
+    with pytest.raises(
+        DataMissing, match=r"two\.csv: late is 7 in row 5: criterion 'CrossEntropyLoss' takes labels 0 and 1"
+    ):
         made(settings())
     assert made(settings(criterion="RegressionMSELoss")).y[3] == 7
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from partywise.datasets.tables import ColumnTable, Declared
+from partywise.errors import DataMissing
 from partywise.randomness import stream
 from partywise.studies.vertical_trees import cases
 from partywise.studies.vertical_trees.cases import draw_score, generated
@@ -100,7 +101,7 @@ def test_wrong_values_are_named():
     with pytest.raises(ValueError, match="X has a value that is not finite"):
         TreeData(**{**vars(data), "X": np.where(data.X[3, 1] == data.X, np.inf, data.X)})
     one = TreeData(**{**vars(data), "y": np.where(data.train, 1.0, data.y)})
-    with pytest.raises(ValueError, match="y is 1 in all training rows of fold 0: bring records of both classes"):
+    with pytest.raises(DataMissing, match="y is 1 in all training rows of fold 0: bring records of both classes"):
         folds(one, 1, chosen)
     with pytest.raises(ValueError, match="data_size_for_debug is 45: 40 rows train"):
         made(n=50, data_size_for_debug=45)

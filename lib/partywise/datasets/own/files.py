@@ -20,6 +20,16 @@ def increasing(name: str, bounds: tuple[float, float] | None) -> None:
         raise ValueError(f"{name} is {list(bounds)}: it must be finite and increasing.")
 
 
+def check_encoding(encoding: str) -> None:
+    """Raise a named error for an encoding that Python does not know."""
+    try:
+        codecs.lookup(encoding)
+    except LookupError:
+        raise ValueError(
+            f"encoding is {encoding!r}: it must be one that Python knows, such as utf-8 or latin-1."
+        ) from None
+
+
 def check_persons(user: str | None, rows_per_user: int | None) -> None:
     """Raise a named error for a column of persons without a bound on the rows of one, or the other way round."""
     if (user is None) != (rows_per_user is None):
@@ -72,12 +82,7 @@ class CurveFile:
             increasing(name, getattr(self, name))
         if len(self.delimiter) != 1:
             raise ValueError(f"delimiter is {self.delimiter!r}: it must be one character, such as ';' or '\\t'.")
-        try:
-            codecs.lookup(self.encoding)
-        except LookupError:
-            raise ValueError(
-                f"encoding is {self.encoding!r}: it must be one that Python knows, such as utf-8 or latin-1."
-            ) from None
+        check_encoding(self.encoding)
 
     def _check_names(self) -> None:
         """The keys of the format are there, and no others."""

@@ -17,6 +17,7 @@ from .csv import TextTable, nearest, numbers, read_bytes, read_table
 from .files import MARKS
 from .matching import match_ids
 from .persons import first_rows, numbered, of_persons
+from .plausible import check_classes, check_column, check_varies
 from .table_files import ColumnBlock, Matching, TableFile
 
 LISTED = 3
@@ -88,9 +89,16 @@ def load(files: Sequence[TableFile], matching: Matching, contents: Mapping[str, 
     for one, table, own in zip(files, tables, rows, strict=True):
         place = {name: i for i, name in enumerate(own.ids)}
         order = [place[name] for name in ids]
-        columns += [values(table, column)[order] for column in one.columns]
+        for column in one.columns:
+            found = values(table, column)
+            check_column(found, column, table)
+            columns.append(found[order])
         if one.label is not None:
-            labels.append(numbers_of(table, one.label)[order])
+            found = numbers_of(table, one.label)
+            if matching.classes:
+                check_classes(found, table, one.label)
+            check_varies(found, table, one.label)
+            labels.append(found[order])
     person = None if persons is None else numbered(persons)
     return Records(np.array(ids), np.column_stack(columns), labels[0], person)
 

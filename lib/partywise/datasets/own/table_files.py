@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from ...checks import Checked, Count, Range, check_fields, check_name
-from .files import check_persons, increasing
+from .files import check_encoding, check_persons, increasing
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,6 +67,7 @@ class TableFile:
             raise ValueError("columns is empty: a party holds at least one.")
         if len(self.delimiter) != 1:
             raise ValueError(f"delimiter is {self.delimiter!r}: it must be one character, such as ';' or '\\t'.")
+        check_encoding(self.encoding)
 
 
 @dataclass(frozen=True)
@@ -78,6 +79,7 @@ class Matching(Checked):
     min_records : fewest records that must be left
     user, rows_per_user : column of the label's file that names the person behind a record, and how many records of one
         count, the first ones in the order of records
+    classes : whether labels are 0 and 1
     """
 
     id: str
@@ -85,6 +87,7 @@ class Matching(Checked):
     min_records: int
     user: str | None = None
     rows_per_user: int | None = None
+    classes: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -157,7 +160,8 @@ class OwnTables:
     @property
     def matching(self) -> Matching:
         """How rows become records."""
-        return Matching(self.id, self.match, self.min_records, self.user, self.rows_per_user)
+        classes = getattr(self, "loss", None) == "CrossEntropyLoss"
+        return Matching(self.id, self.match, self.min_records, self.user, self.rows_per_user, classes)
 
     @property
     def files(self) -> dict[str, str]:

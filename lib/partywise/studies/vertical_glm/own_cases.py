@@ -18,6 +18,7 @@ from ...datasets.own.csv import TextTable, read_table
 from ...datasets.own.indicators import indicator_names, indicators, width
 from ...datasets.own.matching import match_ids
 from ...datasets.own.persons import first_rows, numbered, of_persons
+from ...datasets.own.plausible import check_column, check_varies
 from ...datasets.own.rows import Rows, numbers_of, present, read_files, values
 from ...errors import DataMissing
 from ...glm.families import FAMILIES
@@ -127,13 +128,18 @@ def _file(one: GlmFile, content: bytes, settings: TableSettings) -> Read:
     if one.label is not None and settings.user is not None and settings.rows_per_user is not None:
         whose = present(table, settings.user)
         users = dict(zip(ids, (whose[row] for row in kept.tolist()), strict=True))
-    columns = [part for column in one.columns for part in indicators(values(table, column), column)]
+    columns = []
+    for column in one.columns:
+        found = values(table, column)
+        check_column(found, column, table)
+        columns += indicators(found, column)
     if one.label is not None:
         y = numbers_of(table, one.label)[kept]
         try:
             FAMILIES[settings.family].check(y, f"{one.file}: {one.label}")
         except ValueError as error:
             raise DataMissing(str(error)) from None
+        check_varies(numbers_of(table, one.label), table, one.label)
         of_label["y"] = y
         given = {"weights": one.weights, "offset": one.offset}
         more = {key: numbers_of(table, name) for key, name in given.items() if name is not None}

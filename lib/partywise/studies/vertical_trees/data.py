@@ -9,6 +9,7 @@ import numpy as np
 
 from ...datasets.division import cut
 from ...datasets.tables import Declared
+from ...errors import DataMissing
 from ...federation.parties import Party
 from ...privacy.accounted import Public
 from ...trees.model import Column, Criterion, PublicFacts
@@ -75,7 +76,7 @@ def folds(data: TreeData, n_folds: int, settings: Any) -> np.ndarray:
 
     Raises
     ------
-    ValueError
+    DataMissing
         When the training rows of a fold are of one class, which leaves nothing to learn.
     """
     of = np.where(data.train, -1, 0) if n_folds == 1 else cut(data.order, n_folds)
@@ -83,7 +84,7 @@ def folds(data: TreeData, n_folds: int, settings: Any) -> np.ndarray:
         for held_out in range(n_folds):
             labels = data.y[of != held_out]
             if labels.min() == labels.max():
-                raise ValueError(
+                raise DataMissing(
                     f"y is {labels[0]:g} in all training rows of fold {held_out}: bring records of both classes, or "
                     "use fewer folds."
                 )

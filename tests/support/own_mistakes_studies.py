@@ -1,0 +1,77 @@
+"""Mistakes that only one study of split columns can see, in the form of `own_mistakes_columns`."""
+
+from __future__ import annotations
+
+from own_columns import STUDIES, Columns
+from own_mistakes_columns import Mistake, bank, cell, column, every, grid, setting, shop
+
+
+def protocol(**options: object) -> object:
+    return lambda own: own.method.update(options)
+
+
+def free(own: Columns) -> None:
+    own.method = {"protocol": "joint"}
+
+
+def unaligned(own: Columns) -> None:
+    own.settings["records"] = "unaligned"
+
+
+ONLY: dict[str, list[Mistake]] = {study: [] for study in STUDIES}
+TWICE: Mistake = ("id twice", cell(3, 0, "c1000"), "shop.csv has the id 'c1000' in row 2 and row 4: keep one")
+ONLY["vertical_trees"] = [
+    TWICE,
+    (
+        "no edges",
+        lambda own: own.first["columns"][0].pop("edges"),
+        "column 0 (from 0) of a passive party has no declared",
+    ),
+    ("edges out of order", column(0, edges=[1.0, 0.0]), "edges is [1.0, 0.0]: give at least one, in increasing order"),
+    ("dims", setting(dims=[1, 3]), "dims is (1, 3): tables say who holds what; leave it out"),
+    ("a name of a protocol", shop(party="dealer"), "tables has the party 'dealer': that name belongs to a protocol"),
+    ("too deep", protocol(max_tree_depth=60), "max_tree_depth is 60"),
+    ("too many trees", protocol(num_of_trees=10**9), "num_of_trees is 1000000000"),
+    ("too many buckets", protocol(bucket_num=10**9), "bucket_num is 1000000000"),
+    ("test share", setting(test_share=1.5), "test_share is 1.5: it must lie in [0, 1)"),
+]
+ONLY["vertical_linear"] = [
+    TWICE,
+    ("no bounds", lambda own: own.first["columns"][0].pop("bounds"), "column 'a' has no bounds: a linear model scales"),
+    ("edges", column(0, edges=[0.0]), "edges of column 'a' are read by trees only; leave them out"),
+    (
+        "bounds of a class",
+        setting(label_bounds=[0, 1]),
+        "label_bounds is (0.0, 1.0): give the public range of the label",
+    ),
+    (
+        "regression without bounds",
+        setting(criterion="RegressionMSELoss"),
+        "label_bounds is None: give the public range",
+    ),
+    ("rounds without end", protocol(total_round_num=10**12), "total_round_num"),
+    ("name of the key holder", shop(party="server"), "tables has the party 'server': that name belongs to a protocol"),
+]
+ONLY["vertical_glm"] = [
+    ("unknown family", setting(family="normal"), "family is 'normal': it must be one of"),
+    ("id twice", cell(3, 0, "c1000"), "shop.csv: 1 of the 40 identifiers of 'shop' are used by an earlier record"),
+    (
+        "negative count",
+        lambda own: [free(own), setting(family="poisson")(own), cell(3, 3, "-1", "bank")(own)],
+        "bank.csv: late has the value -1: family 'poisson' takes",
+    ),
+    ("weights of another party", shop(weights="a"), "weights is 'a': only the party with the label has some"),
+    (
+        "negative weight",
+        lambda own: [free(own), bank(weights="person")(own), every(1, "-1", "bank")(own)],
+        "a weight is at least 0",
+    ),
+    ("private without bounds", lambda own: own.first["columns"][0].pop("bounds"), "column 'a' has no bounds; declare "),
+    ("folds of unaligned records", unaligned, "records that arrive unaligned are one fold"),
+    ("edges", column(0, edges=[0.0]), "edges of column 'a' are read by trees only; leave them out"),
+    (
+        "start beyond",
+        lambda own: [unaligned(own), grid(folds=1)(own), setting(min_records=50)(own)],
+        "40 records are in",
+    ),
+]
