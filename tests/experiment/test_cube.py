@@ -42,6 +42,7 @@ OUTPUTS = {
     "wire": "wire.md",
     "summary": "summary.csv",
     "text": "summary.txt",
+    "screen": "screen.txt",
     "tables": "tables.html",
 }
 

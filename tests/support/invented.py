@@ -5,6 +5,7 @@ A cube of the paper's size takes hours to compute; what a figure writes and wher
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -15,7 +16,9 @@ import xarray as xr
 from invented_studies import ARRAYS, OWN, SHOWN, Fit
 from partywise.experiment.blocks import Part
 from partywise.experiment.plan import CasePlan, Plan
+from partywise.experiment.results.columns import Columns
 from partywise.experiment.results.provenance import config_json
+from partywise.experiment.tables.run_totals import RunTotals
 from partywise.randomness import stream
 from small_cube import assemble
 
@@ -36,6 +39,17 @@ def invented(plan: Plan, replicates: int | None = None) -> xr.Dataset:
         for count in case.parties
     ]
     return assemble(small, parts).assign_attrs(config_json=config_json(plan))
+
+
+def invented_columns(plan: Plan, replicates: int) -> tuple[Plan, Columns]:
+    """The plan cut to so many replicates and two folds, and the scalars of its cells, invented."""
+    small, rng = _cut(plan, replicates), stream(plan.root_seed, "invented", plan.study.name)
+    columns = Columns(small)
+    for case in small.cases.values():
+        for label, count in itertools.product(case.methods, case.parties):
+            columns.add(replace(_part(small, case, label, count, rng), example_fits={}))
+    RunTotals(small, columns).close()
+    return small, columns
 
 
 def _cut(plan: Plan, replicates: int | None) -> Plan:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -15,7 +16,21 @@ from fingerprint import closure, script_roots
 from guard import take
 from partywise.experiment.results.attributes import check_attributes
 from partywise.experiment.results.cube import DIMS, open_cube
-from pipeline import RESULTS, ROOT, STORED, STUDY, TINY, copy_project, edit, environment, results, snakemake, summary
+from pipeline import (
+    RESULTS,
+    ROOT,
+    STORED,
+    STUDY,
+    TINY,
+    copy_project,
+    copy_run,
+    edit,
+    environment,
+    launch,
+    results,
+    snakemake,
+    summary,
+)
 
 # Numbers move in the last digits between versions of BLAS; a change of a method moves them far more.
 RELATIVE, ABSOLUTE = 1e-6, 1e-9
@@ -29,7 +44,7 @@ def cube(finished):
 def test_run_leaves_cube_tables_and_figures(finished):
     names = set(results(finished))
     tables = {"cube.nc", "tidy.csv", "ledger.csv", "ledger_totals.csv", "wire.md", "summary.csv", "summary.txt"}
-    tables |= {"tables.html"}
+    tables |= {"screen.txt", "tables.html"}
     figures = {f"{name}.{kind}" for name in ("error_by_parties", "error_by_epsilon") for kind in ("svg", "pdf", "png")}
     expected = {f"{RESULTS}/{STUDY}/{name}" for name in tables} | {
         f"{RESULTS}/figures/{STUDY}/{name}" for name in figures
@@ -40,18 +55,40 @@ def test_run_leaves_cube_tables_and_figures(finished):
 
 def test_run_prints_progress_and_summary(finished):
     said, progress = (finished / "stdout.txt").read_text(), (finished / "stderr.txt").read_text()
+    screen = (finished / RESULTS / "screen.txt").read_text()
+    assert said.startswith(screen)
+    assert re.fullmatch(r"Done in [\d:]+ \(minutes:seconds\)\.\n", said.removeprefix(screen))
+    assert screen.startswith((finished / RESULTS / STUDY / "screen.txt").read_text().splitlines()[0])
+    assert "certified at worst: ε" in screen and f"Figures: {RESULTS}/figures/<study>/" in screen
     table = (finished / RESULTS / STUDY / "summary.txt").read_text()
-    assert table in said
     assert "certified" in table and "MiB sent" in table
-    assert "Done in 0:" in said
     assert "1 of 14 jobs done" in progress and "left" in progress
     assert "14 of 14 jobs done" in progress
+    assert f"first figures of {STUDY}: {RESULTS}/figures/{STUDY}" in progress
 
 
-def test_second_run_has_nothing_to_do(finished):
-    done = snakemake(finished, *TINY)
-    assert done.returncode == 0
-    assert "Nothing to be done" in done.stdout + done.stderr
+def test_second_run_says_in_one_sentence_that_nothing_was_to_be_done(finished, tmp_path):
+    done = launch(copy_run(finished, tmp_path / "again"), *TINY)
+    # Snakemake says which profile it reads before anything of ours can ask it not to.
+    profile = "Using workflow specific profile profiles/default for setting default command line arguments.\n"
+    assert done.returncode == 0 and done.stderr == profile
+    screen = f"{RESULTS}/screen.txt"
+    assert done.stdout == f"Nothing to be done: {RESULTS} is up to date with config/tiny.yaml; its screen: {screen}\n"
+
+
+def test_the_verb_summary_prints_the_tables_of_the_last_run(finished):
+    def asked(*words):
+        command = [sys.executable, "workflow/verbs/summary.py", *words]
+        return subprocess.run(command, cwd=finished, env=environment(), capture_output=True, text=True)
+
+    table = (finished / RESULTS / STUDY / "summary.txt").read_text()
+    assert asked().stdout == asked(STUDY, "--folder", RESULTS).stdout == table
+    for words, sentence in (
+        (["other"], f"{RESULTS} has no table of 'other': its studies are {STUDY}.\n"),
+        (["--folder", "results/none"], "results/none holds no tables: "),
+    ):
+        done = asked(*words)
+        assert done.returncode == 2 and done.stdout == "" and done.stderr.startswith(sentence)
 
 
 def test_small_blocks_on_one_core_give_the_same_bytes(finished, tmp_path):

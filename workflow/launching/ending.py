@@ -9,6 +9,7 @@ from pathlib import Path
 
 from place import Place
 from reasons import reasons, told
+from screen import write_screen
 
 from .surroundings import PLUGINS
 
@@ -16,16 +17,14 @@ sys.path.insert(0, str(PLUGINS))
 
 
 def report(code: int, begun: float, since: float, folder: Path, place: Place, names: Sequence[str]) -> None:
-    """The summary of every study, where the results lie and how long it took; or why jobs failed."""
-    from snakemake_logger_plugin_partywise import clock
+    """One screen of results and how long they took; that nothing was to be done; or why jobs failed."""
+    from snakemake_logger_plugin_partywise import clock, finished
 
     top = folder / place.folder
-    if code == 0:
-        for study in names:
-            text = top / study / "summary.txt"
-            if text.exists():
-                print(text.read_text(encoding="utf-8"))
-            print(f"Cube and tables: {top / study}; figures: {top / 'figures' / study}")
+    if code == 0 and finished(folder, since) == 0:
+        print(f"Nothing to be done: {top} is up to date with {place.configuration}; its screen: {top / 'screen.txt'}")
+    elif code == 0:
+        print(write_screen(folder, place.folder, names), end="")
         print(f"Done in {clock(time.monotonic() - begun)} (minutes:seconds).", flush=True)
     else:
         logs = top / "logs"

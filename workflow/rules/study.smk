@@ -76,6 +76,7 @@ rule collect:
         wire="<results>/{study}/wire.md",
         summary="<results>/{study}/summary.csv",
         text="<results>/{study}/summary.txt",
+        screen="<results>/{study}/screen.txt",
         timings="<results>/{study}/timings.csv",
         tables=report(
             "<results>/{study}/tables.html",

@@ -28,6 +28,7 @@ Rng = Callable[..., np.random.Generator]
 
 STATUS = ("not_in_design", "ok", "not_converged", "diverged")
 
+IN_SAMPLE = "in_sample"
 # Scalars of every cell of every study: long_name, units.
 COMMON: dict[str, tuple[str, str]] = {
     "epsilon_claimed": ("epsilon by the source's own formula", "1"),
@@ -49,7 +50,7 @@ COMMON: dict[str, tuple[str, str]] = {
         "1 if a finite epsilon stands at a delta of 1/n_protected or more: it says nothing",
         "1",
     ),
-    "in_sample": ("1 if the errors are measured on records that trained the fit: nothing was held out", "1"),
+    IN_SAMPLE: ("1 if the errors are measured on records that trained the fit: nothing was held out", "1"),
     "n_releases": ("releases that count for the worst view", "1"),
     "certified": ("1 if every release that counts is proved", "1"),
     "view_worst": ("colluding parties that learn most", "1"),

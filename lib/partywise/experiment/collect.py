@@ -28,6 +28,7 @@ from .tables.page import shown_names, tables_page
 from .tables.printed import summary_text
 from .tables.rows import write_csv, write_text
 from .tables.run_totals import RunTotals
+from .tables.screen import screen_text
 from .tables.summary import MOST_ROWS, summary_rows
 from .tables.tidy import tidy_rows
 from .tables.wire import Wire
@@ -48,7 +49,8 @@ def collect(
     blocks : iterable of path
         One file of each fit job; their order does not matter.
     outputs : mapping
-        Paths of ``cube``, ``tidy``, ``ledger``, ``totals``, ``wire``, ``summary``, ``text`` and ``tables``.
+        Paths of ``cube``, ``tidy``, ``ledger``, ``totals``, ``wire``, ``summary``, ``text``, ``screen``
+        and ``tables``.
     code_sha256 : str
         Fingerprint of the library files behind the cube.
     root : Path
@@ -69,6 +71,7 @@ def collect(
     write_csv(outputs["tidy"], tidy_rows(plan, columns))
     write_csv(outputs["summary"], summary_rows(plan, columns))
     write_text(outputs["text"], summary_text(plan, columns))
+    write_text(outputs["screen"], screen_text(plan, columns))
     shown = summary_rows(plan, columns, shown_names(plan))
     page = tables_page(plan, header.attrs, shown, wire.markdown(), _first_totals(outputs["totals"]))
     write_text(outputs["tables"], page)

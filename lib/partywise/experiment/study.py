@@ -162,6 +162,9 @@ class Study:
         Variables shown in the printed summary, the error that matters most first.
     headings : mapping
         Name of a variable of the summary -> `Heading`; without one its name is printed, and it is not judged.
+    headline : tuple of str
+        Variables of the screen at the end of a run, of a group of cases the first that has values there: its best fit
+        by the direction of its heading; of a flag that is not judged, in how many rows of each method it is up.
     certified : str
         Variable that holds the certified epsilon of a fit: one of the study's where its claims have units of their own.
     trials : Lazy, optional
@@ -189,6 +192,7 @@ class Study:
     check: Callable[[Any], None] | None = None
     summary: tuple[str, ...] = ()
     headings: Mapping[str, Heading] = field(default_factory=dict)
+    headline: tuple[str, ...] = ()
     certified: str = "epsilon_certified"
     trials: Lazy | None = None
     folds_share: bool = False
@@ -197,9 +201,10 @@ class Study:
         unknown = [name for name in self.summary if name not in self.variables]
         if unknown:
             raise ValueError(f"summary names {unknown[0]!r}: it must be one of the study's variables.")
-        for name in self.headings:
-            if name not in self.variables:
-                raise ValueError(f"headings names {name!r}: it must be one of the study's variables.")
+        for key, names in (("headings", tuple(self.headings)), ("headline", self.headline)):
+            for name in names:
+                if name not in self.variables:
+                    raise ValueError(f"{key} names {name!r}: it must be one of the study's variables.")
         if self.certified not in ("epsilon_certified", *self.variables):
             raise ValueError(f"certified is {self.certified!r}: it must be epsilon_certified or one of its variables.")
 

@@ -76,8 +76,8 @@ class LogHandler(LogHandlerBase):
         elif event in (LogEvent.JOB_ERROR, LogEvent.GROUP_ERROR, LogEvent.ERROR) or record.levelno >= ERROR:
             self._line(self.format(record))
         elif record.getMessage().startswith(NOTHING):
+            # Whoever started the run tells it, with what lies where.
             _count(0)
-            self._once(record.getMessage())
         elif record.levelno >= WARNING or record.getMessage().startswith(TOLD):
             self._once(record.getMessage())
 

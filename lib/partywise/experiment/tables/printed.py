@@ -8,7 +8,7 @@ from textwrap import wrap
 
 import numpy as np
 
-from ..cells import STATUS
+from ..cells import IN_SAMPLE, STATUS
 from ..plan import Plan
 from ..results.columns import Columns
 from ..study import Heading
@@ -32,6 +32,8 @@ def summary_text(plan: Plan, columns: Columns) -> str:
     for slot in slots(columns, (RUN, CELL)):
         dearer, vain = dearer or _dearer(slot), vain or bool(slot.vain)
     names = [name for name in shown_variables(plan) if name in columns.numbers and (dearer or name != RUN)]
+    if any_in_sample(columns):
+        names.insert(len(plan.study.summary), IN_SAMPLE)
     found = list(islice(slots(columns, dict.fromkeys((*names, RUN, CELL))), MOST_ROWS + 1))
     shown = found[:MOST_ROWS]
     names = [name for name in names if any(slot.averages[name][2] for slot in shown)]
@@ -44,6 +46,11 @@ def summary_text(plan: Plan, columns: Columns) -> str:
     lines = [line for note in notes for line in wrap(f"{note}.", WIDTH, subsequent_indent=GAP)]
     title = wrap(f"{plan.study.title} ({plan.study.name})", WIDTH)
     return "\n".join([*title, *_tables(words, cases, rows), *lines, ""])
+
+
+def any_in_sample(columns: Columns) -> bool:
+    """Whether errors of some fit are those of the records that trained it."""
+    return bool((columns.numbers.get(IN_SAMPLE, np.zeros(0)) > 0).any())
 
 
 def _case(plan: Plan, name: str) -> str:
@@ -70,6 +77,8 @@ def _line(columns: Columns, slot: Slot, names: Iterable[str]) -> list[str]:
         mean, error, count = slot.averages[name]
         scale = MIB if columns.units(name) == "byte" else 1.0
         value = f"{mean / scale:.4g}" if count else "-"
+        if name == IN_SAMPLE and count:
+            value = "yes" if mean > 0 else "no"
         if name == RUN and not _dearer(slot):
             value = "same" if count else "-"
         value += MARK if name in slot.vain else ""
@@ -122,6 +131,8 @@ def _notes(plan: Plan, columns: Columns, names: Sequence[str], dearer: bool, vai
     notes.append(_guarantee(plan))
     if "tpr_at_1_percent" in names:
         notes.append("mu and TPR: of the certified releases; no attack finds more at that rate of false positives")
+    if IN_SAMPLE in names:
+        notes.append("in-sample: errors of the records that trained the fit, which flatter it; give several folds")
     if RUN in names:
         notes.append("certified: the releases of one fit; whole run: those of all folds of a replicate together")
     numbers = columns.numbers

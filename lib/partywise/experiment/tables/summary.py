@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..cells import IN_SAMPLE
 from ..plan import Plan
 from ..results.columns import Block, Columns
 from ..study import Heading
@@ -24,6 +25,7 @@ DELTAS = {"epsilon_claimed": "delta_claimed", CELL: "delta", RUN: "delta"}
 # What stands beside a certified epsilon: the same guarantee in other words.
 BESIDE = {"mu_upper": "mu", "tpr_at_1_percent": "TPR at 1 %", "tpr_at_0_1_percent": "TPR at 0.1 %"}
 HEADINGS = {
+    IN_SAMPLE: Heading("in-sample", "neither"),
     "epsilon_claimed": Heading("claimed epsilon", "neither"),
     CELL: Heading("certified epsilon", "lower"),
     **{name: Heading(words, "lower") for name, words in BESIDE.items()},

@@ -156,5 +156,6 @@ STUDY = Study(
         "excess_risk": Heading("excess risk", "lower"),
         "share_unbounded": Heading("draws without minimiser", "lower"),
     },
+    headline=("log_loss",),
     trials=Lazy("partywise.studies.label_private.trials:TRIALS"),
 )

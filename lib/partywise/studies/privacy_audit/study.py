@@ -119,5 +119,6 @@ STUDY = Study(
         "claim_refuted": Heading("claim refuted", "neither"),
         "certified_for_claim": Heading("certified epsilon", "lower"),
     },
+    headline=("claim_refuted",),
     certified="certified_for_claim",
 )

@@ -169,5 +169,6 @@ STUDY = Study(
         "paper_mean": Heading("loss in the source", "neither"),
         "selected": Heading("columns kept", "neither"),
     },
+    headline=("loss", "separation"),
     trials=Lazy("partywise.studies.sliced_inverse_regression.trials:TRIALS"),
 )

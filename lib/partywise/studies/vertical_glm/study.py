@@ -154,5 +154,6 @@ STUDY = Study(
         "correlation_error": Heading("correlation error", "lower"),
         "record_openings": Heading("vectors of records seen", "lower"),
     },
+    headline=("excess_deviance_test", "excess_deviance", "correlation_error"),
     trials=Lazy(_HERE + "trials:TRIALS"),
 )

@@ -132,5 +132,6 @@ STUDY = Study(
         "excess_loss": Heading("excess loss", "lower"),
         "rows_recovered": Heading("rows recovered", "lower"),
     },
+    headline=("log_loss", "mse"),
     trials=Lazy(_HERE + "trials:TRIALS"),
 )

@@ -122,5 +122,6 @@ STUDY = Study(
         "worse_than_mean": Heading("worse than mean", "lower"),
         "clip_share": Heading("clipped share", "neither"),
     },
+    headline=("log_loss", "mse"),
     trials=Lazy(_PARTS + "trials:TRIALS"),
 )

@@ -1,0 +1,170 @@
+"""What a study says of itself in a few lines at the end of a run: fits, the worst epsilon, its headline rows.
+
+The first two lines stand on every screen; of the others, which come by their weight, as many as there is room for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+import numpy as np
+
+from ..cells import IN_SAMPLE, STATUS
+from ..plan import Plan
+from ..results.columns import Columns
+from ..study import Heading
+from .run_totals import CELL, RUN
+from .summary import Slot, heading, slots
+
+WIDTH = 100
+CLAIMED = "epsilon_claimed"
+# Of several targets the one whose guarantee most people ask for.
+USUAL = 1.0
+
+
+def screen_text(plan: Plan, columns: Columns) -> str:
+    """The lines of a study, each of at most ``WIDTH`` characters."""
+    lines = [_fits(plan, columns), _worst(plan, columns), *_rows(plan, columns)]
+    return "".join(f"{_short(line, WIDTH)}\n" for line in lines)
+
+
+def _fits(plan: Plan, columns: Columns) -> str:
+    """How many fits there are and how they ended."""
+    counts = {word: int((columns.status == number).sum()) for number, word in enumerate(STATUS)}
+    bad = ", ".join(f"{counts[w]:,} {w.replace('_', ' ')}" for w in ("not_converged", "diverged") if counts[w])
+    return f"{plan.study.name}: {len(columns.status):,} fits, {bad or 'all of them ok'}"
+
+
+def _worst(plan: Plan, columns: Columns) -> str:
+    """The largest certified epsilon of a fit that claims one, of all folds together, with its claim."""
+    claimed, certified = columns.numbers[CLAIMED], whole(columns.numbers[RUN], columns.numbers[CELL])
+    if plan.study.certified != CELL:
+        certified = columns.number(plan.study.certified)
+    claims = np.isfinite(claimed) & (claimed > 0) & ~np.isnan(certified)
+    if not claims.any():
+        return "  no fit claims an ε"
+    told = f"  certified at worst: ε {_at(plan, columns, claims, certified)}"
+    finite = claims & np.isfinite(certified)
+    if finite.sum() == claims.sum():
+        return told
+    return f"{told}; finite: {_at(plan, columns, finite, certified)}" if finite.any() else f"{told}; none is finite"
+
+
+def whole(run: np.ndarray, cell: np.ndarray) -> np.ndarray:
+    """Epsilon of a whole replicate where its releases are kept, of a fit elsewhere."""
+    return np.where(np.isnan(run), cell, run)
+
+
+def _at(plan: Plan, columns: Columns, chosen: np.ndarray, certified: np.ndarray) -> str:
+    """The largest of the chosen epsilons, its method and what that claims."""
+    at = np.flatnonzero(chosen)
+    first = int(at[np.argmax(certified[at])])
+    title = _short(plan.methods[_labels(columns, first)[1]].title, 22)
+    return f"{_number(certified[first])} ({title}, claims {_number(columns.numbers[CLAIMED][first])})"
+
+
+def _labels(columns: Columns, cell: int) -> tuple[str, str]:
+    """Case and method of a cell."""
+    places = columns.places
+    case, method = np.unravel_index(int(places.cells[cell]), places.shape)[:2]
+    labels = list(places.labels.values())
+    return str(labels[0][case]), str(labels[1][method])
+
+
+@dataclass(frozen=True)
+class _Row:
+    text: str
+    protected: bool
+
+
+def _rows(plan: Plan, columns: Columns) -> Iterator[str]:
+    """Counts first, then a row for each group of cases: those with a certified fit before the others."""
+    held = [name for name in plan.study.headline if name in columns.numbers]
+    measured = [name for name in held if heading(plan, name).better != "neither"]
+    yield from (_counted(plan, columns, name) for name in held if name not in measured)
+    if not measured:
+        return
+    names = list(dict.fromkeys([*measured, CELL, RUN, IN_SAMPLE]))
+    found = slots(columns, [name for name in names if name in columns.numbers])
+    groups = groupby(found, key=lambda slot: plan.cases[slot.labels["case"]].group)
+    rows = [row for _, group in groups if (row := _group(plan, list(group), measured))]
+    yield from (row.text for row in sorted(rows, key=lambda row: not row.protected))
+
+
+def _counted(plan: Plan, columns: Columns, variable: str) -> str:
+    """In how many of its slots a flag of each method is up."""
+    up: dict[str, list[bool]] = {}
+    for slot in slots(columns, [variable]):
+        mean, _, count = slot.averages[variable]
+        if count:
+            up.setdefault(plan.methods[slot.labels["method"]].title, []).append(mean > 0)
+    told = ", ".join(f"{sum(flags)} of {len(flags)} {title}" for title, flags in up.items())
+    return f"  {heading(plan, variable).words}: {told}"
+
+
+def _group(plan: Plan, group: Sequence[Slot], measured: Sequence[str]) -> _Row | None:
+    """The best certified fit of some cases at the usual target, beside the best one without a guarantee."""
+    for variable in measured:
+        having = [slot for slot in group if slot.averages[variable][2]]
+        if not having:
+            continue
+        private = at_usual([slot for slot in having if 0 < epsilon_of(slot) < np.inf])
+        better = heading(plan, variable)
+        best = _best(private or having, variable, better)
+        case, method = (best.labels[key] for key in ("case", "method"))
+        cases = {slot.labels["case"] for slot in group}
+        title = _short(plan.cases[case].title, 28) if len(cases) == 1 else f"{_short(case, 28)}, best of {len(cases)}"
+        mean, error, _ = best.averages[variable]
+        value = f"{_number(mean)}" + (f" +- {error:.1g}" if np.isfinite(error) else "")
+        guarantee = f"at ε {_number(epsilon_of(best))}" if private else "without a guarantee"
+        told = f"  {title}: {better.words} {value}{_in_sample(best)} {guarantee}, "
+        free = _unprotected(having, best, variable, better) if private else ""
+        room = WIDTH - len(told) - len(free)
+        return _Row(f"{told}{_short(plan.methods[method].title, room)}{free}", bool(private))
+    return None
+
+
+def _unprotected(having: Sequence[Slot], beside: Slot, variable: str, better: Heading) -> str:
+    """The best fit without any guarantee of the same case and parties, if there is one."""
+    found = [slot for slot in having if np.isinf(epsilon_of(slot)) and _same(slot, beside)]
+    if not found:
+        return ""
+    return f"; {_number(_best(found, variable, better).averages[variable][0])} unprotected"
+
+
+def epsilon_of(slot: Slot) -> float:
+    """What is certified of a slot: of the folds of a replicate together where that is known."""
+    run, cell = (slot.averages[name] for name in (RUN, CELL))
+    return run[0] if run[2] else cell[0]
+
+
+def at_usual(found: Sequence[Slot]) -> list[Slot]:
+    """Of slots with targets those at the target nearest to 1; all of them where none has one."""
+    targets = {slot.labels["epsilon"] for slot in found if np.isfinite(slot.labels["epsilon"])}
+    if not targets:
+        return list(found)
+    usual = min(sorted(targets), key=lambda value: abs(np.log(value / USUAL)))
+    return [slot for slot in found if slot.labels["epsilon"] == usual]
+
+
+def _best(found: Sequence[Slot], variable: str, better: Heading) -> Slot:
+    sign = -1.0 if better.better == "higher" else 1.0
+    return min(found, key=lambda slot: sign * slot.averages[variable][0])
+
+
+def _same(one: Slot, other: Slot) -> bool:
+    return all(one.labels[key] == other.labels[key] for key in ("case", "parties"))
+
+
+def _in_sample(slot: Slot) -> str:
+    return " (in-sample)" if slot.averages.get(IN_SAMPLE, (0.0, 0.0, 0))[0] > 0 else ""
+
+
+def _number(value: float) -> str:
+    return f"{value:.4g}"
+
+
+def _short(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[: max(most - 1, 0)]}…"

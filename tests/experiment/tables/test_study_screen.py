@@ -1,0 +1,130 @@
+"""The few lines of a study: how fits ended, the worst epsilon and its claim, the best certified fit."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import yaml
+
+from invented import invented_columns
+from partywise.experiment.plan import Plan, plan
+from partywise.experiment.results.columns import Columns
+from partywise.experiment.study import Heading
+from partywise.experiment.tables.printed import summary_text
+from partywise.experiment.tables.screen import screen_text
+from pipeline import ROOT
+
+BLOCK = """
+spec: {unit: label}
+methods:
+  open: {protocol: non_private, title: no privacy}
+  good: {protocol: walr, noise: iid, ridge: fixed, title: a good one}
+  bad: {protocol: walr, noise: rr, ridge: fixed, title: a bad one}
+grid: {methods: [open, good, bad], replicates: 2, parties: [2], folds: 1, epsilon: [0.1, 2.0, 8.0]}
+cases:
+  plain: {source: generated, title: a plain case, settings: {n: 100, k: 5}}
+  n: {source: generated, sweep: {n: [{n: 200}, {n: 300}]}, settings: {k: 5}}
+figures: []
+"""
+
+
+@pytest.fixture
+def made() -> tuple[Plan, Columns]:
+    """Losses of .1 (open), .2 (good) and .3 (bad) plus .01 times the target; certified is what is claimed."""
+    made, columns = invented_columns(plan("label_private", yaml.safe_load(BLOCK), 7), 2)
+    base = {"open": 0.1, "good": 0.2, "bad": 0.3}
+    for block in columns.places.blocks:
+        target = np.broadcast_to(np.array(block.epsilons), block.shape)
+        put(columns, block, "log_loss", base[block.method] + 0.01 * np.where(np.isinf(target), 0, target))
+        for name in ("epsilon_claimed", "epsilon_certified", "epsilon_certified_run"):
+            put(columns, block, name, target)
+    return made, columns
+
+
+def put(columns: Columns, block, name: str, values) -> None:
+    columns.number(name)[block.first : block.first + math.prod(block.shape)] = np.ravel(values)
+
+
+def block_of(columns: Columns, case: str, method: str):
+    return next(block for block in columns.places.blocks if (block.case, block.method) == (case, method))
+
+
+def lines(made: tuple[Plan, Columns]) -> list[str]:
+    return screen_text(*made).splitlines()
+
+
+def test_fits_are_counted_by_how_they_ended(made):
+    assert lines(made)[0] == "label_private: 42 fits, all of them ok"
+    made[1].status[:3], made[1].status[5] = 3, 2
+    assert lines(made)[0] == "label_private: 42 fits, 1 not converged, 3 diverged"
+
+
+def test_the_worst_epsilon_is_named_with_its_claim(made):
+    assert lines(made)[1] == "  certified at worst: ε 8 (a good one, claims 8)"
+    put(made[1], block_of(made[1], "n_300", "bad"), "epsilon_certified_run", [[0.1, 2.0, 9.5]] * 2)
+    assert lines(made)[1] == "  certified at worst: ε 9.5 (a bad one, claims 8)", "of all folds together"
+    put(made[1], block_of(made[1], "plain", "good"), "epsilon_certified_run", np.inf)
+    assert lines(made)[1] == "  certified at worst: ε inf (a good one, claims 0.1); finite: 9.5 (a bad one, claims 8)"
+    made[1].numbers["epsilon_claimed"][:] = np.inf
+    assert lines(made)[1] == "  no fit claims an ε"
+
+
+def test_the_best_certified_fit_stands_at_the_usual_target(made):
+    """At 2, the target nearest to 1, beside the best fit without a guarantee; of a sweep in the case that is best."""
+    assert lines(made)[2:] == [
+        "  a plain case: test log-loss 0.22 +- 0 at ε 2, a good one; 0.1 unprotected",
+        "  n_200, best of 2: test log-loss 0.22 +- 0 at ε 2, a good one; 0.1 unprotected",
+    ]
+    put(made[1], block_of(made[1], "n_300", "bad"), "log_loss", [[0.0, 0.21, 0.0], [0.0, 0.13, 0.0]])
+    assert lines(made)[3] == "  n_300, best of 2: test log-loss 0.17 +- 0.04 at ε 2, a bad one; 0.1 unprotected"
+
+
+def test_higher_may_be_better_and_flags_are_counted(made):
+    headings = {"log_loss": Heading("height", "higher"), "uninformative": Heading("lost", "neither")}
+    study = replace(made[0].study, headings=headings, headline=("log_loss", "uninformative"))
+    changed = replace(made[0], study=study)
+    made[1].number("uninformative")[:] = 0.0
+    put(made[1], block_of(made[1], "plain", "bad"), "uninformative", [[1, 0, 0], [1, 0, 0]])
+    found = lines((changed, made[1]))
+    assert found[2] == "  lost: 0 of 3 no privacy, 0 of 9 a good one, 1 of 9 a bad one"
+    assert found[3] == "  a plain case: height 0.32 +- 0 at ε 2, a bad one; 0.1 unprotected"
+
+
+def test_where_nothing_is_certified_it_says_so_and_stands_last(made):
+    for method in ("good", "bad"):
+        for name in ("epsilon_certified", "epsilon_certified_run"):
+            put(made[1], block_of(made[1], "plain", method), name, np.inf)
+    assert lines(made)[3] == "  a plain case: test log-loss 0.1 +- 0 without a guarantee, no privacy"
+
+
+def test_errors_of_training_records_are_marked(made):
+    made[1].number("in_sample")[:] = 1.0
+    assert all(" +- 0 (in-sample) at ε 2" in line for line in lines(made)[2:])
+
+
+def test_the_summary_marks_them_too_and_says_what_that_means(made):
+    assert "in-sample" not in summary_text(*made)
+    put(made[1], block_of(made[1], "plain", "bad"), "in_sample", 1.0)
+    put(made[1], block_of(made[1], "plain", "good"), "in_sample", 0.0)
+    told, case = {}, ""
+    for line in summary_text(*made).splitlines():
+        if not line.startswith(" "):
+            case = line.partition(":")[0]
+        elif (method := line.split()[0]) in made[0].methods and (words := set(line.split()) & {"yes", "no"}):
+            told[case, method] = words
+    assert told == {("plain", "bad"): {"yes"}, ("plain", "good"): {"no"}}
+    assert "in-sample: errors of the records that trained the fit, which flatter it" in summary_text(*made)
+
+
+def test_a_headline_is_a_variable_of_its_study(made):
+    with pytest.raises(ValueError, match="headline names 'los'"):
+        replace(made[0].study, headline=("los",))
+
+
+def test_every_study_has_a_headline():
+    config = yaml.safe_load((ROOT / "config.yaml").read_text(encoding="utf-8"))
+    for study, block in config["studies"].items():
+        assert plan(study, block, 1).study.headline, study

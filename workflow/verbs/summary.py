@@ -1,0 +1,48 @@
+"""The verb ``./run summary [STUDY] [--folder results/NAME]``: the full tables of a run as text."""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from last_run import read
+from place import RESULTS
+
+TABLE = "summary.txt"
+
+
+def main(words: Sequence[str]) -> int:
+    """Print the table of one study, or of all of them; 2 when there is none."""
+    parser = argparse.ArgumentParser(prog="./run summary", description="The full tables of the last run.")
+    parser.add_argument("study", nargs="?", help="one of its studies; all of them by default")
+    parser.add_argument("--folder", type=Path, help="results of another run, such as results/default")
+    given = parser.parse_args(words)
+    last = read(Path())
+    folder = given.folder or (Path(RESULTS) / last.name if last else None)
+    if folder is None:
+        print("There is no last run: say ./run first, or name a folder with --folder results/NAME.", file=sys.stderr)
+        return 2
+    found = {path.parent.name: path for path in sorted(folder.glob(f"*/{TABLE}"))}
+    if not found:
+        print(
+            f"{folder} holds no tables: the run has not finished a study yet, or it is another folder.", file=sys.stderr
+        )
+        return 2
+    if given.study is not None and given.study not in found:
+        known = ", ".join(found)
+        print(f"{folder} has no table of {given.study!r}: its studies are {known}.", file=sys.stderr)
+        return 2
+    chosen = [found[given.study]] if given.study else list(found.values())
+    print("\n".join(path.read_text(encoding="utf-8").rstrip("\n") + "\n" for path in chosen), end="")
+    return 0
+
+
+if __name__ == "__main__":
+    # `./run summary | head` ends quietly.
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    sys.exit(main(sys.argv[1:]))
