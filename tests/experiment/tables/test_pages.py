@@ -91,7 +91,7 @@ OWED: dict[str, str] = dict.fromkeys(
         *("iterations_by_correlation", "objective_by_iteration", "correlations", "space_by_message"),
         *("deviance_by_epsilon", "coefficient_intervals", "costs_by_parties", "identifiers_by_mode"),
         *("columns_by_unit", "loss_by_round", "loss_by_epsilon", "bytes_and_operations", "epsilon_by_method"),
-        *("rows_rerouted", "lossless_by_parties", "tables_by_epsilon", "loss_along_trees"),
+        *("rows_rerouted", "lossless_by_parties"),
     ),
     "figs2",
 )
