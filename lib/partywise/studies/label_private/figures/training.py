@@ -39,7 +39,7 @@ from ....experiment.plotting.style import (
 )
 from ....logistic.zonotope import LP_ROWS
 from ..settings import PATH_RUNS
-from .utility import data_cases, data_title, size_of, sized_cases
+from .utility import data_cases, data_title, protected, size_of, sized_cases
 
 MARKS = (("o", "-"), ("s", "--"), ("^", "-."), ("D", ":"), ("v", "-"))
 SHADES = (BLUE, ORANGE, GREEN, PURPLE, RED)
@@ -89,7 +89,7 @@ def _by_target(ax: Axes, cube: xr.Dataset, cases: list[str]) -> None:
         line = _shares(cube, case)
         _marked(ax, line.x * BESIDE ** (index - len(cases) / 2), line.mean, index, data_title(cube, case))
     ax.set_xticks(targets, [f"{target:g}" for target in targets])
-    ax.set_xlabel("target ε of one label")
+    ax.set_xlabel(f"target ε of {protected(cube)}")
 
 
 def _by_rows(ax: Axes, cube: xr.Dataset, cases: list[tuple[str, float]]) -> None:
@@ -262,5 +262,6 @@ def classic_noise(cube: xr.Dataset) -> Figure:
     left.set(xlabel="claimed ε", ylabel="ε", xscale="log", yscale="log")
     right.set(xlabel="claimed ε", ylabel="ε minus claim")
     legend_below(figure, [left, right], 2)
-    heading(figure, f"The classic Gaussian formula at δ = {delta:g}, one label")
+    whose = "" if protected(cube) == "one label" else f"; certified for {protected(cube)}"
+    heading(figure, f"The classic Gaussian formula at δ = {delta:g}, one label{whose}")
     return figure

@@ -28,6 +28,11 @@ def data_cases(cube: xr.Dataset, variable: str) -> list[str]:
     return [case for case in kept if len(_targets(cube, variable, case)) > 1]
 
 
+def protected(cube: xr.Dataset) -> str:
+    """What an epsilon is of, in words: a label, or all labels of a person where the study protects persons."""
+    return "all labels of a person" if plan_behind(cube).spec.unit == "user_label" else "one label"
+
+
 def data_title(cube: xr.Dataset, case: str) -> str:
     """Title of a case with its rows and features; where replicates differ in rows, the most."""
     return f"{title(cube, 'case', case)}, {size_of(cube, case)}"
@@ -83,7 +88,7 @@ def utility_by_epsilon(cube: xr.Dataset) -> Figure:
                 means = [line.get_ydata() for line in ax.get_lines()]
                 ax.set_ylim(bottom=0.9 * min(np.min(mean) for mean in means))
             else:
-                ax.set_xlabel("target ε of one label")
+                ax.set_xlabel(f"target ε of {protected(cube)}")
     for column, case in enumerate(cases):
         targets = _targets(cube, "log_loss", case)
         axes[column].xaxis.set_major_locator(FixedLocator(targets))
