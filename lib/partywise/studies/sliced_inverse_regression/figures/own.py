@@ -72,7 +72,7 @@ def projected_records(cube: xr.Dataset) -> Figure:
     if any(settings.levels for settings in cases.values()):
         legend_below(figure, axes, 4)
     unit = PROTECTED[plan_behind(cube).spec.unit]
-    heading(figure, f"Records in the estimated subspace, first replicate; epsilon of {unit}")
+    heading(figure, f"Records in the estimated subspace, first replicate; certified for {unit}")
     return figure
 
 
