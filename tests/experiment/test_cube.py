@@ -29,6 +29,7 @@ from partywise.experiment.results.columns import Places, axes
 from partywise.experiment.results.compare import compare_cubes
 from partywise.experiment.results.cube import DIMS, open_cube, write_cube
 from partywise.experiment.tables.summary import averages
+from partywise.experiment.timings import Cost, Timings
 from partywise.privacy.accounting.calibration import gaussian_epsilon
 from partywise.privacy.ledger.ledger import Ledger
 from printed_rows import printed_rows
@@ -37,6 +38,7 @@ from small_cube import assemble
 OUTPUTS = {
     "cube": "cube.nc",
     "tidy": "tidy.csv",
+    "dictionary": "dictionary.csv",
     "ledger": "ledger.csv",
     "totals": "ledger_totals.csv",
     "wire": "wire.md",
@@ -561,6 +563,26 @@ def test_tidy_does_not_depend_on_how_many_fits_become_text_at_a_time(plan, block
         monkeypatch.setattr("partywise.experiment.tables.tidy.MOST_FITS", most)
         again = gather(plan, blocks, tmp_path / str(most))
         assert (again / "tidy.csv").read_bytes() == (gathered / "tidy.csv").read_bytes()
+
+
+def test_the_dictionary_has_every_column_of_every_table_and_no_other(gathered, tmp_path):
+    Timings({("one", "clear"): Cost(1, 1.0, 1.0)}).write(tmp_path / "timings.csv")
+    rows, found = table(gathered / "dictionary.csv"), dict[str, list[str]]()
+    assert list(rows[0]) == ["table", "column", "meaning", "unit"] and all(all(row.values()) for row in rows)
+    for row in rows:
+        found.setdefault(row["table"], []).append(row["column"])
+    for name in ("tidy.csv", "summary.csv", "ledger.csv", "ledger_totals.csv"):
+        assert found.pop(name) == list(table(gathered / name)[0]), name
+    assert found.pop("timings.csv") == list(table(tmp_path / "timings.csv")[0])
+    head = next(line for line in (gathered / "wire.md").read_text().splitlines() if line.startswith("|"))
+    assert found.pop("wire.md") == [cell.strip() for cell in head.strip("|").split("|")]
+    assert not found
+    assert rows[0]["meaning"] in (gathered / "tables.html").read_text()
+    cube = open_cube(gathered / "cube.nc")
+    told = {row["column"]: (row["meaning"], row["unit"]) for row in rows if row["table"] == "tidy.csv"}
+    scalars = [name for name in cube.data_vars if set(cube[name].dims) == set(DIMS) and name != "status"]
+    assert len(scalars) > 20
+    assert all(told[name] == (cube[name].attrs["long_name"], cube[name].attrs["units"]) for name in scalars)
 
 
 def test_wire_table_shows_every_method(gathered):

@@ -20,7 +20,7 @@ from partywise.experiment.collect import collect
 from partywise.experiment.plan import Plan
 from partywise.experiment.results.columns import Places
 
-OUTPUTS = ("cube", "tidy", "ledger", "totals", "wire", "summary", "text", "tables")
+OUTPUTS = ("cube", "tidy", "dictionary", "ledger", "totals", "wire", "summary", "text", "tables")
 
 
 def design(kind: str, cells: int) -> Plan:

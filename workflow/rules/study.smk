@@ -71,6 +71,7 @@ rule collect:
     output:
         cube="<results>/{study}/cube.nc",
         tidy="<results>/{study}/tidy.csv",
+        dictionary="<results>/{study}/dictionary.csv",
         ledger="<results>/{study}/ledger.csv",
         totals="<results>/{study}/ledger_totals.csv",
         wire="<results>/{study}/wire.md",

@@ -23,6 +23,7 @@ from .results.assemble import header_of
 from .results.columns import Columns
 from .results.cube import write_cube
 from .results.provenance import global_attributes
+from .tables.dictionary import dictionary_rows
 from .tables.ledger import LedgerTables
 from .tables.page import shown_names, tables_page
 from .tables.printed import summary_text
@@ -49,7 +50,7 @@ def collect(
     blocks : iterable of path
         One file of each fit job; their order does not matter.
     outputs : mapping
-        Paths of ``cube``, ``tidy``, ``ledger``, ``totals``, ``wire``, ``summary``, ``text``, ``screen``
+        Paths of ``cube``, ``tidy``, ``dictionary``, ``ledger``, ``totals``, ``wire``, ``summary``, ``text``, ``screen``
         and ``tables``.
     code_sha256 : str
         Fingerprint of the library files behind the cube.
@@ -69,11 +70,14 @@ def collect(
     write_cube(outputs["cube"], header, columns.layers)
     write_text(outputs["wire"], wire.markdown())
     write_csv(outputs["tidy"], tidy_rows(plan, columns))
+    write_csv(outputs["dictionary"], dictionary_rows(columns))
     write_csv(outputs["summary"], summary_rows(plan, columns))
     write_text(outputs["text"], summary_text(plan, columns))
     write_text(outputs["screen"], screen_text(plan, columns))
     shown = summary_rows(plan, columns, shown_names(plan))
-    page = tables_page(plan, header.attrs, shown, wire.markdown(), _first_totals(outputs["totals"]))
+    page = tables_page(
+        plan, header.attrs, shown, wire.markdown(), _first_totals(outputs["totals"]), dictionary_rows(columns)
+    )
     write_text(outputs["tables"], page)
 
 

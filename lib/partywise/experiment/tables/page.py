@@ -56,6 +56,7 @@ def tables_page(
     summary: Iterable[Mapping[str, Any]],
     wire: str,
     totals: Iterable[Mapping[str, Any]],
+    dictionary: Iterable[Mapping[str, Any]] = (),
 ) -> str:
     """The page as HTML.
 
@@ -68,6 +69,8 @@ def tables_page(
         Of the summary and of the totals of the ledger; the page shows the first ten thousand lines of each.
     wire : str
         The wire table in Markdown.
+    dictionary : iterable of rows
+        What the columns of all tables mean.
     """
     made = json.loads(attributes["config_json"])
     versions = json.loads(attributes["software_versions"]) | {
@@ -77,6 +80,7 @@ def tables_page(
         "Summary": _filtered("summary", summary_wide(plan, summary), "summary.csv"),
         "What crosses the wire": _markdown(wire),
         "Ledger": _filtered("ledger", _short_totals(totals), "ledger_totals.csv"),
+        "Columns": _filtered("columns", list(dictionary), "dictionary.csv"),
         "Configuration": f"<pre>{escape(json.dumps(made, indent=1, ensure_ascii=False))}</pre>",
         "Versions": _table([{"what": key, "value": value} for key, value in versions.items()]),
     }

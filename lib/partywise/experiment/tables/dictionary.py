@@ -1,0 +1,123 @@
+"""What the columns of the tables beside a cube mean: one row for each column of each table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..cells import COMMON, STATUS
+from ..results.assemble import COORDS
+from ..results.columns import Columns
+from ..results.labels import dim_of
+from ..timings import COLUMNS as TIMINGS
+from .tidy import KEYS, tidy_names
+from .wire import WIRE
+
+Entry = tuple[str, str]
+STUDY = {"study": ("name of the study", "1")}
+LABELS: dict[str, Entry] = {word: COORDS[dim_of(word)] for word in KEYS}
+TARGET = {"epsilon_target": COORDS["epsilon"]}
+TITLES: dict[str, Entry] = {
+    "case_title": ("title of the case", "1"),
+    "method_title": ("title of the method", "1"),
+    "method_protocol": ("protocol of the method", "1"),
+    "status": (f"what became of the fit: {', '.join(STATUS[1:])}", "1"),
+}
+SUMMARY: dict[str, Entry] = {
+    "variable": ("name of the variable in the cube and in tidy.csv", "1"),
+    "units": ("unit of mean and se", "1"),
+    "mean": ("mean over replicates of each replicate's mean over folds", "that of the variable"),
+    "se": (
+        "standard error of that mean; empty where fewer than two replicates have a value",
+        "that of the variable",
+    ),
+    "replicates": ("replicates in which the variable has a value", "1"),
+    "folds": ("folds of each replicate", "1"),
+    "heading": ("name of the variable over a column of summary.txt", "1"),
+    "better": ("which values are better: lower, higher or neither", "1"),
+}
+LEDGER: dict[str, Entry] = {
+    "step": ("position of the release in its ledger, from 0", "1"),
+    "release_id": ("name of the release: sent again it stays one row", "1"),
+    "owner": ("party whose data the release is computed from", "1"),
+    "mechanism": ("law of the noise; none for a value sent in the clear", "1"),
+    "unit": ("what changes between neighbouring data sets; for values in the clear what is unprotected", "1"),
+    "depends_on": ("fields of the data that the value is computed from", "1"),
+    "mu": ("Gaussian-DP parameter of one application; inf without noise", "1"),
+    "rho": ("zCDP parameter of one application", "1"),
+    "epsilon": ("pure-DP parameter of one application", "1"),
+    "k": ("number of answers of a randomised response", "1"),
+    "rate": ("probability with which sampling includes a record in one application", "1"),
+    "count": ("number of applications, each with that law", "1"),
+    "epsilon_distance": ("loss for each unit of distance, of a mechanism whose guarantee depends on it", "1"),
+    "delta_numeric": ("what all applications add to delta beside the law", "1"),
+    "sensitivity": ("bound on how far one neighbouring change moves the statistic", "that of the statistic"),
+    "norm": ("norm of the sensitivity", "1"),
+    "certificate": ("where the bound comes from, in the words of the code", "1"),
+    "noise_digest": ("digest of the released value: tells a second draw from the same one", "1"),
+    "relation": ("neighbouring relation of the law", "1"),
+    "audience": ("who may see the release; * is everybody", "1"),
+    "stratum": ("public part of the records that the release is about; * is all", "1"),
+    "trust_model": ("who is trusted with the raw value", "1"),
+    "sampler": ("random source that drew the noise", "1"),
+    "data_dependent_parameters": ("releases that its parameters, or the value itself, were taken from", "1"),
+    "certified": ("whether its guarantee is proved", "1"),
+    "epsilon_claimed": COMMON["epsilon_claimed"],
+    "prev_hash": ("hash of the row before", "1"),
+    "hash": ("hash of the row and of all before it", "1"),
+}
+TOTALS = (
+    *("epsilon_certified", "epsilon_certified_part", "eps_simple", "mu_total", "mu_upper", "tpr_at_1_percent"),
+    *("tpr_at_0_1_percent", "rho_total", "delta", "n_releases", "certified", "view_worst", "unit", "relation"),
+    *("trust_model", "sampler", "ledger_sha256"),
+)
+MEANINGS_OF_TOTALS: dict[str, Entry] = {name: COMMON[name] for name in TOTALS} | {
+    "epsilon_certified": (
+        "epsilon of the distinct releases of all folds of the replicate together, for the worst view",
+        "1",
+    ),
+    "ledger_sha256": ("end of the hash chain of these releases", "1"),
+}
+MESSAGES: dict[str, Entry] = dict(
+    zip(
+        WIRE,
+        (
+            ("number of equal messages on this line", "1"),
+            ("who sends; the first and the last of several", "1"),
+            ("who receives; the first and the last of several", "1"),
+            ("name of the value; the first and the last of several", "1"),
+            ("release, cipher, public (free by a stated argument) or clear (unprotected)", "1"),
+            ("mechanism of a release, key holder of a cipher, reason of a public value, units of a clear one", "1"),
+            ("shape of the array, empty for a single number", "1"),
+            ("size of these messages together, as serialised", "byte"),
+        ),
+        strict=True,
+    )
+)
+COSTS: dict[str, Entry] = {
+    "cells": ("number of fits", "1"),
+    "cpu_seconds": ("processor time of these fits together", "s"),
+    "peak_megabytes": ("largest memory of a job, the interpreter included", "MB"),
+}
+SLOT: dict[str, Entry] = {word: LABELS[word] for word in ("case", "method", "parties", "epsilon")}
+GROUP: dict[str, Entry] = {word: LABELS[word] for word in ("case", "method", "replicate", "parties")}
+
+
+def tables(columns: Columns) -> dict[str, dict[str, Entry]]:
+    """Columns of each table in their order: meaning and unit."""
+    described = {**LABELS, **TITLES, **{name: columns.described[name] for name in columns.names()}}
+    costs = LABELS | COSTS
+    return {
+        "tidy.csv": {name: described[name] for name in tidy_names(columns)},
+        "summary.csv": STUDY | SLOT | SUMMARY,
+        "ledger.csv": STUDY | GROUP | TARGET | LEDGER,
+        "ledger_totals.csv": STUDY | GROUP | TARGET | MEANINGS_OF_TOTALS,
+        "wire.md": MESSAGES,
+        "timings.csv": {name: costs[name] for name in TIMINGS},
+    }
+
+
+def dictionary_rows(columns: Columns) -> Iterator[dict[str, str]]:
+    """One row for each column of each table: ``table``, ``column``, ``meaning``, ``unit``."""
+    for table, entries in tables(columns).items():
+        for name, (meaning, unit) in entries.items():
+            yield {"table": table, "column": name, "meaning": meaning, "unit": unit}
