@@ -94,7 +94,9 @@ def _yaml(text: str, path: Path) -> Any:
     except ConfigError:
         raise
     except yaml.MarkedYAMLError as error:
-        raise ConfigError(f"{path}{_line(error.problem_mark)} is no YAML: {_problem(error)}.") from None
+        where = _line(error.problem_mark)
+        column = "" if error.problem_mark is None else f" column {error.problem_mark.column + 1}"
+        raise ConfigError(f"{path}{where}{column} is no YAML: {_problem(error)}.") from None
     except (yaml.YAMLError, ValueError) as error:
         raise ConfigError(f"{path} is no YAML: {' '.join(str(error).split())}.") from None
     except RecursionError:

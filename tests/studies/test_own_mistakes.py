@@ -19,6 +19,18 @@ def test_the_files_are_valid_before_anything_is_broken(study, tmp_path, monkeypa
     assert len(data.y) == len(data.ids) == 40 and data.X.shape[0] == 40
 
 
+@pytest.mark.parametrize("study", STUDIES)
+def test_one_file_may_be_several_parties(study, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    apart, one = Columns(tmp_path, study), Columns(tmp_path, study)
+    expected = apart.load()
+    rest = {row[0]: row[1:] for row in one.bank}
+    one.text["all.csv"] = "".join(",".join([*row, *rest[row[0]]]) + "\n" for row in one.shop).encode()
+    one.first["file"] = one.second["file"] = "all.csv"
+    found = one.load()
+    assert (found.X == expected.X).all() and (found.y == expected.y).all() and one.plan().cases["own"].parties == (2,)
+
+
 @pytest.mark.parametrize(
     ("study", "name", "change", "expected"), TRIED, ids=[f"{study}: {name}" for study, name, *_ in TRIED]
 )

@@ -87,7 +87,7 @@ D = f"{S}.cases.simulated.settings"
 M = f"{S}.methods.predictor_fixed"
 BROKEN: list[tuple[Break, str]] = [
     # unknown keys, with the nearest known one
-    (top("rootseed", 1), "rootseed is unknown: did you mean root_seed? allowed here: root_seed, studies."),
+    (top("rootseed", 1), "rootseed is unknown: did you mean root_seed? allowed here: name, root_seed, studies."),
     (put("case", value={}), f"{S}.case is unknown: did you mean cases?"),
     (put("batch", "replicates", value=1), f"{S}.batch.replicates is unknown"),
     (put("cases", "simulated", "seed", value=1), f"{S}.cases.simulated.seed is unknown: "),
@@ -268,7 +268,7 @@ NO_DATA = {
     "own tag": ("root_seed: !include other.yaml\n", " line 1 has the YAML tag !include, which is unknown: a configu"),
     "binary": ("root_seed: !!binary c2V2ZW4=\n", " line 1 has the YAML tag !!binary, which is unknown"),
     "date": ("root_seed: 2024-06-01\n", " line 1 has the YAML tag !!timestamp, which is a date: put it in quotes."),
-    "tab": ("studies:\n\ta: 1\n", " line 2 is no YAML: while scanning for the next token found character '\\t' that"),
+    "tab": ("studies:\n\ta: 1\n", " line 2 column 1 is no YAML: while scanning for the next token found"),
     "bomb": (BOMB, " line 6 stands for more than 1000000 values: write fewer aliases."),
     "circle": ("a: &a [1, *a]\n", " line 1 holds itself: an alias (*name) may not be inside its anchor."),
     "deep": ("a: " + "[" * 60 + "]" * 60, " line 1 is nested too deeply: at most 50 levels."),
@@ -280,7 +280,7 @@ NO_DATA = {
         "studies: {1: 2}\n",
         " line 1 has the key 1, which YAML takes for no text: put it in quotes.",
     ),
-    "two documents": ("a: 1\n---\nb: 2\n", " line 2 is no YAML: expected a single document in the stream"),
+    "two documents": ("a: 1\n---\nb: 2\n", " line 2 column 1 is no YAML: expected a single document in the stream"),
     "empty": ("# nothing\n", " is empty: begin with `root_seed:` and `studies:`."),
     "long number": ("root_seed: " + "9" * 5000, " is no YAML: "),
 }
