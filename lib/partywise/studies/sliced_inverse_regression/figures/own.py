@@ -27,7 +27,11 @@ def own_cases(cube: xr.Dataset) -> dict[str, OwnSettings]:
 
 
 def separation_by_epsilon(cube: xr.Dataset) -> Figure:
-    """Share of the variance of projected records between slices, against the target epsilon; a panel for each case."""
+    """Share of the variance of projected records between slices, against the target epsilon; a panel for each case.
+
+    Higher is better. Lines: means over {replicates}, bands: ± 1 standard error; horizontal lines: methods without a
+    target.
+    """
     cases = own_cases(cube)
     if not cases:
         return empty(NONE)
@@ -80,7 +84,7 @@ def _panel(ax: Axes, shown: xr.Dataset, fit: tuple[str, float], settings: OwnSet
     points, response = (example_fit(shown, name, *fit) for name in ("projected", "shown_response"))
     kept = np.isfinite(response)
     points, response = points[kept][:, np.isfinite(points[kept]).any(axis=0)], response[kept]
-    style: dict[str, Any] = {"s": 8, "linewidths": 0, "alpha": 0.6}
+    style: dict[str, Any] = {"s": 6, "linewidths": 0}
     ax.set_axisbelow(True)
     ax.set_xlabel("first direction, sd 1")
     if not points.shape[1]:
