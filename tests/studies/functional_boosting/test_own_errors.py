@@ -23,6 +23,7 @@ def own(tmp_path, monkeypatch):
 def test_the_files_are_valid_before_anything_is_broken(own):
     data = own.load()
     assert data.X.shape == (24, 2, 5) and data.Y.shape == (24, 5)
+    assert data.ids.tolist() == [f"d{i:02d}" for i in range(24)]
 
 
 @pytest.mark.parametrize("name", MALFORMED)

@@ -56,6 +56,11 @@ class FunctionalData:
         if not (np.all(np.isfinite(self.X)) and np.all(np.isfinite(self.Y))):
             raise ValueError("X or Y holds non-finite coordinates: fill or drop incomplete curves before the study.")
 
+    @property
+    def ids(self) -> np.ndarray:
+        """(N,) names of the records, as own files have them."""
+        return self.record_names
+
     @cached_property
     def basis_x(self) -> BasisSpec:
         """Basis of the predictors."""
