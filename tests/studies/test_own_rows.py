@@ -306,9 +306,7 @@ def test_the_examples_run_as_they_stand(example):
     labels = plan(LABELS, config["studies"][LABELS], config["root_seed"])
     with chdir(ROOT):
         data = generate(labels, "my_orders", [0], ROOT)
-    losses = {
-        m: run(labels, "my_orders", m, 2, [0], [0], data)[-1].scalars for m in ("planned_release", "unprotected")
-    }
+    losses = {m: run(labels, "my_orders", m, 2, [0], [0], data)[-1].scalars for m in ("planned_release", "unprotected")}
     visits = Counter(
         line.split(",")[1] for line in (ROOT / "config/example_data/visits.csv").read_text().splitlines()[1:]
     )
