@@ -173,7 +173,7 @@ def test_noise_has_the_analytic_level():
     """sigma on M and on the diagonal of S, sigma / sqrt(2) off it."""
     found = clipped(*data())
     means = [
-        certified.release_means(found, 1.0, DELTA, rng("M", k), owner="c").value.T - found.means for k in range(800)
+        certified.release_means(found, 1.0, DELTA, rng("M", k), owner="c").value - found.means for k in range(800)
     ]
     sigma = analytic_gaussian_sigma(1.0, DELTA, 2 * R * math.sqrt(P) / N)
     assert accepts_sigma(means, sigma) and not accepts_sigma(means, 1.1 * sigma)
@@ -190,11 +190,11 @@ def test_noise_has_the_analytic_level():
 
 def test_one_draw_of_the_noise_serves_every_budget():
     found = clipped(*data())
-    one, two = (certified.release_means(found, eps, DELTA, rng("same"), owner="c").value.T for eps in (1.0, 2.0))
+    one, two = (certified.release_means(found, eps, DELTA, rng("same"), owner="c").value for eps in (1.0, 2.0))
     scale = gdp_mu(2.0, DELTA) / gdp_mu(1.0, DELTA)
     np.testing.assert_allclose(one - found.means, scale * (two - found.means), rtol=1e-9)
     exact = certified.release_means(found, math.inf, DELTA, rng("same"), owner="c")
-    assert np.array_equal(exact.value.T, found.means) and exact.event.mu == math.inf
+    assert np.array_equal(exact.value, found.means) and exact.event.mu == math.inf
     exact = certified.release_second(found, math.inf, DELTA, rng("same"), owner="c")
     np.testing.assert_allclose(exact.value, found.second, rtol=1e-15)
 
@@ -228,18 +228,37 @@ def test_without_noise_federation_is_pooling(model):
     def protocol(rows):
         clients = [client_moments(X[r], y[r], slices, radius=fixed(R)) for r in rows]
         weights = [one.n for one in clients]
-        means = np.array([certified.release_means(one, *noise, owner="c").value.T for one in clients])
+        means = np.array([certified.release_means(one, *noise, owner="c").value for one in clients])
         second = np.array([certified.release_second(one, *noise, owner="c").value for one in clients])
         merged = merge(clients).second
         root = inverse_root(merged)[0]
         white = [whitened_means(X[r], y[r], slices, fixed(root), fixed(C)) for r in rows]
-        z = np.array([certified.release_means(one, *noise, owner="c").value.T for one in white])
+        z = np.array([certified.release_means(one, *noise, owner="c").value for one in white])
         return aggregate(means, weights, second, 2).basis, certified.unwhiten(z, weights, merged, 2).basis
 
     federated, pooled = protocol(parts), protocol([np.arange(900)])
     assert projection_loss(federated[0], pooled[0]) < 1e-10
     assert projection_loss(federated[1], pooled[1]) < 1e-10
     assert projection_loss(federated[0], pooled[1]) > 1e-4
+
+
+def test_releases_go_into_the_servers_estimate_as_they_are_for_as_many_slices_as_columns():
+    """A matrix (H, p) in place of (p, H) went through unnoticed where H = p, and gave another subspace."""
+    X, y = data(900, 8, "I")
+    slices = public_slices(fixed(np.quantile(y, np.arange(1, 8) / 8)))
+    clients = [client_moments(X[r], y[r], slices, radius=fixed(R)) for r in np.split(np.arange(900), 3)]
+    noise, weights = (math.inf, DELTA, rng("none")), [one.n for one in clients]
+    means = [certified.release_means(one, *noise, owner="c") for one in clients]
+    seconds = [certified.release_second(one, *noise, owner="c") for one in clients]
+    assert means[0].value.shape == (8, 8)
+    pooled = merge(clients)
+    wanted = aggregate(pooled.means[None], [1], pooled.second, 1).basis
+    assert projection_loss(aggregate(means, weights, seconds, 1).basis, wanted) < 1e-10
+    turned = aggregate([release.value.T for release in means], weights, seconds, 1).basis
+    assert projection_loss(turned, wanted) > 0.5
+    with pytest.raises(ValueError, match=r"means of shape \(3, 8, 7\) .*slice means are \(K, p, H\)"):
+        aggregate([release.value[:, :7] for release in means], weights, np.eye(9), 1)
+
 
 
 def test_certified_releases_refuse_what_has_no_proof():

@@ -150,7 +150,7 @@ def test_rows_whose_ranges_are_data_are_promised_nothing():
 def test_a_plan_for_other_features_is_refused(rate):
     """Sampled rounds stated the mu of their plan whatever the features were."""
     X, y = stream(7, "x").random((200, 3)) / 2, stream(7, "y").integers(0, 2, 200)
-    made = label_noise_plan(X, 1.0, 1e-5, 5, rate)
+    made = label_noise_plan(X, 1.0, 1e-5, 5, rate, intercept=False)
     assert release_dot_product(X, y, made, stream(7, "n")).value.shape == (5, 3)
     with pytest.raises(CertificationError, match="make the plan from the features it is used with"):
         release_dot_product(2 * X, y, made, stream(7, "n"))

@@ -17,6 +17,7 @@ from partywise.logistic.objective import ridge_vector, sigmoid
 from partywise.logistic.planner import fixed_plan, label_noise_plan, plan_label_dp
 from partywise.logistic.prediction import expectation, predicted_excess
 from partywise.logistic.release import redraw_dot_products, release_dot_product
+from partywise.logistic.trainers import fit_walr, penalised_optimum
 from partywise.privacy.accounting.calibration import gaussian_delta, gaussian_epsilon
 from partywise.privacy.ledger import compose as accounting
 from partywise.privacy.mechanisms.randomized_response import RandomizedResponse
@@ -187,6 +188,26 @@ def test_a_plan_sees_no_label_and_is_deterministic():
     first, second = plan_label_dp(X, 1.0, 1e-5), plan_label_dp(X.copy(), 1.0, 1e-5)
     np.testing.assert_array_equal(first.covariance, second.covariance)
     np.testing.assert_array_equal(first.ridge, second.ridge)
+
+
+def test_column_0_is_constant_or_said_to_be_no_intercept():
+    """A hundredth of the ridge, and a share of positives within [0, 1], are for a constant alone."""
+    X, y = logistic(2000, 4)
+    bare = X[:, 1:] - 0.5
+    for made in (plan_label_dp, fixed_plan, lambda *given, **words: label_noise_plan(*given, 5, **words)):
+        with pytest.raises(ValueError, match=r"X\[:, 0\] runs from -0\.\d+ to 0\.\d+: .*ones first.*intercept=False"):
+            made(bare, 1.0, 1e-5)
+        assert not made(bare, 1.0, 1e-5, intercept=False).intercept
+    with pytest.raises(ValueError, match="column 0 is the intercept"):
+        fit_walr(bare, np.zeros(3), plan_label_dp(X[:, :3], 1.0, 1e-5))
+    plan = plan_label_dp(bare, 2.0, 1e-5, intercept=False)
+    assert len(set(plan.ridge)) == 1 and plan.ridge[0] > 0
+    # The order of columns then means nothing.
+    turned = plan_label_dp(bare[:, ::-1], 2.0, 1e-5, intercept=False)
+    assert turned.predicted_excess == pytest.approx(plan.predicted_excess, rel=1e-9) and turned.law == plan.law
+    silent = plan_label_dp(bare, math.inf, 1e-5, intercept=False)
+    found = fit_walr(bare, release_dot_product(bare, y, silent, stream(7, "order")).value, silent).theta
+    np.testing.assert_allclose(found, penalised_optimum(bare, y, silent.ridge), atol=1e-8)
 
 
 def test_the_published_noise_is_the_formula():

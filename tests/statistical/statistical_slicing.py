@@ -61,7 +61,7 @@ def published_loss(method: str, model: str, n: int, K: int, epsilon: float, repl
         else:
             sigma = published.fitted_sigma(n, epsilon, delta)
             release = published.iid_release(moments, sigma, rng, owner=f"client {k}")
-        means.append(release.value.T)
+        means.append(release.value)
         rng = noise(method, replicate, k, "covariance")
         second += published.covariance_release(moments, entry, rng, owner=f"client {k}", scale=0.5).value / K
     how = "projector" if method == "vgm" else "kernel"
@@ -85,7 +85,7 @@ def certified_losses(model: str, n: int, K: int, epsilon: float, replicate: int)
         moments = client(model, n, replicate, k, beta, edges_of(model))[-1]
         terms = {"owner": f"client {k}", "stratum": f"client {k}"}
         rng = noise("cert", replicate, k, "mean")
-        means.append(certified.release_means(moments, epsilon, delta, rng, **terms).value.T)
+        means.append(certified.release_means(moments, epsilon, delta, rng, **terms).value)
         rng = noise("cert", replicate, k, "covariance")
         second += certified.release_second(moments, epsilon, delta, rng, **terms).value / K
     plain = aggregate(np.array(means), np.full(K, n), second, d)
@@ -94,7 +94,7 @@ def certified_losses(model: str, n: int, K: int, epsilon: float, replicate: int)
         X, y, slices, _ = client(model, n, replicate, k, beta, edges_of(model))
         moments = whitened_means(X, y, slices, fixed(root), fixed(BALL))
         rng = noise("cert_whiten", replicate, k, "mean")
-        white.append(certified.release_means(moments, epsilon, delta, rng, owner=f"client {k}").value.T)
+        white.append(certified.release_means(moments, epsilon, delta, rng, owner=f"client {k}").value)
     shaped = certified.unwhiten(np.array(white), np.full(K, n), second, d)
     return projection_loss(plain.basis, beta), projection_loss(shaped.basis, beta)
 

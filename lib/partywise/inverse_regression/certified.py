@@ -92,7 +92,7 @@ def release_means(
     Returns
     -------
     Release
-        Value of shape (H, p), one slice a row.
+        Value of shape (p, H), one slice a column, as `aggregate` and `unwhiten` take it.
 
     Raises
     ------
@@ -108,7 +108,7 @@ def release_means(
     """
     check_budget(epsilon, delta, moments.n)
     bounded = bounded_means(moments, stratum=stratum)
-    return _gaussian(epsilon, delta)(bounded, rng, owner=owner, **terms)
+    return _gaussian(epsilon, delta)(bounded, rng, owner=owner, **terms).post_process(np.transpose)
 
 
 def release_second(
@@ -143,12 +143,12 @@ def unwhiten(means, weights, second, n_directions: int) -> Subspace:
 
     Parameters
     ----------
-    means : ndarray of shape (K, p, H)
-        Released slice means of z = Sigma^(-1/2) x, clipped to ||z|| <= C.
+    means : ndarray of shape (K, p, H), or sequence of K releases
+        Slice means of z = Sigma^(-1/2) x, clipped to ||z|| <= C.
     weights : ndarray of shape (K,)
         Public sizes.
     second : ndarray of shape (p, p)
-        The merged release of round 1; its root is computed as in round 1.
+        The merged releases of round 1; its root is computed as in round 1.
     n_directions : int
         d.
     """

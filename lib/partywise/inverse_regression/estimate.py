@@ -193,8 +193,8 @@ def leading(means, weights, n_directions: int, aggregation: str = "mean") -> tup
 
     Parameters
     ----------
-    means : ndarray of shape (K, p, H)
-        The clients' (released) matrices.
+    means : ndarray of shape (K, p, H), or sequence of K releases
+        The clients' (released) matrices, one slice a column.
     weights : ndarray of shape (K,)
         Public sizes n_k.
     n_directions : int
@@ -214,7 +214,7 @@ def leading(means, weights, n_directions: int, aggregation: str = "mean") -> tup
     ValueError
         For an unknown aggregation, no client, weights that are not positive, or d out of range.
     """
-    stack, w = np.asarray(means, dtype=float), np.asarray(weights, dtype=float)
+    stack, w = values_of(means), np.asarray(weights, dtype=float)
     if aggregation not in AGGREGATIONS:
         raise ValueError(f"aggregation={aggregation!r} is unknown; use one of {AGGREGATIONS}.")
     if stack.ndim != 3 or len(stack) == 0 or w.shape != (len(stack),) or not np.all(w > 0):
@@ -242,18 +242,34 @@ def aggregate(
     ----------
     means, weights, n_directions, aggregation
         As in `leading`.
-    second : ndarray of shape (K, p, p) or (p, p)
+    second : ndarray of shape (K, p, p) or (p, p), or sequence of K releases
         Received second moments, or their weighted mean.
     inversion : {"floor", "plain"}
         See `invert`.
+
+    Raises
+    ------
+    ValueError
+        As `leading`; and if the slice means have another number of rows than the second moments.
     """
-    w = np.asarray(weights, dtype=float)
-    matrix = np.asarray(second, dtype=float)
+    w, stack, matrix = np.asarray(weights, dtype=float), values_of(means), values_of(second)
+    if stack.ndim == 3 and stack.shape[1] != matrix.shape[-1]:
+        raise ValueError(
+            f"means of shape {stack.shape} and second of shape {matrix.shape}: slice means are (K, p, H), one slice a "
+            "column, for second moments of p columns."
+        )
     if matrix.ndim == 3:
         matrix = np.tensordot(w / w.sum(), matrix, 1)
-    directions, strengths = leading(means, w, n_directions, aggregation)
+    directions, strengths = leading(stack, w, n_directions, aggregation)
     basis, floored, indefinite = invert(matrix, directions, inversion)
     return Subspace(basis, strengths, floored, indefinite, tied(strengths, n_directions))
+
+
+def values_of(matrices) -> np.ndarray:
+    """Matrices of several clients as one float array: an array as it is, releases by their values."""
+    if isinstance(matrices, np.ndarray):
+        return np.asarray(matrices, dtype=float)
+    return np.array([getattr(matrix, "value", matrix) for matrix in matrices], dtype=float)
 
 
 def tied(strengths: np.ndarray, n_directions: int) -> bool:

@@ -147,9 +147,9 @@ def lemma1_sigma(n: int, p: int, epsilon: float, delta: float) -> float:
 def iid_release(
     moments: Moments, sigma: float, rng: np.random.Generator, *, owner: str, stratum: str = "*", **terms: Unpack[Terms]
 ) -> Release:
-    """M' (H, p) plus independent noise; the event charges quantile slices infinity: their edges are private."""
+    """M (p, H) plus independent noise; the event charges quantile slices infinity: their edges are private."""
     bounded = bounded_means(moments, stratum=stratum, certified=False)
-    return Gaussian(sigma=sigma)(bounded, rng, owner=owner, **terms)
+    return Gaussian(sigma=sigma)(bounded, rng, owner=owner, **terms).post_process(np.transpose)
 
 
 def vgm_release(
@@ -163,7 +163,7 @@ def vgm_release(
     gap_sign: str = "decreasing",
     **terms: Unpack[Terms],
 ) -> Release:
-    """M' (H, p) plus rows of N(0, W_1 V W_1'): algorithm 2 with the gaps of ``gap_sign``.
+    """M (p, H) plus columns of N(0, W_1 V W_1'): algorithm 2 with the gaps of ``gap_sign``.
 
     Formal guarantee: none. Theorem 3 holds for one fixed covariance; here it is computed from the private M, so that
     neighbours have different ones. It is a value in the clear, on which nothing certified can rest.
@@ -171,7 +171,7 @@ def vgm_release(
     covariance = vgm_covariance(moments.means, n_directions, floor, gap_sign)
     bounded = bounded_means(moments, stratum=stratum, certified=False)
     shape = Clear(covariance, units=("row",), owner=owner)
-    return Gaussian(covariance=shape)(bounded, rng, owner=owner, **terms)
+    return Gaussian(covariance=shape)(bounded, rng, owner=owner, **terms).post_process(np.transpose)
 
 
 def covariance_release(

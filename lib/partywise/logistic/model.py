@@ -48,6 +48,8 @@ class Plan:
         Exponent a of the shape (X'X/N + r)^a of the covariance.
     rounds, rate : int, float
         Noisy releases of v, and the probability with which Poisson sampling takes a label into one of them.
+    intercept : bool
+        Whether column 0 of the features is one.
 
     Raises
     ------
@@ -68,6 +70,7 @@ class Plan:
     power: float | None = None
     rounds: int = 1
     rate: float = 1.0
+    intercept: bool = True
 
     def __post_init__(self) -> None:
         for name in ("epsilon", "mu"):

@@ -98,6 +98,8 @@ def attainable(X: np.ndarray, noisy_dots: np.ndarray, plan: Plan) -> np.ndarray:
     with it. Far inside the interval, in standard deviations, nothing moves.
     """
     first = X[:, INTERCEPT]
+    if not plan.intercept:
+        return noisy_dots
     low, high = float(np.minimum(first, 0.0).mean()), float(np.maximum(first, 0.0).mean())
     if not np.any(plan.ridge) or high == low:
         return noisy_dots

@@ -12,7 +12,7 @@ from ..errors import CertificationError
 from ..privacy.accounting.calibration import gaussian_epsilon
 from .model import Plan
 from .noise import certified_mu, gaussian_deviation, gaussian_shapes, max_norm, rr_covariance
-from .objective import check_features, check_ridge, ridge_vector
+from .objective import check_features, check_intercept, check_ridge, ridge_vector
 from .options import LARGEST_EPSILON, SMALLEST_EPSILON
 from .prediction import Expectation, expectation, predicted_excess
 
@@ -34,13 +34,14 @@ def plan_label_dp(
     law: str = "auto",
     group: int = 1,
     features_public: bool = True,
+    intercept: bool = True,
 ) -> Plan:
     """Choose law, shape of the noise and ridge by the predicted excess risk.
 
     Parameters
     ----------
     X : ndarray of shape (N, k)
-        Public features; column 0 is the intercept.
+        Public features.
     epsilon : float
         Positive; infinity gives a plan without noise.
     delta : float
@@ -54,6 +55,9 @@ def plan_label_dp(
         ``epsilon`` and ``mu`` stay those of one label.
     features_public : bool
         Must hold: the plan, and the sensitivity behind it, show the features.
+    intercept : bool
+        Whether column 0 of X is the intercept, one constant, which is next to unpenalised; without one all
+        columns are penalised alike.
 
     Returns
     -------
@@ -76,7 +80,7 @@ def plan_label_dp(
     Formal guarantee: c makes max_i x_i' Sigma^-1 x_i equal to N^2 mu^2, so flipping one label moves v by at most mu
     in the geometry of the noise, and some label moves it that far; with a group of m labels of a person by m mu.
     """
-    X = public_features(X, features_public)
+    X = public_features(X, features_public, intercept=intercept)
     n = len(X)
     _one_of("law", law, ("auto", "gaussian", "rr"))
     target = noise_epsilon(epsilon, delta, law)
@@ -95,7 +99,8 @@ def plan_label_dp(
         candidates.append(
             (rr_covariance(gram, n, target / group), {"law": "rr", "epsilon": target / group, "mu": None})
         )
-    return _best(expectation(gram, n, tau), candidates, delta=delta, epsilon_claimed=epsilon)
+    expected = expectation(gram, n, tau, intercept)
+    return _best(expected, candidates, delta=delta, epsilon_claimed=epsilon, intercept=intercept)
 
 
 def fixed_plan(
@@ -110,12 +115,13 @@ def fixed_plan(
     radius: float = PUBLISHED_RADIUS,
     group: int = 1,
     features_public: bool = True,
+    intercept: bool = True,
 ) -> Plan:
     """Independent noise by a formula, and a fixed ridge: the published release and its variants.
 
     Parameters
     ----------
-    X, epsilon, delta, group, features_public
+    X, epsilon, delta, group, features_public, intercept
         As in `plan_label_dp`; the classic formula claims for one label, and does so whatever the group.
     law : {"gaussian", "rr"}
         Law of the noise.
@@ -135,7 +141,7 @@ def fixed_plan(
     CertificationError, ValueError
         As in `plan_label_dp`.
     """
-    X = public_features(X, features_public, unit_box=bound == "sqrt_k")
+    X = public_features(X, features_public, unit_box=bound == "sqrt_k", intercept=intercept)
     n, k = X.shape
     _one_of("law", law, ("gaussian", "rr"))
     target = noise_epsilon(epsilon, delta, law)
@@ -159,7 +165,7 @@ def fixed_plan(
     return Plan(
         law=law,
         covariance=covariance,
-        ridge=check_ridge(ridge, k),
+        ridge=check_ridge(ridge, k, intercept),
         epsilon=certified,
         delta=delta,
         mu=mu,
@@ -167,11 +173,20 @@ def fixed_plan(
         certified=certified <= epsilon,
         epsilon_claimed=epsilon,
         power=0.0 if law == "gaussian" else None,
+        intercept=intercept,
     )
 
 
 def label_noise_plan(
-    X, epsilon: float, delta: float, rounds: int, rate: float = 1.0, *, group: int = 1, features_public: bool = True
+    X,
+    epsilon: float,
+    delta: float,
+    rounds: int,
+    rate: float = 1.0,
+    *,
+    group: int = 1,
+    features_public: bool = True,
+    intercept: bool = True,
 ) -> Plan:
     """Plan of ``rounds`` noisy dot-products that together cost (epsilon, delta) for one label, or a group of them.
 
@@ -187,7 +202,7 @@ def label_noise_plan(
         In (0, 1]. Below 1, every round sums the labels of a Poisson sample that nobody else sees; one label is then
         present in one world and absent in the other, and the accountant of Poisson-sampled Gaussians sets the noise.
         Of a group nothing is proved that sampling would gain: its noise is that of rounds of all labels.
-    group : int
+    group, features_public, intercept
         As in `plan_label_dp`.
 
     Returns
@@ -195,7 +210,7 @@ def label_noise_plan(
     Plan
         Without ridge; ``covariance`` and ``mu`` are those of one round.
     """
-    X = public_features(X, features_public)
+    X = public_features(X, features_public, intercept=intercept)
     target = noise_epsilon(epsilon, delta, "gaussian")
     if rounds < 1 or rounds != int(rounds):
         raise ValueError(f"rounds={rounds!r} must be a whole number from 1.")
@@ -225,6 +240,7 @@ def label_noise_plan(
         power=0.0,
         rounds=int(rounds),
         rate=float(rate),
+        intercept=intercept,
     )
 
 
@@ -252,7 +268,7 @@ def noise_epsilon(epsilon: float, delta: float, law: str) -> float:
     return epsilon if math.isinf(epsilon) else min(epsilon, LARGEST_EPSILON)
 
 
-def public_features(X, features_public: bool, *, unit_box: bool = False) -> np.ndarray:
+def public_features(X, features_public: bool, *, unit_box: bool = False, intercept: bool = False) -> np.ndarray:
     """Checked features, or a `CertificationError` if they are private."""
     if not features_public:
         raise CertificationError(
@@ -260,6 +276,7 @@ def public_features(X, features_public: bool, *, unit_box: bool = False) -> np.n
             "show them; label privacy holds for public features only. For private rows use objective_perturbation."
         )
     X = check_features(X, unit_box=unit_box)
+    check_intercept(X, intercept)
     largest = max(float(X.max()), -float(X.min()))
     if largest and not SCALES[0] <= largest <= SCALES[1]:
         raise ValueError(
@@ -276,7 +293,8 @@ def _best(expected: Expectation, candidates, **fields) -> Plan:
     row, column = np.unravel_index(int(np.argmin(table)), table.shape)
     covariance, own = candidates[row]
     kept = covariance if own["law"] == "gaussian" and np.any(covariance) else None
-    ridge, excess = ridge_vector(float(strengths[column]), len(covariance)), float(table[row, column])
+    ridge = ridge_vector(float(strengths[column]), len(covariance), expected.intercept)
+    excess = float(table[row, column])
     return Plan(covariance=kept, ridge=ridge, predicted_excess=excess, certified=True, **own, **fields)
 
 

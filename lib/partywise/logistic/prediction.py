@@ -34,6 +34,8 @@ class Expectation:
         These directions, in columns.
     prior : ndarray of shape (k-1,)
         Expected squares of the coefficients along them: sum of spread * prior is tau^2.
+    intercept : bool
+        Whether column 0 is one. Without, directions are those of the features as they are, all k of them.
     """
 
     n: int
@@ -41,6 +43,7 @@ class Expectation:
     spread: np.ndarray
     directions: np.ndarray
     prior: np.ndarray
+    intercept: bool = True
 
     @property
     def ridge(self) -> float:
@@ -48,21 +51,25 @@ class Expectation:
         return 1.0 / (self.n * float(self.prior.mean())) if len(self.prior) else 1.0 / self.n
 
 
-def expectation(gram: np.ndarray, n: int, tau: float) -> Expectation:
+def expectation(gram: np.ndarray, n: int, tau: float, intercept: bool = True) -> Expectation:
     """Coefficients that spread the logits by tau (their standard deviation over the rows), nothing else being known.
+
+    Without an intercept the spread is about 0, their root mean square.
 
     A coefficient of a feature that varies little is then expected to be large: coefficients are in the units of the
     features, logits are not.
     """
-    mean = gram[INTERCEPT] / gram[INTERCEPT, INTERCEPT] if gram[INTERCEPT, INTERCEPT] > 0 else np.zeros(len(gram))
-    centred = gram - gram[INTERCEPT, INTERCEPT] * np.outer(mean, mean)
-    values, directions = np.linalg.eigh(centred[1:, 1:])
+    mean, about = np.zeros(len(gram)), gram
+    if intercept:
+        mean = gram[INTERCEPT] / gram[INTERCEPT, INTERCEPT] if gram[INTERCEPT, INTERCEPT] > 0 else mean
+        about = (gram - gram[INTERCEPT, INTERCEPT] * np.outer(mean, mean))[1:, 1:]
+    values, directions = np.linalg.eigh(about)
     largest = float(values.max(initial=0.0))
     if largest <= 0:
-        return Expectation(n, mean, np.zeros(len(values)), directions, np.full(len(values), tau**2))
+        return Expectation(n, mean, np.zeros(len(values)), directions, np.full(len(values), tau**2), intercept)
     spread = np.maximum(values, FLAT * largest)
     prior = (spread / largest) ** -LEAN
-    return Expectation(n, mean, spread, directions, prior * tau**2 / float(spread @ prior))
+    return Expectation(n, mean, spread, directions, prior * tau**2 / float(spread @ prior), intercept)
 
 
 def curvature(variance: np.ndarray, power: float) -> np.ndarray:
@@ -113,8 +120,11 @@ def predicted_excess(expected: Expectation, covariances, strengths) -> np.ndarra
     bend = inner[..., None] * spread
     scale = 1.0 / (bend + ridge)
     slopes = (spread * scale) * ((noise + bend / n) * scale) + spread * prior * (ridge * scale) ** 2
-    level = 1.0 / (inner + INTERCEPT_SHARE * ridge[..., 0])
-    return curvature(variance, 0.5) * (slopes.sum(axis=-1) + level * ((share + inner / n) * level)) / 2
+    risk = slopes.sum(axis=-1)
+    if expected.intercept:
+        level = 1.0 / (inner + INTERCEPT_SHARE * ridge[..., 0])
+        risk = risk + level * ((share + inner / n) * level)
+    return curvature(variance, 0.5) * risk / 2
 
 
 def principal_noise(expected: Expectation, covariance: np.ndarray) -> tuple[np.ndarray, float]:
@@ -122,6 +132,8 @@ def principal_noise(expected: Expectation, covariance: np.ndarray) -> tuple[np.n
 
     The noise is what `attainable` leaves of it: the share of positive labels is known to lie in [0, 1].
     """
+    if not expected.intercept:
+        return np.einsum("ij,ij->j", expected.directions, covariance @ expected.directions), 0.0
     variance = float(covariance[INTERCEPT, INTERCEPT])
     known = variance / (1.0 + 12.0 * variance)
     column = covariance[1:, INTERCEPT] / variance if variance > 0 else np.zeros(len(covariance) - 1)

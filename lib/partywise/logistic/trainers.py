@@ -14,7 +14,16 @@ import numpy as np
 from .model import Plan
 from .newton import TOLERANCE, newton, unbounded
 from .noise import attainable
-from .objective import Objective, Point, check_features, check_labels, check_ridge, check_vector, sigmoid
+from .objective import (
+    Objective,
+    Point,
+    check_features,
+    check_intercept,
+    check_labels,
+    check_ridge,
+    check_vector,
+    sigmoid,
+)
 from .zonotope import LP_ROWS, boundedness, coordinate_test
 
 SOLVERS = ("newton", "hybrid", "full_batch")
@@ -62,7 +71,7 @@ def fit_walr(
     Parameters
     ----------
     X : ndarray of shape (N, k)
-        Public features; column 0 is the intercept.
+        Public features; column 0 is the intercept, unless the plan was made with ``intercept=False``.
     noisy_dot : ndarray of shape (k,)
         Value of `release_dot_product`.
     plan : Plan
@@ -109,6 +118,7 @@ def fit_walr(
 def planned_objective(X, noisy_dot, plan: Plan) -> Objective:
     """What a plan minimises; with a ridge, the release is moved to where labels can have put it (see `attainable`)."""
     X = check_features(X)
+    check_intercept(X, plan.intercept)
     return Objective(X, attainable(X, check_vector("noisy_dot", noisy_dot, X.shape[1]), plan), plan.ridge)
 
 

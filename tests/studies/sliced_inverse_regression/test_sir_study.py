@@ -117,7 +117,7 @@ def test_the_noise_is_one_draw_rescaled_over_epsilon(data):
         sds = [noise_sd([release]) for release in (means, second)]
         sensitivity = 2 * math.sqrt(6) / 300
         assert sds[0] == pytest.approx(analytic_gaussian_sigma(epsilon, SMALL.release_delta, sensitivity), rel=1e-9)
-        clean = client.block["means_fixed"].T, to_matrix(client.block["second"], 6)
+        clean = client.block["means_fixed"], to_matrix(client.block["second"], 6)
         drawn.append([(noisy.value - exact) / sd for noisy, exact, sd in zip((means, second), clean, sds, strict=True)])
     for once, twice in zip(*drawn, strict=True):
         assert np.allclose(once, twice, atol=1e-9) and np.std(once) > 0.3

@@ -32,7 +32,7 @@ from .screening import screen
 def local_release(
     client: Party, plan: CertifiedPlan, columns: np.ndarray | None, rng_for: Rng
 ) -> tuple[Release, Release]:
-    """Noisy slice means (H, p) and second moment (p, p): one release at an epsilon, however many others take part."""
+    """Noisy slice means (p, H) and second moment (p, p): one release at an epsilon, however many others take part."""
     spec, budget, delta = plan.spec, plan.budget, plan.spec.settings.release_delta
     number = spec.public.number(client.name)
     moments = local_moments(client, plan.how, False, columns, True, rng_for)

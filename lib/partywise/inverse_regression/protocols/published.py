@@ -102,7 +102,7 @@ class Second:
 def local_release(
     client: Party, plan: PublishedPlan, columns: np.ndarray | None, rng_for: Rng
 ) -> tuple[Release, Release]:
-    """Noisy slice means (H, p) and second moment (p, p): one release at an epsilon, however many others take part."""
+    """Noisy slice means (p, H) and second moment (p, p): one release at an epsilon, however many others take part."""
     second = local_second(client, plan.how, plan.second, columns, rng_for)
     return local_means(client, plan, columns, rng_for), second
 
@@ -171,8 +171,7 @@ def server_dimension(means: Sequence[np.ndarray], weights: Sequence[int], spec: 
     """The true d, or by the gaps of the singular values of the merged matrix."""
     if spec.options.dimension == "true":
         return spec.public.n_directions
-    stack = np.stack(means).transpose(0, 2, 1)
-    return eigengap_dimension(leading(stack, weights, 1)[1])
+    return eigengap_dimension(leading(np.stack(means), weights, 1)[1])
 
 
 def server_fit(
@@ -185,7 +184,7 @@ def server_fit(
 ) -> Estimate:
     """Aggregation and inversion, whatever the noise left; the noise sd is that of the last client."""
     spec, (columns, completed) = plan.spec, selected
-    noise = plan.noise(weights[-1], means[-1].shape[1])
+    noise = plan.noise(weights[-1], len(means[-1]))
     found = server_basis(
         means,
         weights,

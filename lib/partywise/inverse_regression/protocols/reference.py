@@ -34,10 +34,10 @@ from .common import (
 
 
 def local_clear(client: Party, plan: Plan, columns: np.ndarray | None, rng_for: Rng) -> Clear:
-    """Slice means (H, p), second moment (p, p) and slice counts (H,) as they are."""
+    """Slice means (p, H), second moment (p, p) and slice counts (H,) as they are."""
     own, clipped = plan.spec.options.slices == "quantile", plan.spec.options.clipped
     moments = local_moments(client, plan.how, own, columns, clipped, rng_for)
-    return Clear([moments.means.T, moments.second, moments.counts], units=("row",), owner=client.name)
+    return Clear([moments.means, moments.second, moments.counts], units=("row",), owner=client.name)
 
 
 def server_columns(choices: Sequence[np.ndarray], n_columns: int) -> np.ndarray:
@@ -53,7 +53,7 @@ def server_fit(
     second, d = merged(seconds, weights), spec.public.n_directions
     if spec.options.kernel == "classical":
         M, n_h = np.tensordot(np.asarray(weights) / sum(weights), np.stack(means), 1), np.sum(counts, axis=0)
-        found = classical(Moments(int(n_h.sum()), M.T, second, n_h, "quantile"), d)
+        found = classical(Moments(int(n_h.sum()), M, second, n_h, "quantile"), d)
     else:
         found = server_basis(means, weights, second, d, estimator=spec.options.estimator)
     return server_estimate(found, spec, claimed=inf, epsilon=inf, clients=len(weights), columns=columns)

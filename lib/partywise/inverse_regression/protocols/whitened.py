@@ -73,7 +73,7 @@ def local_whitened(
     said: Sequence[Release],
     rng_for: Rng,
 ) -> tuple[Release, float]:
-    """Round 2: noisy slice means (H, p) of whitened records, and the share of records that shrank.
+    """Round 2: noisy slice means (p, H) of whitened records, and the share of records that shrank.
 
     Nothing, where the merged second moment has no positive eigenvalue.
     """
@@ -125,7 +125,7 @@ def server_fit(
     spec, d, merged = plan.spec, plan.spec.public.n_directions, answer.value
     found, numbers = failed(len(merged), d), dict[str, float]()
     if whitens(merged):
-        found = unwhiten(np.stack(means).transpose(0, 2, 1), weights, merged, d)
+        found = unwhiten(np.stack(means), weights, merged, d)
         numbers["sd_means"] = noise_sd(said[1])
     return server_estimate(
         found,

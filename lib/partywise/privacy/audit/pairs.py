@@ -89,7 +89,7 @@ def clopper_pearson(successes, n: int, error: float):
 
 
 def audit_pair(
-    scores, scores_neighbour, delta: float, *, gaussian: bool = True, confidence: float = 0.999
+    scores, scores_neighbour, delta: float, *, gaussian: bool = False, confidence: float = 0.999
 ) -> AuditResult:
     """Bound mu and epsilon from below by the best threshold attack on a pair of neighbours.
 
@@ -102,7 +102,8 @@ def audit_pair(
     delta : float
         In [0, 1), of the epsilon that is bounded.
     gaussian : bool
-        Whether the mechanism is Gaussian, so that ``mu_lower`` is a certificate.
+        Whether the mechanism is known to be Gaussian, so that ``mu_lower`` is a certificate beside ``eps_lower``,
+        which is one for every mechanism.
     confidence : float
         In (0, 1).
 

@@ -12,6 +12,8 @@ _HOME = {
     "DiscreteGaussian": ".discrete",
     "DistanceExponential": ".distance",
     "Gaussian": ".gaussian",
+    "Geometric": ".laplace",
+    "Laplace": ".laplace",
     "NoisyVotes": ".selection",
     "PrivateQuantile": ".quantiles",
     "QuantileRadius": ".quantiles",

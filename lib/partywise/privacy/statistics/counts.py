@@ -13,6 +13,7 @@ def counts(
     n_bins: Accounted,
     *,
     relation: str = "replace_one",
+    norm: str = "l2",
     unit: str = "row",
     depends_on=("label", "features"),
     stratum: str = "*",
@@ -26,7 +27,9 @@ def counts(
     n_bins : Accounted
         Number of bins, at least 1. The largest bin that has a record is data.
     relation : {"replace_one", "add_remove"}
-        A replaced record leaves one bin and enters another: l2 sensitivity sqrt(2). An added one: 1.
+        A replaced record leaves one bin and enters another: l2 sensitivity sqrt(2), l1 sensitivity 2. An added one: 1.
+    norm : {"l2", "l1"}
+        For Gaussian noise, or for `Geometric` and `Laplace`.
     unit, depends_on, stratum
         Of the certificate.
 
@@ -38,7 +41,7 @@ def counts(
     Raises
     ------
     ValueError
-        If an index lies outside the bins, or the relation is another one.
+        If an index lies outside the bins, or the relation or the norm is another one.
     """
     given, size = np.asarray(indices), parameter("n_bins", n_bins)
     whole = given.astype(np.int64)
@@ -46,9 +49,12 @@ def counts(
         raise ValueError(f"indices of shape {given.shape} must be one whole number of 0..{size - 1} a record.")
     if relation not in ("replace_one", "add_remove"):
         raise ValueError(f"relation={relation!r} of a count must be replace_one or add_remove.")
+    if norm not in ("l2", "l1"):
+        raise ValueError(f"norm={norm!r} of a count must be l2 or l1.")
+    moved = 2.0 if norm == "l1" else float(np.sqrt(2))
     certificate = SensitivityCertificate(
-        value=float(np.sqrt(2)) if relation == "replace_one" else 1.0,
-        norm="l2",
+        value=moved if relation == "replace_one" else 1.0,
+        norm=norm,
         unit=unit,
         relation=relation,
         depends_on=frozenset(depends_on),
