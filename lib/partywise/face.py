@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from .pca.estimator import VerticalPCA
     from .privacy.accounted import Clear, Public
     from .privacy.accounting.calibration import analytic_gaussian_sigma, gaussian_delta, gaussian_epsilon, gdp_mu
+    from .privacy.accounting.compose import cost
     from .privacy.accounting.dp_accounting import from_dp_event, to_dp_event
     from .privacy.audit.sampled import audit
     from .privacy.ledger.budget import PrivacyFilter
@@ -29,9 +30,11 @@ if TYPE_CHECKING:
     from .privacy.ledger.ledger import Ledger
     from .privacy.mechanisms.discrete import DiscreteGaussian
     from .privacy.mechanisms.gaussian import Gaussian
+    from .privacy.mechanisms.laplace import Geometric, Laplace
     from .privacy.mechanisms.random import SecureRandom
     from .privacy.mechanisms.randomized_response import RandomizedResponse
     from .privacy.statistics.bounded import Bounded, SensitivityCertificate
+    from .privacy.statistics.counts import counts
     from .privacy.statistics.moments import record_sum
     from .privacy.statistics.records import clipped_coefficients
     from .randomness import Streams, stream
@@ -48,7 +51,9 @@ __all__ = [
     "Event",
     "FunctionalBoosting",
     "Gaussian",
+    "Geometric",
     "LabelPrivateLogisticRegression",
+    "Laplace",
     "Ledger",
     "Party",
     "PrivacyFilter",
@@ -68,6 +73,8 @@ __all__ = [
     "analytic_gaussian_sigma",
     "audit",
     "clipped_coefficients",
+    "cost",
+    "counts",
     "from_dp_event",
     "gaussian_delta",
     "gaussian_epsilon",
@@ -95,16 +102,19 @@ HOMES = {
     "pca.estimator": ("VerticalPCA",),
     "privacy.accounted": ("Clear", "Public"),
     "privacy.accounting.calibration": ("analytic_gaussian_sigma", "gaussian_delta", "gaussian_epsilon", "gdp_mu"),
+    "privacy.accounting.compose": ("cost",),
     "privacy.accounting.dp_accounting": ("from_dp_event", "to_dp_event"),
     "privacy.audit.sampled": ("audit",),
     "privacy.ledger.budget": ("PrivacyFilter",),
     "privacy.ledger.event": ("Event",),
     "privacy.ledger.ledger": ("Ledger",),
     "privacy.mechanisms.gaussian": ("Gaussian",),
+    "privacy.mechanisms.laplace": ("Geometric", "Laplace"),
     "privacy.mechanisms.random": ("SecureRandom",),
     "privacy.mechanisms.randomized_response": ("RandomizedResponse",),
     "privacy.mechanisms.discrete": ("DiscreteGaussian",),
     "privacy.statistics.bounded": ("Bounded", "SensitivityCertificate"),
+    "privacy.statistics.counts": ("counts",),
     "privacy.statistics.moments": ("record_sum",),
     "privacy.statistics.records": ("clipped_coefficients",),
     "randomness": ("Streams", "stream"),

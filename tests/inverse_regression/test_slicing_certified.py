@@ -172,9 +172,7 @@ def test_isometry():
 def test_noise_has_the_analytic_level():
     """sigma on M and on the diagonal of S, sigma / sqrt(2) off it."""
     found = clipped(*data())
-    means = [
-        certified.release_means(found, 1.0, DELTA, rng("M", k), owner="c").value - found.means for k in range(800)
-    ]
+    means = [certified.release_means(found, 1.0, DELTA, rng("M", k), owner="c").value - found.means for k in range(800)]
     sigma = analytic_gaussian_sigma(1.0, DELTA, 2 * R * math.sqrt(P) / N)
     assert accepts_sigma(means, sigma) and not accepts_sigma(means, 1.1 * sigma)
     second = np.array(
@@ -258,7 +256,6 @@ def test_releases_go_into_the_servers_estimate_as_they_are_for_as_many_slices_as
     assert projection_loss(turned, wanted) > 0.5
     with pytest.raises(ValueError, match=r"means of shape \(3, 8, 7\) .*slice means are \(K, p, H\)"):
         aggregate([release.value[:, :7] for release in means], weights, np.eye(9), 1)
-
 
 
 def test_certified_releases_refuse_what_has_no_proof():

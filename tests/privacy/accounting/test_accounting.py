@@ -27,6 +27,9 @@ from partywise.privacy.mechanisms import Gaussian
 from partywise.privacy.statistics.records import clipped_coefficients
 from partywise.randomness import stream
 
+# What a ledger says of sampling that is not credited is tested in test_odometer.py.
+pytestmark = pytest.mark.filterwarnings("ignore:sampling at rate")
+
 DELTA = 1e-5
 RR14 = Law(epsilon=3.0, k=50, count=14)
 GAUSSIANS = st.tuples(st.floats(0.01, 3), st.integers(1, 30)).map(lambda x: Law(mu=x[0], count=x[1]))

@@ -16,6 +16,9 @@ from partywise.privacy.ledger.event import Event, clear_event
 from partywise.privacy.mechanisms import Gaussian
 from partywise.privacy.statistics.records import clipped_coefficients
 
+# What a ledger says of sampling that is not credited is tested in test_odometer.py.
+pytestmark = pytest.mark.filterwarnings("ignore:sampling at rate")
+
 DELTA = 1e-5
 FAMILIES = {
     "gaussian": dp.GaussianDpEvent(1.3),

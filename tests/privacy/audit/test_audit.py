@@ -60,7 +60,7 @@ def test_the_published_covariance_is_flagged():
     assert np.linalg.eigvalsh(GRAM)[0] == pytest.approx(0.003048, abs=5e-7)
     s = classic_gaussian_sigma(1, DELTA, 2.0, allow_uncertified=True)
     first, second, mu = worst_pair_scores(s**2 * GRAM, 200_000, 1)
-    result = audit_pair(first, second, DELTA)
+    result = audit_pair(first, second, DELTA, gaussian=True)
     claimed = 2.0 / s
     assert result.mu_lower > 7 > 30 * claimed
     assert 9 < result.eps_lower <= gaussian_epsilon(mu, DELTA)
@@ -68,6 +68,23 @@ def test_the_published_covariance_is_flagged():
     # Nothing can be certified beyond the sample: 7.6 = log(2000) at 99.9 %.
     assert result.eps_lower <= math.log(result.n / 7.6) + 1e-3
     assert gaussian_epsilon(mu, DELTA) == pytest.approx(2581, rel=1e-3)
+
+
+def test_nothing_but_epsilon_is_a_certificate_unless_the_caller_says_gaussian():
+    rng = np.random.default_rng(3)
+    first, second = rng.laplace([[1.0], [0.0]], size=(2, 50_000))
+    assert audit_pair(first, second, 0.0).kind == "counts"
+    assert audit_pair(first, second, 0.0, gaussian=True).kind == "gaussian"
+
+
+def test_common_random_numbers_and_sorted_scores_are_refused():
+    rng = np.random.default_rng(4)
+    noise, other = rng.normal(size=(2, 4000))
+    for first, second in ((noise + 0.5, noise), (np.sort(noise), np.sort(other)), (noise + 3 * other, other)):
+        with pytest.raises(ValueError, match=r"rank correlation of 0\.\d+: draw .* noise of their own"):
+            audit_pair(first, second, DELTA)
+    assert audit_pair(noise + 0.5, other, DELTA).eps_lower >= 0
+    assert audit_pair(np.sign(noise), np.sign(other), DELTA).n == 2000
 
 
 def test_the_corrected_covariance_passes_and_its_bound_is_close():

@@ -12,6 +12,9 @@ from partywise.privacy.accounting.law import Law
 from partywise.privacy.ledger.event import clear_event
 from partywise.privacy.ledger.ledger import Ledger
 
+# What a ledger says of sampling that is not credited is tested in test_odometer.py.
+pytestmark = pytest.mark.filterwarnings("ignore:sampling at rate")
+
 
 @pytest.mark.parametrize(
     ("unit", "depends_on", "label", "features", "row"),

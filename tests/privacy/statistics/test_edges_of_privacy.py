@@ -40,6 +40,9 @@ from partywise.privacy.statistics.moments import covariance, cross_moment, recor
 from partywise.privacy.statistics.records import clipped_coefficients, count_at_most, entries, label_dot_product
 from partywise.privacy.statistics.slices import slice_means
 
+# What a ledger says of sampling that is not credited is tested in test_odometer.py.
+pytestmark = pytest.mark.filterwarnings("ignore:sampling at rate")
+
 EXTREMES = (0.0, 5e-324, 1e-310, 1e-300, 1e-165, 1e-100, 1e-20, 1e-9, 1e-3, 0.5, 1.0, 2.0, 40.0, 750.0, 1e3, 1e5, 1e10)
 EXTREMES += (1e20, 1e100, 1e160, 1e300, 1.7e308, math.inf, -1.0, -0.0, -math.inf, math.nan)
 SHARES = (

@@ -10,17 +10,18 @@ import functools
 import math
 from collections import Counter
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any
 
 from ..rounding import raised, total
 from .calibration import gaussian_delta, gaussian_epsilon, zcdp_epsilon
 from .convolution import grid_delta, grid_epsilon
 from .finite import SLACK, Atoms, atoms_delta, atoms_epsilon, lattice, sum_atoms
-from .law import Law
+from .law import Law, check_law
 from .pld import Part
 from .roots import bisect
 
-__all__ = ["Composition", "check_delta", "compose", "finite_atoms", "loss_parts", "within_limits"]
+__all__ = ["Composition", "check_delta", "compose", "cost", "finite_atoms", "loss_parts", "within_limits"]
 
 # More atoms than this go to the grid.
 ATOMS = 4096
@@ -35,8 +36,11 @@ RATES = 1e-12
 APPLICATIONS = 10**9
 
 
-class Composition(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Composition:
     """A multiset of laws, as small as exactness allows; hashable.
+
+    Compositions add, and are repeated by whole numbers: ``(10 * cost(mu=0.1) + cost(epsilon=0.5)).epsilon(1e-5)``.
 
     Parameters
     ----------
@@ -80,6 +84,28 @@ class Composition(NamedTuple):
         sampled = total(raised(mu * mu / 2 * count, mu) for mu, _, count in self.sampled)
         return self.mu_squared / 2 + self.rho + finite + sampled
 
+    def __add__(self, other: Any) -> "Composition":
+        return self.joined(other) if isinstance(other, Composition) else NotImplemented
+
+    def __radd__(self, other: Any) -> "Composition":
+        # sum() begins with 0.
+        return self if isinstance(other, int) and other == 0 else NotImplemented
+
+    def __mul__(self, times: int) -> "Composition":
+        if isinstance(times, bool) or not isinstance(times, int) or times < 0:
+            raise ValueError(f"a composition times {times!r}: it is repeated a whole number of times from 0.")
+        if times == 0:
+            return Composition()
+        return Composition(
+            raised(self.mu_squared * times, self.mu_squared),
+            raised(self.rho * times, self.rho),
+            tuple((epsilon, k, count * times) for epsilon, k, count in self.finite),
+            tuple((mu, rate, count * times) for mu, rate, count in self.sampled),
+            raised(self.delta_numeric * times, self.delta_numeric),
+        )
+
+    __rmul__ = __mul__
+
     def joined(self, other: "Composition") -> "Composition":
         """Both, one after the other."""
         finite, sampled = Counter[Any](), Counter[Any]()
@@ -105,6 +131,26 @@ class Composition(NamedTuple):
         if not epsilon >= 0:
             raise ValueError(f"epsilon={epsilon!r} must be non-negative.")
         return _delta(self, float(epsilon))
+
+
+def cost(**law: Any) -> Composition:
+    """What one law costs, as a composition of its own, to be added and repeated.
+
+    Parameters
+    ----------
+    **law
+        Fields of `Law`: one of ``mu``, ``rho`` and ``epsilon``, and what goes with it (``k``, ``rate``, ``count``).
+
+    Raises
+    ------
+    ValueError
+        If the fields state no law, or one is out of range.
+    """
+    made = Law(**law)
+    if made.mu is made.rho is made.epsilon is None:
+        raise ValueError("cost() states no law: give mu (Gaussian), rho (zCDP) or epsilon (pure).")
+    check_law(made, "of a cost")
+    return compose([made])
 
 
 def compose(laws: Iterable[Law], delta_numeric: float = 0.0) -> Composition:
@@ -147,7 +193,7 @@ def _gaussian_epsilon(mu: float, delta: float) -> float:
 @functools.lru_cache(maxsize=16384)
 def _epsilon(law: Composition, delta: float) -> float:
     left = delta - law.delta_numeric
-    law = law._replace(delta_numeric=0.0)
+    law = replace(law, delta_numeric=0.0)
     if left < 0:
         return math.inf
     if law.gaussian:
@@ -200,7 +246,7 @@ def loss_parts(law: Composition) -> list[Part]:
 
 def _split(law: Composition, delta: float) -> float:
     """Best division of delta between the rows known by rho and the others (golden section in its log odds)."""
-    rest, rho = law._replace(rho=0.0), law.rho
+    rest, rho = replace(law, rho=0.0), law.rho
     if rest == Composition():
         return float(zcdp_epsilon(rho, delta))
 
@@ -221,7 +267,7 @@ def _split(law: Composition, delta: float) -> float:
 
 @functools.lru_cache(maxsize=16384)
 def _delta(law: Composition, epsilon: float) -> float:
-    numeric, law = law.delta_numeric, law._replace(delta_numeric=0.0)
+    numeric, law = law.delta_numeric, replace(law, delta_numeric=0.0)
     if law == Composition() or epsilon == math.inf:
         return min(1.0, numeric)
     if epsilon >= law.pure and not (law.mu_squared or law.rho or law.sampled):

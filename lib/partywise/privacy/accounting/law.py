@@ -78,11 +78,11 @@ class Law:
 
 
 def check_law(fields: Any, whose: str) -> None:
-    """Raise `ValueError` unless the fields of a law (attributes named as in `Law`) and ``delta_numeric`` fit."""
+    """Raise `ValueError` unless the fields of a law, or of an event with its ``delta_numeric``, fit."""
     given = [name for name in LAWS if getattr(fields, name) is not None]
     if len(given) > 1:
         raise ValueError(f"{' and '.join(given)} {whose} both state a law; give exactly one of mu, rho and epsilon.")
-    for name in (*given, *(["epsilon_distance"] if fields.epsilon_distance is not None else [])):
+    for name in (*given, *(["epsilon_distance"] if getattr(fields, "epsilon_distance", None) is not None else [])):
         if not getattr(fields, name) >= 0:
             raise ValueError(f"{name}={getattr(fields, name)!r} {whose} must be non-negative.")
     if fields.k is not None and (fields.epsilon is None or fields.k != _whole(fields.k) or fields.k < 2):
@@ -91,8 +91,8 @@ def check_law(fields: Any, whose: str) -> None:
         raise ValueError(f"rate={fields.rate!r} {whose} must lie in (0, 1] and needs mu.")
     if not 1 <= fields.count <= MOST or fields.count != _whole(fields.count):
         raise ValueError(f"count={fields.count!r} {whose} must be a whole number from 1 to 2^53.")
-    if not 0 <= fields.delta_numeric < 1:
-        raise ValueError(f"delta_numeric={fields.delta_numeric!r} {whose} must lie in [0, 1).")
+    if not 0 <= (numeric := getattr(fields, "delta_numeric", 0.0)) < 1:
+        raise ValueError(f"delta_numeric={numeric!r} {whose} must lie in [0, 1).")
 
 
 def _whole(value: float) -> int | None:

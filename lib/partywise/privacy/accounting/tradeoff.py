@@ -13,6 +13,7 @@ import functools
 import math
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 
 from scipy.special import erfinv, ndtr, ndtri, ndtri_exp
 
@@ -57,7 +58,7 @@ def power(law: Composition, fpr: float) -> float:
 
 @functools.lru_cache(maxsize=16384)
 def _power(law: Composition, fpr: float) -> float:
-    exact, numeric = law._replace(delta_numeric=0.0), law.delta_numeric
+    exact, numeric = replace(law, delta_numeric=0.0), law.delta_numeric
     if math.inf in (law.mu_squared, law.rho, law.pure) or any(mu == math.inf for mu, _, _ in law.sampled):
         return 1.0
     if exact == Composition():

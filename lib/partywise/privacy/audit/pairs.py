@@ -7,6 +7,7 @@ mechanisms need no draws (``audit_exact``), and one run with many canaries does 
 (``audit_one_run``).
 """
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -34,6 +35,8 @@ CHOOSE_COUNTS, CHOOSE_MU = 2, 20
 # The choice uses bounds of this error, or of the error asked for if that is less: among many events some look good by
 # luck, and a stern choice prefers those with more draws. It costs no confidence, as the choice proves nothing.
 CHOOSE_ERROR = 1e-6
+# Standard errors of a correlation between the worlds above which their draws are not independent: 1e-15 by chance.
+TOGETHER = 8.0
 # Steps that enclose the joint confidence region of the two rates; more would raise mu_lower by less than 0.1 %.
 ARC_STEPS = 256
 
@@ -98,7 +101,8 @@ def audit_pair(
     scores, scores_neighbour : ndarray of shape (m,)
         Independent draws of one statistic of the output under D and under D'; the most powerful statistic of a
         Gaussian pair is the log-likelihood ratio. Even positions choose the event, odd ones certify it (every twentieth
-        and the others, for mu). The two worlds have noise of their own: common random numbers void ``confidence``.
+        and the others, for mu). The two worlds have noise of their own: common random numbers, and scores that were
+        sorted, void ``confidence`` and are refused where they show.
     delta : float
         In [0, 1), of the epsilon that is bounded.
     gaussian : bool
@@ -114,7 +118,8 @@ def audit_pair(
     Raises
     ------
     ValueError
-        If the arrays are not of one length of at least 20, are not finite, or a number is out of range.
+        If the arrays are not of one length of at least 20, are not finite, go together position by position, or a
+        number is out of range.
     """
     first, second = (np.asarray(s, dtype=float) for s in (scores, scores_neighbour))
     if first.ndim != 1 or first.shape != second.shape or len(first) < 20:
@@ -123,12 +128,27 @@ def audit_pair(
         raise ValueError("scores are not all finite; an attack must score every output with a number.")
     if not 0 <= delta < 1 or not 0 < confidence < 1:
         raise ValueError(f"delta={delta!r} must lie in [0, 1) and confidence={confidence!r} in (0, 1).")
+    _refuse_common_numbers(first, second)
     error = (1 - confidence) / 2
     choosing = min(error, CHOOSE_ERROR)
     counts = _chosen(first, second, CHOOSE_COUNTS, choosing, _ratio_at(delta))
     eps = max(float(_bound(*counts, error, _ratio_at(delta))), 0.0)
     mu = max(_joint_mu(*_chosen(first, second, CHOOSE_MU, choosing, _separation), 1 - confidence), 0.0)
     return AuditResult(mu, eps, "gaussian" if gaussian else "counts", confidence, len(first) // 2, counts[1] == 0)
+
+
+def _refuse_common_numbers(first: np.ndarray, second: np.ndarray) -> None:
+    """Raise `ValueError` if the scores of the two worlds are correlated (Fisher's z of their ranks)."""
+    ranks = [np.argsort(np.argsort(scores, kind="stable"), kind="stable") for scores in (first, second)]
+    if any(len(np.unique(scores)) < len(scores) / 2 for scores in (first, second)):
+        # Of few different scores ranks are those of positions.
+        return
+    together = float(np.corrcoef(ranks[0], ranks[1])[0, 1])
+    if math.atanh(min(together, 1 - 1e-15)) * math.sqrt(len(first) - 3) > TOGETHER:
+        raise ValueError(
+            f"scores and scores_neighbour have a rank correlation of {together:.3f}: draw the two worlds with noise of "
+            "their own, in the order in which it came; common random numbers and sorted scores void the confidence."
+        )
 
 
 def _chosen(first, second, every: int, error: float, bound) -> tuple[int, int, int]:

@@ -13,6 +13,7 @@ from ..accounting.compose import Composition, check_delta, compose
 from ..accounting.law import Law
 from .budget import PrivacyFilter
 from .event import Event
+from .sampling import warn_of_sampling
 
 __all__ = ["Composition", "PrivacyFilter", "compose", "delta", "epsilon", "subsampled_sigma"]
 
@@ -131,6 +132,7 @@ def _composed(events: Iterable[Any]) -> Composition | None:
         costs = [row.cost(row.unit) for row in rows]
         if any(cost is None for cost in costs):
             return None
+        warn_of_sampling(zip(rows, costs, strict=True))
         laws = [cost for cost in costs if isinstance(cost, Law)]
     else:
         laws = [row.law for row in rows if row.law is not None]

@@ -21,6 +21,8 @@ from ...errors import CertificationError
 from ...files import replacing
 from ..accounting.law import Law
 from .event import POST_PROCESSING, Event, clear_event
+from .odometer import Reading, odometer
+from .sampling import warn_of_sampling
 from .total import Total, ViewSum, default_views, sum_view, total_of, worst_view
 from .views import sum_public_views, views_differ_by_owner
 
@@ -138,7 +140,7 @@ class Ledger:
         """
         members = frozenset([view] if isinstance(view, str) else view)
         name = "+".join(sorted(members)) or "public"
-        return total_of(name, self._sum(members, self._costs(unit, rows_per_user)), unit, delta)
+        return total_of(name, self._told(members, self._costs(unit, rows_per_user)), unit, delta)
 
     def worst_total(
         self, parties: Sequence[str], unit: str, delta: float, *, rows_per_user: int | None = None
@@ -159,10 +161,43 @@ class Ledger:
         else:
             sums = {name: self._sum(view, costs) for name, view in views.items()}
         worst = worst_view(sums, delta)
-        return total_of(worst, self._sum(views[worst], costs), unit, delta)
+        return total_of(worst, self._told(views[worst], costs), unit, delta)
+
+    def odometer(
+        self, view: Iterable[str], unit: str, delta: float, *, rows_per_user: int | None = None
+    ) -> list[Reading]:
+        """What one view has learnt after each release that it counts, in the order of the ledger.
+
+        Parameters
+        ----------
+        view, unit, delta, rows_per_user
+            As in `total`, which is the last reading.
+
+        Returns
+        -------
+        list of Reading
+            Epsilons never fall. A reading is what would be certified had the releases ended there, of releases whose
+            laws were fixed in advance; where to stop, or the next budget, may only be chosen by what was seen under a
+            `PrivacyFilter`.
+
+        Raises
+        ------
+        ValueError
+            As in `total`.
+        """
+        members = frozenset([view] if isinstance(view, str) else view)
+        costs, rows = self._costs(unit, rows_per_user), self._rows
+        seen = self._seen(members)
+        warn_of_sampling((rows[k], costs[k]) for k in seen)
+        return list(odometer(((k, rows[k], costs[k]) for k in seen), delta))
 
     def _costs(self, unit: str, rows_per_user: int | None) -> list[Law | float | None]:
         return [event.cost(unit, rows_per_user) for event in self._rows]
+
+    def _told(self, view: frozenset[str], costs: list[Law | float | None]) -> ViewSum:
+        """`_sum` of the view that is answered for, which warns of what it charges without credit."""
+        warn_of_sampling((self._rows[k], costs[k]) for k in self._seen(view))
+        return self._sum(view, costs)
 
     def _sum(self, view: frozenset[str], costs: list[Law | float | None]) -> ViewSum:
         return sum_view((self._rows[position], costs[position]) for position in self._seen(view))

@@ -79,7 +79,7 @@ def audited(data: LabelData, plan: Plan, count: int, delta: float) -> dict[str, 
         redraw_dot_products(X, labels, plan, count, evaluator(data, "audit", world)) @ (sign * white[row])
         for world, labels in (("here", y), ("there", other))
     )
-    mu = audit_pair(here, there, delta).mu_lower
+    mu = audit_pair(here, there, delta, gaussian=True).mu_lower
     return {"audited_mu": mu, "audited_epsilon": float(gaussian_epsilon(mu, delta)) if mu > 0 else 0.0}
 
 
