@@ -3,12 +3,18 @@
 Inputs: the configuration in force and its PLACE.  Steps: plans, which check all of it; then blocks of cells and files.  Outputs: PLANS and the functions that rules call.
 """
 
+import sys
 from functools import cache
+from pathlib import Path
+
+ROOT = Path(workflow.basedir)
+sys.path.insert(0, str(ROOT / "workflow"))
 
 from captions import caption
 from config_check import check_files
 from fingerprint import fingerprint, script_roots
 from partywise.datasets.catalogue import pin
+from partywise.errors import ConfigError
 from partywise.experiment.batches import blocks
 from partywise.experiment.plan import plans as checked_plans
 from size import check_sizes, collect_megabytes, figure_megabytes, machine_megabytes
