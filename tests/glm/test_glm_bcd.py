@@ -150,6 +150,16 @@ def test_a_start_at_zero_breaks_down_and_the_corrected_one_does_not(family, mean
     np.testing.assert_allclose(good.coefficients, pooled(X, y, family).coefficients, atol=1e-4)
 
 
+def test_every_fit_has_the_text_of_a_reason_so_that_replicates_stand_in_one_block():
+    reasons = {}
+    for mean, most in ((2, 300), (100, 300), (2, 2)):
+        X, y = records("gamma", 2000, 10, rho=0.3, mean=mean)
+        found, _ = fitted(bcd.fit, X, y, split(10, 2), replace(PUBLISHED, max_sweeps=most), family="gamma")
+        reasons[found.status] = found.numbers["reason"]
+    assert reasons["ok"] == "" and reasons["not_converged"] == "max_sweeps=2 sweeps"
+    assert all(isinstance(reason, str) for reason in reasons.values()) and len(reasons) == 3
+
+
 def test_separated_responses_have_a_status_without_a_ridge_and_a_fit_with_one():
     X, _ = records("binomial", 200, 4)
     y = (X[:, 0] + X[:, 2] > 0).astype(float)

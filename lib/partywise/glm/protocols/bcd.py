@@ -177,6 +177,8 @@ def numbers_of(
 ) -> dict[str, float | int | bool | str | None]:
     """Counts, and what stopped sweeps that did not end by themselves."""
     found: dict[str, float | int | bool | str | None] = {"openings": 0, "record_openings": sweeps * parties}
+    # Every replicate has the text: a block holds no variable that is text in some of its cells and absent in others.
+    found["reason"] = ""
     if state == "not_converged":
         found["reason"] = f"max_sweeps={options.max_sweeps} sweeps"
     elif state == "diverged":
