@@ -1,0 +1,202 @@
+"""Our numbers: cells of cubes, found by the settings and options in force, and what functions compute."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from math import nan, sqrt
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from ...errors import CubeError
+from ..plan import Plan, plan
+from ..results.cube import open_cube
+from ..study import Lazy
+from .printed import Ours
+
+ABSENT = "absent"
+REDUCTIONS = ("mean", "sd", "min", "max", "median")
+
+
+@dataclass(frozen=True)
+class Number:
+    """A number with its standard error (None where it has none) and the replicates behind it.
+
+    place : labels of the cell in its cube
+    cpu_minutes : of all fits of that case and method
+    further : other variables of the same cell, its largest values over replicates
+    """
+
+    value: float
+    error: float | None
+    replicates: int
+    place: Mapping[str, str] = field(default_factory=dict)
+    cpu_minutes: float | None = None
+    further: Mapping[str, float] = field(default_factory=dict)
+
+
+class Cube:
+    """One cube, the plan behind it, and what its fits cost."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.data: xr.Dataset = open_cube(path)
+        made = json.loads(self.data.attrs["config_json"])
+        self.plan: Plan = plan(made.pop("study"), made, made.pop("root_seed"))
+
+    @cached_property
+    def costs(self) -> dict[tuple[str, str], float]:
+        """CPU minutes by case and method; none where the file is absent."""
+        path = self.path.with_name("timings.csv")
+        if not path.is_file():
+            return {}
+        with path.open(encoding="utf-8", newline="") as handle:
+            return {(r["case"], r["method"]): float(r["cpu_seconds"]) / 60 for r in csv.DictReader(handle)}
+
+    def cell(self, ours: Ours) -> tuple[str, str]:
+        """The one case and method whose settings and options in force are these.
+
+        Raises
+        ------
+        CubeError
+            When there is none, or more than one.
+        """
+        found = [
+            (name, label)
+            for name, case in self.plan.cases.items()
+            if _has(case.settings, ours.case or {}, "source", case.source_name)
+            for label in case.methods
+            if self._is(label, ours.method or {})
+        ]
+        if len(found) != 1:
+            raise CubeError(
+                f"{self.path} has {len(found)} cells with case {dict(ours.case or {})} and method "
+                f"{dict(ours.method or {})} ({found[:4]}): name settings and options that one of them has."
+            )
+        return found[0]
+
+    def _is(self, label: str, wanted: Mapping[str, Any]) -> bool:
+        method = self.plan.methods[label]
+        return _has(method.options, wanted, "protocol", method.protocol_name)
+
+    def values(self, ours: Ours, variable: str) -> tuple[np.ndarray, dict[str, str]]:
+        """One value a replicate, the mean over folds where they are defined; labels of the cell."""
+        if variable not in self.data:
+            raise CubeError(f"{self.path} has no variable {variable!r}: it has {', '.join(map(str, self.data))}.")
+        case, method = self.cell(ours)
+        place: dict[str, Any] = {"case": case, "method_label": method}
+        run = self.data["status"].sel(place) > 0
+        for dim, wanted in (("parties", ours.parties), ("epsilon", ours.epsilon)):
+            filled = run[dim].values[run.any([other for other in run.dims if other != dim]).values].tolist()
+            label = wanted if wanted is not None else filled[0] if len(filled) == 1 else None
+            if label not in filled:
+                raise CubeError(f"{self.path}: {dim} of {case}, {method} is {filled}, the entry has {wanted}.")
+            place[dim], run = label, run.sel({dim: label})
+        cell = self.data[variable].sel(place)
+        found = cell.where(run).transpose("replicate", "fold").values.astype(float)
+        if self.data[variable].dtype.kind == "i":
+            found = np.where(found < 0, nan, found)
+        kept = found[~np.isnan(found).all(axis=1)]
+        return np.array([row[~np.isnan(row)].mean() for row in kept]), {dim: str(v) for dim, v in place.items()}
+
+
+def _has(held: Any, wanted: Mapping[str, Any], key: str, name: str) -> bool:
+    """Whether settings or options have these values; ``absent`` stands for None, and for what they do not know."""
+    own = {key: name}
+    for entry, value in wanted.items():
+        found = own[entry] if entry in own else getattr(held, entry, None)
+        if (list(found) if isinstance(found, tuple) else found) != (None if value == ABSENT else value):
+            return False
+    return True
+
+
+class Cubes:
+    """The cubes below ``results``, opened when an entry first asks for one.
+
+    absent : study and configuration of those that are not there
+    """
+
+    def __init__(self, results: Path) -> None:
+        self.results = results
+        self.absent: dict[tuple[str, str], Path] = {}
+        self._open: dict[Path, Cube] = {}
+
+    def path(self, study: str, configuration: str) -> Path:
+        """Where the cube of a study of a configuration file lies."""
+        return self.results / Path(configuration).stem / study / "cube.nc"
+
+    def cube(self, study: str, configuration: str) -> Cube | None:
+        """The cube, or None where it is absent."""
+        path = self.path(study, configuration)
+        if path not in self._open:
+            if not path.is_file():
+                self.absent[study, configuration] = path
+                return None
+            self._open[path] = Cube(path)
+        return self._open[path]
+
+    def number(self, ours: Ours, further: tuple[str, ...] = ()) -> Number | None:
+        """Our number, or None where its cube is absent."""
+        if ours.function:
+            return Number(float(Lazy(ours.function)(**(ours.arguments or {}))), None, 0)
+        cube = self.cube(ours.study, ours.configuration)
+        return None if cube is None else of_cube(cube, ours, further)
+
+
+def of_cube(cube: Cube, ours: Ours, further: tuple[str, ...] = ()) -> Number:
+    """A number of a cube with its standard error."""
+    values, place = cube.values(ours, ours.variable)
+    others = {}
+    for name in further:
+        held, _ = cube.values(ours, name)
+        others[name] = float(held.max()) if len(held) else nan
+    for keys, joined in ((ours.minus, difference), (ours.over, ratio)):
+        if keys is not None:
+            other = ours.changed(keys)
+            values = joined(values, cube.values(other, other.variable)[0])
+    value, error = reduced(values, ours.reduce)
+    cost = cube.costs.get((place["case"], place["method_label"]))
+    return Number(value, error, len(values), place, cost, others)
+
+
+def difference(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """Pair by pair of replicates."""
+    return first - second
+
+
+def ratio(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """Values whose mean is the ratio of means, and whose spread is that of its linearisation."""
+    whole = first.mean() / second.mean()
+    return whole + (first - whole * second) / second.mean()
+
+
+def reduced(values: np.ndarray, how: str) -> tuple[float, float | None]:
+    """A mean, standard deviation, least, largest or median value, and the standard error of the first two."""
+    n = len(values)
+    if n == 0:
+        return nan, None
+    if how == "mean":
+        finite = bool(np.isfinite(values).all())
+        error = float(values.std(ddof=1)) / sqrt(n) if n > 1 and finite else None
+        return float(values.mean()), error
+    if how == "sd":
+        return _spread(values)
+    if how not in REDUCTIONS:
+        raise ValueError(f"reduce is {how!r}: it must be one of {', '.join(REDUCTIONS)}.")
+    return float(np.quantile(values, {"min": 0.0, "max": 1.0, "median": 0.5}[how])), None
+
+
+def _spread(values: np.ndarray) -> tuple[float, float | None]:
+    """Standard deviation and its standard error from the fourth moment."""
+    n, centred = len(values), values - values.mean()
+    variance = float((centred**2).sum()) / (n - 1)
+    if variance == 0:
+        return 0.0, 0.0
+    fourth = float((centred**4).mean())
+    return sqrt(variance), sqrt(max(fourth - variance**2 * (n - 3) / (n - 1), 0.0) / n / variance) / 2

@@ -1,0 +1,237 @@
+"""What a source document prints, and how our number is chosen: read from ``printed/*.toml`` of the studies.
+
+A file is one document's: ``document``, ``defaults`` of ``ours``, ``entries``, ``reasons`` and ids called ``notable``.
+One block of ``entries`` makes as many entries as its ``each`` (a product of lists) and its ``rows`` (lines of a CSV
+file, those that ``where`` names) have; ``{name}`` in its texts stands for their values, and for those of ``words``,
+which translate them.
+"""
+
+from __future__ import annotations
+
+import csv
+import itertools
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from ...errors import ConfigError
+
+STUDIES = Path(__file__).parents[2] / "studies"
+PLACEHOLDER = re.compile(r"\{(\w+)\}")
+Kind = Literal["value", "at_most", "at_least", "between", "epsilon", "hidden", "none"]
+KEYS = {"id", "rows", "where", "each", "words", "place", "quantity", "printed", "kind"} | {
+    *("spread", "spread_of", "saturated", "ours"),
+}
+
+
+@dataclass(frozen=True)
+class Ours:
+    """Where our number stands: in a cube, selected by settings and options in force, or what a function computes.
+
+    study, configuration : whose cube, of which configuration file
+    case, method : settings and options that the one case and the one method have; ``source`` and ``protocol`` too
+    parties, epsilon : labels of the cube; None where there is one only
+    variable, reduce : ``mean``, ``sd``, ``min``, ``max``, ``median`` over replicates of the means over folds
+    minus, over : keys of another number that is subtracted from, or divides, this one replicate by replicate
+    function, arguments : an address ``package.module:name`` and what it is called with, in place of all of these
+    """
+
+    study: str = ""
+    configuration: str = ""
+    case: Mapping[str, Any] | None = None
+    method: Mapping[str, Any] | None = None
+    parties: int | None = None
+    epsilon: float | None = None
+    variable: str = ""
+    reduce: str = "mean"
+    minus: Mapping[str, Any] | None = None
+    over: Mapping[str, Any] | None = None
+    function: str = ""
+    arguments: Mapping[str, Any] | None = None
+
+    def changed(self, keys: Mapping[str, Any]) -> Ours:
+        """The same number with other keys: those of ``case`` and ``method`` one by one, without a second number."""
+        own = {entry.name: getattr(self, entry.name) for entry in fields(self)} | {"minus": None, "over": None}
+        inner = {name: {**(own[name] or {}), **keys[name]} for name in ("case", "method") if name in keys}
+        return Ours(**{**own, **keys, **inner})
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One printed number or sentence.
+
+    kind : ``value``; a bound, or ``between`` two; ``epsilon`` that is claimed; ``hidden``, a share that nobody should
+        find; ``none``, which nothing can be compared with
+    printed : as it is printed; two bounds for ``between``; empty for ``none``
+    spread, spread_of : standard deviation over that many replicates, as printed; empty where there is none
+    words : values that the entry was made with
+    saturated : printed numbers from here on are worth nothing as evidence: nearly every choice gives them
+    """
+
+    id: str
+    document: str
+    place: str
+    quantity: str
+    kind: Kind
+    printed: str
+    spread: str
+    spread_of: int
+    ours: Ours | None
+    words: Mapping[str, str]
+    saturated: float | None = None
+
+
+@dataclass(frozen=True)
+class Reason:
+    """Why entries differ or cannot be reproduced; those whose id fits a pattern and whose words are as ``when`` says.
+
+    instead : keys of ``ours`` under which the reason says that the entry agrees: the register looks
+    status : the one that it explains; None for any
+    """
+
+    ids: tuple[str, ...]
+    text: str
+    when: Mapping[str, Any]
+    instead: Mapping[str, Any] | None = None
+    status: str | None = None
+
+    def covers(self, entry: Entry, status: str) -> bool:
+        """Whether it is about an entry of that status."""
+        named = self.status in (None, status) and any(fnmatchcase(entry.id, pattern) for pattern in self.ids)
+        return named and all(entry.words.get(name) in _texts(wanted) for name, wanted in self.when.items())
+
+
+@dataclass(frozen=True)
+class Printed:
+    """All of a file; ``notable`` are ids of entries that a reader should see first, ``note`` what to know of all."""
+
+    path: Path
+    entries: tuple[Entry, ...]
+    reasons: tuple[Reason, ...]
+    notable: tuple[str, ...] = ()
+    document: str = ""
+    note: str = ""
+
+
+def files() -> tuple[Path, ...]:
+    """The files of all studies of this package."""
+    return tuple(sorted(STUDIES.glob("*/printed/*.toml")))
+
+
+def read(path: Path) -> Printed:
+    """Entries and reasons of a file.
+
+    Raises
+    ------
+    ConfigError
+        For a key that is unknown or missing, a kind that does not exist, and an id that two entries have.
+    """
+    with path.open("rb") as handle:
+        content = tomllib.load(handle)
+    document = content["document"]
+    defaults = content.get("defaults", {})
+    entries = tuple(entry for block in content["entries"] for entry in _expanded(path, document, defaults, block))
+    seen: set[str] = set()
+    for entry in entries:
+        if entry.id in seen:
+            raise ConfigError(f"{path.name} has two entries with the id {entry.id!r}: ids must differ.")
+        seen.add(entry.id)
+    reasons = tuple(
+        Reason(tuple(r["ids"]), r["text"], r.get("when", {}), r.get("instead"), r.get("status"))
+        for r in content.get("reasons", ())
+    )
+    notable = tuple(content.get("notable", ()))
+    if unknown := sorted(set(notable) - seen):
+        raise ConfigError(f"{path.name} calls {unknown[0]!r} notable: no entry has that id.")
+    return Printed(path, entries, reasons, notable, document, content.get("note", ""))
+
+
+def _expanded(path: Path, document: str, defaults: Mapping[str, Any], block: Mapping[str, Any]) -> Iterator[Entry]:
+    if unknown := sorted(set(block) - KEYS):
+        raise ConfigError(
+            f"{path.name}, entry {block.get('id')!r}: {unknown[0]} is no key of an entry ({sorted(KEYS)})."
+        )
+    for words in _words(path, block):
+        yield _entry(path, document, defaults, {**filled(block, words), **_as_written(block, words)}, words)
+
+
+def _words(path: Path, block: Mapping[str, Any]) -> Iterator[dict[str, str]]:
+    """Values of the placeholders, as text: lines of a CSV file times lists, and translations of both."""
+    lines: list[dict[str, str]] = [{}]
+    if "rows" in block:
+        with (path.parent / block["rows"]).open(encoding="utf-8", newline="") as handle:
+            lines = [row for row in csv.DictReader(handle) if _fits(row, block.get("where", {}))]
+    each = block.get("each", {})
+    for line in lines:
+        for values in itertools.product(*(_texts(value) for value in each.values())):
+            words = {**line, **dict(zip(each, values, strict=True))}
+            for name, translation in block.get("words", {}).items():
+                words[name] = str(translation[words[translation["of"]]])
+            yield words
+
+
+def _fits(row: Mapping[str, str], where: Mapping[str, Any]) -> bool:
+    return all(row[name] in _texts(wanted) for name, wanted in where.items())
+
+
+def _texts(value: Any) -> list[str]:
+    return [str(one) for one in value] if isinstance(value, list) else [str(value)]
+
+
+def filled(value: Any, words: Mapping[str, str]) -> Any:
+    """A block with its placeholders filled; a text that is one placeholder becomes a number where it reads as one."""
+    if isinstance(value, str):
+        if whole := PLACEHOLDER.fullmatch(value):
+            return number(words[whole[1]])
+        return PLACEHOLDER.sub(lambda found: words[found[1]], value)
+    if isinstance(value, dict):
+        return {key: filled(inner, words) for key, inner in value.items()}
+    return [filled(inner, words) for inner in value] if isinstance(value, list) else value
+
+
+def _as_written(block: Mapping[str, Any], words: Mapping[str, str]) -> dict[str, str]:
+    """Texts of an entry with their placeholders filled: 0.650 keeps its last digit."""
+    found = {}
+    for name in ("id", "place", "quantity", "printed", "spread"):
+        parts = block.get(name, "")
+        joined = " to ".join(map(str, parts)) if isinstance(parts, list) else str(parts)
+        found[name] = PLACEHOLDER.sub(lambda placeholder: words[placeholder[1]], joined)
+    return found
+
+
+def number(text: str) -> Any:
+    """A whole number, a number, or the text itself."""
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
+def _entry(
+    path: Path, document: str, defaults: Mapping[str, Any], block: Mapping[str, Any], words: Mapping[str, str]
+) -> Entry:
+    kind = block.get("kind", "value")
+    if kind not in get_args(Kind):
+        raise ConfigError(f"{path.name}, entry {block['id']!r}: kind is {kind!r}, it must be one of {get_args(Kind)}.")
+    ours = block.get("ours")
+    if (ours is None) != (kind == "none"):
+        raise ConfigError(f"{path.name}, entry {block['id']!r}: only entries of kind 'none' have nothing under ours.")
+    return Entry(
+        id=block["id"],
+        document=document,
+        place=block["place"],
+        quantity=block["quantity"],
+        kind=kind,
+        printed=block["printed"],
+        spread=block["spread"],
+        spread_of=int(block.get("spread_of", 0)),
+        ours=None if ours is None else Ours(**({} if "function" in ours else dict(defaults)) | ours),
+        words=words,
+        saturated=block.get("saturated"),
+    )

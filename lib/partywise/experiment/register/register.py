@@ -1,0 +1,201 @@
+"""The register: one row an entry, made of what is printed, of our numbers, of the rule and of reasons."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields, replace
+from math import isfinite, isnan, nan
+
+from ...errors import ConfigError
+from .numbers import Cubes, Number
+from .printed import Entry, Printed, Reason
+from .verdict import Verdict, verdict
+
+# Of a claim of privacy: what was found, what is certified, and the bounds that may exceed the one by counts.
+FURTHER = ("claim_refuted", "certified_for_claim", "epsilon_mu_lower", "exact_epsilon")
+
+
+@dataclass(frozen=True)
+class Row:
+    """A line of the register; every field is text as it stands in ``claims.csv``.
+
+    spread : of the source, as printed
+    resolution : smallest difference that the comparison would have called one, as a share of the printed number
+    saturated : yes where nearly every choice gives the printed number
+    certified : epsilon by the ledger, for claims of privacy
+    cpu_minutes : of all fits of that case and method, all parties and epsilons together
+    """
+
+    id: str
+    source: str
+    place: str
+    quantity: str
+    kind: str
+    printed: str
+    spread: str
+    ours: str
+    se: str
+    replicates: str
+    z: str
+    within_5_percent: str
+    resolution: str
+    saturated: str
+    certified: str
+    status: str
+    because: str
+    study: str
+    case: str
+    method: str
+    parties: str
+    epsilon: str
+    variable: str
+    reduction: str
+    configuration: str
+    command: str
+    cpu_minutes: str
+
+
+COLUMNS = tuple(entry.name for entry in fields(Row))
+
+
+def rows(printed: Iterable[Printed], cubes: Cubes) -> list[Row]:
+    """All rows, in the order of the documents.
+
+    Raises
+    ------
+    ConfigError
+        Naming the first entry that differs or cannot be reproduced and has no reason, or the first reason that no entry
+        needs.
+    """
+    found = []
+    for file in sorted(printed, key=lambda one: one.entries[0].document):
+        found += _of_file(file, cubes)
+    return found
+
+
+def _of_file(file: Printed, cubes: Cubes) -> list[Row]:
+    lines, bare = [], []
+    used = [0] * len(file.reasons)
+    for entry in file.entries:
+        ours = _ours(entry, cubes)
+        if entry.ours is not None and ours is None:
+            continue
+        found = verdict(entry, ours)
+        because = ""
+        if found.status in ("differs", "not reproducible"):
+            covering = (place for place, one in enumerate(file.reasons) if one.covers(entry, found.status))
+            number = next(covering, None)
+            if number is None:
+                bare.append(_described(entry, ours, found))
+                continue
+            used[number] += 1
+            because = file.reasons[number].text + _instead(entry, file.reasons[number], cubes)
+        lines.append(_row(entry, ours, found, because))
+    if bare:
+        raise ConfigError(
+            f"{file.path.name} has no reason for {bare[0]}: write one under reasons ({len(bare)} such entries, "
+            f"among them {'; '.join(bare[1:6])})."
+        )
+    for reason, count in zip(file.reasons, used, strict=True):
+        if not count and not cubes.absent:
+            raise ConfigError(
+                f"{file.path.name} gives a reason for {', '.join(reason.ids)} that no entry needs, as all of them "
+                "agree: take it out."
+            )
+    return lines
+
+
+def _ours(entry: Entry, cubes: Cubes) -> Number | None:
+    """Our number; of a claim of privacy the largest lower bound."""
+    if entry.ours is None:
+        return None
+    found = cubes.number(entry.ours, FURTHER if entry.kind == "epsilon" else ())
+    if found is None or entry.kind != "epsilon":
+        return found
+    bounds = [found.value, *(found.further[name] for name in FURTHER[2:])]
+    return replace(found, value=max((one for one in bounds if not isnan(one)), default=nan), error=None)
+
+
+def _described(entry: Entry, ours: Number | None, found: Verdict) -> str:
+    value = "nothing" if ours is None else f"{ours.value:.4g}"
+    return f"{entry.id} (printed {entry.printed or 'nothing'}, ours {value}, z {found.z:.3g}, {found.status})"
+
+
+def _instead(entry: Entry, reason: Reason, cubes: Cubes) -> str:
+    """What a reason says would agree, looked up."""
+    if reason.instead is None or entry.ours is None:
+        return ""
+    ours = cubes.number(entry.ours.changed(reason.instead))
+    if ours is None:
+        return ""
+    agrees = verdict(entry, ours).status == "reproduced"
+    return f" (there {shown(ours.value)}, which {'agrees' if agrees else 'differs too'})"
+
+
+def _row(entry: Entry, ours: Number | None, found: Verdict, because: str) -> Row:
+    source = entry.ours
+    place = {} if ours is None else ours.place
+    from_cube = source is not None and not source.function
+    within = "" if isnan(found.relative) else "yes" if found.relative <= 0.05 else "no"
+    return Row(
+        id=entry.id,
+        source=entry.document,
+        place=entry.place,
+        quantity=entry.quantity,
+        kind=entry.kind,
+        printed=entry.printed,
+        spread=entry.spread,
+        ours="" if ours is None else shown(ours.value),
+        se="" if ours is None or ours.error is None else shown(ours.error, 3),
+        replicates="" if ours is None or not ours.replicates else str(ours.replicates),
+        z=shown(found.z, 3),
+        within_5_percent=within,
+        resolution=shown(found.resolution, 2),
+        saturated="yes" if entry.saturated is not None and float(entry.printed) >= entry.saturated else "",
+        certified=shown(ours.further["certified_for_claim"]) if ours and ours.further else "",
+        status=found.status,
+        because=because,
+        study=source.study if source and from_cube else "",
+        case=place.get("case", ""),
+        method=place.get("method_label", ""),
+        parties=place.get("parties", ""),
+        epsilon=place.get("epsilon", ""),
+        variable=source.variable if source and from_cube else source.function if source else "",
+        reduction=_reduction(entry) if from_cube else "",
+        configuration=source.configuration if source and from_cube else "",
+        command=_command(entry),
+        cpu_minutes="" if ours is None or ours.cpu_minutes is None else shown(ours.cpu_minutes, 2),
+    )
+
+
+def _reduction(entry: Entry) -> str:
+    source = entry.ours
+    assert source is not None
+    beside = [f"{word} {dict(keys)}" for word, keys in (("less", source.minus), ("over", source.over)) if keys]
+    return " ".join([source.reduce, *beside]).replace("'", "")
+
+
+def _command(entry: Entry) -> str:
+    """What computes our number again."""
+    if entry.ours is None:
+        return ""
+    if entry.ours.function:
+        return "./run claims"
+    return f"./run --configfile {entry.ours.configuration}"
+
+
+def shown(value: float, digits: int = 4) -> str:
+    """A number with so many significant digits; nothing for what is undefined, ``inf`` for what is infinite."""
+    if isnan(value):
+        return ""
+    if not isfinite(value):
+        return "inf" if value > 0 else "-inf"
+    return f"{value:.{digits}g}"
+
+
+def missing(cubes: Cubes) -> Sequence[str]:
+    """One sentence a cube that is not there: which one, and what makes it."""
+    return [
+        f"{path} is absent: ./run --configfile {configuration} makes it."
+        for (_, configuration), path in cubes.absent.items()
+    ]

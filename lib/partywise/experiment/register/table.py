@@ -1,0 +1,45 @@
+"""The register as a CSV file, and its counts."""
+
+from __future__ import annotations
+
+import csv
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+from ...errors import DataMissing
+from ...files import replacing
+from .register import COLUMNS, Row
+from .verdict import STATUSES
+
+NAME = "claims.csv"
+
+
+def write(path: Path, rows: Sequence[Row]) -> None:
+    """One line an entry."""
+    with replacing(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as handle:
+        lines = csv.DictWriter(handle, COLUMNS, lineterminator="\n")
+        lines.writeheader()
+        lines.writerows(asdict(row) for row in rows)
+
+
+def read(path: Path) -> list[Row]:
+    """The rows of a file.
+
+    Raises
+    ------
+    DataMissing
+        When it has other columns.
+    """
+    with path.open(encoding="utf-8", newline="") as handle:
+        lines = csv.DictReader(handle)
+        if tuple(lines.fieldnames or ()) != COLUMNS:
+            raise DataMissing(f"{path} has other columns than a register: write it anew with ./run claims.")
+        return [Row(**line) for line in lines]
+
+
+def counts(rows: Sequence[Row]) -> dict[str, int]:
+    """Entries of each status, in the order of the rule."""
+    found = Counter(row.status for row in rows)
+    return {status: found[status] for status in STATUSES}

@@ -1,0 +1,124 @@
+"""The register in words: the sentence of the README and the page of the documentation, both made of the CSV file."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from .register import Row
+from .table import counts
+from .verdict import RULE, SHARE, STATUSES, Z
+
+KINDS = {
+    "value": "numbers",
+    "at_most": "bounds and comparisons",
+    "at_least": "bounds and comparisons",
+    "between": "bounds and comparisons",
+    "epsilon": "claims of privacy",
+    "hidden": "claims of privacy",
+    "none": "printed without a number, or without its data",
+}
+# Share of true numbers that lie more than Z standard errors away: two tails of the normal distribution at 3.
+BY_CHANCE = 0.0027
+
+
+def sentence(rows: Sequence[Row]) -> str:
+    """What came out, in two sentences with all counts."""
+    found = counts(rows)
+    close = sum(row.status == "reproduced" and row.within_5_percent == "yes" for row in rows)
+    sources = len({row.source for row in rows})
+    return (
+        f"Of {len(rows)} printed numbers and sentences of the {sources} sources, {found['reproduced']} are reproduced "
+        f"({close} of them numbers within {SHARE:.0%}), {found['differs']} differ, {found['refuted']} claims of "
+        f"privacy are refuted, and {found['not reproducible']} cannot be reproduced; each of the last three kinds "
+        "says why."
+    )
+
+
+def page(rows: Sequence[Row], notable: Sequence[str], notes: Mapping[str, str]) -> str:
+    """``docs/claims.md``; ``notes`` are what to know of all entries of a source."""
+    parts = [
+        "# Claims register",
+        _table(("source", "entries", *STATUSES), _by(rows, lambda row: f"seed {row.source}")),
+        sentence(rows)
+        + " [claims.csv](claims.csv) has one line an entry: place, printed number, ours, standard error, replicates, "
+        "z, status, reason, configuration, command, CPU minutes.",
+        "## By kind",
+        _table(("kind", "entries", *STATUSES), _by(rows, lambda row: KINDS[row.kind])),
+        _chance(rows),
+        *(f"Seed {source}: {note}" for source, note in notes.items()),
+        "## The rule",
+        RULE,
+        "## Why entries differ or cannot be reproduced",
+        _reasons(rows),
+        "## Rows to begin with",
+        _rows([row for name in notable for row in rows if row.id == name]),
+        "## Make it again",
+        _again(rows),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _by(rows: Sequence[Row], key: Callable[[Row], str]) -> Iterator[tuple[object, ...]]:
+    """Counts of each status for every value of a key, and for all."""
+    for name in dict.fromkeys(map(key, rows)):
+        own = [row for row in rows if key(row) == name]
+        yield (name, len(own), *counts(own).values())
+    yield ("all", len(rows), *counts(rows).values())
+
+
+def _chance(rows: Sequence[Row]) -> str:
+    tried = [row for row in rows if row.kind == "value" and row.z and row.se]
+    by_z = [row for row in tried if row.status == "reproduced" and row.within_5_percent == "no"]
+    full = [row for row in rows if row.status == "reproduced" and row.saturated]
+    widest = max((float(row.resolution) for row in by_z if row.resolution), default=0.0)
+    return (
+        f"{len(tried)} numbers were compared with a standard error. Were all of them true, about "
+        f"{BY_CHANCE * len(tried):.0f} would lie more than {Z:g} standard errors away. {len(by_z)} count as reproduced "
+        f"by their standard error alone; the least exact of these would have missed a difference of {widest:.0%}. "
+        f"{len(full)} of the reproduced numbers are saturated: nearly every choice gives them, they are no evidence."
+    )
+
+
+def _reasons(rows: Sequence[Row]) -> str:
+    """Reasons with their counts; what was looked up for each entry is counted apart."""
+    grouped: dict[tuple[str, str], list[Row]] = {}
+    for row in rows:
+        if row.because:
+            grouped.setdefault((row.source, _bare(row.because)), []).append(row)
+    lines = []
+    for (source, reason), own in grouped.items():
+        looked = Counter(row.because.endswith("which agrees)") for row in own if row.because != _bare(row.because))
+        beside = f" Looked up: {looked[True]} of {looked.total()} agree there." if looked else ""
+        first = own[0].id + (f" to {own[-1].id}" if len(own) > 1 else "")
+        lines.append((source, len(own), own[0].status, reason + "." + beside, first))
+    return _table(("source", "entries", "status", "because", "first and last"), lines)
+
+
+def _bare(because: str) -> str:
+    return because.partition(" (there ")[0]
+
+
+def _rows(rows: Sequence[Row]) -> str:
+    lines = (
+        (r.source, r.place, r.printed, r.ours + (f" ({r.se})" if r.se else ""), r.z, r.certified, r.status)
+        for r in rows
+    )
+    head = ("source", "place", "printed", "ours (standard error)", "z", "certified", "status")
+    return _table(head, lines)
+
+
+def _again(rows: Sequence[Row]) -> str:
+    commands = dict.fromkeys(row.command for row in rows if row.configuration)
+    shown = "\n".join(["```sh", *commands, "./run claims", "./run claims --write docs", "```"])
+    return (
+        f"{shown}\n\nThe first computes the cubes, the second reads them and writes `results/claims/claims.csv` and "
+        "`claims.html`, a page with a filter; the third writes this page, `docs/claims.csv` and the sentence of the "
+        "README. "
+        "What is printed, where it stands and how our number is chosen lies in `lib/partywise/studies/*/printed/`."
+    )
+
+
+def _table(head: Sequence[str], lines: Iterator[tuple[object, ...]] | Sequence[tuple[object, ...]]) -> str:
+    body = ["| " + " | ".join(str(cell).replace("|", "\\|") for cell in line) + " |" for line in lines]
+    return "\n".join(["| " + " | ".join(head) + " |", "|" + "---|" * len(head), *body])

@@ -1,0 +1,87 @@
+"""The verb ``claims``: read the cubes that entries name, write the register, say what is missing."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ...files import replacing
+
+if TYPE_CHECKING:
+    from .printed import Printed
+    from .register import Row
+
+MARKED = re.compile(r"(<!-- claims: begin -->\n).*?(<!-- claims: end -->)", re.DOTALL)
+
+
+def add_claims(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """The words of the verb."""
+    verb = verbs.add_parser("claims", help="every printed number of the sources beside ours")
+    verb.add_argument("--results", type=Path, default=Path("results"), help="folder of results (default results)")
+    verb.add_argument("--write", type=Path, help="also write the CSV file and the page of this folder, such as docs")
+
+
+def claims(results: Path, docs: Path | None) -> int:
+    """Write ``claims.csv`` and ``claims.html`` into ``results/claims``; 1 when a cube is missing.
+
+    Parameters
+    ----------
+    results : Path
+        Folder with a folder for each configuration.
+    docs : Path or None
+        Where the CSV file and the page of the documentation go; the README beside that folder gets the sentence.
+    """
+    from . import table
+    from .numbers import Cubes
+    from .page import html
+    from .printed import files, read
+    from .register import missing, rows
+    from .text import sentence
+
+    printed = [read(path) for path in files()]
+    cubes, folder = Cubes(results), results / "claims"
+    found = rows(printed, cubes)
+    folder.mkdir(parents=True, exist_ok=True)
+    table.write(folder / table.NAME, found)
+    _put(folder / "claims.html", html(found))
+    print(f"{folder / table.NAME} and {folder / 'claims.html'}:\n{sentence(found)}")
+    for line in missing(cubes):
+        print(line)
+    if docs is not None and not cubes.absent:
+        document(found, printed, docs)
+        print(f"{docs / table.NAME}, {docs / 'claims.md'} and the sentence of the README are written.")
+    elif docs is not None:
+        print(f"{docs} is left as it is: a register without these cubes would lack entries.")
+    return 1 if cubes.absent else 0
+
+
+def notable(printed: Sequence[Printed]) -> list[str]:
+    """Ids of the rows that the page shows, in the order of the documents."""
+    return [name for file in sorted(printed, key=lambda one: one.path.name) for name in file.notable]
+
+
+def notes(printed: Sequence[Printed]) -> dict[str, str]:
+    """What to know of all entries of a document, where there is something."""
+    return {file.document: file.note for file in printed if file.note}
+
+
+def document(found: Sequence[Row], printed: Sequence[Printed], docs: Path) -> None:
+    """Write the CSV file, the page of the documentation, and the sentence of the README."""
+    from . import table
+    from .text import page, sentence
+
+    table.write(docs / table.NAME, found)
+    _put(docs / "claims.md", page(found, notable(printed), notes(printed)))
+    readme = docs.parent / "README.md"
+    if readme.is_file():
+        text = readme.read_text(encoding="utf-8")
+        told = f"{sentence(found)} ([claims register](docs/claims.md))"
+        _put(readme, MARKED.sub(lambda marks: f"{marks[1]}{told}\n{marks[2]}", text))
+
+
+def _put(path: Path, text: str) -> None:
+    with replacing(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")

@@ -1,0 +1,100 @@
+"""The rule by which an entry of the register gets its status: written here once, in code and in words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import inf, isfinite, isnan, nan, sqrt
+from typing import Literal
+
+from .numbers import Number
+from .printed import Entry
+
+Status = Literal["reproduced", "differs", "refuted", "not reproducible"]
+STATUSES: tuple[Status, ...] = ("reproduced", "differs", "refuted", "not reproducible")
+Z, SHARE, ROUNDING = 3.0, 0.05, 1e-9
+# Largest resolution at which agreement within standard errors counts.
+COARSE = 0.5
+
+RULE = f"""\
+A printed **number** counts as reproduced where ours is within {SHARE:.0%} of it, or within {Z:g} standard errors.
+The standard error is that of both sides: ours over replicates, and the source's bracket over the square root of its
+number of replicates (its brackets have the size of standard deviations). Both are measured from the nearest number
+that prints alike: what rounding leaves open is no difference. The column `resolution` is {Z:g} standard errors as a
+share of the printed number, the difference that a comparison could have missed: above {COARSE:.0%} agreement within
+standard errors says nothing, and the number counts as *not reproducible*. Many numbers are compared: at {Z:g}
+standard errors one true number in 370 is called different by chance, and the page says how many that would be. A
+**bound** or a comparison ("at most", "better than", "20 to 100") is judged by our estimate itself, without a
+margin. A **claim of privacy** is *refuted* where an attack of the audit proves a larger epsilon than is claimed
+(each bound at 99.9 % confidence, or exact) or finds what is said to be hidden, *reproduced* where the ledger
+certifies it, and *not reproducible* where neither is so. Whatever *differs* or is *not reproducible* has a reason,
+written by hand; the generator stops at an entry without one, and at a reason that no entry needs."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Status, distance in standard errors, share of the printed number, and what the comparison could have missed."""
+
+    status: Status
+    z: float = nan
+    relative: float = nan
+    resolution: float = nan
+
+
+def half_unit(printed: str) -> float:
+    """Half a unit of the last digit of a number as it is printed; 0 for a whole number, which counts something."""
+    _, point, decimals = printed.partition(".")
+    return 0.5 * 10.0 ** -len(decimals) if point else 0.0
+
+
+def verdict(entry: Entry, ours: Number | None) -> Verdict:
+    """What becomes of an entry."""
+    if entry.kind == "none" or ours is None:
+        return Verdict("not reproducible")
+    return {"value": _value, "epsilon": _epsilon, "hidden": _hidden}.get(entry.kind, _bound)(entry, ours)
+
+
+def _value(entry: Entry, ours: Number) -> Verdict:
+    printed = float(entry.printed)
+    distance = ours.value - printed
+    gap = max(0.0, abs(distance) - half_unit(entry.printed))
+    source = float(entry.spread) / sqrt(entry.spread_of) if entry.spread else 0.0
+    error = sqrt(_error(ours) ** 2 + source**2)
+    z = 0.0 if gap <= ROUNDING * abs(printed) else gap / error if error else inf
+    relative = gap / abs(printed) if printed else (0.0 if gap <= ROUNDING else inf)
+    resolution = Z * error / abs(printed) if printed else nan
+    status: Status = "reproduced" if relative <= SHARE or z <= Z else "differs"
+    if relative > SHARE and z <= Z and resolution > COARSE:
+        status = "not reproducible"
+    return Verdict(status, z if distance >= 0 else -z, relative, resolution)
+
+
+def _bound(entry: Entry, ours: Number) -> Verdict:
+    bounds = [float(part) for part in entry.printed.split(" to ")]
+    low, high = {
+        "at_most": (-inf, bounds[-1]),
+        "at_least": (bounds[0], inf),
+        "between": (bounds[0], bounds[-1]),
+    }[entry.kind]
+    outside = ours.value - high if ours.value > high else ours.value - low if ours.value < low else 0.0
+    nearest = min((ours.value - bound for bound in (low, high) if isfinite(bound)), key=abs)
+    z = nearest / _error(ours) if _error(ours) else nan
+    return Verdict("reproduced" if outside == 0 and not isnan(ours.value) else "differs", z)
+
+
+def _error(ours: Number) -> float:
+    """Our standard error; what rounding leaves of a constant is none."""
+    error = ours.error or 0.0
+    return error if error > ROUNDING * abs(ours.value) else 0.0
+
+
+def _hidden(entry: Entry, ours: Number) -> Verdict:
+    return Verdict("refuted" if ours.value > float(entry.printed) else "reproduced")
+
+
+def _epsilon(entry: Entry, ours: Number) -> Verdict:
+    found = ours.further or {}
+    claimed = float(entry.printed)
+    if found["claim_refuted"] > 0:
+        return Verdict("refuted")
+    certified = found["certified_for_claim"]
+    return Verdict("reproduced" if certified <= claimed * (1 + ROUNDING) else "not reproducible")

@@ -1,0 +1,133 @@
+"""The register that is committed: complete, consistent with its page and the README, and computed."""
+
+from __future__ import annotations
+
+import warnings
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+from math import sqrt
+
+import numpy as np
+import pytest
+import yaml
+
+from partywise.experiment.plan import plans
+from partywise.experiment.register.numbers import Cubes
+from partywise.experiment.register.printed import files, read
+from partywise.experiment.register.register import Row, shown
+from partywise.experiment.register.table import counts
+from partywise.experiment.register.table import read as read_table
+from partywise.experiment.register.text import page, sentence
+from partywise.experiment.register.verb import MARKED, notable, notes
+from partywise.experiment.register.verdict import STATUSES, verdict
+from partywise.experiment.verify import recompute
+from partywise.studies.sliced_inverse_regression.paper_tables import printed_table
+from pipeline import ROOT
+
+ROWS = read_table(ROOT / "docs" / "claims.csv")
+PRINTED = [read(path) for path in files()]
+ENTRIES = {entry.id: entry for file in PRINTED for entry in file.entries}
+
+
+def test_every_entry_is_in_it_once_and_has_a_status():
+    assert len(ROWS) >= 700 and {row.source for row in ROWS} == {"000", "001", "002", "003", "004"}
+    assert Counter(row.id for row in ROWS) == Counter(list(ENTRIES))
+    assert {row.status for row in ROWS} <= set(STATUSES)
+    assert sum(counts(ROWS).values()) == len(ROWS)
+
+
+def test_what_is_printed_stands_in_it_as_printed():
+    for row in ROWS:
+        entry = ENTRIES[row.id]
+        assert (row.printed, row.spread, row.place, row.kind) == (entry.printed, entry.spread, entry.place, entry.kind)
+
+
+def test_whatever_is_not_reproduced_says_why():
+    for row in ROWS:
+        assert bool(row.because) == (row.status in ("differs", "not reproducible")), row.id
+        assert row.status != "refuted" or row.kind in ("epsilon", "hidden"), row.id
+
+
+def test_numbers_have_what_made_them():
+    for row in ROWS:
+        if row.configuration:
+            assert (ROOT / row.configuration).is_file() and row.command == f"./run --configfile {row.configuration}"
+            assert row.case and row.method and row.variable and row.cpu_minutes, row.id
+        if row.kind == "value" and row.id.startswith(("001-table", "001-bracket")):
+            assert int(row.replicates) >= 30 and float(row.se) > 0, row.id
+
+
+def test_all_cells_of_the_four_tables_are_there():
+    cells = [row for row in ROWS if row.id.startswith("001-table") and row.spread]
+    assert len(cells) == len(printed_table()) == 560
+    means = Counter(float(row.printed) for row in cells)
+    assert means == Counter(cell.mean for cell in printed_table().values())
+
+
+def test_the_page_and_the_readme_are_what_the_file_says():
+    assert (ROOT / "docs" / "claims.md").read_text(encoding="utf-8") == page(ROWS, notable(PRINTED), notes(PRINTED))
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    marked = MARKED.search(readme)
+    assert marked is not None and sentence(ROWS) in marked[0]
+    assert len(notable(PRINTED)) >= 30
+
+
+def restated(row: Row) -> str:
+    """The status by the rule from the numbers in the file, for kinds whose numbers are all in it."""
+    entry = ENTRIES[row.id]
+    ours = Cubes(ROOT).number(entry.ours) if entry.ours is not None and entry.ours.function else None
+    return verdict(entry, ours).status
+
+
+FUNCTIONS = [row for row in ROWS if row.variable.count(":") == 1]
+
+
+@pytest.mark.parametrize("row", [row for row in FUNCTIONS if "flights" not in row.id], ids=lambda row: row.id)
+def test_what_functions_compute_is_computed_anew(row, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    ours = Cubes(ROOT).number(ENTRIES[row.id].ours)
+    assert float(row.ours) == pytest.approx(ours.value, rel=1e-3, abs=1e-9) and restated(row) == row.status
+
+
+CHEAP = (
+    ("001-table1-I-500-FSIR-VGM-K1", 50),
+    ("001-table2-V-500-FSIR-IID-K1", 50),
+    ("003-strength-epsilon-1.0", 30),
+)
+
+
+def silent(compute: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
+    """What is computed at a delta of more than 1/n is warned of, each time."""
+
+    def quiet(*given: float) -> np.ndarray:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "epsilon_claimed stands at a total delta")
+            return compute(*given)
+
+    return quiet
+
+
+@pytest.mark.parametrize(("name", "replicates"), CHEAP)
+def test_a_sample_of_cells_is_computed_anew(name, replicates):
+    row, entry = next(row for row in ROWS if row.id == name), ENTRIES[name]
+    made = plans(yaml.safe_load((ROOT / row.configuration).read_text(encoding="utf-8")))[row.study]
+    place = {"case": row.case, "method": row.method, "parties": int(row.parties), "fold": 0}
+
+    @silent
+    def values(epsilon: float) -> np.ndarray:
+        cells = [recompute(made, {**place, "replicate": r, "epsilon": epsilon}, "resources") for r in range(replicates)]
+        return np.array([float(cell.scalars[row.variable]) for cell in cells])
+
+    found = values(float(row.epsilon))
+    if entry.ours.minus:
+        found = found - values(entry.ours.minus["epsilon"])
+    assert int(row.replicates) == replicates and row.ours == shown(found.mean())
+    assert row.se == shown(found.std(ddof=1) / sqrt(replicates), 3)
+
+
+def test_a_number_that_moved_is_seen():
+    """The tests above can fail: another printed number, another status."""
+    row = next(row for row in ROWS if row.id == "003-bucket-p-b10-e1")
+    moved = replace(ENTRIES[row.id], printed="1.2")
+    assert verdict(moved, Cubes(ROOT).number(moved.ours)).status == "differs" != row.status
