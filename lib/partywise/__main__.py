@@ -3,6 +3,7 @@
 ``provenance``: the configuration and revision that made a cube; ``verify``: some of its cells computed anew;
 ``compare``: two cubes, or two folders of results, to the last bit; ``diff``: what they find differently;
 ``claims``: every printed number of the sources beside ours, from the cubes that there are;
+``reference``: unpack the reference results and tell what a run finds differently;
 ``check-method``: the contract of a method of your own;
 ``from-source``: a configuration of vertical trees or linear models as its own program reads it, in the words of ours.
 """
@@ -15,6 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from .errors import ConfigError, CubeError, DataMissing
+from .experiment.differences.reference import add_reference, reference
 from .experiment.differences.verb import add_diff, diff
 from .experiment.register.verb import add_claims, claims
 
@@ -39,6 +41,7 @@ def main(words: Sequence[str] | None = None) -> int:
     compare_verb.add_argument("--common", action="store_true", help="what only one of them holds is no difference")
     add_diff(verbs)
     add_claims(verbs)
+    add_reference(verbs)
     check_verb = verbs.add_parser("check-method", help="whether a method of your own keeps the contract of a protocol")
     check_verb.add_argument("address", help="my_package.my_module:NAME, or my_package.my_module for its PROTOCOL")
     check_verb.add_argument("--study", help="study whose data it takes, where the protocol names none")
@@ -55,6 +58,8 @@ def main(words: Sequence[str] | None = None) -> int:
             return diff(given.first, given.second, given.only_changed, given.csv)
         if given.verb == "claims":
             return claims(given.results, given.write)
+        if given.verb == "reference":
+            return reference(given.run, given.archive, given.pack)
         if given.verb == "compare":
             return compare(given.first, given.second, given.common)
         return provenance(given.cube) if given.verb == "provenance" else verify(given.cube, given.cells, given.seed)

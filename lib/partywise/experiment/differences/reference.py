@@ -1,0 +1,109 @@
+"""Reference results: the cubes of a run without examples and digests, in one archive that is unpacked and compared.
+
+The archive of a run is the same bytes wherever it is packed: names, times and owners of its files are no part of it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import tarfile
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ...errors import DataMissing
+from ...files import replacing
+from .verb import diff
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+ARCHIVE = Path("docs/reference/default.tar.xz")
+NAME, FOLDER = "cube.nc", Path("reference")
+
+
+def add_reference(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """The words of the verb."""
+    verb = verbs.add_parser("reference", help="unpack the reference results and tell what a run finds differently")
+    verb.add_argument("run", type=Path, nargs="?", default=Path("results/default"), help="default results/default")
+    verb.add_argument("--archive", type=Path, default=ARCHIVE)
+    verb.add_argument("--pack", action="store_true", help="make the archive from the run, in place of unpacking it")
+
+
+def reference(run: Path, archive: Path, pack_it: bool) -> int:
+    """Pack a run, or unpack the archive beside the runs and print what differs; 1 when something does."""
+    if pack_it:
+        pack(run, archive)
+        print(f"{archive}: {archive.stat().st_size / 1e6:.2f} MB of {run}.")
+        return 0
+    folder = run.parent / FOLDER / run.name
+    unpack(archive, folder)
+    print(f"{archive} is unpacked into {folder}.")
+    if not run.is_dir():
+        print(f"{run} is absent: ./run makes it, then say ./run reference again.")
+        return 2
+    return diff(folder, run, True, None)
+
+
+def bare(cube: xr.Dataset) -> xr.Dataset:
+    """A cube with the numbers of its cells only: without examples, and without the digests of ledgers."""
+    from ..results.cube import DIMS
+
+    kept = [name for name, held in cube.data_vars.items() if held.dims == DIMS and held.dtype.kind not in "OUS"]
+    inner = cube[kept]
+    return inner.drop_vars([name for name, held in inner.coords.items() if not set(held.dims) <= set(DIMS)])
+
+
+def pack(run: Path, archive: Path) -> None:
+    """All cubes of a run in one archive.
+
+    Raises
+    ------
+    DataMissing
+        When the run has no cube.
+    """
+    from ..results.cube import open_cube
+
+    paths = sorted(run.glob(f"*/{NAME}"))
+    if not paths:
+        raise DataMissing(f"{run} has no cube: run it first.")
+    archive.parent.mkdir(parents=True, exist_ok=True)
+    # Nothing is compressed before the archive is: that would hide what repeats.
+    with replacing(archive) as temporary, tarfile.open(temporary, "w:xz", preset=9) as packed:
+        for path in paths:
+            content = uncompressed(bare(open_cube(path)))
+            info = tarfile.TarInfo(f"{path.parent.name}/{NAME}")
+            info.size = len(content)
+            packed.addfile(info, io.BytesIO(content))
+
+
+def uncompressed(cube: xr.Dataset) -> bytes:
+    """A cube as the bytes of a file."""
+    for held in cube.variables.values():
+        held.encoding = {key: held.encoding[key] for key in ("dtype", "_FillValue") if key in held.encoding}
+    with tempfile.TemporaryDirectory() as scratch:
+        cube.to_netcdf(Path(scratch, NAME), engine="netcdf4", format="NETCDF4")
+        return Path(scratch, NAME).read_bytes()
+
+
+def unpack(archive: Path, folder: Path) -> None:
+    """The cubes of an archive, each in the folder of its study.
+
+    Raises
+    ------
+    DataMissing
+        When the archive is absent.
+    """
+    if not archive.is_file():
+        raise DataMissing(f"{archive} is absent: restore it from the repository.")
+    with tarfile.open(archive, "r:xz") as packed:
+        for member in packed.getmembers():
+            content = packed.extractfile(member)
+            study = Path(member.name).parts[0]
+            if content is None or member.name != f"{study}/{NAME}":
+                raise DataMissing(f"{archive} holds {member.name!r}: it is no archive of cubes.")
+            target = folder / study / NAME
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with replacing(target) as temporary:
+                temporary.write_bytes(content.read())
