@@ -13,7 +13,7 @@ import xarray as xr
 
 from ..errors import CubeError
 from ..randomness import stream
-from .cells import Cell, generate, run
+from .cells import STATUS, Cell, generate, run
 from .plan import Plan, plan
 from .results.attributes import meanings
 from .results.cube import DIMS
@@ -21,6 +21,8 @@ from .results.labels import dim_of, word_of
 
 # Numbers of one version of BLAS are exact; between versions they move in their last digits.
 RELATIVE, ABSOLUTE = 1e-9, 1e-12
+# Meaning of the code of a text where a cell has none, or an empty one.
+NO_TEXT = STATUS[0]
 
 
 @dataclass(frozen=True)
@@ -86,9 +88,10 @@ def compare(cube: xr.Dataset, cell: Cell) -> list[Difference]:
 
 
 def _plain(cube: xr.Dataset, stored: xr.Dataset, name: str) -> Any:
-    """A stored scalar as the word or number it stands for."""
+    """A stored scalar as the word or number it stands for; a text that is empty is stored as none."""
     if "flag_meanings" in cube[name].attrs and cube[name].attrs["flag_meanings"] != "false true":
-        return str(meanings(stored[name]).item())
+        word = str(meanings(stored[name]).item())
+        return "" if word == NO_TEXT else word
     return stored[name].item()
 
 
