@@ -124,7 +124,7 @@ def test_shares_of_rerouted_rows_are_those_of_the_cube(cube):
     drawn = lines(lossless.rows_rerouted(cube))
     cell = cube["rows_rerouted"].sel(case="targets", method_label="buckets").isel(parties=0, fold=0).mean("replicate")
     finite = np.isfinite(cell["epsilon"].values)
-    np.testing.assert_allclose(drawn["buckets, b = 5"][:, 1], cell.values[finite])
+    np.testing.assert_allclose(drawn["buckets, 5 buckets"][:, 1], cell.values[finite])
     assert cell.values[finite].max() > 0
 
 

@@ -9,12 +9,14 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from ....experiment.plotting.replicates import banded, over, replicates
 from ....experiment.plotting.select import having, plan_behind
 from ....experiment.plotting.series import Series, draw, methods_of, series
 from ....experiment.plotting.style import GREY, Look, empty, legend_below, look, panels
 from ..settings import SimulatedSettings
 
-SHARES = (0.05, 0.95)
+# Quantiles between which a bar reaches, and the replicates from which on they are more than the extremes.
+SHARES, MANY = (0.05, 0.95), 20
 
 
 def angle_by_size(cube: xr.Dataset) -> Figure:
@@ -25,23 +27,23 @@ def angle_by_size(cube: xr.Dataset) -> Figure:
             groups.setdefault(f"model {settings.model}", []).append((settings.n, case))
     if not groups:
         return empty("No simulated case with one number of clients in this configuration.")
-    figure, axes = panels(2, len(groups), max(3.9, 6.6 / len(groups)), 3.0, sharex="col", sharey="row")
+    figure, axes = _panels(len(groups))
     for column, (title, cases) in enumerate(sorted(groups.items())):
         cases.sort()
         first = cases[0][1]
         for row, methods in enumerate(compared(cube, first)):
-            ax = axes[row * len(groups) + column]
+            ax = axes[row][column]
             for place, method in enumerate(methods):
                 line, bars = along_cases(cube, cases, method)
                 _draw(ax, line, look(cube, method), bars=bars, shift=1 + 0.035 * (place - 1.5))
             for method in claimed(cube, first) if row else []:
                 _claim(ax, along_cases(cube, cases, method)[0], cube, first, method)
-            _axes(ax, cube, first, row, column, title)
-        axes[len(groups) + column].set_xlabel("records n of the one client")
-    legend_below(figure, axes, 2 if len(groups) == 1 else 4)
-    figure.suptitle(
-        f"One client: mean angle over {replicates(cube, first)} replicates, bars: 5 % to 95 %", fontsize=9.5
-    )
+            _axes(ax, cube, first, (row, column, len(groups)), title)
+            ax.set_xlabel("records n of the one client" if row or len(groups) == 1 else "")
+    _legend(figure, axes)
+    shown = [case for cases in groups.values() for _, case in cases]
+    bars = "5 % to 95 % of them" if replicates(cube, shown)[0] >= MANY else "from the least to the largest"
+    figure.suptitle(f"One client: {over(cube, shown)}, bars: {bars}", fontsize=9.5)
     return figure
 
 
@@ -53,21 +55,34 @@ def angle_by_clients(cube: xr.Dataset) -> Figure:
         return empty(
             "No simulated case with several numbers of clients, besides rows of tables, in this configuration."
         )
-    figure, axes = panels(2, len(cases), 3.9, 3.0, sharex="col", sharey="row")
+    figure, axes = _panels(len(cases))
     for column, (case, settings) in enumerate(cases):
         for row, methods in enumerate(compared(cube, case)):
-            ax = axes[row * len(cases) + column]
+            ax = axes[row][column]
             for method in methods:
                 _draw(ax, series(cube, "angle", case, method, "parties"), look(cube, method))
             for method in claimed(cube, case) if row else []:
                 _claim(ax, series(cube, "angle", case, method, "parties"), cube, case, method)
-            _axes(ax, cube, case, row, column, f"model {settings.model}, n = {settings.n}")
-        axes[len(cases) + column].set_xlabel("clients K")
-    legend_below(figure, axes, 4)
-    figure.suptitle(
-        f"Many clients: mean angle over {replicates(cube, case)} replicates, bands: ± 1 standard error", fontsize=9.5
-    )
+            _axes(
+                ax, cube, case, (row, column, len(cases)), f"model {settings.model}, n = {settings.n} records a client"
+            )
+            ax.set_xlabel("clients K" if row or len(cases) == 1 else "")
+    _legend(figure, axes)
+    figure.suptitle(f"Many clients: {banded(cube, [case for case, _ in cases])}", fontsize=9.5)
     return figure
+
+
+def _panels(columns: int) -> tuple[Figure, list[list[Axes]]]:
+    """Panels of both rows; those of one column stand side by side."""
+    if columns == 1:
+        figure, (left, right) = panels(1, 2, 4.3, 3.9, sharex=True, sharey=True)
+        return figure, [[left], [right]]
+    figure, axes = panels(2, columns, 3.9, 3.0, sharex="col", sharey="row")
+    return figure, [axes[:columns], axes[columns:]]
+
+
+def _legend(figure: Figure, axes: list[list[Axes]]) -> None:
+    legend_below(figure, [ax for row in axes for ax in row], 2 if len(axes[0]) < 3 else 3)
 
 
 def simulated(cube: xr.Dataset) -> dict[str, SimulatedSettings]:
@@ -96,21 +111,18 @@ def claimed(cube: xr.Dataset, case: str) -> list[str]:
     return [m for m in having(cube, "method", protocol="published") if m in own and m not in others][:1]
 
 
-def replicates(cube: xr.Dataset, case: str) -> int:
-    """Number of replicates of a case."""
-    done = (cube["status"].sel(case=case) > 0).any(["method_label", "parties", "fold", "epsilon"])
-    return int(done.sum())
-
-
 def along_cases(cube: xr.Dataset, cases: Sequence[tuple[float, str]], method: str) -> tuple[Series, np.ndarray]:
-    """Mean angle of one method over a series of cases, with its 5 % and 95 % quantiles (2, cases)."""
+    """Mean angle of one method over a series of cases, and between what most of its replicates lie (2, cases).
+
+    These are the 5 % and 95 % quantiles, of few replicates the extremes.
+    """
     points, bars = [], []
     for size, case in cases:
         values = cube["angle"].sel(case=case, method_label=method).values
         values = values[np.isfinite(values)]
         if len(values):
             points.append((size, values.mean(), np.nan))
-            bars.append(np.quantile(values, SHARES))
+            bars.append(np.quantile(values, SHARES if len(values) >= MANY else (0, 1)))
     return Series(*np.array(points).reshape(-1, 3).T), np.array(bars).reshape(-1, 2).T
 
 
@@ -141,12 +153,20 @@ def price(cube: xr.Dataset, case: str, method: str, name: str) -> float:
     return float(values.max()) if len(values) else np.nan
 
 
-def _axes(ax: Axes, cube: xr.Dataset, case: str, row: int, column: int, title: str) -> None:
+def _axes(ax: Axes, cube: xr.Dataset, case: str, place: tuple[int, int, int], title: str) -> None:
+    """Labels of a panel at a row and a column of so many."""
+    row, column, columns = place
     ax.set(xscale="log", ylim=(0, 92))
+    at = "each method at its own claim"
+    if row:
+        total = having(cube, "method", calibrate="total")
+        equal = [price(cube, case, m, "epsilon_certified") for m in compared(cube, case)[1] if m in total]
+        at = f"certified methods at ε = {equal[0]:.3g}" if equal else ""
+    if columns == 1:
+        ax.set_title(f"{title}\n{at}")
+        ax.set_ylabel("" if row else "angle to the true subspace, degrees")
+        return
     if row == 0:
         ax.set_title(title)
     if column == 0:
-        total = having(cube, "method", calibrate="total")
-        equal = [price(cube, case, m, "epsilon_certified") for m in compared(cube, case)[1] if m in total]
-        told = f"all at certified ε = {equal[0]:.3g}" if equal else ""
-        ax.set_ylabel(("each at its own claim" if row == 0 else told) + "\nangle, degrees")
+        ax.set_ylabel(f"{at}\nangle, degrees")

@@ -58,7 +58,7 @@ def noise_levels(cube: xr.Dataset) -> Figure:
             style = look(cube, method)
             left.plot(*np.transpose(drawn), style.marker, color=BLACK, label=f"drawn: {style.label}", fillstyle="none")
     right.axhline(EPSILON, color=GREY, linewidth=1)
-    right.text(sizes[-1], EPSILON * 1.03, "claimed: 1", ha="right", va="bottom", color=GREY, fontsize=8)
+    right.text(sizes[-1], EPSILON * 1.03, "claimed: 1", ha="right", va="bottom", fontsize=8)
     left.set_yscale("log")
     left.set_ylabel("noise sd of an entry of M")
     right.set_ylabel("ε of this noise, were it fixed")
@@ -69,6 +69,9 @@ def noise_levels(cube: xr.Dataset) -> Figure:
     for ax in (left, right):
         ax.set_xscale("log")
         ax.set_xlabel("records n of a client")
+        if sizes[-1] < 100 * sizes[0]:
+            ax.set_xticks(sizes, [f"{n:,}".replace(",", " ") for n in sizes], rotation=30)
+            ax.xaxis.set_minor_locator(NullLocator())
     legend_below(figure, [left], 3)
     figure.suptitle(
         f"Noise on slice means at ε = 1, δ = n$^{{-{first.delta_power:g}}}$, p = {first.p}, R = {first.radius:g}",

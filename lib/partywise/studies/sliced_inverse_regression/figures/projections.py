@@ -9,7 +9,7 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from ....experiment.plotting.select import having
+from ....experiment.plotting.select import having, plan_behind
 from ....experiment.plotting.series import example_fit, example_fits_of, methods_of
 from ....experiment.plotting.style import (
     BLACK,
@@ -45,18 +45,17 @@ def activity(cube: xr.Dataset) -> Figure:
             style: dict[str, Any] = {
                 "color": INKS[number],
                 "marker": SIGNS[number],
-                "s": 7,
+                "s": 6,
                 "linewidths": 0,
-                "alpha": 0.55,
             }
             ax.scatter(points[kept, 0], points[kept, 1], label=name, **style)
         ax.set_axisbelow(True)
         _title(ax, cube, case, method)
-        ax.set(xlabel="first direction, sd 1", xlim=(-4, 4), ylim=(-4, 4))
-    axes[0].set_ylabel("second direction, sd 1")
+        ax.set(xlabel="first direction, standard deviation 1", xlim=(-4, 4), ylim=(-4, 4))
+    axes[0].set_ylabel("second direction, standard deviation 1")
     legend_below(figure, axes, 7)
-    note = "ten persons with a watch and seven exercises, in place of the source's thirty with a telephone"
-    figure.suptitle(f"Exercises in the estimated subspace: {note}", fontsize=9.5)
+    persons = int(plan_behind(cube).cases[case].parties[0])
+    figure.suptitle(f"Windows of exercises of {persons} persons in the estimated subspace: one replicate", fontsize=9.5)
     return figure
 
 
@@ -77,17 +76,22 @@ def flights(cube: xr.Dataset) -> Figure:
             ax = axes[row * columns + column]
             ax.set_axis_on()
             points, delay = _shown(cube, case, method)
-            ax.scatter(points[:, 0], delay, s=6, color=look(cube, method).color, alpha=0.5, linewidths=0)
+            ax.scatter(points[:, 0], delay, s=4, color=look(cube, method).color, linewidths=0)
+            _trend(ax, points[:, 0], delay, "median of ten groups of equal size", color=BLACK)
             for other in claimed(cube, case) if row == 1 else []:
                 claim, same = _shown(cube, case, other)
-                _trend(ax, claim[:, 0], same, claim_label(cube, case, other))
+                _trend(
+                    ax, claim[:, 0], same, f"the same of {claim_label(cube, case, other)}", color=GREY, linestyle="--"
+                )
             ax.set_axisbelow(True)
             _title(ax, cube, case, method)
             if row == len(rows) - 1:
-                ax.set_xlabel("first direction, sd 1")
+                ax.set_xlabel("first direction, standard deviation 1")
         axes[row * columns].set_ylabel("arrival delay, minutes")
     legend_below(figure, axes, 1)
-    figure.suptitle("Arrival delay of flights from New York, 11 airlines (six small ones are one client)", fontsize=9.5)
+    airlines = int(plan_behind(cube).cases[case].parties[0])
+    words = f"Arrival delay of flights from New York, {airlines} airlines or groups of small ones: one replicate"
+    figure.suptitle(words, fontsize=9.5)
     return figure
 
 
@@ -108,18 +112,18 @@ def _shown(cube: xr.Dataset, case: str, method: str) -> tuple[np.ndarray, np.nda
     return points[:, np.isfinite(points).any(axis=0)], response[kept]
 
 
-def _trend(ax: Axes, x: np.ndarray, y: np.ndarray, label: str) -> None:
+def _trend(ax: Axes, x: np.ndarray, y: np.ndarray, label: str, **style: Any) -> None:
     """Median response in ten groups of equal size along the direction."""
     parts = np.array_split(np.argsort(x, kind="stable"), 10)
     centres = [(np.median(x[part]), np.median(y[part])) for part in parts]
-    ax.plot(*np.array(centres).T, color=GREY, linestyle="--", linewidth=1.3, label=label)
+    ax.plot(*np.array(centres).T, linewidth=1.3, label=label, **style)
 
 
 def _title(ax: Axes, cube: xr.Dataset, case: str, method: str) -> None:
     """Name of the method, its total epsilon, and how much of the variance lies between slices."""
     certified: Any = price(cube, case, method, "epsilon_certified")
     claimed = price(cube, case, method, "epsilon_claimed")
-    cost = "no privacy"
+    cost = "ε = ∞"
     if np.isfinite(claimed):
         cost = f"certified ε = {'∞' if np.isinf(certified) else format(certified, '.3g')}, claimed {claimed:.3g}"
     person = price(cube, case, method, "epsilon_user") if "epsilon_user" in cube else np.nan

@@ -11,8 +11,9 @@ from scipy.special import ndtri
 
 from ....experiment.plotting.select import title, told
 from ....experiment.plotting.series import cases_of, example_fit, example_fits_of, methods_of
+from ....experiment.plotting.shade import shade
 from ....experiment.plotting.style import GREY, empty, legend_below
-from .shared import columns_of, grid_of, named, shade
+from .shared import columns_of, grid_of, named
 
 LEVEL = 0.95
 PANELS = 3
@@ -28,7 +29,7 @@ def coefficient_intervals(cube: xr.Dataset) -> Figure:
     if not shown:
         return empty("No method with standard errors in this configuration.")
     most = max(len(lines[0][1]) for lines in shown.values())
-    figure, axes, _ = grid_of(len(shown), 3, 4.2, 0.8 + 0.27 * most)
+    figure, axes, _ = grid_of(len(shown), 3, 4.2, max(2.6, 0.8 + 0.27 * most))
     half = float(ndtri(0.5 + LEVEL / 2))
     for ax, (case, lines) in zip(axes, shown.items(), strict=True):
         p = len(lines[0][1])

@@ -5,15 +5,19 @@ from __future__ import annotations
 import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter
+from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
+from ....experiment.plotting.replicates import over
 from ....experiment.plotting.select import title, told
 from ....experiment.plotting.series import cases_of, example_fit, example_fits_of, methods_of, series
+from ....experiment.plotting.shade import shade
 from ....experiment.plotting.style import empty, legend_below
-from .shared import FAMILIES, MISSING, by_title, ends, grid_of, parties_of, setting_of, shade
+from .shared import FAMILIES, MISSING, by_title, ends, grid_of, parties_of, setting_of
 
 # Below this the objective is the least one, up to rounding.
 FLOOR = 1e-12
+# Numbers of an axis stand upright where two are nearer than this share of it.
+NEAR = 0.12
 
 
 def iterations_by_correlation(cube: xr.Dataset) -> Figure:
@@ -26,7 +30,7 @@ def iterations_by_correlation(cube: xr.Dataset) -> Figure:
     shown = [(family, cases) for (_, family), cases in found.items() if len(cases) > 1]
     if not shown:
         return empty("No family with several correlations of the columns in this configuration.")
-    figure, axes, left = grid_of(len(shown), 5, (6.4, 4.6, 3.0)[min(len(shown), 3) - 1], 3.2, sharey=True)
+    figure, axes, left = grid_of(len(shown), 5, (6.4, 4.6, 3.0)[min(len(shown), 3) - 1], 3.4, sharey=True)
     counts = sorted({k for _, cases in shown for case in cases.values() for k in parties_of(cube, case)})
     for ax, (family, cases) in zip(axes, shown, strict=True):
         for method in by_title(cube, [m for case in cases.values() for m in methods_of(cube, case)]):
@@ -39,12 +43,16 @@ def iterations_by_correlation(cube: xr.Dataset) -> Figure:
                     marks = {"color": style.color, "marker": style.marker, "linestyle": style.line}
                     ax.plot(*zip(*kept, strict=True), **marks, linewidth=width, label=style.label)
         ax.set(yscale="log", xlabel="correlation ρ of any two columns", title=FAMILIES[family])
+        ax.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
         ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-        ax.set_xticks(sorted(cases), [f"{rho:g}" for rho in sorted(cases)])
+        ax.yaxis.set_minor_locator(NullLocator())
+        near = np.diff(sorted(cases)).min() < NEAR * np.ptp(list(cases))
+        ax.set_xticks(sorted(cases), [f"{rho:g}" for rho in sorted(cases)], rotation=90 if near else 0)
     left[0].set_ylabel("iterations or sweeps")
     legend_below(figure, axes, min(3, 1 + len(shown)))
     widths = f"; thin to thick lines: {', '.join(map(str, counts))} parties" if len(counts) > 1 else ""
-    figure.suptitle(f"Iterations until the tolerance{widths}", fontsize=9.5)
+    words = over(cube, [case for _, cases in shown for case in cases.values()])
+    figure.suptitle(f"Iterations until the tolerance: {words}{widths}", fontsize=9.5)
     return figure
 
 

@@ -6,10 +6,12 @@ import xarray as xr
 from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter
 
+from ....experiment.plotting.replicates import banded
 from ....experiment.plotting.select import title
 from ....experiment.plotting.series import cases_of, draw, methods_of, series
+from ....experiment.plotting.shade import shade
 from ....experiment.plotting.style import empty, legend_below, panels
-from .shared import ends, parties_of, shade
+from .shared import ends, parties_of
 
 
 def costs_by_parties(cube: xr.Dataset) -> Figure:
@@ -32,9 +34,9 @@ def costs_by_parties(cube: xr.Dataset) -> Figure:
         bottom.set_xticks(parties_of(cube, case))
         bottom.yaxis.set_major_formatter(EngFormatter())
     axes[0].set_ylabel("bytes of all messages")
-    axes[len(cases)].set_ylabel("products in shares")
+    axes[len(cases)].set_ylabel("products of secret\nnumbers, in shares")
     legend_below(figure, axes, 3)
-    figure.suptitle("What more parties cost", fontsize=9.5)
+    figure.suptitle(f"What more parties cost: {banded(cube, cases)}", fontsize=9.5)
     return figure
 
 

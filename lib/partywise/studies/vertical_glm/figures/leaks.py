@@ -9,8 +9,9 @@ from matplotlib.ticker import PercentFormatter
 
 from ....experiment.plotting.select import title, told
 from ....experiment.plotting.series import cases_of, example_fit, example_fits_of, methods_of, series
+from ....experiment.plotting.shade import shade
 from ....experiment.plotting.style import BLUE, GREY, RED, empty, legend_below, panels
-from .shared import MISSING, ends, grid_of, shade
+from .shared import MISSING, ends, grid_of
 
 
 def space_by_message(cube: xr.Dataset) -> Figure:
@@ -68,7 +69,7 @@ def identifiers_by_mode(cube: xr.Dataset) -> Figure:
         ax.text(worst + 0.02, place, f"{worst:.0%}" + (f" ({mode})" if mode else ""), va="center", fontsize=8)
     ax.axvline(0, color=GREY, linewidth=0.8)
     ax.set_yticks(range(len(rows)), [words for words, _, _ in rows])
-    ax.set(xlim=(0, 1.4), ylim=(len(rows) - 0.5, -0.5), xlabel="identifiers found by a dictionary")
+    ax.set(xlim=(0, 1.4), ylim=(len(rows) - 0.5, -0.5), xlabel="share of a party's identifiers that a dictionary finds")
     ax.set_xticks(np.linspace(0, 1, 6))
     ax.grid(axis="y", visible=False)
     ax.xaxis.set_major_formatter(PercentFormatter(1, decimals=0))

@@ -13,19 +13,22 @@ from matplotlib.image import AxesImage
 from ....experiment.plotting.select import title
 from ....experiment.plotting.series import cases_of, example_fits_of
 from ....experiment.plotting.style import BLACK, empty, panels
-from .shared import borders_of, columns_of
+from .shared import borders_of, columns_of, ends
 
 # Entries are written into matrices of at most so many columns.
 WRITTEN = 10
+# Points of numbers and names; cases, the first and last of a sweep.
+SIZE, ROWS = 7, 5
 
 
 def correlations(cube: xr.Dataset) -> Figure:
     """Correlation matrices of the first fit of each method: one row a case, the pooled matrix first."""
-    rows = {case: found for case in cases_of(cube, "matrix") if (found := _matrices(cube, case))}
+    cases = [case for case in cases_of(cube, "matrix") if _matrices(cube, case)]
+    rows = {case: _matrices(cube, case) for case in ends(cube, cases, ROWS)}
     if not rows:
         return empty("No correlation matrix in this configuration.")
     columns = max(map(len, rows.values()))
-    figure, axes = panels(len(rows), columns, 3.1, 3.1)
+    figure, axes = panels(len(rows), columns, 3.3, 3.3)
     image = None
     for number, (case, found) in enumerate(rows.items()):
         line = axes[number * columns : (number + 1) * columns]
@@ -76,8 +79,8 @@ def _panel(ax: Axes, matrix: np.ndarray, names: list[str], named: bool) -> AxesI
     """One matrix; entries beyond 1 are as dark as 1, and written."""
     image = ax.imshow(matrix, cmap="PuOr_r", vmin=-1, vmax=1)
     p = len(matrix)
-    ax.set_xticks(range(p), names, rotation=90, fontsize=6.5)
-    ax.set_yticks(range(p), names if named else [""] * p, fontsize=6.5)
+    ax.set_xticks(range(p), names, rotation=90, fontsize=SIZE)
+    ax.set_yticks(range(p), names if named else [""] * p, fontsize=SIZE)
     ax.grid(False)
     ax.tick_params(length=0)
     if p <= WRITTEN:
@@ -85,5 +88,5 @@ def _panel(ax: Axes, matrix: np.ndarray, names: list[str], named: bool) -> AxesI
             for j in range(p):
                 tone = "white" if abs(matrix[i, j]) > 0.75 else BLACK
                 number = f"{matrix[i, j]:.1f}".replace("0.", ".").replace("-.0", ".0")
-                ax.text(j, i, number, ha="center", va="center", fontsize=6, color=tone)
+                ax.text(j, i, number, ha="center", va="center", fontsize=SIZE, color=tone)
     return image

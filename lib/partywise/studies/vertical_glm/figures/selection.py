@@ -23,7 +23,7 @@ def columns_by_unit(cube: xr.Dataset) -> Figure:
     if not found:
         return empty("No Gaussian, Gamma or inverse Gaussian case with nested models in this configuration.")
     found = {case: found[case] for case in list(found)[:PANELS]}
-    figure, axes, left = grid_of(len(found), 4, 3.2, 2.6)
+    figure, axes, left = grid_of(len(found), 4, 3.2, 2.9)
     for ax, (case, (power, deviance, likelihood)) in zip(axes, found.items(), strict=True):
         count = np.arange(len(deviance))
         published = [int(np.argmin(unit**power * deviance + 2 * count)) for unit in UNITS]
@@ -35,7 +35,8 @@ def columns_by_unit(cube: xr.Dataset) -> Figure:
     for ax in left:
         ax.set_ylabel("columns that are kept")
     legend_below(figure, axes, 2)
-    figure.suptitle("Columns that two forms of Akaike's criterion keep, in other units of y", fontsize=9.5)
+    words = "Columns that two forms of Akaike's criterion keep, in other units of y"
+    figure.suptitle(f"{words}\nfirst replicate and fold; k: coefficients of the model", fontsize=9.5)
     return figure
 
 

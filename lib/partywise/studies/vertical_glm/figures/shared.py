@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,7 @@ from matplotlib.figure import Figure
 
 from ....errors import CubeError
 from ....experiment.plotting.select import plan_behind, told
-from ....experiment.plotting.style import BLACK, BLUE, BROWN, GREEN, GREY, ORANGE, PURPLE, RED, SKY, Look, look, panels
+from ....experiment.plotting.style import panels
 
 FAMILIES = {
     "gaussian": "Gaussian",
@@ -22,8 +21,8 @@ FAMILIES = {
     "gamma": "Gamma",
     "inverse_gaussian": "inverse Gaussian",
 }
-# Most methods here claim no epsilon; black and grey alone would not tell them apart.
-OPEN = (BLACK, PURPLE, GREEN, RED, ORANGE, BROWN, BLUE, SKY, GREY)
+# Inches of a narrow figure.
+LEAST = 6.4
 # What asking for an example fit that the cube does not hold ends in.
 MISSING = CubeError
 
@@ -63,15 +62,6 @@ def parties_of(cube: xr.Dataset, case: str) -> list[int]:
     return list(plan_behind(cube).cases[case].parties)
 
 
-def shade(cube: xr.Dataset, method: str) -> Look:
-    """The look of a method, in colour too where it claims no epsilon."""
-    style, claims = look(cube, method), cube["method_claims"].values
-    if claims[np.flatnonzero(cube["method_label"].values == method)[0]]:
-        return style
-    titles = list(dict.fromkeys(map(str, cube["method_title"].values[~claims.astype(bool)])))
-    return replace(style, color=OPEN[titles.index(style.label) % len(OPEN)])
-
-
 def ends(cube: xr.Dataset, cases: Sequence[str], most: int) -> list[str]:
     """Some cases: of every sweep the first and the last, at most so many in all."""
     groups: dict[str, list[str]] = {}
@@ -82,9 +72,12 @@ def ends(cube: xr.Dataset, cases: Sequence[str], most: int) -> list[str]:
 
 
 def grid_of(count: int, columns: int, width: float, height: float, **options) -> tuple[Figure, list[Axes], list[Axes]]:
-    """A figure of so many panels in rows of some columns: the panels, and those at the left."""
+    """A figure of so many panels in rows of some columns: the panels, and those at the left.
+
+    Few panels are wider, so that their title and legend fit.
+    """
     columns = min(columns, count)
-    figure, axes = panels(-(-count // columns), columns, width, height, **options)
+    figure, axes = panels(-(-count // columns), columns, max(width, LEAST / columns), height, **options)
     for ax in axes[count:]:
         ax.set_axis_off()
     return figure, axes[:count], axes[:count:columns]

@@ -8,8 +8,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullLocator
 
-from ....experiment.plotting.select import title
-from ....experiment.plotting.series import BAND, cases_of, draw, methods_of, series
+from ....experiment.plotting.replicates import banded
+from ....experiment.plotting.select import plan_behind, title
+from ....experiment.plotting.series import cases_of, draw, methods_of, series
 from ....experiment.plotting.style import GREY, empty, legend_below, look
 from ....experiment.results.attributes import meanings
 from .shared import grid_of
@@ -27,19 +28,21 @@ def deviance_by_epsilon(cube: xr.Dataset) -> Figure:
     cases = [case for case in cases_of(cube, "excess_deviance") if len(_private(cube, case)) > 0]
     if not cases:
         return empty("No method with a target of epsilon in this configuration.")
-    figure, axes, left = grid_of(len(cases), 3, 5.6 if len(cases) == 1 else 3.6, 3.3)
+    figure, axes, left = grid_of(len(cases), 3, 3.6, 3.9 if len(cases) == 1 else 3.3)
+    delta = f"{plan_behind(cube).spec.delta:g}".replace("e-0", "e-")
     for ax, case in zip(axes, cases, strict=True):
         for method in _private(cube, case):
             line, style = series(cube, "excess_deviance", case, method, "epsilon"), look(cube, method)
             draw(ax, line, style, label=f"{style.label}; trusts {_trust(cube, case, method)}")
         ax.axhline(1, color=GREY, linewidth=0.9, linestyle="--", label="no column used")
         _ticks(ax, _targets(cube, case))
-        ax.set(yscale="log", title=title(cube, "case", case), xlabel="certified ε of a record")
+        ax.set(yscale="log", title=title(cube, "case", case), xlabel=f"certified ε of a record, δ = {delta}")
         ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     for ax in left:
         ax.set_ylabel("deviance above the pooled fit\n(0: pooled, 1: no column used)")
     legend_below(figure, axes, 1 if len(cases) == 1 else 2)
-    figure.suptitle(f"What privacy costs, and whom it trusts\n{BAND}", fontsize=9.5)
+    words = f"on held-out records where there are any; {banded(cube, cases)}"
+    figure.suptitle(f"What privacy costs, and whom it trusts,\n{words}", fontsize=9.5)
     return figure
 
 

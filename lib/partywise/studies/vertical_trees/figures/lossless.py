@@ -5,15 +5,18 @@ from __future__ import annotations
 import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
-from matplotlib.ticker import NullLocator
+from matplotlib.ticker import NullLocator, PercentFormatter
 
+from ....experiment.plotting.replicates import banded
 from ....experiment.plotting.select import title, told
-from ....experiment.plotting.series import BAND, cases_of, draw, methods_of, series
+from ....experiment.plotting.series import Series, cases_of, draw, methods_of, series
 from ....experiment.plotting.style import GREY, empty, legend_below, look, panels
-from .utility import LOSSES, loss_of, plain_ticks, scored
+from .utility import LOSSES, loss_of, scored, ticks_at
 
 # The axis of differences is linear up to this, so that it shows none at all.
 FLOOR = 1e-16
+# Panels side by side.
+ABREAST = 3
 # What counts as no difference: rounding of sums of some thousand records.
 ROUNDING = 1e-12
 
@@ -23,7 +26,7 @@ def lossless_by_parties(cube: xr.Dataset) -> Figure:
     cases = [case for case in cases_of(cube, "max_prediction_difference") if _counts(cube, case) > 1]
     if not cases:
         return empty("No case with several numbers of parties in this configuration.")
-    figure, axes = panels(2, len(cases), 5.2, 2.4, sharex="col")
+    figure, axes = panels(2, len(cases), 5.2 if len(cases) == 1 else 4.0, 2.4, sharex="col")
     for column, case in enumerate(cases):
         top, bottom = axes[column], axes[len(cases) + column]
         loss = loss_of(cube, case) or "log_loss"
@@ -34,7 +37,7 @@ def lossless_by_parties(cube: xr.Dataset) -> Figure:
             if line:
                 marks = {"color": style.color, "marker": style.marker, "linestyle": style.line, "label": style.label}
                 bottom.plot(line.x, line.mean, **marks)
-        bottom.axhline(ROUNDING, color=GREY, linewidth=0.8)
+        bottom.axhline(ROUNDING, color=GREY, linewidth=0.8, linestyle="--", label="rounding of sums")
         bottom.set_yscale("symlog", linthresh=FLOOR)
         bottom.yaxis.set_minor_locator(NullLocator())
         bottom.set_yticks([0, FLOOR, 1e-14, ROUNDING])
@@ -47,11 +50,11 @@ def lossless_by_parties(cube: xr.Dataset) -> Figure:
         )
         bottom.set_xticks([int(k) for k in cube["parties"].values])
         top.set_title(title(cube, "case", case))
+        top.set_ylabel(LOSSES[loss])
         if column == 0:
-            top.set_ylabel(LOSSES[loss])
             bottom.set_ylabel("largest difference\nto the pooled fit")
     legend_below(figure, axes, 3)
-    figure.suptitle(f"More parties, the same trees; grey line: {ROUNDING:g}\n{BAND}", fontsize=9.5)
+    figure.suptitle(f"Trees of more parties\n{banded(cube, cases)}", fontsize=9.5)
     return figure
 
 
@@ -65,29 +68,35 @@ def rows_rerouted(cube: xr.Dataset) -> Figure:
     cases = [case for case in cases_of(cube, "rows_rerouted") if _rerouted(cube, case)]
     if not cases:
         return empty("No case whose thresholds could reroute a row in this configuration.")
-    figure, axes = panels(1, len(cases), 3.8, 3.0, sharey=True)
-    for ax, case in zip(axes, cases, strict=True):
-        for method, share, epsilons in _rerouted(cube, case):
+    columns = min(ABREAST, len(cases))
+    figure, axes = panels(-(-len(cases) // columns), columns, max(3.7, 5.2 / columns), 3.0, sharey=True)
+    for ax in axes[len(cases) :]:
+        ax.set_axis_off()
+    for ax, case in zip(axes, cases, strict=False):
+        for method, line in _rerouted(cube, case):
             style = look(cube, method)
             buckets = told(cube, "method", method, "bucket_num")
-            words = style.label + (f", b = {buckets:g}" if buckets and f"{buckets:g}" not in style.label else "")
-            if len(epsilons) == 1 and not np.isfinite(epsilons[0]):
-                ax.axhline(share[0], color=style.color, linestyle=style.rule, linewidth=1.2, label=words)
+            words = style.label + (f", {buckets:g} buckets" if buckets and f"{buckets:g}" not in style.label else "")
+            if not np.isfinite(line.x).any():
+                ax.axhline(line.mean[0], color=style.color, linestyle=style.rule, linewidth=1.2, label=words)
             else:
-                ax.plot(epsilons, share, color=style.color, marker=style.marker, linestyle=style.line, label=words)
-        ax.set(xscale="log", xlabel="ε of the grid", ylim=(-0.02, 1.02), title=title(cube, "case", case))
-        plain_ticks(ax)
-    axes[0].set_ylabel("training rows in another leaf")
-    legend_below(figure, axes, 2)
-    figure.suptitle("Rows that change their leaf when routed by the stored thresholds", fontsize=9.5)
+                draw(ax, line, style, label=words)
+        ax.set(xlabel="ε that a method is given", ylim=(-0.02, 1.02), title=title(cube, "case", case))
+        ax.yaxis.set_major_formatter(PercentFormatter(1, decimals=0))
+        ticks_at(ax, [epsilon for _, line in _rerouted(cube, case) for epsilon in line.x])
+    for ax in axes[: len(cases) : columns]:
+        ax.set_ylabel("share of training rows\nin another leaf")
+    legend_below(figure, axes, columns)
+    words = "Rows that change their leaf when routed by the stored thresholds"
+    figure.suptitle(f"{words}\n{banded(cube, cases)}", fontsize=9.5)
     return figure
 
 
-def _rerouted(cube: xr.Dataset, case: str) -> list[tuple[str, np.ndarray, np.ndarray]]:
-    """Method, share and slots of epsilon of a case, where something was rerouted."""
+def _rerouted(cube: xr.Dataset, case: str) -> list[tuple[str, Series]]:
+    """Method and share by epsilon of a case, where something was rerouted."""
     found = []
     for method in methods_of(cube, case):
         line = series(cube, "rows_rerouted", case, method, "epsilon")
         if line:
-            found.append((method, line.mean, line.x))
-    return found if any((share > 0).any() for _, share, _ in found) else []
+            found.append((method, line))
+    return found if any((line.mean > 0).any() for _, line in found) else []

@@ -8,9 +8,9 @@ import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
 
-from ....experiment.plotting.select import title
+from ....experiment.plotting.select import plan_behind, title
 from ....experiment.plotting.style import BLACK, BLUE, GREY, RED, empty, legend_below, panels
-from .utility import cost, loss_of, plain_ticks, scored
+from .utility import cost, loss_of, scored, ticks_at
 
 CLAIMED: dict[str, Any] = {
     "marker": "o",
@@ -39,12 +39,17 @@ def epsilon_by_method(cube: xr.Dataset) -> Figure:
     ax.plot([], [], marker="D", color=BLUE, linestyle="none", label="certified for a record")
     if any(np.isinf(pairs).any() for _, pairs in rows):
         ax.plot([], [], marker=">", color=RED, linestyle="none", label="nothing is certified")
-    ax.set(xscale="log", xlabel="ε of a record's features", ylim=(len(rows) - 0.5, -0.5))
+    ax.set(xlabel=f"ε of a record's features at δ = {_delta(cube)}", ylim=(len(rows) - 0.5, -0.5))
     ax.set_yticks(range(len(rows)), [words for words, _ in rows])
-    plain_ticks(ax)
+    ticks_at(ax, finite)
     legend_below(figure, [ax], 3)
-    figure.suptitle("What is claimed and what is certified", fontsize=9.5)
+    figure.suptitle("What is claimed and what is certified at the fewest parties", fontsize=9.5)
     return figure
+
+
+def _delta(cube: xr.Dataset) -> str:
+    """delta of all certificates, from the constants of the study."""
+    return f"{plan_behind(cube).spec.delta:g}".replace("e-0", "e-")
 
 
 def _rows(cube: xr.Dataset) -> list[tuple[str, np.ndarray]]:

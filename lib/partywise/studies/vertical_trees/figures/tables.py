@@ -37,7 +37,8 @@ def tables_by_epsilon(cube: xr.Dataset) -> Figure:
     columns, _, values, _ = fits[epsilons[-1]]
     spread = np.nan_to_num(np.nanmax(values, 1, initial=0) - np.nanmin(values, 1, initial=0))
     order = [row for row in np.argsort(-spread).tolist()[:PANELS] if np.isfinite(columns[row])]
-    figure, axes = panels(-(-len(order) // COLUMNS), COLUMNS, 2.7, 2.1, sharey=True)
+    abreast = min(COLUMNS, len(order))
+    figure, axes = panels(-(-len(order) // abreast), abreast, max(2.7, 6.0 / abreast), 2.1, sharey=True)
     for ax in axes[len(order) :]:
         ax.set_axis_off()
     settings = plan_behind(cube).cases[case].settings
@@ -47,7 +48,7 @@ def tables_by_epsilon(cube: xr.Dataset) -> Figure:
         number = int(columns[row])
         ax.set_xlabel(names[number] if number < len(names) else f"column {number}")
     highest = max(float(np.nanmax(np.abs(own[2][order]))) for own in fits.values())
-    for ax in axes[: len(order) : COLUMNS]:
+    for ax in axes[: len(order) : abreast]:
         # Bands of buckets that are nearly empty reach far beyond; they end at the frame.
         ax.set(ylabel="added to the score", ylim=(-1.4 * highest, 1.4 * highest))
     legend_below(figure, axes[: len(order)], 6)

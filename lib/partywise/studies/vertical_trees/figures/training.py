@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 from ....experiment.plotting.select import title
 from ....experiment.plotting.series import cases_of, example_fit, example_fits_of
 from ....experiment.plotting.style import empty, legend_below, look, panels
+from .utility import LOSSES
 
 PANELS = 4
 
@@ -18,7 +19,7 @@ def loss_along_trees(cube: xr.Dataset) -> Figure:
     cases = [case for case in cases_of(cube, "path_test_loss") if _fits(example_fits_of(cube, case))][:PANELS]
     if not cases:
         return empty("No case with test rows in this configuration.")
-    figure, axes = panels(1, len(cases), 3.2, 3.0)
+    figure, axes = panels(1, len(cases), max(3.2, 6.0 / len(cases)), 3.2)
     for ax, case in zip(axes, cases, strict=True):
         shown = example_fits_of(cube, case)
         for method, epsilon in _fits(shown).items():
@@ -27,10 +28,10 @@ def loss_along_trees(cube: xr.Dataset) -> Figure:
             trees, loss, style = trees[1:], loss[1:], look(cube, method)
             marks = {"color": style.color, "marker": style.marker, "linestyle": style.line, "markersize": 4}
             ax.plot(trees, loss, label=style.label, **marks)
-        loss_name = "squared error" if np.isfinite(_mse(cube, case)) else "log-loss"
-        ax.set(xlabel="trees", ylabel=f"test {loss_name}", title=title(cube, "case", case))
-    legend_below(figure, axes, 4)
-    figure.suptitle("Loss along the trees: first replicate, largest target ε of each method", fontsize=9.5)
+        loss = "mse" if np.isfinite(_mse(cube, case)) else "log_loss"
+        ax.set(xlabel="number of trees", ylabel=LOSSES[loss], title=title(cube, "case", case))
+    legend_below(figure, axes, min(4, 1 + len(cases)))
+    figure.suptitle("Loss along the trees: first replicate, largest ε that a method is given", fontsize=9.5)
     return figure
 
 

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FormatStrFormatter, LogLocator, NullFormatter
+from matplotlib.ticker import FixedLocator, FormatStrFormatter, LogLocator, NullFormatter, NullLocator
 
+from ....experiment.plotting.replicates import banded
 from ....experiment.plotting.select import title
-from ....experiment.plotting.series import BAND, cases_of, methods_of, series
+from ....experiment.plotting.series import cases_of, methods_of, series
 from ....experiment.plotting.style import GREY, Look, empty, legend_below, look, panels
 
+# At most so many numbers fit under a panel.
+TICKS = 9
 # Losses by which methods are compared: variable and label; a case has one of them.
-LOSSES = {"log_loss": "test log-loss", "mse": "test squared error"}
+LOSSES = {"log_loss": "test log-loss, nats", "mse": "test mean squared error"}
 
 
 @dataclass(frozen=True)
@@ -65,24 +69,31 @@ def loss_by_epsilon(cube: xr.Dataset) -> Figure:
     """
     cases = [case for case in map(str, cube["case"].values) if _compared(cube, case)]
     if not cases:
-        return empty("No case with several private methods in this configuration.")
+        return empty("No case with several private methods or epsilons in this configuration.")
     columns = min(3, len(cases))
     rows = -(-len(cases) // columns)
-    figure, axes = panels(rows, columns, 3.7, 3.3)
+    figure, axes = panels(rows, columns, 6.0 if columns == 1 else 3.7, 3.3)
     for ax in axes[len(cases) :]:
         ax.set_axis_off()
     for ax, case in zip(axes, cases, strict=False):
         _panel(ax, cube, case)
-    legend_below(figure, axes[: len(cases)], 3)
-    figure.suptitle(
-        f"What protecting a record's features costs\nhollow: at the claim, no guarantee; {BAND}", fontsize=9.5
-    )
+    legend_below(figure, axes[: len(cases)], min(3, 1 + columns))
+    words = banded(cube, cases)
+    if any(one.apart for case in cases for one in _costs(cube, case).values()):
+        words += "; hollow: at the claim, no guarantee"
+    figure.suptitle(f"What protecting a record's features costs\n{words}", fontsize=9.5)
     return figure
 
 
-def _compared(cube: xr.Dataset, case: str) -> bool:
+def _costs(cube: xr.Dataset, case: str) -> dict[str, Cost]:
+    """Methods of a case that have its loss."""
     loss = loss_of(cube, case)
-    return loss is not None and sum(cost(cube, case, method, loss).private for method in scored(cube, case, loss)) > 1
+    return {method: cost(cube, case, method, loss) for method in scored(cube, case, loss)} if loss else {}
+
+
+def _compared(cube: xr.Dataset, case: str) -> bool:
+    """Whether there is something to compare: private methods, or epsilons of one."""
+    return sum(len(one.loss) for one in _costs(cube, case).values() if one.private) > 1
 
 
 def scored(cube: xr.Dataset, case: str, loss: str) -> list[str]:
@@ -92,15 +103,29 @@ def scored(cube: xr.Dataset, case: str, loss: str) -> list[str]:
 
 
 def _panel(ax: Axes, cube: xr.Dataset, case: str) -> None:
-    loss = loss_of(cube, case) or "log_loss"
-    for method in scored(cube, case, loss):
-        one, style = cost(cube, case, method, loss), look(cube, method)
+    loss, shown = loss_of(cube, case) or "log_loss", list[float]()
+    for method, one in _costs(cube, case).items():
+        style = look(cube, method)
         if one.private:
             _points(ax, one, style)
+            shown += [*one.certified, *one.claimed]
         else:
             ax.axhline(one.loss[-1], color=style.color, linestyle=style.rule, linewidth=1.2, label=style.label)
-    ax.set(xscale="log", xlabel="ε of a record's features", ylabel=LOSSES[loss], title=title(cube, "case", case))
-    plain_ticks(ax)
+    ax.set(xlabel="ε of a record's features", ylabel=LOSSES[loss], title=title(cube, "case", case))
+    ticks_at(ax, shown)
+
+
+def ticks_at(ax: Axes, epsilons: Iterable[float]) -> None:
+    """A logarithmic axis with the epsilons that are drawn as ticks, if their numbers do not touch."""
+    ax.set_xscale("log")
+    own = np.unique([float(f"{epsilon:.3g}") for epsilon in epsilons if 0 < epsilon < np.inf])
+    low, high = ax.get_xlim()
+    if len(own) > 1 and (np.diff(np.log(own)) > np.log(high / low) / TICKS).all():
+        ax.xaxis.set_major_locator(FixedLocator(own))
+        ax.xaxis.set_major_formatter(FormatStrFormatter("%g"))
+        ax.xaxis.set_minor_locator(NullLocator())
+    else:
+        plain_ticks(ax)
 
 
 def plain_ticks(ax: Axes) -> None:

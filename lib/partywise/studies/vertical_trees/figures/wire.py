@@ -7,6 +7,7 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from ....experiment.plotting.replicates import over
 from ....experiment.plotting.select import title
 from ....experiment.plotting.series import methods_of
 from ....experiment.plotting.style import BLACK, BLUE, GREEN, GREY, ORANGE, RED, empty, legend_below, panels
@@ -26,7 +27,7 @@ def bytes_and_operations(cube: xr.Dataset) -> Figure:
     ]
     if not rows:
         return empty("No case with ciphertexts in this configuration.")
-    figure, (left, right) = panels(1, 2, 4.8, 0.9 + 0.21 * len(rows), sharey=True)
+    figure, (left, right) = panels(1, 2, 4.8, 1.2 + 0.21 * len(rows), sharey=True)
     _bytes(left, cube, rows)
     _operations(right, cube, rows)
     words = [f"{title(cube, 'case', case)}: {title(cube, 'method', method)}" for case, method in rows]
@@ -38,11 +39,9 @@ def bytes_and_operations(cube: xr.Dataset) -> Figure:
                 ax.axhline(place - 0.5, color=GREY, linewidth=0.8)
     left.set_xlabel("bytes of all messages")
     right.set_xlabel("operations on ciphertexts")
-    legend_below(figure, [left, right], 5)
-    figure.suptitle(
-        "What crosses between the parties, and what encryption costs; mean over replicates, fewest parties",
-        fontsize=9.5,
-    )
+    legend_below(figure, [left, right], 3)
+    words = f"{over(cube, list(dict.fromkeys(case for case, _ in rows)))}, fewest parties"
+    figure.suptitle(f"What crosses between the parties, and what encryption costs\n{words}", fontsize=9.5)
     return figure
 
 

@@ -1,0 +1,28 @@
+"""What a caption says about replicates: how many there are, and whether a band is drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import xarray as xr
+
+
+def replicates(cube: xr.Dataset, cases: Sequence[str]) -> tuple[int, int]:
+    """Least and largest number of replicates that were computed of some cases."""
+    status = cube["status"].sel(case=list(cases))
+    done = (status > 0).any([dim for dim in status.dims if dim not in ("case", "replicate")])
+    counts = done.sum("replicate").values
+    return int(counts.min()), int(counts.max())
+
+
+def over(cube: xr.Dataset, cases: Sequence[str]) -> str:
+    """Words such as "mean over 2 to 10 replicates"; "one replicate" is no mean."""
+    least, most = replicates(cube, cases)
+    if most == 1:
+        return "one replicate"
+    return f"mean over {most if least == most else f'{least} to {most}'} replicates"
+
+
+def banded(cube: xr.Dataset, cases: Sequence[str]) -> str:
+    """The same words, and what the bands of `series.draw` are where some case has any."""
+    return over(cube, cases) + (", bands: ± 1 standard error" if replicates(cube, cases)[1] > 1 else "")
