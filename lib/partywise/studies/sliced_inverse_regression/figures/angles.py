@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from ....experiment.plotting.replicates import banded, over, replicates
 from ....experiment.plotting.select import having, plan_behind
 from ....experiment.plotting.series import Series, draw, methods_of, series
-from ....experiment.plotting.style import GREY, Look, empty, legend_below, look, panels
+from ....experiment.plotting.style import GREY, Look, empty, heading, legend_below, look, panels
 from ..settings import SimulatedSettings
 
 # Quantiles between which a bar reaches, and the replicates from which on they are more than the extremes.
@@ -43,7 +43,7 @@ def angle_by_size(cube: xr.Dataset) -> Figure:
     _legend(figure, axes)
     shown = [case for cases in groups.values() for _, case in cases]
     bars = "5 % to 95 % of them" if replicates(cube, shown)[0] >= MANY else "from the least to the largest"
-    figure.suptitle(f"One client: {over(cube, shown)}, bars: {bars}", fontsize=9.5)
+    heading(figure, f"One client: {over(cube, shown)}, bars: {bars}")
     return figure
 
 
@@ -68,7 +68,7 @@ def angle_by_clients(cube: xr.Dataset) -> Figure:
             )
             ax.set_xlabel("clients K" if row or len(cases) == 1 else "")
     _legend(figure, axes)
-    figure.suptitle(f"Many clients: {banded(cube, [case for case, _ in cases])}", fontsize=9.5)
+    heading(figure, f"Many clients: {banded(cube, [case for case, _ in cases])}")
     return figure
 
 
@@ -130,7 +130,7 @@ def _draw(ax: Axes, line: Series, style: Look, *, bars: np.ndarray | None = None
     if not line:
         return
     if bars is not None:
-        ax.vlines(line.x * shift, bars[0], bars[1], color=style.color, linewidth=0.9, alpha=0.6)
+        ax.vlines(line.x * shift, bars[0], bars[1], color=style.color, linewidth=0.8)
     draw(ax, Series(line.x * shift, line.mean, line.se), style)
 
 

@@ -21,6 +21,7 @@ from ....experiment.plotting.style import (
     RED,
     SKY,
     empty,
+    heading,
     legend_below,
     look,
     panels,
@@ -55,7 +56,7 @@ def activity(cube: xr.Dataset) -> Figure:
     axes[0].set_ylabel("second direction, standard deviation 1")
     legend_below(figure, axes, 7)
     persons = int(plan_behind(cube).cases[case].parties[0])
-    figure.suptitle(f"Windows of exercises of {persons} persons in the estimated subspace: one replicate", fontsize=9.5)
+    heading(figure, f"Windows of exercises of {persons} persons in the estimated subspace: one replicate")
     return figure
 
 
@@ -91,7 +92,7 @@ def flights(cube: xr.Dataset) -> Figure:
     legend_below(figure, axes, 1)
     airlines = int(plan_behind(cube).cases[case].parties[0])
     words = f"Arrival delay of flights from New York, {airlines} airlines or groups of small ones: one replicate"
-    figure.suptitle(words, fontsize=9.5)
+    heading(figure, words)
     return figure
 
 

@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from ....experiment.plotting.style import empty, look, panels
+from ....experiment.plotting.style import empty, heading, look, panels
 from .marks import MARKS, Entry, entries, printed
 from .notes import VAIN, remarks
 
@@ -100,7 +100,7 @@ def table(cube: xr.Dataset, number: int, epsilon: float, *, high: bool) -> Figur
         for line in range(len(band.rows)):
             _label(ax, band, line, _left(len(band.methods), clients), high=high)
             _row(ax, band, line, clients, place)
-    figure.suptitle(f"Table {number}: projection loss at ε = {epsilon:g} for each of the two releases", fontsize=10)
+    heading(figure, f"Table {number}: projection loss at ε = {epsilon:g} for each of the two releases")
     figure.supxlabel("\n".join(notes), fontsize=7.5, x=0.01, ha="left")
     return figure
 

@@ -12,7 +12,7 @@ from scipy.special import ndtri
 from ....experiment.plotting.select import title, told
 from ....experiment.plotting.series import cases_of, example_fit, example_fits_of, methods_of
 from ....experiment.plotting.shade import shade
-from ....experiment.plotting.style import GREY, empty, legend_below
+from ....experiment.plotting.style import GREY, empty, heading, legend_below
 from .shared import columns_of, grid_of, named
 
 LEVEL = 0.95
@@ -47,7 +47,7 @@ def coefficient_intervals(cube: xr.Dataset) -> Figure:
         ax.set_xlabel("coefficient, in standard errors of the pooled fit")
     legend_below(figure, axes, 3)
     words = f"Coefficients with {LEVEL:.0%} intervals, where a method gives standard errors"
-    figure.suptitle(f"{words}\nfirst replicate and fold, fewest parties, largest target of ε", fontsize=9.5)
+    heading(figure, f"{words}\nfirst replicate and fold, fewest parties, largest target of ε")
     return figure
 
 

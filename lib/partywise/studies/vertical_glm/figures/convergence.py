@@ -11,7 +11,7 @@ from ....experiment.plotting.replicates import over
 from ....experiment.plotting.select import title, told
 from ....experiment.plotting.series import cases_of, example_fit, example_fits_of, methods_of, series
 from ....experiment.plotting.shade import shade
-from ....experiment.plotting.style import empty, legend_below
+from ....experiment.plotting.style import empty, heading, legend_below
 from .shared import FAMILIES, MISSING, by_title, ends, grid_of, parties_of, setting_of
 
 # Below this the objective is the least one, up to rounding.
@@ -52,7 +52,7 @@ def iterations_by_correlation(cube: xr.Dataset) -> Figure:
     legend_below(figure, axes, min(3, 1 + len(shown)))
     widths = f"; thin to thick lines: {', '.join(map(str, counts))} parties" if len(counts) > 1 else ""
     words = over(cube, [case for _, cases in shown for case in cases.values()])
-    figure.suptitle(f"Iterations until the tolerance: {words}{widths}", fontsize=9.5)
+    heading(figure, f"Iterations until the tolerance: {words}{widths}")
     return figure
 
 
@@ -84,7 +84,7 @@ def objective_by_iteration(cube: xr.Dataset) -> Figure:
         ax.set_ylabel("objective above the pooled fit\n(1: no column used)")
     legend_below(figure, axes, 3)
     words = "first replicate and fold, fewest parties; the last point of a line is marked"
-    figure.suptitle(f"How the objective falls, the ridge of a method included\n{words}", fontsize=9.5)
+    heading(figure, f"How the objective falls, the ridge of a method included\n{words}")
     return figure
 
 

@@ -10,7 +10,7 @@ from ....experiment.plotting.replicates import banded
 from ....experiment.plotting.select import title
 from ....experiment.plotting.series import cases_of, draw, methods_of, series
 from ....experiment.plotting.shade import shade
-from ....experiment.plotting.style import empty, legend_below, panels
+from ....experiment.plotting.style import empty, heading, legend_below, panels
 from .shared import ends, parties_of
 
 
@@ -36,7 +36,7 @@ def costs_by_parties(cube: xr.Dataset) -> Figure:
     axes[0].set_ylabel("bytes of all messages")
     axes[len(cases)].set_ylabel("products of secret\nnumbers, in shares")
     legend_below(figure, axes, 3)
-    figure.suptitle(f"What more parties cost: {banded(cube, cases)}", fontsize=9.5)
+    heading(figure, f"What more parties cost: {banded(cube, cases)}")
     return figure
 
 

@@ -10,7 +10,7 @@ from matplotlib.ticker import PercentFormatter
 from ....experiment.plotting.select import title, told
 from ....experiment.plotting.series import cases_of, example_fit, example_fits_of, methods_of, series
 from ....experiment.plotting.shade import shade
-from ....experiment.plotting.style import BLUE, GREY, RED, empty, legend_below, panels
+from ....experiment.plotting.style import BLUE, GREY, RED, empty, heading, legend_below, panels
 from .shared import MISSING, ends, grid_of
 
 
@@ -33,7 +33,7 @@ def space_by_message(cube: xr.Dataset) -> Figure:
         ax.set_ylabel("column space of a party\nthat one participant saw")
     legend_below(figure, axes, 3)
     words = "first replicate and fold, fewest parties"
-    figure.suptitle(f"What linear predictors of some iterations give away ({words})", fontsize=9.5)
+    heading(figure, f"What linear predictors of some iterations give away ({words})")
     return figure
 
 
@@ -73,5 +73,5 @@ def identifiers_by_mode(cube: xr.Dataset) -> Figure:
     ax.set_xticks(np.linspace(0, 1, 6))
     ax.grid(axis="y", visible=False)
     ax.xaxis.set_major_formatter(PercentFormatter(1, decimals=0))
-    figure.suptitle("Whose identifiers the messages of aligning give away", fontsize=9.5)
+    heading(figure, "Whose identifiers the messages of aligning give away")
     return figure

@@ -12,7 +12,7 @@ from matplotlib.image import AxesImage
 
 from ....experiment.plotting.select import title
 from ....experiment.plotting.series import cases_of, example_fits_of
-from ....experiment.plotting.style import BLACK, empty, panels
+from ....experiment.plotting.style import BLACK, empty, heading, panels
 from .shared import borders_of, columns_of, ends
 
 # Entries are written into matrices of at most so many columns.
@@ -43,7 +43,7 @@ def correlations(cube: xr.Dataset) -> Figure:
         line[0].set_ylabel(title(cube, "case", case))
     assert image is not None
     figure.colorbar(image, ax=axes, extend="both", shrink=0.6, label="correlation", aspect=30)
-    figure.suptitle("Correlations by method, first replicate; lines separate the parties", fontsize=9.5)
+    heading(figure, "Correlations by method, first replicate; lines separate the parties")
     return figure
 
 

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 from ....experiment.plotting.select import title
 from ....experiment.plotting.series import cases_of, example_fits_of
-from ....experiment.plotting.style import BLUE, RED, empty, legend_below
+from ....experiment.plotting.style import BLUE, RED, empty, heading, legend_below
 from .shared import grid_of, setting_of
 
 PANELS = 4
@@ -36,7 +36,7 @@ def columns_by_unit(cube: xr.Dataset) -> Figure:
         ax.set_ylabel("columns that are kept")
     legend_below(figure, axes, 2)
     words = "Columns that two forms of Akaike's criterion keep, in other units of y"
-    figure.suptitle(f"{words}\nfirst replicate and fold; k: coefficients of the model", fontsize=9.5)
+    heading(figure, f"{words}\nfirst replicate and fold; k: coefficients of the model")
     return figure
 
 

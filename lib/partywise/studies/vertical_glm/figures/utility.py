@@ -11,7 +11,7 @@ from matplotlib.ticker import FuncFormatter, NullLocator
 from ....experiment.plotting.replicates import banded
 from ....experiment.plotting.select import plan_behind, title
 from ....experiment.plotting.series import cases_of, draw, methods_of, series
-from ....experiment.plotting.style import GREY, empty, legend_below, look
+from ....experiment.plotting.style import GREY, empty, heading, legend_below, look
 from ....experiment.results.attributes import meanings
 from .shared import grid_of
 
@@ -42,7 +42,7 @@ def deviance_by_epsilon(cube: xr.Dataset) -> Figure:
         ax.set_ylabel("deviance above the pooled fit\n(0: pooled, 1: no column used)")
     legend_below(figure, axes, 1 if len(cases) == 1 else 2)
     words = f"on held-out records where there are any; {banded(cube, cases)}"
-    figure.suptitle(f"What privacy costs, and whom it trusts,\n{words}", fontsize=9.5)
+    heading(figure, f"What privacy costs, and whom it trusts,\n{words}")
     return figure
 
 

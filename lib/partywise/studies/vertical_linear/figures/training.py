@@ -13,7 +13,7 @@ from matplotlib.ticker import PercentFormatter
 from ....experiment.plotting.select import title
 from ....experiment.plotting.series import cases_of, example_fit, example_fits_of, methods_of
 from ....experiment.plotting.shade import shade
-from ....experiment.plotting.style import empty, legend_below, panels
+from ....experiment.plotting.style import empty, heading, legend_below, panels
 
 # Marks of a line stand so many points apart; panels; letters of a line beside bars.
 MARKS, PANELS, WIDE = 4, 3, 48
@@ -35,7 +35,7 @@ def loss_by_round(cube: xr.Dataset) -> Figure:
         _bars(axes[-1], cube, recovered)
     legend_below(figure, axes[: len(cases)], 2 if len(axes) < 4 else 3)
     words = "first replicate, fewest parties" + ("; right: the worst of all replicates" if recovered else "")
-    figure.suptitle(f"Training along the rounds, and rows that the key holder sees\n{words}", fontsize=9.5)
+    heading(figure, f"Training along the rounds, and rows that the key holder sees\n{words}")
     return figure
 
 

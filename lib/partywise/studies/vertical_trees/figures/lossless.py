@@ -10,7 +10,7 @@ from matplotlib.ticker import NullLocator, PercentFormatter
 from ....experiment.plotting.replicates import banded
 from ....experiment.plotting.select import title, told
 from ....experiment.plotting.series import Series, cases_of, draw, methods_of, series
-from ....experiment.plotting.style import GREY, empty, legend_below, look, panels
+from ....experiment.plotting.style import GREY, empty, heading, legend_below, look, panels
 from .utility import LOSSES, loss_of, scored, ticks_at
 
 # The axis of differences is linear up to this, so that it shows none at all.
@@ -54,7 +54,7 @@ def lossless_by_parties(cube: xr.Dataset) -> Figure:
         if column == 0:
             bottom.set_ylabel("largest difference\nto the pooled fit")
     legend_below(figure, axes, 3)
-    figure.suptitle(f"Trees of more parties\n{banded(cube, cases)}", fontsize=9.5)
+    heading(figure, f"Trees of more parties\n{banded(cube, cases)}")
     return figure
 
 
@@ -88,7 +88,7 @@ def rows_rerouted(cube: xr.Dataset) -> Figure:
         ax.set_ylabel("share of training rows\nin another leaf")
     legend_below(figure, axes, columns)
     words = "Rows that change their leaf when routed by the stored thresholds"
-    figure.suptitle(f"{words}\n{banded(cube, cases)}", fontsize=9.5)
+    heading(figure, f"{words}\n{banded(cube, cases)}")
     return figure
 
 

@@ -9,7 +9,7 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 from ....experiment.plotting.select import plan_behind, title
-from ....experiment.plotting.style import BLACK, BLUE, GREY, RED, empty, legend_below, panels
+from ....experiment.plotting.style import BLACK, BLUE, GREY, RED, empty, heading, legend_below, panels
 from .utility import cost, loss_of, scored, ticks_at
 
 CLAIMED: dict[str, Any] = {
@@ -43,7 +43,7 @@ def epsilon_by_method(cube: xr.Dataset) -> Figure:
     ax.set_yticks(range(len(rows)), [words for words, _ in rows])
     ticks_at(ax, finite)
     legend_below(figure, [ax], 3)
-    figure.suptitle("What is claimed and what is certified at the fewest parties", fontsize=9.5)
+    heading(figure, "What is claimed and what is certified at the fewest parties")
     return figure
 
 

@@ -11,7 +11,7 @@ from matplotlib.ticker import EngFormatter, FormatStrFormatter, MaxNLocator
 from ....datasets.loaders import abalone, adult, credit_default
 from ....experiment.plotting.select import having, plan_behind, title
 from ....experiment.plotting.series import example_fit, example_fits_of
-from ....experiment.plotting.style import BLACK, BLUE, GREEN, ORANGE, PURPLE, SKY, empty, legend_below, panels
+from ....experiment.plotting.style import BLACK, BLUE, GREEN, ORANGE, PURPLE, SKY, empty, heading, legend_below, panels
 from ..settings import AbaloneSettings, AdultSettings, AdultSplitSettings, CreditSettings
 
 PANELS, COLUMNS = 8, 4
@@ -53,9 +53,7 @@ def tables_by_epsilon(cube: xr.Dataset) -> Figure:
         ax.set(ylabel="added to the score", ylim=(-1.4 * highest, 1.4 * highest))
     legend_below(figure, axes[: len(order)], 6)
     words = f"{title(cube, 'case', case)}: {title(cube, 'method', method)}, first replicate"
-    figure.suptitle(
-        f"{words}\nbands: ± 1 standard deviation that noise gives to a Newton step of one bucket", fontsize=9.5
-    )
+    heading(figure, f"{words}\nbands: ± 1 standard deviation that noise gives to a Newton step of one bucket")
     return figure
 
 

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 from ....experiment.plotting.select import title
 from ....experiment.plotting.series import cases_of, example_fit, example_fits_of
-from ....experiment.plotting.style import empty, legend_below, look, panels
+from ....experiment.plotting.style import empty, heading, legend_below, look, panels
 from .utility import LOSSES
 
 PANELS = 4
@@ -31,7 +31,7 @@ def loss_along_trees(cube: xr.Dataset) -> Figure:
         loss = "mse" if np.isfinite(_mse(cube, case)) else "log_loss"
         ax.set(xlabel="number of trees", ylabel=LOSSES[loss], title=title(cube, "case", case))
     legend_below(figure, axes, min(4, 1 + len(cases)))
-    figure.suptitle("Loss along the trees: first replicate, largest ε that a method is given", fontsize=9.5)
+    heading(figure, "Loss along the trees: first replicate, largest ε that a method is given")
     return figure
 
 

@@ -9,12 +9,12 @@ import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FixedLocator, FormatStrFormatter, LogLocator, NullFormatter, NullLocator
+from matplotlib.ticker import FixedLocator, FormatStrFormatter, Formatter, LogLocator, NullFormatter, NullLocator
 
 from ....experiment.plotting.replicates import banded
 from ....experiment.plotting.select import title
 from ....experiment.plotting.series import cases_of, methods_of, series
-from ....experiment.plotting.style import GREY, Look, empty, legend_below, look, panels
+from ....experiment.plotting.style import GREY, Look, empty, heading, legend_below, look, panels
 
 # At most so many numbers fit under a panel.
 TICKS = 9
@@ -81,7 +81,7 @@ def loss_by_epsilon(cube: xr.Dataset) -> Figure:
     words = banded(cube, cases)
     if any(one.apart for case in cases for one in _costs(cube, case).values()):
         words += "; hollow: at the claim, no guarantee"
-    figure.suptitle(f"What protecting a record's features costs\n{words}", fontsize=9.5)
+    heading(figure, f"What protecting a record's features costs\n{words}")
     return figure
 
 
@@ -128,11 +128,12 @@ def ticks_at(ax: Axes, epsilons: Iterable[float]) -> None:
         plain_ticks(ax)
 
 
-def plain_ticks(ax: Axes) -> None:
-    """Plain numbers on a logarithmic axis of epsilon: each power of ten where it is long, more where it is short."""
+def plain_ticks(ax: Axes, words: Formatter | None = None) -> None:
+    """A logarithmic axis with plain numbers: each power of ten where it is long, more where it is short."""
+    ax.set_xscale("log")
     low, high = ax.get_xlim()
     ax.xaxis.set_major_locator(LogLocator(subs=(1,) if high > 100 * low else (1, 2, 5), numticks=12))
-    ax.xaxis.set_major_formatter(FormatStrFormatter("%g"))
+    ax.xaxis.set_major_formatter(words or FormatStrFormatter("%g"))
     ax.xaxis.set_minor_formatter(NullFormatter())
 
 

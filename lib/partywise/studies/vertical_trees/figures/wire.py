@@ -6,11 +6,13 @@ import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import EngFormatter
 
 from ....experiment.plotting.replicates import over
 from ....experiment.plotting.select import title
 from ....experiment.plotting.series import methods_of
-from ....experiment.plotting.style import BLACK, BLUE, GREEN, GREY, ORANGE, RED, empty, legend_below, panels
+from ....experiment.plotting.style import BLACK, BLUE, GREEN, GREY, ORANGE, RED, empty, heading, legend_below, panels
+from .utility import plain_ticks
 
 # Operations on ciphertexts: variable, words, colour, marker.
 OPERATIONS = {
@@ -41,7 +43,7 @@ def bytes_and_operations(cube: xr.Dataset) -> Figure:
     right.set_xlabel("operations on ciphertexts")
     legend_below(figure, [left, right], 3)
     words = f"{over(cube, list(dict.fromkeys(case for case, _ in rows)))}, fewest parties"
-    figure.suptitle(f"What crosses between the parties, and what encryption costs\n{words}", fontsize=9.5)
+    heading(figure, f"What crosses between the parties, and what encryption costs\n{words}")
     return figure
 
 
@@ -73,7 +75,7 @@ def _bytes(ax: Axes, cube: xr.Dataset, rows: list[tuple[str, str]]) -> None:
     if np.isfinite(formula).any():
         words = "bytes of the training, by formula"
         ax.plot(formula, places, label=words, marker="|", markersize=11, color=BLACK, linestyle="none")
-    ax.set(xscale="log")
+    plain_ticks(ax, EngFormatter())
 
 
 def _operations(ax: Axes, cube: xr.Dataset, rows: list[tuple[str, str]]) -> None:
@@ -81,4 +83,4 @@ def _operations(ax: Axes, cube: xr.Dataset, rows: list[tuple[str, str]]) -> None
         counts = np.array([mean_of(cube, name, *row) for row in rows])
         counts[counts == 0] = np.nan
         ax.plot(counts, range(len(rows)), marker=marker, color=color, linestyle="none", label=words)
-    ax.set(xscale="log")
+    plain_ticks(ax, EngFormatter())
