@@ -42,8 +42,8 @@ def angle_by_size(cube: xr.Dataset) -> Figure:
             ax.set_xlabel("records n of the one client" if row or len(groups) == 1 else "")
     _legend(figure, axes)
     shown = [case for cases in groups.values() for _, case in cases]
-    bars = "5 % to 95 % of them" if replicates(cube, shown)[0] >= MANY else "from the least to the largest"
-    heading(figure, f"One client: {over(cube, shown)}, bars: {bars}")
+    reach = "5 % to 95 % of them" if replicates(cube, shown)[0] >= MANY else "from the least to the largest"
+    heading(figure, f"One client: {over(cube, shown)}, bars: {reach}")
     return figure
 
 

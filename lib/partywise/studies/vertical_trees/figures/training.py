@@ -28,8 +28,8 @@ def loss_along_trees(cube: xr.Dataset) -> Figure:
             trees, loss, style = trees[1:], loss[1:], look(cube, method)
             marks = {"color": style.color, "marker": style.marker, "linestyle": style.line, "markersize": 4}
             ax.plot(trees, loss, label=style.label, **marks)
-        loss = "mse" if np.isfinite(_mse(cube, case)) else "log_loss"
-        ax.set(xlabel="number of trees", ylabel=LOSSES[loss], title=title(cube, "case", case))
+        kind = "mse" if np.isfinite(_mse(cube, case)) else "log_loss"
+        ax.set(xlabel="number of trees", ylabel=LOSSES[kind], title=title(cube, "case", case))
     legend_below(figure, axes, min(4, 1 + len(cases)))
     heading(figure, "Loss along the trees: first replicate, largest ε that a method is given")
     return figure

@@ -121,7 +121,7 @@ def ticks_at(ax: Axes, epsilons: Iterable[float]) -> None:
     own = np.unique([float(f"{epsilon:.3g}") for epsilon in epsilons if 0 < epsilon < np.inf])
     low, high = ax.get_xlim()
     if len(own) > 1 and (np.diff(np.log(own)) > np.log(high / low) / TICKS).all():
-        ax.xaxis.set_major_locator(FixedLocator(own))
+        ax.xaxis.set_major_locator(FixedLocator(own.tolist()))
         ax.xaxis.set_major_formatter(FormatStrFormatter("%g"))
         ax.xaxis.set_minor_locator(NullLocator())
     else:

@@ -42,8 +42,8 @@ def bytes_and_operations(cube: xr.Dataset) -> Figure:
     left.set_xlabel("bytes of all messages")
     right.set_xlabel("operations on ciphertexts")
     legend_below(figure, [left, right], 3)
-    words = f"{over(cube, list(dict.fromkeys(case for case, _ in rows)))}, fewest parties"
-    heading(figure, f"What crosses between the parties, and what encryption costs\n{words}")
+    caption = f"{over(cube, list(dict.fromkeys(case for case, _ in rows)))}, fewest parties"
+    heading(figure, f"What crosses between the parties, and what encryption costs\n{caption}")
     return figure
 
 
