@@ -24,6 +24,7 @@ MADE = {
     "my_clients.yaml",
     "my_labels.yaml",
     "my_tables.yaml",
+    "loans.yaml",
     "mine.yaml",
     "grid.yaml",
     "again.yaml",
@@ -39,8 +40,13 @@ def documents() -> list[Path]:
     """Everything that people read: documents, and the sources of the library and its workflow."""
     folders = (ROOT / "docs", LIB, ROOT / "workflow", ROOT / "scripts", ROOT / "benchmarks", ROOT / "config")
     kinds = {".md", ".py", ".smk", ".yaml"}
-    inside = [path for folder in folders for path in folder.rglob("*") if path.suffix in kinds]
+    inside = [path for folder in folders for path in folder.rglob("*") if path.suffix in kinds and not built(path)]
     return sorted([*inside, *ROOT.glob("*.md"), ROOT / "Snakefile", ROOT / "run"])
+
+
+def built(path: Path) -> bool:
+    """Whether `./run docs` has made it from other texts."""
+    return bool({"_build", "_generated"} & set(path.relative_to(ROOT).parts))
 
 
 def text(path: Path) -> str:

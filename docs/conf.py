@@ -1,0 +1,43 @@
+"""The site of these pages: ``./run docs``.  No network: no foreign scripts, fonts, inventories or images."""
+
+from __future__ import annotations
+
+import re
+import sys
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import partywise
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE))
+
+project = "partywise"
+version = release = partywise.__version__
+author = project_copyright = "The partywise authors"
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+exclude_patterns = ["_build", "decisions"]
+html_theme = "furo"
+html_title = "partywise"
+html_show_sphinx = html_show_copyright = html_copy_source = False
+# Headings are addresses, as where these pages are read without a site.
+myst_heading_anchors = 3
+default_role = "code"
+autodoc_typehints = "signature"
+autodoc_member_order = "bysource"
+napoleon_custom_sections = [("Formal guarantee", "notes_style")]
+napoleon_numpy_docstring, napoleon_google_docstring = True, False
+suppress_warnings = ["misc.highlighting_failure"]
+
+
+def setup(app: Any) -> None:
+    """Write the pages that come from the code before any page is read."""
+    app.connect("builder-inited", lambda _: import_module("_generate").write(HERE / "_generated"))
+    app.connect("autodoc-process-docstring", plain_bars)
+
+
+def plain_bars(*event: Any) -> None:
+    """Absolute values, |k|, are no substitutions of reStructuredText."""
+    lines = event[-1]
+    lines[:] = [re.sub(r"(?<![`|])\|(\w+)\|", r"\\|\1\\|", line) for line in lines]

@@ -1,0 +1,112 @@
+"""The site of the documents: every page is in its navigation, every key and variable on its generated pages."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib.util
+import re
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from partywise import face
+from partywise.experiment.cells import COMMON
+from partywise.experiment.study import available, load
+from pipeline import ROOT
+
+DOCS = ROOT / "docs"
+REMOTE = re.compile(r"<(?:script|link|img|iframe|source|object)\b[^>]*\b(?:src|href|data)=\"(?:https?:)?//[^\"]*\"")
+
+
+@pytest.fixture(scope="module")
+def generate() -> ModuleType:
+    """The module that writes pages from the code."""
+    spec = importlib.util.spec_from_file_location("_generate", DOCS / "_generate.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def sections(page: str, mark: str) -> dict[str, list[str]]:
+    """The names in the first column of the tables of a page, by the headings above them."""
+    parts = re.split(rf"^{mark} (.+)$", page, flags=re.MULTILINE)
+    return {
+        heading: re.findall(r"^\| `(\w+)` \|", text, flags=re.MULTILINE)
+        for heading, text in zip(parts[1::2], parts[2::2], strict=True)
+    }
+
+
+def test_every_page_is_in_the_navigation_once(generate, tmp_path):
+    index = (DOCS / "index.md").read_text(encoding="utf-8")
+    trees = re.findall(r"```\{toctree\}\n(?::[^\n]*\n)*\n([^`]*)```", index)
+    listed = [line for tree in trees for line in tree.split()]
+    generate.write(tmp_path)
+    pages = {path.stem for path in DOCS.glob("*.md")} - {"index"}
+    made = {f"_generated/{path.stem}" for path in tmp_path.glob("*.md")}
+    assert sorted(listed) == sorted(pages | made)
+    assert listed.index("privacy") < 3
+
+
+@pytest.mark.parametrize("name", available())
+def test_the_keys_of_a_study_stand_with_their_class_and_a_meaning(name, generate):
+    study = load(name)
+    shown = sections(generate.keys_page(), "###")
+    expected = {heading: [f.name for f in dataclasses.fields(cls)] for heading, cls in generate.blocks(study)}
+    assert {heading: keys for heading, keys in shown.items() if heading.startswith(f"{name}:")} == expected
+    given = [entry.settings for entry in study.sources.values()] + [entry.options for entry in study.methods.values()]
+    classes = dict(generate.blocks(study)).values()
+    assert {study.spec, *given} <= set(classes)
+    silent = [f"{cls.__name__}.{key}" for cls in classes for key, words in generate.meanings(cls).items() if not words]
+    assert silent == []
+
+
+def test_all_variables_stand_on_their_page_and_no_others(generate):
+    shown = sections(generate.variables_page(), "##")
+    expected = {name: list(load(name).variables) for name in available()} | {"In every study": list(COMMON)}
+    assert {heading: names for heading, names in shown.items() if heading != "Dimensions"} == expected
+
+
+def test_all_names_of_the_face_and_all_verbs_have_a_place(generate):
+    assert re.findall(r"^## (\w+)$", generate.api_page(), flags=re.MULTILINE) == face.__all__
+    case = (ROOT / "run").read_text(encoding="utf-8")
+    known = re.search(r"^    (test \|.*)\) shift ;;$", case, flags=re.MULTILINE).group(1).split(" | ")
+    told = {command.split()[1] for command in generate.verbs() if len(command.split()) > 1}
+    assert set(known) | {"clean"} == told - {"--configfile"}
+    page = generate.verbs_page()
+    assert all(f"`./run {verb}" in page for verb in known)
+
+
+def test_a_docstring_gives_the_meaning_of_a_key(generate):
+    class Made:
+        """Some options.
+
+        first, second : shared by ``both``; third : after a semicolon,
+            on two lines
+        """
+
+    made = dataclasses.make_dataclass("Options", [(key, int) for key in ("first", "second", "third")], bases=(Made,))
+    words = generate.meanings(made)
+    assert words == {
+        "first": "shared by `both`",
+        "second": "shared by `both`",
+        "third": "after a semicolon, on two lines",
+    }
+    assert generate.cell("a|b_c `d_e` <f>") == r"a\|b\_c `d_e` &lt;f>"
+
+
+def test_the_site_is_built_without_a_warning_and_asks_no_network(tmp_path):
+    words = ["--fail-on-warning", "--keep-going", "--quiet", "-b", "html", "-d", tmp_path / "trees", DOCS]
+    done = subprocess.run(
+        [sys.executable, "-m", "sphinx", *words, tmp_path / "html"], cwd=ROOT, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    pages = list(Path(tmp_path / "html").rglob("*.html"))
+    assert {path.stem for path in DOCS.glob("*.md")} <= {path.stem for path in pages}
+    assert [found for path in pages for found in REMOTE.findall(path.read_text(encoding="utf-8"))] == []
+    sheets = [path.read_text(encoding="utf-8") for path in (tmp_path / "html").rglob("*.css")]
+    assert not any(re.search(r"(?:url\(|@import )[\"']?(?:https?:)?//", sheet) for sheet in sheets)
+    api = (tmp_path / "html" / "_generated" / "api.html").read_text(encoding="utf-8")
+    assert all(f'id="partywise.{face.HOME[name]}.{name}"' in api for name in face.__all__)
