@@ -18,7 +18,6 @@ from invented import invented
 from partywise.errors import ConfigError
 from partywise.experiment.plan import plan
 from partywise.logistic.zonotope import LP_ROWS
-from partywise.studies.sliced_inverse_regression.figures.angles import SHARES
 from pipeline import ROOT
 
 NUMBER = re.compile(r"(?<![\w.])\d{1,3}(?: \d{3})+(?![\d.])|(?<![\w.])\d+(?:\.\d+)?(?:e-?\d+)?(?![\d\w])")
@@ -31,9 +30,7 @@ ENTRIES = [(stem, study) for stem, made in STUDIES.items() for study in made["st
 CONSTANTS: dict[tuple[str, str], dict[float, str]] = {
     ("config", "claims"): {100.0: "values of the domain of a claim that no case gives"},
     ("config", "unbounded_shares"): {float(LP_ROWS): "rows up to which the test is exact"},
-    ("config", "angle_by_size"): {100 * SHARES[0]: "quantile of a bar, in percent"},
     ("smoke", "tables_by_epsilon"): {6.0: "number of a column without a name"},
-    ("smoke", "table_1"): {1000.0: "figs2: a row read as another size, of a configuration without it"},
 }
 
 

@@ -30,7 +30,7 @@ def remarks(cube: xr.Dataset, found: Sequence[Entry], high: bool) -> list[str]:
             f"{VAIN} The deltas of all releases of a client add up to 1/n or more (n = {', '.join(map(str, sizes))}): "
             "publishing a random record meets that, so that this ε promises nothing, whatever the mechanism."
         )
-    lines.append(fitted(cube, printed(found), high))
+    lines.append(fitted(cube, found, high))
     lines += kept(cube, found)
     lines.append(
         "The published methods have no finite certified ε: slice edges, c_R, singular vectors behind the noise"
@@ -102,15 +102,16 @@ def _parts(own: Sequence[Entry], high: bool) -> list[tuple[str, list[Entry]]]:
     return [(", rows as printed", plain), (f", {said}", other)]
 
 
-def fitted(cube: xr.Dataset, methods: Sequence[str], high: bool) -> str:
+def fitted(cube: xr.Dataset, found: Sequence[Entry], high: bool) -> str:
     """The options in force that were fitted to the tables."""
     parts = []
-    for method in methods:
+    for method in printed(found):
         options = plan_behind(cube).methods[method].options
         parts.append(f"{look(cube, method).label}: aggregation {options.chosen_aggregation}")
         if options.mechanism == "iid" and options.iid_variance == "fitted":
             parts[-1] += f", variance {FITTED_FACTOR:g} log(1.25/δ)/(nε) in place of proposition 2"
         parts[-1] += f", covariance noise {options.cov_scale:g} × lemma 1 on clipped records"
     screen = " Screening keeps the best s columns of each slice: the source states no threshold." if high else ""
-    origin = "" if high else "; the row 1000 read as 1500 is an inference, too"
+    others = sorted({(entry.row, entry.n) for entry in found if not high and entry.row != entry.n})
+    origin = "".join(f"; the row {row} read as n = {n} is an inference, too" for row, n in others)
     return f"Fitted to these cells: {'; '.join(parts)}{origin}.{screen}"
