@@ -38,6 +38,8 @@ from small_cube import assemble
 OUTPUTS = {
     "cube": "cube.nc",
     "tidy": "tidy.csv",
+    "predictions": "predictions.csv",
+    "models": "models.json",
     "dictionary": "dictionary.csv",
     "ledger": "ledger.csv",
     "totals": "ledger_totals.csv",
@@ -573,6 +575,8 @@ def test_the_dictionary_has_every_column_of_every_table_and_no_other(gathered, t
         found.setdefault(row["table"], []).append(row["column"])
     for name in ("tidy.csv", "summary.csv", "ledger.csv", "ledger_totals.csv"):
         assert found.pop(name) == list(table(gathered / name)[0]), name
+    with (gathered / "predictions.csv").open(encoding="utf-8", newline="") as handle:
+        assert found.pop("predictions.csv") == next(csv.reader(handle))
     assert found.pop("timings.csv") == list(table(tmp_path / "timings.csv")[0])
     head = next(line for line in (gathered / "wire.md").read_text().splitlines() if line.startswith("|"))
     assert found.pop("wire.md") == [cell.strip() for cell in head.strip("|").split("|")]

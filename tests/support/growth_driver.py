@@ -20,7 +20,10 @@ from partywise.experiment.collect import collect
 from partywise.experiment.plan import Plan
 from partywise.experiment.results.columns import Places
 
-OUTPUTS = ("cube", "tidy", "dictionary", "ledger", "totals", "wire", "summary", "text", "tables")
+OUTPUTS = (
+    *("cube", "tidy", "predictions", "models", "dictionary", "ledger", "totals", "wire", "summary", "text", "tables"),
+    "screen",
+)
 
 
 def design(kind: str, cells: int) -> Plan:

@@ -66,7 +66,8 @@ def asked(folder: Path, smk: dict[str, Any]) -> list[tuple[str, set[str], dict[s
                 files["blocks"].append(out["block"])
                 files["timings"].append(out["timings"])
         collected = smk["fit_roots"](study, {case: made.methods for case, made in plan.cases.items()})
-        names = ("cube", "ledger", "totals", "wire", "summary", "text", "tables", "timings")
+        names = ("cube", "tidy", "predictions", "models", "dictionary", "ledger", "totals", "wire", "summary", "text")
+        names += ("screen", "tables", "timings")
         outputs = {name: str(folder / study / name) for name in names}
         whole = {"job": smk["whole_plan"](SimpleNamespace(study=study)), "code": "0" * 64}
         roots = collected | set(smk["script_modules"]("collect"))

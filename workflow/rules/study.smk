@@ -71,6 +71,8 @@ rule collect:
     output:
         cube="<results>/{study}/cube.nc",
         tidy="<results>/{study}/tidy.csv",
+        predictions="<results>/{study}/predictions.csv",
+        models="<results>/{study}/models.json",
         dictionary="<results>/{study}/dictionary.csv",
         ledger="<results>/{study}/ledger.csv",
         totals="<results>/{study}/ledger_totals.csv",

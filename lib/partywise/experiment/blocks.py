@@ -6,7 +6,7 @@ import json
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from ..files import Unreadable, open_npz, save_npz
 from ..privacy.ledger.event import Event
 from ..privacy.ledger.ledger import Ledger
 from .cells import Cell
+from .home.taken import Home, decoded, encoded
 
 KINDS = ("none", "bool", "int", "float", "str")
 OUTER, INNER = ("case", "method", "parties"), ("replicate", "fold", "epsilon")
@@ -33,6 +34,7 @@ class Part:
     example_fits : name -> (dims, array (epsilon, ...)), of replicate 0 and fold 0
     releases : (replicate, epsilon) -> distinct events of all folds in the part, in order, where they are kept
     names : everyone on the channel; wire : epsilon -> rows of the transcript
+    homes : (replicate, fold, epsilon) -> what the owner of own data takes home, of replicate 0
     """
 
     case: str
@@ -47,6 +49,7 @@ class Part:
     releases: Mapping[tuple[int, float], tuple[Event, ...]]
     names: tuple[str, ...]
     wire: Mapping[float, list[dict[str, Any]]]
+    homes: Mapping[tuple[int, int, float], Home] = field(default_factory=dict)
 
 
 def write_block(path: Path | str, cells: Sequence[Cell]) -> None:
@@ -79,16 +82,19 @@ def _packed(cells: Sequence[Cell]) -> tuple[dict[str, Any], dict[str, np.ndarray
     order = [at[place] for place in product(*(axes[name] for name in INNER))]
     kinds, numbers, texts = _numbers(order, shape)
     example_fits = _example_fits(order)
+    homes = [cell for cell in order if cell.home is not None]
     header = {
         "kinds": kinds,
         "names": cells[0].names,
         "example_fits": {name: dims for name, (dims, _) in example_fits.items()},
         "wire": [[cell.coords["epsilon"], cell.wire] for cell in order if cell.wire],
+        "homes": [[cell.coords[name] for name in INNER] for cell in homes],
         "releases": [[r, e, [x.to_row() for x in rows]] for (r, e), rows in _releases(order).items()],
     }
     packed = zlib.compress(json.dumps(header, separators=(",", ":")).encode(), 6)
     stored = {f"text/{name}": array for name, array in texts.items()}
     stored |= {f"example_fit/{name}": array for name, (_, array) in example_fits.items()}
+    stored |= {f"home/{k}": encoded(cell.home) for k, cell in enumerate(homes) if cell.home is not None}
     return axes, {"header": _bytes(packed), "numbers": numbers, **stored}
 
 
@@ -142,6 +148,7 @@ class Entry:
             releases={(r, e): tuple(map(Event.from_row, rows)) for r, e, rows in header["releases"]},
             names=tuple(header["names"]),
             wire={epsilon: rows for epsilon, rows in header["wire"]},
+            homes={(r, f, e): decoded(arrays[f"home/{k}"]) for k, (r, f, e) in enumerate(header["homes"])},
         )
 
 

@@ -18,6 +18,7 @@ from ..federation.folds import Fold
 from ..federation.run import Run, simulate
 from ..privacy.ledger.event import Event
 from ..randomness import Streams, stream
+from .home.taken import Home
 from .plan import Plan
 from .study import MethodSpec
 from .timings import Timings
@@ -72,6 +73,7 @@ class Cell:
     example_fits : name -> (dims, array); empty but for replicate 0 and fold 0
     ledger : its releases in order, None where the plan keeps only the totals; names : everyone on its channel
     wire : rows of its transcript, for replicate 0 and fold 0 only
+    home : of own data, what the owner takes home, for replicate 0 only
     """
 
     coords: Mapping[str, Any]
@@ -80,6 +82,7 @@ class Cell:
     ledger: tuple[Event, ...] | None
     names: tuple[str, ...]
     wire: list[dict[str, Any]]
+    home: Home | None = None
 
 
 def generate(plan: Plan, case: str, replicates: Iterable[int], resources: Path | str) -> dict[int, Any]:
@@ -236,6 +239,7 @@ class _Fits:
                 example_fits = dict(self.study.example_fits(estimate, self.data, fold.train, self.spec))
             self._described([*scalars, *example_fits])
             scalars["status"] = _status(scalars)
+            home = self._home(estimate, fold.train)
         coords = {"case": self.case.name, "method": self.method.label, "replicate": self.replicate}
         coords |= {"parties": self.n_parties, "fold": held_out, "epsilon": epsilon}
         wire = channel.transcript() if first else []
@@ -243,7 +247,13 @@ class _Fits:
         releases = channel.ledger.rows if limit is None or self.replicate < limit else None
         if releases is not None and not self.shared:
             releases = of_fold(releases, held_out)
-        return Cell(coords, scalars, example_fits, releases, channel.names, wire)
+        return Cell(coords, scalars, example_fits, releases, channel.names, wire, home)
+
+    def _home(self, estimate: Any, train: np.ndarray) -> Home | None:
+        source = self.case.source
+        if source.home is None or self.replicate != 0:
+            return None
+        return source.home(estimate, self.data, train, self.spec)
 
     @property
     def shared(self) -> bool:

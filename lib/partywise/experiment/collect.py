@@ -31,6 +31,7 @@ from .tables.rows import write_csv, write_text
 from .tables.run_totals import RunTotals
 from .tables.screen import screen_text
 from .tables.summary import MOST_ROWS, summary_rows
+from .tables.take_home import Homes
 from .tables.tidy import tidy_rows
 from .tables.wire import Wire
 
@@ -50,8 +51,8 @@ def collect(
     blocks : iterable of path
         One file of each fit job; their order does not matter.
     outputs : mapping
-        Paths of ``cube``, ``tidy``, ``dictionary``, ``ledger``, ``totals``, ``wire``, ``summary``, ``text``, ``screen``
-        and ``tables``.
+        Paths of ``cube``, ``tidy``, ``predictions``, ``models``, ``dictionary``, ``ledger``, ``totals``, ``wire``,
+        ``summary``, ``text``, ``screen`` and ``tables``.
     code_sha256 : str
         Fingerprint of the library files behind the cube.
     root : Path
@@ -65,37 +66,45 @@ def collect(
         totals.open("wb") as sums,
         closing(LedgerTables(plan, rows, sums, ledger.parent)) as tables,
     ):
-        columns, header, wire = gather(plan, entries, tables)
+        columns, header, wire, homes = gather(plan, entries, tables)
     header.attrs = dict(global_attributes(plan, code_sha256=code_sha256, root=root))
     write_cube(outputs["cube"], header, columns.layers)
     write_text(outputs["wire"], wire.markdown())
     write_csv(outputs["tidy"], tidy_rows(plan, columns))
-    write_csv(outputs["dictionary"], dictionary_rows(columns))
+    write_csv(outputs["predictions"], homes.rows(), homes.names())
+    write_text(outputs["models"], homes.text())
+    write_csv(outputs["dictionary"], dictionary_rows(columns, homes.names()))
     write_csv(outputs["summary"], summary_rows(plan, columns))
     write_text(outputs["text"], summary_text(plan, columns))
     write_text(outputs["screen"], screen_text(plan, columns))
     shown = summary_rows(plan, columns, shown_names(plan))
     page = tables_page(
-        plan, header.attrs, shown, wire.markdown(), _first_totals(outputs["totals"]), dictionary_rows(columns)
+        plan,
+        header.attrs,
+        shown,
+        wire.markdown(),
+        _first_totals(outputs["totals"]),
+        dictionary_rows(columns, homes.names()),
     )
     write_text(outputs["tables"], page)
 
 
-def gather(plan: Plan, entries: Iterable[Entry], tables: LedgerTables) -> tuple[Columns, xr.Dataset, Wire]:
-    """Read every part once: its numbers, example fits and messages; its releases go to the tables."""
-    columns, wire = Columns(plan), Wire(plan)
+def gather(plan: Plan, entries: Iterable[Entry], tables: LedgerTables) -> tuple[Columns, xr.Dataset, Wire, Homes]:
+    """Read every part once: its numbers, example fits, messages and homes; its releases go to the tables."""
+    columns, wire, homes = Columns(plan), Wire(plan), Homes(plan)
     totals, example_fits = RunTotals(plan, columns), list[Part]()
     for group in together(entries):
         found = [entry.read() for entry in group]
         for part in found:
             columns.add(part)
             wire.add(part)
+            homes.add(part)
             if part.example_fits:
-                example_fits.append(replace(part, numbers={}, releases={}, wire={}))
+                example_fits.append(replace(part, numbers={}, releases={}, wire={}, homes={}))
         totals.add(tables.add(found))
     columns.check()
     totals.close()
-    return columns, header_of(plan, columns, example_fits), wire
+    return columns, header_of(plan, columns, example_fits), wire, homes
 
 
 def together(entries: Iterable[Entry]) -> Iterator[list[Entry]]:

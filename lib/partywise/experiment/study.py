@@ -63,16 +63,19 @@ class Source:
         replicate, ``rng_for(*names, shared=True)`` is the same for all replicates.
     resources : data sets that the rule ``fetch`` puts into the folder ``resources``; settings may name more of them, by
         a property ``resources``, where they choose among several
+    home : of own data, what the owner takes home of a fit of replicate 0: (estimate, data, train mask, MethodSpec) ->
+        `partywise.experiment.home.taken.Home`
     """
 
     settings: type
     generate: Lazy
     resources: tuple[str, ...] = ()
+    home: Lazy | None = None
 
     @property
     def fits(self) -> tuple[Lazy, ...]:
         """What fits on these data call by reference, beside the protocol: part of their code."""
-        return ()
+        return () if self.home is None else (self.home,)
 
 
 @dataclass(frozen=True)

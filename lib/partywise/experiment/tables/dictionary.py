@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from ..cells import COMMON, STATUS
 from ..results.assemble import COORDS
@@ -101,8 +101,18 @@ COSTS: dict[str, Entry] = {
 SLOT: dict[str, Entry] = {word: LABELS[word] for word in ("case", "method", "parties", "epsilon")}
 GROUP: dict[str, Entry] = {word: LABELS[word] for word in ("case", "method", "replicate", "parties")}
 
+PREDICTIONS: dict[str, Entry] = LABELS | {
+    "epsilon_certified": COMMON["epsilon_certified"],
+    "id": ("record, as the owner's files call it; it stays with whoever runs the simulation", "1"),
+    "time": ("point of a curve", "that of the curves"),
+    "held_out": ("1 if the fit did not use the record, 0 if it trained on it", "1"),
+    "observed": ("value of the owner's file, of curves the smoothed one: private", "that of the response"),
+    "predicted": ("probability of label 1, or mean of the response, by the fit", "that of the response"),
+}
+PREDICTED: Entry = ("what the fit makes of the record's own features", "1")
 
-def tables(columns: Columns) -> dict[str, dict[str, Entry]]:
+
+def tables(columns: Columns, predictions: Sequence[str] = ()) -> dict[str, dict[str, Entry]]:
     """Columns of each table in their order: meaning and unit."""
     described = {**LABELS, **TITLES, **{name: columns.described[name] for name in columns.names()}}
     costs = LABELS | COSTS
@@ -113,11 +123,12 @@ def tables(columns: Columns) -> dict[str, dict[str, Entry]]:
         "ledger_totals.csv": STUDY | GROUP | TARGET | MEANINGS_OF_TOTALS,
         "wire.md": MESSAGES,
         "timings.csv": {name: costs[name] for name in TIMINGS},
+        "predictions.csv": {name: PREDICTIONS.get(name, PREDICTED) for name in predictions},
     }
 
 
-def dictionary_rows(columns: Columns) -> Iterator[dict[str, str]]:
-    """One row for each column of each table: ``table``, ``column``, ``meaning``, ``unit``."""
-    for table, entries in tables(columns).items():
+def dictionary_rows(columns: Columns, predictions: Sequence[str] = ()) -> Iterator[dict[str, str]]:
+    """One row for each column of each table: ``table``, ``column``, ``meaning``, ``unit``; predictions: its columns."""
+    for table, entries in tables(columns, predictions).items():
         for name, (meaning, unit) in entries.items():
             yield {"table": table, "column": name, "meaning": meaning, "unit": unit}

@@ -23,10 +23,13 @@ def write_text(path: Path | str, text: str) -> None:
         temporary.write_text(text, encoding="utf-8", newline="\n")
 
 
-def write_csv(path: Path | str, rows: Iterable[Mapping[str, Any]]) -> None:
-    """Write rows that share their keys, one by one; an empty table keeps an empty file."""
+def write_csv(path: Path | str, rows: Iterable[Mapping[str, Any]], names: Sequence[str] = ()) -> None:
+    """Write rows that share their keys, one by one; an empty table keeps the names, without any an empty file."""
     with replacing(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as handle:
         writer: csv.DictWriter[str] | None = None
+        if names:
+            writer = csv.DictWriter(handle, list(names), lineterminator="\n")
+            writer.writeheader()
         for row in rows:
             if writer is None:
                 writer = csv.DictWriter(handle, list(row), lineterminator="\n")

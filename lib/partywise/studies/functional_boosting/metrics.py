@@ -20,6 +20,8 @@ GRID = 101
 OPERATOR_GRID = 25
 CURVE_GRID = 73
 SHOWN = 4
+# Of the name of a record that a figure shows.
+CHARACTERS = 24
 
 
 def metrics(estimate: Estimate, data: FunctionalData, train: np.ndarray, spec: Any) -> dict[str, Any]:
@@ -124,6 +126,7 @@ def example_fits(
     predictor_shown_index : which predictors
     curve_observed, curve_predicted : (record_shown, curve_grid), in the unit of the response
     record_label : date as yyyymmdd for day curves, else the number of the record
+    record_id : (record_shown, record_character), of own data its name as numbers of characters, cut at 24, then NaN
     """
     shown = _predictors(data)
     bx, by = data.basis_x.build(), data.basis_y.build()
@@ -133,7 +136,9 @@ def example_fits(
     test = np.flatnonzero(~train) if not train.all() else np.arange(len(train))
     records = test[np.linspace(0, len(test) - 1, SHOWN + 2).astype(int)[1:-1]]
     predicted = estimate.predict(data.X[records])
-    return {
+    own = getattr(getattr(spec, "source", None), "home", None) is not None
+    named = {"record_id": (("record_shown", "record_character"), characters(data.ids[records].tolist()))} if own else {}
+    return named | {
         "operator": (("predictor_shown", "s_grid", "t_grid"), s @ estimate.operators[shown] @ t.T),
         "predictor_shown_index": (("predictor_shown",), shown.astype(float)),
         "curve_observed": (("record_shown", "curve_grid"), data.y_offset + data.y_scale * data.Y[records] @ curves.T),
@@ -156,3 +161,12 @@ def _predictors(data: FunctionalData) -> np.ndarray:
 def _label(name: str, index: int) -> float:
     digits = str(name).replace("-", "")
     return float(digits) if digits.isdigit() and len(digits) == 8 else float(index)
+
+
+def characters(names: list[str]) -> np.ndarray:
+    """(n, 24) names as the numbers of their characters, since example fits are arrays of numbers."""
+    found = np.full((len(names), CHARACTERS), np.nan)
+    for row, name in zip(found, names, strict=True):
+        shown = name if len(name) <= CHARACTERS else f"{name[: CHARACTERS - 1]}…"
+        row[: len(shown)] = [ord(one) for one in shown]
+    return found

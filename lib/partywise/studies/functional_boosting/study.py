@@ -134,6 +134,7 @@ VARIABLES: dict[str, tuple[str, str]] = {
     "curve_observed": ("held-out response curves, smoothed, in the unit of the response", "1"),
     "curve_predicted": ("their predictions from clean predictors", "1"),
     "record_label": ("date of the record as yyyymmdd, or its number", "1"),
+    "record_id": ("name of the record, as the numbers of its characters", "1"),
 }
 
 _PROTOCOLS = "partywise.functional.protocols."
@@ -149,7 +150,11 @@ STUDY = Study(
         "simulated": Source(SimulatedSettings, Lazy(_CURVES + "simulated")),
         "beijing": Source(BeijingSettings, Lazy(_CURVES + "beijing"), resources=("beijing_pm25",)),
         "nyc": Source(NycSettings, Lazy(_CURVES + "nyc"), resources=("nyc_flights",)),
-        "table": Source(TableSettings, Lazy("partywise.studies.functional_boosting.own_cases:table")),
+        "table": Source(
+            TableSettings,
+            Lazy("partywise.studies.functional_boosting.own_cases:table"),
+            home=Lazy("partywise.studies.functional_boosting.home:home"),
+        ),
     },
     methods={
         "boosting": Protocol(LocalOptions, Lazy(_PROTOCOLS + "curves:fit")),

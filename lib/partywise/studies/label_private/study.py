@@ -122,7 +122,11 @@ STUDY = Study(
         "adult": Source(TableSettings, Lazy(_CASES + "adult"), resources=("adult",)),
         "breast_cancer": Source(TableSettings, Lazy(_CASES + "breast_cancer"), resources=("breast_cancer",)),
         "body_fat": Source(TableSettings, Lazy(_CASES + "body_fat"), resources=("body_fat",)),
-        "table": Source(OwnSettings, Lazy("partywise.studies.label_private.own_cases:table")),
+        "table": Source(
+            OwnSettings,
+            Lazy("partywise.studies.label_private.own_cases:table"),
+            home=Lazy("partywise.studies.label_private.home:home"),
+        ),
         "late_flights": Source(FlightsSettings, Lazy(_CASES + "late_flights"), resources=("nyc_flights",)),
     },
     methods={

@@ -12,17 +12,25 @@ import numpy as np
 
 from ...datasets.own.csv import TextTable, nearest
 from ...datasets.own.records.load import chosen, complete, contents, named, numbered, opened
+from ...datasets.own.records.original import features_told, scale_of
 from ...datasets.own.records.persons import bounded, one_client_each
 from ...datasets.own.records.scale import clipped, feature_names, features
 from ...datasets.own.rows import numbers_of, values
 from ...datasets.own.table_files import ColumnBlock
 from ...errors import DataMissing
+from ...experiment.home.taken import Home
+from ...inverse_regression.model import Estimate
 from ...inverse_regression.slices import Slices, case_edges, class_slices, public_slices
 from .cases import KEYS, reduced
 from .data import SlicingData
 from .own_settings import OwnSettings
 
 LOG = logging.getLogger("partywise")
+SCALE = (
+    "projection on a direction = constant + sum of coefficient times the column in its own units, nothing clipped; a "
+    "level counts as 1 where the record has it. Only the space that all directions span is estimated: signs and turns "
+    "within it mean nothing. The scaling is public: bounds and levels of the configuration."
+)
 
 
 def table(
@@ -137,3 +145,22 @@ def _ids(clients: Sequence[TextTable], settings: OwnSettings) -> list[str]:
     if len(set(ids)) == len(ids):
         return ids
     return [f"{name}: {text}" for name, part in zip(settings.party_names, own, strict=True) for text in part]
+
+
+def home(estimate: Estimate, data: SlicingData, train: np.ndarray, spec: Any) -> Home:
+    """What the owner takes home: projections of all records, of clients that took no part too, and directions."""
+    columns, basis = spec.settings.columns, estimate.basis
+    used = int(np.sum(data.sizes[: estimate.clients]))
+    with np.errstate(invalid="ignore"):
+        projected = data.X @ basis
+        coefficients, constants = scale_of(columns, -1.0).coefficients(basis)
+    names = [f"direction {k + 1}" for k in range(basis.shape[1])]
+    directions = []
+    for name, fitted, constant in zip(names, coefficients.T, constants, strict=True):
+        told = [{**one, "coefficient": value} for one, value in zip(features_told(columns), fitted, strict=True)]
+        directions.append({"name": name, "constant": constant, "coefficients": told})
+    model: dict[str, Any] = {"kind": "sliced inverse regression", "scale": SCALE, "directions": directions}
+    if spec.settings.levels:
+        model["levels"] = list(spec.settings.levels)
+    predicted = {"observed": data.y.astype(float), **dict(zip(names, projected.T, strict=True))}
+    return Home(data.ids, np.arange(len(data.y)) >= used, predicted, model)

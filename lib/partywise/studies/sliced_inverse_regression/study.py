@@ -130,7 +130,11 @@ STUDY = Study(
     sources={
         "simulated": Source(SimulatedSettings, Lazy(_CASES + "simulated")),
         "flights": Source(FlightsSettings, Lazy(_CASES + "flights"), resources=("nyc_flights",)),
-        "table": Source(OwnSettings, Lazy("partywise.studies.sliced_inverse_regression.own_cases:table")),
+        "table": Source(
+            OwnSettings,
+            Lazy("partywise.studies.sliced_inverse_regression.own_cases:table"),
+            home=Lazy("partywise.studies.sliced_inverse_regression.own_cases:home"),
+        ),
         "activity": Source(ActivitySettings, Lazy(_CASES + "activity"), resources=("watch_activity",)),
     },
     methods={

@@ -104,7 +104,7 @@ STUDY = Study(
     spec=Spec,
     sources={
         "generated": Source(GeneratedSettings, Lazy(_HERE + "cases:generated")),
-        "table": Source(TableSettings, Lazy(_HERE + "own_cases:table")),
+        "table": Source(TableSettings, Lazy(_HERE + "own_cases:table"), home=Lazy(_HERE + "home:home")),
         "dataset": Source(DatasetSettings, Lazy(_HERE + "cases:dataset")),
     },
     methods={

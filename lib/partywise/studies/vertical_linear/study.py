@@ -107,7 +107,7 @@ STUDY = Study(
         "generated": Source(GeneratedSettings, Lazy(_HERE + "cases:generated")),
         "adult": Source(AdultSettings, Lazy(_HERE + "cases:adult"), resources=("adult",)),
         "abalone": Source(AbaloneSettings, Lazy(_HERE + "cases:abalone"), resources=("abalone",)),
-        "table": Source(TableSettings, Lazy(_HERE + "own_cases:table")),
+        "table": Source(TableSettings, Lazy(_HERE + "own_cases:table"), home=Lazy(_HERE + "home:home")),
     },
     methods={
         "pooled": Protocol(PooledOptions, Lazy(_PROTOCOLS + "pooled:fit")),

@@ -22,7 +22,7 @@ QUALITY = ("log_loss", "auc", "accuracy", "mse", "published_loss")
 def metrics(estimate: Estimate, data: TreeData, train: np.ndarray, spec: Any) -> dict[str, Any]:
     """All scalars of one cell, on the rows outside ``train``."""
     X, y, options = data.X[~train], data.y[~train], options_of(estimate, spec)
-    kept, selection = _selected(estimate.ensemble, X, y, options, data.criterion)
+    kept, selection = selected(estimate.ensemble, X, y, options, data.criterion)
     found: dict[str, Any] = {"n_protected": int(train.sum()), "n_trees": len(kept.trees)} | selection
     scores = kept.scores(X)
     if not np.isfinite(scores).all():
@@ -90,7 +90,7 @@ def clip_share(ensemble: Ensemble, data: TreeData, train: np.ndarray, options: A
     return float(np.mean(np.abs(ensemble.scores(data.X[train]) - data.y[train]) > bound))
 
 
-def _selected(
+def selected(
     ensemble: Ensemble, X: np.ndarray, y: np.ndarray, options: TreeOptions, criterion: Criterion
 ) -> tuple[Ensemble, dict[str, Any]]:
     """The trees up to the least loss on test rows where that is asked for, which is marked: it flatters the result."""

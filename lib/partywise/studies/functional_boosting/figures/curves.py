@@ -31,13 +31,14 @@ def real_curves(cube: xr.Dataset) -> Figure:
         return empty("Real day curves need a method without noise (protocol boosting, noise none) and a private one.")
     labels, observed = example_fit(drawn, "record_label", floor), example_fit(drawn, "curve_observed", floor)
     days = len(labels)
+    names = example_fit(drawn, "record_id", floor) if "record_id" in drawn else np.full((days, 1), np.nan)
     figure, axes = panels(len(private), days, 2.6, 2.3, sharex=True, sharey=True)
     for row, method in enumerate(private):
         for day in range(days):
             ax = axes[row * days + day]
             _one_day(ax, cube, drawn, (floor, method), day, np.linspace(hours[0], hours[1], observed.shape[1]))
             if row == 0:
-                ax.set_title(_record(int(labels[day])))
+                ax.set_title(_record(names[day], int(labels[day])))
             ax.xaxis.set_major_locator(MultipleLocator(ticks) if ticks else MaxNLocator(4))
             ax.set_xlabel(("hour of the day" if ticks else "time") if row == len(private) - 1 else "")
         axes[row * days].set_ylabel(unit, fontsize=8)
@@ -53,8 +54,10 @@ def _epsilons(drawn: xr.Dataset, method: str) -> np.ndarray:
     return drawn["example_epsilon"].values[drawn["example_method"].values == method]
 
 
-def _record(label: int) -> str:
-    """A date out of its eight digits, or the number of the record."""
+def _record(name: np.ndarray, label: int) -> str:
+    """The id of the record out of its characters; without one a date out of eight digits, or a number."""
+    if np.isfinite(name).any():
+        return "".join(chr(int(one)) for one in name[np.isfinite(name)])
     digits = f"{label:08d}"
     return f"{digits[:4]}-{digits[4:6]}-{digits[6:]}" if label >= 10_000_000 else f"record {label}"
 

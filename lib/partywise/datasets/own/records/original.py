@@ -1,0 +1,50 @@
+"""Models of scaled columns in the units of the owner's files: public bounds alone lead back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..table_files import ColumnBlock
+
+__all__ = ["Scale", "features_told", "scale_of"]
+
+
+class Scale(NamedTuple):
+    """Of every feature (d,): the fitted one is ``slope`` times the one in the file, plus ``shift``."""
+
+    slope: np.ndarray
+    shift: np.ndarray
+
+    def coefficients(self, fitted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Coefficients (d, ...) of features in the files, and what the constant gains (...,), from the fitted ones."""
+        return (fitted.T * self.slope).T, self.shift @ fitted
+
+
+def scale_of(columns: Sequence[ColumnBlock], low: float, low_level: float = 0.0) -> Scale:
+    """Scale of columns whose bounds became [low, 1], and whose indicators of levels became [low_level, 1]."""
+    slope, shift = list[float](), list[float]()
+    for column in columns:
+        least, width, start, times = 0.0, 1.0, low_level, 1
+        if column.levels is not None:
+            times = len(column.levels) - 1
+        elif column.bounds is not None:
+            least, width, start = column.bounds[0], column.bounds[1] - column.bounds[0], low
+        else:
+            raise ValueError(f"column {column.name!r} has neither bounds nor levels: it has no public scale.")
+        slope += [(1 - start) / width] * times
+        shift += [start - (1 - start) * least / width] * times
+    return Scale(np.array(slope), np.array(shift))
+
+
+def features_told(columns: Sequence[ColumnBlock]) -> list[dict[str, Any]]:
+    """What each feature is: the column of the file, and its bounds or the level for which it is 1."""
+    found = list[dict[str, Any]]()
+    for column in columns:
+        if column.levels is None:
+            found.append({"column": column.name, "bounds": column.bounds})
+        else:
+            found += [{"column": column.name, "level": level} for level in column.levels[1:]]
+    return found

@@ -1,0 +1,94 @@
+"""What one fit of own data gives to the owner of the data: predictions by the owner's ids, and the fitted model."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+# Rows of predictions.csv that a fit keeps: held-out records first, then those that trained, both in their order.
+MOST_ROWS = 100_000
+
+
+@dataclass(frozen=True)
+class Home:
+    """Predictions and model of one fit.
+
+    ids : (n,) str, the records by the owner's own names, each once
+    held_out : (n,) bool, whether the fit did not use the record
+    columns : name of a column of predictions.csv -> (n,) or, of curves, (n, m) floats; NaN where there is none
+    model : names, numbers, text, lists and arrays, as models.json shall have them
+    times : (m,) of curves, the points at which they are given
+    left_out : records beyond `MOST_ROWS`
+    """
+
+    ids: np.ndarray
+    held_out: np.ndarray
+    columns: Mapping[str, np.ndarray] = field(default_factory=dict)
+    model: Mapping[str, Any] = field(default_factory=dict)
+    times: np.ndarray | None = None
+    left_out: int = 0
+
+    def __post_init__(self) -> None:
+        n, tail = len(self.ids), () if self.times is None else (len(self.times),)
+        if len(set(self.ids.tolist())) != n:
+            raise ValueError(f"ids has {n} entries that are not distinct: a record has one prediction a fit.")
+        if self.held_out.shape != (n,):
+            raise ValueError(f"held_out has shape {self.held_out.shape}: it marks each of the {n} records.")
+        for name, values in self.columns.items():
+            if values.shape != (n, *tail):
+                raise ValueError(f"{name} has shape {values.shape}: there are {n} records and times {tail}.")
+
+    def first(self, most: int) -> Home:
+        """At most so many rows: the records that were held out come before the others."""
+        kept = max(1, most // (1 if self.times is None else len(self.times)))
+        if len(self.ids) <= kept:
+            return self
+        chosen = np.sort(np.argsort(~self.held_out, kind="stable")[:kept])
+        columns = {name: values[chosen] for name, values in self.columns.items()}
+        lost = self.left_out + len(self.ids) - kept
+        return Home(self.ids[chosen], self.held_out[chosen], columns, self.model, self.times, lost)
+
+
+def encoded(home: Home) -> np.ndarray:
+    """Bytes of a `Home` of at most `MOST_ROWS` rows; floats come back as the same doubles."""
+    kept = home.first(MOST_ROWS)
+    content = {
+        "ids": kept.ids.tolist(),
+        "held_out": kept.held_out.astype(int).tolist(),
+        "columns": {name: values.tolist() for name, values in kept.columns.items()},
+        "model": plain(kept.model),
+        "times": None if kept.times is None else kept.times.tolist(),
+        "left_out": kept.left_out,
+    }
+    return np.frombuffer(zlib.compress(json.dumps(content, separators=(",", ":")).encode(), 6), np.uint8)
+
+
+def decoded(content: np.ndarray) -> Home:
+    """What `encoded` was given, its model as plain data."""
+    found = json.loads(zlib.decompress(content.tobytes()))
+    return Home(
+        np.array(found["ids"], dtype=str),
+        np.array(found["held_out"], dtype=bool),
+        {name: np.array(values, dtype=float) for name, values in found["columns"].items()},
+        found["model"],
+        None if found["times"] is None else np.array(found["times"], dtype=float),
+        found["left_out"],
+    )
+
+
+def plain(value: Any) -> Any:
+    """Arrays as lists, for a file that any reader of JSON takes: infinity is a word, what is undefined is null."""
+    if isinstance(value, Mapping):
+        return {str(key): plain(entry) for key, entry in value.items()}
+    if isinstance(value, np.ndarray | np.generic):
+        return plain(value.tolist())
+    if isinstance(value, list | tuple):
+        return [plain(entry) for entry in value]
+    if isinstance(value, float) and not np.isfinite(value):
+        return None if np.isnan(value) else str(value)
+    return value

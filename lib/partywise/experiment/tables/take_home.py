@@ -1,0 +1,126 @@
+"""What the owner of the data takes home, as files beside the cube: predictions.csv and models.json."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..blocks import Part
+from ..home.taken import Home, plain
+from ..plan import Plan
+
+LOG = logging.getLogger("partywise")
+# Rows of predictions.csv, and characters of models.json: whole fits are left out beyond them, in the order of the cube.
+MOST_ROWS = 1_000_000
+MOST_CHARACTERS = 50_000_000
+KEYS = ("case", "method", "replicate", "parties", "fold", "epsilon", "epsilon_certified")
+FIXED = ("id", "held_out", "observed", "predicted")
+PRIVACY = (
+    "Fits of replicate 0. predictions.csv has ids and observed values: it stays with whoever ran the simulation. "
+    "epsilon_certified is what the ledger certifies of the messages between the parties. A model costs nothing beyond "
+    "it only where it was computed from releases and public values alone, and so does a prediction from such a model "
+    "and the record's own features; what a party adds of its own (leaves of trees, its own coefficients) would be a "
+    "further release. Where epsilon_certified is inf, nothing is promised."
+)
+NOTHING = "No case of this configuration has own data (source table), so that there is nothing to take home."
+
+
+class Homes:
+    """The fits of own data, in the order of the cube.
+
+    Parameters
+    ----------
+    plan : Plan
+    """
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan, self._fits = plan, list[tuple[dict[str, Any], Home]]()
+
+    def add(self, part: Part) -> None:
+        """The fits of a part, each with the epsilon that the ledger certifies for it."""
+        certified = part.numbers.get(self._plan.study.certified)
+        for (replicate, fold, epsilon), home in part.homes.items():
+            at = part.replicates.index(replicate), part.folds.index(fold), part.epsilon.index(epsilon)
+            known = float("nan") if certified is None else float(certified[at])
+            values = (part.case, part.method, replicate, part.parties, fold, epsilon, known)
+            self._fits.append((dict(zip(KEYS, values, strict=True)), home))
+
+    def _sorted(self) -> list[tuple[dict[str, Any], Home]]:
+        cases, methods = list(self._plan.cases), list(self._plan.methods)
+
+        def place(fit: tuple[dict[str, Any], Home]) -> tuple[float, ...]:
+            key = fit[0]
+            rest = (key[name] for name in ("replicate", "parties", "fold", "epsilon"))
+            return cases.index(key["case"]), methods.index(key["method"]), *rest
+
+        return sorted(self._fits, key=place)
+
+    def _told(self) -> list[tuple[dict[str, Any], Home]]:
+        """The fits whose rows all stand in predictions.csv."""
+        rows, found = 0, []
+        for key, home in self._sorted():
+            rows += len(home.ids) * (1 if home.times is None else len(home.times))
+            if rows > MOST_ROWS:
+                break
+            found.append((key, home))
+        return found
+
+    def names(self) -> tuple[str, ...]:
+        """Columns of predictions.csv; a time where there are curves, and what else the studies predict."""
+        found = dict.fromkeys((*KEYS, *FIXED))
+        if any(home.times is not None for _, home in self._fits):
+            found = dict.fromkeys((*KEYS, "id", "time", *FIXED[1:]))
+        found |= dict.fromkeys(name for _, home in self._sorted() for name in home.columns)
+        if self._fits and not any("predicted" in home.columns for _, home in self._fits):
+            del found["predicted"]
+        return tuple(found)
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """One row for a record of a fit, of curves one for each of its points."""
+        names = self.names()
+        for key, home in self._told():
+            for row in _rows(home):
+                yield {name: key[name] if name in key else _text(row.get(name, "")) for name in names}
+
+    def text(self) -> str:
+        """Content of models.json."""
+        fits, told = self._sorted(), len(self._told())
+        entries, length = [], 0
+        for key, home in fits:
+            entry = json.dumps(plain({**key, "model": home.model}), indent=1, ensure_ascii=False)
+            length += len(entry)
+            if length > MOST_CHARACTERS:
+                break
+            entries.append(entry)
+        cut = [
+            *_left_out("predictions.csv", len(fits) - told, "fits"),
+            *_left_out("models.json", len(fits) - len(entries), "fits"),
+            *_left_out("predictions.csv", max((home.left_out for _, home in fits), default=0), "records of a fit"),
+        ]
+        for sentence in cut:
+            LOG.warning("%s", sentence)
+        head = {"study": self._plan.study.name, "note": PRIVACY if fits else NOTHING, "left_out": cut}
+        start = json.dumps(head, indent=1, ensure_ascii=False).removesuffix("\n}")
+        return f'{start},\n "models": [' + ",\n".join(["", *entries])[1:] + "]\n}\n"
+
+
+def _left_out(file: str, count: int, what: str) -> list[str]:
+    return [f"{file} leaves out {count} {what}: it would be too large; run fewer methods or epsilons."] * (count > 0)
+
+
+def _rows(home: Home) -> Iterator[dict[str, Any]]:
+    times: Sequence[Any] = [None] if home.times is None else home.times.tolist()
+    columns = {name: np.reshape(values, (len(home.ids), -1)).tolist() for name, values in home.columns.items()}
+    for i, (name, held_out) in enumerate(zip(home.ids.tolist(), home.held_out.tolist(), strict=True)):
+        for k, time in enumerate(times):
+            row = {"id": name, "held_out": int(held_out), **{key: values[i][k] for key, values in columns.items()}}
+            yield row if time is None else row | {"time": time}
+
+
+def _text(value: Any) -> Any:
+    """What is undefined is an empty entry."""
+    return "" if isinstance(value, float) and np.isnan(value) else value
