@@ -8,13 +8,13 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-import partywise
+from partywise import __version__ as release
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 
 project = "partywise"
-version = release = partywise.__version__
+version = release
 author = project_copyright = "The partywise authors"
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 exclude_patterns = ["_build", "decisions"]

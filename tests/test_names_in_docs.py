@@ -25,6 +25,7 @@ MADE = {
     "my_labels.yaml",
     "my_tables.yaml",
     "loans.yaml",
+    "make_loans.py",
     "mine.yaml",
     "grid.yaml",
     "again.yaml",
