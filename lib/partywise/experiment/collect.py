@@ -25,6 +25,7 @@ from .results.cube import write_cube
 from .results.provenance import global_attributes
 from .tables.dictionary import dictionary_rows
 from .tables.ledger import LedgerTables
+from .tables.overview import overview
 from .tables.page import shown_names, tables_page
 from .tables.printed import summary_text
 from .tables.rows import write_csv, write_text
@@ -62,9 +63,9 @@ def collect(
     with (
         replacing(outputs["ledger"]) as ledger,
         replacing(outputs["totals"]) as totals,
-        ledger.open("wb") as rows,
+        ledger.open("wb") as releases,
         totals.open("wb") as sums,
-        closing(LedgerTables(plan, rows, sums, ledger.parent)) as tables,
+        closing(LedgerTables(plan, releases, sums, ledger.parent)) as tables,
     ):
         columns, header, wire, homes = gather(plan, entries, tables)
     header.attrs = dict(global_attributes(plan, code_sha256=code_sha256, root=root))
@@ -78,14 +79,8 @@ def collect(
     write_text(outputs["text"], summary_text(plan, columns))
     write_text(outputs["screen"], screen_text(plan, columns))
     shown = summary_rows(plan, columns, shown_names(plan))
-    page = tables_page(
-        plan,
-        header.attrs,
-        shown,
-        wire.markdown(),
-        _first_totals(outputs["totals"]),
-        dictionary_rows(columns, homes.names()),
-    )
+    totals_rows, dictionary = _first_totals(outputs["totals"]), dictionary_rows(columns, homes.names())
+    page = tables_page(plan, header.attrs, shown, wire.markdown(), totals_rows, dictionary, overview(plan, columns))
     write_text(outputs["tables"], page)
 
 

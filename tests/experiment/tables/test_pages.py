@@ -65,8 +65,8 @@ def test_the_page_is_well_formed_and_escapes_what_it_shows(page):
     found = Collected()
     found.feed(page)
     assert found.open == []
-    assert len(set(found.ids)) == len(found.ids), "an id that occurs twice breaks the filter"
-    assert {"summary-rows", "ledger-rows"} <= set(found.ids)
+    assert len(set(found.ids)) == len(found.ids), "an id that occurs twice breaks links"
+    assert {"overview", "summary", "ledger", "configuration"} <= set(found.ids)
     assert found.cells.count("11 x") == 1 and found.cells.count("1.25") == 1
     assert "a & b" in found.cells and "∞" in found.cells and "1.25" in found.cells
     assert "<noisy>" not in page and "&lt;noisy&gt;" in page

@@ -1,38 +1,47 @@
-"""One page of tables for a study: summary, what crosses the wire, ledger, configuration and versions; no network.
+"""One page of tables for a study: overview, summary, wire, ledger, columns, configuration, versions; no network.
 
-The page goes into the report of a run.  Rows can be filtered by typing words, such as ``moments 6``.
+The report of a run takes its sections from the page (``<section id=...>``).  Rows can be filtered by typing words, such
+as ``moments 6``.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from html import escape
 from itertools import groupby, islice
 from typing import Any
 
 from ..plan import Plan
 from ..study import Heading
+from .markup import filtered, markdown, short, table
+from .overview import overview_row
 from .printed import ARROWS
-from .rows import inert
 from .run_totals import CELL, RUN, costs_more
 from .summary import FLAG, MOST_ROWS, heading, shown_variables
 
 STYLE = """
 body { font: 15px/1.45 system-ui, sans-serif; margin: 1rem auto; max-width: 75rem; padding: 0 1rem; color: #222; }
 h1 { font-size: 1.35rem; } h2 { font-size: 1.1rem; margin-top: 2rem; } h3 { font-size: 1rem; margin-bottom: .3rem; }
-nav a { margin-right: 1rem; } .wide { overflow-x: auto; }
+nav a { margin-right: 1rem; } .wide { overflow: auto; }
 table { border-collapse: collapse; font-size: .85rem; }
 th, td { padding: .2rem .6rem; border-bottom: 1px solid #ddd; }
 th { text-align: left; background: #f4f4f4; position: sticky; top: 0; }
 td.number { text-align: right; white-space: nowrap; }
-input { font: inherit; padding: .3rem; width: min(100%, 26rem); }
+input { font: inherit; padding: .3rem; width: min(100%, 26rem); box-sizing: border-box; }
+.wide { max-height: 80vh; }
+.keys :is(th, td):nth-child(-n+3) { position: sticky; left: 0; box-sizing: border-box; background: #fff; }
+.keys :is(th, td):nth-child(-n+3) { white-space: normal; overflow-wrap: anywhere; }
+.keys :is(th, td):nth-child(-n+3) { min-width: 5.5rem; max-width: 5.5rem; }
+.keys :is(th, td):nth-child(1) { min-width: 9rem; max-width: 9rem; }
+.keys :is(th, td):nth-child(2) { left: 9rem; } .keys :is(th, td):nth-child(3) { left: 14.5rem; }
+.keys th:nth-child(-n+3) { z-index: 1; background: #f4f4f4; }
 pre { background: #f7f7f7; padding: .7rem; overflow-x: auto; }
 """
 FILTER = """
-for (const box of document.querySelectorAll("input[data-table]")) box.addEventListener("input", () => {
+for (const box of document.querySelectorAll("input[data-rows]")) box.addEventListener("input", () => {
   const words = box.value.toLowerCase().split(/\\s+/).filter(Boolean);
-  for (const row of document.getElementById(box.dataset.table).tBodies[0].rows) {
+  for (const row of box.closest("section").querySelector("table").tBodies[0].rows) {
     const cells = Array.from(row.cells, cell => cell.textContent.toLowerCase());
     row.hidden = !words.every(word => cells.some(cell => isNaN(word) ? cell.includes(word) : cell === word));
   }
@@ -48,6 +57,7 @@ TOTALS += [
     "sampler",
 ]
 SLOT = ("case", "method", "parties", "epsilon")
+CLAIMED = "epsilon_claimed"
 
 
 def tables_page(
@@ -57,6 +67,7 @@ def tables_page(
     wire: str,
     totals: Iterable[Mapping[str, Any]],
     dictionary: Iterable[Mapping[str, Any]] = (),
+    overview: Mapping[str, str] | None = None,
 ) -> str:
     """The page as HTML.
 
@@ -71,21 +82,27 @@ def tables_page(
         The wire table in Markdown.
     dictionary : iterable of rows
         What the columns of all tables mean.
+    overview : mapping, optional
+        Of a study in one line, as the report of a run begins with.
     """
     made = json.loads(attributes["config_json"])
     versions = json.loads(attributes["software_versions"]) | {
         name: attributes[name] for name in ("git_commit", "code_sha256", "lock_sha256", "config_sha256")
     }
     parts = {
-        "Summary": _filtered("summary", summary_wide(plan, summary), "summary.csv"),
-        "What crosses the wire": _markdown(wire),
-        "Ledger": _filtered("ledger", _short_totals(totals), "ledger_totals.csv"),
-        "Columns": _filtered("columns", list(dictionary), "dictionary.csv"),
+        "Overview": overview_row(overview or {}),
+        "Summary": filtered(summary_wide(plan, summary), "summary.csv", keys=True),
+        "What crosses the wire": markdown(wire),
+        "Ledger": filtered(_short_totals(totals), "ledger_totals.csv"),
+        "Columns": filtered(list(dictionary), "dictionary.csv"),
         "Configuration": f"<pre>{escape(json.dumps(made, indent=1, ensure_ascii=False))}</pre>",
-        "Versions": _table([{"what": key, "value": value} for key, value in versions.items()]),
+        "Versions": table([{"what": key, "value": value} for key, value in versions.items()]),
     }
     links = "".join(f'<a href="#{_anchor(title)}">{title}</a>' for title in parts)
-    body = "".join(f'<h2 id="{_anchor(title)}">{title}</h2>\n{content}\n' for title, content in parts.items())
+    body = "".join(
+        f'<section id="{_anchor(title)}">\n<h2>{title}</h2>\n{content}\n</section>\n'
+        for title, content in parts.items()
+    )
     name = escape(plan.study.title)
     return (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
@@ -96,17 +113,22 @@ def tables_page(
 
 
 def summary_wide(plan: Plan, rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """One row for each case, method, party count and epsilon; mean and standard error of the study's main variables."""
+    """One row for each case, method, party count and epsilon; mean and standard error of the study's main variables.
+
+    The first columns, which stay in view: the method, what it claims and what is certified.
+    """
     grouped = groupby(rows, key=lambda row: tuple(row[key] for key in SLOT))
     slots = [(place, {row["variable"]: row for row in group}) for place, group in islice(grouped, MOST_ROWS + 1)]
     dearer = any(map(_costs_more, (found for _, found in slots)))
     names = [name for name in shown_variables(plan) if dearer or name != RUN]
+    names = [name for name in names if name in (CLAIMED, plan.study.certified) or any(name in at for _, at in slots)]
     titles = {name: _arrowed(heading(plan, name)) for name in names}
     wide = []
     for place, found in slots:
         case = plan.cases[str(place[0])]
-        line = dict(zip(SLOT, place, strict=True)) | {"replicates": case.replicates, "folds": case.folds}
-        line |= {titles[name]: _with_error(found.get(name)) for name in names}
+        values = {titles[name]: _with_error(found.get(name)) for name in names}
+        line = {"method": place[1]} | {titles[name]: values[titles[name]] for name in (CLAIMED, plan.study.certified)}
+        line |= dict(zip(SLOT, place, strict=True)) | {"replicates": case.replicates, "folds": case.folds} | values
         vain = float(found[FLAG]["mean"]) > 0 if FLAG in found else False
         wide.append(line | {"delta": "at least 1/n: says nothing" if vain else ""})
     return wide
@@ -129,28 +151,7 @@ def _with_error(row: Mapping[str, Any] | None) -> str:
     if row is None:
         return ""
     error = float(row["se"] or 0)
-    return _short(float(row["mean"])) + (f" ± {error:.2g}" if error else "")
-
-
-def _short(value: Any) -> str:
-    if isinstance(value, float):
-        return "∞" if value == float("inf") else f"{value:.4g}"
-    return str(value)
-
-
-def _table(rows: Sequence[Mapping[str, Any]], name: str = "") -> str:
-    if not rows:
-        return "<p>Nothing in this configuration.</p>"
-    head = "".join(f"<th>{escape(str(key))}</th>" for key in rows[0])
-    body = "\n".join("<tr>" + "".join(map(_cell, row.values())) + "</tr>" for row in rows)
-    identity = f' id="{name}"' if name else ""
-    return f'<div class="wide"><table{identity}><thead><tr>{head}</tr></thead><tbody>\n{body}\n</tbody></table></div>'
-
-
-def _cell(value: Any) -> str:
-    text = inert(_short(value))
-    number = isinstance(value, int | float) or text[:1].isdigit()
-    return f'<td class="number">{escape(text)}</td>' if number else f"<td>{escape(text)}</td>"
+    return short(float(row["mean"])) + (f" ± {error:.2g}" if error else "")
 
 
 def _short_totals(totals: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -163,33 +164,6 @@ def _short_totals(totals: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
         shown.setdefault(key, line)
         found.setdefault(key, []).append(row.get("replicate", 0))
     return [{"replicates": f"{len(found[key])} x"} | line for key, line in shown.items()]
-
-
-def _filtered(name: str, rows: Sequence[Mapping[str, Any]], file: str) -> str:
-    hint = "words to keep, such as: moments 6"
-    name = f"{name}-rows"
-    more = f"<p>The first {MOST_ROWS} rows: all of them are in {file}.</p>" if len(rows) > MOST_ROWS else ""
-    rows = rows[:MOST_ROWS]
-    return f'{more}<p><input data-table="{name}" aria-label="filter" placeholder="{hint}"></p>{_table(rows, name)}'
-
-
-def _markdown(text: str) -> str:
-    """Headings, paragraphs and pipe tables; nothing else occurs in the wire table."""
-    out = []
-    for piped, group in groupby(text.splitlines(), key=lambda line: line.startswith("|")):
-        lines = list(group)
-        if piped:
-            cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
-            out.append(_table([dict(zip(cells[0], row, strict=True)) for row in cells[2:]]))
-            continue
-        out += [_paragraph(line) for line in lines if line]
-    return "\n".join(out)
-
-
-def _paragraph(line: str) -> str:
-    if line.startswith("## "):
-        return f"<h3>{escape(line[3:])}</h3>"
-    return f"<p>{escape(line.lstrip('# '))}</p>"
 
 
 def _anchor(title: str) -> str:

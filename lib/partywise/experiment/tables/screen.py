@@ -26,43 +26,61 @@ USUAL = 1.0
 
 def screen_text(plan: Plan, columns: Columns) -> str:
     """The lines of a study, each of at most ``WIDTH`` characters."""
-    lines = [_fits(plan, columns), _worst(plan, columns), *_rows(plan, columns)]
+    lines = [f"{plan.study.name}: {ended(columns)}", _worst(plan, columns), *rows(plan, columns)]
     return "".join(f"{_short(line, WIDTH)}\n" for line in lines)
 
 
-def _fits(plan: Plan, columns: Columns) -> str:
+def ended(columns: Columns) -> str:
     """How many fits there are and how they ended."""
     counts = {word: int((columns.status == number).sum()) for number, word in enumerate(STATUS)}
     bad = ", ".join(f"{counts[w]:,} {w.replace('_', ' ')}" for w in ("not_converged", "diverged") if counts[w])
-    return f"{plan.study.name}: {len(columns.status):,} fits, {bad or 'all of them ok'}"
+    return f"{len(columns.status):,} fits, {bad or 'all of them ok'}"
 
 
 def _worst(plan: Plan, columns: Columns) -> str:
-    """The largest certified epsilon of a fit that claims one, of all folds together, with its claim."""
+    """The worst certified epsilon and its claim; the worst finite one too where not all are."""
+    found = worst(plan, columns)
+    if not found:
+        return "  no fit claims an ε"
+    told = [f"{_number(one.certified)} ({_short(one.title, 22)}, claims {_number(one.claimed)})" for one in found]
+    first = f"  certified at worst: ε {told[0]}"
+    if np.isfinite(found[0].certified):
+        return first
+    return f"{first}; finite: {told[1]}" if told[1:] else f"{first}; none is finite"
+
+
+@dataclass(frozen=True)
+class Worst:
+    """The largest of some certified epsilons, what its method claims, and the title of that."""
+
+    certified: float
+    claimed: float
+    title: str
+
+
+def worst(plan: Plan, columns: Columns) -> list[Worst]:
+    """The largest certified epsilon of the fits that claim one, of all folds together; then the largest finite one.
+
+    Empty where no fit claims an epsilon; of length 1 where all are finite, or none.
+    """
     claimed, certified = columns.numbers[CLAIMED], whole(columns.numbers[RUN], columns.numbers[CELL])
     if plan.study.certified != CELL:
         certified = columns.number(plan.study.certified)
     claims = np.isfinite(claimed) & (claimed > 0) & ~np.isnan(certified)
-    if not claims.any():
-        return "  no fit claims an ε"
-    told = f"  certified at worst: ε {_at(plan, columns, claims, certified)}"
     finite = claims & np.isfinite(certified)
-    if finite.sum() == claims.sum():
-        return told
-    return f"{told}; finite: {_at(plan, columns, finite, certified)}" if finite.any() else f"{told}; none is finite"
+    found = []
+    for chosen in (claims, *([finite] if finite.sum() < claims.sum() else [])):
+        if chosen.any():
+            at = np.flatnonzero(chosen)
+            first = int(at[np.argmax(certified[at])])
+            title = plan.methods[_labels(columns, first)[1]].title
+            found.append(Worst(float(certified[first]), float(claimed[first]), title))
+    return found
 
 
 def whole(run: np.ndarray, cell: np.ndarray) -> np.ndarray:
     """Epsilon of a whole replicate where its releases are kept, of a fit elsewhere."""
     return np.where(np.isnan(run), cell, run)
-
-
-def _at(plan: Plan, columns: Columns, chosen: np.ndarray, certified: np.ndarray) -> str:
-    """The largest of the chosen epsilons, its method and what that claims."""
-    at = np.flatnonzero(chosen)
-    first = int(at[np.argmax(certified[at])])
-    title = _short(plan.methods[_labels(columns, first)[1]].title, 22)
-    return f"{_number(certified[first])} ({title}, claims {_number(columns.numbers[CLAIMED][first])})"
 
 
 def _labels(columns: Columns, cell: int) -> tuple[str, str]:
@@ -79,7 +97,7 @@ class _Row:
     protected: bool
 
 
-def _rows(plan: Plan, columns: Columns) -> Iterator[str]:
+def rows(plan: Plan, columns: Columns, width: int = WIDTH) -> Iterator[str]:
     """Counts first, then a row for each group of cases: those with a certified fit before the others."""
     held = [name for name in plan.study.headline if name in columns.numbers]
     measured = [name for name in held if heading(plan, name).better != "neither"]
@@ -89,8 +107,8 @@ def _rows(plan: Plan, columns: Columns) -> Iterator[str]:
     names = list(dict.fromkeys([*measured, CELL, RUN, IN_SAMPLE]))
     found = slots(columns, [name for name in names if name in columns.numbers])
     groups = groupby(found, key=lambda slot: plan.cases[slot.labels["case"]].group)
-    rows = [row for _, group in groups if (row := _group(plan, list(group), measured))]
-    yield from (row.text for row in sorted(rows, key=lambda row: not row.protected))
+    made = [row for _, group in groups if (row := _group(plan, list(group), measured, width))]
+    yield from (row.text for row in sorted(made, key=lambda row: not row.protected))
 
 
 def _counted(plan: Plan, columns: Columns, variable: str) -> str:
@@ -104,7 +122,7 @@ def _counted(plan: Plan, columns: Columns, variable: str) -> str:
     return f"  {heading(plan, variable).words}: {told}"
 
 
-def _group(plan: Plan, group: Sequence[Slot], measured: Sequence[str]) -> _Row | None:
+def _group(plan: Plan, group: Sequence[Slot], measured: Sequence[str], width: int) -> _Row | None:
     """The best certified fit of some cases at the usual target, beside the best one without a guarantee."""
     for variable in measured:
         having = [slot for slot in group if slot.averages[variable][2]]
@@ -121,7 +139,7 @@ def _group(plan: Plan, group: Sequence[Slot], measured: Sequence[str]) -> _Row |
         guarantee = f"at ε {_number(epsilon_of(best))}" if private else "without a guarantee"
         told = f"  {title}: {better.words} {value}{_in_sample(best)} {guarantee}, "
         free = _unprotected(having, best, variable, better) if private else ""
-        room = WIDTH - len(told) - len(free)
+        room = width - len(told) - len(free)
         return _Row(f"{told}{_short(plan.methods[method].title, room)}{free}", bool(private))
     return None
 
