@@ -12,6 +12,7 @@ from place import Place, place
 
 # Words that ask Snakemake for something else than a run, or for another display.
 NO_RUN = {"-n", "--dry-run", "--dryrun", "--unlock", "--lint", "--report", "--dag", "--rulegraph", "--filegraph"}
+NO_RUN |= {"--reporter"}
 NO_RUN |= {"-l", "--list", "--list-rules", "--summary", "-D", "--detailed-summary", "-h", "--help", "-v", "--version"}
 NO_RUN |= {"--list-untracked", "--lu", "--archive"}
 CONFIGURATION = ("--configfile", "--configfiles")

@@ -129,6 +129,22 @@ def figure_caption(wildcards):
     return caption(figure_address(wildcards), PLANS[wildcards.study].replicates)
 
 
+def tables_labels(wildcards):
+    """What the tables of a study are, and where they stand in the report: as in the configuration."""
+    order = f"{list(PLANS).index(wildcards.study):03d}"
+    return {"content": "tables: summary, wire, ledger, configuration", "order": order}
+
+
+def figure_labels(wildcards):
+    """The same of a figure; the first one of a study that audits claims opens the report."""
+    made = PLANS[wildcards.study]
+    order = f"{tables_labels(wildcards)['order']}.{made.figures.index(wildcards.figure):03d}"
+    # Claims have units of their own.
+    audits = made.study.certified != type(made.study).certified
+    opens = audits and wildcards.figure == made.figures[0]
+    return {"content": wildcards.figure, "order": "first" if opens else order}
+
+
 def script_modules(rule_name):
     """Library modules that the script of a rule imports."""
     return script_roots(ROOT / "scripts" / f"{rule_name}.py")

@@ -85,7 +85,7 @@ rule collect:
             "<results>/{study}/tables.html",
             caption="../report/tables.rst",
             category="{study}",
-            labels={"content": "tables: summary, wire, ledger, configuration"},
+            labels=tables_labels,
         ),
     log:
         "<results>/logs/{study}/collect.log",
@@ -114,7 +114,7 @@ rule figure:
             "<results>/figures/{study}/{figure}.svg",
             caption="../report/figure.rst",
             category="{study}",
-            labels={"content": "{figure}"},
+            labels=figure_labels,
         ),
         pdf="<results>/figures/{study}/{figure}.pdf",
         png="<results>/figures/{study}/{figure}.png",

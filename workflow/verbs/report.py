@@ -27,7 +27,7 @@ def main(words: Sequence[str]) -> int:
         print(f"Configuration error: {reason}", file=sys.stderr)
         return 2
     path = f"{place.folder}/report.html"
-    code = launch.main([*words, "--report", path])
+    code = launch.main([*words, "--reporter", "partywise", "--report-partywise-path", path])
     if code == 0:
         print(f"Report of {place.configuration}: {folder / path}")
     return code

@@ -1,0 +1,215 @@
+"""The report of config/tiny.yaml, as its plugin makes it: one file, everything on it, nothing from elsewhere."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from base64 import b64decode
+from html.parser import HTMLParser
+from pathlib import Path
+from types import SimpleNamespace
+
+import jinja2
+import pytest
+import yaml
+
+from captions import caption
+from partywise.experiment.plan import plans
+from pipeline import RESULTS, ROOT, STUDY, copy_run, environment
+from snakemake_report_plugin_partywise.content import FIRST, TooOld, run_of
+from snakemake_report_plugin_partywise.page import MOST_LINES, ROOM, page
+from snakemake_report_plugin_partywise.shorten import room_for_each, shortened
+
+FIGURES = ("error_by_parties", "error_by_epsilon")
+VOID = {"meta", "link", "input", "img", "br", "col"}
+# Attributes that a browser fetches.
+FETCHED = {"src", "href", "srcset", "data", "action", "poster", "background"}
+
+
+class Page(HTMLParser):
+    """A page taken apart: elements in order with their attributes, texts by the elements around them."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.elements: list[tuple[str, dict[str, str]]] = []
+        self.texts: list[tuple[tuple[str, ...], str]] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.elements.append((tag, {key: value or "" for key, value in attrs}))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag, f"{tag} closes nothing"
+
+    def handle_data(self, data):
+        self.texts.append((tuple(self.open), data))
+
+    def all(self, tag: str) -> list[dict[str, str]]:
+        return [attributes for name, attributes in self.elements if name == tag]
+
+    def within(self, tag: str) -> str:
+        return " ".join("".join(text for above, text in self.texts if tag in above).split())
+
+
+@pytest.fixture(scope="module")
+def text(finished, tmp_path_factory) -> str:
+    """What ``./run report`` writes after the run of the tiny configuration."""
+    folder = copy_run(finished, tmp_path_factory.mktemp("report") / "project")
+    command = [sys.executable, "workflow/verbs/report.py"]
+    done = subprocess.run(command, cwd=folder, env=environment(), capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1] == f"Report of config/tiny.yaml: {RESULTS}/report.html"
+    return (folder / RESULTS / "report.html").read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def read(text) -> Page:
+    return Page(text)
+
+
+def record(path: Path, order: str, caption: str = "<p>What it shows. And more.</p>") -> SimpleNamespace:
+    """A file as Snakemake hands it over."""
+    return SimpleNamespace(path=path, labels={"order": order}, caption=caption)
+
+
+def section(key: str, rows: int) -> str:
+    """A section of a page of tables."""
+    row = '<tr><td class="number">1.5</td><td>a &amp; b</td></tr>\n'
+    table = f"<table><thead><tr><th>fits</th></tr></thead><tbody>\n{row * rows}</tbody></table>"
+    return f'<section id="{key}">\n<h2>{key.title()}</h2>\n<div class="wide">{table}</div>\n</section>\n'
+
+
+def invented(folder: Path, studies: int, rows: int = 1, audit: bool = False) -> list[SimpleNamespace]:
+    """Files of a run of many studies, with one figure each."""
+    found = []
+    for i in range(studies):
+        tables = folder / "mine" / f"study_{i:02d}" / "tables.html"
+        drawing = folder / "mine" / "figures" / f"study_{i:02d}" / "a_figure.svg"
+        for path in (tables, drawing):
+            path.parent.mkdir(parents=True)
+        sections = [section("overview", 1), section("summary", rows), section("ledger", rows)]
+        tables.write_text(f"<h1>Study {i}</h1>{''.join(sections)}")
+        drawing.write_text("<svg/>")
+        opens = audit and i == studies - 1
+        found += [record(tables, f"{i:03d}"), record(drawing, FIRST if opens else f"{i:03d}.000")]
+    return found
+
+
+def test_the_page_is_well_formed_and_its_links_lead_somewhere(read):
+    assert read.open == []
+    ids = [attributes["id"] for _, attributes in read.elements if "id" in attributes]
+    assert len(ids) == len(set(ids))
+    links = [one["href"] for one in read.all("a")]
+    assert len(links) >= 10 and all(link[1:] in ids for link in links)
+
+
+def test_nothing_comes_from_elsewhere(read, text):
+    for tag, attributes in read.elements:
+        for name in FETCHED & set(attributes):
+            assert attributes[name].startswith(("#", "data:")), (tag, name, attributes[name][:60])
+    assert not re.search(r"url\(|@import|https?:", read.within("style") + read.within("script"))
+    assert not [one for one in read.all("script") if "src" in one]
+
+
+def test_every_figure_stands_there_with_its_caption_in_view(read):
+    made = plans(yaml.safe_load((ROOT / "config/tiny.yaml").read_text(encoding="utf-8")))[STUDY]
+    assert made.figures == FIGURES
+    figures = [one["id"] for one in read.all("figure")]
+    assert figures == [f"{STUDY}-{name}" for name in FIGURES], "in the order of the configuration"
+    said = read.within("figcaption")
+    for name, image in zip(FIGURES, read.all("img"), strict=True):
+        words = caption(made.study.figures[name].address, made.replicates)
+        assert " ".join(words.replace("``", "").split()) in said
+        assert " ".join(words.split()).startswith(image["alt"]) and len(image["alt"]) > 20
+        kind, _, content = image["src"].partition(";base64,")
+        assert kind == "data:image/svg+xml" and b"<svg" in b64decode(content)
+    assert not [tag for tag, _ in read.elements if tag == "button"], "nothing has to be pressed to read a caption"
+    assert "system-message" not in str(read.elements), "a caption that does not parse"
+
+
+def test_a_short_table_comes_first_with_both_epsilons(read, text):
+    first = text[text.index("<table") : text.index("</table>")]
+    found = Page(first + "</table>")
+    heads = [words for above, words in found.texts if above[-2:] == ("tr", "th") and "thead" in above]
+    assert heads == ["study", "fits", "claimed ε", "certified ε, at worst", "of the method", "unit", "headline"]
+    cells = [words for above, words in found.texts if above[-1:] == ("td",)]
+    assert cells[0] == "48 fits, all of them ok" and cells[4] == "features"
+    assert float(cells[1]) > 0 and float(cells[2]) >= float(cells[1]), "the certificate of what claims most"
+    assert "at ε 8" in cells[5]
+
+
+def test_the_summary_begins_with_what_stays_in_view(read, text):
+    summary = Page(text[text.index('<table class="keys">') :].partition("</table>")[0] + "</table>")
+    heads = [words for above, words in summary.texts if "thead" in above and above[-1] == "th"]
+    assert heads[:7] == ["method", "claimed epsilon", "certified epsilon ↓", "case", "parties", "epsilon", "replicates"]
+    style = read.within("style")
+    assert re.search(r"\.keys :is\(th, td\):nth-child\(-n\+3\) { position: sticky", style)
+    folded = [above for above, words in read.texts if words in ("What crosses the wire", "Ledger", "Configuration")]
+    assert [above[-1] for above in folded if "nav" not in above and above[-1] != "a"] == ["summary"] * 3
+
+
+def test_the_report_is_small_and_the_same_on_every_call(text, finished):
+    figures = sum(path.stat().st_size for path in (finished / RESULTS / "figures").rglob("*.svg"))
+    assert len(text.encode()) <= 3_000_000 + 1.4 * figures
+    assert str(finished) not in text and str(ROOT) not in text
+
+
+def test_of_many_studies_ten_lines_come_first(tmp_path):
+    run = run_of(invented(tmp_path, 14), [], "<p>about</p>")
+    table = Page(page(run).partition("</table>")[0] + "</table>")
+    assert len(table.all("tr")) == 1 + MOST_LINES
+    assert "and 5 more studies below" in table.within("table")
+    assert len(Page(page(run)).all("figure")) == 14
+
+
+def test_the_figure_of_the_claims_opens_the_report_and_stands_there_once(tmp_path):
+    shown = page(run_of(invented(tmp_path, 3, audit=True), [], "<p>about</p>"))
+    assert shown.index('id="study_02-a_figure"') < shown.index('id="studies"') < shown.index('id="study_00-a_figure"')
+    assert len(Page(shown).all("figure")) == 3
+
+
+def test_long_tables_end_where_the_page_is_full_and_say_so(tmp_path):
+    """Four tables of 3 MB each."""
+    shown = page(run_of(invented(tmp_path, 2, rows=60_000), [], "<p>about</p>"))
+    assert ROOM * 0.9 < len(shown.encode()) < 3_000_000
+    assert Page(shown).open == [] and shown.count("There is more than a page holds") == 4
+    assert "all of it is in summary.csv of this study" in shown
+
+
+def test_small_sections_stay_whole_beside_a_large_one():
+    assert room_for_each({"a": 10, "b": 20, "c": 1000}, 100) == 70
+    assert room_for_each({"a": 10, "b": 20}, 100) == 20
+    assert shortened("<p>é</p>", "summary", 9) == "<p>é</p>"
+    cut = shortened("<pre>one\ntwo\nthree</pre>", "configuration", 12)
+    assert cut.startswith("<pre>one\n</pre>\n<p>")
+    assert "the attributes of cube.nc" in cut
+
+
+def test_tables_of_an_earlier_version_are_refused_in_one_sentence(tmp_path):
+    found = invented(tmp_path, 1)
+    found[0].path.write_text("<h1>Old</h1><h2 id='summary'>Summary</h2>")
+    with pytest.raises(TooOld, match=r"tables\.html was written by a version before 0\.7: run the same configuration"):
+        run_of(found, [], "")
+
+
+def test_a_large_drawing_gives_way_to_its_picture(tmp_path):
+    found = invented(tmp_path, 1)
+    drawing = found[1].path
+    drawing.write_text("<svg>" + " " * 400_000 + "</svg>")
+    drawing.with_suffix(".png").write_bytes(b"picture")
+    assert run_of(found, [], "").figures[0].source().startswith("data:image/png;base64,")
+    drawing.with_suffix(".png").write_bytes(b"p" * 500_000)
+    assert run_of(found, [], "").figures[0].source().startswith("data:image/svg+xml;base64,")
+
+
+def test_a_hundred_cases_are_a_count_with_the_first_few():
+    template = (ROOT / "workflow/report/figure.rst").read_text(encoding="utf-8")
+    cases = {f"case_{i}": {} for i in range(100)}
+    wildcards, params = SimpleNamespace(study="s", figure="f"), SimpleNamespace(caption="What it shows.")
+    job = SimpleNamespace(config={"studies": {"s": {"cases": cases}}}, wildcards=wildcards, params=params)
+    told = jinja2.Environment(trim_blocks=True, lstrip_blocks=True).from_string(template).render(snakemake=job)
+    assert "Cases of this configuration: case_0, case_1, case_2 and 97 more." in told and "case_3" not in told

@@ -1,0 +1,44 @@
+"""The report of a run as one page of HTML: claims and a short table first, then figures, captions and tables by study.
+
+Snakemake finds it by its name when the folder above is on the path; ``workflow/launch.py`` puts it there, and
+``./run report`` asks for it (``--reporter partywise --report-partywise-path results/NAME/report.html``).
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from snakemake_interface_common.exceptions import WorkflowError
+from snakemake_interface_report_plugins.reporter import ReporterBase
+from snakemake_interface_report_plugins.settings import ReportSettingsBase
+
+from .content import TooOld, run_of
+from .page import page
+
+
+@dataclass
+class ReportSettings(ReportSettingsBase):
+    """Where the page goes."""
+
+    path: Path | None = field(
+        default=None,
+        metadata={"help": "File of the page, such as report.html.", "required": True, "env_var": False, "type": Path},
+    )
+
+
+class Reporter(ReporterBase):
+    """Writes the page, whole or not at all."""
+
+    def render(self) -> None:
+        """Write the page."""
+        path = Path(self.settings.path)
+        records = [record for parts in self.results.values() for group in parts.values() for record in group]
+        try:
+            run = run_of(records, [Path(file.path) for file in self.configfiles], self.workflow_description)
+        except TooOld as error:
+            raise WorkflowError(str(error)) from None
+        part = path.with_name(f".{path.name}.part{os.getpid()}")
+        part.write_text(page(run), encoding="utf-8")
+        part.replace(path)

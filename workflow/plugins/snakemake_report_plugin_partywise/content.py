@@ -1,0 +1,147 @@
+"""What a report shows, from the files that Snakemake hands over: figures with captions, sections of the tables."""
+
+from __future__ import annotations
+
+import os
+import re
+from base64 import b64encode
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+# The label ``order`` (workflow/rules/study.smk) of the figure that opens the report.
+FIRST = "first"
+TABLES = "tables.html"
+SECTION = re.compile(r'<section id="([a-z-]+)">\n<h2>(.*?)</h2>\n(.*?)\n</section>\n', re.DOTALL)
+TITLE = re.compile(r"<h1>(.*?)</h1>", re.DOTALL)
+# An SVG of more bytes gives way to its PNG where that is smaller.
+LARGE = 300_000
+MIME = {".svg": "image/svg+xml", ".png": "image/png"}
+
+
+class TooOld(ValueError):
+    """Tables that a version before the page wrote."""
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One figure: its study and name, its place in the report, its caption as HTML, its file."""
+
+    study: str
+    name: str
+    order: str
+    caption: str
+    svg: Path
+
+    @property
+    def words(self) -> str:
+        """Its name as a reader says it."""
+        return self.name.replace("_", " ")
+
+    @property
+    def alt(self) -> str:
+        """The first sentence of the caption, for those who do not see the figure."""
+        return re.split(r"(?<=[.:;]) ", text_of(self.caption), maxsplit=1)[0]
+
+    def source(self) -> str:
+        """The drawing itself, in the address of an image."""
+        png = self.svg.with_suffix(".png")
+        large = self.svg.stat().st_size > LARGE and png.exists()
+        path = min((self.svg, png), key=lambda file: file.stat().st_size) if large else self.svg
+        return f"data:{MIME[path.suffix]};base64,{b64encode(path.read_bytes()).decode()}"
+
+
+@dataclass(frozen=True)
+class Part:
+    """One section of the tables of a study, as HTML with a row a line."""
+
+    key: str
+    title: str
+    body: str
+
+
+@dataclass(frozen=True)
+class Study:
+    """One study: its title (as HTML), its figures in order, its sections by key."""
+
+    name: str
+    title: str
+    figures: tuple[Figure, ...]
+    parts: dict[str, Part]
+
+    @property
+    def words(self) -> str:
+        """Its name as a reader says it."""
+        return self.name.replace("_", " ")
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run: name and file of its configuration, what it is about (HTML), its studies in order."""
+
+    name: str
+    configuration: str
+    about: str
+    studies: tuple[Study, ...]
+
+    @property
+    def figures(self) -> tuple[Figure, ...]:
+        """Of all studies."""
+        return tuple(figure for study in self.studies for figure in study.figures)
+
+    @property
+    def lead(self) -> Figure | None:
+        """The figure that opens the report, if there is one."""
+        return next((figure for figure in self.figures if figure.order == FIRST), None)
+
+
+def run_of(records: Iterable[Any], files: Sequence[Path], about: str) -> Run:
+    """Sort the files that Snakemake's rules mark for the report.
+
+    Parameters
+    ----------
+    records : iterable of FileRecordInterface
+        ``results/{name}/{study}/tables.html`` and ``results/{name}/figures/{study}/{figure}.svg``.
+    files : sequence of Path
+        The configuration files.
+    about : str
+        The description of the workflow, as HTML.
+    """
+    ordered = sorted(records, key=lambda record: (record.labels["order"], str(record.path)))
+    tables = [Path(record.path) for record in ordered if Path(record.path).name == TABLES]
+    drawn = [
+        Figure(
+            Path(record.path).parent.name, Path(record.path).stem, record.labels["order"], record.caption, record.path
+        )
+        for record in ordered
+        if Path(record.path).name != TABLES
+    ]
+    studies = [study_of(path, [one for one in drawn if one.study == path.parent.name]) for path in tables]
+    return Run(tables[0].parent.parent.name, ", ".join(map(relative, files)), about, tuple(studies))
+
+
+def study_of(path: Path, figures: Sequence[Figure]) -> Study:
+    """Take the page of tables of a study apart."""
+    text = path.read_text(encoding="utf-8")
+    parts = {key: Part(key, title, body) for key, title, body in SECTION.findall(text)}
+    if "overview" not in parts:
+        raise TooOld(f"{path} was written by a version before 0.7: run the same configuration again, then the report.")
+    title = TITLE.search(text)
+    return Study(path.parent.name, title.group(1) if title else path.parent.name, tuple(figures), parts)
+
+
+def relative(path: Path) -> str:
+    """A path from here, or the name of a file that lies elsewhere."""
+    found = os.path.relpath(path)
+    return path.name if found.startswith("..") else found
+
+
+def text_of(html: str) -> str:
+    """What HTML says, on one line."""
+    found: list[str] = []
+    parser = HTMLParser()
+    parser.handle_data = found.append  # type: ignore[method-assign]
+    parser.feed(html)
+    return " ".join("".join(found).split())

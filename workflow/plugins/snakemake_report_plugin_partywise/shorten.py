@@ -1,0 +1,41 @@
+"""Tables that find no room on a page end after some rows, and say where all of them are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+# What the rows that are left out belong to.
+FILES = {
+    "summary": "summary.csv",
+    "what-crosses-the-wire": "wire.md",
+    "ledger": "ledger_totals.csv",
+    "columns": "dictionary.csv",
+}
+CUBE = "the attributes of cube.nc"
+
+
+def room_for_each(sizes: Mapping[str, int], room: int) -> int:
+    """The largest size to which all can be cut so that together they fit: small ones stay whole."""
+    left, waiting = room, sorted(sizes.values())
+    while waiting and waiting[0] * len(waiting) <= left:
+        left -= waiting.pop(0)
+    return left // len(waiting) if waiting else max(sizes.values(), default=0)
+
+
+def shortened(body: str, key: str, room: int) -> str:
+    """The first lines of a section, closed again, with a sentence on where the others are."""
+    if len(body.encode()) <= room:
+        return body
+    kept: list[str] = []
+    for line in body.splitlines():
+        room -= len(line.encode()) + 1
+        if room < 0:
+            break
+        kept.append(line)
+    head = "\n".join(kept)
+    if head.count("<tbody>") > head.count("</tbody>"):
+        kept.append("</tbody></table></div>")
+    if head.count("<pre>") > head.count("</pre>"):
+        kept.append("</pre>")
+    kept.append(f"<p>There is more than a page holds: all of it is in {FILES.get(key, CUBE)} of this study.</p>")
+    return "\n".join(kept)
