@@ -250,3 +250,15 @@ def test_of_many_records_the_held_out_ones_are_kept_and_bytes_lead_back():
 def test_ids_that_stand_twice_are_refused():
     with pytest.raises(ValueError, match="not distinct"):
         Home(np.array(["a", "a"]), np.zeros(2, dtype=bool))
+
+
+def test_a_matrix_has_a_model_and_no_rows(tmp_path, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    methods = {"direct": {"protocol": "reference"}, "matrix": {"protocol": "correlation"}}
+    monkeypatch.setitem(EXAMPLES, "vertical_glm", ("my_tables", methods))
+    home = taken(example_plan("vertical_glm"), tmp_path)
+    assert {row["method"] for row in home.rows} == {"direct"}
+    told, X = model_of(home, "matrix"), home.data.X
+    assert told["columns"] == home.data.names.tolist()
+    np.testing.assert_allclose(told["correlation"], np.corrcoef(X, rowvar=False), atol=1e-9)
+    assert home.models["left_out"] == []

@@ -59,10 +59,14 @@ class Homes:
 
         return sorted(self._fits, key=place)
 
+    def _predicting(self) -> list[tuple[dict[str, Any], Home]]:
+        """The fits that predict anything: a matrix of correlations does not."""
+        return [(key, home) for key, home in self._sorted() if home.columns]
+
     def _told(self) -> list[tuple[dict[str, Any], Home]]:
         """The fits whose rows all stand in predictions.csv."""
         rows, found = 0, []
-        for key, home in self._sorted():
+        for key, home in self._predicting():
             rows += len(home.ids) * (1 if home.times is None else len(home.times))
             if rows > MOST_ROWS:
                 break
@@ -88,7 +92,7 @@ class Homes:
 
     def text(self) -> str:
         """Content of models.json."""
-        fits, told = self._sorted(), len(self._told())
+        fits, untold = self._sorted(), len(self._predicting()) - len(self._told())
         entries, length = [], 0
         for key, home in fits:
             entry = json.dumps(plain({**key, "model": home.model}), indent=1, ensure_ascii=False)
@@ -97,7 +101,7 @@ class Homes:
                 break
             entries.append(entry)
         cut = [
-            *_left_out("predictions.csv", len(fits) - told, "fits"),
+            *_left_out("predictions.csv", untold, "fits"),
             *_left_out("models.json", len(fits) - len(entries), "fits"),
             *_left_out("predictions.csv", max((home.left_out for _, home in fits), default=0), "records of a fit"),
         ]
