@@ -120,3 +120,13 @@ def test_the_readme_has_every_verb_and_defines_its_words_before_its_figure(gener
     defined = re.findall(r"^\| ([^|]+) \|", before, flags=re.MULTILINE)
     assert defined == ["word", "ε (epsilon)", "unit", "*claimed*", "*certified*"]
     assert before.count("\n") < 20
+
+
+@pytest.mark.parametrize("name", available())
+def test_a_page_of_a_study_begins_with_a_table_and_three_sentences(name):
+    title, table, words, *_ = (DOCS / f"{name}.md").read_text(encoding="utf-8").split("\n\n")
+    assert title.startswith("# Study: ")
+    rows = re.findall(r"^\| ([^|]+?) \|", table, flags=re.MULTILINE)
+    assert rows[0] == "question" and rows[-1] == "letters" and "what comes out" in rows
+    assert table.endswith("in the [glossary](glossary.md#letters) |")
+    assert 1 <= len(re.findall(r"[a-z`)]\.(?=\s|$)", words)) <= 3
