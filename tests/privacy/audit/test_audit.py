@@ -81,10 +81,21 @@ def test_common_random_numbers_and_sorted_scores_are_refused():
     rng = np.random.default_rng(4)
     noise, other = rng.normal(size=(2, 4000))
     for first, second in ((noise + 0.5, noise), (np.sort(noise), np.sort(other)), (noise + 3 * other, other)):
-        with pytest.raises(ValueError, match=r"rank correlation of 0\.\d+: draw .* noise of their own"):
+        with pytest.raises(ValueError, match=r"rank correlation of [01]\.\d+: draw .* noise of their own"):
             audit_pair(first, second, DELTA)
+    with pytest.raises(ValueError, match=r"rank correlation of -[01]\.\d+"):
+        audit_pair(noise + 0.5, -noise, DELTA)
     assert audit_pair(noise + 0.5, other, DELTA).eps_lower >= 0
     assert audit_pair(np.sign(noise), np.sign(other), DELTA).n == 2000
+
+
+def test_clipped_scores_of_independent_worlds_are_no_common_random_numbers():
+    # Nearly half of the scores are equal; ranks of these by position gave a correlation of 1/16, refused as common.
+    first, second = np.maximum(np.random.default_rng(3).normal(size=(2, 40_000)) + 0.01, 0.0)
+    assert min(len(np.unique(scores)) for scores in (first, second)) > 20_000
+    assert audit_pair(first, second, DELTA).kind == "counts"
+    with pytest.raises(ValueError, match="noise of their own"):
+        audit_pair(first, np.maximum(first, 0.3 * second), DELTA)
 
 
 def test_the_corrected_covariance_passes_and_its_bound_is_close():

@@ -138,17 +138,22 @@ def audit_pair(
 
 
 def _refuse_common_numbers(first: np.ndarray, second: np.ndarray) -> None:
-    """Raise `ValueError` if the scores of the two worlds are correlated (Fisher's z of their ranks)."""
-    ranks = [np.argsort(np.argsort(scores, kind="stable"), kind="stable") for scores in (first, second)]
+    """Raise `ValueError` if the scores of the two worlds are correlated, either way (Fisher's z of their ranks)."""
     if any(len(np.unique(scores)) < len(scores) / 2 for scores in (first, second)):
-        # Of few different scores ranks are those of positions.
+        # A correlation of few different scores can be large by chance.
         return
-    together = float(np.corrcoef(ranks[0], ranks[1])[0, 1])
-    if math.atanh(min(together, 1 - 1e-15)) * math.sqrt(len(first) - 3) > TOGETHER:
+    together = float(np.corrcoef(_ranks(first), _ranks(second))[0, 1])
+    if math.atanh(min(abs(together), 1 - 1e-15)) * math.sqrt(len(first) - 3) > TOGETHER:
         raise ValueError(
             f"scores and scores_neighbour have a rank correlation of {together:.3f}: draw the two worlds with noise of "
             "their own, in the order in which it came; common random numbers and sorted scores void the confidence."
         )
+
+
+def _ranks(scores: np.ndarray) -> np.ndarray:
+    """Ranks, equal scores with the mean of theirs: by position, clipped scores of two worlds would go together."""
+    _, place, count = np.unique(scores, return_inverse=True, return_counts=True)
+    return (np.cumsum(count) - (count - 1) / 2)[place]
 
 
 def _chosen(first, second, every: int, error: float, bound) -> tuple[int, int, int]:

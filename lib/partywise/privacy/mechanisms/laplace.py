@@ -17,6 +17,8 @@ __all__ = ["Geometric", "Laplace", "draw_geometric"]
 
 # Largest integer that floats hold exactly.
 LIMIT = 2**53
+# Smallest gamma: noise beyond 2^53 steps is rounded, and the parity of a rounded sum shows that of the value.
+LEAST = Fraction(1, 2**40)
 
 
 @dataclass(frozen=True)
@@ -137,8 +139,8 @@ class Geometric:
         Raises
         ------
         CertificationError
-            If ``bounded`` has no l1 certificate or none with a grid, its value is no multiple of the grid, or its
-            sensitivity is infinite.
+            If ``bounded`` has no l1 certificate or none with a grid, its value is no multiple of the grid, its
+            sensitivity is infinite, or gamma is below 2^-40: floats would round such noise, and show the value.
         OverflowError
             If an entry has more than 2^53 steps of the grid.
         """
@@ -158,12 +160,11 @@ class Geometric:
                 "statistic in integers."
             )
 
-        grid = float(certificate.grid)
+        grid, gamma = float(certificate.grid), _gamma(self.epsilon, certificate)
 
         def draw():
-            if certificate.value == 0 or math.isinf(self.epsilon):
+            if gamma is None:
                 return np.array(bounded.value)
-            gamma = Fraction(self.epsilon) * Fraction(grid) / Fraction(certificate.value)
             return (steps + draw_geometric(rng, gamma, steps.shape)) * grid
 
         law = {"epsilon": float(self.epsilon) if certificate.value else 0.0}
@@ -178,13 +179,13 @@ def draw_geometric(rng: RandomSource, gamma: Fraction, shape: tuple[int, ...]) -
     rng : SecureRandom or numpy.random.Generator
         The secure source draws exactly, some 80 microseconds an entry; a generator by NumPy's geometric law.
     gamma : Fraction
-        Positive.
+        At least 2^-40.
     shape : tuple of int
     """
     size = math.prod(shape)
     if isinstance(rng, SecureRandom):
         # A gamma of fewer digits is smaller: at least the noise that was asked for.
-        below = Fraction(math.floor(gamma * 2**40), 2**40) or gamma
+        below = Fraction(math.floor(gamma * 2**40), 2**40)
         return np.array([_exact(rng, below) for _ in range(size)], dtype=float).reshape(shape)
     success = -math.expm1(-float(gamma))
     one, other = rng.geometric(success, (2, size)).astype(float)
@@ -227,6 +228,20 @@ def _l1(bounded: Bounded) -> SensitivityCertificate:
     """The certificate of a statistic whose l1 sensitivity it bounds."""
     single = isinstance(bounded, Bounded) and np.size(bounded.value) == 1
     return certificate_of(bounded, ("l1", "l2", "linf") if single else ("l1",))
+
+
+def _gamma(epsilon: float, certificate: SensitivityCertificate) -> Fraction | None:
+    """Rate of the noise, of public numbers; None without noise, CertificationError where floats would round it."""
+    if certificate.value == 0 or math.isinf(epsilon):
+        return None
+    gamma = Fraction(epsilon) * Fraction(float(certificate.grid or 0.0)) / Fraction(certificate.value)
+    if gamma < LEAST:
+        raise CertificationError(
+            f"epsilon={epsilon!r} of a sensitivity of {certificate.value!r} on grid={certificate.grid!r} needs noise "
+            "of more than 2^40 steps, which floats would round, so that its low digits show the value: ask for a "
+            "larger epsilon, or a coarser grid."
+        )
+    return gamma
 
 
 def _finite(sensitivity: float, epsilon: float) -> None:
