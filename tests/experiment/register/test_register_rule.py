@@ -14,7 +14,7 @@ from partywise.experiment.register.printed import Entry, Ours, read
 from partywise.experiment.register.register import rows
 from partywise.experiment.register.verdict import half_unit, verdict
 
-RATE = "partywise.studies.vertical_trees.printed.facts:bucket_epsilon"
+SENSITIVITY = "partywise.studies.label_private.printed.facts:squared_sensitivity"
 
 
 def entry(kind: str, printed: str, spread: str = "", spread_of: int = 0) -> Entry:
@@ -70,6 +70,8 @@ def test_rounding_leaves_half_a_unit_of_the_last_digit_open():
         ("at_most", "1", nan, "differs"),
         ("hidden", "0", 0.01, "refuted"),
         ("hidden", "0", 0.0, "reproduced"),
+        ("hidden", "0", nan, "not reproducible"),
+        ("value", "1", nan, "not reproducible"),
     ],
 )
 def test_a_bound_is_judged_by_the_estimate_itself(kind, printed, ours, status):
@@ -103,13 +105,13 @@ def test_means_spreads_differences_and_ratios_have_their_standard_errors():
 
 
 def written(folder: Path, reasons: str = "", printed: str = "{epsilon}", more: str = "") -> Path:
-    """A file with three entries, of b = 10 buckets at three epsilons."""
+    """A file with three entries, of n = 10 rows and three numbers of columns."""
     path = folder / "seed_999.toml"
     path.write_text(
         'document = "999"\n[[entries]]\nid = "999-{epsilon}"\neach = {epsilon = [1, 2, 3]}\n'
-        f'words.buckets = {{ of = "epsilon", 1 = 10, 2 = 10, 3 = 10 }}\n{more}'
+        f'words.n = {{ of = "epsilon", 1 = 10, 2 = 10, 3 = 10 }}\n{more}'
         f'place = "here, {{epsilon}}"\nquantity = "epsilon"\nprinted = "{printed}"\n'
-        f'ours = {{ function = "{RATE}", arguments = {{ buckets = "{{buckets}}", epsilon = "{{epsilon}}" }} }}\n'
+        f'ours = {{ function = "{SENSITIVITY}", arguments = {{ n = "{{n}}", k = "{{epsilon}}" }} }}\n'
         f"{reasons}"
     )
     return path
@@ -142,9 +144,9 @@ def test_a_reason_that_nothing_needs_is_refused(tmp_path):
 
 
 def test_a_reason_looks_up_what_it_says_would_agree(tmp_path):
-    reason = '[[reasons]]\nids = ["999-*"]\ntext = "b is 10"\ninstead = {arguments = {buckets = 10, epsilon = 1}}\n'
+    reason = '[[reasons]]\nids = ["999-*"]\ntext = "n is 10"\ninstead = {arguments = {n = 10, k = 1}}\n'
     found = rows([read(written(tmp_path, reason, printed="1"))], Cubes(tmp_path))
-    assert found[1].because == "b is 10 (there 1, which agrees)"
+    assert found[1].because == "n is 10 (there 1, which agrees)"
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,8 @@ standard errors one true number in 370 is called different by chance, and the pa
 **bound** or a comparison ("at most", "better than", "20 to 100") is judged by our estimate itself, without a
 margin. A **claim of privacy** is *refuted* where an attack of the audit proves a larger epsilon than is claimed
 (each bound at 99.9 % confidence, or exact) or finds what is said to be hidden, *reproduced* where the ledger
-certifies it, and *not reproducible* where neither is so. Whatever *differs* or is *not reproducible* has a reason,
+certifies it, and *not reproducible* where neither is so. Where our number is undefined, a printed one or a secret
+is *not reproducible*. Whatever *differs* or is *not reproducible* has a reason,
 written by hand; the generator stops at an entry without one, and at a reason that no entry needs."""
 
 
@@ -54,6 +55,8 @@ def verdict(entry: Entry, ours: Number | None) -> Verdict:
 
 
 def _value(entry: Entry, ours: Number) -> Verdict:
+    if isnan(ours.value):
+        return Verdict("not reproducible")
     printed = float(entry.printed)
     distance = ours.value - printed
     gap = max(0.0, abs(distance) - half_unit(entry.printed))
@@ -88,6 +91,9 @@ def _error(ours: Number) -> float:
 
 
 def _hidden(entry: Entry, ours: Number) -> Verdict:
+    if isnan(ours.value):
+        # No attack was made: that it did not succeed is no evidence.
+        return Verdict("not reproducible")
     return Verdict("refuted" if ours.value > float(entry.printed) else "reproduced")
 
 

@@ -8,7 +8,6 @@ import numpy as np
 from scipy.special import xlogy
 
 from ....glm.families import FAMILIES
-from ....glm.options import BcdOptions
 from ....randomness import stream
 
 # Link "log" of the last three rows, as printed; each row of the two tables.
@@ -64,11 +63,6 @@ def deviance_error(family: str) -> float:
 
 def _largest(printed: np.ndarray, exact: np.ndarray) -> float:
     return float((np.abs(printed - exact) / np.maximum(np.abs(exact), 1.0)).max())
-
-
-def default_ridge() -> float:
-    """Ridge of the published protocol where the configuration gives none."""
-    return float(BcdOptions().ridge)
 
 
 def digest_length() -> float:
