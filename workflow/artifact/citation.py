@@ -1,0 +1,82 @@
+"""The rules of CFF 1.2.0 that CITATION.cff can break: required keys, known keys, types, persons and hashes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+REQUIRED = {"cff-version", "message", "title", "authors"}
+KNOWN = REQUIRED | {
+    "type",
+    "version",
+    "date-released",
+    "license",
+    "references",
+    "abstract",
+    "commit",
+    "doi",
+    "identifiers",
+}
+KNOWN |= {
+    "keywords",
+    "license-url",
+    "preferred-citation",
+    "repository",
+    "repository-artifact",
+    "repository-code",
+    "url",
+}
+OF_REFERENCE = {"type", "title", "authors", "notes", "year", "doi", "url", "license", "status"}
+# Types of works that a reference of this project may have, of the forty that the standard knows.
+TYPES = {"article", "data", "generic", "report", "software", "unpublished"}
+DOI = re.compile(r"10\.\d{4,9}(\.\d+)?/[A-Za-z0-9:/_;\-.()\[\]\\]+")
+
+
+def read(path: Path) -> dict[str, Any]:
+    """The file as keys and values; nothing where it is no mapping."""
+    content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    return content if isinstance(content, dict) else {}
+
+
+def oddities(cff: Mapping[str, Any]) -> list[str]:
+    """What a reader of the standard would refuse."""
+    return [*_top(cff), *(odd for one in cff.get("references", []) for odd in _reference(one))]
+
+
+def _top(cff: Mapping[str, Any]) -> Iterator[str]:
+    yield from (f"{key} is absent" for key in sorted(REQUIRED - {"authors"} - set(cff)))
+    yield from (f"{key} is no key of a citation" for key in sorted(set(cff) - KNOWN))
+    if cff.get("cff-version") != "1.2.0":
+        yield f"cff-version is {cff.get('cff-version')!r}: it must be 1.2.0"
+    if cff.get("type", "software") not in ("software", "dataset"):
+        yield f"type is {cff['type']!r}: software or dataset"
+    if "date-released" in cff and not isinstance(cff["date-released"], date):
+        yield f"date-released is {cff['date-released']!r}: write YYYY-MM-DD"
+    if not cff.get("authors"):
+        yield "authors is absent or empty"
+    yield from _people(cff)
+
+
+def _reference(one: Mapping[str, Any]) -> Iterator[str]:
+    title = one.get("title", "a reference")
+    yield from (f"{title}: {key} is absent" for key in ("authors", "title", "type") if not one.get(key))
+    yield from (f"{title}: {key} is no key of a reference" for key in sorted(set(one) - OF_REFERENCE))
+    if one.get("type") not in TYPES:
+        yield f"{title}: type is {one.get('type')!r}"
+    if "doi" in one and not DOI.fullmatch(str(one["doi"])):
+        yield f"{title}: doi is {one['doi']!r}"
+    if "year" in one and not isinstance(one["year"], int):
+        yield f"{title}: year is {one['year']!r}"
+    yield from _people(one)
+
+
+def _people(one: Mapping[str, Any]) -> Iterator[str]:
+    """A person has names, an entity has one."""
+    for author in one.get("authors") or []:
+        if not (set(author) == {"name"} or {"given-names", "family-names"} <= set(author)):
+            yield f"{one.get('title')}: author {author!r} has neither a name nor given and family names"

@@ -1,0 +1,77 @@
+"""What a container recipe can break without being built: words, files, the version of Python, the user."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+from .facts import text
+
+WORDS = ("FROM", "RUN", "COPY", "USER", "WORKDIR", "ENTRYPOINT", "CMD", "ENV", "ARG", "VOLUME", "LABEL")
+BASE = re.compile(r"python:(\d+)\.(\d+)\.(\d+)-slim(-\w+)?(@sha256:[0-9a-f]{64})?")
+# What ./run needs in the image.
+NEEDED = (
+    "run",
+    "Snakefile",
+    "config.yaml",
+    "config",
+    "workflow",
+    "lib",
+    "scripts",
+    "profiles",
+    "envs",
+    "pyproject.toml",
+    "README.md",
+    "LICENSE",
+    "requirements.lock",
+)
+
+
+def instructions(root: Path) -> list[tuple[str, str]]:
+    """Word and rest of each instruction, continued lines joined, comments left out."""
+    joined = re.sub(r"\\\n", " ", text(root, "Dockerfile"))
+    lines = [line.strip() for line in joined.splitlines() if line.strip() and not line.lstrip().startswith("#")]
+    return [(line.split(maxsplit=1)[0], line.partition(" ")[2].strip()) for line in lines]
+
+
+def oddities(root: Path) -> Iterator[str]:
+    """Sentences on what could not work."""
+    found = instructions(root)
+    yield from (f"Dockerfile: {word!r} is no instruction" for word, _ in found if word not in WORDS)
+    yield from _base(root, found)
+    users = [rest for word, rest in found if word == "USER"]
+    if not users or users[-1] in ("root", "0"):
+        yield "Dockerfile: it runs as root"
+    for source in (name for word, rest in found if word == "COPY" for name in _sources(rest)):
+        if not (root / source).exists():
+            yield f"Dockerfile: it copies {source}, which is absent"
+    ignored = {line.strip().rstrip("/") for line in text(root, ".dockerignore").splitlines()}
+    for name in NEEDED:
+        if name in ignored or not (root / name).exists():
+            yield f"Dockerfile: {name} is absent from what is copied"
+    yield from (f".dockerignore lets {name} in" for name in (".venv", "results", "resources") if name not in ignored)
+    entry = [rest for word, rest in found if word == "ENTRYPOINT"]
+    if not entry or json.loads(entry[-1])[0] != "./run":
+        yield "Dockerfile: it does not run ./run"
+
+
+def _base(root: Path, found: list[tuple[str, str]]) -> Iterator[str]:
+    """The image is a Python with a full version that the package allows and the environments have."""
+    base = BASE.fullmatch(found[0][1]) if found and found[0][0] == "FROM" else None
+    if not base:
+        yield "Dockerfile: it does not begin with a python:X.Y.Z-slim whose version is pinned"
+        return
+    version = (int(base[1]), int(base[2]))
+    lowest = tomllib.loads(text(root, "pyproject.toml"))["project"]["requires-python"]
+    if f"python={version[0]}.{version[1]}" not in text(root, "envs/fit.yaml"):
+        yield f"Dockerfile: Python {version[0]}.{version[1]} is not that of envs/fit.yaml"
+    if version < tuple(map(int, lowest.removeprefix(">=").split("."))):
+        yield f"Dockerfile: Python {version[0]}.{version[1]} is older than {lowest}"
+
+
+def _sources(rest: str) -> list[str]:
+    """What a COPY takes, without its options and its target."""
+    return [word for word in rest.split() if not word.startswith("--")][:-1]

@@ -1,0 +1,97 @@
+"""The page of expected output: the last screen of a run as it was, and the form that every such screen has."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+import yaml
+
+from partywise.experiment.plan import plans
+
+from .measured import FOLDER, screen_file
+
+PAGE = "docs/expected_output.md"
+# Configurations whose screen the page shows, with what is said to run them.
+SHOWN = {"default": ("config.yaml", "./run"), "smoke": ("config/smoke.yaml", "./run --configfile config/smoke.yaml")}
+DONE = re.compile(r"Done in \d+:\d\d(:\d\d)? \(minutes:seconds\)\.")
+TESTS = re.compile(r"\d+ passed(, \d+ skipped)?(, \d+ deselected)? in \d+\.\d+s( \(\d+:\d\d:\d\d\))?")
+FIRST = re.compile(r"(?P<study>\w+): (?P<fits>[\d,]+) fits, (all of them ok|[\d,]+ (not converged|diverged).*)")
+SECOND = re.compile(r"  (certified at worst: ε .*|no fit claims an ε)")
+END = (
+    r"Tables: {top}/<study>/summary\.txt, or \./run summary \[study\]; cube\.nc beside them",
+    r"Figures: {top}/figures/<study>/; all on one page: \./run report",
+)
+AFTER = """
+Numbers of a study move with its code and are in the CHANGELOG then; on one version they are the same on every machine
+with the same processor features, whatever the number of cores. What differs between two runs is the time in the last
+line. `./run diff` and `./run compare` say whether two runs agree, `./run reference` compares with stored results.
+
+## `./run test`
+
+The last line counts what passed, and nothing failed:
+
+```
+{tests}
+```
+
+`skipped` are tests of what a machine does not have (its reason is printed above); `deselected` are the long statistical
+checks and those on system packages, which are `./run long` and `./run system`.
+
+This page is written by `./run pets --write`; `./run pets --measure results/default` takes the screen of a finished run.
+"""
+TEST_FILE = FOLDER / "tests.txt"
+
+
+def page(root: Path) -> str:
+    """The whole of ``docs/expected_output.md``."""
+    lines = ["# Expected output", ""]
+    for name, (path, command) in SHOWN.items():
+        screen = root / screen_file(name)
+        if screen.exists():
+            text = screen.read_text(encoding="utf-8").rstrip("\n")
+            lines += [f"## `{command}`", "", f"`{path}` ends with this screen, and the time it took:", ""]
+            lines += ["```", text, "Done in 2:30 (minutes:seconds).", "```", ""]
+    kept = root / TEST_FILE
+    tests = kept.read_text(encoding="utf-8").strip() if kept.exists() else ""
+    return "\n".join(lines) + AFTER.format(tests=tests).lstrip("\n")
+
+
+def screens(text: str) -> dict[str, list[str]]:
+    """Of a page: the lines of the screen below each heading, by the command in it."""
+    found = re.findall(r"## `(\./run[^`]*)`\n.*?```\n(.*?)\n```", text, re.DOTALL)
+    return {command: block.splitlines() for command, block in found}
+
+
+def oddities(screen: Sequence[str], configuration: Path, name: str) -> list[str]:
+    """What a screen has in another form than a run of this configuration prints it; the time is not compared.
+
+    Every study has its line with the number of fits that its plan has, the worst certified epsilon below it and at
+    most three rows; two lines say where tables and figures are.
+    """
+    made = plans(yaml.safe_load(configuration.read_text(encoding="utf-8")))
+    odd, seen, rows = [], {}, 0
+    body, end = list(screen[: -len(END)]), list(screen[-len(END) :])
+    for number, line in enumerate(body):
+        if first := FIRST.fullmatch(line):
+            seen[first["study"]] = int(first["fits"].replace(",", ""))
+            rows = 0
+            if number + 1 == len(body) or not SECOND.fullmatch(body[number + 1]):
+                odd.append(f"{first['study']} has no line of its worst certified epsilon")
+        elif line and not SECOND.fullmatch(line):
+            rows += 1
+            if not line.startswith("  ") or rows > 3:
+                odd.append(f"no row of a study: {line!r}")
+        if len(line) > 100:
+            odd.append(f"more than 100 characters: {line!r}")
+    wanted = {study: plan.n_cells for study, plan in made.items()}
+    odd += [
+        f"{key}: {seen.get(key)} fits, {wanted.get(key)} in {configuration.name}"
+        for key in sorted({*seen, *wanted})
+        if seen.get(key) != wanted.get(key)
+    ]
+    for line, form in zip(end, END, strict=True):
+        if not re.fullmatch(form.format(top=f"results/{name}"), line):
+            odd.append(f"other last lines: {line!r}")
+    return odd

@@ -1,0 +1,86 @@
+"""What the points of the list look up: sections of a page, links, commands, hashes of locks."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
+from pathlib import Path
+
+LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)#\s]+)(?:#[^)]*)?\)")
+COMMAND = re.compile(r"^\./run\b.*$", re.MULTILINE)
+INLINE = re.compile(r"`(\./run\b[^`]*)`")
+PIN = re.compile(r"^([A-Za-z0-9_.-]+)==([^\s;\\]+)", re.MULTILINE)
+
+
+def text(root: Path, path: str) -> str:
+    """What a file holds; nothing where it is absent."""
+    return (root / path).read_text(encoding="utf-8") if (root / path).is_file() else ""
+
+
+def absent(root: Path, *paths: str) -> list[str]:
+    """Files that must be there and are not, or are empty."""
+    return [f"{path} is absent" for path in paths if not text(root, path).strip()]
+
+
+def section(page: str, heading: str) -> str:
+    """What stands below a heading, up to the next one of its level or a higher one; nothing where it is absent."""
+    found = re.search(rf"^(#+) {re.escape(heading)}\s*$", page, re.MULTILINE)
+    if not found:
+        return ""
+    level = len(found[1])
+    return re.split(rf"^#{{1,{level}}} ", page[found.end() :], maxsplit=1, flags=re.MULTILINE)[0].strip()
+
+
+def without(page: str, path: str, headings: Iterable[str]) -> list[str]:
+    """Sections that a page lacks, or that say nothing."""
+    return [f"{path} has no section {name!r}" for name in headings if len(section(page, name)) < 20]
+
+
+def dead_links(root: Path, path: str) -> Iterator[str]:
+    """Links of a page to files that do not exist."""
+    for target in LINK.findall(text(root, path)):
+        if (
+            "://" not in target
+            and not target.startswith("mailto:")
+            and not (root / path).parent.joinpath(target).exists()
+        ):
+            yield f"{path} links to {target}, which is absent"
+
+
+def commands(page: str) -> list[str]:
+    """Lines and quotations that call ``./run``."""
+    return [*COMMAND.findall(page), *INLINE.findall(page)]
+
+
+def verbs(root: Path) -> set[str]:
+    """The verbs that ``./run`` itself knows, of the usage and of the branch that accepts them."""
+    script = text(root, "run")
+    accepted = re.search(r"^    (test \| [^)]*)\) shift ;;$", script, re.MULTILINE)
+    return {"help", "clean", *(accepted[1].split(" | ") if accepted else [])}
+
+
+def unknown_commands(root: Path, path: str, page: str | None = None) -> Iterator[str]:
+    """Commands of a page whose verb ``./run`` does not know, or whose configuration is absent."""
+    known = verbs(root)
+    for command in commands(text(root, path) if page is None else page):
+        words = shlex.split(command.partition("#")[0])[1:]
+        if words and re.fullmatch(r"[a-z][a-z-]*", words[0]) and words[0] not in known:
+            yield f"{path} says {command!r}: ./run has no verb {words[0]}"
+        for option, value in pairwise(words):
+            own = (root / value).with_suffix(".example.yaml")  # what a reader copies
+            there = (root / value).is_file() or own.is_file()
+            if option == "--configfile" and value.startswith("config/") and not there:
+                yield f"{path} says {command!r}: {value} is absent"
+
+
+def pins(root: Path, lock: str) -> dict[str, str]:
+    """Versions of a lock, by lower-case name."""
+    return {name.lower(): version for name, version in PIN.findall(text(root, lock))}
+
+
+def unhashed(root: Path, lock: str) -> list[str]:
+    """Packages of a lock without a hash."""
+    blocks = re.split(r"^(?=[A-Za-z0-9_.-]+==)", text(root, lock), flags=re.MULTILINE)[1:]
+    return [block.split("==")[0] for block in blocks if "--hash=sha256:" not in block]

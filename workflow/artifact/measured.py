@@ -1,0 +1,144 @@
+"""What a run took, study by study: read from its benchmark files, kept in a small table of the documentation."""
+
+from __future__ import annotations
+
+import csv
+import os
+import platform
+import shutil
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+
+from partywise.files import replacing
+
+FOLDER = Path("docs/measured")
+TABLE = FOLDER / "requirements.csv"
+# What is read before the first study: the files of public data sets.
+DATA = "fetch"
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One study of one run.
+
+    fits, jobs : counts; minutes : of all jobs one after the other, as on one core; cpu_seconds : of all jobs
+    peak_megabytes : resident, of the largest job; disk_megabytes : blocks, cube, tables and figures, or data sets
+    machine, cores, memory_gb, python : the kind of machine
+    """
+
+    configuration: str
+    study: str
+    fits: int
+    jobs: int
+    minutes: float
+    cpu_seconds: float
+    peak_megabytes: float
+    disk_megabytes: float
+    machine: str
+    cores: int
+    memory_gb: int
+    python: str
+
+
+def screen_file(name: str) -> Path:
+    """Where the screen of a configuration is kept."""
+    return FOLDER / f"{name}.screen.txt"
+
+
+def measured(results: Path, name: str, resources: Path) -> list[Measured]:
+    """All studies of a folder of results, in the order of their names, after the data sets."""
+    benchmarks = results / "benchmarks"
+    found = []
+    for study in sorted({DATA, *(path.name for path in benchmarks.iterdir() if path.is_dir())}):
+        jobs = [_numbers(path) for path in sorted((benchmarks / study).rglob("*.tsv"))]
+        folders = [resources] if study == DATA else [results / study, results / "figures" / study]
+        found.append(
+            Measured(
+                configuration=name,
+                study=study,
+                fits=_fits(results / study / "timings.csv"),
+                jobs=len(jobs),
+                minutes=round(sum(job["s"] for job in jobs) / 60, 1),
+                cpu_seconds=round(sum(job["cpu_time"] for job in jobs)),
+                peak_megabytes=round(max((job["max_rss"] for job in jobs), default=0)),
+                disk_megabytes=round(sum(map(megabytes, folders)), 1),
+                **machine(),
+            )
+        )
+    return sorted(found, key=lambda one: one.study != DATA)
+
+
+def _numbers(path: Path) -> dict[str, float]:
+    """One benchmark file; what was too short to be measured counts as nothing."""
+    with path.open(encoding="utf-8", newline="") as handle:
+        line = next(csv.DictReader(handle, delimiter="\t"))
+    return {key: _number(line[key]) for key in ("s", "cpu_time", "max_rss")}
+
+
+def _number(text: str) -> float:
+    return float(text) if text not in ("NA", "-", "") else 0.0
+
+
+def _fits(path: Path) -> int:
+    if not path.exists():
+        return 0
+    with path.open(encoding="utf-8", newline="") as handle:
+        return sum(int(line["cells"]) for line in csv.DictReader(handle))
+
+
+def megabytes(folder: Path) -> float:
+    """Size of all files of a folder."""
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) / 1e6
+
+
+def machine() -> dict[str, str | int]:
+    """The kind of this machine, without its name."""
+    return {
+        "machine": _processor(),
+        "cores": os.cpu_count() or 1,
+        "memory_gb": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30),
+        "python": platform.python_version(),
+    }
+
+
+def _processor() -> str:
+    """Class of the processor, as the system names it."""
+    path = Path("/proc/cpuinfo")
+    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return f"{names[0] if names else 'processor not named'}, {platform.machine()}"
+
+
+def read(root: Path) -> list[Measured]:
+    """The table of the documentation, empty where nothing was measured yet."""
+    if not (root / TABLE).exists():
+        return []
+    kinds = {"int": int, "float": float, "str": str}
+    with (root / TABLE).open(encoding="utf-8", newline="") as handle:
+        return [
+            Measured(**{f.name: kinds[str(f.type)](line[f.name]) for f in fields(Measured)})
+            for line in csv.DictReader(handle)
+        ]
+
+
+def write(root: Path, rows: Iterable[Measured]) -> None:
+    """Replace the lines of these configurations; the others stay."""
+    new = list(rows)
+    names = {row.configuration for row in new}
+    kept = [*(row for row in read(root) if row.configuration not in names), *new]
+    (root / FOLDER).mkdir(parents=True, exist_ok=True)
+    with replacing(root / TABLE) as temporary, temporary.open("w", encoding="utf-8", newline="") as handle:
+        lines = csv.DictWriter(handle, [entry.name for entry in fields(Measured)], lineterminator="\n")
+        lines.writeheader()
+        lines.writerows(asdict(row) for row in sorted(kept, key=lambda row: (row.configuration, row.study != DATA)))
+
+
+def measure(root: Path, results: Path, name: str) -> str:
+    """Keep what a finished run took and its screen; the sentence that says why not, or nothing."""
+    if not (results / "benchmarks").is_dir():
+        return f"{results} holds no benchmarks: give the folder of a finished run, such as results/default."
+    write(root, measured(results, name, root / "resources"))
+    if (results / "screen.txt").exists():
+        shutil.copyfile(results / "screen.txt", root / screen_file(name))
+    return ""

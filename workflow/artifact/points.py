@@ -1,0 +1,245 @@
+"""The fifteen points that an artifact of PETS is asked for: each returns what is missing, by facts."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+
+from partywise.datasets.catalogue import RESOURCES
+from partywise.experiment.register import table
+from partywise.experiment.study import available
+
+from . import appendix, citation, container, expected, requirements, sources
+from .bibliography import documents
+from .facts import absent, dead_links, pins, section, text, unhashed, unknown_commands, without
+from .measured import DATA, read
+
+README = "README.md"
+
+
+@dataclass(frozen=True)
+class Point:
+    """One point of the list; ``missing`` yields a sentence for each fact that does not hold."""
+
+    title: str
+    missing: Callable[[Path], Iterator[str]]
+
+
+def purpose(root: Path) -> Iterator[str]:
+    """The README says what this is, and its table of studies names every study and document."""
+    page = text(root, README)
+    first = page.partition("\n## ")[0].removeprefix("# partywise").strip()
+    if len(first.split()) < 30:
+        yield f"{README} does not say in its first paragraph what this is"
+    for name in available():
+        if not re.search(rf"^\| `{name}` \|", page, re.MULTILINE):
+            yield f"{README} has no line of the study {name}"
+    lines = [line for line in page.splitlines() if line.startswith("| `")]
+    yield from (
+        f"{README} names no study of document {key}" for key in documents() if not any(key in it for it in lines)
+    )
+    if "ARTIFACT-APPENDIX.md" not in section(page, "Artifact"):
+        yield f"{README} has no section Artifact that links the appendix"
+    yield from dead_links(root, README)
+
+
+def licence(root: Path) -> Iterator[str]:
+    """One licence, the same in its file, in the package and in the citation."""
+    yield from absent(root, "LICENSE")
+    named = tomllib.loads(text(root, "pyproject.toml"))["project"].get("license")
+    cited = citation.read(root / sources.CITATION).get("license") if text(root, sources.CITATION) else None
+    first = (text(root, "LICENSE").splitlines() or [""])[0]
+    if not named or named != cited or first != f"{named} License":
+        yield f"licence is {first!r} in LICENSE, {named} in pyproject.toml, {cited} in {sources.CITATION}"
+
+
+def reference(root: Path) -> Iterator[str]:
+    """A citation by the standard, of the version of the package; cubes hold the commit."""
+    if missing := absent(root, sources.CITATION):
+        yield from missing
+        return
+    cited = citation.read(root / sources.CITATION)
+    yield from (f"{sources.CITATION}: {odd}" for odd in citation.oddities(cited))
+    version = tomllib.loads(text(root, "pyproject.toml"))["project"]["version"]
+    if cited.get("version") != version:
+        yield f"{sources.CITATION} cites version {cited.get('version')}, the package is {version}"
+    if "git_commit" not in text(root, "lib/partywise/experiment/results/provenance.py"):
+        yield "cubes do not hold the commit that made them"
+
+
+def origins(root: Path) -> Iterator[str]:
+    """Documents and data sets with licences and hashes, on the page and in the citation."""
+    if text(root, sources.PAGE) != sources.page(root):
+        yield f"{sources.PAGE} is not what the catalogue and the bibliography say: ./run pets --write"
+    held = text(root, sources.CITATION)
+    if yaml.safe_load(held or "{}").get("references") != sources.references():
+        yield f"{sources.CITATION} has other references than the bibliography: ./run pets --write"
+    yield from (f"the data set {name} has no licence" for name, one in RESOURCES.items() if not one.licence.strip())
+
+
+def hardware(root: Path) -> Iterator[str]:
+    """A kind of machine, and the memory and disk of every study of the default."""
+    if text(root, requirements.PAGE) != requirements.page(root):
+        yield f"{requirements.PAGE} is not what was measured: ./run pets --write"
+    rows = [row for row in read(root) if row.configuration == "default"]
+    lacking = set(available()) - {row.study for row in rows}
+    yield from (f"memory and disk of {name} were not measured" for name in sorted(lacking))
+    for row in rows:
+        if not row.machine or not row.cores or not row.memory_gb or (row.study != DATA and row.peak_megabytes <= 0):
+            yield f"the line of {row.study} names no machine or no memory"
+    yield from without(text(root, appendix.PAGE), appendix.PAGE, ["Hardware"])
+
+
+def software(root: Path) -> Iterator[str]:
+    """Locks with hashes, the first inside the second; environments with the versions of the lock."""
+    run, test = (pins(root, name) for name in ("requirements.lock", "requirements-test.lock"))
+    if not run or not test:
+        yield "requirements.lock or requirements-test.lock is absent or empty"
+        return
+    for name in ("requirements.lock", "requirements-test.lock"):
+        yield from (f"{package} has no hash in {name}" for package in unhashed(root, name))
+    yield from (f"{name} differs between the locks" for name in run if test.get(name) != run[name])
+    for path in sorted((root / "envs").glob("*.yaml")):
+        for entry in yaml.safe_load(path.read_text(encoding="utf-8"))["dependencies"]:
+            name, _, version = entry.partition("==")
+            locked = run.get(name.removesuffix("-base"), version).partition(".post")[0]
+            if version and locked != version:
+                yield f"{path.name} has {name} {version}, the lock {locked}"
+    yield from without(text(root, appendix.PAGE), appendix.PAGE, ["Software"])
+
+
+def one_command(root: Path) -> Iterator[str]:
+    """`./run` can be called, checks hashes while it installs, and is what the README and the appendix say."""
+    script = root / "run"
+    if not script.is_file() or not script.stat().st_mode & 0o100:
+        yield "run is absent or cannot be executed"
+        return
+    if "install --require-hashes" not in text(root, "run"):
+        yield "./run installs without comparing hashes"
+    for path, heading in ((README, "Two commands"), (appendix.PAGE, "Set-up")):
+        if not re.search(r"^\./run\b", section(text(root, path), heading), re.MULTILINE):
+            yield f"{path} does not set up by ./run below {heading!r}"
+    for path in (README, *sorted(str(page.relative_to(root)) for page in root.glob("docs/*.md"))):
+        yield from unknown_commands(root, path)
+
+
+def environment_test(root: Path) -> Iterator[str]:
+    """A check of all studies, whose expected screen has the form that a run prints."""
+    smoke = yaml.safe_load(text(root, "config/smoke.yaml") or "{}").get("studies", {})
+    yield from (f"config/smoke.yaml leaves out {name}" for name in available() if name not in smoke)
+    if not (root / expected.TEST_FILE).is_file() or text(root, expected.PAGE) != expected.page(root):
+        yield f"{expected.PAGE} is not the screen that was kept: ./run pets --write"
+        return
+    shown = expected.screens(text(root, expected.PAGE))
+    if "./run --configfile config/smoke.yaml" not in shown:
+        yield f"{expected.PAGE} has no screen of config/smoke.yaml"
+    for name, (path, command) in expected.SHOWN.items():
+        if lines := shown.get(command):
+            if not expected.DONE.fullmatch(lines[-1]):
+                yield f"{expected.PAGE}: the screen of {command} ends with {lines[-1]!r}"
+            yield from (f"{expected.PAGE}: {odd}" for odd in expected.oddities(lines[:-1], root / path, name))
+    if not expected.TESTS.fullmatch(text(root, str(expected.TEST_FILE)).strip()):
+        yield f"{expected.TEST_FILE} is no last line of tests that all pass"
+
+
+def times(root: Path) -> Iterator[str]:
+    """The appendix has a line of time for each experiment, the requirements one for each study."""
+    held = section(text(root, appendix.PAGE), "Estimated time and storage")
+    made = appendix.experiments(table.read(root / "docs" / table.NAME))
+    for place in range(1, len(made) + 1):
+        if not re.search(rf"^\| experiment E{place} \| [\d.]+ \|", held, re.MULTILINE):
+            yield f"{appendix.PAGE} has no time of experiment E{place}"
+    for command in ("./run", "./run --configfile config/smoke.yaml"):
+        if f"| `{command}` |" not in held:
+            yield f"{appendix.PAGE} has no time and storage of {command}"
+
+
+def claims(root: Path) -> Iterator[str]:
+    """A register with a status for every entry and a reason where one is due, and a list of claims."""
+    rows = table.read(root / "docs" / table.NAME)
+    yield from (f"document {number} has no entry" for number in documents() if all(r.source != number for r in rows))
+    yield from (f"{row.id} has no status" for row in rows if not row.status)
+    bare = [row.id for row in rows if row.status in ("differs", "not reproducible") and not row.because]
+    yield from (f"{name} has no reason" for name in bare)
+    if text(root, appendix.PAGE) != appendix.page(root):
+        yield f"{appendix.PAGE} is not what the register says: ./run pets --write"
+    listed = section(text(root, appendix.PAGE), "Main results and claims")
+    for place in range(1, len(documents()) + 2):
+        if f"- **C{place}**" not in listed:
+            yield f"{appendix.PAGE} has no claim C{place}"
+
+
+def experiments(root: Path) -> Iterator[str]:
+    """Each claim has an experiment with a command that `./run` knows and an expected result."""
+    page = text(root, appendix.PAGE)
+    for place in range(1, len(documents()) + 2):
+        one = section(page, f"E{place}: claim C{place}")
+        if not re.search(r"^\./run ", one, re.MULTILINE) or not re.search(r"^Expected: .{20,}", one, re.MULTILINE):
+            yield f"{appendix.PAGE}: experiment E{place} has no command or no expected result"
+    yield from unknown_commands(root, appendix.PAGE, page)
+
+
+def network(root: Path) -> Iterator[str]:
+    """One rule downloads, from pinned files with hashes; the check of the environment downloads no data."""
+    for name, one in RESOURCES.items():
+        for digest in (one.sha256, *(member.sha256 for member in one.members)):
+            if not re.fullmatch(r"[0-9a-f]{64}", digest):
+                yield f"the data set {name} has no SHA-256"
+    if "network" not in section(text(root, requirements.PAGE), "Set-up, and what takes longer"):
+        yield f"{requirements.PAGE} does not say when the network is used"
+    from .bibliography import cases
+
+    smoke = yaml.safe_load(text(root, "config/smoke.yaml") or "studies: {}")
+    for name, study, case in cases(smoke) if smoke.get("studies") else []:
+        yield f"config/smoke.yaml downloads {name} for {case} of {study}"
+
+
+def recipe(root: Path) -> Iterator[str]:
+    """A container recipe whose files exist, of a Python of the lock, that does not run as root."""
+    yield from absent(root, "Dockerfile", ".dockerignore")
+    if text(root, "Dockerfile"):
+        yield from container.oddities(root)
+
+
+def safety(root: Path) -> Iterator[str]:
+    """How to report, what is in scope, and the sections on security, privacy and ethics."""
+    yield from absent(root, "SECURITY.md")
+    yield from without(text(root, "SECURITY.md"), "SECURITY.md", ["How to report", "In scope", "Out of scope"])
+    if "sampler: simulation" not in section(text(root, "SECURITY.md"), "Out of scope"):
+        yield "SECURITY.md does not say that simulated noise is not for release"
+    yield from without(text(root, appendix.PAGE), appendix.PAGE, ["Security and privacy", "Ethics"])
+    yield from dead_links(root, "SECURITY.md")
+
+
+def reuse(root: Path) -> Iterator[str]:
+    """Limitations, and pages on how to extend whose links lead somewhere."""
+    yield from without(text(root, appendix.PAGE), appendix.PAGE, ["Limitations", "Notes on reusability"])
+    yield from absent(root, "CONTRIBUTING.md", "docs/own_method.md", "docs/your_own_data.md", "docs/python.md")
+    yield from without(text(root, "CONTRIBUTING.md"), "CONTRIBUTING.md", ["Where a change goes"])
+    yield from unknown_commands(root, "CONTRIBUTING.md")
+    for path in (appendix.PAGE, "CONTRIBUTING.md"):
+        yield from dead_links(root, path)
+
+
+POINTS = (
+    Point("the README says what the artifact is and which documents it belongs to", purpose),
+    Point("a licence", licence),
+    Point("a persistent reference: citation, version, commit", reference),
+    Point("source documents and data sets with licences and hashes", origins),
+    Point("hardware requirements, measured", hardware),
+    Point("software requirements, pinned with hashes", software),
+    Point("set-up by one command", one_command),
+    Point("a test of the environment with its expected output", environment_test),
+    Point("time and storage of each experiment", times),
+    Point("a list of claims with a status and a reason", claims),
+    Point("an experiment for each claim: command and expected result", experiments),
+    Point("what is downloaded, and when", network),
+    Point("a container recipe", recipe),
+    Point("security, privacy and ethics", safety),
+    Point("limitations, reuse and how to extend", reuse),
+)

@@ -1,0 +1,88 @@
+"""The page of requirements: what a run takes, study by study, on a kind of machine that is named."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from partywise.experiment.register import table
+from partywise.experiment.register.register import Row
+
+from .measured import DATA, TABLE, Measured, read
+
+PAGE = "docs/requirements.md"
+NAMES = {DATA: "data sets"}
+# What cannot be read from results: environments, and the configuration of hours.
+SETUP = """
+| what | disk | time |
+|---|---|---|
+| `.venv` of `./run` | at most 450 MB (tested) | under a minute with pip, seconds with uv |
+| the same with the tools of tests, after `./run test` | 1.2 GB | not measured: about three times as many packages |
+| `config/claims.yaml`, all that the claims register reads | not measured | {minutes:.0f} CPU minutes of fits |
+| `config/paper.yaml`, the sources' own settings | not measured | hours: a night, or a cluster ([page](cluster.md)) |
+
+No graphics card, no root, no compiler and no service is needed: Python 3.11 or newer with pip, and git. Linux on
+x86_64 is what is tested. The network is used twice: by the set-up, for the packages of the lock, and by the first run,
+for the data sets of its configuration ([sources](sources.md)); after that nothing is downloaded. `config/smoke.yaml`
+downloads no data.
+"""
+
+
+def page(root: Path) -> str:
+    """The whole of ``docs/requirements.md``."""
+    rows = read(root)
+    names = sorted({row.configuration for row in rows})
+    parts = [line for name in names for line in _table(name, [row for row in rows if row.configuration == name])]
+    end = f"The numbers are in `{TABLE}`; `./run pets --measure results/default` puts those of a finished run there."
+    return "\n".join(
+        [
+            "# Requirements",
+            "",
+            *parts,
+            "## Set-up, and what takes longer",
+            SETUP.format(minutes=cpu_minutes(table.read(root / "docs" / table.NAME))),
+            end,
+            "",
+        ]
+    )
+
+
+def cpu_minutes(rows: Iterable[Row]) -> float:
+    """Of all fits behind some rows of the register, each case and method once."""
+    found = {(row.study, row.case, row.method): float(row.cpu_minutes) for row in rows if row.cpu_minutes}
+    return sum(found.values())
+
+
+def _table(name: str, rows: Sequence[Measured]) -> list[str]:
+    total = [sum(getattr(row, key) for row in rows) for key in ("fits", "jobs", "minutes", "cpu_seconds")]
+    peak, disk = max(row.peak_megabytes for row in rows), sum(row.disk_megabytes for row in rows)
+    lines = [
+        f"| {NAMES.get(row.study, f'`{row.study}`')} | {row.fits:,} | {row.jobs} | {row.minutes:.1f} | "
+        f"{row.cpu_seconds:.0f} | {row.peak_megabytes:.0f} | {row.disk_megabytes:.1f} |"
+        for row in rows
+    ]
+    first = rows[0]
+    return [
+        f"## `results/{name}`",
+        "",
+        "| study | fits | jobs | minutes of one core | CPU s | peak MB of a job | MB on disk |",
+        "|---|---|---|---|---|---|---|",
+        *lines,
+        f"| all | {total[0]:,} | {total[1]} | {total[2]:.1f} | {total[3]:.0f} | {peak:.0f} | {disk:.1f} |",
+        "",
+        f"Measured on {first.machine}, {first.cores} cores, {first.memory_gb} GB of memory, Python {first.python}.",
+        "Jobs use one core each, so that two take half of the minutes and a little more; memory is needed for each.",
+        "Minutes are of jobs that may have had a busy machine around them, CPU seconds are not.",
+        "",
+    ]
+
+
+def total(root: Path, name: str) -> tuple[float, float, float, float] | None:
+    """Minutes of one core, CPU seconds, peak and disk megabytes of a configuration, if it was measured."""
+    rows = [row for row in read(root) if row.configuration == name]
+    if not rows:
+        return None
+    minutes, seconds, disk = (
+        sum(getattr(row, key) for row in rows) for key in ("minutes", "cpu_seconds", "disk_megabytes")
+    )
+    return minutes, seconds, max(row.peak_megabytes for row in rows), disk

@@ -1,0 +1,126 @@
+"""The page of the sources, and the references of CITATION.cff."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from partywise.datasets.catalogue import RESOURCES
+
+from .bibliography import documents, originals, studies_of_datasets, studies_of_documents
+
+PAGE = "docs/sources.md"
+CITATION = "CITATION.cff"
+MARK = "# References: written by ./run pets --write from workflow/artifact/bibliography.toml."
+
+
+def page(root: Path) -> str:
+    """The whole of ``docs/sources.md``."""
+    return "\n".join([*_documents(), *_datasets(root), *_pins(), ""])
+
+
+def _documents() -> list[str]:
+    users = studies_of_documents()
+    rows = [
+        f"| {number} | {one.title} | {one.kind} | {_named(users[number])} | {one.bytes:,} | `{one.sha256}` |"
+        for number, one in documents().items()
+    ]
+    notes = [f"- **{number}**: {one.reference}" for number, one in documents().items()]
+    return [
+        "# Sources",
+        "",
+        "| document | title, as printed there | what it is | studies | bytes | SHA-256 of the file |",
+        "|---|---|---|---|---|---|",
+        *rows,
+        "",
+        "The studies were written from these five texts. They are not part of the project; the hash says which text is",
+        "meant, and what is known of each is in the text itself:",
+        "",
+        *notes,
+        "",
+    ]
+
+
+def _datasets(root: Path) -> list[str]:
+    users = studies_of_datasets(root)
+    rows = []
+    for name, one in originals().items():
+        resource = RESOURCES[name]
+        doi = f" [doi:{one.doi}](https://doi.org/{one.doi})" if one.doi else ""
+        year = f" ({one.year})" if one.year else ""
+        people = ", ".join(_person(author) for author in one.authors)
+        source = f"{people}{year}. *{one.title}*. {one.reference}{doi}"
+        rows.append(f"| `{name}` | {source} | {resource.shape} | {resource.licence} | {_named(users[name])} |")
+    return [
+        "## Data sets",
+        "",
+        "| data set | original | rows x columns | licence | studies |",
+        "|---|---|---|---|---|",
+        *rows,
+        "",
+        "None of them is part of the project: the rule `fetch` downloads the package file that holds it and compares",
+        'hashes before anything is read. "Generally cited as" means that the package does not state the terms of the',
+        "table; ask before you pass one on. Simulated data and the small files in `config/example_data` were made",
+        "for this project and are in the public domain.",
+        "",
+    ]
+
+
+def _pins() -> list[str]:
+    rows = []
+    for name, resource in RESOURCES.items():
+        rows.append(
+            f"| `{name}` | {resource.package} {resource.version} | `{resource.archive}` | `{resource.sha256}` |"
+        )
+        rows += [f"| `{name}` | | `{member.path}` | `{member.sha256}` |" for member in resource.members]
+    return [
+        "## Files and hashes",
+        "",
+        "| data set | package | file | SHA-256 |",
+        "|---|---|---|---|",
+        *rows,
+        "",
+        "The first line of a data set is the file of the package index, the others are what is taken out of it.",
+        "The page is written by `./run pets --write` from `lib/partywise/datasets/catalogue.toml` and",
+        "`workflow/artifact/bibliography.toml`.",
+    ]
+
+
+def _named(names: list[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names) or "none"
+
+
+def _person(author: dict[str, str]) -> str:
+    return author.get("name") or f"{author['given-names']} {author['family-names']}"
+
+
+def citation(root: Path) -> str:
+    """``CITATION.cff`` with the references written anew; what stands above the mark is kept."""
+    text = (root / CITATION).read_text(encoding="utf-8")
+    head = text.partition(MARK)[0].rstrip("\n")
+    body = yaml.safe_dump({"references": references()}, sort_keys=False, allow_unicode=True, width=110)
+    return f"{head}\n{MARK}\n{body}"
+
+
+def references() -> list[dict[str, Any]]:
+    """Documents, then data sets, as CFF 1.2.0 writes them."""
+    found: list[dict[str, Any]] = []
+    for number, one in documents().items():
+        found.append(
+            {
+                "type": one.type,
+                "title": one.title,
+                "authors": [dict(author) for author in one.authors],
+                "notes": f"Source document {number}: {one.kind}; sha256 {one.sha256}",
+            }
+        )
+    for name, original in originals().items():
+        resource = RESOURCES[name]
+        entry = {"type": "data", "title": original.title, "authors": [dict(author) for author in original.authors]}
+        entry |= {"year": original.year} if original.year else {}
+        entry |= {"doi": original.doi} if original.doi else {}
+        entry["notes"] = f"Data set {name}, read from {resource.package} {resource.version}; sha256 {resource.sha256}"
+        found.append(entry)
+    return found

@@ -1,0 +1,75 @@
+"""The verb ``./run pets``: tick the fifteen points asked of an artifact of PETS, or write the pages behind them."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from artifact import appendix, expected, requirements, sources
+from artifact.measured import measure
+from artifact.points import POINTS
+from partywise.files import replacing
+
+PAGES = {
+    sources.PAGE: sources.page,
+    sources.CITATION: sources.citation,
+    requirements.PAGE: requirements.page,
+    expected.PAGE: expected.page,
+    appendix.PAGE: appendix.page,
+}
+
+
+def main(words: Sequence[str]) -> int:
+    """Print every point with what it lacks; 0 when all hold, 1 when one falls, 2 when nothing can be measured."""
+    parser = argparse.ArgumentParser(prog="./run pets", description=__doc__)
+    parser.add_argument("--write", action="store_true", help="write the pages that are made of facts anew, then tick")
+    parser.add_argument("--measure", type=Path, help="keep time, memory, disk and screen of a finished run, then write")
+    parser.add_argument("--name", help="name of that configuration, where its folder has another one")
+    parser.add_argument(
+        "--tests", type=Path, help="keep the last line of what ./run test printed, from a file, then write"
+    )
+    parser.add_argument("--root", type=Path, default=Path(), help=argparse.SUPPRESS)
+    given = parser.parse_args(words)
+    if given.measure and (trouble := measure(given.root, given.measure, given.name or given.measure.name)):
+        print(trouble, file=sys.stderr)
+        return 2
+    if given.tests is not None:
+        keep_tests(given.root, given.tests)
+    if given.write or given.measure is not None or given.tests is not None:
+        write(given.root)
+    return tick(given.root)
+
+
+def keep_tests(root: Path, log: Path) -> None:
+    """The last line of a run of the tests, into the documentation."""
+    path = root / expected.TEST_FILE
+    path.parent.mkdir(parents=True, exist_ok=True)
+    last = [line for line in log.read_text(encoding="utf-8").splitlines() if expected.TESTS.fullmatch(line)][-1:]
+    path.write_text("".join(f"{line}\n" for line in last), encoding="utf-8")
+
+
+def write(root: Path) -> None:
+    """All pages that are made of facts."""
+    for name, page in PAGES.items():
+        with replacing(root / name) as temporary:
+            temporary.write_text(page(root), encoding="utf-8")
+
+
+def tick(root: Path) -> int:
+    """The list, and 1 where a point falls."""
+    fallen = 0
+    for number, point in enumerate(POINTS, 1):
+        missing = list(point.missing(root))
+        fallen += bool(missing)
+        print(f"{number:2d}. [{' ' if missing else 'x'}] {point.title}")
+        print("".join(f"        {line}\n" for line in missing), end="")
+    print(f"{len(POINTS) - fallen} of {len(POINTS)} points hold.")
+    return 1 if fallen else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
