@@ -91,6 +91,13 @@ def configurations(root: Path) -> list[Path]:
     return sorted(path for path in [root / "config.yaml", *root.glob("config/*.yaml")] if ".example" not in path.name)
 
 
+def of_configuration(root: Path, name: str) -> list[str]:
+    """Data sets of a shipped configuration, by the name of its results; none of another one."""
+    path = root / ("config.yaml" if name == "default" else f"config/{name}.yaml")
+    config = yaml.safe_load(path.read_text(encoding="utf-8")) if path.exists() else {"studies": {}}
+    return sorted({data for data, _, _ in cases(config)}) if config["studies"] else []
+
+
 def cases(config: Mapping[str, Any]) -> list[tuple[str, str, str]]:
     """Data set, study and case of every case that reads one."""
     return [

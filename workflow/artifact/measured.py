@@ -6,7 +6,7 @@ import csv
 import os
 import platform
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
@@ -46,13 +46,13 @@ def screen_file(name: str) -> Path:
     return FOLDER / f"{name}.screen.txt"
 
 
-def measured(results: Path, name: str, resources: Path) -> list[Measured]:
-    """All studies of a folder of results, in the order of their names, after the data sets."""
+def measured(results: Path, name: str, data: Sequence[Path]) -> list[Measured]:
+    """All studies of a folder of results, in the order of their names, after the folders of their data sets."""
     benchmarks = results / "benchmarks"
     found = []
     for study in sorted({DATA, *(path.name for path in benchmarks.iterdir() if path.is_dir())}):
         jobs = [_numbers(path) for path in sorted((benchmarks / study).rglob("*.tsv"))]
-        folders = [resources] if study == DATA else [results / study, results / "figures" / study]
+        folders = list(data) if study == DATA else [results / study, results / "figures" / study]
         found.append(
             Measured(
                 configuration=name,
@@ -60,9 +60,9 @@ def measured(results: Path, name: str, resources: Path) -> list[Measured]:
                 fits=_fits(results / study / "timings.csv"),
                 jobs=len(jobs),
                 minutes=round(sum(job["s"] for job in jobs) / 60, 1),
-                cpu_seconds=round(sum(job["cpu_time"] for job in jobs)),
-                peak_megabytes=round(max((job["max_rss"] for job in jobs), default=0)),
-                disk_megabytes=round(sum(map(megabytes, folders)), 1),
+                cpu_seconds=float(round(sum(job["cpu_time"] for job in jobs))),
+                peak_megabytes=float(round(max((job["max_rss"] for job in jobs), default=0))),
+                disk_megabytes=float(round(sum(map(megabytes, folders)), 1)),
                 **machine(),
             )
         )
@@ -70,10 +70,11 @@ def measured(results: Path, name: str, resources: Path) -> list[Measured]:
 
 
 def _numbers(path: Path) -> dict[str, float]:
-    """One benchmark file; what was too short to be measured counts as nothing."""
+    """One benchmark file; a job too short to be sampled counts with its wall time, all of one core."""
     with path.open(encoding="utf-8", newline="") as handle:
         line = next(csv.DictReader(handle, delimiter="\t"))
-    return {key: _number(line[key]) for key in ("s", "cpu_time", "max_rss")}
+    found = {key: _number(line[key]) for key in ("s", "cpu_time", "max_rss")}
+    return found | {"cpu_time": found["cpu_time"] or found["s"]}
 
 
 def _number(text: str) -> float:
@@ -134,11 +135,11 @@ def write(root: Path, rows: Iterable[Measured]) -> None:
         lines.writerows(asdict(row) for row in sorted(kept, key=lambda row: (row.configuration, row.study != DATA)))
 
 
-def measure(root: Path, results: Path, name: str) -> str:
+def measure(root: Path, results: Path, name: str, data: Sequence[Path]) -> str:
     """Keep what a finished run took and its screen; the sentence that says why not, or nothing."""
     if not (results / "benchmarks").is_dir():
         return f"{results} holds no benchmarks: give the folder of a finished run, such as results/default."
-    write(root, measured(results, name, root / "resources"))
+    write(root, measured(results, name, data))
     if (results / "screen.txt").exists():
         shutil.copyfile(results / "screen.txt", root / screen_file(name))
     return ""

@@ -72,7 +72,8 @@ def _table(name: str, rows: Sequence[Measured]) -> list[str]:
         "",
         f"Measured on {first.machine}, {first.cores} cores, {first.memory_gb} GB of memory, Python {first.python}.",
         "Jobs use one core each, so that two take half of the minutes and a little more; memory is needed for each.",
-        "Minutes are of jobs that may have had a busy machine around them, CPU seconds are not.",
+        "Minutes are of jobs that may have had a busy machine around them; CPU seconds are sampled, so that a job of",
+        "less than a second counts with its wall time, or in part.",
         "",
     ]
 

@@ -10,6 +10,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from artifact import appendix, expected, requirements, sources
+from artifact.bibliography import of_configuration
 from artifact.measured import measure
 from artifact.points import POINTS
 from partywise.files import replacing
@@ -28,15 +29,19 @@ def main(words: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="./run pets", description=__doc__)
     parser.add_argument("--write", action="store_true", help="write the pages that are made of facts anew, then tick")
     parser.add_argument("--measure", type=Path, help="keep time, memory, disk and screen of a finished run, then write")
+    parser.add_argument("--resources", type=Path, help="where its data sets are (default resources)")
     parser.add_argument("--name", help="name of that configuration, where its folder has another one")
     parser.add_argument(
         "--tests", type=Path, help="keep the last line of what ./run test printed, from a file, then write"
     )
     parser.add_argument("--root", type=Path, default=Path(), help=argparse.SUPPRESS)
     given = parser.parse_args(words)
-    if given.measure and (trouble := measure(given.root, given.measure, given.name or given.measure.name)):
-        print(trouble, file=sys.stderr)
-        return 2
+    if given.measure is not None:
+        name = given.name or given.measure.name
+        data = [(given.resources or given.root / "resources") / one for one in of_configuration(given.root, name)]
+        if trouble := measure(given.root, given.measure, name, data):
+            print(trouble, file=sys.stderr)
+            return 2
     if given.tests is not None:
         keep_tests(given.root, given.tests)
     if given.write or given.measure is not None or given.tests is not None:
