@@ -292,5 +292,7 @@ def test_commands_and_links_that_lead_nowhere_are_seen(project):
     found = list(facts.unknown_commands(project, "page", page))
     assert len(found) == 2 and "no verb fly" in found[1] and "config/none.yaml is absent" in found[0]
     assert {"pets", "clean", "claims", "summary", "test"} <= facts.verbs(project)
+    saved = "Copy `config/tiny.yaml` to `config/none.yaml`.\n" + page
+    assert [one for one in facts.unknown_commands(project, "page", saved) if "none" in one] == []
     (project / "page.md").write_text("[a](README.md), [b](docs/none.md#x), [c](https://example.org), ![d](no.png)")
     assert list(facts.dead_links(project, "page.md")) == ["page.md links to docs/none.md, which is absent"]

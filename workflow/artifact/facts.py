@@ -62,17 +62,26 @@ def verbs(root: Path) -> set[str]:
 
 
 def unknown_commands(root: Path, path: str, page: str | None = None) -> Iterator[str]:
-    """Commands of a page whose verb ``./run`` does not know, or whose configuration is absent."""
-    known = verbs(root)
-    for command in commands(text(root, path) if page is None else page):
+    """Commands of a page whose verb ``./run`` does not know, or whose configuration nobody has or is told to write."""
+    page = text(root, path) if page is None else page
+    known, told = verbs(root), INLINE.sub("", COMMAND.sub("", page))
+    for command in commands(page):
         words = shlex.split(command.partition("#")[0])[1:]
         if words and re.fullmatch(r"[a-z][a-z-]*", words[0]) and words[0] not in known:
             yield f"{path} says {command!r}: ./run has no verb {words[0]}"
         for option, value in pairwise(words):
-            own = (root / value).with_suffix(".example.yaml")  # what a reader copies
-            there = (root / value).is_file() or own.is_file()
-            if option == "--configfile" and value.startswith("config/") and not there:
+            if option == "--configfile" and value.startswith("config/") and not _configuration(root, value, told):
                 yield f"{path} says {command!r}: {value} is absent"
+
+
+def _configuration(root: Path, name: str, told: str) -> bool:
+    """Whether a file is there, is the copy of an example, or is one that the page has its reader save."""
+    own = (root / name).with_suffix(".example.yaml")
+    return (
+        (root / name).is_file()
+        or own.is_file()
+        or bool(re.search(rf"\b(?:[Ss]ave|[Cc]opy) [^\n]*`{re.escape(name)}`", told))
+    )
 
 
 def pins(root: Path, lock: str) -> dict[str, str]:
