@@ -112,7 +112,12 @@ def meanings(cls: type) -> dict[str, str]:
             for name in re.findall(WORD, names):
                 found.setdefault(name, _markdown(meaning))
     names = [f.name for f in fields(cls)]  # type: ignore[arg-type]
-    return {name: found.get(name) or _mentioned(cls, name) or WORDS.get(name, "") for name in names}
+    return {name: found.get(name) or _mentioned(cls, name) or _word(cls, name) for name in names}
+
+
+def _word(cls: type, name: str) -> str:
+    """The words for a key that no docstring explains, for one class or for all."""
+    return WORDS.get(f"{cls.__name__}.{name}") or WORDS.get(name, "")
 
 
 def _mentioned(cls: type, name: str) -> str:

@@ -1,6 +1,10 @@
-"""What keys mean whose docstrings leave it to their name and their type; a docstring that says more wins."""
+"""What keys mean whose docstrings leave it to their name and their type.
+
+A docstring that says more wins; ``Class.key`` goes before ``key``.
+"""
 
 WORDS = {
+    "WalrOptions.radius": "public length that the coefficients are expected to have, for `ridge: fixed`",
     "active": "predictors that have an effect",
     "airport": "whose departures",
     "alpha": "shrinkage of a block of moments towards a multiple of the identity",
@@ -61,7 +65,7 @@ WORDS = {
     "penalty_scale": "`spectral` (penalties of spectral norm 1), or `none` as published",
     "predictors": "the curves from which the response is predicted",
     "radius": "public clipping radius",
-    "radius_rho": "share of zCDP that the private radius of one predictor costs",
+    "radius_rho": "zCDP parameter that the private radius of one predictor costs",
     "radius_value": "public radius instead of that of the case",
     "replicates": "repetitions of the experiment",
     "replicates_per_job": "at most so many replicates in one job",
@@ -81,6 +85,6 @@ WORDS = {
     "theta": "width of the buckets, in integers",
     "threshold": "a column is kept whose score exceeds it",
     "tolerance": "change at which iterations stop",
-    "top": "number of columns that screening keeps",
+    "top": "columns that each slice selects where columns are screened; null takes the true number",
     "unit": "what is protected",
 }

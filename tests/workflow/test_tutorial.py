@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 from partywise.experiment.cells import compute
+from partywise.experiment.home.taken import Home
 from partywise.experiment.plan import Plan, plans
 from partywise.experiment.timings import Timings
 from pipeline import ROOT
@@ -34,6 +35,14 @@ def loans(tmp_path, monkeypatch) -> Plan:
     return plans(yaml.safe_load(text))["label_private"]
 
 
+def check_coefficients(home: Home) -> None:
+    """The page prints the coefficients of this fit."""
+    (row,) = re.findall(r"^\| found at ε = 1 \|(.+)\|$", PAGE, flags=re.MULTILINE)
+    found = [one["coefficient"] for one in home.model["coefficients"]]
+    printed = row.replace(" ", "").split("|")
+    assert [f"{value:.{len(text.partition('.')[2])}f}" for value, text in zip(found, printed, strict=True)] == printed
+
+
 def test_the_table_of_the_tutorial_begins_as_printed(loans, tmp_path):
     head = (tmp_path / "data" / "loans.csv").read_text().splitlines()[:3]
     assert "\n".join(head) + "\n" in fenced("text")
@@ -48,6 +57,8 @@ def test_the_configuration_of_the_tutorial_gives_the_numbers_that_it_prints(loan
         cells = compute(loans, share, "resources", Timings())
         cells = [cell for cell in cells if cell.coords["epsilon"] == epsilon]
         assert len(cells) == 10
+        if label == "planned_release":
+            check_coefficients(cells[0].home)
         losses = [cell.scalars["log_loss"] for cell in cells]
         certified = np.mean([cell.scalars["epsilon_certified"] for cell in cells])
         (row,) = re.findall(rf"^  {label} +2 +{epsilon:g} .*$", PAGE, flags=re.MULTILINE)
