@@ -92,6 +92,18 @@ def test_every_figure_is_drawn_with_its_caption_in_view(browser):
         assert below or caption.rect["x"] >= image.rect["x"] + image.rect["width"], "the caption covers the figure"
 
 
+def test_a_drawing_is_shown_in_its_own_size_in_a_box_that_scrolls(browser):
+    box = browser.find_element(By.CSS_SELECTOR, "figure .drawing")
+    image = box.find_element(By.TAG_NAME, "img")
+    fitting = image.size["width"]
+    image.click()
+    own = browser.execute_script("return arguments[0].naturalWidth", image)
+    assert image.size["width"] >= min(own, 640) and image.size["width"] >= fitting
+    assert browser.execute_script("return document.documentElement.scrollWidth <= innerWidth")
+    image.click()
+    assert image.size["width"] == fitting
+
+
 def test_figures_are_found_by_their_words(browser):
     browser.find_element(By.ID, "figures").send_keys("by parties")
     shown = [one.get_attribute("id") for one in browser.find_elements(By.TAG_NAME, "figure") if one.is_displayed()]

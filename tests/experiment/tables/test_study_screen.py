@@ -13,6 +13,7 @@ from invented import invented_columns
 from partywise.experiment.plan import Plan, plan
 from partywise.experiment.results.columns import Columns
 from partywise.experiment.study import Heading
+from partywise.experiment.tables.overview import overview, overview_row
 from partywise.experiment.tables.printed import summary_text
 from partywise.experiment.tables.screen import screen_text
 from pipeline import ROOT
@@ -70,6 +71,19 @@ def test_the_worst_epsilon_is_named_with_its_claim(made):
     assert lines(made)[1] == "  certified at worst: ε inf (a good one, claims 0.1); finite: 9.5 (a bad one, claims 8)"
     made[1].numbers["epsilon_claimed"][:] = np.inf
     assert lines(made)[1] == "  no fit claims an ε"
+
+
+def test_the_overview_has_both_epsilons_of_the_worst_fit_in_cells_of_their_own(made):
+    put(made[1], block_of(made[1], "n_300", "bad"), "epsilon_certified_run", [[0.1, 2.0, 9.5]] * 2)
+    fits, claimed, certified, method, unit, headline = overview(*made).values()
+    assert (fits, claimed, certified) == ("42 fits, all of them ok", "8", "9.5")
+    assert (method, unit) == ("a bad one", "label")
+    assert headline.splitlines() == [line.strip().replace("+-", "±") for line in lines(made)[2:4]]
+    put(made[1], block_of(made[1], "plain", "good"), "epsilon_certified_run", np.inf)
+    assert list(overview(*made).values())[1:4] == ["0.1", "∞ (finite: 9.5)", "a good one"]
+    made[1].numbers["epsilon_claimed"][:] = np.inf
+    assert list(overview(*made).values())[1:4] == ["-", "-", "-"]
+    assert "<td>&lt;b&gt;<br>two</td>" in overview_row({"headline": "<b>\ntwo"})
 
 
 def test_the_best_certified_fit_stands_at_the_usual_target(made):

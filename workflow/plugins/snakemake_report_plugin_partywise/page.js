@@ -23,6 +23,11 @@ box.addEventListener("input", () => {
   document.getElementById("shown").textContent = words.length ? `${shown} of ${figures.length}` : "";
 });
 
+// A drawing in its own size, in a box that scrolls, and back.
+for (const drawing of document.querySelectorAll(".drawing")) {
+  drawing.addEventListener("click", () => drawing.classList.toggle("large"));
+}
+
 // A link to something folded unfolds it.
 const unfold = () => {
   const place = location.hash && document.getElementById(location.hash.slice(1));

@@ -26,7 +26,7 @@ def overview(plan: Plan, columns: Columns) -> dict[str, str]:
     if found[1:]:
         certified += f" (finite: {short(found[1].certified)})"
     unit = plan.spec.unit if plan.study.certified == CELL else "of each claim"
-    headline = "\n".join(row.strip() for row in islice(rows(plan, columns, WIDTH), MOST))
+    headline = "\n".join(row.strip().replace("+-", "±") for row in islice(rows(plan, columns, WIDTH), MOST))
     return dict(zip(COLUMNS, (ended(columns), claimed, certified, method, unit, headline), strict=True))
 
 
