@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from own_columns import STUDIES, Columns
-from partywise.errors import ConfigError, DataMissing
+from partywise.audits.contract import Subject, check_neighbours
+from partywise.errors import ConfigError, ContractError, DataMissing
+from partywise.experiment.trial import execution
+from partywise.randomness import stream
+from partywise.trees.tables.feature_sets import drawn_features, strata
 
 PERSONS = {"user": "person", "rows_per_user": 3}
 # Certified for all records of a person, at the target.
@@ -127,3 +132,58 @@ def test_few_records_of_many_rows_are_told_why(made, study):
 def test_records_that_arrive_unaligned_have_no_persons(made):
     with pytest.raises(ConfigError, match="user is 'person': records that arrive unaligned are found by a protocol"):
         made("vertical_glm", records="unaligned").plan()
+
+
+def changed(data, count, rng):
+    """All records of one person have another label, other numbers at both parties, and another category."""
+    for number, first in enumerate(3 * rng.permutation(len(data.y) // 3)[:count]):
+        rows, X, y = np.arange(first, first + 3), data.X.copy(), data.y.copy()
+        numeric = [k for k in range(X.shape[1]) if not set(np.unique(X[:, k])) <= {0.0, 1.0, 2.0}]
+        others = [k for k in range(X.shape[1]) if k not in numeric]
+        X[np.ix_(rows, numeric)] = (1e6, -X[np.ix_(rows, numeric)], -3.0)[number % 3]
+        X[np.ix_(rows, others)] = X[[(first + 4) % len(y)]][:, others]
+        y[rows] = (1 - y[rows], y[rows], 1 - y[rows])[number % 3]
+        yield f"person at {first}", replace(data, X=X, y=y)
+
+
+def person_subject(own, rows_per_user):
+    chosen, data = own.plan(), own.load()
+    order = np.argsort(data.order, kind="stable")
+    # Records of a person side by side, and none held out: who trains is public.
+    aligned = {"X": data.X[order], "y": data.y[order], "order": data.order[order], "ids": data.ids[order]}
+    aligned |= {"train": np.ones(len(order), dtype=bool)} if hasattr(data, "train") else {}
+    data = replace(data, **aligned)
+    return Subject(
+        fit=chosen.methods["m"].protocol.fit,
+        data=lambda seed: data,
+        start=lambda one, seed: execution(chosen, "own", "m", one, seed),
+        neighbours=lambda one, unit, count, seed: changed(one, count, stream(seed, "persons")),
+        delta=chosen.delta("own"),
+        rows_per_user=rows_per_user,
+    )
+
+
+@pytest.mark.parametrize(("study", "method"), listed(FINITE), ids=lambda one: str(one)[:60])
+def test_a_person_moves_no_statistic_of_columns_by_more_than_is_certified(made, study, method):
+    own = made(study, method)
+    own.grid["folds"] = 1
+    totals = check_neighbours(person_subject(own, 3), ["user"], 4, 1)
+    assert totals["user"] <= 1
+
+
+@pytest.mark.parametrize(
+    "method", [{"protocol": "noisy_newton"}, {"protocol": "moments"}], ids=lambda one: one["protocol"]
+)
+def test_a_bound_on_the_records_of_a_person_that_is_too_small_is_seen(made, method):
+    own = made("vertical_glm", method)
+    own.grid["folds"] = 1
+    with pytest.raises(ContractError, match=r"moved by .* certified for"):
+        check_neighbours(person_subject(own, 1), ["user"], 4, 1)
+
+
+@pytest.mark.parametrize("m", [1, 2, 5])
+def test_every_stratum_costs_a_person_the_same(m):
+    """A person may have records in several strata: the largest one bounds their cost only if all cost the same."""
+    released = drawn_features(200, 7, m, lambda *names: stream(6, *names))
+    found = strata(released, [("one", [0, 1, 2]), ("two", [3, 4]), ("three", [5, 6])])
+    assert len(found) > 2 and {sum(one.counts.values()) for one in found} == {m}

@@ -64,11 +64,12 @@ def test_fits_are_counted_by_how_they_ended(made):
 
 
 def test_the_worst_epsilon_is_named_with_its_claim(made):
-    assert lines(made)[1] == "  certified at worst: ε 8 (a good one, claims 8)"
+    assert lines(made)[1] == "  unit label, certified at worst: ε 8 (a good one, claims 8)"
     put(made[1], block_of(made[1], "n_300", "bad"), "epsilon_certified_run", [[0.1, 2.0, 9.5]] * 2)
-    assert lines(made)[1] == "  certified at worst: ε 9.5 (a bad one, claims 8)", "of all folds together"
+    assert lines(made)[1] == "  unit label, certified at worst: ε 9.5 (a bad one, claims 8)", "of all folds together"
     put(made[1], block_of(made[1], "plain", "good"), "epsilon_certified_run", np.inf)
-    assert lines(made)[1] == "  certified at worst: ε inf (a good one, claims 0.1); finite: 9.5 (a bad one, claims 8)"
+    told = "ε inf (a good one, claims 0.1); finite: 9.5 (a bad one, claims 8)"
+    assert lines(made)[1] == f"  unit label, certified at worst: {told}"
     made[1].numbers["epsilon_claimed"][:] = np.inf
     assert lines(made)[1] == "  no fit claims an ε"
 

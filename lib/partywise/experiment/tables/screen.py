@@ -38,12 +38,13 @@ def ended(columns: Columns) -> str:
 
 
 def _worst(plan: Plan, columns: Columns) -> str:
-    """The worst certified epsilon and its claim; the worst finite one too where not all are."""
+    """The worst certified epsilon, for what unit, and its claim; the worst finite one too where not all are."""
     found = worst(plan, columns)
     if not found:
         return "  no fit claims an ε"
     told = [f"{_number(one.certified)} ({_short(one.title, 22)}, claims {_number(one.claimed)})" for one in found]
-    first = f"  certified at worst: ε {told[0]}"
+    unit = f"unit {plan.spec.unit}" if plan.study.certified == CELL else "unit of each claim"
+    first = f"  {unit}, certified at worst: ε {told[0]}"
     if np.isfinite(found[0].certified):
         return first
     return f"{first}; finite: {told[1]}" if told[1:] else f"{first}; none is finite"

@@ -140,6 +140,8 @@ def cost(**law: Any) -> Composition:
     ----------
     **law
         Fields of `Law`: one of ``mu``, ``rho`` and ``epsilon``, and what goes with it (``k``, ``rate``, ``count``).
+        A ``rate`` is credited for neighbours of whom one contributes nothing to the sampled sum (``add_remove``,
+        ``label_flip``); for a record that is replaced give none.
 
     Raises
     ------
