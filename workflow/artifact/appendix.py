@@ -83,7 +83,7 @@ def _of(rows: Sequence[Row], claim: str, chosen: Sequence[str]) -> Experiment:
 
 def _told(rows: Sequence[Row]) -> str:
     counts = {status: sum(row.status == status for row in rows) for status in STATUSES}
-    return ", ".join(f"{count} {status}" for status, count in counts.items() if count)
+    return ", ".join(f"{count} *{status}*" for status, count in counts.items() if count)
 
 
 def _counts(rows: Sequence[Row]) -> str:

@@ -15,7 +15,8 @@ from .measured import FOLDER, screen_file
 PAGE = "docs/expected_output.md"
 # Configurations whose screen the page shows, with what is said to run them.
 SHOWN = {"default": ("config.yaml", "./run"), "smoke": ("config/smoke.yaml", "./run --configfile config/smoke.yaml")}
-DONE = re.compile(r"Done in \d+:\d\d(:\d\d)? \(minutes:seconds\)\.")
+# A page shows no time of its own.
+LAST = "Done in M:SS (minutes:seconds)."
 TESTS = re.compile(r"\d+ passed(, \d+ skipped)?(, \d+ deselected)? in \d+\.\d+s( \(\d+:\d\d:\d\d\))?")
 FIRST = re.compile(r"(?P<study>\w+): (?P<fits>[\d,]+) fits, (all of them ok|[\d,]+ (not converged|diverged).*)")
 SECOND = re.compile(r"  (certified at worst: ε .*|no fit claims an ε)")
@@ -52,10 +53,10 @@ def page(root: Path) -> str:
         if screen.exists():
             text = screen.read_text(encoding="utf-8").rstrip("\n")
             lines += [f"## `{command}`", "", f"`{path}` ends with this screen, and the time it took:", ""]
-            lines += ["```", text, "Done in 2:30 (minutes:seconds).", "```", ""]
+            lines += ["```", text, LAST, "```", ""]
     kept = root / TEST_FILE
     tests = kept.read_text(encoding="utf-8").strip() if kept.exists() else ""
-    return "\n".join(lines) + AFTER.format(tests=tests).lstrip("\n")
+    return "\n".join(lines) + AFTER.format(tests=tests)
 
 
 def screens(text: str) -> dict[str, list[str]]:

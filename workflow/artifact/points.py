@@ -140,7 +140,7 @@ def environment_test(root: Path) -> Iterator[str]:
         yield f"{expected.PAGE} has no screen of config/smoke.yaml"
     for name, (path, command) in expected.SHOWN.items():
         if lines := shown.get(command):
-            if not expected.DONE.fullmatch(lines[-1]):
+            if lines[-1] != expected.LAST:
                 yield f"{expected.PAGE}: the screen of {command} ends with {lines[-1]!r}"
             yield from (f"{expected.PAGE}: {odd}" for odd in expected.oddities(lines[:-1], root / path, name))
     if not expected.TESTS.fullmatch(text(root, str(expected.TEST_FILE)).strip()):
