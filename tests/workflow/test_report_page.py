@@ -172,6 +172,19 @@ def test_the_figure_of_the_claims_opens_the_report_and_stands_there_once(tmp_pat
     assert len(Page(shown).all("figure")) == 3
 
 
+def test_the_first_figure_of_the_audit_is_what_the_rules_say_opens_the_report(monkeypatch):
+    """All others stand in the order of the configuration."""
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    config = yaml.safe_load((ROOT / "config/smoke.yaml").read_text(encoding="utf-8"))
+    rules = {"workflow": SimpleNamespace(basedir=ROOT), "config": config}
+    exec((ROOT / "workflow/rules/common.smk").read_text(encoding="utf-8"), rules)
+    names = [(study, figure) for study, plan in rules["PLANS"].items() for figure in plan.figures]
+    orders = [rules["figure_labels"](SimpleNamespace(study=s, figure=f))["order"] for s, f in names]
+    assert [name for name, order in zip(names, orders, strict=True) if order == FIRST] == [("privacy_audit", "claims")]
+    others = [order for order in orders if order != FIRST]
+    assert len(others) > 5 and others == sorted(others)
+
+
 def test_long_tables_end_where_the_page_is_full_and_say_so(tmp_path):
     """Four tables of 3 MB each."""
     shown = page(run_of(invented(tmp_path, 2, rows=60_000), [], "<p>about</p>"))

@@ -109,7 +109,7 @@ def run_of(records: Iterable[Any], files: Sequence[Path], about: str) -> Run:
     about : str
         The description of the workflow, as HTML.
     """
-    ordered = sorted(records, key=lambda record: (record.labels["order"], str(record.path)))
+    ordered = sorted(records, key=lambda record: (record.labels["order"] != FIRST, record.labels["order"]))
     tables = [Path(record.path) for record in ordered if Path(record.path).name == TABLES]
     drawn = [
         Figure(
