@@ -16,7 +16,7 @@ import yaml
 
 from captions import caption
 from partywise.experiment.plan import plans
-from pipeline import RESULTS, ROOT, STUDY, copy_run, environment
+from pipeline import RESULTS, ROOT, STUDY, copy_run, edit, environment
 from snakemake_report_plugin_partywise.content import FIRST, TooOld, run_of
 from snakemake_report_plugin_partywise.page import MOST_LINES, ROOM, page
 from snakemake_report_plugin_partywise.shorten import room_for_each, shortened
@@ -64,6 +64,20 @@ def text(finished, tmp_path_factory) -> str:
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[-1] == f"Report of config/tiny.yaml: {RESULTS}/report.html"
     return (folder / RESULTS / "report.html").read_text(encoding="utf-8")
+
+
+def test_a_cube_of_another_text_is_refused_by_name(finished, tmp_path):
+    """Without words, as after an edit of the configuration of the last run: nothing is written."""
+    folder = copy_run(finished, tmp_path / "project")
+    edit(folder / "config" / "tiny.yaml", "snr: 10.0", "snr: 11.0")
+    command = [sys.executable, "workflow/verbs/report.py"]
+    done = subprocess.run(command, cwd=folder, env=environment(), capture_output=True, text=True)
+    assert done.returncode == 2
+    assert done.stderr.splitlines() == [
+        f"{RESULTS}/{STUDY}/cube.nc is of another text of config/tiny.yaml than the one in force: run it (`./run` with "
+        "the same words) and ask for the report then."
+    ]
+    assert not (folder / RESULTS / "report.html").exists()
 
 
 @pytest.fixture(scope="module")

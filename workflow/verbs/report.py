@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from netCDF4 import Dataset
+from snakemake.cli import parse_config
+from snakemake.utils import update_config
+
 import launch
+from config_text import read_configuration
 from last_run import read
 from launching.words import Refused, configuration, options
 from partywise.errors import ConfigError
+from partywise.experiment.plan import plans
+from partywise.experiment.results.provenance import config_json
+from place import Place
 
 
 def main(words: Sequence[str]) -> int:
@@ -20,6 +30,7 @@ def main(words: Sequence[str]) -> int:
     words = with_configuration(words, folder)
     try:
         place, _ = configuration(words, options(words), folder)
+        refuse_others(place, in_force(words, folder), folder)
     except Refused as reason:
         print(reason, file=sys.stderr)
         return 2
@@ -42,6 +53,39 @@ def with_configuration(words: Sequence[str], folder: Path) -> list[str]:
     then = options(last.words)
     found = ["--configfile", *then.configfile] if then.configfile else []
     return [*found, *(["--config", *then.config] if then.config else []), *words]
+
+
+def in_force(words: Sequence[str], folder: Path) -> dict[str, Any]:
+    """The configuration that these words name, merged as Snakemake does it."""
+    given, config = options(words), dict[str, Any]()
+    for path in given.configfile:
+        update_config(config, read_configuration(Path(path)))
+    update_config(config, parse_config(given.config))
+    if "studies" in config:
+        return config
+    default = read_configuration(folder / "config.yaml")
+    update_config(default, config)
+    return default
+
+
+def refuse_others(place: Place, config: Mapping[str, Any], folder: Path) -> None:
+    """Raise :class:`Refused` where a cube was made by another configuration than the one in force."""
+    for study, made in plans(config).items():
+        path = folder / place.folder / study / "cube.nc"
+        if path.exists() and made_by(path) != json.loads(config_json(made)):
+            raise Refused(
+                f"{place.folder}/{study}/cube.nc is of another text of {place.configuration} than the one in force: "
+                "run it (`./run` with the same words) and ask for the report then."
+            )
+
+
+def made_by(path: Path) -> Any:
+    """The configuration in the attributes of a cube; None where nothing can be read."""
+    try:
+        with Dataset(path) as cube:
+            return json.loads(cube.getncattr("config_json"))
+    except (OSError, AttributeError, ValueError):
+        return None
 
 
 if __name__ == "__main__":
