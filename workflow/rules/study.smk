@@ -122,6 +122,7 @@ rule figure:
         "<results>/logs/{study}/figure/{figure}.log",
     benchmark:
         "<results>/benchmarks/{study}/figure/{figure}.tsv"
+    priority: 10**9
     conda:
         "../../envs/figure.yaml"
     threads: 1
