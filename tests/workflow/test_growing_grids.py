@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import copy
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
-from pipeline import Planned, copy_project, copy_run, planned, results, snakemake
+from partywise.experiment.batches import blocks as blocks_of
+from partywise.experiment.plan import plans
+from pipeline import ROOT, Planned, copy_project, copy_run, planned, results, snakemake
 
 SIZES = [60, 70, 80, 90]
 METHODS = {f"steps_{i}": {"protocol": "moments", "max_steps": i} for i in (2, 3, 4)}
@@ -175,3 +178,60 @@ def test_timings_stand_beside_every_cube_and_name_all_cells(several):
     rows = [line.split(",") for line in text[1:]]
     assert [row[:3] for row in rows] == [[f"size_{n}", label, "2"] for n in SIZES for label in METHODS]
     assert all(float(row[3]) > 0 and float(row[4]) > 10 for row in rows)
+
+
+def default_blocks(config: dict[str, Any]) -> dict[tuple[str, str], Any]:
+    """All blocks of a configuration, with what they compute."""
+    return {
+        (name, block): held.plain() for name, made in plans(config).items() for block, held in blocks_of(made).items()
+    }
+
+
+def with_a_replicate(config: dict[str, Any], study: str) -> dict[str, Any]:
+    """One replicate more in every case of a study."""
+    grown = copy.deepcopy(config)
+    block = grown["studies"][study]
+    for part in (block, *block["cases"].values()):
+        if "replicates" in part.get("grid", {}):
+            part["grid"]["replicates"] += 1
+    return grown
+
+
+DEFAULT = yaml.safe_load((ROOT / "config.yaml").read_text())
+
+
+def test_the_default_has_at_most_sixty_blocks():
+    assert len(default_blocks(DEFAULT)) <= 60
+
+
+@pytest.mark.parametrize("study", DEFAULT["studies"])
+def test_a_replicate_more_of_the_default_computes_what_is_new_and_the_blocks_that_it_joins(study):
+    """Of a configuration in which all cases grow; a block without a new replicate is what it was."""
+    before, after = default_blocks(DEFAULT), default_blocks(with_a_replicate(DEFAULT, study))
+    had = {name: case.replicates for name, case in plans(DEFAULT)[study].cases.items()}
+    joined = {
+        key
+        for key, block in after.items()
+        if key[0] == study and any(max(share["replicates"]) >= had[share["case"]] for share in block)
+    }
+    kept = {key: block for key, block in after.items() if key not in joined}
+    assert kept == {key: before.get(key) for key in kept}
+    assert joined and any(key[0] == study for key in kept)
+
+
+def test_studies_are_computed_one_after_the_other_and_cubes_and_figures_at_once(several):
+    """By the priorities of a dry run: every fit of a study before any of the next, whatever its size."""
+    done = snakemake(several, "-n", "--forceall", *WORDS)
+    assert done.returncode == 0, done.stderr
+    jobs = re.findall(r"^rule (fit|collect|figure):\n((?:    .*\n)+)", done.stdout + done.stderr, re.M)
+    fits: dict[str, list[int]] = {}
+    soon = []
+    for rule, text in jobs:
+        priority = int(re.findall(r"^    priority: (\d+)$", text, re.M)[0])
+        if rule == "fit":
+            fits.setdefault(re.findall(r"results/several/(\w+)/blocks", text)[0], []).append(priority)
+        else:
+            soon.append(priority)
+    first, second, third = (fits[study] for study in configuration()["studies"])
+    assert min(first) > max(second) and min(second) > max(third) and min(soon) > max(first)
+    assert len(set(first)) > 1
