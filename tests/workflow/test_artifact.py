@@ -126,6 +126,18 @@ def test_a_point_falls_when_its_fact_is_gone(project, capsys, number, name, chan
     assert list(POINTS[number - 1].missing(project)) == []
 
 
+def test_a_module_that_downloads_is_seen(project, tmp_path):
+    for part in project.iterdir():
+        (tmp_path / part.name).symlink_to(part)
+    (tmp_path / "lib").unlink()
+    (tmp_path / "lib").mkdir()
+    (tmp_path / "lib" / "carriers.py").write_text('["python3", "-m", "pip"]\n')
+    assert list(POINTS[11].missing(tmp_path)) == []
+    (tmp_path / "lib" / "mine.py").write_text("def fetch():\n    import urllib.request\n")
+    [told] = POINTS[11].missing(tmp_path)
+    assert told.startswith("lib/mine.py reaches the network")
+
+
 def test_the_verb_fails_and_names_the_point(project, capsys):
     text = (project / "LICENSE").read_text(encoding="utf-8")
     (project / "LICENSE").unlink()

@@ -19,7 +19,7 @@ SHOWN = {"default": ("config.yaml", "./run"), "smoke": ("config/smoke.yaml", "./
 LAST = "Done in M:SS (minutes:seconds)."
 TESTS = re.compile(r"\d+ passed(, \d+ skipped)?(, \d+ deselected)? in \d+\.\d+s( \(\d+:\d\d:\d\d\))?")
 FIRST = re.compile(r"(?P<study>\w+): (?P<fits>[\d,]+) fits, (all of them ok|[\d,]+ (not converged|diverged).*)")
-SECOND = re.compile(r"  (certified at worst: ε .*|no fit claims an ε)")
+SECOND = re.compile(r"  (unit [\w ]+, certified at worst: ε .*|no fit claims an ε)")
 END = (
     r"Tables: {top}/<study>/summary\.txt, or \./run summary \[study\]; cube\.nc beside them",
     r"Figures: {top}/figures/<study>/; all on one page: \./run report",

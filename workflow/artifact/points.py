@@ -15,11 +15,15 @@ from partywise.experiment.register import table
 from partywise.experiment.study import available
 
 from . import appendix, citation, container, expected, requirements, sources
-from .bibliography import documents
+from .bibliography import cases, documents
 from .facts import absent, dead_links, pins, section, text, unhashed, unknown_commands, without
 from .measured import DATA, read
 
 README = "README.md"
+# What opens a connection, or calls what does.
+DOWNLOADS = re.compile(
+    r"^\s*(?:import|from) (?:urllib\.request|http\.client|requests|ftplib|socket)\b|\"pip\"", re.MULTILINE
+)
 
 
 @dataclass(frozen=True)
@@ -190,10 +194,11 @@ def network(root: Path) -> Iterator[str]:
         for digest in (one.sha256, *(member.sha256 for member in one.members)):
             if not re.fullmatch(r"[0-9a-f]{64}", digest):
                 yield f"the data set {name} has no SHA-256"
+    for path in sorted((root / "lib").rglob("*.py")):
+        if DOWNLOADS.search(path.read_text(encoding="utf-8")) and path.name != "carriers.py":
+            yield f"{path.relative_to(root)} reaches the network: data sets come through datasets/carriers.py alone"
     if "network" not in section(text(root, requirements.PAGE), "Set-up, and what takes longer"):
         yield f"{requirements.PAGE} does not say when the network is used"
-    from .bibliography import cases
-
     smoke = yaml.safe_load(text(root, "config/smoke.yaml") or "studies: {}")
     for name, study, case in cases(smoke) if smoke.get("studies") else []:
         yield f"config/smoke.yaml downloads {name} for {case} of {study}"
