@@ -225,7 +225,7 @@ def test_every_cell_of_the_shipped_example(tmp_path, monkeypatch):
     newton, published, private = (found[method] for method in made.cases["my_tables"].methods)
     assert newton["coefficient_error"] < 1e-8 and newton["deviance_r2"] > 0.4
     assert published["coefficient_error"] < 1e-4 and 0 < private["excess_deviance"] < 0.5
-    assert len(data.ids) == 400
+    assert len(data[0].ids) == 400
     block["cases"]["my_tables"]["grid"]["parties"] = [3]
     with pytest.raises(ConfigError, match=r"grid\.parties is 3: the settings name 2 files"):
         plan("vertical_glm", block, 7)
