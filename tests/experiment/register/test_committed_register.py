@@ -73,6 +73,14 @@ def test_the_page_and_the_readme_are_what_the_file_says():
     assert len(notable(PRINTED)) >= 30
 
 
+def test_comparisons_that_chance_decides_are_counted():
+    near = [row for row in ROWS if row.kind in ("at_most", "at_least", "between") and row.z and abs(float(row.z)) < 1]
+    held = sum(row.status == "reproduced" for row in near)
+    assert 0 < held < len(near)
+    told = f"{len(near)} bounds and comparisons lie within one standard error of their bound"
+    assert told in page(ROWS, notable(PRINTED), notes(PRINTED)) and f"for the {held} that count" in page(ROWS, [], {})
+
+
 def restated(row: Row) -> str:
     """The status by the rule from the numbers in the file, for kinds whose numbers are all in it."""
     entry = ENTRIES[row.id]

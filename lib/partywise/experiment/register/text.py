@@ -71,12 +71,17 @@ def _chance(rows: Sequence[Row]) -> str:
     tried = [row for row in rows if row.kind == "value" and row.z and row.se]
     by_z = [row for row in tried if row.status == "reproduced" and row.within_5_percent == "no"]
     full = [row for row in rows if row.status == "reproduced" and row.saturated]
+    bounds = [row for row in rows if row.kind in ("at_most", "at_least", "between") and row.z]
+    near = [row for row in bounds if abs(float(row.z)) < 1]
+    held = sum(row.status == "reproduced" for row in near)
     widest = max((float(row.resolution) for row in by_z if row.resolution), default=0.0)
     return (
         f"{len(tried)} numbers were compared with a standard error. Were all of them true, about "
         f"{BY_CHANCE * len(tried):.0f} would lie more than {Z:g} standard errors away. {len(by_z)} count as reproduced "
         f"by their standard error alone; the least exact of these would have missed a difference of {widest:.0%}. "
-        f"{len(full)} of the reproduced numbers are saturated: nearly every choice gives them, they are no evidence."
+        f"{len(full)} of the reproduced numbers are saturated: nearly every choice gives them, they are no evidence. "
+        f"{len(near)} bounds and comparisons lie within one standard error of their bound: on which side is chance, "
+        f"for the {held} that count as reproduced and for the others."
     )
 
 
