@@ -7,7 +7,16 @@ import pytest
 from matplotlib.colors import to_rgb
 
 from legible import MARK, TEXT, contrast
-from partywise.experiment.plotting.style import BLACK, COLORS, GREY, NEUTRALS
+from partywise.experiment.plotting.style import (
+    BLACK,
+    COLORS,
+    DASHES,
+    GREY,
+    NEUTRALS,
+    Look,
+    heading,
+    panels,
+)
 
 # Linear RGB as it is seen: Machado, Oliveira and Fernandes (2009), table of complete deficiencies.
 SEEN = {
@@ -47,3 +56,19 @@ def test_any_two_colors_are_told_apart(name):
 def test_pale_yellow_and_orange_are_seen_as_pale():
     assert contrast("#F0E442") < 1.5 and contrast("#E69F00") < MARK
     assert contrast((0, 0, 0, 0.2)) < MARK < contrast((0, 0, 0, 0.5))
+
+
+def test_horizontal_lines_of_one_color_have_dashes_of_their_own():
+    rules = [Look("", BLACK, "o", dashes).rule for dashes in DASHES]
+    assert len({str(rule) for rule in rules}) == len(DASHES)
+    assert "-" not in rules
+
+
+@pytest.mark.parametrize("width", [5.0, 7.0, 9.0])
+def test_a_title_leaves_no_word_alone_on_its_last_line(width):
+    words = "What privacy costs and whom it trusts; mean over 2 replicates, bands: one standard error over all of them"
+    figure, _ = panels(1, 1, width, 2)
+    heading(figure, words)
+    lines = figure.get_suptitle().split("\n")
+    assert " ".join(lines) == words
+    assert len(lines) == 1 or min(map(len, lines)) > 0.6 * max(map(len, lines))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -51,6 +52,8 @@ COLORS = (ORANGE, SKY, GREEN, BLUE, RED, PURPLE, BROWN)
 NEUTRALS = (BLACK, GREY)
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", "*", ">", "h")
 DASHES = ("-", "--", "-.", ":", (0, (3, 1, 1, 1)))
+# Of a horizontal line whose curve would be solid: none of the dashes above.
+LONG = (0, (9, 2))
 
 
 @dataclass(frozen=True)
@@ -64,8 +67,8 @@ class Look:
 
     @property
     def rule(self) -> Any:
-        """Dashes of a horizontal line, which has no markers: never solid, as curves may be."""
-        return "-." if self.line == "-" else self.line
+        """Dashes of a horizontal line, which has no markers: never solid, as curves may be, and no other method's."""
+        return LONG if self.line == "-" else self.line
 
 
 def look(cube: xr.Dataset, method: str) -> Look:
@@ -118,24 +121,41 @@ def legend_of(figure: Figure, handles: list[Any], labels: list[str], columns: in
 
 
 def heading(figure: Figure, words: str) -> None:
-    """The title above all panels, with a new line wherever the figure would end; call it after the legend."""
-    text, room = figure.suptitle("", fontsize=SETTINGS["axes.titlesize"]), (figure.get_figwidth() - 2 * MARGIN)
+    """The title above all panels, broken into lines of about one length where it is longer than the figure is wide.
 
-    def fits(line: str) -> bool:
+    Call it after the legend.
+    """
+    text, room = figure.suptitle("", fontsize=SETTINGS["axes.titlesize"]), figure.get_figwidth() - 2 * MARGIN
+
+    def width(line: str) -> float:
         text.set_text(line)
-        return bool(text.get_window_extent(_renderer(figure)).width <= room * figure.dpi)
+        return float(text.get_window_extent(_renderer(figure)).width)
 
-    lines = list[str]()
-    for given in words.split("\n"):
-        line = ""
-        for word in given.split(" "):
-            longer = f"{line} {word}".strip()
-            if line and not fits(longer):
-                lines.append(line)
-                longer = word
-            line = longer
-        lines.append(line)
+    lines = [line for given in words.split("\n") for line in _even(given, width, room * figure.dpi)]
     text.set_text("\n".join(lines))
+
+
+def _even(words: str, width: Callable[[str], float], room: float) -> list[str]:
+    """As few lines as fit, none of them much shorter than the others."""
+    lines = _broken(words, width, room)
+    for share in np.arange(0.95, 0.45, -0.05) if len(lines) > 1 else ():
+        narrower = _broken(words, width, share * room)
+        if len(narrower) > len(lines):
+            break
+        lines = narrower
+    return lines
+
+
+def _broken(words: str, width: Callable[[str], float], room: float) -> list[str]:
+    """Lines with a new one wherever a word would go beyond the room."""
+    lines = [""]
+    for word in words.split(" "):
+        longer = f"{lines[-1]} {word}".strip()
+        if lines[-1] and width(longer) > room:
+            lines.append(word)
+        else:
+            lines[-1] = longer
+    return lines
 
 
 def _renderer(figure: Figure) -> Any:
