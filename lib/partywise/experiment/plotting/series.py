@@ -14,8 +14,6 @@ from ...errors import CubeError
 from ..plan import counted
 from .style import Look
 
-BAND = "bands: ± 1 standard error over replicates"
-
 
 @dataclass(frozen=True)
 class Series:

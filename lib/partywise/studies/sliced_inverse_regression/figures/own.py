@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
 from ....experiment.plotting.select import having, plan_behind, title
-from ....experiment.plotting.series import BAND, draw, example_fit, example_fits_of, methods_of, series
+from ....experiment.plotting.series import draw, example_fit, example_fits_of, methods_of, series, spread
 from ....experiment.plotting.style import empty, heading, legend_below, look, panels
 from ..own_settings import OwnSettings
 from .projections import INKS, SIGNS
@@ -30,28 +30,31 @@ def separation_by_epsilon(cube: xr.Dataset) -> Figure:
     """Share of the variance of projected records between slices, against the target epsilon; a panel for each case.
 
     Higher is better. Lines: means over {replicates}, bands: ± 1 standard error; horizontal lines: methods without a
-    target.
+    target. Hollow: a method as published, whose target is that of one record where the axis has another unit.
     """
     cases = own_cases(cube)
     if not cases:
         return empty(NONE)
     unit = PROTECTED[plan_behind(cube).spec.unit]
+    # The formulas as published are about one record, whatever the unit.
+    apart = [] if unit == PROTECTED["row"] else having(cube, "method", protocol="published")
     figure, axes = panels(1, len(cases), 5.6, 3.6, sharey=True)
     for ax, case in zip(axes, cases, strict=True):
         for method in methods_of(cube, case):
             line, style = series(cube, "separation", case, method, "epsilon"), look(cube, method)
             if np.isfinite(line.x).any():
-                draw(ax, line, style)
+                draw(ax, line, style, **({"markerfacecolor": "white"} if method in apart else {}))
             elif line:
                 ax.axhline(line.mean[-1], color=style.color, linestyle=style.rule, label=style.label)
         ax.set(xscale="log", title=title(cube, "case", case))
-        ax.set_xlabel(f"target epsilon of each kind of release, for {unit}")
+        words = f"target epsilon of each kind of release, for {unit}"
+        ax.set_xlabel(words + ("\n(hollow: for a record alone)" if set(apart) & set(methods_of(cube, case)) else ""))
         targets = [value for value in plan_behind(cube).cases[case].epsilon if np.isfinite(value)]
         ax.set_xticks(targets, [f"{value:g}" for value in targets])
         ax.xaxis.set_minor_locator(NullLocator())
     axes[0].set_ylabel("share of variance\nbetween slices")
     legend_below(figure, axes, 2)
-    heading(figure, f"How well the estimated subspace tells the slices apart; {BAND}")
+    heading(figure, f"How well the estimated subspace tells the slices apart; {spread(cube, list(cases))}")
     return figure
 
 
