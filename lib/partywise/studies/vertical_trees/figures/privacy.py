@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from ....experiment.plotting.select import plan_behind, title
 from ....experiment.plotting.style import BLACK, BLUE, GREY, RED, empty, heading, legend_below, panels
-from .utility import cost, loss_of, scored, ticks_at
+from .utility import by_feature, cost, loss_of, scored, ticks_at
 
 CLAIMED: dict[str, Any] = {
     "marker": "o",
@@ -64,5 +64,6 @@ def _rows(cube: xr.Dataset) -> list[tuple[str, np.ndarray]]:
             kept = (one.claimed > 0) & np.isfinite(one.claimed)
             if kept.any():
                 words = f"{title(cube, 'case', case)}: {title(cube, 'method', method)}"
+                words += " (claims for one feature)" if by_feature(cube, method) else ""
                 found.append((words, np.stack([one.claimed[kept], one.certified[kept]], axis=1)))
     return found

@@ -19,7 +19,10 @@ def loss_along_trees(cube: xr.Dataset) -> Figure:
     cases = [case for case in cases_of(cube, "path_test_loss") if _fits(example_fits_of(cube, case))][:PANELS]
     if not cases:
         return empty("No case with test rows in this configuration.")
-    figure, axes = panels(1, len(cases), max(3.2, 6.0 / len(cases)), 3.2)
+    abreast, lines = min(4, 1 + len(cases)), {m for case in cases for m in _fits(example_fits_of(cube, case))}
+    # Room for the panels above the rows of the legend.
+    height = max(3.2, 2.7 + 0.18 * -(-len(lines) // abreast))
+    figure, axes = panels(1, len(cases), max(3.2, 6.0 / len(cases)), height)
     for ax, case in zip(axes, cases, strict=True):
         shown = example_fits_of(cube, case)
         for method, epsilon in _fits(shown).items():
@@ -30,7 +33,7 @@ def loss_along_trees(cube: xr.Dataset) -> Figure:
             ax.plot(trees, loss, label=style.label, **marks)
         kind = "mse" if np.isfinite(_mse(cube, case)) else "log_loss"
         ax.set(xlabel="number of trees", ylabel=LOSSES[kind], title=title(cube, "case", case))
-    legend_below(figure, axes, min(4, 1 + len(cases)))
+    legend_below(figure, axes, abreast)
     heading(figure, "Loss along the trees: first replicate, largest ε that a method is given")
     return figure
 

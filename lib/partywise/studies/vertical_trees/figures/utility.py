@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FormatStrFormatter, Formatter, LogLocator, NullFormatter, NullLocator
 
 from ....experiment.plotting.replicates import banded
-from ....experiment.plotting.select import title
+from ....experiment.plotting.select import plan_behind, title
 from ....experiment.plotting.series import cases_of, methods_of, series
 from ....experiment.plotting.style import GREY, Look, empty, heading, legend_below, look, panels
 
@@ -107,7 +107,7 @@ def _panel(ax: Axes, cube: xr.Dataset, case: str) -> None:
     for method, one in _costs(cube, case).items():
         style = look(cube, method)
         if one.private:
-            _points(ax, one, style)
+            _points(ax, one, style, "at its claim" + (" for one feature" if by_feature(cube, method) else ""))
             shown += [*one.certified, *one.claimed]
         else:
             ax.axhline(one.loss[-1], color=style.color, linestyle=style.rule, linewidth=1.2, label=style.label)
@@ -137,7 +137,12 @@ def plain_ticks(ax: Axes, words: Formatter | None = None) -> None:
     ax.xaxis.set_minor_formatter(NullFormatter())
 
 
-def _points(ax: Axes, one: Cost, style: Look) -> None:
+def by_feature(cube: xr.Dataset, method: str) -> bool:
+    """Whether a method claims its epsilon for one feature, and not for all of a record."""
+    return getattr(plan_behind(cube).methods[method].options, "budget", None) == "feature"
+
+
+def _points(ax: Axes, one: Cost, style: Look, claim: str) -> None:
     """The certified line with its band; the claims hollow, joined to what is certified of the same fit."""
     settings = {"color": style.color, "linestyle": style.line, "marker": style.marker}
     proved = np.isfinite(one.certified)
@@ -149,7 +154,7 @@ def _points(ax: Axes, one: Cost, style: Look) -> None:
             ax.fill_between(x, y - se, y + se, color=style.color, alpha=0.2, linewidth=0)
     claimed = np.isfinite(one.claimed)
     if claimed.any() and one.apart:
-        words = style.label + ", at its claim"
+        words = f"{style.label}, {claim}"
         ax.plot(one.claimed, one.loss, label=words, **settings | {"markerfacecolor": "none", "linestyle": ":"})
         for x, end, y in zip(one.claimed, one.certified, one.loss, strict=True):
             if np.isfinite(end):

@@ -40,7 +40,7 @@ def bytes_and_operations(cube: xr.Dataset) -> Figure:
             for ax in (left, right):
                 ax.axhline(place - 0.5, color=GREY, linewidth=0.8)
     left.set_xlabel("bytes of all messages")
-    right.set_xlabel("operations on ciphertexts")
+    right.set_xlabel("number of operations on ciphertexts")
     legend_below(figure, [left, right], 3)
     caption = f"{over(cube, list(dict.fromkeys(case for case, _ in rows)))}, fewest parties"
     heading(figure, f"What crosses between the parties, and what encryption costs\n{caption}")
@@ -75,7 +75,7 @@ def _bytes(ax: Axes, cube: xr.Dataset, rows: list[tuple[str, str]]) -> None:
     if np.isfinite(formula).any():
         words = "bytes of the training, by formula"
         ax.plot(formula, places, label=words, marker="|", markersize=11, color=BLACK, linestyle="none")
-    plain_ticks(ax, EngFormatter())
+    plain_ticks(ax, EngFormatter(unit="B"))
 
 
 def _operations(ax: Axes, cube: xr.Dataset, rows: list[tuple[str, str]]) -> None:
