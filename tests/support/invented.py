@@ -26,7 +26,12 @@ from small_cube import assemble
 PLACES = 150_000
 FOLDS, REPLICATES = 2, (2, 30)
 # Common scalars that figures read.
-TRUST = {"moments": "distributed", "noisy_predictor": "distributed", "noisy_newton": "central"}
+TRUST = {
+    "moments": "distributed",
+    "noisy_predictor": "distributed",
+    "noisy_newton": "central",
+    "noisy_gradient": "central",
+}
 
 
 def invented(plan: Plan, replicates: int | None = None) -> xr.Dataset:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import xarray as xr
 from matplotlib.figure import Figure
-from matplotlib.ticker import EngFormatter
+from matplotlib.ticker import EngFormatter, LogLocator, NullFormatter
 
 from ....experiment.plotting.replicates import banded
 from ....experiment.plotting.select import title
@@ -30,9 +30,13 @@ def costs_by_parties(cube: xr.Dataset) -> Figure:
                     draw(ax, line, shade(cube, method))
         top.set(yscale="log", title=title(cube, "case", case))
         top.yaxis.set_major_formatter(EngFormatter(unit="B"))
+        top.yaxis.set_minor_formatter(NullFormatter())
         bottom.set(xlabel="parties", ylim=(0, None))
         bottom.set_xticks(parties_of(cube, case))
         bottom.yaxis.set_major_formatter(EngFormatter())
+    low, high = axes[0].get_ylim()
+    for ax in axes[: len(cases)]:
+        ax.yaxis.set_major_locator(LogLocator(subs=(1,) if high > 100 * low else (1, 2, 5)))
     axes[0].set_ylabel("bytes of all messages")
     axes[len(cases)].set_ylabel("products of secret\nnumbers, in shares")
     legend_below(figure, axes, 3)

@@ -12,7 +12,7 @@ from matplotlib.image import AxesImage
 
 from ....experiment.plotting.select import title
 from ....experiment.plotting.series import cases_of, example_fits_of
-from ....experiment.plotting.style import BLACK, empty, heading, panels
+from ....experiment.plotting.style import BLACK, MARGIN, empty, heading, panels
 from .shared import borders_of, columns_of, ends
 
 # Entries are written into matrices of at most so many columns.
@@ -29,6 +29,7 @@ def correlations(cube: xr.Dataset) -> Figure:
         return empty("No correlation matrix in this configuration.")
     columns = max(map(len, rows.values()))
     figure, axes = panels(len(rows), columns, 3.3, 3.3)
+    figure.set_layout_engine("constrained", w_pad=MARGIN)
     image = None
     for number, (case, found) in enumerate(rows.items()):
         line = axes[number * columns : (number + 1) * columns]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from ....experiment.plotting.select import title
 from ....experiment.plotting.series import cases_of, example_fits_of
@@ -32,6 +33,7 @@ def columns_by_unit(cube: xr.Dataset) -> Figure:
         ax.axhline(best, color=BLUE, linestyle="--", label="−2 log-likelihood + 2 k")
         ax.set(xscale="log", ylim=(-0.5, len(deviance) - 0.5), title=title(cube, "case", case))
         ax.set_xlabel("factor by which y is multiplied")
+        ax.yaxis.set_major_locator(MaxNLocator(6, integer=True))
     for ax in left:
         ax.set_ylabel("columns that are kept")
     legend_below(figure, axes, 2)
