@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from textwrap import fill
+
 import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
@@ -11,6 +13,9 @@ from matplotlib.ticker import MaxNLocator, MultipleLocator
 from ....experiment.plotting.select import having, plan_behind, title, told
 from ....experiment.plotting.series import cases_of, example_fit, example_fits_of, methods_of
 from ....experiment.plotting.style import BLACK, GREY, empty, heading, legend_below, look, panels
+
+# Letters of a row's name beside its panels.
+ROW = 20
 
 
 def real_curves(cube: xr.Dataset) -> Figure:
@@ -119,7 +124,7 @@ def operators(cube: xr.Dataset) -> Figure:
             if r == 0:
                 ax.set_title(f"x{int(names[c])}" + ("" if np.any(truth[c]) else " (inactive)"))
         learner = told(cube, "method", method, "learner")
-        label = title(cube, "method", method) + (f",\n{learner} learner" if r and learner else "")
+        label = fill(title(cube, "method", method), ROW) + (f",\n{learner} learner" if r and learner else "")
         axes[r * count].set_ylabel(f"{label}\nt", fontsize=8)
     label = "kernel β(s, t); colours end at the 98 % point"
     figure.colorbar(axes[0].images[0], ax=axes, label=label, shrink=0.7, extend="both")

@@ -198,10 +198,10 @@ def gap_by_passes(cube: xr.Dataset) -> Figure:
         for index, method in enumerate(free):
             passes, gap = (example_fit(shown, name, method, np.inf) for name in ("path_passes", "path_gap"))
             _marked(ax, passes, np.maximum(gap, SMALLEST_GAP), index, look(cube, method).label, markersize=4)
-        exact = having(cube, "method", protocol="non_private", trainer="newton")
+        exact, words = having(cube, "method", protocol="non_private", trainer="newton"), size_of(cube, case)
         for method in (m for m in exact if m in methods_of(cube, case)):
-            _ended(ax, cube, case, method)
-        ax.set(xscale="log", yscale="log", xlabel="passes over the training rows", title=size_of(cube, case))
+            words += f"\n{_ended(ax, cube, case, method)}"
+        ax.set(xscale="log", yscale="log", xlabel="passes over the training rows", title=words)
     axes[0].set_ylabel("training objective\nabove its least value")
     legend_below(figure, axes, 2)
     heading(
@@ -212,12 +212,13 @@ def gap_by_passes(cube: xr.Dataset) -> Figure:
     return figure
 
 
-def _ended(ax: Axes, cube: xr.Dataset, case: str, method: str) -> None:
-    """A vertical line where the exact solver has ended: its gap is far below those of the others."""
+def _ended(ax: Axes, cube: xr.Dataset, case: str, method: str) -> str:
+    """A vertical line where the exact solver has ended, far below the others; its gap and passes in words."""
     steps, gap = (series(cube, name, case, method, "epsilon").mean[0] for name in ("steps", "objective_gap"))
     ended = f"below {SMALLEST_GAP:g}" if gap < SMALLEST_GAP else f"{gap:.1g}"
-    label = f"{look(cube, method).label}: gap {ended} after {NEWTON_PASSES * steps:g} passes"
-    ax.axvline(NEWTON_PASSES * steps, color=look(cube, method).color, linestyle=":", linewidth=1.8, label=label)
+    name, passes = look(cube, method).label, NEWTON_PASSES * steps
+    ax.axvline(passes, color=look(cube, method).color, linestyle=":", linewidth=1.8, label=f"where {name} ended")
+    return f"{name}: gap {ended} after {passes:g} passes"
 
 
 def classic_noise(cube: xr.Dataset) -> Figure:

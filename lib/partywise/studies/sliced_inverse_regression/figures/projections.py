@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
 from ....experiment.plotting.select import having, plan_behind
 from ....experiment.plotting.series import example_fit, example_fits_of, methods_of
@@ -23,6 +25,7 @@ from ....experiment.plotting.style import (
     empty,
     heading,
     legend_below,
+    legend_of,
     look,
     panels,
 )
@@ -54,7 +57,7 @@ def activity(cube: xr.Dataset) -> Figure:
         _title(ax, cube, case, method)
         ax.set(xlabel="first direction, standard deviation 1", xlim=(-4, 4), ylim=(-4, 4))
     axes[0].set_ylabel("second direction, standard deviation 1")
-    legend_below(figure, axes, 7)
+    legend_of(figure, *signs(EXERCISES), 7)
     persons = int(plan_behind(cube).cases[case].parties[0])
     heading(figure, f"Windows of exercises of {persons} persons in the estimated subspace: one replicate")
     return figure
@@ -94,6 +97,12 @@ def flights(cube: xr.Dataset) -> Figure:
     words = f"Arrival delay of flights from New York, {airlines} airlines or groups of small ones: one replicate"
     heading(figure, words)
     return figure
+
+
+def signs(names: Sequence[str]) -> tuple[list[Line2D], list[str]]:
+    """Signs of groups of records, larger than the records, with their names."""
+    looks = [{"color": INKS[at % len(INKS)], "marker": SIGNS[at % len(SIGNS)]} for at in range(len(names))]
+    return [Line2D([], [], linestyle="none", markersize=5, **look) for look in looks], list(names)
 
 
 def _projected(cube: xr.Dataset, source: str) -> tuple[str, list[str]]:

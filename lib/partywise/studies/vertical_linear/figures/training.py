@@ -27,7 +27,7 @@ def loss_by_round(cube: xr.Dataset) -> Figure:
         return empty("No method that takes steps in this configuration.")
     recovered = _recovered(cube)
     width = max(3.6, 7.2 / len(cases)) if not recovered else 3.6
-    figure, axes = panels(1, len(cases) + bool(recovered), width, 3.3)
+    figure, axes = panels(1, len(cases) + bool(recovered), width, max(3.3, 1.9 + 0.45 * len(recovered)))
     for ax, case in zip(axes, cases, strict=False):
         _paths(ax, cube, case, shown[case])
     axes[0].set_ylabel("training loss above that\nof the exact fit")
