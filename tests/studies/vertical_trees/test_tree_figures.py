@@ -83,17 +83,17 @@ def test_losses_stand_at_what_is_certified_and_claims_are_hollow(cube):
     assert (certified > 2 * claimed).all()
     loss = cell["log_loss"].mean("replicate").values[finite]
     np.testing.assert_allclose(drawn["buckets"], np.stack([certified, loss], axis=1))
-    np.testing.assert_allclose(drawn["buckets, at its claim"], np.stack([claimed, loss], axis=1))
-    hollow = next(line for line in figure.axes[0].get_lines() if line.get_label().endswith("claim"))
+    np.testing.assert_allclose(drawn["buckets, at its claim for one feature"], np.stack([claimed, loss], axis=1))
+    hollow = next(line for line in figure.axes[0].get_lines() if line.get_label().endswith("claim for one feature"))
     assert hollow.get_markerfacecolor() == "none"
     alone = cube["log_loss"].sel(case="targets", method_label="alone").mean()
-    assert np.allclose(drawn["alone"][:, 1], alone) and "alone, at its claim" not in drawn
+    assert np.allclose(drawn["alone"][:, 1], alone) and not any(name.startswith("alone,") for name in drawn)
 
 
 def test_claims_and_certificates_of_all_targets_stand_in_one_row(cube):
     (ax,) = privacy.epsilon_by_method(cube).axes
     words = [text.get_text() for text in ax.get_yticklabels()]
-    assert words == ["targets: buckets", "targets: tables"]
+    assert words == ["targets: buckets (claims for one feature)", "targets: tables"]
     marks = {
         (line.get_marker(), *map(float, line.get_xydata()[0])) for line in ax.get_lines() if len(line.get_xdata()) == 1
     }
