@@ -101,8 +101,8 @@ def flights(cube: xr.Dataset) -> Figure:
 
 def signs(names: Sequence[str]) -> tuple[list[Line2D], list[str]]:
     """Signs of groups of records, larger than the records, with their names."""
-    looks = [{"color": INKS[at % len(INKS)], "marker": SIGNS[at % len(SIGNS)]} for at in range(len(names))]
-    return [Line2D([], [], linestyle="none", markersize=5, **look) for look in looks], list(names)
+    inks = zip(range(len(names)), INKS * len(names), SIGNS * len(names), strict=False)
+    return [Line2D([], [], linestyle="none", markersize=5, color=ink, marker=sign) for _, ink, sign in inks], [*names]
 
 
 def _projected(cube: xr.Dataset, source: str) -> tuple[str, list[str]]:
