@@ -60,7 +60,10 @@ def in_force(words: Sequence[str], folder: Path) -> dict[str, Any]:
     given, config = options(words), dict[str, Any]()
     for path in given.configfile:
         update_config(config, read_configuration(Path(path)))
-    update_config(config, parse_config(given.config))
+    try:
+        update_config(config, parse_config(given.config))
+    except ValueError:
+        raise Refused(f"--config is {' '.join(given.config)}: write key=value, as in --config name=mine.") from None
     if "studies" in config:
         return config
     default = read_configuration(folder / "config.yaml")
