@@ -10,6 +10,7 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.patheffects import withStroke
 
 from ....experiment.plotting.select import having, plan_behind
 from ....experiment.plotting.series import example_fit, example_fits_of, methods_of
@@ -126,7 +127,14 @@ def _trend(ax: Axes, x: np.ndarray, y: np.ndarray, label: str, **style: Any) -> 
     """Median response in ten groups of equal size along the direction."""
     parts = np.array_split(np.argsort(x, kind="stable"), 10)
     centres = [(np.median(x[part]), np.median(y[part])) for part in parts]
-    ax.plot(*np.array(centres).T, linewidth=1.3, label=label, **style)
+    # A white rim: the records below may have the color of the line.
+    ax.plot(
+        *np.array(centres).T,
+        linewidth=1.3,
+        label=label,
+        path_effects=[withStroke(linewidth=3, foreground="white")],
+        **style,
+    )
 
 
 def _title(ax: Axes, cube: xr.Dataset, case: str, method: str) -> None:
