@@ -14,6 +14,7 @@ import pytest
 import yaml
 
 from own_data_sets import REAL, example, example_tables, write_csv, write_netcdf
+from own_row_data import example_clients, example_labels
 from partywise.datasets.own.curves import Group, OwnCurve, load, read_files
 from partywise.datasets.own.netcdf import read_variable
 from partywise.experiment.blocks import read_block, write_block
@@ -315,8 +316,10 @@ def plan_of(config: dict[str, Any]) -> Any:
 def test_the_shipped_example_data_are_what_the_script_makes(folder):
     example(folder / "made")
     example_tables(folder / "made")
+    example_labels(folder / "made")
+    example_clients(folder / "made")
     shipped = sorted((ROOT / "config" / "example_data").iterdir())
-    assert [path.name for path in shipped] == ["bank.csv", "gauge.csv", "river.csv", "shop.csv", "weather.csv"]
+    assert [path.name for path in shipped] == sorted(path.name for path in (folder / "made").iterdir())
     for path in shipped:
         assert (folder / "made" / path.name).read_bytes() == path.read_bytes()
 

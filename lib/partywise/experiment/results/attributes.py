@@ -78,8 +78,10 @@ def check_variable(name: str, variable: xr.Variable) -> list[str]:
 def _flag_problems(variable: xr.Variable) -> list[str]:
     if "flag_values" not in variable.attrs:
         return []
-    values, words = variable.attrs["flag_values"], variable.attrs.get("flag_meanings", "").split(" ")
+    # A file that was read gives an array of one entry back as a number.
+    values = np.atleast_1d(variable.attrs["flag_values"])
+    words = variable.attrs.get("flag_meanings", "").split(" ")
     if len(values) != len(words) or len(set(words)) != len(words):
         return [f"{len(values)} flag values have {len(set(words))} distinct meanings"]
     used = np.unique(variable.values[np.isfinite(variable.values.astype(float))])
-    return [] if set(used) <= set(np.asarray(values).tolist()) else ["it holds values that are no flag"]
+    return [] if set(used) <= set(values.tolist()) else ["it holds values that are no flag"]
