@@ -10,11 +10,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 import xarray as xr
+import yaml
 
 from partywise.__main__ import main
 from partywise.errors import DataMissing
 from partywise.experiment.differences.reference import pack, unpack
 from partywise.experiment.results.cube import DIMS, open_cube
+from pipeline import ROOT
 from small_cube import computed
 
 BLOCK = {
@@ -84,3 +86,13 @@ def test_an_archive_of_something_else_is_refused(tmp_path):
     with pytest.raises(DataMissing, match="it is no archive of cubes"):
         unpack(tmp_path / "a.tar.xz", tmp_path / "there")
     assert not (tmp_path / "outside.nc").exists()
+
+
+def test_the_committed_archive_is_small_and_has_every_study_of_the_default(tmp_path):
+    archive = ROOT / "docs" / "reference" / "default.tar.xz"
+    assert archive.stat().st_size < 1.5e6
+    unpack(archive, tmp_path / "there")
+    studies = yaml.safe_load((ROOT / "config.yaml").read_text(encoding="utf-8"))["studies"]
+    assert {path.parent.name for path in (tmp_path / "there").glob("*/cube.nc")} == set(studies)
+    kept = open_cube(tmp_path / "there" / "label_private" / "cube.nc")
+    assert set(kept.dims) >= set(DIMS) and "epsilon_certified" in kept

@@ -131,7 +131,7 @@ def _decoded(content: bytes, file: str, encoding: str) -> str:
 
 def _ragged(rows: Sequence[Sequence[str]], header: Sequence[str]) -> str:
     """Why rows have another number of fields than the header has names, and the remedy."""
-    more = all(len(row) == len(header) + 1 for row in rows)
+    more = len(rows) > 1 and all(len(row) == len(header) + 1 for row in rows)
     if more and not any(row[-1] for row in rows):
         return "all rows end in a delimiter; take it off, or end the header with one too"
     if more:
