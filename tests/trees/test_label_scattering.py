@@ -244,7 +244,7 @@ def test_no_split_and_no_passive_party():
         {"max_tree_depth": 0},
         {"parties": 1},
         {"max_tree_depth": 20, "n": 40},
-        {"max_tree_depth": 40, "n": 40},
+        {"max_tree_depth": 30, "n": 40},
     ):
         run = make_run(**{"cipher": "sized"} | given)
         require_same(fit(run).ensemble, pooled(run))

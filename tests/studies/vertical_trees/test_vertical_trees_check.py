@@ -146,7 +146,7 @@ def test_regression_needs_a_public_bound_where_tables_or_lanes_rest_on_it():
             {"settings": {"test_share": 0}, "method": {"protocol": "feature_gathering", "inference": "ss"}},
             "inference is 'ss', and test_share 0 leaves no rows to score",
         ),
-        ({"method": GATHERING | {"protect": "dp", "bucket_num": 1}}, "bucket_num is 1: it must be at least 2"),
+        ({"method": GATHERING | {"protect": "dp", "bucket_num": 1}}, r"bucket_num is 1: it must lie in \[2, 10000\]"),
         (
             {"method": GATHERING | {"protect": "op_boost", "lower_bound": 5, "upper_bound": 5}},
             "lower_bound and upper_bound are 5 and 5: they must be increasing",
