@@ -60,7 +60,7 @@ def test_what_crosses(many, protocol):
     first, second = ([f"contrasts of signs {t} of client {k}" for k in (1, 2)] for t in (1, 2))
     assert made_of["columns of round 1"] == tuple(first)
     assert made_of["columns of round 2"] == (*first, *second)
-    assert {m.shape for m in done.channel.messages[8:]} == {(8, 10), (10, 10)}
+    assert {m.shape for m in done.channel.messages[8:]} == {(10, 8), (10, 10)}
     rows = [row for row in done.channel.ledger.rows if row.release_id.startswith("contrasts of signs")]
     assert [row.sensitivity for row in rows] == pytest.approx([2 * math.sqrt(q) / 400 for q in (60, 60, 15, 15)])
     votes = fit(protocol, many["V"], MANY, 2, 1.0, screening="votes")
