@@ -20,7 +20,7 @@ from typing import Any
 from ...errors import CertificationError
 from ...files import replacing
 from ..accounting.law import Law
-from .event import POST_PROCESSING, Event, clear_event
+from .event import OF_PERSONS, POST_PROCESSING, Event, clear_event
 from .odometer import Reading, odometer
 from .sampling import warn_of_sampling
 from .total import Total, ViewSum, default_views, sum_view, total_of, worst_view
@@ -140,7 +140,7 @@ class Ledger:
         """
         members = frozenset([view] if isinstance(view, str) else view)
         name = "+".join(sorted(members)) or "public"
-        return total_of(name, self._told(members, self._costs(unit, rows_per_user)), unit, delta)
+        return total_of(name, self._told(members, self._costs(unit, rows_per_user), unit), unit, delta)
 
     def worst_total(
         self, parties: Sequence[str], unit: str, delta: float, *, rows_per_user: int | None = None
@@ -161,7 +161,7 @@ class Ledger:
         else:
             sums = {name: self._sum(view, costs) for name, view in views.items()}
         worst = worst_view(sums, delta)
-        return total_of(worst, self._told(views[worst], costs), unit, delta)
+        return total_of(worst, self._told(views[worst], costs, unit), unit, delta)
 
     def odometer(
         self, view: Iterable[str], unit: str, delta: float, *, rows_per_user: int | None = None
@@ -188,15 +188,17 @@ class Ledger:
         members = frozenset([view] if isinstance(view, str) else view)
         costs, rows = self._costs(unit, rows_per_user), self._rows
         seen = self._seen(members)
-        warn_of_sampling((rows[k], costs[k]) for k in seen)
+        if unit not in OF_PERSONS:
+            warn_of_sampling((rows[k], costs[k]) for k in seen)
         return list(odometer(((k, rows[k], costs[k]) for k in seen), delta))
 
     def _costs(self, unit: str, rows_per_user: int | None) -> list[Law | float | None]:
         return [event.cost(unit, rows_per_user) for event in self._rows]
 
-    def _told(self, view: frozenset[str], costs: list[Law | float | None]) -> ViewSum:
+    def _told(self, view: frozenset[str], costs: list[Law | float | None], unit: str) -> ViewSum:
         """`_sum` of the view that is answered for, which warns of what it charges without credit."""
-        warn_of_sampling((self._rows[k], costs[k]) for k in self._seen(view))
+        if unit not in OF_PERSONS:
+            warn_of_sampling((self._rows[k], costs[k]) for k in self._seen(view))
         return self._sum(view, costs)
 
     def _sum(self, view: frozenset[str], costs: list[Law | float | None]) -> ViewSum:

@@ -13,12 +13,13 @@ REMEDY = {
     "sampled sum, and ask partywise.privacy.ledger.compose.epsilon",
     "add_remove": "a total is about the replacement of a record, a group of two; for a record added or removed ask "
     "partywise.privacy.ledger.compose.epsilon",
-    "label_flip": "a person's labels are a group, for which no gain by sampling is proved; ask for the unit 'label'",
 }
 
 
 def warn_of_sampling(rows: Iterable[tuple[Event, Law | float | None]]) -> None:
     """Warn of the first release that is charged as if every record were included, though it was sampled.
+
+    For questions about one record: whoever asks about persons states groups, for which no gain by sampling is proved.
 
     Warns
     -----
