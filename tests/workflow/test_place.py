@@ -85,6 +85,8 @@ def test_a_file_that_moved_keeps_its_folder_and_another_one_is_refused(tmp_path)
 
 
 def test_the_last_run_is_kept_with_its_words(finished, tmp_path):
+    # Other tests say other words in this folder.
+    assert launch(finished, *TINY).returncode == 0
     assert read(finished) == LastRun("tiny", "config/tiny.yaml", TINY)
     assert read(tmp_path) is None
     held = read_record(finished / "results" / "tiny" / RECORD)
