@@ -17,14 +17,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from guard import Occupied, foreign, holder, locked, take
-from last_run import LastRun, tell_old
+from last_run import LastRun, read, tell_old
 from launching.ending import report
 from launching.supervision import SIGNALLED, supervise, unlock
 from launching.surroundings import account, display, environment
 from launching.words import CHANGES, NO_CONFIGURATION, NO_RUN, Refused, configuration, options
 from launching.writable import check_writable
 from partywise.errors import ConfigError
-from place import Place
+from place import RECORD, Place
 from plain_names import NoPlainName, plain_names
 
 HERE = Path(__file__).resolve().parent
@@ -78,6 +78,7 @@ def run(call: Call, command: Sequence[str]) -> int:
     call.place.refuse_other(folder)
     tell_old(folder)
     claim = take(folder)
+    earlier = read(folder)
     try:
         LastRun(call.place.name, call.place.configuration, tuple(call.words)).write(folder)
         code = unlock(claim.killed, folder, command) if locked(folder) else 0
@@ -94,6 +95,9 @@ def run(call: Call, command: Sequence[str]) -> int:
     claim.release(finished=not locked(folder) or (ran and code < SIGNALLED))
     if code == 0:
         call.place.record(folder)
+    elif earlier is not None and not (folder / call.place.folder / RECORD).exists():
+        # Nothing was begun, as with a configuration that is refused: the run before is still the last one.
+        earlier.write(folder)
     report(code, begun, since, folder, call.place, call.names)
     return code
 

@@ -242,7 +242,7 @@ def test_without_noise_federation_is_pooling(model):
 
 def test_releases_go_into_the_servers_estimate_as_they_are_for_as_many_slices_as_columns():
     """A matrix (H, p) in place of (p, H) went through unnoticed where H = p, and gave another subspace."""
-    X, y = data(900, 8, "I")
+    X, y = data(900, 8)
     slices = public_slices(fixed(np.quantile(y, np.arange(1, 8) / 8)))
     clients = [client_moments(X[r], y[r], slices, radius=fixed(R)) for r in np.split(np.arange(900), 3)]
     noise, weights = (math.inf, DELTA, rng("none")), [one.n for one in clients]
@@ -305,7 +305,7 @@ def test_a_client_of_one_record_and_an_empty_slice_are_legal():
     X, y = data()
     one = clipped(X[:1], y[:1])
     release = certified.release_means(one, 1.0, 0.5, rng("x"), owner="c")
-    assert release.value.shape == (H, P) and one.empty == H - 1
+    assert release.value.shape == (P, H) and one.empty == H - 1
     joined = merge([one, clipped(X[1:], y[1:])])
     np.testing.assert_allclose(joined.means, clipped(X, y).means, atol=1e-15)
 

@@ -47,7 +47,12 @@ def test_subspaces_lose_against_a_random_one_and_count_clipped_entries():
 
     def found(basis, options, clients=3):
         fit = Subspace(basis=basis, epsilon=1.0, epsilon_claimed=1.0, clients=clients)
-        return of_subspaces(fit, data, np.ones(4, dtype=bool), SimpleNamespace(settings=settings, options=options))
+        return of_subspaces(
+            fit,
+            data,
+            np.ones(4, dtype=bool),
+            SimpleNamespace(settings=settings, options=options, study=SimpleNamespace(unit="row")),
+        )
 
     assert not found(data.beta, clipping)["worse_than_random"] and found(apart, clipping)["worse_than_random"]
     assert "in_sample" not in found(data.beta, clipping), "the truth is known"

@@ -13,9 +13,10 @@ import yaml
 from snakemake.common.configfile import load_configfile
 
 from config_text import read_configuration
+from last_run import read
 from partywise.errors import ConfigError
 from partywise.experiment.plan import plans as checked_plans
-from pipeline import ROOT, launch, snakemake
+from pipeline import ROOT, copy_run, launch, snakemake
 
 INF = math.inf
 SHIPPED = sorted([ROOT / "config.yaml", *(ROOT / "config").glob("*.yaml")])
@@ -226,8 +227,10 @@ def test_the_user_sees_the_sentence_and_no_traceback(finished, tmp_path, run):
     config = copy.deepcopy(TINY)
     case(config)["grid"]["folds"] = 0
     broken.write_text(yaml.safe_dump(config))
-    done = run(finished, "--configfile", str(broken))
+    folder = copy_run(finished, tmp_path / "copy")
+    done = run(folder, "--configfile", str(broken))
     assert done.returncode == 1
+    assert read(folder) == read(finished)
     assert f"Configuration error: {G}.folds is 0: it must lie in [1, 100]." in done.stderr
     assert "Traceback" not in done.stderr + done.stdout
     assert "File " not in done.stderr
