@@ -35,7 +35,8 @@ for module in pkgutil.walk_packages(partywise.__path__, "partywise."):
     except ModuleNotFoundError as error:
         assert error.name in extras, (module.name, error)
         missing.add(module.name)
-named = (".experiment.results", ".experiment.plotting", ".figures", ".experiment.verify")
+rooms = ("results", "plotting", "tables", "differences", "register", "collect", "verify")
+named = (".figures", *(f".experiment.{room}" for room in rooms))
 assert all(any(part in name for part in named) for name in missing), missing
 from partywise.studies.sliced_inverse_regression.paper_tables import printed_table
 assert len(printed_table()) == 560
