@@ -13,13 +13,13 @@ import numpy as np
 from ...datasets.division import training_rows
 from ...datasets.own.csv import TextTable
 from ...datasets.own.matching import match_ids
+from ...datasets.own.persons import numbered
 from ...datasets.own.records.load import (
     as_number,
     chosen,
     complete,
     contents,
     named,
-    numbered,
     opened,
 )
 from ...datasets.own.records.persons import bounded, training_persons
@@ -53,7 +53,7 @@ def table(settings: OwnSettings, spec: Any, rng_for: Callable[..., np.random.Gen
         raise DataMissing(f"test_share is {settings.test_share}: it leaves nobody to test on; bring more records.")
     known: dict[str, Any] = {"ids": np.array(read.ids), "party_names": settings.party_names}
     if read.persons is not None:
-        known["person"] = numbered(read.persons).number
+        known["person"] = numbered(read.persons)
     names = np.array(["intercept", *feature_names(settings.columns)])
     return replicate(read.X, read.y, train, names, rng_for, **known)
 

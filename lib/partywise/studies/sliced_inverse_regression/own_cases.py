@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from ...datasets.own.csv import TextTable, nearest
-from ...datasets.own.records.load import chosen, complete, contents, named, numbered, opened
+from ...datasets.own.persons import numbered
+from ...datasets.own.records.load import chosen, complete, contents, named, opened
 from ...datasets.own.records.original import features_told, scale_of
 from ...datasets.own.records.persons import bounded, one_client_each
 from ...datasets.own.records.scale import clipped, feature_names, features
@@ -70,7 +71,7 @@ def _read(settings: OwnSettings, files: tuple[tuple[str, bytes], ...]) -> dict[s
         "n_directions": settings.n_directions,
         "client_names": settings.party_names,
         "ids": np.array(_ids(clients, settings)),
-        "person": numbered(persons).number,
+        "person": numbered(persons),
     }
 
 

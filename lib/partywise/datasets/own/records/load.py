@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -23,7 +23,6 @@ __all__ = [
     "complete",
     "contents",
     "named",
-    "numbered",
     "opened",
 ]
 
@@ -107,17 +106,3 @@ def as_number(text: str) -> float | None:
         return float(text)
     except ValueError:
         return None
-
-
-@dataclass(frozen=True)
-class Numbered:
-    """Numbers of texts in the order in which they appear: of every row (n,), and the texts."""
-
-    number: np.ndarray
-    texts: tuple[str, ...]
-
-
-def numbered(texts: Sequence[str]) -> Numbered:
-    """Numbers of texts, such as the persons behind rows."""
-    place = {text: k for k, text in enumerate(dict.fromkeys(texts))}
-    return Numbered(np.array([place[text] for text in texts], dtype=int), tuple(place))

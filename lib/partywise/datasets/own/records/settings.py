@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from ....checks import Count, Range, check_fields, check_name
-from ..files import increasing
+from ..files import check_persons, increasing
 from ..table_files import ColumnBlock
 
 __all__ = ["HeldFile", "OwnRecords", "check_party_names", "twice"]
@@ -67,11 +67,7 @@ class OwnRecords:
                 raise ValueError(f"columns has {other!r}, which is the {key}: take it out of one of them.")
         for place, column in enumerate(self.columns):
             _check_column(f"columns[{place}]", column)
-        if (self.user is None) != (self.rows_per_user is None):
-            raise ValueError(
-                f"user is {self.user!r} and rows_per_user is {self.rows_per_user!r}: give both, the column that names "
-                "a person and the public bound on the rows of one, or neither."
-            )
+        check_persons(self.user, self.rows_per_user)
         if len(self.delimiter) != 1:
             raise ValueError(f"delimiter is {self.delimiter!r}: it must be one character, such as ';' or '\\t'.")
         try:
