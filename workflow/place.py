@@ -14,6 +14,8 @@ from typing import Any
 from partywise.errors import ConfigError
 
 RESULTS = "results"
+# In the folder of a configuration: whose it is.
+RECORD = "configuration.json"
 NAME = re.compile(r"[a-z][a-z0-9_]{0,59}")
 # What a file may be called besides: config/my_data.example.yaml belongs to my_data.
 ENDINGS = re.compile(r"(\.example)?\.(yaml|yml|json)$", re.IGNORECASE)
@@ -53,9 +55,6 @@ class Place:
     def record(self, run: Path) -> None:
         """Write down whose folder it is."""
         write_json(run / self.folder / RECORD, asdict(self))
-
-
-RECORD = "configuration.json"
 
 
 def place(config: Mapping[str, Any], files: Sequence[Path], run: Path) -> Place:

@@ -9,7 +9,7 @@ from math import isfinite, isnan, nan
 from ...errors import ConfigError
 from .numbers import Cubes, Number
 from .printed import Entry, Printed, Reason
-from .verdict import Verdict, verdict
+from .verdict import SHARE, Verdict, verdict
 
 # Of a claim of privacy: what was found, what is certified, and the bounds that may exceed the one by counts.
 FURTHER = ("claim_refuted", "certified_for_claim", "epsilon_mu_lower", "exact_epsilon")
@@ -136,7 +136,7 @@ def _row(entry: Entry, ours: Number | None, found: Verdict, because: str) -> Row
     source = entry.ours
     place = {} if ours is None else ours.place
     from_cube = source is not None and not source.function
-    within = "" if isnan(found.relative) else "yes" if found.relative <= 0.05 else "no"
+    within = "" if isnan(found.relative) else "yes" if found.relative <= SHARE else "no"
     return Row(
         id=entry.id,
         source=entry.document,
