@@ -332,3 +332,9 @@ def test_rule_files_say_what_they_do():
             "script:",
         ):
             assert part in rule, (rule.split(":")[0], part)
+
+
+def test_files_of_tests_have_names_of_their_own():
+    """Folders of tests are no packages: two files of one name stop the collection of both."""
+    names = Counter(path.name for path in (ROOT / "tests").rglob("*.py"))
+    assert not [name for name, count in names.items() if count > 1 and name != "__init__.py"]

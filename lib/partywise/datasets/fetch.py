@@ -53,6 +53,11 @@ def fetch(name: str, folder: str | Path) -> Path:
         ) from None
 
 
+def fetched(name: str, resources: str | Path = "resources") -> Path:
+    """Folder of a data set below the folder of all of them, its files fetched when they are not there."""
+    return fetch(name, Path(resources) / name).parent
+
+
 def _contents(resource: Resource, missing: list[Member], folder: Path) -> list[tuple[Member, bytes]]:
     """What is missing, from its pinned carrier."""
     if not missing:

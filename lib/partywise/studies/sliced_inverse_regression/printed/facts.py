@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from math import isnan, log, sqrt
-from pathlib import Path
 from typing import Literal
 
 from ....datasets.carriers import zip_member
 from ....datasets.curves import read_columns, to_numbers
-from ....datasets.fetch import read_files
+from ....datasets.fetch import fetched, read_files
 from ....datasets.loaders import body_fat as body_fat_loader
 from ....datasets.loaders import flights as flights_loader
-
-RESOURCES = Path("resources")
 
 
 def delta_share(n: int, releases: int) -> float:
@@ -49,13 +46,13 @@ def least_constant() -> float:
 
 def body_fat(fact: Literal["share", "covariates"]) -> float:
     """Share of men above 18 % of body fat, or number of their measurements."""
-    table = body_fat_loader.load(RESOURCES / body_fat_loader.RESOURCE)
+    table = body_fat_loader.load(fetched(body_fat_loader.RESOURCE))
     return float(table.y.mean()) if fact == "share" else float(table.X.shape[1])
 
 
 def flights(fact: Literal["rows", "airlines"]) -> float:
     """Flights of the file, or airlines with 5 000 of them whose delay and seven variables are known."""
-    contents, _, _ = read_files(flights_loader.RESOURCE, RESOURCES / flights_loader.RESOURCE)
+    contents, _, _ = read_files(flights_loader.RESOURCE, fetched(flights_loader.RESOURCE))
     file = zip_member(contents["flights.csv.zip"], "flights.csv", "flights.csv.zip")
     names = (*flights_loader.SCALES, flights_loader.RESPONSE)
     columns = read_columns(file, (*names, "carrier"), "flights.csv")
