@@ -27,3 +27,22 @@ class CubeError(ValueError):
 
 class ContractError(RuntimeError):
     """A protocol does what its contract forbids: it tells neighbours apart, or its modes differ."""
+
+
+class PartyError(RuntimeError):
+    """A run whose parties are processes of their own has ended for all: somebody is missing, silent or refused."""
+
+
+class Unreachable(PartyError):
+    """A party does not answer: what was put to it did not reach it."""
+
+
+class Refused(PartyError):
+    """What came from a party is not what the program says: a replay, another run, a wrong digest, kind or shape.
+
+    sender, tag : whose frame it was and under which tag it came, where that is known
+    """
+
+    def __init__(self, sentence: str, sender: str = "", tag: str = "") -> None:
+        super().__init__(sentence)
+        self.sender, self.tag = sender, tag

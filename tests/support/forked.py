@@ -26,16 +26,17 @@ PATIENCE = 120
 class PipeLink:
     """Messages of one process go to the parent, which hands them on."""
 
-    def __init__(self, pipe: Connection) -> None:
-        self.pipe, self.early = pipe, {}
+    def __init__(self, pipe: Connection, first: bool) -> None:
+        self.pipe, self.first, self.early = pipe, first, {}
 
     def put(self, step: int, sender: str, receiver: str, name: str, payload: Any) -> None:
         self.pipe.send(("put", step, sender, receiver, name, packed(payload)))
 
     def reserve(self, step: int, row: Event) -> None:
-        self.pipe.send(("reserve", step, row.to_row()))
+        if self.first:
+            self.pipe.send(("reserve", step, row.to_row()))
 
-    def get(self, step: int, receiver: str) -> Any:
+    def get(self, step: int, sender: str, receiver: str, name: str) -> Any:
         while step not in self.early:
             if not self.pipe.poll(PATIENCE):
                 raise TimeoutError(f"{receiver} waits for message {step} in vain.")
@@ -106,7 +107,7 @@ def _place(fit: Callable[[Any], Any], run: Run, name: str, pipe: Connection) -> 
             if party.name != name:
                 # In the party itself, so that a closure over it reads nothing either.
                 object.__setattr__(party, "block", {key: _gone(array) for key, array in party.block.items()})
-        pipe.send(("done", fit(PlacedRun(run, [name], PipeLink(pipe)))))
+        pipe.send(("done", fit(PlacedRun(run, [name], PipeLink(pipe, name == run.names[0])))))
     except BaseException:
         pipe.send(("error", traceback.format_exc()))
 

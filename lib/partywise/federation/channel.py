@@ -24,8 +24,10 @@ __all__ = [
     "Message",
     "Public",
     "Release",
+    "argument_of",
     "content_of",
     "emptied",
+    "measured",
     "payload_bytes",
     "visible",
 ]
@@ -166,8 +168,8 @@ class Channel:
         self.ledger = Ledger()
         self._messages: list[Message] = []
         self._record, self._payloads = record, list[Payload]()
-        self._shared: tuple[Any, tuple[str, str]] = None, ("", "")
-        self._charged = dict[Any, tuple[str, str]]()
+        self._shared: tuple[Any, str] = None, ""
+        self._charged = dict[Any, str]()
         self._heard = dict[tuple[str, str], list[Payload]]()
 
     @property
@@ -207,28 +209,56 @@ class Channel:
             If a bare cipher goes to its key holder, a value to somebody outside its audience, a value is made of a
             release that its sender never got, or the ledger cannot account for it.
         """
-        kind = KINDS.get(type(payload))
-        if kind is None:
-            raise TypeError(
-                f"payload {name!r} from {sender!r} is a bare {type(payload).__name__}: wrap it in Release, Cipher, "
-                "Public(because=...) or Clear(units=...)."
-            )
-        self._check_name("sender", sender)
-        self._check_name("receiver", receiver)
-        if sender == receiver:
-            raise ValueError(f"payload {name!r}: {sender!r} cannot send to itself.")
-        # Everything that can fail comes before anything is recorded.
-        carried = payload if isinstance(payload, Cipher) else content_of(payload)
-        size = payload_bytes(carried, name)
-        argument, event = self._account(sender, receiver, name, payload)
-        shape = carried.shape if isinstance(carried, np.ndarray | Cipher) else ()
-        step = len(self._messages)
-        self._messages.append(Message(step, sender, receiver, name, kind, argument, event, shape, size))
+        self._check_ends(sender, receiver, name, payload)
         # The values of many rounds are many: unasked, a message leaves what it cost.
-        kept = payload if self._record else emptied(payload)
+        self._enter(sender, receiver, name, payload, *measured(payload, name), payload if self._record else None)
+        return _read_only(visible(payload))
+
+    def enter(
+        self,
+        sender: str,
+        receiver: str,
+        name: str,
+        payload: Release | Cipher | Public | Clear,
+        shape: tuple[int, ...],
+        size: int,
+    ) -> Message:
+        """Account for a payload whose value went another way: as `send`, from what it cost (`emptied`).
+
+        Parameters
+        ----------
+        sender, receiver, name, payload
+            As in `send`; of the payload nothing is read but what it cost.
+        shape : tuple of int
+            Shape of the value on the wire (`measured`).
+        size : int
+            Its bytes.
+
+        Returns
+        -------
+        Message
+            The row of the transcript.
+
+        Raises
+        ------
+        TypeError, ValueError, CertificationError
+            As in `send`.
+        """
+        self._check_ends(sender, receiver, name, payload)
+        return self._enter(sender, receiver, name, payload, tuple(shape), size, None)
+
+    def _enter(
+        self, sender: str, receiver: str, name: str, payload: Any, shape: tuple[int, ...], size: int, kept: Any
+    ) -> Message:
+        """Account for a message; everything that can fail comes before anything is recorded."""
+        event = self._account(sender, receiver, name, payload)
+        kind, argument = KINDS[type(payload)], argument_of(payload)
+        message = Message(len(self._messages), sender, receiver, name, kind, argument, event, shape, size)
+        self._messages.append(message)
+        kept = emptied(payload) if kept is None else kept
         self._payloads.append(kept)
         self._heard.setdefault((receiver, name), []).append(kept)
-        return _read_only(visible(payload))
+        return message
 
     def heard(self, receiver: str, name: str) -> tuple[Payload, ...]:
         """The payloads of that name that a participant received, in order: what its functions of them are made of.
@@ -275,15 +305,15 @@ class Channel:
             for m in self._messages
         ]
 
-    def _account(self, sender: str, receiver: str, name: str, payload) -> tuple[str, str]:
-        """Argument and event id of a payload; its rows go to the ledger."""
+    def _account(self, sender: str, receiver: str, name: str, payload) -> str:
+        """Event id of a payload; its rows go to the ledger."""
         if isinstance(payload, Cipher):
             if receiver == payload.key_holder:
                 raise CertificationError(
                     f"payload {name!r}: {receiver!r} holds the key, so the cipher is a disclosure; wrap it in a "
                     "Release or in Clear(units=...)."
                 )
-            return f"key: {payload.key_holder}", ""
+            return ""
         if isinstance(payload, Release):
             return self._account_release(sender, receiver, name, payload)
         audience = _audience(payload, receiver)
@@ -310,8 +340,7 @@ class Channel:
             row = f"derived/{made_of}/{sender}>{to}/{name}"
             rows.append(derived_event(row, sender, parts, audience))
         stored = [self.ledger.append(event).release_id for event in rows]
-        argument = "+".join(sorted(payload.units)) if isinstance(payload, Clear) else payload.because
-        found = argument, stored[0] if stored else ""
+        found = stored[0] if stored else ""
         if isinstance(payload, Clear) and payload.audience is not None:
             # Its rows are the same for every receiver; of a hundred owners, they are many.
             self._shared = (sender, name, payload), found
@@ -319,7 +348,7 @@ class Channel:
             self._charged[kind] = found
         return found
 
-    def _account_release(self, sender: str, receiver: str, name: str, release: Release) -> tuple[str, str]:
+    def _account_release(self, sender: str, receiver: str, name: str, release: Release) -> str:
         event = release.event
         if not event.public and receiver not in event.audience:
             raise CertificationError(
@@ -329,7 +358,7 @@ class Channel:
         if not self.ledger.holds(event):
             self._require_heard(sender, name, released_parts(release.made_of))
         self.ledger.append(event)
-        return event.mechanism if event.law is None else f"{event.mechanism}, {event.law}", event.release_id
+        return event.release_id
 
     def _require_heard(self, sender: str, name: str, parts: Sequence[Release]) -> None:
         """The releases that a value is made of were sent to its sender, or are its own and get their rows now."""
@@ -344,9 +373,36 @@ class Channel:
                     f"brought to {sender!r}: send it first."
                 )
 
+    def _check_ends(self, sender: str, receiver: str, name: str, payload: Any) -> None:
+        if type(payload) not in KINDS:
+            raise TypeError(
+                f"payload {name!r} from {sender!r} is a bare {type(payload).__name__}: wrap it in Release, Cipher, "
+                "Public(because=...) or Clear(units=...)."
+            )
+        self._check_name("sender", sender)
+        self._check_name("receiver", receiver)
+        if sender == receiver:
+            raise ValueError(f"payload {name!r}: {sender!r} cannot send to itself.")
+
     def _check_name(self, role: str, name: str) -> None:
         if name not in self.names:
             raise ValueError(f"{role}={name!r} is not on this channel; it connects {self.names}.")
+
+
+def argument_of(payload: Any) -> str:
+    """What a payload says for itself: mechanism and law, key holder, reason, or units."""
+    if isinstance(payload, Cipher):
+        return f"key: {payload.key_holder}"
+    if isinstance(payload, Release):
+        event = payload.event
+        return event.mechanism if event.law is None else f"{event.mechanism}, {event.law}"
+    return "+".join(sorted(payload.units)) if isinstance(payload, Clear) else payload.because
+
+
+def measured(payload: Any, name: str = "value") -> tuple[tuple[int, ...], int]:
+    """Shape and bytes of what a payload carries; TypeError if something in it has no size."""
+    carried = payload if isinstance(payload, Cipher) else payload.value
+    return carried.shape if isinstance(carried, np.ndarray | Cipher) else (), payload_bytes(carried, name)
 
 
 def payload_bytes(value: Any, name: str = "value") -> int:

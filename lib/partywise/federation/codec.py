@@ -14,7 +14,7 @@ from ..privacy.ledger.event import Event
 from ..privacy.mechanisms.release import Release
 from .channel import Cipher
 
-__all__ = ["decoded", "encoded", "packed", "unpacked"]
+__all__ = ["decoded", "encoded", "packed", "payload_of", "row_of", "unpacked"]
 
 KINDS = "biufcSU"
 # Tags of what JSON has no word for.
@@ -134,10 +134,27 @@ def unpacked(data: bytes) -> Any:
     return _payload(decoded(data))
 
 
+def row_of(payload: Any) -> dict[str, Any]:
+    """What a payload cost, as plain values (strings, numbers, None, lists and mappings): fit for JSON."""
+    return json.loads(json.dumps(_form(payload, value=False)))
+
+
+def payload_of(row: Mapping[str, Any]) -> Any:
+    """Inverse of `row_of`: the payload without its value.
+
+    Raises
+    ------
+    KeyError, TypeError or ValueError
+        If it is no such row.
+    """
+    return _payload(row)
+
+
 def _form(payload: Any, value: bool) -> dict[str, Any]:
     kind = type(payload).__name__
     if isinstance(payload, Cipher):
-        return {"kind": kind} | {name: getattr(payload, name) for name in CIPHER_FIELDS}
+        whole = {"kind": kind} | {name: getattr(payload, name) for name in CIPHER_FIELDS}
+        return whole if value else whole | {"content": None}
     form: dict[str, Any] = {"kind": kind, "value": payload.value if value else None}
     form["made_of"] = [_form(part, value=False) for part in payload.made_of]
     if isinstance(payload, Release):
@@ -153,6 +170,9 @@ def _payload(form: Mapping[str, Any]) -> Any:
     rest["made_of"] = tuple(_payload(part) for part in form["made_of"])
     if form["kind"] == "Release":
         return Release(**rest | {"event": Event.from_row(form["event"])})
-    if form["kind"] not in ("Public", "Clear"):
+    if form["kind"] == "Public":
+        return Public(**rest)
+    if form["kind"] != "Clear":
         raise ValueError(f"kind={form['kind']!r} is no payload.")
-    return (Public if form["kind"] == "Public" else Clear)(**rest)
+    rest |= {name: tuple(rest[name]) for name in ("units", "audience") if isinstance(rest[name], list)}
+    return Clear(**rest)

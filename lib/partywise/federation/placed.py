@@ -17,7 +17,7 @@ from .codec import packed, unpacked
 from .parties import Party
 from .run import Names, Own, Place, PlaceError, Run, arranged, checked, name_of, names_of, shared
 
-__all__ = ["Held", "Link", "PlaceError", "PlacedRun", "together"]
+__all__ = ["Held", "Link", "PlaceError", "PlacedRun", "Report", "together"]
 
 
 class Link(Protocol):
@@ -27,10 +27,10 @@ class Link(Protocol):
         """Hand over what a place of this process sends."""
 
     def reserve(self, step: int, row: Event) -> None:
-        """Hand over a row of the ledger that stands at a step."""
+        """Keep a row of the ledger that stands at a step: it is public, and every process is told."""
 
-    def get(self, step: int, receiver: str) -> Any:
-        """The payload that a place of this process receives at a step."""
+    def get(self, step: int, sender: str, receiver: str, name: str) -> Any:
+        """The payload that a place of this process receives at a step, from whom and under which name it must come."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +61,7 @@ class Held:
 
 
 @dataclass(frozen=True)
-class _Report:
+class Report:
     """What one process can say of `Run.assemble`."""
 
     function: Callable[..., Any]
@@ -70,7 +70,7 @@ class _Report:
 
 def together(results: Sequence[Any]) -> Any:
     """The estimate, from what ``fit`` returned in the process of every place."""
-    if all(isinstance(result, _Report) for result in results):
+    if all(isinstance(result, Report) for result in results):
         columns = zip(*(result.values for result in results), strict=True)
         return results[0].function(*[_anyone(_merged(column)) for column in columns])
     return _anyone(_merged(results))
@@ -120,15 +120,25 @@ class PlacedRun(Run):
         The places that live in this process; by default all of them.
     link : Link, optional
         How messages leave and reach this process, where not all places live in it.
+    whole : bool
+        Whether `assemble` is computed where all places live here; without it every place keeps what it can say.
     """
 
-    def __init__(self, run: Run, here: Sequence[str] | None = None, link: Link | None = None) -> None:
+    def __init__(
+        self, run: Run, here: Sequence[str] | None = None, link: Link | None = None, *, whole: bool = True
+    ) -> None:
         self._inside: list[str] = []
         self.parties = tuple(_Guarded(party, self._inside) for party in run.parties)
         self.channel, self.epsilon, self.fold, self.spec = run.channel, run.epsilon, run.fold, run.spec
         self._streams, self._here, self._link, self._step = run.rng_for, frozenset(here or run.names), link, 0
         self._heard: dict[tuple[str, str], list[Held]] = {}
+        self._whole = whole and self._here >= set(run.names)
         self.rng_for = self._draw
+
+    @property
+    def steps(self) -> int:
+        """Messages and reserved rows so far, alike in every process."""
+        return self._step
 
     def _draw(self, *names: str | int) -> Any:
         if not self._inside:
@@ -187,18 +197,18 @@ class PlacedRun(Run):
         return self._arranged(name, rows, name_of(receiver))
 
     def reserve(self, row: Event) -> None:
-        """As in `Run`; whoever keeps the ledger is told by the process of the first place."""
+        """As in `Run`; every process keeps the row."""
         step, self._step = self._step, self._step + 1
         if self._link is None:
             self.channel.ledger.append(row)
-        elif self.names[0] in self._here:
+        else:
             self._link.reserve(step, row)
 
     def assemble(self, function: Callable[..., Any], *values: Any) -> Any:
         """As in `Run` where all places live here; else what this process can say, for who has all of them."""
-        if self._here >= set(self.names):
+        if self._whole:
             return function(*[_anyone(value) for value in values])
-        return _Report(function, values)
+        return Report(function, values)
 
     def _received(self, receiver: str, name: str) -> Sequence[Any]:
         return self._heard.get((receiver, name), ())
@@ -251,7 +261,7 @@ class PlacedRun(Run):
             if source in self._here:
                 self._link.put(step, source, target, name, made.values[source])
             if target in self._here:
-                payload = self._link.get(step, target)
+                payload = self._link.get(step, source, target, name)
         place = frozenset([target])
         heard = Held(place, {} if payload is None else {target: emptied(payload)})
         self._heard.setdefault((target, name), []).append(heard)

@@ -1,0 +1,118 @@
+"""The link of one party's process: accounts for what it sends in a channel of its own, checks what it gets.
+
+The channel knows what this party could know: its own messages, those it received, and the rows that stand inside of
+them. That is all that a message of its own may be made of, so the row of every message is the one that a channel which
+saw everything would give it; the ledger of all comes from the accounts together (`union`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ...errors import Refused
+from ...privacy.ledger.event import Event
+from ...privacy.mechanisms.release import Release
+from ..channel import Channel, Message, emptied, measured
+from ..codec import row_of
+from ..transport.frames import Address, opened, sealed
+from .account import Account
+from .session import Session
+
+__all__ = ["SessionLink"]
+
+
+class SessionLink:
+    """Messages of one party, over a session that has begun.
+
+    Parameters
+    ----------
+    session : Session
+    names : sequence of str
+        Everyone on the channel, in the order of the run.
+    account : Account
+        Every message is written there before it leaves.
+    """
+
+    def __init__(self, session: Session, names: Sequence[str], account: Account) -> None:
+        self.channel = Channel((), tuple(names))
+        self._session, self._account = session, account
+
+    def put(self, step: int, sender: str, receiver: str, name: str, payload: Any) -> None:
+        """Account for a message, write it down, and send it.
+
+        Raises
+        ------
+        BudgetExceeded
+            If a value in the clear does not fit into this party's budget; nothing leaves.
+        CertificationError, TypeError, ValueError
+            As `Channel.send`; nothing leaves.
+        """
+        shape, size = measured(payload, name)
+        known = len(self.channel.ledger)
+        row = self.channel.enter(sender, receiver, name, payload, shape, size)
+        self._pay(known)
+        self._account.sent(step, receiver, name, row_of(payload), shape, size)
+        address = Address(self._session.run, step, sender, receiver, name)
+        self._session.put(receiver, address.tag, sealed(address, payload, row.event))
+
+    def get(self, step: int, sender: str, receiver: str, name: str) -> Any:
+        """The payload of a message, of which everything was checked that this party can know.
+
+        Raises
+        ------
+        Refused
+            Naming what is not as the program has it.
+        """
+        address = Address(self._session.run, step, sender, receiver, name)
+        payload, header = opened(self._session.get(sender, address.tag), address, self.channel.names)
+        try:
+            row = self._entered(address, payload, header.shape, header.bytes)
+        # A payload that was made up may break a rule anywhere: it is refused all the same.
+        except Exception as error:
+            raise Refused(
+                f"message {step} ({name!r}) from {sender!r} to {receiver!r} is refused: it cannot be accounted for "
+                f"({type(error).__name__}).",
+                sender,
+                address.tag,
+            ) from error
+        if row.event != header.event:
+            raise Refused(
+                f"message {step} ({name!r}) from {sender!r} to {receiver!r} is refused: its event is "
+                f"{header.event!r:.80} where the program has {row.event!r:.80}.",
+                sender,
+                address.tag,
+            )
+        return payload
+
+    def reserve(self, step: int, row: Event) -> None:
+        """Keep a public row, here and in the account."""
+        self.channel.ledger.append(row)
+        self._account.reserved(step, row)
+
+    def _entered(self, address: Address, payload: Any, shape: tuple[int, ...], size: int) -> Message:
+        """The row of a received message, after those that stand inside of it."""
+        for release in nested(payload):
+            self.channel.ledger.append(release.event)
+        return self.channel.enter(address.sender, address.receiver, address.name, emptied(payload), shape, size)
+
+    def _pay(self, known: int) -> None:
+        """Charge the rows that sending in the clear has made."""
+        if len(self.channel.ledger) > known:
+            for event in self.channel.ledger.rows[known:]:
+                if event.mechanism == "none":
+                    self._account.charge(event)
+
+
+def nested(payload: Any) -> list[Release]:
+    """The releases that a payload is made of, each after those that it is made of itself."""
+    found: dict[int, Release] = {}
+
+    def visit(part: Any) -> None:
+        for inner in getattr(part, "made_of", ()):
+            visit(inner)
+            if isinstance(inner, Release):
+                found[id(inner)] = inner
+
+    visit(payload)
+    return list(found.values())

@@ -1,0 +1,88 @@
+"""One party of a run whose parties are processes of their own: the program, its link, and an end that all learn of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ...errors import PartyError
+from ..placed import PlacedRun
+from ..run import Run
+from ..transport.interface import Transport
+from .account import Account
+from .link import SessionLink
+from .outcome import Outcome
+from .session import Session
+
+__all__ = ["run_party"]
+
+
+def run_party(
+    fit: Callable[[Any], Any],
+    run: Run,
+    me: str,
+    transport: Transport,
+    *,
+    configuration: str,
+    account: Account,
+    patience: float = 60.0,
+    facts: Mapping[str, str] | None = None,
+) -> Outcome:
+    """Run one party's part of a protocol together with the processes of all others.
+
+    Parameters
+    ----------
+    fit : callable
+        The protocol, the very program that `partywise.federation.run.simulate` runs.
+    run : Run
+        Not used before; of its parties only the block of this one is read.
+    me : str
+        Name of this party, a party or a place without data of the run.
+    transport : Transport
+        This party's connections, not used before; closed when this returns.
+    configuration : str
+        Digest of what all parties share; a party with another one is refused.
+    account : Account
+        Where this party writes what it pays and sends.
+    patience : float
+        Seconds after which a party that is waited for counts as missing.
+    facts : mapping of str to str, optional
+        Digests that all parties that state them must have alike.
+
+    Returns
+    -------
+    Outcome
+
+    Raises
+    ------
+    PartyError
+        In one sentence, the same for all parties that are left: who is missing, silent, refused, or gave up.
+    """
+    _check(run, me, transport)
+    session = Session(transport, configuration, patience=patience, facts=facts)
+    try:
+        account.began(session.begin(), configuration)
+        link = SessionLink(session, run.names, account)
+        placed = PlacedRun(run, [me], link, whole=False)
+        value = fit(placed)
+        outcome = Outcome(me, value, session.run, placed.steps)
+        session.end(placed.steps)
+        account.ended(outcome.digest)
+        return outcome
+    except PartyError as error:
+        session.abort(str(error))
+        raise
+    except BaseException:
+        # What went wrong here may tell of data: it stays here.
+        session.abort(f"{me!r} ended with an error of its own; its output says which.")
+        raise
+    finally:
+        transport.close()
+
+
+def _check(run: Run, me: str, transport: Transport) -> None:
+    """ValueError unless this party and its peers are the places of the run."""
+    if transport.me != me or sorted((me, *transport.peers)) != sorted(run.names):
+        raise ValueError(
+            f"me={me!r}: the transport connects {transport.me!r} with {transport.peers}, the run has {run.names}."
+        )

@@ -1,0 +1,78 @@
+"""The transcript and the ledger of a run from what every party wrote down: its messages, replayed in order of steps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ...errors import PartyError
+from ...privacy.ledger.event import Event
+from ..channel import Channel
+from ..codec import payload_of
+
+__all__ = ["Reserved", "Sent", "union"]
+
+
+@dataclass(frozen=True)
+class Sent:
+    """A message as its sender wrote it down before it left.
+
+    step : position in the program; sender, receiver, name : from whom, to whom, what
+    payload : what it cost (`partywise.federation.codec.row_of`); shape, size : of its value on the wire
+    """
+
+    step: int
+    sender: str
+    receiver: str
+    name: str
+    payload: Mapping[str, Any]
+    shape: tuple[int, ...]
+    size: int
+
+
+@dataclass(frozen=True)
+class Reserved:
+    """A row of the ledger that stands at a step, as every party wrote it down."""
+
+    step: int
+    event: Event
+
+
+def union(names: Sequence[str], rows: Iterable[Sent | Reserved], *, steps: int | None = None) -> Channel:
+    """A channel that accounts for the messages of all parties as if it had carried them.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Everyone on the channel, in the order of the run.
+    rows : iterable of Sent or Reserved
+        What all parties wrote down, in any order.
+    steps : int, optional
+        How many there must be.
+
+    Raises
+    ------
+    PartyError
+        If a step is missing, or two parties wrote down different things for one.
+    """
+    by_step: dict[int, Sent | Reserved] = {}
+    for row in rows:
+        if by_step.setdefault(row.step, row) != row:
+            raise PartyError(
+                f"step {row.step} stands twice in the accounts, once as {by_step[row.step]}, once as {row}."
+            )
+    count = len(by_step) if steps is None else steps
+    missing = sorted(set(range(count)) - by_step.keys()) or sorted(by_step.keys() - set(range(count)))
+    if missing:
+        raise PartyError(
+            f"step {missing[0]} of {count} is in no account or beyond the last: give those of all parties."
+        )
+    channel = Channel((), tuple(names))
+    for step in range(count):
+        row = by_step[step]
+        if isinstance(row, Reserved):
+            channel.ledger.append(row.event)
+        else:
+            channel.enter(row.sender, row.receiver, row.name, payload_of(row.payload), row.shape, row.size)
+    return channel

@@ -1,0 +1,149 @@
+"""One message as bytes: a header that says what it is, and the payload as `codec` packs it; and back, or refused.
+
+A frame is fixed by what both ends know before (`Address`) and by its payload: every field of the header is compared
+with what the receiver expects or computes from the payload itself. There is no pickle in it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+from ...errors import Refused
+from ..channel import KINDS, argument_of, measured
+from ..codec import packed, unpacked
+
+__all__ = ["Address", "Header", "opened", "sealed"]
+
+PREFIX = 4
+# A header is short: the name and the argument of a message are sentences.
+LARGEST_HEADER = 2**16
+
+
+@dataclass(frozen=True)
+class Address:
+    """What both ends of a message know before it is sent.
+
+    run : id of the run; step : its position in the program; sender, receiver, name : from whom, to whom, what
+    """
+
+    run: str
+    step: int
+    sender: str
+    receiver: str
+    name: str
+
+    @property
+    def tag(self) -> str:
+        """What the transport calls the frame."""
+        return f"message/{self.step}"
+
+
+@dataclass(frozen=True)
+class Header(Address):
+    """Address, row of the transcript and digest of the body of a frame."""
+
+    kind: str
+    argument: str
+    event: str
+    shape: tuple[int, ...]
+    bytes: int
+    digest: str
+
+
+def sealed(address: Address, payload: Any, event: str) -> bytes:
+    """A payload as a frame.
+
+    Parameters
+    ----------
+    address : Address
+    payload : Release, Cipher, Public or Clear
+    event : str
+        Id of its row in the ledger; empty where there is none.
+    """
+    body = packed(payload)
+    header = _line(_header(address, payload, event, body))
+    return b"".join((len(header).to_bytes(PREFIX, "big"), header, body))
+
+
+def opened(frame: bytes, address: Address, names: Sequence[str]) -> tuple[Any, Header]:
+    """The payload of a frame and its header, of which the receiver has still to check the event.
+
+    Parameters
+    ----------
+    frame : bytes
+    address : Address
+        What the receiver waits for.
+    names : sequence of str
+        Everyone on the channel.
+
+    Raises
+    ------
+    Refused
+        Naming what is not as expected: sender, run, step, receiver, name, digest, kind, argument, shape or bytes; or
+        if the frame was cut off, is no frame, or its body no payload.
+    """
+    header, body = _parted(frame, address)
+    if header.sender not in names:
+        raise _refused(address, f"its sender is {header.sender!r:.80}, who is none of {tuple(names)}")
+    for field in fields(Address):
+        _compare(address, field.name, getattr(header, field.name), getattr(address, field.name))
+    if hashlib.sha256(body).hexdigest() != header.digest:
+        raise _refused(address, "its digest is not that of its body")
+    try:
+        payload = unpacked(body)
+        expected = _header(address, payload, header.event, body)
+    # Whatever a hostile body makes the reader stumble over, it is no payload.
+    except Exception as error:
+        raise _refused(address, f"its body is no payload ({type(error).__name__})") from error
+    for field in fields(Header):
+        _compare(address, field.name, getattr(header, field.name), getattr(expected, field.name))
+    if packed(payload) != body:
+        raise _refused(address, "its body is not written as payloads are")
+    return payload, header
+
+
+def _header(address: Address, payload: Any, event: str, body: bytes) -> Header:
+    shape, size = measured(payload, address.name)
+    kind, digest = KINDS[type(payload)], hashlib.sha256(body).hexdigest()
+    return Header(
+        **asdict(address), kind=kind, argument=argument_of(payload), event=event, shape=shape, bytes=size, digest=digest
+    )
+
+
+def _parted(frame: bytes, address: Address) -> tuple[Header, bytes]:
+    """Header and body of a frame, if it is one."""
+    end = PREFIX + int.from_bytes(frame[:PREFIX], "big")
+    if len(frame) < PREFIX or not end <= len(frame) or end > PREFIX + LARGEST_HEADER:
+        raise _refused(address, f"it was cut off or is no frame: {len(frame)} bytes")
+    line = frame[PREFIX:end]
+    try:
+        given = json.loads(line)
+        header = Header(**given | {"shape": tuple(given["shape"])})
+        canonical = _line(header)
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
+        raise _refused(address, f"its header cannot be read ({type(error).__name__})") from error
+    if canonical != line:
+        raise _refused(address, "its header is not written as headers are")
+    return header, frame[end:]
+
+
+def _line(header: Header) -> bytes:
+    return json.dumps(asdict(header), separators=(",", ":")).encode()
+
+
+def _compare(address: Address, field: str, found: Any, expected: Any) -> None:
+    if type(found) is not type(expected) or found != expected:
+        raise _refused(address, f"its {field} is {found!r:.80} where the program has {expected!r:.80}")
+
+
+def _refused(address: Address, reason: str) -> Refused:
+    return Refused(
+        f"message {address.step} ({address.name!r}) from {address.sender!r} to {address.receiver!r} is refused: "
+        f"{reason}.",
+        address.sender,
+        address.tag,
+    )

@@ -1,0 +1,55 @@
+"""What a session asks of whatever carries bytes between parties: put and get by tag, and whether somebody is there."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+__all__ = ["LARGEST", "Transport"]
+
+# Bytes of the largest frame that is read where nobody says another number.
+LARGEST = 2**28
+
+
+class Transport(Protocol):
+    """One party's end of the connections to all others, for one run.
+
+    me : name of this party; peers : names of all others
+
+    Notes
+    -----
+    Whoever implements it knows who put a frame (by a certificate, or by the end of a pipe): the sender is never read
+    from the frame. A tag names one frame of a sender: "hello", "ready", "message/17", "done", "abort". A second frame
+    under a tag is a replay, whether the first was taken or not.
+    """
+
+    @property
+    def me(self) -> str:
+        """Name of this party."""
+
+    @property
+    def peers(self) -> tuple[str, ...]:
+        """Names of all other parties."""
+
+    def put(self, receiver: str, tag: str, data: bytes) -> None:
+        """Hand over a frame; it is with the receiver's process, or on its way there, when this returns.
+
+        Raises
+        ------
+        Unreachable
+            If the frame surely did not arrive: it may be put again.
+        """
+
+    def get(self, sender: str, tag: str, wait: float) -> bytes | None:
+        """The frame that a sender put under a tag; None if it has not come within ``wait`` seconds.
+
+        Raises
+        ------
+        Refused
+            At once, whatever is waited for, if a peer put a frame that is too large or a replay.
+        """
+
+    def is_there(self, peer: str) -> bool:
+        """Whether the process of a peer answers now; returns within a second."""
+
+    def close(self) -> None:
+        """Give back what the connections hold; whatever was put before still arrives."""
