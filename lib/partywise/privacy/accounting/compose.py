@@ -9,7 +9,7 @@ rounded up.
 import functools
 import math
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,7 +21,7 @@ from .law import Law, check_law
 from .pld import Part
 from .roots import bisect
 
-__all__ = ["Composition", "check_delta", "compose", "cost", "finite_atoms", "loss_parts", "within_limits"]
+__all__ = ["Composition", "arranged", "check_delta", "compose", "cost", "finite_atoms", "loss_parts", "within_limits"]
 
 # More atoms than this go to the grid.
 ATOMS = 4096
@@ -112,7 +112,7 @@ class Composition:
         for part in (self, other):
             finite.update({(epsilon, k): count for epsilon, k, count in part.finite})
             sampled.update({(mu, rate): count for mu, rate, count in part.sampled})
-        return _composition(
+        return arranged(
             self.mu_squared + other.mu_squared,
             self.rho + other.rho,
             finite,
@@ -173,11 +173,13 @@ def compose(laws: Iterable[Law], delta_numeric: float = 0.0) -> Composition:
             finite[law.epsilon, None if law.k == 2 else law.k] += law.count
         elif law.mu is not None:
             sampled[law.mu, law.rate] += law.count
-    return _composition(total(squares), total(rhos), finite, sampled, delta_numeric)
+    return arranged(total(squares), total(rhos), finite, sampled, delta_numeric)
 
 
-def _composition(squares: float, rho: float, finite: Counter, sampled: Counter, numeric: float) -> Composition:
-    """Sorted, so that the order of the rows does not matter."""
+def arranged(
+    squares: float, rho: float, finite: Mapping[Any, int], sampled: Mapping[Any, int], numeric: float
+) -> Composition:
+    """Sums and counts of laws as a `Composition`: sorted, so that the order of the rows does not matter."""
     return Composition(
         squares,
         rho,

@@ -23,8 +23,8 @@ from ..accounting.law import Law
 from .event import OF_PERSONS, POST_PROCESSING, Event, clear_event
 from .odometer import Reading, odometer
 from .sampling import warn_of_sampling
-from .total import Total, ViewSum, default_views, sum_view, total_of, worst_view
-from .views import sum_public_views, views_differ_by_owner
+from .total import Total, ViewSum, default_views, named_views, sum_view, total_of, view_members, worst_view
+from .views import sum_views
 
 __all__ = ["Event", "Ledger", "Total", "clear_event", "default_views"]
 
@@ -154,14 +154,10 @@ class Ledger:
         unit, delta, rows_per_user
             As in `total`.
         """
-        costs, views = self._costs(unit, rows_per_user), default_views(parties)
-        rows = list(zip(self._rows, costs, strict=True))
-        if views_differ_by_owner(rows):
-            sums = sum_public_views(rows, views)
-        else:
-            sums = {name: self._sum(view, costs) for name, view in views.items()}
-        worst = worst_view(sums, delta)
-        return total_of(worst, self._told(views[worst], costs, unit), unit, delta)
+        costs, views = self._costs(unit, rows_per_user), named_views(parties)
+        worst = worst_view(sum_views(self._rows, costs, self._position, views, parties), delta)
+        members = view_members(*views[worst], parties)
+        return total_of(worst, self._told(members, costs, unit), unit, delta)
 
     def odometer(
         self, view: Iterable[str], unit: str, delta: float, *, rows_per_user: int | None = None

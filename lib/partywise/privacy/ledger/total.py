@@ -11,7 +11,7 @@ from ..accounting.law import Law
 from ..accounting.tradeoff import mu_upper, power
 from .event import Event
 
-__all__ = ["Total", "ViewSum", "default_views", "sum_view", "total_of", "worst_view"]
+__all__ = ["Total", "ViewSum", "default_views", "named_views", "sum_view", "total_of", "view_members", "worst_view"]
 
 
 @dataclass(frozen=True)
@@ -169,18 +169,23 @@ def total_of(name: str, found: ViewSum, unit: str, delta: float) -> Total:
 
 def default_views(parties: Sequence[str]) -> dict[str, frozenset[str]]:
     """Adversaries that are always asked about: each party, all but one for each owner, the public."""
+    return {name: view_members(*view, parties) for name, view in named_views(parties).items()}
+
+
+def named_views(parties: Sequence[str]) -> dict[str, tuple[str, str]]:
+    """The `default_views` without their members, which are many: name -> ("one", "rest" or "public", party)."""
     names = tuple(parties)
     if len(set(names)) != len(names):
         raise ValueError(f"parties={names} repeats a name.")
-    return dict(_default_views(names))
-
-
-@functools.lru_cache(maxsize=64)
-def _default_views(names: tuple[str, ...]) -> dict[str, frozenset[str]]:
-    views = {name: frozenset([name]) for name in names}
+    views = {name: ("one", name) for name in names}
     if len(names) > 2:
-        views |= {f"all but {name}": frozenset(names) - {name} for name in names}
-    return views | {"public": frozenset()}
+        views |= {f"all but {name}": ("rest", name) for name in names}
+    return views | {"public": ("public", "")}
+
+
+def view_members(kind: str, party: str, parties: Sequence[str]) -> frozenset[str]:
+    """Members of one of the `named_views`."""
+    return {"one": frozenset([party]), "rest": frozenset(parties) - {party}, "public": frozenset[str]()}[kind]
 
 
 @functools.lru_cache(maxsize=65536)

@@ -1,91 +1,203 @@
-"""The default views of a horizontal split, summed without reading every row again for every view.
+"""The default views of a ledger, summed without reading every row again for every view.
 
-With K clients there are about 2 K views of about 2 K rows, and a view differs from the public one by the rows that its
-members own.  Where every row with a law is public and has a stratum, the composition of a stratum is made once, and a
-view takes out what its members own.
+With K parties there are about 2 K views, and two of them differ by the rows that their members own and by what is for
+one of them alone.  What all have in common is summed once (`Tally`), and a view takes out and adds its difference; so
+time and memory grow with rows and parties, not with their product.  Sums are exact: they are those of `sum_view`.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
 
 from ..accounting.compose import Composition
 from ..accounting.law import Law
-from .event import POST_PROCESSING, Event
-from .total import ViewSum, sum_view
+from ..accounting.tally import Tally
+from .event import Event
+from .reach import Ways, classes_of, rest_sees, sees
+from .total import ViewSum
 
-__all__ = ["sum_public_views", "views_differ_by_owner"]
+__all__ = ["sum_views"]
 
-Row = tuple[Event, Law | float | None]
-
-
-def views_differ_by_owner(rows: Sequence[Row]) -> bool:
-    """Whether all rows with a law are public and none of them belongs to every stratum.
-
-    What a view learns from them is then a matter of owners.  Rows without a proof may be for anybody.  No row needs a
-    search for the parameters it was made with: those with a law are public, and a row with an unproved parameter is
-    unproved itself.  What was computed from unproved releases is not: it leads to rows that may be for others.
-    """
-    return all(
-        event.public and event.stratum != "*"
-        if isinstance(cost, Law)
-        else event.certified or event.mechanism != POST_PROCESSING
-        for event, cost in rows
-    )
+# Of a row of which nothing is proved: it is in no stratum, and counts in its view.
+UNPROVED = ""
+# A class that more parties have to do with is summed once for all of them.
+FEW = 3
+Tallies = dict[str, Tally]
 
 
-def sum_public_views(rows: Sequence[Row], views: Mapping[str, frozenset[str]]) -> dict[str, ViewSum]:
+def sum_views(
+    rows: Sequence[Event],
+    costs: Sequence[Law | float | None],
+    position: Mapping[str, int],
+    views: Mapping[str, tuple[str, str]],
+    parties: Sequence[str],
+) -> dict[str, ViewSum]:
     """`sum_view` of the rows that each view sees, without the rows themselves (``counted`` is empty).
+
+    Of strata that hold Gaussians alone only the largest is kept: no other one decides which view is the worst.
 
     Parameters
     ----------
-    rows : sequence of (Event, cost)
-        All rows of a ledger for which `views_differ_by_owner`, with their cost for the unit that is asked about.
+    rows, costs : sequences
+        Of a ledger, with the cost of each row for the unit that is asked about.
+    position : mapping
+        Place of each release among the rows.
     views : mapping
-        Name -> members.
+        Name -> (kind, party) as in `named_views` of the parties.
     """
-    by_stratum: dict[str, list[Row]] = defaultdict(list)
-    reach: dict[str, set[str]] = defaultdict(set)
-    unproved: dict[tuple[str, ...], set[str]] = defaultdict(set)
-    for event, cost in rows:
-        if isinstance(cost, Law):
-            by_stratum[event.stratum].append((event, cost))
-            reach[event.owner].add(event.stratum)
-        elif cost is None:
-            unproved[event.audience].add(event.owner)
-    whole = _compositions(by_stratum)
-    everything, owners = Counter(whole.values()), frozenset(reach)
-    alone = all(len({event.owner for event, _ in found}) == 1 for found in by_stratum.values())
-    made: dict[tuple[frozenset[Composition], bool], ViewSum] = {}
+    sums, made = _Sums(rows, costs, position, frozenset(parties)), dict[tuple[frozenset[Composition], bool], ViewSum]()
+    kinds: dict[str, Callable[[str], tuple[frozenset[Composition], bool]]]
+    kinds = {"one": sums.of_one, "rest": sums.of_rest, "public": sums.of_public}
 
-    def summed(view: frozenset[str]) -> ViewSum:
-        inside, outside = owners & view, owners - view
-        if alone and len(outside) < len(inside):
-            left = Counter(whole[stratum] for owner in outside for stratum in reach[owner])
-        else:
-            left = everything.copy()
-            for stratum in {stratum for owner in inside for stratum in reach[owner]}:
-                left[whole[stratum]] -= 1
-                rest = [] if alone else [row for row in by_stratum[stratum] if row[0].owner not in view]
-                left.update([sum_view(rest).strata[0]] if rest else [])
-        strata = frozenset(part for part, count in left.items() if count) or frozenset([Composition()])
-        proved = not any(found - view and ("*" in seen or view & set(seen)) for seen, found in unproved.items())
+    def summed(kind: str, party: str) -> ViewSum:
+        strata, proved = kinds[kind](party)
         # Views of clients of one size cost the same: one object stands for all of them.
         if (strata, proved) not in made:
             made[strata, proved] = ViewSum(tuple(sorted(strata, key=repr)), proved, ())
         return made[strata, proved]
 
-    return {name: summed(view) for name, view in views.items()}
+    return {name: summed(*view) for name, view in views.items()}
 
 
-def _compositions(by_stratum: Mapping[str, list[Row]]) -> dict[str, Composition]:
-    """Composition of every stratum; strata with the same laws are composed once."""
-    known: dict[tuple[tuple[Law | float | None, float], ...], Composition] = {}
-    whole = {}
-    for stratum, found in by_stratum.items():
-        laws = tuple((cost, event.delta_numeric) for event, cost in found)
-        if laws not in known:
-            known[laws] = sum_view(found).strata[0]
-        whole[stratum] = known[laws]
-    return whole
+class _Sums:
+    """Rows by owner, class and stratum, and the sums of what many views see."""
+
+    def __init__(
+        self,
+        rows: Sequence[Event],
+        costs: Sequence[Law | float | None],
+        position: Mapping[str, int],
+        names: frozenset[str],
+    ) -> None:
+        of, self.classes = classes_of(rows, position)
+        self.names, self.open = names, [any("*" in audience for audience, _ in ways) for ways in self.classes]
+        self.by_owner, self.by_class = defaultdict[str, dict[int, Tallies]](dict), dict[int, Tallies]()
+        for (owner, number), tallies in _grouped(rows, costs, of).items():
+            self.by_owner[owner][number] = tallies
+            _join(self.by_class.setdefault(number, {}), tallies)
+        self.outside = [owner for owner in self.by_owner if owner not in names]
+        self.narrow, self.wide = defaultdict[str, list[int]](list), defaultdict[str, list[int]](list)
+        for number in self.by_class:
+            named = _named(self.classes[number]) & names
+            for name in named:
+                (self.wide if len(named) > FEW else self.narrow)[name].append(number)
+        self.common = dict[frozenset[int], _Common]()
+
+    def of_public(self, _: str = "") -> tuple[frozenset[Composition], bool]:
+        """What is for everybody."""
+        return self._of_many(frozenset()).without({})
+
+    def of_one(self, name: str) -> tuple[frozenset[Composition], bool]:
+        """What one party sees: what everybody does, its own rows apart, and what is for it."""
+        other = self._unlike_public(name, self.wide[name])
+        change: Tallies = {}
+        for number in self._unlike_public(name, self.narrow[name]):
+            _join(change, self.by_class[number], -1 if self.open[number] else 1)
+        for number, tallies in self.by_owner.get(name, {}).items():
+            if sees(self.classes[number], name):
+                _join(change, tallies, -1)
+        return self._of_many(other).without(change)
+
+    def of_rest(self, name: str) -> tuple[frozenset[Composition], bool]:
+        """What all others together see: the rows of one party, and those of owners that are no party."""
+        seen: Tallies = {}
+        for owner in (name, *self.outside):
+            for number, tallies in self.by_owner.get(owner, {}).items():
+                if rest_sees(self.classes[number], name, self.names):
+                    _join(seen, tallies)
+        return _Common(seen).without({})
+
+    def _unlike_public(self, name: str, numbers: Iterable[int]) -> frozenset[int]:
+        return frozenset(number for number in numbers if sees(self.classes[number], name) != self.open[number])
+
+    def _of_many(self, other: frozenset[int]) -> _Common:
+        """Sums of what everybody sees, but for some classes where it is the other way round."""
+        if other not in self.common:
+            seen: Tallies = {}
+            for number, tallies in self.by_class.items():
+                if self.open[number] != (number in other):
+                    _join(seen, tallies)
+            self.common[other] = _Common(seen)
+        return self.common[other]
+
+
+class _Common:
+    """Strata that several views have in common, each summed once."""
+
+    def __init__(self, tallies: Tallies) -> None:
+        self.tallies = tallies
+
+    @cached_property
+    def parts(self) -> dict[str, Composition]:
+        """Composition of every stratum but ``"*"``."""
+        return {name: tally.composition for name, tally in self.tallies.items() if name not in ("*", UNPROVED)}
+
+    @cached_property
+    def counts(self) -> Counter[Composition]:
+        """How many strata have each composition."""
+        return Counter(self.parts.values())
+
+    @cached_property
+    def gaussians(self) -> list[Composition]:
+        """Different compositions of Gaussians alone, the largest first."""
+        return sorted((part for part in self.counts if part.gaussian), key=lambda part: -part.mu_squared)
+
+    @cached_property
+    def others(self) -> list[Composition]:
+        """Different compositions with other laws."""
+        return [part for part in self.counts if not part.gaussian]
+
+    def without(self, change: Tallies) -> tuple[frozenset[Composition], bool]:
+        """Strata after a change, each joined with what is about everybody, and whether all rows are proved."""
+        tallies = {name: self._changed(name, change) for name in {*change, "*", UNPROVED}}
+        everywhere, unproved = tallies.pop("*"), tallies.pop(UNPROVED)
+        whole = everywhere.composition
+        left = Counter(self.parts[name] for name in tallies if name in self.parts)
+        parts = {tally.composition for tally in tallies.values() if tally.rows}
+        for kind, alone in ((self.gaussians, whole.gaussian), (self.others, False)):
+            present = (part for part in kind if self.counts[part] > left[part])
+            parts.update(part for part, _ in zip(present, range(1), strict=False)) if alone else parts.update(present)
+        return frozenset(whole.joined(part) for part in parts) or frozenset([whole]), not unproved.rows
+
+    def _changed(self, name: str, change: Tallies) -> Tally:
+        """A stratum with its change; a tally of its own where there is one."""
+        found, other = self.tallies.get(name), change.get(name)
+        if other is None:
+            return found or Tally()
+        if found is None:
+            return other
+        changed = Tally()
+        changed.join(found)
+        changed.join(other)
+        return changed
+
+
+def _grouped(
+    rows: Sequence[Event], costs: Sequence[Law | float | None], of: Sequence[int]
+) -> dict[tuple[str, int], Tallies]:
+    """Laws of the rows of each owner and class, by stratum."""
+    counts = defaultdict[tuple[str, int, str], Counter[tuple[Law | None, float]]](Counter)
+    for event, cost, number in zip(rows, costs, of, strict=True):
+        if isinstance(cost, Law):
+            counts[event.owner, number, event.stratum][cost, event.delta_numeric] += 1
+        elif cost is None:
+            counts[event.owner, number, UNPROVED][None, 0.0] += 1
+    grouped = defaultdict[tuple[str, int], Tallies](dict)
+    for (owner, number, stratum), laws in counts.items():
+        tally = grouped[owner, number][stratum] = Tally()
+        for (law, numeric), times in laws.items():
+            tally.add(law, numeric, times)
+    return grouped
+
+
+def _join(into: Tallies, tallies: Tallies, sign: int = 1) -> None:
+    for name, tally in tallies.items():
+        if name not in into:
+            into[name] = Tally()
+        into[name].join(tally, sign)
+
+
+def _named(ways: Ways) -> frozenset[str]:
+    return frozenset[str]().union(*(names for way in ways for names in way))
