@@ -1,0 +1,153 @@
+"""The page of sequence diagrams, ``protocols.md``, and its images: from the transcripts of small runs of every method.
+
+``.venv/bin/python docs/_protocols.py`` writes them anew; a test compares the committed ones with the runs.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from inspect import cleandoc
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+# The small cases that the tests run.
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "support"))
+
+import every_protocol
+from partywise.experiment.sequence.drawing import drawn
+from partywise.experiment.sequence.folding import folded
+from partywise.experiment.sequence.steps import Step, arrows_of
+from partywise.experiment.sequence.wording import listed, totals
+from partywise.experiment.study import load
+from partywise.experiment.trial import execution
+from partywise.federation.run import simulate
+
+PAGE, IMAGES = "protocols.md", "images/protocols"
+KINDS = """\
+| line | kind | what it is | in brackets |
+|---|---|---|---|
+| solid | release | a value with noise, or made of such: paid for in the ledger | its mechanism and law |
+| broken | cipher | closed to its receiver | who could open it |
+| dotted | public | free by a stated argument | the argument |
+| double | clear | unprotected: the ledger has infinity for it | of whom: features, labels, whole rows |
+"""
+WORDS = """\
+Every diagram is drawn from the transcript of one small run with a fixed seed, and a test compares this page with such
+runs. A line goes from each dot to each head, one message for each pair; a frame repeats what is in it, and `[k]` is a
+number that grows from pass to pass. Sizes, and how often something repeats, are those of the small run; the list below
+a diagram has the same steps in words.
+"""
+
+
+@dataclass
+class Diagram:
+    """What one method sends on one case, and which others send the same."""
+
+    study: str
+    protocol: str
+    case: str
+    method: str
+    says: str
+    names: tuple[str, ...]
+    holders: tuple[str, ...]
+    transcript: Sequence[Mapping[str, Any]] = field(repr=False)
+    steps: tuple[Step, ...] = field(repr=False)
+    same: list[str] = field(default_factory=list)
+
+    @property
+    def image(self) -> str:
+        """Name of its file."""
+        return f"{self.study}-{self.case}-{self.method}.svg"
+
+    @property
+    def title(self) -> str:
+        """For those who hear it."""
+        return f"Who sends what to whom: {self.study}, {self.method} on {self.case}"
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """What methods that send the same have in common: everything but numbers."""
+        seen = [
+            (one.name.texts, one.kind, *(tuple(end.texts for end in ends) for ends in (one.senders, one.receivers)))
+            for one in arrows_of(self.steps)
+        ]
+        return self.study, self.protocol, tuple(dict.fromkeys(seen))
+
+
+def diagrams() -> Iterator[Diagram]:
+    """Every method of every study on its small cases."""
+    for study, case, method in every_protocol.fits():
+        planned = every_protocol.planned(study)
+        chosen = planned.methods[method]
+        run = execution(planned, case, method, every_protocol.generated(study, case))
+        simulate(chosen.protocol.fit, run)
+        rows, holders = run.channel.transcript(), tuple(party.name for party in run.parties)
+        says = cleandoc(chosen.protocol.fit.target.__doc__ or "").partition("\n")[0]
+        steps = folded(rows, run.names)
+        yield Diagram(study, chosen.protocol_name, case, method, says, run.names, holders, rows, steps)
+
+
+def distinct(found: Iterable[Diagram]) -> list[Diagram]:
+    """The first of each that send the same, with the labels of all; protocol by protocol."""
+    firsts: dict[tuple[Any, ...], Diagram] = {}
+    for one in found:
+        firsts.setdefault(one.key, one).same.append(one.method)
+    places: dict[tuple[str, str], int] = {}
+    for one in firsts.values():
+        places.setdefault((one.study, one.protocol), len(places))
+    return sorted(firsts.values(), key=lambda one: places[one.study, one.protocol])
+
+
+def pages(shown: Sequence[Diagram]) -> dict[str, str]:
+    """The page and its images, by their paths below the folder of documents."""
+    files = {
+        f"{IMAGES}/{one.image}": drawn(one.steps, one.names, one.holders, one.title) for one in shown if one.transcript
+    }
+    parts = ["# What crosses, protocol by protocol", "", KINDS, WORDS]
+    for study, group in groupby(shown, key=lambda one: one.study):
+        parts += [f"## {study}", "", f"{load(study).title}: [page of the study]({study}.md).", ""]
+        for protocol, variants in groupby(group, key=lambda one: one.protocol):
+            found = list(variants)
+            parts += [f"### {study}: {protocol}", "", found[0].says, ""]
+            for one in found:
+                parts += _section(one)
+    return {PAGE: "\n".join(parts).rstrip() + "\n"} | files
+
+
+def _section(one: Diagram) -> list[str]:
+    """A diagram, and its steps as a list that opens."""
+    labels = [f"`{label}`" for label in dict.fromkeys(one.same)]
+    also = f" The same, but for numbers: {', '.join(labels[1:])}." if labels[1:] else ""
+    said = f"Method {labels[0]} on the case `{one.case}`"
+    if not one.transcript:
+        return [f"{said}: no message.{also}", ""]
+    return [
+        f"{said}: {totals(one.steps)}.{also}",
+        "",
+        f"![{one.title}. The list below has the same steps.]({IMAGES}/{one.image})",
+        "",
+        "<details><summary>The steps as a list</summary>",
+        "",
+        listed(one.steps),
+        "",
+        "</details>",
+        "",
+    ]
+
+
+def write(folder: Path) -> None:
+    """The page and its images, anew; images that nothing shows any more go."""
+    made = pages(distinct(diagrams()))
+    (folder / IMAGES).mkdir(parents=True, exist_ok=True)
+    for path in (folder / IMAGES).glob("*.svg"):
+        if f"{IMAGES}/{path.name}" not in made:
+            path.unlink()
+    for name, text in made.items():
+        (folder / name).write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    write(Path(__file__).parent)

@@ -1,0 +1,1 @@
+"""Sequence diagrams of transcripts: who sends what to whom, in order, with rounds as loops."""

@@ -1,0 +1,149 @@
+"""What a diagram is made of: arrows, and loops of arrows and loops; they give back every row of their transcript."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from .words import Words, words_of
+
+__all__ = ["DECIMAL", "FIELDS", "HOLE", "Arrow", "Loop", "Own", "Step", "arrow_of", "arrows_of", "expanded"]
+
+# The columns of a transcript that a diagram shows; its other two are the position and the id of a row of the ledger.
+FIELDS = ("sender", "receiver", "name", "kind", "argument", "shape", "bytes")
+# Parameters of a law: they follow from numbers of records and may be others at each party.
+DECIMAL = re.compile(r"\b(?:\d+\.\d+(?:e[-+]?\d+)?|\d+e[-+]?\d+|inf|nan)\b")
+# Where one of them stood.
+HOLE = "\0"
+# Which pass it is and how many there are, for each loop around a step, the innermost first.
+Passes = tuple[tuple[int, int], ...]
+
+
+class Own(NamedTuple):
+    """What one message has of its own, beside others of its name and kind."""
+
+    shape: str
+    bytes: int
+    decimals: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Arrow:
+    """Messages of one name and kind in a row: from one sender to each receiver, or from each sender to one receiver.
+
+    receivers : several may name the sender as well, which then sends to the others
+    argument : with a `HOLE` for each decimal number
+    own : of its messages in the order of the transcript, over all passes of the loops around it
+    count : how often all of that is sent, one after the other
+    """
+
+    senders: tuple[Words, ...]
+    receivers: tuple[Words, ...]
+    name: Words
+    kind: str
+    argument: Words
+    own: tuple[Own, ...]
+    count: int = 1
+
+    @cached_property
+    def texts(self) -> tuple[Words, ...]:
+        """Every text of it in which numbers may grow: senders, receivers, name, argument."""
+        return (*self.senders, *self.receivers, self.name, self.argument)
+
+    @cached_property
+    def form(self) -> tuple[Any, ...]:
+        """All of it but what its messages have of their own and where its numbers start."""
+        texts = tuple((one.texts, tuple(number.steps for number in one.numbers)) for one in self.texts)
+        return len(self.senders), texts, self.kind, self.count
+
+    @cached_property
+    def starts(self) -> tuple[int, ...]:
+        """Where its numbers start."""
+        return tuple(number.start for one in self.texts for number in one.numbers)
+
+    def pairs(self, passes: Sequence[int]) -> list[tuple[str, str]]:
+        """Sender and receiver of the messages of one time, in one pass of each loop around it."""
+        senders, receivers = ([one.at(passes) for one in ends] for ends in (self.senders, self.receivers))
+        return [(a, b) for a in senders for b in receivers if a != b]
+
+    def inside(self, growth: Sequence[int], later: Sequence[Arrow] = ()) -> Arrow:
+        """The same inside one more loop, in which its numbers grow so; ``later`` is it in all passes but the first."""
+        left, texts = list(growth), []
+        for one in self.texts:
+            texts.append(one.inside(left[: len(one.numbers)]))
+            del left[: len(one.numbers)]
+        *ends, name, argument = texts
+        count, own = len(self.senders), tuple(own for one in (self, *later) for own in one.own)
+        senders, receivers = tuple(ends[:count]), tuple(ends[count:])
+        return replace(self, senders=senders, receivers=receivers, name=name, argument=argument, own=own)
+
+    def rows(self, passes: Passes) -> Iterator[dict[str, Any]]:
+        """The rows of a transcript in one pass of each loop around it."""
+        indices = [index for index, _ in passes]
+        name, argument = self.name.at(indices), self.argument.at(indices).split(HOLE)
+        pairs, place = self.pairs(indices) * self.count, 0
+        for index, times in reversed(passes):
+            place = place * times + index
+        for (sender, receiver), own in zip(pairs, self.own[place * len(pairs) :], strict=False):
+            filled = "".join(part for both in zip(argument, (*own.decimals, ""), strict=True) for part in both)
+            values = (sender, receiver, name, self.kind, filled, own.shape, own.bytes)
+            yield dict(zip(FIELDS, values, strict=True))
+
+
+@dataclass(frozen=True)
+class Loop:
+    """Steps that are taken several times, while the numbers in their texts grow."""
+
+    times: int
+    body: tuple[Step, ...]
+
+    @cached_property
+    def form(self) -> tuple[Any, ...]:
+        """All of it but what messages have of their own and where its numbers start."""
+        return self.times, tuple(step.form for step in self.body)
+
+    @cached_property
+    def starts(self) -> tuple[int, ...]:
+        """Where its numbers start."""
+        return tuple(start for step in self.body for start in step.starts)
+
+    def inside(self, growth: Sequence[int], later: Sequence[Loop] = ()) -> Loop:
+        """The same inside one more loop."""
+        left, body = list(growth), []
+        for place, step in enumerate(self.body):
+            body.append(step.inside(left[: len(step.starts)], [one.body[place] for one in later]))  # type: ignore[misc]
+            del left[: len(step.starts)]
+        return replace(self, body=tuple(body))
+
+    def rows(self, passes: Passes) -> Iterator[dict[str, Any]]:
+        """The rows of a transcript in one pass of each loop around it."""
+        for index in range(self.times):
+            for step in self.body:
+                yield from step.rows(((index, self.times), *passes))
+
+
+Step = Arrow | Loop
+
+
+def arrow_of(row: Mapping[str, Any]) -> Arrow:
+    """One message of a transcript."""
+    sender, receiver, name = (words_of(row[key]) for key in ("sender", "receiver", "name"))
+    own = Own(row["shape"], row["bytes"], tuple(DECIMAL.findall(row["argument"])))
+    return Arrow((sender,), (receiver,), name, row["kind"], words_of(DECIMAL.sub(HOLE, row["argument"])), (own,))
+
+
+def arrows_of(steps: Sequence[Step]) -> Iterator[Arrow]:
+    """All arrows of some steps, each once."""
+    for step in steps:
+        if isinstance(step, Arrow):
+            yield step
+        else:
+            yield from arrows_of(step.body)
+
+
+def expanded(steps: Sequence[Step]) -> list[dict[str, Any]]:
+    """The rows of the transcript that some steps were made of, each with the columns `FIELDS`."""
+    return [row for step in steps for row in step.rows(())]

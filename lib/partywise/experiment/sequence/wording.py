@@ -1,0 +1,181 @@
+"""How a step is said: numbers that grow as letters, parties in a row as a span, sizes; all steps as a list."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
+
+from .steps import HOLE, Arrow, Loop, Step, arrows_of, expanded
+from .words import Number, Words
+
+__all__ = ["Line", "ends", "lines", "listed", "numbered", "series", "totals"]
+
+# What counts the passes of a loop, the outermost first.
+LETTERS = "kjihgfedcba"
+LONGEST_ARGUMENT = 50
+MARKDOWN = re.compile(r"([\\`*_\[\]<>|#])")
+
+
+@dataclass(frozen=True)
+class Line:
+    """One step as a person reads it.
+
+    number : its place in the list, such as 2.1; depth : how many loops are around it
+    title : what a loop repeats, or the name of messages; kind, details : of messages: argument and size
+    sender, receiver : in words; senders, receivers : in all passes of the loops around it
+    """
+
+    number: str
+    depth: int
+    title: str
+    kind: str = ""
+    details: str = ""
+    sender: str = ""
+    receiver: str = ""
+    senders: tuple[str, ...] = ()
+    receivers: tuple[str, ...] = ()
+
+
+def lines(steps: Sequence[Step], above: str = "", loops: tuple[tuple[int, int], ...] = ()) -> Iterator[Line]:
+    """Every step with its words, a loop before what is in it.
+
+    Parameters
+    ----------
+    steps : sequence of Arrow or Loop
+    above : str
+        Number of the loop that they stand in, with a point at its end.
+    loops : tuple of (int, int)
+        How often each loop around them is passed and what its letter begins with, the innermost first.
+    """
+    for place, step in enumerate(steps, 1):
+        number = f"{above}{place}"
+        if isinstance(step, Arrow):
+            yield _arrow(step, number, loops)
+            continue
+        first = _first(step, len(loops))
+        yield Line(number, len(loops), _repeated(step, first, LETTERS[len(loops) % len(LETTERS)]))
+        yield from lines(step.body, f"{number}.", ((step.times, first or 0), *loops))
+
+
+def _arrow(arrow: Arrow, number: str, loops: tuple[tuple[int, int], ...]) -> Line:
+    """Whoever sends to the others of some is not named among them."""
+    senders, receivers = ([_lettered(one, loops) for one in side] for side in (arrow.senders, arrow.receivers))
+    to = series([name for name in receivers if name not in senders])
+    if len(receivers) > 1 and "[" in senders[0]:
+        to = f"the others of {to}"
+    name = _lettered(arrow.name, loops)
+    title = f"{arrow.count} x {name}" if arrow.count > 1 else name
+    argument = _argument(arrow, loops)
+    short = argument if len(argument) <= LONGEST_ARGUMENT else f"{argument[: LONGEST_ARGUMENT - 3].rstrip()}..."
+    passed = [arrow.pairs(indices) for indices in product(*(range(times) for times, _ in loops))]
+    everyone = (tuple(dict.fromkeys(pair[end] for pairs in passed for pair in pairs)) for end in (0, 1))
+    details = f"({short}), {_size(arrow)}"
+    return Line(number, len(loops), title, arrow.kind, details, series(senders), to, *everyone)
+
+
+def _first(loop: Loop, depth: int) -> int | None:
+    """Where the first number begins that grows from pass to pass; None if none does.
+
+    The loop itself is the one next to the outer ones: its step stands before those of the ``depth`` loops around it.
+    """
+    for arrow in arrows_of([loop]):
+        for number in (number for words in arrow.texts for number in words.numbers):
+            if number.steps[len(number.steps) - 1 - depth]:
+                return number.start
+    return None
+
+
+def _repeated(loop: Loop, first: int | None, letter: str) -> str:
+    if first is None:
+        return f"repeat {loop.times} times"
+    last = first + loop.times - 1
+    return f"repeat {loop.times} times, {letter} = {first}{' ...' if loop.times > 2 else ','} {last}"
+
+
+def _lettered(words: Words, loops: tuple[tuple[int, int], ...]) -> str:
+    """A text with the letters of loops where its numbers grow: ``coefficients [k+1]``."""
+    return words.joined([_letter(number, loops) for number in words.numbers])
+
+
+def _letter(number: Number, loops: tuple[tuple[int, int], ...]) -> str:
+    """A number in the letters of the loops around it."""
+    if not any(number.steps):
+        return str(number.start)
+    outermost = len(loops) - 1
+    letters = [LETTERS[(outermost - place) % len(LETTERS)] for place, step in enumerate(number.steps) if step]
+    begun = sum(first for step, (_, first) in zip(number.steps, loops, strict=True) if step)
+    more = number.start - begun
+    return f"[{'+'.join(letters)}{f'{more:+d}' if more else ''}]"
+
+
+def _argument(arrow: Arrow, loops: tuple[tuple[int, int], ...]) -> str:
+    """Its argument; of a parameter that is another one for some messages the least and the largest."""
+    parts, said = _lettered(arrow.argument, loops).split(HOLE), ""
+    for part, values in zip(parts, [*zip(*(one.decimals for one in arrow.own), strict=True), ("",)], strict=True):
+        low, high = (choose(values, key=lambda value: float(value or 0)) for choose in (min, max))
+        said += part + (low if low == high else f"{low} to {high}")
+    return said
+
+
+def _size(arrow: Arrow) -> str:
+    """Bytes of a message, or of each of several."""
+    sizes = [one.bytes for one in arrow.own]
+    low, high = min(sizes), max(sizes)
+    span = f"{low:,}" if low == high else f"{low:,} to {high:,}"
+    return f"{span} byte{'' if high == 1 else 's'}{' each' if len(sizes) > 1 else ''}"
+
+
+def series(names: Sequence[str]) -> str:
+    """Names as a series; three or more whose numbers follow each other as a span."""
+    runs: list[list[str]] = []
+    for name in names:
+        if runs and _follows(runs[-1][-1], name):
+            runs[-1].append(name)
+        else:
+            runs.append([name])
+    said = [part for run in runs for part in ([f"{run[0]} ... {run[-1]}"] if len(run) > 2 else run)]
+    return " and ".join([", ".join(said[:-1]), said[-1]] if len(said) > 1 else said)
+
+
+def _follows(one: str, other: str) -> bool:
+    (stem, count), (other_stem, other_count) = numbered(one), numbered(other)
+    return stem == other_stem and count is not None and other_count == count + 1
+
+
+def numbered(name: str) -> tuple[str, int | None]:
+    """A name before the number at its end, and that number if there is one."""
+    stem = name.rstrip("0123456789")
+    return stem, int(name[len(stem) :]) if stem != name else None
+
+
+def ends(found: Iterable[Line]) -> set[str]:
+    """Everyone who sends or receives something."""
+    return {name for line in found for name in (*line.senders, *line.receivers)}
+
+
+def totals(steps: Sequence[Step]) -> str:
+    """How many messages they are, and how many bytes."""
+    rows = expanded(steps)
+    size = sum(row["bytes"] for row in rows)
+    return f"{len(rows):,} message{'' if len(rows) == 1 else 's'}, {size:,} bytes"
+
+
+def listed(steps: Sequence[Step]) -> str:
+    """All steps as a numbered list in Markdown, those of a loop below it."""
+    written, indents = list[str](), [0]
+    for line in lines(steps):
+        del indents[line.depth + 1 :]
+        place = line.number.rpartition(".")[2]
+        written.append(f"{' ' * indents[-1]}{place}. {_sentence(line)}")
+        if not line.kind:
+            indents.append(indents[-1] + len(place) + 2)
+    return "\n".join(written)
+
+
+def _sentence(line: Line) -> str:
+    sender, receiver, title, details = (
+        MARKDOWN.sub(r"\\\1", words) for words in (line.sender, line.receiver, line.title, line.details)
+    )
+    return f"{sender} to {receiver}: **{title}**; {line.kind} {details}" if line.kind else f"{title}:"

@@ -1,0 +1,85 @@
+"""The sequence diagram of every protocol is its transcript, and the committed page is what the runs give."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import sys
+import xml.etree.ElementTree as ET
+from collections import Counter
+from types import ModuleType
+
+import pytest
+
+from partywise.experiment.sequence.drawing import drawn, lifelines
+from partywise.experiment.sequence.steps import FIELDS, expanded
+from partywise.experiment.sequence.wording import lines
+from partywise.experiment.study import available, load
+from pipeline import ROOT
+
+DOCS = ROOT / "docs"
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+@pytest.fixture(scope="module")
+def page() -> ModuleType:
+    """The module that writes the page."""
+    spec = importlib.util.spec_from_file_location("_protocols", DOCS / "_protocols.py")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["_protocols"] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def found(page):
+    """All methods of all studies, run once."""
+    return list(page.diagrams())
+
+
+def test_the_steps_of_every_method_give_back_its_transcript(found):
+    assert sum(len(one.transcript) for one in found) > 1000
+    for one in found:
+        rows = [{key: row[key] for key in FIELDS} for row in one.transcript]
+        assert expanded(one.steps) == rows, one.image
+
+
+def test_every_protocol_of_every_study_has_its_diagram(page, found):
+    shown = {(one.study, one.protocol) for one in page.distinct(found)}
+    assert shown == {(study, protocol) for study in available() for protocol in load(study).methods}
+
+
+def test_what_is_drawn_lies_on_the_lines_of_who_sends_and_who_gets_it(found):
+    """From the picture: the dots of an arrow are at its senders, its heads at its receivers, and its words stand."""
+    for one in found:
+        root = ET.fromstring(drawn(one.steps, one.names, one.holders, one.title))
+        told = [line for line in lines(one.steps) if line.kind]
+        columns = lifelines(one.names, one.holders, told)
+        width = float(root.get("width"))
+        at = {
+            name: round(10 + (width - 20) * (k + 0.5) / len(columns), 1)
+            for k, column in enumerate(columns)
+            for name in column.names
+        }
+        dots, heads = Counter(), Counter()
+        for dot in root.iter(f"{SVG}circle"):
+            dots.update([(float(dot.get("cy")), float(dot.get("cx")))])
+        for path in root.iter(f"{SVG}path"):
+            if head := re.match(r"M([\d.]+) ([\d.]+)l-?9 ", path.get("d")):
+                heads.update([(float(head[2]), float(head[1]))])
+        heights = sorted({y for y, _ in dots})[: len(told)]
+        for y, line in zip(heights, told, strict=True):
+            assert {x for height, x in dots if height == y} == {at[name] for name in line.senders}, one.image
+            assert {x for height, x in heads if height == y} == {at[name] for name in line.receivers}, one.image
+        texts = " ".join("".join(text.itertext()) for text in root.iter(f"{SVG}text")).replace("\u00a0", " ")
+        assert all(f"{line.number}  {line.title}" in texts and line.details in texts for line in told), one.image
+
+
+def test_the_committed_page_is_what_the_runs_give(page, found):
+    """Else: ``.venv/bin/python docs/_protocols.py``, and look at what has changed."""
+    made = page.pages(page.distinct(found))
+    assert {name for name in made if name != page.PAGE} == {
+        f"{page.IMAGES}/{path.name}" for path in (DOCS / page.IMAGES).glob("*")
+    }
+    for name, text in made.items():
+        assert (DOCS / name).read_text(encoding="utf-8") == text, name
