@@ -36,9 +36,9 @@ KINDS = """\
 """
 WORDS = """\
 Every diagram is drawn from the transcript of one small run with a fixed seed, and a test compares this page with such
-runs. A line goes from each dot to each head, one message for each pair; a frame repeats what is in it, and `[k]` is a
-number that grows from pass to pass. Sizes, and how often something repeats, are those of the small run; the list below
-a diagram has the same steps in words.
+runs. A line goes from dots to heads, one message for each pair; a frame repeats what is in it, `[k]` is a number that
+grows from pass to pass, and of parties that take turns each has its dot or head. Sizes, and how often something
+repeats, are those of the small run; the list below a diagram has the same steps in words.
 """
 
 

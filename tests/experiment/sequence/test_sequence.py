@@ -100,7 +100,7 @@ def test_equal_messages_are_counted_and_sizes_and_laws_are_spans():
 def test_everyone_to_the_others_is_one_step():
     rows = [row(a, b, f"columns of {a}") for a in NAMES[:3] for b in NAMES[:3] if a != b]
     loop, arrow = lines(folded(rows, NAMES))
-    assert loop.title == "repeat 3 times, k = 1 ... 3"
+    assert loop.title == "repeat for client [k], k = 1 ... 3"
     assert (arrow.sender, arrow.receiver) == ("client [k]", "the others of client 1 ... client 3")
     assert expanded(folded(rows, NAMES)) == rows
 

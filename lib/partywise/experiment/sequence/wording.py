@@ -54,9 +54,9 @@ def lines(steps: Sequence[Step], above: str = "", loops: tuple[tuple[int, int], 
         if isinstance(step, Arrow):
             yield _arrow(step, number, loops)
             continue
-        first = _first(step, len(loops))
-        yield Line(number, len(loops), _repeated(step, first, LETTERS[len(loops) % len(LETTERS)]))
-        yield from lines(step.body, f"{number}.", ((step.times, first or 0), *loops))
+        growing = _growing(step, len(loops))
+        yield Line(number, len(loops), _repeated(step, growing, LETTERS[len(loops) % len(LETTERS)]))
+        yield from lines(step.body, f"{number}.", ((step.times, growing[1].start if growing else 0), *loops))
 
 
 def _arrow(arrow: Arrow, number: str, loops: tuple[tuple[int, int], ...]) -> Line:
@@ -75,23 +75,31 @@ def _arrow(arrow: Arrow, number: str, loops: tuple[tuple[int, int], ...]) -> Lin
     return Line(number, len(loops), title, arrow.kind, details, series(senders), to, *everyone)
 
 
-def _first(loop: Loop, depth: int) -> int | None:
-    """Where the first number begins that grows from pass to pass; None if none does.
+def _growing(loop: Loop, depth: int) -> tuple[Words, Number] | None:
+    """The first text with a number that grows from pass to pass, one of a party if there is any.
 
-    The loop itself is the one next to the outer ones: its step stands before those of the ``depth`` loops around it.
+    Of a number's steps that of this loop stands before those of the ``depth`` loops around it.
     """
-    for arrow in arrows_of([loop]):
-        for number in (number for words in arrow.texts for number in words.numbers):
-            if number.steps[len(number.steps) - 1 - depth]:
-                return number.start
+    inside = list(arrows_of([loop]))
+    parties = [words for arrow in inside for words in (*arrow.senders, *arrow.receivers)]
+    for words in [*parties, *(words for arrow in inside for words in arrow.texts)]:
+        for number in words.numbers:
+            if number.steps[-1 - depth]:
+                return words, number
     return None
 
 
-def _repeated(loop: Loop, first: int | None, letter: str) -> str:
-    if first is None:
+def _repeated(loop: Loop, growing: tuple[Words, Number] | None, letter: str) -> str:
+    """What a loop says above its steps, and whose turn it is where parties take turns."""
+    if growing is None:
         return f"repeat {loop.times} times"
-    last = first + loop.times - 1
-    return f"repeat {loop.times} times, {letter} = {first}{' ...' if loop.times > 2 else ','} {last}"
+    words, number = growing
+    last = number.start + loop.times - 1
+    span = f"{letter} = {number.start}{' ...' if loop.times > 2 else ','} {last}"
+    if any(words in (*arrow.senders, *arrow.receivers) for arrow in arrows_of([loop])):
+        turn = words.joined([f"[{letter}]" if one is number else str(one.start) for one in words.numbers])
+        return f"repeat for {turn}, {span}"
+    return f"repeat {loop.times} times, {span}"
 
 
 def _lettered(words: Words, loops: tuple[tuple[int, int], ...]) -> str:
