@@ -12,7 +12,7 @@ from ..federation.channel import Cipher
 from ..privacy.accounted import Clear, Public
 from ..privacy.accounting.calibration import classic_gaussian_sigma, gdp_mu
 from ..privacy.ledger.event import Event
-from ..privacy.mechanisms.release import Release, digest_of
+from ..privacy.mechanisms.release import Release, charged, digest_of
 from .worlds import World
 
 Payload = Release | Clear | Cipher
@@ -125,4 +125,5 @@ def unproved(value: np.ndarray, owner: str, unit: str, mechanism: str) -> Releas
         noise_digest=digest_of(value),
         certified=False,
     )
+    charged(event)
     return Release(value, event)

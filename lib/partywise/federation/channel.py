@@ -14,7 +14,7 @@ from ..errors import CertificationError
 from ..privacy.accounted import Clear, Public
 from ..privacy.ledger.event import clear_event
 from ..privacy.ledger.ledger import Ledger
-from ..privacy.mechanisms.release import Release, derived_event, digest_of, released_parts
+from ..privacy.mechanisms.release import Release, charged, derived_event, digest_of, released_parts
 from .parties import Party
 
 __all__ = [
@@ -207,7 +207,8 @@ class Channel:
             If a name is unknown or a party sends to itself.
         CertificationError
             If a bare cipher goes to its key holder, a value to somebody outside its audience, a value is made of a
-            release that its sender never got, or the ledger cannot account for it.
+            release that its sender never got, the ledger cannot account for it, or a budget (`GUARD`) does not let a
+            value leave in the clear.
         """
         self._check_ends(sender, receiver, name, payload)
         # The values of many rounds are many: unasked, a message leaves what it cost.
@@ -339,6 +340,7 @@ class Channel:
             made_of = digest_of([part.event.release_id for part in parts])
             row = f"derived/{made_of}/{sender}>{to}/{name}"
             rows.append(derived_event(row, sender, parts, audience))
+        charged(*[event for event in rows if event.mechanism == "none" and not self.ledger.holds(event)])
         stored = [self.ledger.append(event).release_id for event in rows]
         found = stored[0] if stored else ""
         if isinstance(payload, Clear) and payload.audience is not None:

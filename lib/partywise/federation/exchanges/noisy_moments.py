@@ -197,16 +197,13 @@ def local_shares(
 def dealer_noise(chunks: Sequence[Chunk], layout: Layout, rng_for: Callable) -> np.ndarray:
     """(chunks, sums) the noise of every sum, integers."""
     return np.stack(
-        [
-            np.concatenate(
-                [
-                    SharedGaussian(draw.mu).noise(draw.certificate, part.units, rng_for(*draw.address), draw.name)
-                    for part, draw in zip(layout.parts, chunk.draws, strict=True)
-                ]
-            )
-            for chunk in chunks
-        ]
+        [np.concatenate([_noise(*pair, rng_for) for pair in zip(layout.parts, c.draws, strict=True)]) for c in chunks]
     )
+
+
+def _noise(part: Part, draw: Draw, rng_for: Callable) -> np.ndarray:
+    mechanism = SharedGaussian(draw.mu)
+    return mechanism.noise(draw.certificate, part.units, rng_for(*draw.address), draw.name, draw.parents)
 
 
 def dealer_shares(

@@ -101,8 +101,9 @@ def local_steps(party: Party, x: np.ndarray, length: Accounted) -> np.ndarray:
 def dealer_noise(block: Block, sweep: int, plan: Plan, rng_for: RngFor) -> np.ndarray:
     """(q_k, 1) noise of X_k'r, integers."""
     certificate, units = score_certificate(block.length, plan.residual), np.full(block.size, UNIT)
-    rng = rng_for("X'r", DEALER, block.name, sweep)
-    return SharedGaussian(block.scores[sweep]).noise(certificate, units, rng, named("X'r", block, sweep))[:, None]
+    rng, name = rng_for("X'r", DEALER, block.name, sweep), named("X'r", block, sweep)
+    parents = (*block.length.parents, *plan.residual.parents)
+    return SharedGaussian(block.scores[sweep]).noise(certificate, units, rng, name, parents)[:, None]
 
 
 def made_release(

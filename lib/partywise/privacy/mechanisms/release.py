@@ -5,12 +5,12 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Protocol, TypedDict
+from typing import TYPE_CHECKING, Any, Protocol, TypedDict, TypeVar
 
 import numpy as np
 
 from ...errors import CertificationError
-from ..accounted import Accounted, Clear, Public, parents_of
+from ..accounted import UNPROVED, Accounted, Clear, Public, parents_of
 from ..ledger.event import POST_PROCESSING, UNNAMED, Event
 from ..rounding import raised
 from ..statistics.bounded import Bounded, SensitivityCertificate
@@ -20,11 +20,15 @@ if TYPE_CHECKING:
     from ..ledger.budget import PrivacyFilter
 
 __all__ = [
+    "GUARD",
     "OBSERVER",
     "UNNAMED",
+    "Guard",
     "Release",
     "Terms",
     "certificate_of",
+    "charged",
+    "covered",
     "derived",
     "derived_event",
     "digest_of",
@@ -37,6 +41,7 @@ __all__ = [
     "resting_on",
 ]
 
+T = TypeVar("T")
 # What is left of a law where another row pays.
 UNCHARGED: dict[str, Any] = {"mu": 0.0, "rate": 1.0, "count": 1, "delta_numeric": 0.0}
 
@@ -55,6 +60,34 @@ class Observer(Protocol):
 
 
 OBSERVER: ContextVar[Observer | None] = ContextVar("OBSERVER", default=None)
+
+
+class Guard(Protocol):
+    """Asked before noise is drawn, and before a value leaves in the clear (`partywise.federation.account`)."""
+
+    def charge(self, *events: Event) -> None:
+        """Remember for good what these cost together, or raise `BudgetExceeded` and remember nothing."""
+
+
+GUARD: ContextVar[Guard | None] = ContextVar("GUARD", default=None)
+
+
+def charged(*events: Event) -> None:
+    """Ask whoever pays, if anybody does: the last line before a draw or a disclosure."""
+    guard = GUARD.get()
+    if guard is not None and events:
+        guard.charge(*events)
+
+
+def covered(draw: Callable[[], T]) -> T:
+    """What was paid for: releases inside the draw are part of it and not charged again."""
+    if GUARD.get() is None:
+        return draw()
+    token = GUARD.set(None)
+    try:
+        return draw()
+    finally:
+        GUARD.reset(token)
 
 
 @dataclass(frozen=True, eq=False)
@@ -244,14 +277,15 @@ def released(
     Raises
     ------
     BudgetExceeded
-        If ``terms`` name a budget that the release does not fit in; nothing was drawn.
+        If the release does not fit into the budget that ``terms`` name, or that of `GUARD`; nothing was drawn.
     TypeError
         If ``data_dependent_parameters`` is a bare string.
 
     Notes
     -----
     The event that is charged has no digest yet, and without a ``release_id`` no final name: a budget counts what
-    is about to be drawn, each time anew.
+    is about to be drawn, each time anew. `GUARD` is charged the law itself, also where the row of a budget stands for
+    it in the ledger: the sum of what was drawn is what a budget over runs holds.
     """
     certificate = bounded.certificate
     given = terms.get("data_dependent_parameters", ())
@@ -279,13 +313,16 @@ def released(
     budget = terms.get("budget")
     if budget is not None:
         budget.spend(Event(release_id=terms.get("release_id", mechanism), **stated))
+    if GUARD.get() is not None:
+        proved = stated.get("certified", True) and UNPROVED not in parents
+        charged(Event(release_id=terms.get("release_id", mechanism), **stated | {"certified": proved}))
     if parents and not preset:
         if budget is not None and budget.pays_for(certificate.unit):
             stated |= dict.fromkeys(law) | UNCHARGED | {"data_dependent_parameters": (*parents, budget.name)}
         else:
             stated["certified"] = False
     observer = OBSERVER.get()
-    value = draw() if observer is None else observer.draw(bounded, mechanism, owner, draw)
+    value = covered(draw if observer is None else lambda: observer.draw(bounded, mechanism, owner, draw))
     mark = (digest or digest_of)(value)
     event = Event(release_id=terms.get("release_id", f"{mechanism}-{mark}"), noise_digest=mark, **stated)
     if observer is not None:

@@ -15,13 +15,14 @@ from typing import Any, Unpack
 import numpy as np
 
 from ...errors import CertificationError
-from ..ledger.event import UNNAMED
+from ..accounted import UNPROVED
+from ..ledger.event import UNNAMED, Event
 from ..secure.wide import draw_huge_integers
 from ..statistics.bounded import SensitivityCertificate
 from ..statistics.closed import Closed
 from .discrete import quotient_up
 from .random import RandomSource, sampler_of, words_of
-from .release import OBSERVER, Release, Terms, digest_of, released
+from .release import OBSERVER, Release, Terms, charged, covered, digest_of, released
 
 __all__ = ["NoiseKey", "Shared", "SharedGaussian"]
 
@@ -95,8 +96,42 @@ class SharedGaussian:
             raise CertificationError(f"no noise reaches mu={self.mu!r}: the sensitivity is infinite; clip the records.")
         return quotient_up(float(certificate.value), self.mu)
 
-    def noise(self, certificate: SensitivityCertificate, units: np.ndarray, rng: RandomSource, name: str) -> np.ndarray:
-        """The noise, at the dealer.
+    def event(self, certificate: SensitivityCertificate, name: str, parents: tuple[str, ...] = ()) -> Event:
+        """What one release costs, known to everybody before it is drawn: for whoever pays for it.
+
+        Parameters
+        ----------
+        certificate, name, parents
+            As in `noise`.
+        """
+        return Event(
+            release_id=name,
+            owner=UNNAMED,
+            mechanism=LAW,
+            unit=certificate.unit,
+            depends_on=certificate.depends_on,
+            relation=certificate.relation,
+            sensitivity=certificate.value,
+            norm=certificate.norm,
+            certificate=certificate.source,
+            trust_model="distributed",
+            data_dependent_parameters=parents,
+            certified=UNPROVED not in parents,
+            **self._law(certificate),
+        )
+
+    def _law(self, certificate: SensitivityCertificate) -> dict[str, Any]:
+        return {"mu": 0.0 if certificate.value == 0 else float(self.mu), "delta_numeric": 0.0}
+
+    def noise(
+        self,
+        certificate: SensitivityCertificate,
+        units: np.ndarray,
+        rng: RandomSource,
+        name: str,
+        parents: tuple[str, ...] = (),
+    ) -> np.ndarray:
+        """The noise, at the dealer, which is charged for it there: at the place that adds up the shares none is drawn.
 
         Parameters
         ----------
@@ -107,11 +142,19 @@ class SharedGaussian:
         rng : SecureRandom or numpy.random.Generator
         name : str
             Of the release.
+        parents : tuple of str
+            Releases that parameters of the certificate came from.
 
         Returns
         -------
         ndarray of shape (d,), of Python integers
+
+        Raises
+        ------
+        BudgetExceeded
+            If `GUARD` refuses; nothing was drawn.
         """
+        charged(self.event(certificate, name, parents))
         sigma, units = self.deviation(certificate), np.asarray(units, dtype=float)
         drawn = np.zeros(units.shape, dtype=object)
         if sigma and sampler_of(rng) == "secure":
@@ -162,18 +205,10 @@ class SharedGaussian:
         """
         closed = Closed(certificate, units, shared, _without_noise, stratum, parents)
         scale = np.asarray(units, dtype=float)
-        law: dict[str, Any] = {"mu": 0.0 if certificate.value == 0 else float(self.mu), "delta_numeric": 0.0}
-        made = released(
-            closed,
-            law,
-            LAW,
-            shared.total.copy,
-            owner,
-            {**terms, "release_id": shared.name},
-            sampler,
-            preset=True,
-            digest=_digest,
-        )
+        stated: Terms = {**terms, "release_id": shared.name}
+        law, draw = self._law(certificate), shared.total.copy
+        # The dealer has paid for its noise: nothing is drawn here.
+        made = covered(lambda: released(closed, law, LAW, draw, owner, stated, sampler, preset=True, digest=_digest))
         return made.post_process(lambda total: np.asarray(total, dtype=float) * scale)
 
 
