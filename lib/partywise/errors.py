@@ -46,3 +46,7 @@ class Refused(PartyError):
     def __init__(self, sentence: str, sender: str = "", tag: str = "") -> None:
         super().__init__(sentence)
         self.sender, self.tag = sender, tag
+
+
+class AccountError(RuntimeError):
+    """A party's account on disk was changed, is open elsewhere or belongs to somebody else, or cannot be written."""

@@ -212,7 +212,8 @@ class Channel:
         """
         self._check_ends(sender, receiver, name, payload)
         # The values of many rounds are many: unasked, a message leaves what it cost.
-        self._enter(sender, receiver, name, payload, *measured(payload, name), payload if self._record else None)
+        kept = payload if self._record else None
+        self._enter(sender, receiver, name, payload, *measured(payload, name), kept, pays=True)
         return _read_only(visible(payload))
 
     def enter(
@@ -249,10 +250,19 @@ class Channel:
         return self._enter(sender, receiver, name, payload, tuple(shape), size, None)
 
     def _enter(
-        self, sender: str, receiver: str, name: str, payload: Any, shape: tuple[int, ...], size: int, kept: Any
+        self,
+        sender: str,
+        receiver: str,
+        name: str,
+        payload: Any,
+        shape: tuple[int, ...],
+        size: int,
+        kept: Any,
+        *,
+        pays: bool = False,
     ) -> Message:
         """Account for a message; everything that can fail comes before anything is recorded."""
-        event = self._account(sender, receiver, name, payload)
+        event = self._account(sender, receiver, name, payload, pays)
         kind, argument = KINDS[type(payload)], argument_of(payload)
         message = Message(len(self._messages), sender, receiver, name, kind, argument, event, shape, size)
         self._messages.append(message)
@@ -306,8 +316,8 @@ class Channel:
             for m in self._messages
         ]
 
-    def _account(self, sender: str, receiver: str, name: str, payload) -> str:
-        """Event id of a payload; its rows go to the ledger."""
+    def _account(self, sender: str, receiver: str, name: str, payload, pays: bool) -> str:
+        """Event id of a payload; its rows go to the ledger, and what is in the clear is paid where it is sent."""
         if isinstance(payload, Cipher):
             if receiver == payload.key_holder:
                 raise CertificationError(
@@ -340,7 +350,8 @@ class Channel:
             made_of = digest_of([part.event.release_id for part in parts])
             row = f"derived/{made_of}/{sender}>{to}/{name}"
             rows.append(derived_event(row, sender, parts, audience))
-        charged(*[event for event in rows if event.mechanism == "none" and not self.ledger.holds(event)])
+        if pays:
+            charged(*[event for event in rows if event.mechanism == "none" and not self.ledger.holds(event)])
         stored = [self.ledger.append(event).release_id for event in rows]
         found = stored[0] if stored else ""
         if isinstance(payload, Clear) and payload.audience is not None:

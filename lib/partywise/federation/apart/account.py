@@ -16,8 +16,8 @@ class Account(Protocol):
     def began(self, run: str, configuration: str) -> None:
         """A run whose parties have agreed on its id and on the digest of what they share."""
 
-    def charge(self, event: Event) -> None:
-        """Pay for a release before its noise is drawn, or for a value before it leaves in the clear.
+    def charge(self, *events: Event) -> None:
+        """Pay for releases before their noise is drawn, or for a value before it leaves in the clear: all or none.
 
         Raises
         ------

@@ -99,9 +99,9 @@ class SessionLink:
     def _pay(self, known: int) -> None:
         """Charge the rows that sending in the clear has made."""
         if len(self.channel.ledger) > known:
-            for event in self.channel.ledger.rows[known:]:
-                if event.mechanism == "none":
-                    self._account.charge(event)
+            clear = [event for event in self.channel.ledger.rows[known:] if event.mechanism == "none"]
+            if clear:
+                self._account.charge(*clear)
 
 
 def nested(payload: Any) -> list[Release]:

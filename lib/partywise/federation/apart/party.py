@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ...errors import PartyError
+from ...privacy.mechanisms.release import guarding
 from ..placed import PlacedRun
 from ..run import Run
 from ..transport.interface import Transport
@@ -64,7 +65,8 @@ def run_party(
         account.began(session.begin(), configuration)
         link = SessionLink(session, run.names, account)
         placed = PlacedRun(run, [me], link, whole=False)
-        value = fit(placed)
+        with guarding(account):
+            value = fit(placed)
         outcome = Outcome(me, value, session.run, placed.steps)
         session.end(placed.steps)
         account.ended(outcome.digest)

@@ -87,7 +87,7 @@ class PrivacyFilter:
             "pure": lambda: self.epsilon,
         }[rule]()
         # Sums are exact: many small releases cannot slip through by rounding.
-        self._spent, self._numeric = Fraction(0), Fraction(0)
+        self._spent, self._numeric, self._lost = Fraction(0), Fraction(0), False
         self._first: tuple[str, str] | None = None
 
     @classmethod
@@ -132,12 +132,14 @@ class PrivacyFilter:
 
     @property
     def spent(self) -> float:
-        """What was drawn so far, in mu squared, rho or epsilon."""
-        return float(self._spent)
+        """What was drawn so far, in mu squared, rho or epsilon; infinite after a release without a proof (`carry`)."""
+        return math.inf if self._lost else float(self._spent)
 
     @property
     def remaining(self) -> float:
         """What is left of the budget, in mu squared, rho or epsilon."""
+        if self._lost:
+            return 0.0
         return math.inf if math.isinf(self.budget) else max(float(Fraction(self.budget) - self._spent), 0.0)
 
     def would_fit(self, event: Event) -> bool:
@@ -169,11 +171,32 @@ class PrivacyFilter:
             self._spent += Fraction(cost)
         self._numeric += Fraction(event.delta_numeric)
 
+    def carry(self, event: Event) -> float:
+        """Count what was drawn before, under whatever budget; never refused.
+
+        Returns
+        -------
+        float
+            Its cost. One of which nothing finite is proved is infinite: nothing that costs anything fits from then on.
+        """
+        try:
+            cost = self._cost(event)
+        except CertificationError:
+            cost = math.inf
+        self._numeric += Fraction(event.delta_numeric)
+        if math.isinf(cost):
+            self._lost = True
+        else:
+            self._spent += Fraction(cost)
+        return cost
+
     @property
     def _numeric_left(self) -> float:
         return float(Fraction(self.numeric_reserve) - self._numeric)
 
     def _fits(self, cost: float, numeric: float) -> bool:
+        if self._lost:
+            return cost == 0 and numeric == 0
         if float(self._numeric + Fraction(numeric)) > self.numeric_reserve:
             return False
         if math.isinf(cost) or math.isinf(self.budget):

@@ -2,7 +2,8 @@
 
 import hashlib
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol, TypedDict, TypeVar
@@ -33,6 +34,7 @@ __all__ = [
     "derived_event",
     "digest_of",
     "generator",
+    "guarding",
     "noise_scale",
     "pure_law",
     "ratio",
@@ -70,6 +72,16 @@ class Guard(Protocol):
 
 
 GUARD: ContextVar[Guard | None] = ContextVar("GUARD", default=None)
+
+
+@contextmanager
+def guarding(guard: Guard) -> Iterator[None]:
+    """Inside, every mechanism of this context asks this one before it draws."""
+    token = GUARD.set(guard)
+    try:
+        yield
+    finally:
+        GUARD.reset(token)
 
 
 def charged(*events: Event) -> None:

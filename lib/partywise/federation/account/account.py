@@ -1,0 +1,220 @@
+"""A party's account on disk: what it paid in all its runs before the noise was drawn, and what it sent.
+
+A row is on disk before what it stands for happens: a `paid` row before noise is drawn or a value leaves in the clear,
+a `sent` row before a message leaves. A process that dies in between has paid for nothing, which is the safe side: what
+is paid is never taken back, and the next run draws and pays anew.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from ...errors import AccountError
+from ...privacy.ledger.event import Event
+from .chain import Row
+from .file import AccountFile
+from .reading import paid_events
+from .spending import Budget, Spending, Spent, spent_of
+
+__all__ = ["FILE", "FORMAT", "Account"]
+
+LOG = logging.getLogger("partywise")
+# Name of the file in a folder of a party; version of its rows.
+FILE, FORMAT = "ledger.jsonl", 1
+DELTA = 1e-6
+
+
+class Account:
+    """What one party paid and sent, in an append-only file with a chain of digests.
+
+    Parameters
+    ----------
+    path : Path or str
+        The file, or an existing folder, in which it is called ``ledger.jsonl``; made where there is none.
+    party : str
+        Whose it is: one name for all its runs.
+    budget : Budget, optional
+        What all runs in the file may cost together, those before it was stated included. Without one nothing is
+        refused, and values in the clear are paid with infinity.
+
+    Attributes
+    ----------
+    notes : tuple of str
+        What whoever starts a run should know: a torn line, a budget that was changed, a run that never ended.
+
+    Raises
+    ------
+    AccountError
+        If another process has the file open, it is another party's, a row was changed (its number is named), or the
+        file cannot be written.
+
+    Notes
+    -----
+    It is a guard: inside `partywise.privacy.mechanisms.release.guarding`, every mechanism asks `charge` first. The
+    budget is summed by a `PrivacyFilter`, which holds where each release was chosen after all earlier ones, in this run
+    and before. It knows no credit: neither for strata (releases about different persons add up) nor for sampling.
+    """
+
+    def __init__(self, path: Path | str, *, party: str, budget: Budget | None = None) -> None:
+        path = Path(path)
+        self.party, self.budget, self._run, self.notes = party, budget, "", tuple[str, ...]()
+        self._file = AccountFile(path / FILE if path.is_dir() else path)
+        try:
+            self._rows = list(self._file.chain.rows)
+            self._begin()
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def path(self) -> Path:
+        """The file."""
+        return self._file.path
+
+    def rows(self) -> tuple[Row, ...]:
+        """All rows, in order."""
+        return tuple(self._rows)
+
+    def began(self, run: str, configuration: str) -> None:
+        """A run begins: what follows is of it.
+
+        Parameters
+        ----------
+        run, configuration : str
+            Id of the run; digest of what all parties share.
+
+        Raises
+        ------
+        AccountError
+            If the run has no id, or one that the file knows.
+        """
+        if not run or any(row.kind == "began" and row.run == run for row in self._rows):
+            raise AccountError(f"run={run!r} is in {self.path} already, or no id: a run begins once, under its own id.")
+        self._append(("began", run, {"configuration": configuration}))
+        self._run = run
+
+    def charge(self, *events: Event) -> None:
+        """Pay for what is about to be drawn, or to leave in the clear.
+
+        Parameters
+        ----------
+        *events : Event
+            All of them are paid, or none.
+
+        Raises
+        ------
+        BudgetExceeded
+            With what was spent in which runs: nothing was written, and nothing may be drawn.
+        AccountError
+            If no run has begun, or the file cannot be written.
+        """
+        run = self._began("charge")
+        self._spending.require(run, events)
+        self._append(*[("paid", run, {"event": event.to_row()}) for event in events])
+
+    def sent(
+        self, step: int, receiver: str, name: str, payload: Mapping[str, Any], shape: tuple[int, ...], size: int
+    ) -> None:
+        """A message of this party is about to leave.
+
+        Parameters
+        ----------
+        step : int
+            Of the program, which all parties number alike.
+        receiver, name : str
+        payload : mapping
+            What it cost, without what it holds (`partywise.federation.codec.row_of`).
+        shape : tuple of int
+        size : int
+            Shape and bytes of its value on the wire.
+        """
+        message = {"step": step, "receiver": receiver, "name": name, "shape": list(shape), "bytes": size}
+        self._append(("sent", self._began("sent"), message | {"payload": payload}))
+
+    def reserved(self, step: int, event: Event) -> None:
+        """A public row that was entered at a step; what it pays for in the ledger is charged here when it is drawn."""
+        self._append(("reserved", self._began("reserved"), {"step": step, "event": event.to_row()}))
+
+    def ended(self, outcome: str = "") -> None:
+        """The run is over; ``outcome``: digest of what the party holds, empty where it broke off."""
+        self._append(("ended", self._began("ended"), {"outcome": outcome}))
+        self._run = ""
+
+    def spent(self, delta: float | None = None) -> Mapping[str, Spent]:
+        """What all paid rows cost together, by unit; ``delta`` of the epsilons, by default that of the budget."""
+        group = None if self.budget is None else self.budget.rows_per_user
+        at = (DELTA if self.budget is None else self.budget.delta) if delta is None else delta
+        return spent_of([event for _, event in paid_events(self._rows)], at, group)
+
+    @property
+    def left(self) -> float:
+        """What is left of the budget, in the currency of its rule; infinite without one."""
+        return self._spending.left
+
+    @property
+    def told(self) -> str:
+        """One sentence: the budget, and what was spent in which runs."""
+        return self._spending.told
+
+    def close(self) -> None:
+        """Let another process have the file."""
+        self._file.close()
+
+    def __enter__(self) -> Account:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _began(self, what: str) -> str:
+        if not self._run:
+            raise AccountError(f"{what} of {self.path}: no run has begun; call began first.")
+        return self._run
+
+    def _append(self, *entries: tuple[str, str, Mapping[str, Any]]) -> None:
+        self._rows += self._file.append(entries)
+
+    def _begin(self) -> None:
+        """The head of a new file; what the last process left, and the budget, of one that there was."""
+        if not self._rows:
+            self._append(("account", "", {"party": self.party, "format": FORMAT}))
+        head = self._rows[0]
+        if (head.kind, head.fields.get("format")) != ("account", FORMAT):
+            raise AccountError(f"{self.path} is no account of format {FORMAT}: give the file another name.")
+        if head.fields["party"] != self.party:
+            raise AccountError(
+                f"party={self.party!r}: {self.path} is the account of {head.fields['party']!r}; each has its own file."
+            )
+        if self._file.chain.torn:
+            self._append(("dropped", "", {"bytes": self._file.chain.torn}))
+            self._note(
+                f"row {len(self._rows) - 1} of {self.path} was torn by a crash and is dropped: what it would have paid "
+                "for was not drawn, what it would have told was not sent."
+            )
+        last = next((row for row in reversed(self._rows) if row.kind in ("began", "ended")), head)
+        if last.kind == "began":
+            self._note(f"run {last.run} in {self.path} never ended: what it paid stays paid, a new run pays anew.")
+        self._spending = Spending(self.budget, paid_events(self._rows))
+        self._state_budget()
+
+    def _state_budget(self) -> None:
+        """The budget in force stands in the file; a change of it is told."""
+        stated = None if self.budget is None else asdict(self.budget)
+        last = next((row.fields["budget"] for row in reversed(self._rows) if row.kind == "budget"), None)
+        if stated == last:
+            return
+        before = "none" if last is None else str(Budget(**last))
+        if any(row.kind == "began" for row in self._rows):
+            self._note(
+                f"the budget of {self.path} was {before} and is {self.budget or 'none'} from now on; everything that "
+                f"was paid before counts. {self.told}"
+            )
+        self._append(("budget", "", {"budget": stated}))
+
+    def _note(self, sentence: str) -> None:
+        self.notes = (*self.notes, sentence)
+        LOG.warning(sentence)

@@ -1,0 +1,130 @@
+"""An append-only file of one process: a row is on disk before anybody is told so."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import threading
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ...errors import AccountError
+from .chain import Chain, Row, line_of, read_chain
+
+__all__ = ["AccountFile"]
+
+# What one row tells, of which run, with which fields.
+Entry = tuple[str, str, Mapping[str, Any]]
+
+
+class AccountFile:
+    """The rows of an account, open for writing by this process and no other.
+
+    Parameters
+    ----------
+    path : Path
+
+    Attributes
+    ----------
+    chain : Chain
+        What the file held when it was opened; what was torn is cut off.
+
+    Raises
+    ------
+    AccountError
+        If another process has the file open, a row was changed, or it cannot be written.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path, self._lock = path, threading.Lock()
+        try:
+            self._handle = self._opened()
+        except OSError as error:
+            raise self._unwritten(error) from error
+        try:
+            self.chain = self._read()
+        except BaseException:
+            self.close()
+            raise
+        self._number, self._digest, self._broken = len(self.chain.rows), self.chain.digest, False
+
+    def _opened(self) -> int:
+        made = not self.path.exists()
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        handle = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(handle)
+            raise AccountError(
+                f"{self.path} is open in another process: a party is one process at a time; end the other one first."
+            ) from None
+        if made:
+            os.fsync(handle)
+            _sync_folder(self.path.parent)
+        return handle
+
+    def _read(self) -> Chain:
+        """The rows, after a line that was never finished is cut off and one without a line feed has got it."""
+        chain = read_chain(self.path)
+        if chain.torn:
+            os.ftruncate(self._handle, chain.end)
+        elif chain.open:
+            os.write(self._handle, b"\n")
+        if chain.torn or chain.open:
+            os.fsync(self._handle)
+        return chain
+
+    def append(self, entries: Sequence[Entry]) -> list[Row]:
+        """Write rows and return when all are on disk.
+
+        Raises
+        ------
+        AccountError
+            If they cannot be written; nothing more is written then, since nobody knows what is on disk.
+        """
+        with self._lock:
+            if self._broken:
+                raise AccountError(f"{self.path} is closed, or could not be written before: begin again.")
+            lines, rows, number, digest = list[bytes](), list[Row](), self._number, self._digest
+            for kind, run, fields in entries:
+                line, row = line_of(number, digest, kind, run, fields)
+                number, digest = number + 1, row.digest
+                lines.append(line)
+                rows.append(row)
+            self._broken = True
+            try:
+                self._write(b"".join(lines))
+            except OSError as error:
+                raise self._unwritten(error) from error
+            self._number, self._digest, self._broken = number, digest, False
+            return rows
+
+    def _write(self, data: bytes) -> None:
+        left = memoryview(data)
+        while left:
+            left = left[os.write(self._handle, left) :]
+        os.fsync(self._handle)
+
+    def close(self) -> None:
+        """Let another process have the file."""
+        if self._handle >= 0:
+            os.close(self._handle)
+        self._handle, self._broken = -1, True
+
+    def _unwritten(self, error: OSError) -> AccountError:
+        reason = error.strerror or str(error)
+        return AccountError(
+            f"{self.path} cannot be written ({reason}), and nothing is drawn that is not on disk: free space or make "
+            "the folder writable, and begin again."
+        )
+
+
+def _sync_folder(folder: Path) -> None:
+    """The name of a new file is on disk, not its bytes alone."""
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,267 @@
+"""A party's account on disk: what is paid is on disk before it is drawn, and is never forgotten."""
+
+from __future__ import annotations
+
+import errno
+import math
+import multiprocessing
+import os
+import random
+import signal
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from accounts import Marks, event, paying, release
+from partywise.errors import AccountError, BudgetExceeded
+from partywise.federation.account.account import FILE, Account
+from partywise.federation.account.chain import read_chain
+from partywise.federation.account.reading import paid_events
+from partywise.federation.account.spending import Budget
+from partywise.federation.channel import Channel, Clear
+from partywise.federation.parties import Party
+from partywise.privacy.accounting.calibration import gaussian_epsilon, gdp_mu
+from partywise.privacy.ledger.event import Event
+from partywise.privacy.mechanisms.release import OBSERVER, guarding
+
+FORK = multiprocessing.get_context("fork")
+ONE = Budget(1.0, 1e-6, "row")
+
+
+def opened(folder: Path, budget: Budget | None = None, run: str = "") -> Account:
+    account = Account(folder / FILE, party="clinic", budget=budget)
+    if run:
+        account.began(run, "one configuration")
+    return account
+
+
+def names(account: Account) -> list[str]:
+    return [paid.release_id for _, paid in paid_events(account.rows())]
+
+
+def test_what_is_paid_is_on_disk_before_it_is_drawn(tmp_path, monkeypatch):
+    order, sync = [], os.fsync
+    monkeypatch.setattr(os, "fsync", lambda handle: (sync(handle), order.append("synced"))[0])
+    marks = Marks(tmp_path / "marks")
+    monkeypatch.setattr(marks, "mark", lambda what: order.append(what))
+    with opened(tmp_path, run="a") as account, guarding(account):
+        order.clear()
+        token = OBSERVER.set(marks)
+        try:
+            release("one")
+        finally:
+            OBSERVER.reset(token)
+        assert order == ["synced", "drawn"]
+        account.charge(*(event(f"several {k}") for k in range(5)))
+        assert order == ["synced", "drawn", "synced"], "rows that are paid together are written together"
+
+
+def test_a_killed_party_loses_no_paid_release_and_pays_none_twice(tmp_path):
+    account, marks, moments = tmp_path / FILE, tmp_path / "marks", random.Random(15)
+    before: list[str] = []
+    for number in range(30):
+        child = FORK.Process(target=paying, args=(account, marks, f"run {number}"), daemon=True)
+        child.start()
+        # From before the file is open to some hundred rows later.
+        child.join(moments.uniform(0, 0.06))
+        assert child.exitcode is None
+        os.kill(child.pid, signal.SIGKILL)
+        child.join()
+        if not account.exists():
+            continue
+        rows = read_chain(account).rows
+        digests = [row.digest for row in rows]
+        assert digests[: len(before)] == before
+        before = digests
+        done = Counter(marks.read_text().splitlines()) if marks.exists() else Counter[str]()
+        assert max(done.values(), default=1) == 1
+        paid = Counter(row.fields["event"]["release_id"] for row in rows if row.kind == "paid")
+        sent = Counter(row.fields["name"] for row in rows if row.kind == "sent")
+        assert set(paid.values()) <= {1} and set(sent.values()) <= {1}
+        assert {line.removeprefix("drawn ") for line in done if line.startswith("drawn")} <= set(paid)
+        assert {line.removeprefix("left ") for line in done if line.startswith("left")} <= set(sent) <= set(paid)
+    assert len(before) > 100, "the processes must have paid before they were killed"
+    with opened(tmp_path) as left:
+        assert "never ended" in left.notes[-1]
+
+
+def test_a_second_process_of_a_party_is_refused_in_one_sentence(tmp_path):
+    def second(pipe):
+        try:
+            opened(tmp_path)
+            pipe.send("opened")
+        except AccountError as error:
+            pipe.send(str(error))
+
+    mine, theirs = FORK.Pipe()
+    with opened(tmp_path, run="a"):
+        child = FORK.Process(target=second, args=(theirs,))
+        child.start()
+        assert mine.poll(30)
+        told = mine.recv()
+        child.join()
+        assert "open in another process" in told and str(tmp_path / FILE) in told
+        with pytest.raises(AccountError, match="open in another process"):
+            opened(tmp_path)
+    with opened(tmp_path) as again:
+        assert [row.kind for row in again.rows()] == ["account", "began"]
+
+
+def test_an_account_belongs_to_one_party(tmp_path):
+    opened(tmp_path).close()
+    with pytest.raises(AccountError, match=r"party='lab'.*account of 'clinic'"):
+        Account(tmp_path, party="lab")
+
+
+def test_a_run_begins_once_and_before_anything_is_paid(tmp_path):
+    with opened(tmp_path) as account:
+        with pytest.raises(AccountError, match="no run has begun"):
+            account.charge(event("one"))
+        account.began("a", "x")
+        account.ended("digest")
+        with pytest.raises(AccountError, match="run='a'"):
+            account.began("a", "x")
+        with pytest.raises(AccountError, match="no run has begun"):
+            account.charge(event("one"))
+        assert [row.kind for row in account.rows()] == ["account", "began", "ended"]
+
+
+def test_what_cannot_be_written_is_not_drawn(tmp_path, monkeypatch):
+    with opened(tmp_path, run="a") as account, guarding(account):
+        marks = Marks(tmp_path / "marks")
+        OBSERVER.set(marks)
+
+        def full(_: int) -> None:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+        with monkeypatch.context() as patched, pytest.raises(AccountError, match=r"No space left.*free space"):
+            patched.setattr(os, "fsync", full)
+            release("one")
+        with pytest.raises(AccountError, match="begin again"):
+            release("two")
+        assert not (tmp_path / "marks").read_text()
+    OBSERVER.set(None)
+
+
+def spend(folder: Path, mus: list[float], restarts: set[int], budget: Budget) -> list[bool]:
+    """Which releases are let through, with the process begun anew before some of them."""
+    folder.mkdir()
+    accepted, account = [], opened(folder, budget, "run 0")
+    for k, mu in enumerate(mus):
+        if k in restarts:
+            account.close()
+            account = opened(folder, budget, f"run {k + 1}")
+        try:
+            account.charge(event(f"release {k}", mu))
+            accepted.append(True)
+        except BudgetExceeded:
+            accepted.append(False)
+    account.close()
+    return accepted
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    st.lists(st.floats(0.0, 0.3), min_size=1, max_size=8),
+    st.sets(st.integers(0, 7)),
+    st.sampled_from([ONE, Budget(0.3, 1e-6, "row"), Budget(0.5, 1e-6, "user", rows_per_user=2)]),
+)
+def test_a_budget_over_restarts_is_that_of_one_run(tmp_path_factory, mus, restarts, budget):
+    folder = tmp_path_factory.mktemp("accounts")
+    whole = spend(folder / "whole", mus, set(), budget)
+    assert spend(folder / "parts", mus, restarts, budget) == whole
+    with opened(folder / "parts", budget) as account:
+        paid = [cost for cost, accepted in zip(mus, whole, strict=True) if accepted]
+        group = budget.rows_per_user or 1
+        assert math.fsum((group * mu) ** 2 for mu in paid) <= gdp_mu(budget.epsilon, budget.delta) ** 2 * (1 + 1e-9)
+        assert len(names(account)) == len(paid)
+        assert account.spent()[budget.unit].epsilon <= budget.epsilon * (1 + 1e-9)
+
+
+def test_a_refusal_tells_what_was_spent_in_which_runs_and_draws_nothing(tmp_path):
+    for run in ("first", "second"):
+        with opened(tmp_path, ONE, run) as account:
+            account.charge(event("x", 0.1))
+            account.ended()
+    with opened(tmp_path, ONE, "third") as account, guarding(account):
+        marks = Marks(tmp_path / "marks")
+        token = OBSERVER.set(marks)
+        try:
+            with pytest.raises(BudgetExceeded, match=r"0\.01 in run first, 0\.01 in run second\.") as error:
+                release("large", 5.0)
+        finally:
+            OBSERVER.reset(token)
+        assert "epsilon = 1, delta = 1e-06 of unit row" in str(error.value)
+        assert not (tmp_path / "marks").read_text()
+        assert names(account) == ["x", "x"]
+        release("small", 0.1)
+        assert names(account) == ["x", "x", "small"]
+
+
+def test_events_that_are_charged_together_are_all_paid_or_none(tmp_path):
+    with opened(tmp_path, ONE, "a") as account:
+        left = account.left
+        with pytest.raises(BudgetExceeded):
+            account.charge(event("one", 0.1), event("two", 9.0))
+        assert account.left == left and not names(account)
+
+
+def test_a_budget_that_changes_is_told_and_forgets_nothing(tmp_path):
+    with opened(tmp_path, None, "free") as account:
+        account.charge(event("one", 0.1), event("two", 0.1))
+        account.ended()
+    with opened(tmp_path, ONE) as account:
+        (note,) = account.notes
+        assert "was none and is epsilon = 1" in note and "0.02 in run free" in note
+        assert account.left == pytest.approx(float(gdp_mu(1.0, 1e-6)) ** 2 - 0.02, rel=1e-9)
+    smaller = Budget(0.1, 1e-6, "row")
+    with opened(tmp_path, smaller, "after") as account:
+        assert account.left == 0
+        with pytest.raises(BudgetExceeded, match="run free"):
+            account.charge(event("three", 1e-3))
+        assert account.notes
+    with opened(tmp_path, smaller) as account:
+        assert not any("was" in note and "from now on" in note for note in account.notes)
+
+
+def test_values_in_the_clear_are_paid_without_a_budget_and_refused_with_one(tmp_path):
+    parties = [Party("clinic", "active", {}), Party("lab", "passive", {}, (0,))]
+    for budget, count in ((None, 1), (Budget(50.0, 1e-6, "features"), 0)):
+        folder = tmp_path / str(count)
+        folder.mkdir()
+        with opened(folder, budget, "a") as account, guarding(account):
+            channel = Channel(parties)
+            if budget is None:
+                channel.send("clinic", "lab", "columns", Clear(np.ones(3), ("features",)))
+                channel.send("clinic", "lab", "columns", Clear(np.ones(3), ("features",)))
+                assert account.spent()["features"].epsilon == math.inf
+            else:
+                with pytest.raises(BudgetExceeded, match="nothing finite is proved"):
+                    channel.send("clinic", "lab", "columns", Clear(np.ones(3), ("features",)))
+                assert not channel.messages and not len(channel.ledger)
+                channel.send("clinic", "lab", "labels", Clear(np.ones(3), ("label",)))
+            assert len(names(account)) == 1
+            assert account.spent()["label"].epsilon == (math.inf if budget else 0.0)
+
+
+def test_what_was_sent_in_the_clear_uses_a_later_budget_up(tmp_path):
+    with opened(tmp_path, None, "a") as account:
+        account.charge(Event("c", "clinic", "none", "row", {"label", "features"}, certified=False, trust_model="none"))
+    with opened(tmp_path, ONE, "b") as account:
+        with pytest.raises(BudgetExceeded, match="inf in run a"):
+            account.charge(event("small", 1e-9))
+        account.charge(event("free", 0.0))
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.lists(st.floats(0.01, 2.0), min_size=1, max_size=6))
+def test_the_total_of_an_account_is_the_composition_of_its_rows(tmp_path_factory, mus):
+    with opened(tmp_path_factory.mktemp("total"), run="a") as account:
+        account.charge(*(event(f"{k}", mu) for k, mu in enumerate(mus)))
+        spent = account.spent(1e-5)["row"]
+    assert spent.amount == pytest.approx(sum(mu * mu for mu in mus), rel=1e-12)
+    assert spent.epsilon == pytest.approx(float(gaussian_epsilon(math.hypot(*mus), 1e-5)), rel=1e-9)
