@@ -10,10 +10,11 @@ import pytest
 
 import every_protocol
 from every_protocol import generated, planned
-from forked import checked, forked
+from forked import apart
 from partywise.audits.contract import agree, same
 from partywise.experiment.study import available, load
 from partywise.experiment.trial import execution
+from partywise.federation.apart.outcome import estimate_of, outcomes
 from partywise.federation.run import Run, simulate
 
 FITS = list(every_protocol.fits())
@@ -26,14 +27,30 @@ def plain(study: str, case: str, method: str) -> tuple[Any, Run]:
     return simulate(planned(study).methods[method].protocol.fit, run), run
 
 
-@pytest.mark.parametrize("how", [checked, forked])
+@cache
+def placed(study: str, case: str, method: str) -> tuple[Any, Run, dict[str, str]]:
+    """What it does with the place of every value checked, and the digest of what every place holds at the end."""
+    run = execution(planned(study), case, method, generated(study, case))
+    held = outcomes(planned(study).methods[method].protocol.fit, run)
+    return estimate_of(list(held.values())), run, {name: outcome.digest for name, outcome in held.items()}
+
+
 @pytest.mark.parametrize("fit", FITS, ids="/".join)
-def test_all_ways_to_run_a_protocol_are_one(fit, how):
+def test_a_protocol_whose_places_are_checked_is_the_simulation(fit):
+    expected, reference = plain(*fit)
+    estimate, run, _ = placed(*fit)
+    agree(reference, expected, run, estimate, "with the place of every value checked")
+
+
+@pytest.mark.parametrize("fit", FITS, ids="/".join)
+def test_a_protocol_whose_places_are_processes_is_the_simulation(fit):
+    """Over pipes: transcript and ledger from what all wrote down, the estimate from what each holds at the end."""
     study, case, method = fit
     expected, reference = plain(*fit)
     run = execution(planned(study), case, method, generated(study, case))
-    estimate = how(planned(study).methods[method].protocol.fit, run)
-    agree(reference, expected, run, estimate, how.__name__)
+    held = apart(planned(study).methods[method].protocol.fit, run)
+    agree(reference, expected, run, estimate_of(list(held.values())), "with one process a place")
+    assert {name: outcome.digest for name, outcome in held.items()} == placed(*fit)[2]
 
 
 def test_the_fits_cover_every_protocol_of_every_study():

@@ -1,0 +1,115 @@
+"""What every transport keeps: frames by tag in any order, each taken once, bounded; whoever is gone is gone."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+from contextlib import suppress
+from threading import Timer
+from time import monotonic
+
+import pytest
+
+from partywise.errors import Refused, Unreachable
+from partywise.federation.transport.memory import connected
+from partywise.federation.transport.pipes import Mesh
+
+NAMES = ("p1", "p2", "server")
+LARGEST = 2**20
+
+
+def through_pipes(names=NAMES):
+    mesh = Mesh(names, LARGEST)
+    sockets = dict(mesh._sockets)
+    ends = {}
+    for name in names:
+        # In one process: the ends of the others stay open for them.
+        mesh._sockets = {ends: end for ends, end in sockets.items() if ends[0] == name}
+        ends[name] = mesh.end(name)
+    return ends
+
+
+@pytest.fixture(params=["memory", "pipes"])
+def ends(request):
+    made = connected(NAMES, LARGEST) if request.param == "memory" else through_pipes()
+    yield made
+    for end in made.values():
+        end.close()
+
+
+def test_frames_come_by_sender_and_tag_in_any_order(ends):
+    for tag, data in (("message/1", b"one"), ("message/0", b""), ("hello", b"x" * LARGEST)):
+        ends["p1"].put("server", tag, data)
+    ends["p2"].put("server", "message/1", b"other")
+    server = ends["server"]
+    assert server.me == "server" and set(server.peers) == {"p1", "p2"}
+    assert server.get("p1", "hello", 5) == b"x" * LARGEST
+    assert server.get("p1", "message/0", 5) == b"" and server.get("p2", "message/1", 5) == b"other"
+    assert server.get("p1", "message/1", 5) == b"one"
+    assert server.get("p1", "message/2", 0.01) is None and server.get("p1", "message/1", 0) is None
+    with pytest.raises(ValueError, match="sender='p9' is no peer of 'server'"):
+        server.get("p9", "hello", 0)
+
+
+def test_whoever_waits_is_woken_by_what_comes(ends):
+    Timer(0.1, ends["p1"].put, ("server", "message/0", b"late")).start()
+    start = monotonic()
+    assert ends["server"].get("p1", "message/0", 5) == b"late" and monotonic() - start < 2
+
+
+@pytest.mark.parametrize("taken", [True, False])
+def test_a_second_frame_under_a_tag_is_a_replay(ends, taken):
+    ends["p1"].put("server", "message/0", b"one")
+    assert not taken or ends["server"].get("p1", "message/0", 5) == b"one"
+    ends["p1"].put("server", "message/0", b"one")
+    with pytest.raises(Refused, match="a second frame 'message/0' came from 'p1': it is a replay") as caught:
+        ends["server"].get("p2", "message/5", 5)
+    assert (caught.value.sender, caught.value.tag) == ("p1", "message/0")
+
+
+def test_a_frame_that_is_too_large_is_refused_unread(ends):
+    with suppress(Unreachable):
+        ends["p1"].put("server", "message/0", b"x" * (LARGEST + 1))
+    with pytest.raises(Refused, match=f"has {LARGEST + 1} bytes, more than largest_message={LARGEST}"):
+        ends["server"].get("p2", "message/5", 5)
+
+
+def test_whoever_has_closed_is_gone_and_what_it_put_still_arrives(ends):
+    ends["p1"].put("server", "message/0", b"last words")
+    assert ends["server"].is_there("p1")
+    ends["p1"].close()
+    assert ends["server"].get("p1", "message/0", 5) == b"last words"
+    assert ends["server"].get("p1", "message/1", 0.2) is None and not ends["server"].is_there("p1")
+    assert ends["server"].is_there("p2")
+    with pytest.raises(Unreachable, match="'p1' is gone: frame 'message/2' of 'server' did not reach it"):
+        ends["server"].put("p1", "message/2", b"")
+
+
+def test_two_parties_of_one_name_are_refused():
+    for make in (connected, Mesh):
+        with pytest.raises(ValueError, match="must be distinct"):
+            make(("p1", "p1"))
+
+
+def test_a_killed_process_is_gone_though_others_were_forked_after_it():
+    mesh = Mesh(NAMES)
+    workers = []
+    for name in ("p1", "p2"):
+        worker = multiprocessing.get_context("fork").Process(target=idle, args=(mesh, name), daemon=True)
+        worker.start()
+        workers.append(worker)
+    server = mesh.end("server")
+    assert server.get("p1", "hello", 10) == server.get("p2", "hello", 10) == b"up"
+    os.kill(workers[0].pid, signal.SIGKILL)
+    workers[0].join()
+    assert server.get("p1", "message/0", 0.2) is None
+    assert not server.is_there("p1") and server.is_there("p2")
+    workers[1].kill()
+    workers[1].join()
+    server.close()
+
+
+def idle(mesh, name):
+    mesh.end(name).put("server", "hello", b"up")
+    signal.pause()
