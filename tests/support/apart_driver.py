@@ -30,8 +30,8 @@ class Notes:
     def began(self, run: str, configuration: str) -> None:
         self.runs.append(run)
 
-    def charge(self, event: Event) -> None:
-        self.paid.append(event)
+    def charge(self, *events: Event) -> None:
+        self.paid += events
 
     def sent(
         self, step: int, receiver: str, name: str, payload: Mapping[str, Any], shape: tuple[int, ...], size: int

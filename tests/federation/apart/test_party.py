@@ -26,3 +26,18 @@ def test_parties_apart_are_the_simulation():
     assert {name: outcome.digest for name, outcome in found.items()} == {n: o.digest for n, o in placed.items()}
     assert len({outcome.digest for outcome in found.values()}) == len(names)
     assert {outcome.run for outcome in found.values()} == {notes["server"].runs[0]}
+
+
+def test_every_party_pays_for_what_it_draws_and_for_what_it_sends_in_the_clear_and_for_nothing_else():
+    names = run().names
+    notes = {name: Notes(name) for name in names}
+    threads(program, {name: run() for name in names}, connected(names), account=notes)
+    plain = run()
+    simulate(program, plain)
+    costly = [row for row in plain.channel.ledger.rows if row.mechanism not in ("budget", "post_processing")]
+    assert {row.mechanism for row in costly} == {"gaussian", "none"}
+    for name, own in notes.items():
+        assert sorted(row.release_id for row in own.paid) == sorted(
+            row.release_id for row in costly if row.owner == name
+        )
+    assert notes["server"].paid == []
