@@ -1,12 +1,19 @@
-"""The check of the files that a configuration names; the plans check everything else."""
+"""The check of the files and the network that a configuration names; the plans check everything else."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from partywise.errors import ConfigError
+from partywise.experiment.apart.settings import shared
 from partywise.experiment.plan import Plan
+
+
+def check_network(config: Mapping[str, Any], plans: Mapping[str, Plan]) -> None:
+    """Raise :class:`ConfigError` for the first key of the block ``network`` that is wrong: it runs nothing here."""
+    shared(config, plans)
 
 
 def check_files(plans: Mapping[str, Plan], folder: Path) -> None:

@@ -96,7 +96,8 @@ def _problems(where: str, value: Any, hint: Any, limit: Range | None = None) -> 
         yield from _problems(where, value, args[0], args[1])
     elif origin in (Union, types.UnionType):
         # Without a value, or of several types: the one that the value has.
-        kinds = [arg for arg in args if isinstance(value, tuple) == (get_origin(arg) is tuple)]
+        holds = next((kind for kind in (tuple, dict) if isinstance(value, kind)), None)
+        kinds = [arg for arg in args if ((get_origin(arg) or arg) in (tuple, dict)) == (holds is not None)]
         if value is not None:
             yield from (
                 found for kind in kinds if kind is not types.NoneType for found in _problems(where, value, kind)

@@ -88,7 +88,7 @@ D = f"{S}.cases.simulated.settings"
 M = f"{S}.methods.predictor_fixed"
 BROKEN: list[tuple[Break, str]] = [
     # unknown keys, with the nearest known one
-    (top("rootseed", 1), "rootseed is unknown: did you mean root_seed? allowed here: name, root_seed, studies."),
+    (top("rootseed", 1), "rootseed is unknown: did you mean root_seed? allowed here: name, network, root_seed, "),
     (put("case", value={}), f"{S}.case is unknown: did you mean cases?"),
     (put("batch", "replicates", value=1), f"{S}.batch.replicates is unknown"),
     (put("cases", "simulated", "seed", value=1), f"{S}.cases.simulated.seed is unknown: "),

@@ -11,7 +11,7 @@ ROOT = Path(workflow.basedir)
 sys.path.insert(0, str(ROOT / "workflow"))
 
 from captions import caption
-from config_check import check_files
+from config_check import check_files, check_network
 from fingerprint import fingerprint, script_roots
 from partywise.datasets.catalogue import pin
 from partywise.errors import ConfigError
@@ -25,6 +25,7 @@ def plans():
     try:
         made = checked_plans(config)
         check_files(made, Path.cwd())
+        check_network(config, made)
         check_sizes(made, machine_megabytes())
         return made
     except ConfigError as error:

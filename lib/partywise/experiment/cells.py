@@ -196,6 +196,17 @@ def run(
     return cells
 
 
+def execution(plan: Plan, case: str, method: str, n_parties: int, fold: int, epsilon: float, data: Any) -> Run:
+    """The run of one fit of replicate 0, not begun: what its cell in the cube is computed by.
+
+    Parameters
+    ----------
+    data : object
+        Of replicate 0, as `generate` makes them.
+    """
+    return _Fits(plan, case, method, n_parties, 0, data, noise_of(plan, case, 0)).execution(fold, epsilon)
+
+
 class _Fits:
     """The cells that share one replicate, party count and method."""
 
@@ -224,10 +235,9 @@ class _Fits:
     def cell(self, held_out: int, epsilon: float) -> Cell:
         """One fit with everything that is reported about it."""
         with self._named(fold=held_out, epsilon=epsilon):
-            fold = Fold(self.of, held_out, self.case.folds)
-            extra, noise = self.method.protocol.extra, self._noise(held_out)
-            execution = Run(self.parties, epsilon=epsilon, fold=fold, rng_for=noise, spec=self.spec, extra=extra)
-            estimate, channel = simulate(self.method.protocol.fit, execution), execution.channel
+            execution = self.execution(held_out, epsilon)
+            fold, channel = execution.fold, execution.channel
+            estimate = simulate(self.method.protocol.fit, execution)
             scalars = dict(self.study.metrics(estimate, self.data, fold.train, self.spec))
             scalars |= self._privacy(channel) | {"epsilon_claimed": float(estimate.epsilon_claimed)}
             if self.study.ledger is not None:
@@ -248,6 +258,12 @@ class _Fits:
         if releases is not None and not self.shared:
             releases = of_fold(releases, held_out)
         return Cell(coords, scalars, example_fits, releases, channel.names, wire, home)
+
+    def execution(self, held_out: int, epsilon: float) -> Run:
+        """The run of one fit, not begun."""
+        fold, noise = Fold(self.of, held_out, self.case.folds), self._noise(held_out)
+        extra = self.method.protocol.extra
+        return Run(self.parties, epsilon=epsilon, fold=fold, rng_for=noise, spec=self.spec, extra=extra)
 
     def _home(self, estimate: Any, train: np.ndarray) -> Home | None:
         source = self.case.source

@@ -14,8 +14,8 @@ from .study import Lazy, Protocol, Source, Study, address_of, own
 from .sweep import NAME, Entry, checked_title, fill, written_out
 
 TOP_KEYS = ("root_seed", "studies")
-# Names the folder of the results; no job depends on it.
-FOLDER_KEY = "name"
+# The folder of the results, and the fit that parties run apart (`partywise.experiment.apart`); no job depends on them.
+OTHER_KEYS = ("name", "network")
 BLOCK_KEYS = ("address", "spec", "methods", "grid", "cases", "batch", "figures", "ledger_replicates")
 GRID = "give methods, replicates, parties, folds and epsilon, here or for all cases under grid of the study"
 
@@ -243,7 +243,7 @@ def plans(config: Mapping[str, Any]) -> dict[str, Plan]:
     ConfigError
         For the first key that is unknown, missing, mistyped, out of range or contradicts another.
     """
-    refuse_unknown(config, (*TOP_KEYS, FOLDER_KEY))
+    refuse_unknown(config, (*TOP_KEYS, *OTHER_KEYS))
     for key, wanted in zip(TOP_KEYS, ("a whole number", "a block of keys"), strict=True):
         if key not in config:
             raise ConfigError(f"{key} is missing: give {wanted}.")

@@ -65,12 +65,15 @@ class Source:
         a property ``resources``, where they choose among several
     home : of own data, what the owner takes home of a fit of replicate 0: (estimate, data, train mask, MethodSpec) ->
         `partywise.experiment.home.taken.Home`
+    apart : of own data, what one party makes them from that has its own files only: (settings, name of the party, rows
+        of every client, folder) -> `partywise.datasets.own.elsewhere.placed.Placed`
     """
 
     settings: type
     generate: Lazy
     resources: tuple[str, ...] = ()
     home: Lazy | None = None
+    apart: Lazy | None = None
 
     @property
     def fits(self) -> tuple[Lazy, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import isfinite
 from typing import Annotated, Literal, Protocol
@@ -36,6 +37,25 @@ def check_persons(user: str | None, rows_per_user: int | None) -> None:
         raise ValueError(
             f"user is {user!r} and rows_per_user is {rows_per_user!r}: give both, the column that names a person and "
             "the public bound on the rows of one, or neither."
+        )
+
+
+def check_apart(files: Mapping[str, str], match: str) -> None:
+    """Raise a named error for parties that cannot run apart: two with one file, or records that none knows alone.
+
+    files : of every party, by its name
+    """
+    holder: dict[str, str] = {}
+    for party, file in files.items():
+        if holder.setdefault(file, party) != party:
+            raise ValueError(
+                f"file {file!r} has columns of {holder[file]!r} and of {party!r}: where parties run apart, each reads "
+                "its own file alone; give each a file with its columns and the ids."
+            )
+    if match != "refuse":
+        raise ValueError(
+            f"match is {match!r}: where parties run apart, none sees the ids of another; bring the same records in all "
+            "files and leave it out."
         )
 
 

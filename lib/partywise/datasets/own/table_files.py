@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from ...checks import Checked, Count, Range, check_fields, check_name
-from .files import check_encoding, check_persons, increasing
+from .files import check_apart, check_encoding, check_persons, increasing
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -167,6 +167,11 @@ class OwnTables:
     def files(self) -> dict[str, str]:
         """Files that the data are made from, by their keys in the configuration."""
         return {f"tables[{k}].file": one.file for k, one in enumerate(self.tables)}
+
+    def by_party(self, n_parties: int) -> dict[str, tuple[str, ...]]:
+        """Keys of the files of every party, where they run apart; ValueError where these cannot be told apart."""
+        check_apart({one.party: one.file for one in self.tables}, self.match)
+        return {one.party: (f"tables[{k}].file",) for k, one in enumerate(self.tables)}
 
     @property
     def label_holder(self) -> int:

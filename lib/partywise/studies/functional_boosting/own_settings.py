@@ -10,7 +10,7 @@ from itertools import combinations
 from typing import Annotated, Literal
 
 from ...checks import Count, Positive, Range, check_fields
-from ...datasets.own.files import RESERVED, CurveFile, Missing, PredictorFile, ResponseFile, increasing
+from ...datasets.own.files import RESERVED, CurveFile, Missing, PredictorFile, ResponseFile, check_apart, increasing
 from .settings import check_basis, check_explicit
 
 
@@ -89,6 +89,28 @@ class TableSettings:
     def files(self) -> dict[str, str]:
         """Files that the data are made from, by their keys in the configuration."""
         return {f"{key}.file": curve.file for key, curve in self.curves.items()}
+
+    def by_party(self, n_parties: int) -> dict[str, tuple[str, ...]]:
+        """Keys of the files of every party, where they run apart; ValueError where these cannot be told apart.
+
+        On the channel, whoever holds the response is called ``active``.
+        """
+        if self.split != "natural":
+            raise ValueError(
+                f"split is {self.split!r}: where parties run apart, each holds the curves of its own files; leave it "
+                "out."
+            )
+        names = {"response": RESERVED[0]} | {f"predictors[{j}]": one.party for j, one in enumerate(self.predictors)}
+        holder: dict[str, str] = {}
+        for key, curve in self.curves.items():
+            check_apart({holder.setdefault(curve.file, names[key]): curve.file, names[key]: curve.file}, self.match)
+        if self.missing.max_gap is not None and self.missing.drop:
+            raise ValueError(
+                "missing.drop is True: where parties run apart, none knows which records another drops; leave them out "
+                "of all files, and set drop to false."
+            )
+        parties = dict.fromkeys(names.values())
+        return {name: tuple(f"{key}.file" for key in names if names[key] == name) for name in parties}
 
     @property
     def shown(self) -> tuple[tuple[float, float], str, None]:

@@ -154,6 +154,7 @@ STUDY = Study(
             TableSettings,
             Lazy("partywise.studies.functional_boosting.own_cases:table"),
             home=Lazy("partywise.studies.functional_boosting.home:home"),
+            apart=Lazy("partywise.datasets.own.elsewhere.curves:placed"),
         ),
     },
     methods={

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ...checks import check_fields, check_name
+from ...datasets.own.files import check_apart
 from ...datasets.own.records.settings import HeldFile, OwnRecords, check_party_names
 from .settings import CaseSettings
 
@@ -68,6 +69,22 @@ class OwnSettings(OwnRecords, CaseSettings):
     def party_names(self) -> tuple[str, str]:
         """Who holds the features, and who the labels."""
         return (self.held("features").party, self.held("labels").party) if self.tables else ("trainer", "measurer")
+
+    def by_party(self, n_parties: int) -> dict[str, tuple[str, ...]]:
+        """Keys of the files of both, where they run apart; ValueError where these cannot be told apart."""
+        if self.file is not None:
+            raise ValueError(
+                f"file is {self.file!r}, which holds features and labels: where parties run apart, each reads its own "
+                "file alone; give tables, one with the features and one with the labels."
+            )
+        check_apart({one.party: one.file for one in self.tables}, self.match)
+        if self.missing != "refuse":
+            raise ValueError(
+                f"missing is {self.missing!r}: where parties run apart, none knows which rows the other drops; leave "
+                "them out of both files, and missing too."
+            )
+        keys = {one.party: (f"tables[{k}].file",) for k, one in enumerate(self.tables)}
+        return {name: keys[name] for name in self.party_names}
 
     @property
     def files(self) -> dict[str, str]:

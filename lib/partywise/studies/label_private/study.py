@@ -126,6 +126,7 @@ STUDY = Study(
             OwnSettings,
             Lazy("partywise.studies.label_private.own_cases:table"),
             home=Lazy("partywise.studies.label_private.home:home"),
+            apart=Lazy("partywise.datasets.own.elsewhere.labels:placed"),
         ),
         "late_flights": Source(FlightsSettings, Lazy(_CASES + "late_flights"), resources=("nyc_flights",)),
     },

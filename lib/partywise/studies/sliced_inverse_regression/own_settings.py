@@ -131,6 +131,14 @@ class OwnSettings(OwnRecords, CaseSettings):
         """The clients, in the order in which they take part."""
         return tuple(one.party for one in self.tables) or self.parties
 
+    # How many records a client has is public, and another number at each.
+    rows_differ = True
+
+    def by_party(self, n_parties: int) -> dict[str, tuple[str, ...]]:
+        """Keys of the files of the clients that take part, where they run apart; of one file each has its own rows."""
+        keys = [f"tables[{k}].file" for k in range(len(self.tables))] or ["file"] * len(self.parties)
+        return {name: (key,) for name, key in list(zip(self.party_names, keys, strict=True))[:n_parties]}
+
     @property
     def clients(self) -> int:
         """Number of clients."""

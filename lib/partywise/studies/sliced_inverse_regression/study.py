@@ -134,6 +134,7 @@ STUDY = Study(
             OwnSettings,
             Lazy("partywise.studies.sliced_inverse_regression.own_cases:table"),
             home=Lazy("partywise.studies.sliced_inverse_regression.own_cases:home"),
+            apart=Lazy("partywise.datasets.own.elsewhere.clients:placed"),
         ),
         "activity": Source(ActivitySettings, Lazy(_CASES + "activity"), resources=("watch_activity",)),
     },

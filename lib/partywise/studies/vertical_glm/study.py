@@ -104,7 +104,12 @@ STUDY = Study(
     spec=Spec,
     sources={
         "generated": Source(GeneratedSettings, Lazy(_HERE + "cases:generated")),
-        "table": Source(TableSettings, Lazy(_HERE + "own_cases:table"), home=Lazy(_HERE + "home:home")),
+        "table": Source(
+            TableSettings,
+            Lazy(_HERE + "own_cases:table"),
+            home=Lazy(_HERE + "home:home"),
+            apart=Lazy("partywise.datasets.own.elsewhere.columns:placed"),
+        ),
         "dataset": Source(DatasetSettings, Lazy(_HERE + "cases:dataset")),
     },
     methods={

@@ -107,7 +107,12 @@ STUDY = Study(
         "generated": Source(GeneratedSettings, Lazy(_HERE + "cases:generated")),
         "adult": Source(AdultSettings, Lazy(_HERE + "cases:adult"), resources=("adult",)),
         "abalone": Source(AbaloneSettings, Lazy(_HERE + "cases:abalone"), resources=("abalone",)),
-        "table": Source(TableSettings, Lazy(_HERE + "own_cases:table"), home=Lazy(_HERE + "home:home")),
+        "table": Source(
+            TableSettings,
+            Lazy(_HERE + "own_cases:table"),
+            home=Lazy(_HERE + "home:home"),
+            apart=Lazy("partywise.datasets.own.elsewhere.columns:placed"),
+        ),
     },
     methods={
         "pooled": Protocol(PooledOptions, Lazy(_PROTOCOLS + "pooled:fit")),

@@ -86,7 +86,12 @@ STUDY = Study(
         "abalone": Source(AbaloneSettings, Lazy(_CASES + "abalone"), resources=("abalone",)),
         "adult": Source(AdultSettings, Lazy(_CASES + "adult"), resources=("adult",)),
         "adult_split": Source(AdultSplitSettings, Lazy(_CASES + "adult_split"), resources=("adult_split",)),
-        "table": Source(TableSettings, Lazy(_PARTS + "own_cases:table"), home=Lazy(_PARTS + "home:home")),
+        "table": Source(
+            TableSettings,
+            Lazy(_PARTS + "own_cases:table"),
+            home=Lazy(_PARTS + "home:home"),
+            apart=Lazy("partywise.datasets.own.elsewhere.columns:placed"),
+        ),
         "credit_default": Source(CreditSettings, Lazy(_CASES + "credit_default"), resources=("credit_default",)),
     },
     methods={

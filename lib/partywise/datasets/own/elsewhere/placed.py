@@ -1,0 +1,83 @@
+"""The data of one party that runs apart: its own files from the disk, and something in the place of all others.
+
+What stands there is made of the public settings alone. It lets the same code make the same public facts, names and
+folds as where all files lie in one place; no line of a program reads it, and the party's run does not get it.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ....errors import DataMissing
+from ..csv import IN_PLACE, read_bytes
+
+__all__ = ["Placed", "ascending", "check_count", "invented", "own_content", "text_of"]
+
+
+@dataclass(frozen=True)
+class Placed:
+    """What a party makes its data from.
+
+    settings : as the configuration has them, but for the form of files that lie elsewhere
+    contents : of every file that these settings name
+    agreed : what all parties must have alike, ids in order, and the group or person of each; empty where rows are split
+    """
+
+    settings: Any
+    contents: Mapping[str, bytes]
+    agreed: tuple[tuple[str, ...], ...] = ()
+
+    @contextmanager
+    def read(self) -> Iterator[None]:
+        """Readers of own files get these contents inside, and nothing from the disk."""
+        token = IN_PLACE.set(self.contents)
+        try:
+            yield
+        finally:
+            IN_PLACE.reset(token)
+
+
+def own_content(file: str, folder: Path) -> bytes:
+    """Content of a party's own file; DataMissing where it cannot be read."""
+    return read_bytes(str(folder / file))
+
+
+def check_count(n: int, me: str, file: str, rows: Mapping[str, int]) -> None:
+    """DataMissing if the own file has another number of records than the configuration of the run says."""
+    if rows.get(me, n) != n:
+        raise DataMissing(
+            f"{file} has {n} records that count, and rows of {me!r} is {rows[me]} in the configuration that all share: "
+            "bring the file that was meant, or have all correct rows."
+        )
+
+
+def invented(rows: Mapping[str, int], least: int) -> list[str]:
+    """Ids of the records for a place without data: as many as are said to be, else as few as count."""
+    return [str(k) for k in range(max(rows.values(), default=least))]
+
+
+def text_of(columns: Mapping[str, Sequence[str]], delimiter: str = ",", encoding: str = "utf-8") -> bytes:
+    """Columns of text as a CSV file."""
+    handle = io.StringIO(newline="")
+    writer = csv.writer(handle, delimiter=delimiter, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(zip(*columns.values(), strict=True))
+    return handle.getvalue().encode(encoding)
+
+
+def ascending(ids: Sequence[str], file: str, column: str) -> None:
+    """DataMissing for ids that do not ascend, as whole numbers where all are: their order would tell of the data."""
+    whole = all(text.isdecimal() for text in ids)
+    keys: list[Any] = [int(text) for text in ids] if whole else list(ids)
+    for place in range(1, len(keys)):
+        if keys[place] <= keys[place - 1]:
+            raise DataMissing(
+                f"{file}: {column} {ids[place]!r} stands behind {ids[place - 1]!r}: where parties run apart, the ids "
+                f"of every file ascend, as {'whole numbers' if whole else 'text'}, so that all have one order; sort it."
+            )

@@ -1,0 +1,81 @@
+"""One party's part of a fit: its own block, and of the others nothing but what is public."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from ...federation.parties import Party
+from ...federation.run import Run
+from ...federation.secure_streams import SecureStreams
+from ..cells import execution, generate
+from .settings import Shared
+
+__all__ = ["Part", "part"]
+
+RECORDS = "list of records"
+
+
+@dataclass(frozen=True)
+class Part:
+    """A run of which one block is here, and the digests that the other parties must have alike."""
+
+    run: Run
+    facts: dict[str, str]
+
+
+def part(shared: Shared, configuration: str, me: str, folder: Path, resources: Path = Path("resources")) -> Part:
+    """The run of a party, from its own files.
+
+    Parameters
+    ----------
+    shared : Shared
+    configuration : str
+        Digest of the shared configuration, the salt of that of the records.
+    me : str
+        A data holder or a place without data.
+    folder : Path
+        Where paths of own files begin.
+
+    Raises
+    ------
+    DataMissing
+        If an own file is not as the configuration says.
+    """
+    network, case = shared.network, shared.plan.cases[shared.network.case]
+    assert case.source.apart is not None
+    placed = case.source.apart(case.settings, me, shared.rows, folder)
+    # What a program may read of the settings is what all parties have.
+    plan = replace(shared.plan, cases={case.name: replace(case, settings=placed.settings)})
+    with placed.read():
+        data = generate(plan, case.name, [0], resources)[0]
+        run = execution(plan, case.name, network.method, shared.n_parties, network.fold, shared.epsilon, data)
+    if me in shared.holders and placed.agreed:
+        facts = {RECORDS: _digest(configuration, (*placed.agreed, tuple(map(str, data.ids))))}
+    else:
+        facts = {}
+    rng_for: Any = run.rng_for
+    if network.mode == "release":
+        rng_for = SecureStreams(rng_for)
+    own = Run(
+        [party if party.name == me else Party(party.name, party.role, {}, party.columns) for party in run.parties],
+        epsilon=run.epsilon,
+        fold=run.fold,
+        rng_for=rng_for,
+        spec=replace(run.spec, settings=case.settings),
+        extra=shared.places,
+    )
+    return Part(own, facts)
+
+
+def _digest(salt: str, lists: Sequence[Sequence[str]]) -> str:
+    """SHA-256 of lists of text that nobody finds without the salt."""
+    total = hashlib.sha256(salt.encode())
+    for texts in lists:
+        total.update(f"\n{len(texts)}".encode())
+        for text in texts:
+            total.update(f"\n{len(text)} {text}".encode())
+    return total.hexdigest()

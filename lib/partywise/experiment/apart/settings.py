@@ -1,0 +1,244 @@
+"""The block ``network`` of a configuration: who runs which fit of it apart, where everybody is, and what may be spent.
+
+All parties have the same file. ``./run --configfile`` of it simulates the study and checks this block, no more.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+from ...checks import Count, Delta, Natural, Positive, Range, check_fields
+from ...errors import ConfigError
+from ..config import build, choices, convert
+from ..plan import Plan
+
+__all__ = ["KEY", "Address", "Budget", "Network", "Shared", "digest", "shared"]
+
+KEY = "network"
+Questions = Literal["row", "label", "features", "user", "user_label"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Address:
+    """Where a party listens. host : name or number of its machine; port : of the one connection that all others make"""
+
+    host: str
+    port: Annotated[int, Range(1, 65535)]
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+        if not self.host or any(mark.isspace() or mark in "/@" for mark in self.host):
+            raise ValueError(f"host is {self.host!r}: give the name or number of a machine, such as hospital.example.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Budget:
+    """What every party may spend of its own data, over all runs of its ledger together; ``unit`` says of what."""
+
+    epsilon: Positive
+    delta: Delta
+    unit: Questions
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Network:
+    """The keys of the block.
+
+    study, case, method, epsilon, fold : the fit that is run, of replicate 0; epsilon where the method has a target
+    mode : ``experiment`` (all draw from streams of ``root_seed``, so that a simulation has the same numbers, and each
+        could compute the noise of the others) or ``release`` (what is secret comes from the operating system)
+    rows : records of every client that count; where columns are split, one number of records for all
+    patience : seconds that anybody waits for a party that is there; largest_message : bytes of the largest one
+    budget : see `Budget`; without it nothing is refused
+    parties : host and port of every data holder and every place without data, each once
+    """
+
+    study: str
+    case: str
+    method: str
+    epsilon: Annotated[float, Range(0, ends="(]", finite=False)] | None = None
+    fold: Natural = 0
+    mode: Literal["experiment", "release"]
+    rows: Count | dict | None = None
+    patience: Annotated[float, Range(1, 86400)] = 60.0
+    largest_message: Annotated[int, Range(10_000, 2**40)] = 2**28
+    budget: Budget | None = None
+    parties: dict
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+
+
+@dataclass(frozen=True)
+class Shared:
+    """The block with what it names.
+
+    n_parties : as the grid counts them
+    holders : data holders in the order of the protocol; places : those without data
+    addresses : of all of them; rows : records of the holders, as far as they are public
+    """
+
+    network: Network
+    plan: Plan
+    n_parties: int
+    holders: tuple[str, ...]
+    places: tuple[str, ...]
+    addresses: Mapping[str, Address]
+    rows: Mapping[str, int]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Everybody, as on the channel."""
+        return (*self.holders, *self.places)
+
+    @property
+    def epsilon(self) -> float:
+        """The slot of the grid."""
+        given = self.network.epsilon
+        return self.plan.epsilons(self.network.case, self.network.method)[0] if given is None else given
+
+
+def digest(config: Mapping[str, Any]) -> str:
+    """SHA-256 of all that a configuration says: everything but comments, layout and the order of keys.
+
+    Whoever wrote another number anywhere in it, another host or another title has another one.
+    """
+    return hashlib.sha256(json.dumps(config, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
+
+
+def shared(config: Mapping[str, Any], plans: Mapping[str, Plan]) -> Shared | None:
+    """The block of a configuration, checked against its plans; None where there is none.
+
+    Raises
+    ------
+    ConfigError
+        For the first key that is unknown, missing, mistyped, out of range or contradicts another.
+    """
+    if KEY not in config:
+        return None
+    network = build(Network, config[KEY], KEY)
+    plan = _named("study", network.study, plans)
+    case = _named("case", network.case, plan.cases)
+    method = _named("method", network.method, {label: plan.methods[label] for label in case.methods})
+    _check_cell(network, plan)
+    n_parties, holders = _holders(network, plan, method.protocol.extra)
+    addresses = {
+        name: build(Address, block, f"{KEY}.parties.{name}") for name, block in sorted(network.parties.items())
+    }
+    _check_addresses(addresses)
+    places = tuple(method.protocol.extra)
+    return Shared(network, plan, n_parties, holders, places, addresses, _rows(network, plan, holders, places))
+
+
+def _named(key: str, name: str, allowed: Mapping[str, Any]) -> Any:
+    if name not in allowed:
+        raise ConfigError(f"{KEY}.{key} is {name!r}: {choices(name, allowed)}.")
+    return allowed[name]
+
+
+def _check_cell(network: Network, plan: Plan) -> None:
+    """Raise for a fold or an epsilon that is not in the grid of the case, and a unit without a bound on persons."""
+    case, slots = plan.cases[network.case], plan.epsilons(network.case, network.method)
+    if network.fold >= case.folds:
+        raise ConfigError(f"{KEY}.fold is {network.fold}: case {network.case} has the folds 0 to {case.folds - 1}.")
+    if plan.methods[network.method].uses_epsilon and network.epsilon not in slots:
+        raise ConfigError(
+            f"{KEY}.epsilon is {network.epsilon!r}: method {network.method} has a target; take one of the grid's, "
+            f"{', '.join(f'{slot:g}' for slot in slots)}."
+        )
+    if not plan.methods[network.method].uses_epsilon and network.epsilon is not None:
+        raise ConfigError(f"{KEY}.epsilon is {network.epsilon!r}: method {network.method} has no target; leave it out.")
+    if network.budget and network.budget.unit.startswith("user") and plan.rows_per_user(network.case) is None:
+        raise ConfigError(
+            f"{KEY}.budget.unit is {network.budget.unit!r}: case {network.case} does not say how many records a person "
+            "has; give user and rows_per_user among its settings, or another unit."
+        )
+
+
+def _holders(network: Network, plan: Plan, extra: tuple[str, ...]) -> tuple[int, tuple[str, ...]]:
+    """The data holders that take part, as many as the grid has and ``parties`` names, and how the grid counts them."""
+    case, where = plan.cases[network.case], f"studies.{network.study}.cases.{network.case}"
+    if case.source.apart is None:
+        raise ConfigError(
+            f"{KEY}.case is {network.case!r}: its source {case.source_name!r} makes the data of all parties in one "
+            "place; take a case of own data (source: table)."
+        )
+    try:
+        ways = [tuple(case.settings.by_party(count)) for count in case.parties]
+    except ValueError as error:
+        raise ConfigError(f"{where}.settings.{error}") from None
+    every = max(ways, key=len)
+    for name in network.parties:
+        if name not in (*every, *extra):
+            raise ConfigError(f"{KEY}.parties has {name!r}: {choices(name, (*every, *extra))}.")
+    for name in extra:
+        if name not in network.parties:
+            raise ConfigError(f"{KEY}.parties lacks {name!r}, a place without data of method {network.method}: add it.")
+    holders = tuple(name for name in every if name in network.parties)
+    if holders not in ways:
+        raise ConfigError(
+            f"{KEY}.parties has the data holders {', '.join(holders) or 'none'}: the grid of case {network.case} takes "
+            f"{' or '.join(', '.join(names) for names in ways)}."
+        )
+    return case.parties[ways.index(holders)], holders
+
+
+def _check_addresses(addresses: Mapping[str, Address]) -> None:
+    taken: dict[Address, str] = {}
+    for name, address in addresses.items():
+        if taken.setdefault(address, name) != name:
+            raise ConfigError(
+                f"{KEY}.parties.{name}.port is {address.port} at {address.host}, where {taken[address]} listens: give "
+                "each party its own."
+            )
+
+
+def _rows(network: Network, plan: Plan, holders: tuple[str, ...], places: tuple[str, ...]) -> dict[str, int]:
+    """Records of every data holder, where the block says so."""
+    settings = plan.cases[network.case].settings
+    by_name = getattr(settings, "rows_differ", False)
+    given, where = network.rows, f"{KEY}.rows"
+    if by_name and not isinstance(given, dict):
+        raise ConfigError(
+            f"{where} is {given!r}: clients hold different records, and how many is public; give {{client: number}}."
+        )
+    if not by_name and isinstance(given, dict):
+        raise ConfigError(f"{where} is {given!r}: all parties hold the same records; give their number.")
+    if isinstance(given, dict):
+        for name in given:
+            if name not in holders:
+                raise ConfigError(f"{where} has {name!r}: {choices(name, holders)}.")
+        for name in holders:
+            if name not in given:
+                raise ConfigError(f"{where} lacks {name!r}: give the number of its records.")
+        return {name: _at_least_one(convert(count, int, f"{where}.{name}"), name) for name, count in given.items()}
+    _check_groups(settings, f"studies.{network.study}.cases.{network.case}.settings", () if by_name else places)
+    if given is not None:
+        return dict.fromkeys(holders, given)
+    if places and getattr(settings, "aligned", True):
+        raise ConfigError(f"{where} is missing: {places[0]} has no data and is to know the number of records; give it.")
+    return {}
+
+
+def _check_groups(settings: Any, where: str, places: tuple[str, ...]) -> None:
+    """ConfigError where a place without data would need to know which records are held out together."""
+    for key in ("user", "fold_block"):
+        name = getattr(settings, key, None)
+        if places and name is not None:
+            raise ConfigError(
+                f"{where}.{key} is {name!r}: records of one entry are held out together, and {places[0]}, which has no "
+                f"data, does not know the entries; leave it out, or take a method without {places[0]}."
+            )
+
+
+def _at_least_one(count: int, name: str) -> int:
+    if count < 1:
+        raise ConfigError(f"{KEY}.rows.{name} is {count}: it must be at least 1.")
+    return count
