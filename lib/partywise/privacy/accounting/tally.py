@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 
 from .compose import Composition, arranged
 from .law import Law
@@ -25,7 +24,8 @@ class Tally:
 
     def __init__(self) -> None:
         self.rows = self.squares = self.rho = self.numeric = 0
-        self.finite, self.sampled = Counter[tuple[float, int | None]](), Counter[tuple[float, float]]()
+        self.finite: dict[tuple[float, int | None], int] = {}
+        self.sampled: dict[tuple[float, float], int] = {}
 
     def add(self, law: Law | None, numeric: float = 0.0, times: int = 1) -> None:
         """Count a law so many times; None stands for a row of which nothing is proved."""
@@ -43,9 +43,10 @@ class Tally:
             self.rho += times * _steps(law.count * law.rho)
         elif law.epsilon is not None:
             # Two outcomes are what a pure law is dominated by.
-            self.finite[law.epsilon, None if law.k == 2 else law.k] += times * law.count
+            key = law.epsilon, None if law.k == 2 else law.k
+            self.finite[key] = self.finite.get(key, 0) + times * law.count
         elif law.mu is not None:
-            self.sampled[law.mu, law.rate] += times * law.count
+            self.sampled[law.mu, law.rate] = self.sampled.get((law.mu, law.rate), 0) + times * law.count
 
     def join(self, other: Tally, sign: int = 1) -> None:
         """Add another tally, or take it out (``sign`` -1)."""
@@ -53,13 +54,16 @@ class Tally:
         self.squares += sign * other.squares
         self.rho += sign * other.rho
         self.numeric += sign * other.numeric
-        for own, given in ((self.finite, other.finite), (self.sampled, other.sampled)):
-            for key, count in given.items():
-                own[key] += sign * count  # type: ignore[index]
+        for pure, count in other.finite.items():
+            self.finite[pure] = self.finite.get(pure, 0) + sign * count
+        for drawn, count in other.sampled.items():
+            self.sampled[drawn] = self.sampled.get(drawn, 0) + sign * count
 
     @property
     def composition(self) -> Composition:
         """All laws as one `Composition`."""
+        if not (self.finite or self.sampled):
+            return Composition(_rounded(self.squares), _rounded(self.rho), delta_numeric=_rounded(self.numeric))
         finite = {key: count for key, count in self.finite.items() if count}
         sampled = {key: count for key, count in self.sampled.items() if count}
         return arranged(_rounded(self.squares), _rounded(self.rho), finite, sampled, _rounded(self.numeric))

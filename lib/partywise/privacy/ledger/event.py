@@ -4,7 +4,7 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from typing import Any
 
 from ...errors import CertificationError
@@ -157,7 +157,7 @@ class Event:
         """The law of the noise as stated, for the event's own unit and relation; None if there is none."""
         if self.mu is self.rho is self.epsilon is None:
             return None
-        return Law(self.mu, self.rho, self.epsilon, self.k, float(self.rate), int(self.count))
+        return _law(self.mu, self.rho, self.epsilon, self.k, float(self.rate), int(self.count))
 
     def require_composable(self) -> None:
         """Raise `CertificationError` for a certified event that states no law, so that nothing can be composed."""
@@ -221,10 +221,10 @@ class Event:
         row["data_dependent_parameters"] = JOIN.join(self.data_dependent_parameters)
         return row
 
-    @cached_property
+    @property
     def line(self) -> str:
         """`to_row` as JSON: what a ledger hashes."""
-        return json.dumps(self.to_row(), sort_keys=True, separators=(",", ":"))
+        return _encoded(self.to_row())
 
     @classmethod
     def from_row(cls, row: Mapping[str, Any]) -> "Event":
@@ -237,6 +237,13 @@ class Event:
         values["k"] = None if values["k"] is None else int(values["k"])
         values |= {name: float(values[name]) for name in ("rate", "delta_numeric")}
         return cls(**{**values, "count": int(values["count"]), "certified": str(values["certified"]) == "True"})
+
+
+# Laws are few and events many: equal ones share an object.
+_law = lru_cache(maxsize=4096, typed=True)(Law)
+
+# An event keeps no line: with a million rows, lines are most of what a ledger would take.
+_encoded = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
 
 
 @cache

@@ -11,6 +11,7 @@ Gaussian rows compose without any loss, and so do finite laws beside them: see `
 """
 
 import hashlib
+import itertools
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -43,7 +44,8 @@ class Ledger:
     def __init__(self, events: Iterable[Event] = ()) -> None:
         self._rows: list[Event] = []
         self._position: dict[str, int] = {}
-        self._hashes: list[str] = []
+        # How many rows the chain covers, and its end: the links between are made again where somebody asks for them.
+        self._chained: tuple[int, str] = 0, GENESIS
         for event in events:
             self.append(event)
 
@@ -222,14 +224,15 @@ class Ledger:
     @property
     def digest(self) -> str:
         """SHA-256 of the whole chain; it changes if a row is removed, altered or moved."""
-        for event in self._rows[len(self._hashes) :]:
-            previous = self._hashes[-1] if self._hashes else GENESIS
-            self._hashes.append(hashlib.sha256((previous + event.line).encode()).hexdigest())
-        return self._hashes[-1] if self._hashes else GENESIS
+        count, last = self._chained
+        for event in self._rows[count:]:
+            last = _link(last, event)
+        self._chained = len(self._rows), last
+        return last
 
     def to_rows(self) -> list[dict[str, Any]]:
         """Flat rows with their step and their links of the hash chain."""
-        hashes = [GENESIS, *(self._hashes if self.digest else ())]
+        hashes = list(itertools.accumulate(self._rows, _link, initial=GENESIS))
         return [
             {"step": k, **event.to_row(), "prev_hash": hashes[k], "hash": hashes[k + 1]}
             for k, event in enumerate(self._rows)
@@ -297,6 +300,11 @@ class Ledger:
         if digest is not None:
             ledger.verify(digest)
         return ledger
+
+
+def _link(last: str, event: Event) -> str:
+    """The link of the hash chain of a row after the last one."""
+    return hashlib.sha256((last + event.line).encode()).hexdigest()
 
 
 def _line(row: Mapping[str, Any]) -> str:

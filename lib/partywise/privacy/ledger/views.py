@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
+from itertools import islice
 
 from ..accounting.compose import Composition
 from ..accounting.law import Law
@@ -128,6 +129,7 @@ class _Common:
 
     def __init__(self, tallies: Tallies) -> None:
         self.tallies = tallies
+        self.joined = dict[tuple[Composition, frozenset[Composition]], frozenset[Composition]]()
 
     @cached_property
     def parts(self) -> dict[str, Composition]:
@@ -151,26 +153,26 @@ class _Common:
 
     def without(self, change: Tallies) -> tuple[frozenset[Composition], bool]:
         """Strata after a change, each joined with what is about everybody, and whether all rows are proved."""
-        tallies = {name: self._changed(name, change) for name in {*change, "*", UNPROVED}}
-        everywhere, unproved = tallies.pop("*"), tallies.pop(UNPROVED)
-        whole = everywhere.composition
+        tallies = {name: self._changed(name, change) for name in change}
+        everywhere, unproved = (tallies.pop(name, None) or self.tallies.get(name) for name in ("*", UNPROVED))
+        whole = everywhere.composition if everywhere else Composition()
         left = Counter(self.parts[name] for name in tallies if name in self.parts)
         parts = {tally.composition for tally in tallies.values() if tally.rows}
-        for kind, alone in ((self.gaussians, whole.gaussian), (self.others, False)):
-            present = (part for part in kind if self.counts[part] > left[part])
-            parts.update(part for part, _ in zip(present, range(1), strict=False)) if alone else parts.update(present)
-        return frozenset(whole.joined(part) for part in parts) or frozenset([whole]), not unproved.rows
+        present = (part for part in self.gaussians if self.counts[part] > left[part])
+        parts.update(islice(present, 1 if whole.gaussian else None))
+        parts.update(part for part in self.others if self.counts[part] > left[part])
+        key = whole, frozenset(parts)
+        if key not in self.joined:
+            self.joined[key] = frozenset(whole.joined(part) for part in parts) or frozenset([whole])
+        return self.joined[key], not (unproved and unproved.rows)
 
     def _changed(self, name: str, change: Tallies) -> Tally:
-        """A stratum with its change; a tally of its own where there is one."""
-        found, other = self.tallies.get(name), change.get(name)
-        if other is None:
-            return found or Tally()
-        if found is None:
-            return other
+        """A stratum with its change."""
+        if name not in self.tallies:
+            return change[name]
         changed = Tally()
-        changed.join(found)
-        changed.join(other)
+        changed.join(self.tallies[name])
+        changed.join(change[name])
         return changed
 
 
