@@ -115,7 +115,7 @@ Payload = Release | Cipher | Public | Clear
 KINDS: dict[type, str] = {Release: "release", Cipher: "cipher", Public: "public", Clear: "clear"}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Message:
     """One payload on its way.
 
@@ -165,6 +165,7 @@ class Channel:
         if len(set(names)) != len(names):
             raise ValueError(f"the parties {names} of a channel must have distinct names.")
         self.names: tuple[str, ...] = names
+        self.connected = frozenset(names)
         self.ledger = Ledger()
         self._messages: list[Message] = []
         self._record, self._payloads = record, list[Payload]()
@@ -267,7 +268,8 @@ class Channel:
         message = Message(len(self._messages), sender, receiver, name, kind, argument, event, shape, size)
         self._messages.append(message)
         kept = emptied(payload) if kept is None else kept
-        self._payloads.append(kept)
+        if self._record:
+            self._payloads.append(kept)
         self._heard.setdefault((receiver, name), []).append(kept)
         return message
 
@@ -398,7 +400,7 @@ class Channel:
             raise ValueError(f"payload {name!r}: {sender!r} cannot send to itself.")
 
     def _check_name(self, role: str, name: str) -> None:
-        if name not in self.names:
+        if name not in self.connected:
             raise ValueError(f"{role}={name!r} is not on this channel; it connects {self.names}.")
 
 
@@ -489,6 +491,8 @@ def _read_only(value: Any) -> Any:
     """The received form of a value: a copy that nobody can write, so that neither side reaches the other's arrays."""
     if isinstance(value, np.ndarray):
         # On bytes, numpy refuses to set the write flag again.  The order of axes stays: sums depend on it.
+        if value.flags.c_contiguous:
+            return np.ndarray(value.shape, value.dtype, value.tobytes())
         axes = sorted(range(value.ndim), key=lambda axis: -abs(value.strides[axis]))
         stored = value.transpose(axes)
         return np.ndarray(stored.shape, stored.dtype, stored.tobytes()).transpose(np.argsort(axes))

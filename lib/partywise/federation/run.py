@@ -198,7 +198,7 @@ class Run:
     def located(self, place: Place) -> str:
         """Name of a place; PlaceError if there is none of that name."""
         name = name_of(place)
-        if name not in self.channel.names:
+        if name not in self.channel.connected:
             raise PlaceError(f"place={name!r} is not on this channel; it connects {self.names}.")
         return name
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
@@ -31,7 +32,11 @@ class PublicFacts:
 
     def number(self, name: str) -> int:
         """Number of a client, part of the address of its noise."""
-        return self.names.index(name)
+        return self._numbers[name]
+
+    @cached_property
+    def _numbers(self) -> dict[str, int]:
+        return {name: number for number, name in enumerate(self.names)}
 
 
 @dataclass(frozen=True)
