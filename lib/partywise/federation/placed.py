@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from ..privacy.ledger.event import Event
+from ..privacy.mechanisms.release import charged
 from .channel import emptied, visible
 from .codec import packed, unpacked
 from .parties import Party
@@ -203,6 +204,12 @@ class PlacedRun(Run):
             self.channel.ledger.append(row)
         else:
             self._link.reserve(step, row)
+
+    def charge(self, holders: Sequence[Place], *events: Event) -> None:
+        """As in `Run`; a process of its own asks whoever pays for its party."""
+        super().charge(holders, *events)
+        if self._link is not None and self._here & {name_of(place) for place in holders}:
+            charged(*events)
 
     def assemble(self, function: Callable[..., Any], *values: Any) -> Any:
         """As in `Run` where all places live here; else what this process can say, for who has all of them."""

@@ -188,6 +188,22 @@ class Run:
         """Enter a row into the ledger before what it pays for: a budget that was fixed in advance."""
         self.channel.ledger.append(row)
 
+    def charge(self, holders: Sequence[Place], *events: Event) -> None:
+        """Say what noise will cost that another place draws on what these parties give away closed, before they do.
+
+        Each of them pays all of it from its own account, where parties are processes of their own; who draws asks its
+        own as well. In one process whoever draws is asked once, and this does nothing.
+
+        Parameters
+        ----------
+        holders : sequence of Party or str
+            Whose data go in.
+        *events : Event
+            Public (`partywise.privacy.mechanisms.release.announced`): their laws were fixed in advance.
+        """
+        for place in holders:
+            self.located(place)
+
     def assemble(self, function: Callable[..., R], *values: Any) -> R:
         """What is reported about a run, from values of several places: after the last message, in simulations only.
 

@@ -28,6 +28,7 @@ from functools import cached_property
 
 import numpy as np
 
+from ...privacy.ledger.event import Event
 from ...privacy.mechanisms.random import sampler_of
 from ...privacy.mechanisms.release import Release
 from ...privacy.mechanisms.shared import Shared, SharedGaussian
@@ -201,6 +202,11 @@ def dealer_noise(chunks: Sequence[Chunk], layout: Layout, rng_for: Callable) -> 
     )
 
 
+def announced_draw(draw: Draw) -> Event:
+    """What a draw costs every party: no record is at one of them alone."""
+    return SharedGaussian(draw.mu).event(draw.certificate, draw.name, draw.parents)
+
+
 def _noise(part: Part, draw: Draw, rng_for: Callable) -> np.ndarray:
     mechanism = SharedGaussian(draw.mu)
     return mechanism.noise(draw.certificate, part.units, rng_for(*draw.address), draw.name, draw.parents)
@@ -291,6 +297,7 @@ def noisy_moments(
         every view is charged.
     """
     parties, ring = dealt.parties, dealt.ring
+    run.charge(parties, *(announced_draw(draw) for chunk in chunks for draw in chunk.draws))
     dealt.products += sum(chunk.rows.stop - chunk.rows.start for chunk in chunks) * layout.crossing
     noise = run.at(DEALER, dealer_noise, chunks, layout, run.rng_for)
     behind: list[Masked] = []

@@ -14,7 +14,7 @@ from math import exp, sqrt
 import numpy as np
 
 from ...privacy.accounted import Accounted, Public
-from ...privacy.statistics.bounded import Bounded, clip_curves, summed
+from ...privacy.statistics.bounded import Bounded, SensitivityCertificate, clip_curves, summed
 from ...privacy.statistics.isometry import nearest_semidefinite, to_matrix, to_vector
 from ...privacy.statistics.moments import second_moment_bound
 from ..families import FAMILIES
@@ -26,10 +26,12 @@ __all__ = [
     "Matrix",
     "clip_of",
     "mean_score",
+    "mean_score_certificate",
     "mean_weight",
     "residual_bound",
     "second_moments",
     "second_moments_bound",
+    "second_moments_certificate",
 ]
 
 BOTH = ("label", "features")
@@ -91,8 +93,13 @@ def mean_score(z: np.ndarray, y: np.ndarray, beta: Accounted, clip: Clip, public
     x, length = with_constant(z), float(clip.length.value)
     r = np.clip(FAMILIES[public.family].score(y, x @ beta.value), -clip.residual, clip.residual)
     terms, share = clip_curves(x * r[:, None], None, length)
-    certificate = summed(2 * length / len(y), "triangle inequality: 2 C / n", "row", BOTH)
+    certificate = mean_score_certificate(clip, len(y))
     return Bounded(terms.mean(axis=0), certificate, clip_share=share, parents=(*clip.length.parents, *beta.parents))
+
+
+def mean_score_certificate(clip: Clip, n: int) -> SensitivityCertificate:
+    """That of `mean_score` of n records, public."""
+    return summed(2 * float(clip.length.value) / n, "triangle inequality: 2 C / n", "row", BOTH)
 
 
 def second_moments(z: np.ndarray, radius: Accounted) -> Bounded:
@@ -103,8 +110,13 @@ def second_moments(z: np.ndarray, radius: Accounted) -> Bounded:
     n, p = z.shape
     S = float(radius.value)
     v = with_constant(clip_curves(z, None, S)[0], S / sqrt(p))
-    certificate = summed(second_moments_bound(radius, p, n), "sqrt(2) r^2 / n from |vv' - ww'|", "row", ("features",))
+    certificate = second_moments_certificate(radius, p, n)
     return Bounded(to_vector(v.T @ v / n)[1:], certificate, parents=radius.parents)
+
+
+def second_moments_certificate(radius: Accounted, p: int, n: int) -> SensitivityCertificate:
+    """That of `second_moments` of n records of p columns, public."""
+    return summed(second_moments_bound(radius, p, n), "sqrt(2) r^2 / n from |vv' - ww'|", "row", ("features",))
 
 
 def second_moments_bound(radius: Accounted, p: int, n: int) -> float:

@@ -25,9 +25,10 @@ from ...federation.parties import Party
 from ...federation.persons import records_together
 from ...federation.roles import ANALYST, roles
 from ...federation.run import Run
-from ...privacy.accounted import Accounted, Public
+from ...privacy.accounted import Accounted, Public, parents_of
+from ...privacy.ledger.event import Event
 from ...privacy.mechanisms.gaussian import Gaussian
-from ...privacy.mechanisms.release import Release
+from ...privacy.mechanisms.release import Release, announced
 from ..model import Estimate, PublicFacts
 from ..private.budget import allotted
 from ..private.scaled import (
@@ -40,7 +41,7 @@ from ..private.scaled import (
     total_radius,
     unscaled,
 )
-from ..private.scores import Clip, clip_of, mean_score
+from ..private.scores import Clip, clip_of, mean_score, mean_score_certificate
 
 AFTER = "a function of releases and of public constants"
 # Families of which the mean of later iterates was better at every epsilon on every table tried.
@@ -101,6 +102,16 @@ def planned(run: Run, n: int, shares: Sequence[float]) -> Plan:
         clip=clip_of(options.clip, options.bound, public, radius),
         mu=allotted(run.epsilon, run.spec.study.delta, shares, records_together(run.spec)),
         held=tuple(party.columns for party in run.parties),
+    )
+
+
+def announced_scores(plan: Plan, mus: Sequence[float]) -> tuple[Event, ...]:
+    """What the mean scores of all steps cost every party; their columns are given away once, for all of them."""
+    certificate = mean_score_certificate(plan.clip, plan.n)
+    parents = parents_of(plan.clip.length, plan.public.eta_start)
+    return tuple(
+        announced(certificate, {"mu": float(mu)}, "gaussian", f"score {step}", parents, trust_model="central")
+        for step, mu in enumerate(mus)
     )
 
 

@@ -11,6 +11,7 @@ from ...federation.exchanges.dealing import DEALER
 from ...federation.parties import Party
 from ...federation.roles import ANALYST
 from ...privacy.accounted import Accounted, Public
+from ...privacy.ledger.event import Event
 from ...privacy.mechanisms.gaussian import Gaussian
 from ...privacy.mechanisms.random import sampler_of
 from ...privacy.mechanisms.release import Release, noise_scale
@@ -104,6 +105,13 @@ def dealer_noise(block: Block, sweep: int, plan: Plan, rng_for: RngFor) -> np.nd
     rng, name = rng_for("X'r", DEALER, block.name, sweep), named("X'r", block, sweep)
     parents = (*block.length.parents, *plan.residual.parents)
     return SharedGaussian(block.scores[sweep]).noise(certificate, units, rng, name, parents)[:, None]
+
+
+def announced_score(block: Block, sweep: int, plan: Plan) -> Event:
+    """What that noise costs the active party and the party of the block."""
+    certificate, name = score_certificate(block.length, plan.residual), named("X'r", block, sweep)
+    parents = (*block.length.parents, *plan.residual.parents)
+    return SharedGaussian(block.scores[sweep]).event(certificate, name, parents)
 
 
 def made_release(

@@ -16,7 +16,18 @@ from ...federation.roles import ANALYST
 from ...federation.run import Run
 from ..model import Estimate
 from ..private.scores import mean_weight
-from .central import Plan, Trail, answered, check_private, only, planned, records_in, released_score, server_started
+from .central import (
+    Plan,
+    Trail,
+    announced_scores,
+    answered,
+    check_private,
+    only,
+    planned,
+    records_in,
+    released_score,
+    server_started,
+)
 
 
 def server_step(trail: Trail, released: Sequence[Sequence[np.ndarray]], plan: Plan) -> Trail:
@@ -30,6 +41,7 @@ def fit(run: Run) -> Estimate:
     rows, n = common_rows(run)
     steps = run.spec.options.steps
     plan = planned(run, n, (1 / steps,) * steps)
+    run.charge(run.parties, *announced_scores(plan, plan.mu))
     shares = records_in(run, rows)
     trail, names = run.at(ANALYST, server_started, plan), list[str]()
     for step in range(steps):

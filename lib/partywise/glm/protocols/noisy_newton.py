@@ -23,14 +23,16 @@ from ...alignment.rows import common_rows
 from ...federation.exchanges.secure_sum import AGGREGATOR, sums_of_shares
 from ...federation.roles import ANALYST
 from ...federation.run import Run
+from ...privacy.ledger.event import Event
 from ...privacy.mechanisms.gaussian import Gaussian
-from ...privacy.mechanisms.release import Release, noise_scale
+from ...privacy.mechanisms.release import Release, announced, noise_scale
 from ..model import Estimate
 from ..options import NoisyNewtonOptions
-from ..private.scores import Matrix, mean_weight, second_moments, second_moments_bound
+from ..private.scores import Matrix, mean_weight, second_moments, second_moments_bound, second_moments_certificate
 from .central import (
     Plan,
     Trail,
+    announced_scores,
     answered,
     check_private,
     only,
@@ -50,6 +52,13 @@ def steps_of(options: NoisyNewtonOptions, family: str, n: int) -> int:
     if options.steps is not None:
         return options.steps
     return 4 if family == "gaussian" else 8 if n >= LARGE else 2
+
+
+def announced_second(plan: Plan) -> Event:
+    """What the second moments cost every party."""
+    certificate = second_moments_certificate(plan.radius, plan.p, plan.n)
+    law = {"mu": float(plan.mu[0])}
+    return announced(certificate, law, "gaussian", SECOND, plan.radius.parents, trust_model="central")
 
 
 def noisy_second(
@@ -80,6 +89,7 @@ def fit(run: Run) -> Estimate:
     options = run.spec.options
     steps = steps_of(options, run.spec.public.family, n)
     plan = planned(run, n, (options.share, *((1 - options.share) / steps,) * steps))
+    run.charge(run.parties, announced_second(plan), *announced_scores(plan, plan.mu[1:]))
     shares = records_in(run, rows)
     second = sums_of_shares(run, shares, ANALYST, (SECOND,), noisy_second, plan, run.rng_for)
     matrix = run.at(ANALYST, server_matrix, second, plan)

@@ -47,6 +47,7 @@ from ..private.scaled import local_response
 from ..private.sweeps import Block, Plan, check_family, named
 from .central import check_private
 from .noisy_blocks import (
+    announced_score,
     dealer_noise,
     local_columns,
     local_moments,
@@ -142,6 +143,7 @@ def released_product(run: Run, plan: Plan, held: Round, party: Any, block: Block
         score = run.send(active, ANALYST, name, local_score, held.columns, r, *common)
         held.parts[party.name].append(run.heard(ANALYST, name))
         return score
+    run.charge((active, party), announced_score(block, sweep, plan))
     steps = run.at(active, local_steps, r, plan.residual)
     value = private(run, held.dealt, active, steps, (plan.n, 1), BITS)
     behind = masked(run, held.dealt, value, f"residual for {name}", (party,))

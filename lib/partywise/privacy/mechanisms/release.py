@@ -27,6 +27,7 @@ __all__ = [
     "Guard",
     "Release",
     "Terms",
+    "announced",
     "certificate_of",
     "charged",
     "covered",
@@ -340,6 +341,45 @@ def released(
     if observer is not None:
         observer.made(event)
     return Release(value.item() if isinstance(value, np.ndarray | np.generic) and np.ndim(value) == 0 else value, event)
+
+
+def announced(
+    certificate: SensitivityCertificate,
+    law: Mapping[str, Any],
+    mechanism: str,
+    name: str,
+    parents: Sequence[str] = (),
+    *,
+    trust_model: str,
+) -> Event:
+    """What noise on the data of several parties will cost each of them: public before it is drawn, as its law is.
+
+    Parameters
+    ----------
+    certificate, law, mechanism
+        As of the release (`released`), which no single party owns.
+    name : str
+        Of the release.
+    parents : sequence of str
+        Releases that the parameters of the certificate come from.
+    trust_model : str
+        Who draws: an assumed functionality (``"central"``) or a dealer (``"distributed"``).
+    """
+    return Event(
+        release_id=name,
+        owner=UNNAMED,
+        mechanism=mechanism,
+        unit=certificate.unit,
+        depends_on=certificate.depends_on,
+        relation=certificate.relation,
+        sensitivity=certificate.value,
+        norm=certificate.norm,
+        certificate=certificate.source,
+        trust_model=trust_model,
+        data_dependent_parameters=tuple(dict.fromkeys(parents)),
+        certified=UNPROVED not in parents,
+        **law,
+    )
 
 
 def certificate_of(bounded: Bounded, norms: tuple[str, ...]) -> SensitivityCertificate:

@@ -15,14 +15,13 @@ from typing import Any, Unpack
 import numpy as np
 
 from ...errors import CertificationError
-from ..accounted import UNPROVED
 from ..ledger.event import UNNAMED, Event
 from ..secure.wide import draw_huge_integers
 from ..statistics.bounded import SensitivityCertificate
 from ..statistics.closed import Closed
 from .discrete import quotient_up
 from .random import RandomSource, sampler_of, words_of
-from .release import OBSERVER, Release, Terms, charged, covered, digest_of, released
+from .release import OBSERVER, Release, Terms, announced, charged, covered, digest_of, released
 
 __all__ = ["NoiseKey", "Shared", "SharedGaussian"]
 
@@ -104,21 +103,8 @@ class SharedGaussian:
         certificate, name, parents
             As in `noise`.
         """
-        return Event(
-            release_id=name,
-            owner=UNNAMED,
-            mechanism=LAW,
-            unit=certificate.unit,
-            depends_on=certificate.depends_on,
-            relation=certificate.relation,
-            sensitivity=certificate.value,
-            norm=certificate.norm,
-            certificate=certificate.source,
-            trust_model="distributed",
-            data_dependent_parameters=parents,
-            certified=UNPROVED not in parents,
-            **self._law(certificate),
-        )
+        law = self._law(certificate)
+        return announced(certificate, law, LAW, name, parents, trust_model="distributed")
 
     def _law(self, certificate: SensitivityCertificate) -> dict[str, Any]:
         return {"mu": 0.0 if certificate.value == 0 else float(self.mu), "delta_numeric": 0.0}

@@ -1,0 +1,167 @@
+"""Every protocol of every study: whoever pays is asked before each draw, once, and all that the ledger has was paid."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import pytest
+
+import every_protocol
+from every_protocol import generated, planned
+from partywise.experiment.trial import execution
+from partywise.federation.placed import PlacedRun
+from partywise.federation.run import Place, Run, name_of
+from partywise.privacy.ledger.event import POST_PROCESSING, UNNAMED, Event
+from partywise.privacy.mechanisms.release import OBSERVER, guarding
+from partywise.privacy.mechanisms.shared import LAW, NoiseKey
+
+FITS = list(every_protocol.fits())
+# What an attack of an audit draws for whoever runs the experiment: never sent, and charged where it is drawn.
+EXPERIMENTER = "experimenter"
+
+
+class Announcing(PlacedRun):
+    """A run that notes what is announced to whom: (party, event, number of draws before)."""
+
+    def __init__(self, run: Run, watch: Watch) -> None:
+        super().__init__(run)
+        self.watch, self.announced = watch, list[tuple[str, Event, int]]()
+        watch.run = self
+
+    @property
+    def place(self) -> str:
+        """Whose line of the program runs; empty for the program itself."""
+        return self._inside[-1] if self._inside else ""
+
+    def charge(self, holders: Sequence[Place], *events: Event) -> None:
+        assert not self.place, "what is announced is public: the program itself says it"
+        self.announced += [(name_of(place), event, len(self.watch.draws)) for place in holders for event in events]
+
+
+class Watch:
+    """A guard and an observer of one run.
+
+    clear : rows paid for values in the clear; draws : (place, what was paid, event of what was drawn) in order
+    pending : paid and not yet drawn
+    """
+
+    run: Announcing
+
+    def __init__(self) -> None:
+        self.clear, self.pending, self.depth = list[Event](), list[Event](), 0
+        self.draws = list[tuple[str, Event, Event]]()
+
+    def charge(self, *events: Event) -> None:
+        for event in events:
+            if event.mechanism == "none":
+                self.clear.append(event)
+            elif event.law is None:
+                # Made without a mechanism and proved of nothing: it is drawn already, and leaves later.
+                self.draws.append((self.run.place, event, event))
+            else:
+                self.pending.append(event)
+
+    def draw(self, _: Any, mechanism: str, owner: str, draw: Callable[[], Any]) -> Any:
+        """A draw that is no part of another is of what was just charged; a dealer's noise was drawn before."""
+        if self.depth == 0:
+            expected = [] if mechanism == LAW else [(mechanism, owner)]
+            assert [(event.mechanism, event.owner) for event in self.pending] == expected
+        self.depth += 1
+        value = draw()
+        self.depth -= 1
+        return value
+
+    def made(self, event: Event) -> None:
+        """The event of what was drawn."""
+        if self.depth == 0 and event.mechanism != LAW:
+            self.draws.append((self.run.place, self.pending.pop(), event))
+
+    def keyed(self, key: Any) -> None:
+        """Noise that a dealer has drawn."""
+        if isinstance(key, NoiseKey):
+            paid = self.pending.pop()
+            assert (paid.release_id, paid.mechanism, self.pending) == (key.name, LAW, [])
+            self.draws.append((self.run.place, paid, paid))
+
+
+@cache
+def watched(fit: Sequence[str]) -> Watch:
+    """What is paid and drawn in a run."""
+    study, case, method = fit
+    watch = Watch()
+    run = Announcing(execution(planned(study), case, method, generated(study, case)), watch)
+    token = OBSERVER.set(watch)
+    try:
+        with guarding(watch):
+            planned(study).methods[method].protocol.fit(run)
+    finally:
+        OBSERVER.reset(token)
+    return watch
+
+
+def terms(event: Event) -> tuple[Any, ...]:
+    """What decides what an event costs."""
+    return event.owner, event.mechanism, event.unit, event.relation, event.depends_on, event.law, event.delta_numeric
+
+
+@pytest.mark.parametrize("fit", FITS, ids="/".join)
+def test_every_draw_is_charged_once_and_before_it_and_no_row_of_the_ledger_is_unpaid(fit):
+    watch = watched(fit)
+    ledger = watch.run.channel.ledger
+    assert not watch.pending, "charged and not drawn"
+    drawn = Counter(event.release_id for _, _, event in watch.draws)
+    budgets = {row.release_id for row in ledger.rows if row.mechanism == "budget"}
+    clear, rows = list[Event](), list[Event]()
+    for row in ledger.rows:
+        (clear if row.mechanism == "none" else rows).append(row)
+    assert clear == watch.clear, "a value in the clear is paid by its row, once"
+    for row in rows:
+        if row.mechanism in (POST_PROCESSING, "budget"):
+            continue
+        assert drawn[row.release_id] == 1, "one charge and one draw, to however many it was sent"
+        paid = next(paid for _, paid, event in watch.draws if event.release_id == row.release_id)
+        if budgets & set(row.data_dependent_parameters):
+            # The row of a budget pays in the ledger; whoever holds an account pays the law of the draw.
+            assert row.law.free and not paid.law.free
+            paid = replace(paid, mu=row.mu, delta_numeric=row.delta_numeric)
+        assert terms(paid) == terms(row)
+
+
+@pytest.mark.parametrize("fit", FITS, ids="/".join)
+def test_whoever_has_the_data_draws_and_pays_or_was_told_before(fit):
+    """Noise of an assumed functionality or a dealer is announced to those whose data go in: they pay it, too."""
+    watch = watched(fit)
+    parties, announced = {party.name for party in watch.run.parties}, list(watch.run.announced)
+    for number, (place, paid, _) in enumerate(watch.draws):
+        if place in parties:
+            assert paid.owner in (place, EXPERIMENTER)
+            continue
+        assert paid.owner == UNNAMED
+        told = [one for one in announced if one[1].release_id == paid.release_id]
+        assert told and {name for name, _, _ in told} <= parties
+        assert watch.run.parties[0].name in {name for name, _, _ in told} or len(told) > 1
+        for one in told:
+            assert terms(one[1]) == terms(paid) and one[1].certified == paid.certified and one[2] <= number
+            announced.remove(one)
+    assert not announced, "announced and never drawn"
+
+
+def test_the_fits_hold_every_kind_of_draw():
+    """Otherwise the tests above would hold of nothing: noise of parties, a dealer, a functionality, and of audits."""
+    draws = [(place, paid) for fit in FITS for place, paid, _ in watched(fit).draws]
+    assert {paid.mechanism for _, paid in draws} >= {
+        "gaussian",
+        "symmetric_gaussian",
+        "randomized_response",
+        "distance_exponential",
+        "encrypted_rounded_gaussian",
+        "subsampled_gaussian",
+        "objective_perturbation",
+        LAW,
+    }
+    assert {"dealer", "aggregator"} <= {place for place, _ in draws}
+    assert any(not paid.certified for _, paid in draws) and any(paid.owner == EXPERIMENTER for _, paid in draws)
