@@ -1,0 +1,216 @@
+"""Parties that are processes on several machines: HTTP with mutual TLS, by the pool of `tno.mpc.communication`."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import selectors
+import socket
+import time
+from collections.abc import Coroutine, Mapping
+from pathlib import Path
+from threading import Thread
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from ...errors import PartyError
+from .inbox import Inbox
+from .interface import LARGEST
+from .tls import check_names, client_context, own_problem, server_context
+
+if TYPE_CHECKING:
+    from .pool import FramePool, NamedCommunicator
+
+__all__ = ["PATIENCE", "Network"]
+
+T = TypeVar("T")
+
+# Seconds in which a peer that is sent something must take or answer something.
+PATIENCE = 5.0
+# Seconds that a party stays that met a wrong certificate, so that the other side meets it as well.
+SHOWN = 3.0
+# Seconds in which whoever is left must say so in turn: who hangs never does.
+GOODBYE = 0.1
+
+
+class _Loop(asyncio.SelectorEventLoop):
+    """An event loop that knows whether it has connections, and does not wait long for a goodbye."""
+
+    def __init__(self) -> None:
+        self._watched = selectors.DefaultSelector()
+        super().__init__(self._watched)
+
+    def connected(self) -> bool:
+        """Whether there is a socket beside the one by which the loop is woken."""
+        return len(self._watched.get_map()) > 1
+
+    async def create_connection(self, *words: Any, **options: Any) -> Any:
+        hasty = {"ssl_shutdown_timeout": GOODBYE} if options.get("ssl") else {}
+        return await super().create_connection(*words, **hasty | options)
+
+    async def create_server(self, *words: Any, **options: Any) -> Any:
+        hasty = {"ssl_shutdown_timeout": GOODBYE} if options.get("ssl") else {}
+        return await super().create_server(*words, **hasty | options)
+
+
+class Network:
+    """One party's end of the connections to all others, over a network.
+
+    Parameters
+    ----------
+    me : str
+        Name of this party.
+    addresses : mapping of str to (str, int)
+        Host and port of every party, this one included: there it listens.
+    certificates : path
+        Folder with ``authority.pem``, ``ME.pem`` and ``ME.key`` (`partywise.federation.transport.authority.make`).
+    largest : int
+        Bytes of the largest frame that is read.
+    patience : float
+        Seconds in which a peer must take or answer something while it is sent a frame.
+    listen : str, optional
+        Host on which to listen where it is another than the one that the others connect to, as behind a router.
+
+    Raises
+    ------
+    ValueError
+        If a name, an address or a certificate is none, or ``me`` has no address.
+    FileNotFoundError, PermissionError
+        If a certificate is missing, or others can read the key.
+    PartyError
+        If the address cannot be listened on.
+    ImportError
+        If the packages of the extra ``network`` are absent.
+
+    Notes
+    -----
+    TLS 1.3 with certificates of both sides, of one authority. Who connects is who its certificate names (the common
+    name); who is connected to must have the certificate of that party's DNS name (`tls.host_name`), wherever it is, so
+    that two parties of one machine cannot pose as each other. Whoever has no certificate of the authority never gets
+    as far as a request. `put` returns when the receiver's process has the frame. `is_there` and `put` raise `Refused`
+    where somebody answers who is not that party.
+    """
+
+    def __init__(
+        self,
+        me: str,
+        addresses: Mapping[str, tuple[str, int]],
+        certificates: Path | str,
+        *,
+        largest: int = LARGEST,
+        patience: float = PATIENCE,
+        listen: str | None = None,
+    ) -> None:
+        _check_addresses(me, addresses)
+        folder = Path(certificates)
+        server, client = server_context(folder, me), client_context(folder, me)
+        pools = _pools()
+        self.me, self.peers = me, tuple(name for name in addresses if name != me)
+        self.inbox = Inbox(me, self.peers, largest)
+        host, port = listen or addresses[me][0], addresses[me][1]
+        self._open = True
+        self._loop = _Loop()
+        self._communicator: NamedCommunicator = pools.NamedCommunicator(
+            (host, port), (server, client), self.inbox, patience, own_problem(server, client, me)
+        )
+        self._pool: FramePool = pools.FramePool(me, self._communicator)
+        for name in self.peers:
+            self._pool.add_client(name, pools.NamedConnection(name, *addresses[name]))
+        self._thread = Thread(target=self._loop.run_forever, name=f"network of {me}", daemon=True)
+        self._thread.start()
+        try:
+            self._done(self._pool.initialize())
+        except OSError as error:
+            self.close()
+            raise _unheard(me, host, port, error) from error
+
+    def put(self, receiver: str, tag: str, data: bytes) -> None:
+        """As `partywise.federation.transport.interface.Transport.put`."""
+        self._check_peer(receiver)
+        self._asked(self._pool.send(receiver, data, tag))
+
+    def get(self, sender: str, tag: str, wait: float) -> bytes | None:
+        """As `partywise.federation.transport.interface.Transport.get`."""
+        return self.inbox.get(sender, tag, wait)
+
+    def is_there(self, peer: str) -> bool:
+        """Whether the process of a peer answers now; `Refused` if somebody answers who is not that peer."""
+        self._check_peer(peer)
+        return self._asked(self._communicator.answers(peer))
+
+    def close(self) -> None:
+        """Stop listening and give back all connections; a second time does nothing."""
+        if not self._open:
+            return
+        self._open = False
+        if self._communicator.mistaken:
+            time.sleep(SHOWN)
+        self._done(self._ended())
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+    async def _ended(self) -> None:
+        await self._pool.shutdown()
+        end = time.monotonic() + 5 * GOODBYE
+        while self._loop.connected() and time.monotonic() < end:
+            await asyncio.sleep(0.005)
+        left = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in left:
+            task.cancel()
+        await asyncio.gather(*left, return_exceptions=True)
+        await self._loop.shutdown_asyncgens()
+        await self._loop.shutdown_default_executor()
+
+    def _asked(self, question: Coroutine[Any, Any, T]) -> T:
+        if not self._open:
+            question.close()
+            raise PartyError(f"{self.me!r} has left the network: its end was closed.")
+        return self._done(question)
+
+    def _done(self, question: Coroutine[Any, Any, T]) -> T:
+        """What a coroutine returns that the loop's thread runs."""
+        return asyncio.run_coroutine_threadsafe(question, self._loop).result()
+
+    def _check_peer(self, name: str) -> None:
+        if name not in self.peers:
+            raise ValueError(f"party {name!r} is no peer of {self.me!r}; its peers are {self.peers}.")
+
+
+def _check_addresses(me: str, addresses: Mapping[str, tuple[str, int]]) -> None:
+    check_names(tuple(addresses))
+    if me not in addresses:
+        raise ValueError(f"me={me!r} has no address; {tuple(addresses)} have: give it host and port.")
+    for name, (host, port) in addresses.items():
+        if not isinstance(host, str) or not host or isinstance(port, bool) or not isinstance(port, int):
+            raise ValueError(f"address {host!r}, {port!r} of {name!r}: give a host as text and a port as a number.")
+        if not 0 < port < 2**16:
+            raise ValueError(f"port={port} of {name!r} must be from 1 to {2**16 - 1}.")
+    if len(set(addresses.values())) < len(addresses):
+        raise ValueError(f"addresses of {tuple(addresses)}: two have one host and port; give each its own.")
+
+
+def _unheard(me: str, host: str, port: int, error: OSError) -> PartyError:
+    """Why nobody can be heard at an address."""
+    if isinstance(error, socket.gaierror):
+        why = "this host is not known here; correct host, or the name service"
+    elif error.errno == errno.EADDRINUSE:
+        why = "another process listens there; end it, or choose another port"
+    elif error.errno == errno.EACCES:
+        why = "ports below 1024 need permission; choose a higher one"
+    elif error.errno == errno.EADDRNOTAVAIL:
+        why = "this machine has no such address; give the one to listen on"
+    else:
+        why = error.strerror or str(error)
+    return PartyError(f"{me!r} cannot listen at {host}:{port}: {why}.")
+
+
+def _pools() -> Any:
+    """The module that stands on the extra ``network``; ImportError with the remedy where it is absent."""
+    try:
+        from . import pool
+    except ImportError as error:
+        raise ImportError(
+            f"a network of parties needs the package {error.name or 'tno.mpc.communication'}: "
+            "pip install 'partywise[network]'."
+        ) from error
+    return pool

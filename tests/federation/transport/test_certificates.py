@@ -1,0 +1,199 @@
+"""Certificates of every wrong kind: refused in one sentence that names the party, on both sides."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import ssl
+import time
+from threading import Thread
+
+import pytest
+
+from network_driver import addresses, credentials, ends, posted, signers
+from partywise.errors import PartyError, Refused, Unreachable
+from partywise.federation.transport import authority
+from partywise.federation.transport.network import Network
+from partywise.federation.transport.tls import client_context, common_name, host_name, own_problem, server_context
+
+NAMES = ("bank", "shop")
+ITSELF = r"'bank' at \S+ cannot take 'shop': its certificate "
+# Another certificate of `shop`: how it is made, what `bank` says of it, and what `shop` says of itself.
+WRONG = {
+    "expired": ({"begin": -3, "end": -1}, "its certificate has expired", ITSELF + "has expired"),
+    "not yet valid": ({"begin": 1, "end": 3}, "its certificate is not valid yet", ITSELF + "is not valid yet"),
+    "of another party": ({"shown": "bank"}, "its certificate is not that of 'shop'", ITSELF + "is not that of 'shop'"),
+    "of another authority": (
+        {},
+        "its certificate is not of the authority in authority.pem",
+        r"'bank' at \S+ is refused: its certificate is not of",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", WRONG)
+def test_a_wrong_certificate_ends_both_sides_in_one_sentence_within_seconds(tmp_path, kind):
+    made, of_the_peer, of_itself = WRONG[kind]
+    own, other = signers(2)
+    credentials(tmp_path / "bank", "bank", own)
+    credentials(tmp_path / "shop", "shop", other if kind == "of another authority" else own, **made)
+    places, said, begun = addresses(NAMES), {}, time.monotonic()
+
+    def party(me: str, peer: str) -> None:
+        end = Network(me, places, tmp_path / me)
+        try:
+            while time.monotonic() - begun < 8:
+                try:
+                    end.put(peer, "hello", b"x")
+                    break
+                except Unreachable:
+                    time.sleep(0.05)
+        except PartyError as error:
+            said[me] = error, time.monotonic() - begun
+        finally:
+            end.close()
+
+    threads = [Thread(target=party, args=pair) for pair in (NAMES, NAMES[::-1])]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert isinstance(said["bank"][0], Refused) and isinstance(said["shop"][0], Refused)
+    assert re.match(rf"'shop' at 127.0.0.1:\d+ is refused: {of_the_peer}", str(said["bank"][0]))
+    assert re.match(of_itself, str(said["shop"][0]))
+    assert max(seconds for _, seconds in said.values()) < 5
+
+
+def test_a_party_with_the_certificate_of_a_third_sends_nothing_in_its_name(tmp_path):
+    names = ("bank", "shop", "post")
+    (own,) = signers(1)
+    for me in names[:2]:
+        credentials(tmp_path / me, me, own, shown="post" if me == "shop" else None)
+    places = addresses(names)
+    with ends(tmp_path / "bank", places, "bank") as (bank,), ends(tmp_path / "shop", places, "shop") as (shop,):
+        for ask in (lambda: shop.put("bank", "hello", b"x"), lambda: shop.is_there("bank")):
+            with pytest.raises(
+                Refused, match=r"'bank' at .* cannot take 'shop': its certificate is not that of 'shop'"
+            ):
+                ask()
+        assert bank.get("post", "hello", 0.1) is None
+
+
+def test_parties_of_one_host_cannot_pose_as_each_other(tmp_path):
+    """A party that listens at another's port is told from it by its certificate, whatever host both have."""
+    names = ("bank", "shop", "post")
+    authority.make(tmp_path / "all", names)
+    places = addresses(names)
+    swapped = places | {"shop": places["post"], "post": places["shop"]}
+    refused = pytest.raises(Refused, match=r"'shop' at .* is refused: its certificate is not that of 'shop'")
+    with ends(tmp_path / "all", places, "bank") as (bank,), ends(tmp_path / "all", swapped, "post"), refused:
+        bank.put("shop", "hello", b"x")
+
+
+def test_a_stranger_without_a_certificate_of_the_authority_is_not_answered(tmp_path):
+    """Not even what an answer would be; whoever has one is heard meanwhile."""
+    own, other = signers(2)
+    for me in NAMES:
+        credentials(tmp_path / me, me, own)
+    stranger = credentials(tmp_path / "stranger", "shop", other)
+    expired = credentials(tmp_path / "expired", "shop", own, begin=-3, end=-1)
+    old = client_context(tmp_path / "shop", "shop")
+    old.minimum_version = old.maximum_version = ssl.TLSVersion.TLSv1_2
+    places = addresses(NAMES)
+    with ends(tmp_path / "bank", places, "bank") as (bank,), ends(tmp_path / "shop", places, "shop") as (shop,):
+        nobody = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        for context in (client_context(stranger, "shop"), client_context(expired, "shop"), nobody, old):
+            with pytest.raises(OSError):
+                posted(places["bank"], context, b"\x00\x01xframe")
+        shop.put("bank", "x", b"own")
+        assert bank.get("shop", "x", 1) == b"own"
+
+
+def test_a_key_that_others_can_read_is_refused(tmp_path):
+    authority.make(tmp_path, NAMES)
+    (tmp_path / "bank.key").chmod(0o640)
+    with pytest.raises(PermissionError, match=r"bank.key can be read by others than its owner: chmod 600 bank.key"):
+        Network("bank", addresses(NAMES), tmp_path)
+
+
+@pytest.mark.parametrize("name", ["authority.pem", "bank.pem", "bank.key"])
+def test_a_file_that_is_missing_or_none_is_named(tmp_path, name):
+    authority.make(tmp_path, NAMES)
+    kept = (tmp_path / name).read_bytes()
+    (tmp_path / name).unlink()
+    with pytest.raises(FileNotFoundError, match=f"has no file {name}"):
+        Network("bank", addresses(NAMES), tmp_path)
+    (tmp_path / name).write_bytes(b"nothing")
+    (tmp_path / name).chmod(0o600)
+    with pytest.raises(
+        ValueError, match=r"authority.pem, bank.pem and bank.key are no authority, certificate and its key"
+    ):
+        Network("bank", addresses(NAMES), tmp_path)
+    (tmp_path / name).write_bytes(kept)
+    shutil.copy(tmp_path / "shop.key", tmp_path / "bank.key")
+    with pytest.raises(ValueError, match="are no authority, certificate and its key"):
+        Network("bank", addresses(NAMES), tmp_path)
+
+
+def test_certificates_hold_for_the_days_that_were_asked_for(tmp_path):
+    authority.make(tmp_path, ("bank",), days=2)
+    context = server_context(tmp_path, "bank")
+    (signer,) = context.get_ca_certs()
+    kept = ssl.cert_time_to_seconds(signer["notAfter"]) - time.time()
+    assert 2 * 86400 - 60 < kept <= 2 * 86400
+    assert {path.name: path.stat().st_mode & 0o777 for path in tmp_path.iterdir()} == {
+        "authority.pem": 0o644,
+        "authority.key": 0o600,
+        "bank.pem": 0o644,
+        "bank.key": 0o600,
+    }
+
+
+def test_names_that_dns_does_not_know_are_names_of_certificates_all_the_same(tmp_path):
+    names = ("client 1", "client_1", "Client-1", "client-1", "x--a", "klinik süd", "café", "a" * 63)
+    assert len({host_name(name) for name in names}) == len(names)
+    assert host_name("client-1") == "client-1" and host_name("klinik süd") == "x--klinik-20s-c3-bcd"
+    authority.make(tmp_path, [name for name in names if name != "Client-1"])
+    for name in set(names) - {"Client-1"}:
+        assert own_problem(server_context(tmp_path, name), client_context(tmp_path, name), name) is None
+
+
+@pytest.mark.parametrize(
+    ("names", "sentence"),
+    [
+        (["a/b"], "it names files"),
+        ([".a"], "it names files"),
+        (["Authority"], "do not use 'authority'"),
+        (["a\nb"], "control characters"),
+        (["=a"], "a spreadsheet takes"),
+        ([" "], "give a name"),
+        (["a" * 65], "a certificate has room for 64 characters"),
+        (["ü" * 25], "a certificate has room"),
+        (["bank", "bank"], "are the same"),
+        (["bank", "Bank"], "differ in capitals alone"),
+        ([], "give a name at least"),
+    ],
+)
+def test_names_that_no_certificate_can_have_are_refused_before_anything_is_written(tmp_path, names, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        authority.make(tmp_path / "new", names)
+    assert not (tmp_path / "new").exists()
+
+
+def test_an_authority_is_not_made_over_another(tmp_path):
+    authority.make(tmp_path, NAMES)
+    before = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    with pytest.raises(FileExistsError, match=r"holds authority.pem already: name a new folder"):
+        authority.make(tmp_path, ("post",))
+    with pytest.raises(ValueError, match="more than 0 days"):
+        authority.make(tmp_path / "new", NAMES, days=0)
+    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+@pytest.mark.parametrize(
+    "subject",
+    [(), ((("organizationName", "bank"),),), ((("commonName", "bank"),), (("commonName", "shop"),))],
+)
+def test_a_certificate_without_one_common_name_names_nobody(subject):
+    assert common_name({"subject": subject}) == "" and common_name(None) == ""
+    assert common_name({"subject": ((("organizationName", "x"),), (("commonName", "bank"),))}) == "bank"
