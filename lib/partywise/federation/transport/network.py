@@ -25,7 +25,7 @@ __all__ = ["PATIENCE", "Network"]
 T = TypeVar("T")
 
 # Seconds in which a peer that is sent something must take or answer something.
-PATIENCE = 5.0
+PATIENCE = 8.0
 # Seconds that a party stays that met a wrong certificate, so that the other side meets it as well.
 SHOWN = 3.0
 # Seconds in which whoever is left must say so in turn: who hangs never does.
@@ -133,7 +133,10 @@ class Network:
         return self.inbox.get(sender, tag, wait)
 
     def is_there(self, peer: str) -> bool:
-        """Whether the process of a peer answers now; `Refused` if somebody answers who is not that peer."""
+        """Whether the process of a peer lives, as far as can be told; `Refused` if another answers in its place.
+
+        False where nobody listens any longer, or the host does not answer; one that hangs is there, and silent.
+        """
         self._check_peer(peer)
         return self._asked(self._communicator.answers(peer))
 

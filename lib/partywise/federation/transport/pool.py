@@ -37,8 +37,8 @@ __all__ = ["FramePool", "NamedCommunicator", "NamedConnection"]
 LENGTH, TAG = 2, 200
 # Bytes that are handed to TLS at once: the loop turns in between.
 CHUNK = 2**18
-# Seconds until a connection is there or not, and until who is asked has answered.
-CONNECT, ANSWER = 3.0, 0.9
+# Seconds until a connection is there or not; until who is asked whether it lives has answered, and else is reached.
+CONNECT, ANSWER, REACH = 3.0, 0.6, 0.3
 # Characters of a peer's answer that are shown.
 SHOWN = 400
 
@@ -187,8 +187,11 @@ class NamedCommunicator(HttpCommunicator):
             raise self._said(error, recipient) from error
 
     async def answers(self, name: str) -> bool:
-        """Whether a party answers now; `PartyError` if somebody else does, or its address is none."""
-        connection = self._connections[name]
+        """Whether the process of a party lives; `PartyError` if somebody else answers, or its address is none.
+
+        One that computes without a pause answers late; its port is open all the same.
+        """
+        connection = cast(NamedConnection, self._connections[name])
         try:
             timeout = ClientTimeout(total=ANSWER)
             get = connection.session.get(_url(connection), timeout=timeout, **self._shown(connection))
@@ -196,8 +199,10 @@ class NamedCommunicator(HttpCommunicator):
                 if self.problem:
                     raise self._known(connection)
                 await _check(answer, connection)
-        except (ClientError, OSError, TimeoutError) as error:
-            said = self._said(error, cast(NamedConnection, connection))
+        except TimeoutError:
+            return await _open(connection)
+        except (ClientError, OSError) as error:
+            said = self._said(error, connection)
             if isinstance(said, Refused) or isinstance(error, ClientConnectorDNSError):
                 raise said from error
             return False
@@ -224,7 +229,7 @@ class NamedCommunicator(HttpCommunicator):
             return Unreachable(f"{recipient} does not answer: start it, or correct host and port.")
         if self.problem:
             return self._known(recipient)
-        return PartyError(f"{recipient} closed the connection before it had all: it has ended, or was stopped.")
+        return Unreachable(f"{recipient} closed the connection before it said that it had all: it has ended.")
 
 
 class FramePool(Pool):
@@ -242,6 +247,16 @@ class FramePool(Pool):
 def _url(connection: HttpConnection) -> str:
     host = f"[{connection.addr}]" if ":" in connection.addr else connection.addr
     return f"https://{host}:{connection.port}/"
+
+
+async def _open(connection: NamedConnection) -> bool:
+    """Whether the port of a party is open."""
+    try:
+        _, writer = await asyncio.wait_for(asyncio.open_connection(connection.addr, connection.port), REACH)
+    except (OSError, TimeoutError):
+        return False
+    writer.close()
+    return True
 
 
 async def _chunks(packet: bytes, progress: list[float]) -> AsyncIterator[memoryview]:
