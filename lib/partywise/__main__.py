@@ -4,6 +4,7 @@
 ``compare``: two cubes, or two folders of results, to the last bit; ``diff``: what they find differently;
 ``claims``: every printed number of the sources beside ours, from the cubes that there are;
 ``reference``: unpack the reference results and tell what a run finds differently;
+``ledger``: whether the account of a party is whole, what it paid, and what is left of its budget;
 ``check-method``: the contract of a method of your own;
 ``from-source``: a configuration of vertical trees or linear models as its own program reads it, in the words of ours.
 """
@@ -15,10 +16,11 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from .errors import ConfigError, CubeError, DataMissing
+from .errors import AccountError, ConfigError, CubeError, DataMissing
 from .experiment.differences.reference import add_reference, reference
 from .experiment.differences.verb import add_diff, diff
 from .experiment.register.verb import add_claims, claims
+from .federation.account.verb import add_ledger, ledger
 
 SHOWN = ("source", "git_commit", "lock_sha256", "code_sha256", "config_sha256", "software_versions")
 
@@ -42,6 +44,7 @@ def main(words: Sequence[str] | None = None) -> int:
     add_diff(verbs)
     add_claims(verbs)
     add_reference(verbs)
+    add_ledger(verbs)
     check_verb = verbs.add_parser("check-method", help="whether a method of your own keeps the contract of a protocol")
     check_verb.add_argument("address", help="my_package.my_module:NAME, or my_package.my_module for its PROTOCOL")
     check_verb.add_argument("--study", help="study whose data it takes, where the protocol names none")
@@ -60,13 +63,15 @@ def main(words: Sequence[str] | None = None) -> int:
             return claims(given.results, given.write)
         if given.verb == "reference":
             return reference(given.run, given.archive, given.pack)
+        if given.verb == "ledger":
+            return ledger(given.folder, given.delta, given.digest)
         if given.verb == "compare":
             return compare(given.first, given.second, given.common)
         return provenance(given.cube) if given.verb == "provenance" else verify(given.cube, given.cells, given.seed)
     except ModuleNotFoundError as error:
         print(f"partywise {given.verb} needs {error.name}: pip install 'partywise[pipeline]'.", file=sys.stderr)
         return 2
-    except (CubeError, ConfigError, DataMissing) as error:
+    except (AccountError, CubeError, ConfigError, DataMissing) as error:
         print(f"{given.verb}: {error}", file=sys.stderr)
         return 2
 

@@ -1,0 +1,100 @@
+"""The verb ``ledger``: whether the chain of an account is whole, what was paid, and what is left of the budget."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ...errors import AccountError
+
+if TYPE_CHECKING:
+    from .chain import Chain, Row
+
+EPILOG = """exit code: 0 the chain is whole, 2 a row was changed or is missing, or there is no account
+
+Rows that were cut off at the end of a file are seen by nothing inside of it: note the digest that this verb prints,
+and give it with --digest, which must be among the digests of the rows."""
+
+
+def add_ledger(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """The words of the verb."""
+    verb = verbs.add_parser(
+        "ledger",
+        help="the accounts of parties: chain, what was paid by unit, budget left",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    verb.add_argument(
+        "folder", type=Path, nargs="+", help="the file of an account, or a folder with ledger.jsonl in it"
+    )
+    verb.add_argument("--delta", type=float, help="of the epsilons (default: that of the budget, or 1e-6)")
+    verb.add_argument("--digest", help="a digest that was noted before: the file must still hold its row")
+
+
+def ledger(folders: Sequence[Path], delta: float | None, digest: str | None) -> int:
+    """Verify accounts and print what they hold.
+
+    Raises
+    ------
+    AccountError
+        Naming the file and the row that was changed, or the folder without an account.
+    """
+    from .reading import opened_account
+
+    if delta is not None and not 0 <= delta < 1:
+        raise AccountError(f"--delta is {delta}: it must lie in [0, 1).")
+    for path in [path for folder in folders for path in files_in(folder)]:
+        print("\n".join(told(path, opened_account(path), delta, digest)))
+    return 0
+
+
+def files_in(folder: Path) -> list[Path]:
+    """The accounts in a folder and the folders inside, in order; a file is one."""
+    from .account import FILE
+
+    found = sorted(folder.rglob(FILE)) if folder.is_dir() else [folder]
+    if not found:
+        raise AccountError(f"{folder} holds no {FILE}: name the folder of a party.")
+    return found
+
+
+def told(path: Path, chain: Chain, delta: float | None, digest: str | None) -> Iterator[str]:
+    """Lines about one account."""
+    from .account import DELTA
+    from .reading import paid_events, party_of, runs_of
+    from .spending import Budget, Spending, spent_of
+
+    rows = chain.rows
+    if digest is not None and digest not in (row.digest for row in rows):
+        raise AccountError(
+            f"{path} does not hold the row of digest {digest[:16]}...: rows were cut off at its end, or it is another "
+            "account; put back a copy of the file."
+        )
+    stated = next((row.fields["budget"] for row in reversed(rows) if row.kind == "budget"), None)
+    budget, paid = None if stated is None else Budget(**stated), paid_events(rows)
+    at = delta if delta is not None else DELTA if budget is None else budget.delta
+    count = f"{len(rows)} rows of {len(runs_of(rows))} runs"
+    yield f"{party_of(rows)}: {count}, chain whole, digest {chain.digest} ({path})"
+    if chain.torn:
+        yield f"  {chain.torn} bytes at the end are of a row that was never finished: it paid for nothing."
+    for run in runs_of(rows):
+        yield f"  {about(run, [row for row in rows if row.run == run])}"
+    group = None if budget is None else budget.rows_per_user
+    for unit, spent in spent_of([event for _, event in paid], at, group).items():
+        without = f", {spent.unproved} rows without a proof" if spent.unproved else ""
+        yield (
+            f"  spent of unit {unit}: {spent.currency} = {spent.amount:.6g}, epsilon = {spent.epsilon:.6g} at delta = "
+            f"{spent.delta:g}{without}"
+        )
+    spending = Spending(budget, paid)
+    yield f"  {spending.told}" + ("" if budget is None else f" {spending.left:.6g} is left.")
+
+
+def about(run: str, rows: Sequence[Row]) -> str:
+    """One line about a run."""
+    kinds = [row.kind for row in rows]
+    last = next((row for row in rows if row.kind == "ended"), None)
+    end = "never ended" if last is None else "ended" if last.fields["outcome"] else "broke off"
+    return f"run {run}: {kinds.count('paid')} paid, {kinds.count('sent')} sent, {end}"
