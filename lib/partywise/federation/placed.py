@@ -133,6 +133,8 @@ class PlacedRun(Run):
         self.channel, self.epsilon, self.fold, self.spec = run.channel, run.epsilon, run.fold, run.spec
         self._streams, self._here, self._link, self._step = run.rng_for, frozenset(here or run.names), link, 0
         self._heard: dict[tuple[str, str], list[Held]] = {}
+        # What `charge` announced and nobody has drawn yet, in the process of whoever draws.
+        self.announced: list[Event] = []
         self._whole = whole and self._here >= set(run.names)
         self.rng_for = self._draw
 
@@ -208,6 +210,7 @@ class PlacedRun(Run):
     def charge(self, holders: Sequence[Place], *events: Event) -> None:
         """As in `Run`; a process of its own asks whoever pays for its party."""
         super().charge(holders, *events)
+        self.announced += events
         if self._link is not None and self._here & {name_of(place) for place in holders}:
             charged(*events)
 

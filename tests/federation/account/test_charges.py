@@ -29,7 +29,7 @@ class Announcing(PlacedRun):
 
     def __init__(self, run: Run, watch: Watch) -> None:
         super().__init__(run)
-        self.watch, self.announced = watch, list[tuple[str, Event, int]]()
+        self.watch, self.told = watch, list[tuple[str, Event, int]]()
         watch.run = self
 
     @property
@@ -39,7 +39,7 @@ class Announcing(PlacedRun):
 
     def charge(self, holders: Sequence[Place], *events: Event) -> None:
         assert not self.place, "what is announced is public: the program itself says it"
-        self.announced += [(name_of(place), event, len(self.watch.draws)) for place in holders for event in events]
+        self.told += [(name_of(place), event, len(self.watch.draws)) for place in holders for event in events]
 
 
 class Watch:
@@ -135,7 +135,7 @@ def test_every_draw_is_charged_once_and_before_it_and_no_row_of_the_ledger_is_un
 def test_whoever_has_the_data_draws_and_pays_or_was_told_before(fit):
     """Noise of an assumed functionality or a dealer is announced to those whose data go in: they pay it, too."""
     watch = watched(fit)
-    parties, announced = {party.name for party in watch.run.parties}, list(watch.run.announced)
+    parties, announced = {party.name for party in watch.run.parties}, list(watch.run.told)
     for number, (place, paid, _) in enumerate(watch.draws):
         if place in parties:
             assert paid.owner in (place, EXPERIMENTER)

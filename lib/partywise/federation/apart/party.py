@@ -11,6 +11,7 @@ from ..placed import PlacedRun
 from ..run import Run
 from ..transport.interface import Transport
 from .account import Account
+from .guard import Told
 from .link import SessionLink
 from .outcome import Outcome
 from .session import Session
@@ -65,7 +66,9 @@ def run_party(
         account.began(session.begin(), configuration)
         link = SessionLink(session, run.names, account)
         placed = PlacedRun(run, [me], link, whole=False)
-        with guarding(account):
+        # Whoever has data draws on its own; another place draws on what others were told of.
+        guard = account if me in (party.name for party in run.parties) else Told(account, placed)
+        with guarding(guard):
             value = fit(placed)
         outcome = Outcome(me, value, session.run, placed.steps)
         session.end(placed.steps)
