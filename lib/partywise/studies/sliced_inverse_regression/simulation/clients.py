@@ -21,8 +21,9 @@ from ..settings import SimulatedSettings
 from .null_columns import NullColumns, draw_null
 from .sign_columns import SignedColumns, signed_columns
 
-# So many entries of true columns, and of null columns by signs, are kept between draws; the others are drawn again.
-REMEMBERED = 1 << 16
+# So many entries of true columns, and of null columns by signs, a client keeps between draws, and all clients together;
+# the others are drawn again.
+REMEMBERED, TOGETHER = 1 << 16, 1 << 23
 
 
 class SimulatedRecords(ArrayRecords):
@@ -34,7 +35,12 @@ class SimulatedRecords(ArrayRecords):
     @property
     def drawn(self) -> tuple[np.ndarray, np.ndarray]:
         """Columns of the true support (n, s) and responses (n,)."""
-        return self._kept_true if self.settings.n * len(self.beta) <= REMEMBERED else self._true
+        return self._kept_true if self.settings.n * len(self.beta) <= self.room else self._true
+
+    @property
+    def room(self) -> int:
+        """Entries that the client may keep."""
+        return min(REMEMBERED, TOGETHER // self.settings.clients)
 
     @property
     def _true(self) -> tuple[np.ndarray, np.ndarray]:
@@ -110,7 +116,7 @@ class SimulatedRecords(ArrayRecords):
         """Null columns (n, q) after screening by signs: functions of their number, which may be kept one by one."""
         kept = self._columns
         missing = np.array([j for j in null.tolist() if j not in kept], dtype=int)
-        if not len(null) or self.settings.n * (len(kept) + len(missing)) > REMEMBERED:
+        if not len(null) or self.settings.n * (len(kept) + len(missing)) > self.room:
             return self.signed.records(null)
         kept |= zip(missing.tolist(), np.array(self.signed.records(missing).T), strict=True)
         return np.stack([kept[j] for j in null.tolist()]).T
