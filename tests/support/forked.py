@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import multiprocessing
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -20,6 +20,7 @@ from partywise.federation.apart.party import run_party
 from partywise.federation.apart.union import union
 from partywise.federation.placed import PlacedRun, together
 from partywise.federation.run import Run
+from partywise.federation.transport.interface import Transport
 from partywise.federation.transport.pipes import Mesh
 
 FORK = multiprocessing.get_context("fork")
@@ -39,20 +40,8 @@ def forked(fit: Callable[[Any], Any], run: Run) -> Any:
 
 def apart(fit: Callable[[Any], Any], run: Run) -> dict[str, Outcome]:
     """What the process of every place returned; ``run.channel`` is the union of what they wrote down."""
-    mesh, ends, workers = Mesh(run.names), {}, []
-    for name in run.names:
-        ends[name], theirs = FORK.Pipe(duplex=False)
-        worker = FORK.Process(target=_place, args=(fit, run, name, mesh, theirs), daemon=True)
-        worker.start()
-        theirs.close()
-        workers.append(worker)
-    mesh.close()
-    try:
-        said = {name: _said(end) for name, end in ends.items()}
-    finally:
-        for worker in workers:
-            worker.kill()
-            worker.join()
+    said = forks(fit, run)
+    assert all(said.values()), f"{[name for name, what in said.items() if what is None]} died or had nothing to say"
     failures = {name: text for name, (what, text) in said.items() if what != "done"}
     causes = {name: text for name, text in failures.items() if said[name][0] == "error"} or failures
     assert not failures, "\n".join(f"{name} failed:\n{text}" for name, text in causes.items())
@@ -62,23 +51,60 @@ def apart(fit: Callable[[Any], Any], run: Run) -> dict[str, Outcome]:
     return outcomes
 
 
-def _said(end: Connection) -> tuple[str, Any]:
-    assert end.poll(PATIENCE), "a place has nothing to say"
-    return end.recv()
+def forks(
+    fit: Callable[[Any], Any],
+    run: Run,
+    through: Mapping[str, Callable[[Transport], Transport]] | None = None,
+    patience: float = PATIENCE,
+) -> dict[str, Any]:
+    """What every process said: ("done", (outcome, rows)), ("ended", sentence), ("error", traceback), or None.
+
+    ``through`` puts something between a place and its pipes.
+    """
+    mesh, ends, workers = Mesh(run.names), {}, {}
+    for name in run.names:
+        ends[name], theirs = FORK.Pipe(duplex=False)
+        given = fit, run, name, mesh, theirs, (through or {}).get(name), patience
+        workers[name] = FORK.Process(target=_place, args=given, daemon=True)
+        workers[name].start()
+        theirs.close()
+    mesh.close()
+    try:
+        return {name: None if name in (through or {}) else _said(end) for name, end in ends.items()}
+    finally:
+        for name, worker in workers.items():
+            worker.kill()
+            worker.join()
+            ends[name].close()
 
 
-def _place(fit: Callable[[Any], Any], run: Run, name: str, mesh: Mesh, pipe: Connection) -> None:
+def _said(end: Connection) -> tuple[str, Any] | None:
+    try:
+        return end.recv() if end.poll(PATIENCE) else None
+    except EOFError:
+        return None
+
+
+def _place(
+    fit: Callable[[Any], Any],
+    run: Run,
+    name: str,
+    mesh: Mesh,
+    pipe: Connection,
+    through: Callable[[Transport], Transport] | None,
+    patience: float,
+) -> None:
     try:
         for party in run.parties:
             if party.name != name:
                 # In the party itself, so that a closure over it reads nothing either.
                 object.__setattr__(party, "block", {key: _gone(array) for key, array in party.block.items()})
-        notes = Notes(name)
-        given = {"configuration": CONFIGURATION, "account": notes, "patience": PATIENCE}
-        outcome = run_party(fit, run, name, mesh.end(name), **given)
+        notes, end = Notes(name), mesh.end(name)
+        given = {"configuration": CONFIGURATION, "account": notes, "patience": patience}
+        outcome = run_party(fit, run, name, end if through is None else through(end), **given)
         pipe.send(("done", (outcome, notes.rows)))
-    except PartyError:
-        pipe.send(("ended", traceback.format_exc()))
+    except PartyError as error:
+        pipe.send(("ended", str(error)))
     except BaseException:
         pipe.send(("error", traceback.format_exc()))
 

@@ -54,7 +54,7 @@ class SessionLink:
         self._pay(known)
         self._account.sent(step, receiver, name, row_of(payload), shape, size)
         address = Address(self._session.run, step, sender, receiver, name)
-        self._session.put(receiver, address.tag, sealed(address, payload, row.event))
+        self._session.watch.put(receiver, address.tag, sealed(address, payload, row.event))
 
     def get(self, step: int, sender: str, receiver: str, name: str) -> Any:
         """The payload of a message, of which everything was checked that this party can know.
@@ -65,7 +65,7 @@ class SessionLink:
             Naming what is not as the program has it.
         """
         address = Address(self._session.run, step, sender, receiver, name)
-        payload, header = opened(self._session.get(sender, address.tag), address, self.channel.names)
+        payload, header = opened(self._session.watch.get(sender, address.tag), address, self.channel.names)
         try:
             row = self._entered(address, payload, header.shape, header.bytes)
         # A payload that was made up may break a rule anywhere: it is refused all the same.

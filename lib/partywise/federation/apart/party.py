@@ -47,7 +47,8 @@ def run_party(
     account : Account
         Where this party writes what it pays and sends.
     patience : float
-        Seconds after which a party that is waited for counts as missing.
+        Seconds after which a party that has not come, or that neither sends nor waits itself, is missing: more than any
+        party computes between two messages.
     facts : mapping of str to str, optional
         Digests that all parties that state them must have alike.
 

@@ -1,0 +1,176 @@
+"""Waiting for a frame while watching the others: who is gone, who gave up, who has been silent for too long.
+
+About once a second whoever waits asks whether the one that it waits for, and one other in turn, is there, and whether
+somebody has ended the run. Whoever waits longer says so to all, and at which step: it is not silent then. One that
+waits at a step after the message that it should have sent has sent it, so the message was lost.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from time import monotonic
+from typing import Any
+
+from ...errors import PartyError, Refused, Unreachable
+from ..transport.interface import Transport
+
+__all__ = ["Watch", "place_of", "read_notice"]
+
+PULSE = 1.0
+# A frame that is no message is short.
+LARGEST_NOTICE = 2**16
+
+
+class Watch:
+    """One party's eyes on all others.
+
+    Parameters
+    ----------
+    transport : Transport
+    patience : float
+        Seconds after which a party that neither sends what is waited for nor says that it waits itself is too silent:
+        more than any party computes between two messages.
+
+    Attributes
+    ----------
+    pulse : float
+        Seconds between two looks around.
+    notice : str
+        The sentence by which another party ended the run.
+    """
+
+    def __init__(self, transport: Transport, patience: float) -> None:
+        if not patience > 0:
+            raise ValueError(f"patience={patience!r} of a session must be a number of seconds above 0.")
+        self.transport, self.patience, self.pulse, self.notice = transport, patience, min(PULSE, patience / 4), ""
+        self.me, self.peers = transport.me, transport.peers
+        self._missed: dict[str, int] = {}
+        self._heard = dict.fromkeys(self.peers, 0)
+        self._turn = self._told = 0
+        self._last = -math.inf
+
+    def put(self, receiver: str, tag: str, data: bytes) -> None:
+        """Hand a frame to a peer; PartyError if it is gone."""
+        try:
+            self.transport.put(receiver, tag, data)
+        except Unreachable as error:
+            self.heed(wait=self.pulse)
+            raise PartyError(f"{receiver!r} is gone: {self.me!r} could not hand it {tag!r}.") from error
+
+    def get(self, sender: str, tag: str) -> bytes:
+        """The frame of a peer under a tag.
+
+        Raises
+        ------
+        PartyError
+            If the peer, or another one, is gone, began anew, was silent for too long or ended the run.
+        """
+        since = monotonic()
+        while (data := self.taken(sender, tag, self.pulse)) is None:
+            at = self.waits_at(sender)
+            if at is not None:
+                since = monotonic()
+                if at > place_of(tag):
+                    # It may have come just now.
+                    data = self.taken(sender, tag, 0.0)
+                    if data is not None:
+                        return data
+                    raise self.lost(sender, tag)
+            gone = self.gone(sender, self.peers)
+            if gone:
+                raise self.lost_sight(gone, tag)
+            self.tell(tag)
+            self.require_patience({sender: since}, [sender], tag)
+        return data
+
+    def taken(self, sender: str, tag: str, wait: float) -> bytes | None:
+        """As `Transport.get`; a second hello is no replay but a second process."""
+        try:
+            return self.transport.get(sender, tag, wait)
+        except Refused as error:
+            if error.tag == "hello":
+                raise PartyError(
+                    f"{error.sender!r} said hello a second time: it began anew, or two processes have its name."
+                ) from error
+            raise
+
+    def heed(self, wait: float = 0.0) -> None:
+        """End with the sentence of whoever gave up."""
+        for position, peer in enumerate(self.peers):
+            data = self.taken(peer, "abort", wait if position == 0 else 0.0)
+            if data is not None:
+                self.notice = str(read_notice(peer, "abort", data).get("sentence"))[:2000]
+                raise PartyError(self.notice)
+
+    def gone(self, awaited: str, among: Sequence[str]) -> str:
+        """Name of one of them that is gone, or nothing: looks at the one that is waited for, and at others in turn."""
+        self.heed()
+        self._turn += 1
+        suspects = [peer for peer in among if peer in self._missed]
+        for peer in dict.fromkeys([awaited, among[self._turn % len(among)], *suspects]):
+            if self.transport.is_there(peer):
+                self._missed.pop(peer, None)
+                continue
+            self._missed[peer] = self._missed.get(peer, 0) + 1
+            # Once may be a hiccup of the network.
+            if self._missed[peer] > 1:
+                self.heed()
+                return peer
+        return ""
+
+    def tell(self, tag: str) -> None:
+        """Say to all, from time to time, at which step this party waits."""
+        if monotonic() - self._last < self.patience / 4:
+            return
+        self._last, notice = monotonic(), json.dumps({"at": tag}).encode()
+        for peer in self.peers:
+            try:
+                self.transport.put(peer, f"waiting/{self._told}", notice)
+            except Unreachable:
+                continue
+        self._told += 1
+
+    def waits_at(self, peer: str) -> float | None:
+        """The step at which a peer last said that it waits, None if it has not said so since it was asked."""
+        place = None
+        while (data := self.taken(peer, f"waiting/{self._heard[peer]}", 0.0)) is not None:
+            self._heard[peer] += 1
+            place = place_of(str(read_notice(peer, "waiting", data).get("at")))
+        return place
+
+    def require_patience(self, since: Mapping[str, float], waiting: Sequence[str], tag: str) -> None:
+        """PartyError if one of those that are waited for has been silent for too long."""
+        for peer in waiting:
+            if monotonic() - since[peer] > self.patience:
+                raise PartyError(
+                    f"{peer!r} was silent for patience={self.patience:g} s: {self.me!r} waits for its {tag!r}."
+                )
+
+    def lost(self, peer: str, tag: str) -> PartyError:
+        """What to say of a frame that a peer has put and that has not come."""
+        return PartyError(f"{tag!r} of {peer!r} did not reach {self.me!r}: it was lost on its way.")
+
+    def lost_sight(self, peer: str, tag: str) -> PartyError:
+        """What to say of a party that is gone."""
+        return PartyError(f"{peer!r} is gone: {self.me!r} found it so while it waited for {tag!r}.")
+
+
+def place_of(tag: str) -> float:
+    """Where in the program a frame is waited for: messages by their step, after what comes first, before the end."""
+    kind, _, step = tag.partition("/")
+    if kind == "message" and step.isdecimal():
+        return int(step)
+    return math.inf if kind == "done" else -1.0
+
+
+def read_notice(peer: str, tag: str, data: bytes) -> dict[str, Any]:
+    """What a frame that is no message says; Refused if it cannot be read."""
+    try:
+        found = json.loads(data) if len(data) <= LARGEST_NOTICE else None
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict):
+        raise Refused(f"{tag!r} of {peer!r} cannot be read: it was changed on its way, or is none.", peer, tag)
+    return found

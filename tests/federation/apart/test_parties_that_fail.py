@@ -1,0 +1,256 @@
+"""Whatever goes wrong between parties ends the run for all, in a sentence that names who it was, and never early.
+
+No party returns a result of fewer parties: it returns what the simulation returns, or raises.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from concurrent.futures import ThreadPoolExecutor
+from time import monotonic
+
+import pytest
+
+from apart_driver import CONFIGURATION, Notes, threads
+from forked import forks
+from partywise.errors import BudgetExceeded, PartyError
+from partywise.federation.apart import watch
+from partywise.federation.apart.outcome import Outcome
+from partywise.federation.apart.session import Session, library_digest
+from partywise.federation.transport.memory import Memory, connected
+from partywise.randomness import stream
+from toy_rounds import program, run
+
+NAMES = run().names
+WITHIN = 10.0
+
+
+@pytest.fixture(autouse=True)
+def brisk(monkeypatch):
+    """Look around ten times a second, so that many faults take little time."""
+    monkeypatch.setattr(watch, "PULSE", 0.1)
+
+
+class Meddling:
+    """A transport that hands on something else than was put, or takes its process away."""
+
+    def __init__(self, end, meddle):
+        self.end, self.meddle, self.me, self.peers = end, meddle, end.me, end.peers
+        self.get, self.is_there, self.close = end.get, end.is_there, end.close
+
+    def put(self, receiver, tag, data):
+        for frame in self.meddle(receiver, tag, data):
+            self.end.put(receiver, *frame)
+
+
+def ended(found, *said, among=NAMES):
+    """Every party has raised a sentence that holds all of ``said``."""
+    assert set(found) == set(among)
+    for name, error in found.items():
+        assert isinstance(error, PartyError), (name, error)
+        assert all(part in str(error) for part in said), (name, str(error))
+        assert str(error).count("\n") == 0 and str(error).endswith((".", "!"))
+
+
+def all_of(fit=program, ends=None, names=NAMES, **options):
+    """What all parties but those that are not among ``names`` returned or raised, within the time."""
+    start = monotonic()
+    found = threads(fit, {name: run() for name in names}, ends or connected(NAMES), **options)
+    assert monotonic() - start < WITHIN
+    return found
+
+
+def test_a_party_that_never_starts_is_missed_by_all():
+    others = tuple(name for name in NAMES if name != "client 1")
+    ended(all_of(names=others, patience=0.5), "'client 1' has not come within patience=0.5 s", among=others)
+
+
+@pytest.mark.parametrize(
+    ("option", "values", "sentence"),
+    [
+        ("configuration", {"client 2": "d" * 64}, "has another configuration ("),
+        ("facts", {"client 2": {"ids": "other"}}, "has another ids than"),
+    ],
+)
+def test_a_party_that_shares_something_else_is_refused_by_all(option, values, sentence):
+    usual = {"configuration": CONFIGURATION, "facts": {"ids": "same"}}[option]
+    found = all_of(**{option: {name: values.get(name, usual) for name in NAMES}})
+    ended(found, "'client 2'", sentence)
+
+
+def test_facts_that_only_some_state_are_compared_among_those():
+    facts = {name: {"ids": "same"} if name != "server" else {} for name in NAMES}
+    assert all(isinstance(outcome, Outcome) for outcome in all_of(facts=facts).values())
+
+
+def meddled(name, meddle):
+    """Ends of all parties, the frames of one of which go through a function."""
+    ends = connected(NAMES)
+    return dict(ends) | {name: Meddling(ends[name], meddle)}
+
+
+def test_a_party_with_other_code_is_refused_by_all():
+    def older(receiver, tag, data):
+        yield tag, data.replace(library_digest().encode(), b"0" * 64)
+
+    found = all_of(ends=meddled("client 0", older))
+    ended(found, "'client 0' has another library (000000000000)", "install the same version")
+
+
+def test_a_certificate_speaks_for_one_name():
+    def renamed(receiver, tag, data):
+        yield tag, data.replace(b'"client 0"', b'"client 9"')
+
+    ended(all_of(ends=meddled("client 0", renamed)), "'client 0' says that it is 'client 9'")
+
+
+@pytest.mark.parametrize("at", ["hello", "message/3", "message/31"])
+def test_a_party_that_begins_anew_or_comes_twice_is_refused_by_all(at):
+    """Its second process gets as far as hello, at any time; whoever takes its place is told as well."""
+    ends, second = connected(NAMES), []
+    first = ends["client 1"]
+
+    def another(receiver, tag, data):
+        yield tag, data
+        if tag == at and not second:
+            again = Memory("client 1", ends, first.peers)
+            second.append(again)
+            ends["client 1"] = again
+            for peer in first.peers:
+                again.put(peer, "hello", b"{}")
+
+    given = dict(ends) | {"client 1": Meddling(first, another)}
+    found = all_of(ends=given, patience=2.0)
+    assert second
+    ended({name: error for name, error in found.items() if name != "client 1"}, "'client 1' said hello a second time",
+          among=[name for name in NAMES if name != "client 1"])  # fmt: skip
+    assert isinstance(found["client 1"], PartyError)
+    notice = second[0].get("server", "abort", 0) or second[0].get("client 0", "abort", 0)
+    assert b"'client 1' said hello a second time" in notice
+
+
+def tampered(seed: int):
+    """One frame of one party is changed on its way, once; what was done, and what all parties made of it."""
+    rng = stream(seed, "tampering")
+    how = ("flipped", "cut", "reordered", "replayed", "lost")[seed % 5]
+    sender = NAMES[rng.integers(len(NAMES))]
+    # Everyone puts a hello and a ready to each of three others, and messages after that.
+    count, done, earlier = int(rng.integers(0, 7)), [], []
+
+    def meddle(receiver, tag, data):
+        earlier.append((receiver, tag, data))
+        if done or len(earlier) <= count or (how == "reordered" and not tag.startswith("message")):
+            return [(tag, data)]
+        if how == "replayed":
+            done.append(tag)
+            return [(tag, data), (tag, data)]
+        if how == "reordered":
+            # Under the tag of a later one, as if that had come first.
+            done.append(tag)
+            return [(f"message/{int(tag.split('/')[1]) + 12}", data)]
+        done.append(tag)
+        if how == "lost":
+            return []
+        position = int(rng.integers(len(data)))
+        flipped = data[:position] + bytes([data[position] ^ int(rng.integers(1, 256))]) + data[position + 1 :]
+        return [(tag, flipped if how == "flipped" else data[:position])]
+
+    return how, sender, done, all_of(ends=meddled(sender, meddle), patience=2.0)
+
+
+def test_two_hundred_frames_that_were_changed_cut_reordered_replayed_or_lost_end_every_run():
+    with ThreadPoolExecutor(10) as pool:
+        cases = list(pool.map(tampered, range(200)))
+    kinds = {how: 0 for how, *_ in cases}
+    for how, sender, done, found in cases:
+        assert done, (how, sender)
+        kinds[how] += 1
+        ended(found)
+        assert any(repr(name) in str(error) for name in NAMES for error in found.values())
+    assert set(kinds.values()) == {40}
+
+
+def test_what_fails_at_one_party_ends_all_and_tells_nothing_of_its_data():
+    def fit(one):
+        return program(one) and one.at("server", secret)
+
+    def secret():
+        raise ValueError("the largest salary is 123456")
+
+    found = all_of(fit)
+    assert str(found.pop("server")) == "the largest salary is 123456"
+    ended(found, "'server' ended with an error of its own; its output says which.", among=NAMES[:3])
+
+
+class Poor(Notes):
+    """An account that refuses from the second release on."""
+
+    def charge(self, *events):
+        super().charge(*events)
+        if len(self.paid) > 1:
+            raise BudgetExceeded("nothing is left.")
+
+
+def test_a_budget_that_is_spent_ends_the_run_for_all_before_the_noise():
+    notes = {name: (Poor if name == "client 2" else Notes)(name) for name in NAMES}
+    found = all_of(account=notes)
+    assert isinstance(found.pop("client 2"), BudgetExceeded)
+    ended(found, "'client 2' ended with an error of its own", among=NAMES[:2] + NAMES[3:])
+    sent = [row for row in notes["client 2"].rows if getattr(row, "name", "") == "sum"]
+    assert len(sent) == 1 and notes["client 2"].outcomes == []
+
+
+def killed(seed: int):
+    """One process is killed when it puts or gets its n-th frame."""
+    rng = stream(seed, "kills")
+    name, count = NAMES[rng.integers(len(NAMES))], int(rng.integers(1, 16))
+
+    def mortal(end):
+        left = [count]
+
+        def spent():
+            left[0] -= 1
+            if left[0] == 0:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+        def meddle(receiver, tag, data):
+            spent()
+            return [(tag, data)]
+
+        made = Meddling(end, meddle)
+        made.get = lambda *given: (spent(), end.get(*given))[1]
+        return made
+
+    start = monotonic()
+    found = forks(program, run(), through={name: mortal}, patience=4.0)
+    return name, found, monotonic() - start
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_a_party_that_is_killed_at_any_moment_is_missed_by_all(seed):
+    name, found, seconds = killed(seed)
+    assert found.pop(name) is None and seconds < WITHIN
+    for other, (what, said) in found.items():
+        assert what == "ended" and f"'{name}' " in said, (other, what, said)
+
+
+def test_a_party_that_stops_is_silent_for_too_long():
+    def frozen(end):
+        def meddle(receiver, tag, data):
+            if tag == "message/5":
+                os.kill(os.getpid(), signal.SIGSTOP)
+            return [(tag, data)]
+
+        return Meddling(end, meddle)
+
+    sender = "client 2"
+    found = forks(program, run(), through={sender: frozen}, patience=1.0)
+    assert found.pop(sender) is None
+    for what, said in found.values():
+        assert what == "ended" and f"'{sender}' was silent for patience=1 s" in said
+
+
+def test_patience_is_a_time():
+    with pytest.raises(ValueError, match="patience=0 of a session must be a number of seconds above 0"):
+        Session(connected(NAMES)["server"], CONFIGURATION, patience=0)
