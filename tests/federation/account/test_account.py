@@ -60,14 +60,22 @@ def test_what_is_paid_is_on_disk_before_it_is_drawn(tmp_path, monkeypatch):
         assert order == ["synced", "drawn", "synced"], "rows that are paid together are written together"
 
 
+def length(path: Path) -> int:
+    """Bytes of a file."""
+    return path.stat().st_size if path.exists() else 0
+
+
 def test_a_killed_party_loses_no_paid_release_and_pays_none_twice(tmp_path):
     account, marks, moments = tmp_path / FILE, tmp_path / "marks", random.Random(15)
     before: list[str] = []
     for number in range(30):
         child = FORK.Process(target=paying, args=(account, marks, f"run {number}"), daemon=True)
         child.start()
-        # From before the file is open to some hundred rows later.
-        child.join(moments.uniform(0, 0.06))
+        # From before the file is open to some rows later, however slow the disk is.
+        wanted = length(marks) + moments.choice((0, 1, moments.randrange(400)))
+        while length(marks) < wanted and child.exitcode is None:
+            child.join(0.001)
+        child.join(moments.uniform(0, 0.01))
         assert child.exitcode is None
         os.kill(child.pid, signal.SIGKILL)
         child.join()

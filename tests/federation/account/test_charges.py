@@ -12,6 +12,7 @@ import pytest
 
 import every_protocol
 from every_protocol import generated, planned
+from partywise.experiment.plan import Plan, plan
 from partywise.experiment.trial import execution
 from partywise.federation.placed import PlacedRun
 from partywise.federation.run import Place, Run, name_of
@@ -19,7 +20,10 @@ from partywise.privacy.ledger.event import POST_PROCESSING, UNNAMED, Event
 from partywise.privacy.mechanisms.release import OBSERVER, guarding
 from partywise.privacy.mechanisms.shared import LAW, NoiseKey
 
-FITS = list(every_protocol.fits())
+# A budget that is reserved, and a radius whose noisy counts one charge pays: no method of the default has them.
+PRIVATE_RADII = ("functional_boosting", "simulated", "private_radii")
+RADII = {"protocol": "boosting", "s_mode": "calibrated", "radius": "dp_quantile", "max_steps": 6}
+FITS = [*every_protocol.fits(), PRIVATE_RADII]
 # What an attack of an audit draws for whoever runs the experiment: never sent, and charged where it is drawn.
 EXPERIMENTER = "experimenter"
 
@@ -89,15 +93,24 @@ class Watch:
 
 
 @cache
+def with_radii() -> Plan:
+    """The plan of the one fit that the default has no method of."""
+    block = every_protocol.block(PRIVATE_RADII[0])
+    block["methods"][PRIVATE_RADII[2]] = RADII
+    block["cases"][PRIVATE_RADII[1]]["grid"]["methods"].append(PRIVATE_RADII[2])
+    return plan(PRIVATE_RADII[0], block, every_protocol.ROOT_SEED)
+
+
+@cache
 def watched(fit: Sequence[str]) -> Watch:
     """What is paid and drawn in a run."""
     study, case, method = fit
-    watch = Watch()
-    run = Announcing(execution(planned(study), case, method, generated(study, case)), watch)
+    watch, made = Watch(), with_radii() if fit == PRIVATE_RADII else planned(study)
+    run = Announcing(execution(made, case, method, generated(study, case)), watch)
     token = OBSERVER.set(watch)
     try:
         with guarding(watch):
-            planned(study).methods[method].protocol.fit(run)
+            made.methods[method].protocol.fit(run)
     finally:
         OBSERVER.reset(token)
     return watch
@@ -160,8 +173,10 @@ def test_the_fits_hold_every_kind_of_draw():
         "distance_exponential",
         "encrypted_rounded_gaussian",
         "subsampled_gaussian",
+        "quantile_radius",
         "objective_perturbation",
         LAW,
     }
     assert {"dealer", "aggregator"} <= {place for place, _ in draws}
+    assert any(row.mechanism == "budget" for row in watched(PRIVATE_RADII).run.channel.ledger.rows)
     assert any(not paid.certified for _, paid in draws) and any(paid.owner == EXPERIMENTER for _, paid in draws)

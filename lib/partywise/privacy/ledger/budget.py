@@ -164,7 +164,8 @@ class PrivacyFilter:
                 f"{event.mechanism} {event.release_id!r} costs {CURRENCY[self.rule]} = {cost:.6g} (and delta_numeric = "
                 f"{event.delta_numeric:.3g}); {self.remaining:.6g} of {self.budget:.6g} is left of epsilon = "
                 f"{self.epsilon:.6g}, delta = {self.delta:.3g} (and {self._numeric_left:.3g} of the numeric reserve). "
-                "Use more noise, send an earlier release again, or state a larger budget."
+                "Use more noise, send an earlier release again, or state a larger budget"
+                + (" with a numeric_reserve." if event.delta_numeric > self._numeric_left else ".")
             )
         self._first = self._first or (event.unit, event.relation)
         if cost < math.inf:
