@@ -155,6 +155,30 @@ def test_what_cannot_be_written_is_not_drawn(tmp_path, monkeypatch):
     OBSERVER.set(None)
 
 
+def test_an_account_that_is_deleted_while_it_is_open_pays_for_nothing_more(tmp_path):
+    with opened(tmp_path, run="a") as account:
+        account.charge(event("one"))
+        (tmp_path / FILE).unlink()
+        with pytest.raises(AccountError, match="was deleted while it was open"):
+            account.charge(event("two"))
+
+
+def test_new_folders_and_the_name_of_the_file_are_on_disk(tmp_path, monkeypatch):
+    synced, sync = list[str](), os.fsync
+
+    def noted(handle: int) -> None:
+        sync(handle)
+        synced.append(os.readlink(f"/proc/self/fd/{handle}"))
+
+    monkeypatch.setattr(os, "fsync", noted)
+    path = tmp_path / "parties" / "clinic" / FILE
+    Account(path, party="clinic").close()
+    assert {str(place) for place in (tmp_path, *path.parents[:2], path)} <= set(synced)
+    synced.clear()
+    Account(path, party="clinic").close()
+    assert {str(path.parent), str(path)} <= set(synced), "who made it may have been killed before"
+
+
 def spend(folder: Path, mus: list[float], restarts: set[int], budget: Budget) -> list[bool]:
     """Which releases are let through, with the process begun anew before some of them."""
     folder.mkdir()

@@ -50,8 +50,7 @@ class AccountFile:
         self._number, self._digest, self._broken = len(self.chain.rows), self.chain.digest, False
 
     def _opened(self) -> int:
-        made = not self.path.exists()
-        self.path.parent.mkdir(parents=True, exist_ok=True)
+        _made_folder(self.path.parent)
         handle = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -60,9 +59,9 @@ class AccountFile:
             raise AccountError(
                 f"{self.path} is open in another process: a party is one process at a time; end the other one first."
             ) from None
-        if made:
-            os.fsync(handle)
-            _sync_folder(self.path.parent)
+        # Each time: whoever made the file may have been killed before its name was on disk.
+        os.fsync(handle)
+        _sync_folder(self.path.parent)
         return handle
 
     def _read(self) -> Chain:
@@ -87,6 +86,8 @@ class AccountFile:
         with self._lock:
             if self._broken:
                 raise AccountError(f"{self.path} is closed, or could not be written before: begin again.")
+            if not os.fstat(self._handle).st_nlink:
+                raise AccountError(f"{self.path} was deleted while it was open: put back a copy, and begin again.")
             lines, rows, number, digest = list[bytes](), list[Row](), self._number, self._digest
             for kind, run, fields in entries:
                 line, row = line_of(number, digest, kind, run, fields)
@@ -121,8 +122,16 @@ class AccountFile:
         )
 
 
+def _made_folder(folder: Path) -> None:
+    """The folder, and those above it that there were none of, with their names on disk."""
+    new = [place for place in (folder, *folder.parents) if not place.exists()]
+    folder.mkdir(parents=True, exist_ok=True)
+    for place in new:
+        _sync_folder(place.parent)
+
+
 def _sync_folder(folder: Path) -> None:
-    """The name of a new file is on disk, not its bytes alone."""
+    """The names in a folder are on disk, not the bytes of its files alone."""
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(handle)
