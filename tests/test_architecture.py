@@ -241,8 +241,15 @@ def test_figures_stand_apart():
             assert not (drawing(name) and used.startswith("studies.") and used.endswith(".study")), name
 
 
-# Who reads a channel after a run: the drivers of cells and of `align`, and the contract, which asks view and ledger.
-READERS = ("federation.", "alignment.align", "experiment.cells", "audits.contract", "audits.replay")
+# Who reads a channel after a run: the drivers of cells, parties apart and `align`; the contract asks view and ledger.
+READERS = (
+    "federation.",
+    "alignment.align",
+    "experiment.cells",
+    "experiment.apart.",
+    "audits.contract",
+    "audits.replay",
+)
 
 
 def test_only_a_run_touches_a_channel():

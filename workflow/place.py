@@ -5,21 +5,16 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from partywise.errors import ConfigError
+from partywise.experiment.results.folder import RESULTS, checked_name, name_of
 
-RESULTS = "results"
 # In the folder of a configuration: whose it is.
 RECORD = "configuration.json"
-NAME = re.compile(r"[a-z][a-z0-9_]{0,59}")
-# What a file may be called besides: config/my_data.example.yaml belongs to my_data.
-ENDINGS = re.compile(r"(\.example)?\.(yaml|yml|json)$", re.IGNORECASE)
-DEFAULT = {"config": "default"}
 # Folders beside those of the studies.
 TAKEN = ("benchmarks", "figures", "logs")
 
@@ -84,29 +79,6 @@ def place(config: Mapping[str, Any], files: Sequence[Path], run: Path) -> Place:
     name = checked_name(config["name"]) if "name" in config else name_of(path)
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
     return Place(name, os.path.relpath(path, run.resolve()), digest)
-
-
-def checked_name(name: Any) -> str:
-    """The key ``name`` of a configuration; ConfigError when it is no name."""
-    if name is None:
-        raise ConfigError("name is missing: studies that stand in no file need one, as in --config name=mine.")
-    if not isinstance(name, str) or not NAME.fullmatch(name):
-        raise ConfigError(
-            f"name is {name!r}: the folder of the results takes at most 60 of a-z, 0-9 and _, a letter first."
-        )
-    return name
-
-
-def name_of(path: Path) -> str:
-    """The name that a file gives: signs that do not fit become _; ConfigError when none is left."""
-    stem = re.sub(r"[^a-z0-9]+", "_", ENDINGS.sub("", path.name).lower()).strip("_")
-    stem = DEFAULT.get(stem, stem)
-    if not NAME.fullmatch(stem):
-        raise ConfigError(
-            f"{path.name} gives the folder of its results no name (at most 60 of a-z, 0-9 and _, a letter first): "
-            "write one at its top, as in `name: mine`."
-        )
-    return stem
 
 
 def read_record(path: Path) -> Place | None:

@@ -6,7 +6,9 @@
 ``reference``: unpack the reference results and tell what a run finds differently;
 ``ledger``: whether the account of a party is whole, what it paid, and what is left of its budget;
 ``check-method``: the contract of a method of your own;
-``from-source``: a configuration of vertical trees or linear models as its own program reads it, in the words of ours.
+``from-source``: a configuration of vertical trees or linear models as its own program reads it, in the words of ours;
+``party``: one party of a run whose parties are processes of their own; ``certificates``: who they are to each other;
+``union``: what all of them wrote down, together.
 """
 
 from __future__ import annotations
@@ -15,13 +17,17 @@ import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from .errors import AccountError, ConfigError, CubeError, DataMissing
+from .experiment.apart.verbs import add_apart, certificates, party, union
 from .experiment.differences.reference import add_reference, reference
 from .experiment.differences.verb import add_diff, diff
 from .experiment.register.verb import add_claims, claims
 from .federation.account.verb import add_ledger, ledger
 
+# Verbs of a configuration with a block `network`.
+APART = {"party": party, "certificates": certificates}
 SHOWN = ("source", "git_commit", "lock_sha256", "code_sha256", "config_sha256", "software_versions")
 
 
@@ -45,6 +51,7 @@ def main(words: Sequence[str] | None = None) -> int:
     add_claims(verbs)
     add_reference(verbs)
     add_ledger(verbs)
+    add_apart(verbs)
     check_verb = verbs.add_parser("check-method", help="whether a method of your own keeps the contract of a protocol")
     check_verb.add_argument("address", help="my_package.my_module:NAME, or my_package.my_module for its PROTOCOL")
     check_verb.add_argument("--study", help="study whose data it takes, where the protocol names none")
@@ -65,6 +72,10 @@ def main(words: Sequence[str] | None = None) -> int:
             return reference(given.run, given.archive, given.pack)
         if given.verb == "ledger":
             return ledger(given.folder, given.delta, given.digest)
+        if given.verb in APART:
+            return APART[given.verb](shared_configuration(given.config), given)
+        if given.verb == "union":
+            return union(given)
         if given.verb == "compare":
             return compare(given.first, given.second, given.common)
         return provenance(given.cube) if given.verb == "provenance" else verify(given.cube, given.cells, given.seed)
@@ -73,7 +84,36 @@ def main(words: Sequence[str] | None = None) -> int:
         return 2
     except (AccountError, CubeError, ConfigError, DataMissing) as error:
         print(f"{given.verb}: {error}", file=sys.stderr)
-        return 2
+        return 1 if given.verb in APART else 2
+
+
+def shared_configuration(path: Path) -> dict[str, Any]:
+    """The content of a configuration, as data; ConfigError where it cannot be read, or gives a key twice."""
+    import yaml
+
+    class Loader(yaml.SafeLoader):
+        """A loader that lets no key hide another."""
+
+    def mapping(loader: yaml.SafeLoader, node: Any) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        loader.flatten_mapping(node)
+        for key, value in node.value:
+            name = loader.construct_object(key, deep=True)
+            if not isinstance(name, str) or name in found:
+                problem = "given twice: keep one" if name in found else "no text: put it in quotes"
+                raise ConfigError(f"{path} line {key.start_mark.line + 1} has the key {name!r}, which is {problem}.")
+            found[name] = loader.construct_object(value, deep=True)
+        return found
+
+    Loader.add_constructor("tag:yaml.org,2002:map", mapping)
+    try:
+        content = yaml.load(path.read_text(encoding="utf-8"), Loader)
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        told = " ".join(str(error).split())
+        raise ConfigError(f"--config is {path}, which is no YAML that can be read ({told}): correct it.") from None
+    if not isinstance(content, dict):
+        raise ConfigError(f"--config is {path}, which is no block of keys: begin with `root_seed:` and `studies:`.")
+    return content
 
 
 def provenance(path: Path) -> int:

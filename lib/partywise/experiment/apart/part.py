@@ -14,7 +14,7 @@ from ...federation.secure_streams import SecureStreams
 from ..cells import execution, generate
 from .settings import Shared
 
-__all__ = ["Part", "part"]
+__all__ = ["Part", "part", "whole"]
 
 RECORDS = "list of records"
 
@@ -45,6 +45,17 @@ def part(shared: Shared, configuration: str, me: str, folder: Path, resources: P
     DataMissing
         If an own file is not as the configuration says.
     """
+    run, agreed, ids = whole(shared, me, folder, resources)
+    parties = [p if p.name == me else Party(p.name, p.role, {}, p.columns) for p in run.parties]
+    more: dict[str, Any] = {"rng_for": run.rng_for, "spec": run.spec, "extra": shared.places}
+    facts = {RECORDS: _digest(configuration, (*agreed, ids))} if agreed else {}
+    return Part(Run(parties, epsilon=run.epsilon, fold=run.fold, **more), facts)
+
+
+def whole(
+    shared: Shared, me: str, folder: Path, resources: Path = Path("resources")
+) -> tuple[Run, tuple[tuple[str, ...], ...], tuple[str, ...]]:
+    """The run with the block of a party and what stands in place of those of the others; what must be agreed; ids."""
     network, case = shared.network, shared.plan.cases[shared.network.case]
     assert case.source.apart is not None
     placed = case.source.apart(case.settings, me, shared.rows, folder)
@@ -53,22 +64,11 @@ def part(shared: Shared, configuration: str, me: str, folder: Path, resources: P
     with placed.read():
         data = generate(plan, case.name, [0], resources)[0]
         run = execution(plan, case.name, network.method, shared.n_parties, network.fold, shared.epsilon, data)
-    if me in shared.holders and placed.agreed:
-        facts = {RECORDS: _digest(configuration, (*placed.agreed, tuple(map(str, data.ids))))}
-    else:
-        facts = {}
-    rng_for: Any = run.rng_for
+    run.spec = replace(run.spec, settings=case.settings)
     if network.mode == "release":
-        rng_for = SecureStreams(rng_for)
-    own = Run(
-        [party if party.name == me else Party(party.name, party.role, {}, party.columns) for party in run.parties],
-        epsilon=run.epsilon,
-        fold=run.fold,
-        rng_for=rng_for,
-        spec=replace(run.spec, settings=case.settings),
-        extra=shared.places,
-    )
-    return Part(own, facts)
+        secret: Any = SecureStreams(run.rng_for)
+        run.rng_for = secret
+    return run, placed.agreed, tuple(map(str, data.ids)) if placed.agreed else ()
 
 
 def _digest(salt: str, lists: Sequence[Sequence[str]]) -> str:

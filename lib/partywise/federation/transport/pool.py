@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from collections.abc import AsyncIterator, Iterable
+import sys
+from collections.abc import AsyncIterator, Iterable, Iterator
+from contextlib import contextmanager
 from time import monotonic
 from typing import Any, cast
 
@@ -25,11 +27,27 @@ from aiohttp import (
     TCPConnector,
     web,
 )
-from tno.mpc.communication import HttpCommunicator, HttpConnection, Packer, Pool
 
 from ...errors import PartyError, Refused, Unreachable
 from .inbox import Inbox
 from .tls import common_name, host_name, reason
+
+
+@contextmanager
+def _without(name: str) -> Iterator[None]:
+    """A package looks absent inside, unless somebody has imported it before."""
+    known = name in sys.modules
+    sys.modules.setdefault(name, None)  # type: ignore[arg-type]
+    try:
+        yield
+    finally:
+        if not known:
+            del sys.modules[name]
+
+
+# Its serialiser of data frames is optional and not used here: importing pandas would take longer than all the rest.
+with _without("pandas"):
+    from tno.mpc.communication import HttpCommunicator, HttpConnection, Packer, Pool
 
 __all__ = ["FramePool", "NamedCommunicator", "NamedConnection"]
 

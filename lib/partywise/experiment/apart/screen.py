@@ -1,0 +1,72 @@
+"""The last screen of a party: what crossed, what it paid, what it holds, and where the files are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ...federation.account.spending import Spent
+from .running import Ended, Start
+from .written import OUTCOME, RECORD, TRANSCRIPT
+
+__all__ = ["MOST", "screen"]
+
+# Lines of the screen; so many receivers have one each.
+MOST, RECEIVERS = 20, 6
+SEEDED = "every party could compute the noise of the others (mode experiment): nothing here protects anybody"
+
+
+def screen(start: Start, ended: Ended) -> list[str]:
+    """At most `MOST` lines."""
+    network = start.shared.network
+    target = "" if network.epsilon is None else f", epsilon {network.epsilon:g}"
+    lines = [
+        f"{start.me}: {network.study}, {network.case}, {network.method}{target}, fold {network.fold}, mode "
+        f"{network.mode}; run {ended.outcome.run[:12]}"
+    ]
+    if network.mode == "experiment":
+        lines.append(f"WARNING: {SEEDED}.")
+    lines += _crossed(start, ended)
+    lines += _paid(start, ended)
+    arrays = f" and {len(ended.files)} arrays ({', '.join(ended.files[:3])}{', ...' * (len(ended.files) > 3)})"
+    lines.append(f"holds: {OUTCOME}{arrays * bool(ended.files)}, digest {ended.outcome.digest[:12]}")
+    lines.append(f"files in {start.into}: ledger.jsonl, {TRANSCRIPT}, {OUTCOME}, {RECORD}")
+    return lines
+
+
+def _crossed(start: Start, ended: Ended) -> list[str]:
+    """Messages and bytes by receiver."""
+    totals: dict[str, tuple[int, int]] = {}
+    for sent in ended.sent:
+        count, size = totals.get(sent.receiver, (0, 0))
+        totals[sent.receiver] = count + 1, size + sent.size
+    if not totals:
+        return ["sent: nothing"]
+    names = sorted(totals, key=start.shared.names.index)
+    lines = [f"sent to {name}: {totals[name][0]} messages, {totals[name][1]:,} bytes" for name in names[:RECEIVERS]]
+    if rest := names[RECEIVERS:]:
+        counts = [totals[name] for name in rest]
+        lines.append(
+            f"sent to {len(rest)} others: {sum(c for c, _ in counts)} messages, {sum(s for _, s in counts):,} bytes"
+        )
+    return lines
+
+
+def _paid(start: Start, ended: Ended) -> list[str]:
+    """What the run cost each unit, and what is left of the budget."""
+    costs = [f"{unit} {_epsilon(one)}" for unit, one in ended.paid.items() if one.amount or one.unproved]
+    delta = start.shared.plan.delta(start.shared.network.case)
+    lines = [f"paid: {_listed(costs)}" + (f" (epsilon at delta {delta:g}, by unit)" if costs else "")]
+    budget = ended.budget
+    if budget is None:
+        return [*lines, "budget: none was stated (network.budget)"]
+    spent, unit = ended.spent[budget.unit], budget.unit
+    share = f"{spent.amount:.6g} spent, {ended.left:.6g} left"
+    return [*lines, f"budget: epsilon {_epsilon(spent)} of {budget.epsilon:g} for a {unit} ({spent.currency}: {share})"]
+
+
+def _epsilon(spent: Spent) -> str:
+    return "without limit" if spent.unproved else f"{spent.epsilon:.4g}"
+
+
+def _listed(entries: Sequence[str]) -> str:
+    return ", ".join(entries) or "nothing"

@@ -1,0 +1,120 @@
+"""The verbs of parties that run apart: ``party``, ``certificates`` and ``union``."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ...errors import AccountError, ConfigError, PartyError
+
+__all__ = ["add_apart", "certificates", "party", "union"]
+
+PARTY = """exit code: 0 the run has ended for all, 1 it has not; the sentence on standard error says why
+
+All parties are started with the same configuration, each with its own file.  The account (ledger.jsonl) in the folder
+--into is kept from run to run: what was paid stays paid."""
+
+
+def add_apart(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """The words of the verbs."""
+    form = argparse.RawDescriptionHelpFormatter
+    one = verbs.add_parser(
+        "party", help="run one party of the block `network`, with its own file", epilog=PARTY, formatter_class=form
+    )
+    one.add_argument("--config", type=Path, required=True, help="the configuration that all parties share")
+    one.add_argument("--me", required=True, help="name of this party, as the block `network` has it")
+    one.add_argument("--data", type=Path, default=Path(), help="where paths of own files begin (default: here)")
+    one.add_argument("--certificates", type=Path, default=Path("certificates"), help="default certificates")
+    one.add_argument("--into", type=Path, help="default results/NAME/parties/ME, by the name of the configuration")
+    made = verbs.add_parser("certificates", help="a test authority and a certificate for every party of a network")
+    made.add_argument("--config", type=Path, required=True)
+    made.add_argument("--into", type=Path, default=Path("certificates"), help="default certificates")
+    together = verbs.add_parser("union", help="transcript, ledger and certified total of the folders of all parties")
+    together.add_argument("folders", type=Path, nargs="+", help="what --into was of every party")
+    together.add_argument("--transcript", type=Path, help="write the rows of the whole transcript to this file")
+
+
+def party(config: Mapping[str, Any], given: argparse.Namespace) -> int:
+    """Run one party and print its last screen."""
+    from ..plan import plans
+    from ..results.folder import RESULTS, checked_name, name_of
+    from .running import Failed, Start, run
+    from .screen import SEEDED, screen
+    from .settings import digest
+
+    shared = _network(config, plans(config), given.config)
+    name = checked_name(config["name"]) if "name" in config else name_of(given.config)
+    into = given.into or Path(RESULTS) / name / "parties" / given.me
+    start = Start(shared, digest(config), given.me, given.data, given.certificates, into)
+    if shared.network.mode == "experiment":
+        print(f"WARNING: {SEEDED}.", file=sys.stderr)
+    try:
+        ended = run(start)
+    except Failed as error:
+        print(f"party: {error}", file=sys.stderr)
+        return 1
+    print("\n".join(screen(start, ended)))
+    return 0
+
+
+def certificates(config: Mapping[str, Any], given: argparse.Namespace) -> int:
+    """Make a test authority for the parties of a configuration."""
+    from ...federation.transport.authority import make
+    from ..plan import plans
+
+    shared = _network(config, plans(config), given.config)
+    try:
+        make(given.into, shared.names)
+    except (OSError, ValueError, ImportError) as error:
+        print(f"certificates: {error}", file=sys.stderr)
+        return 1
+    print(
+        f"{given.into}: authority.pem, and NAME.pem with NAME.key of {', '.join(shared.names)}. Give each party "
+        "authority.pem and its own two files; whoever holds authority.key can be any of them."
+    )
+    return 0
+
+
+def union(given: argparse.Namespace) -> int:
+    """Print what all parties of a run wrote down."""
+    from .joined import joined
+
+    try:
+        found = joined(given.folders)
+    except (AccountError, PartyError) as error:
+        print(f"union: {error}", file=sys.stderr)
+        return 1
+    record, channel = next(iter(found.records.values())), found.channel
+    print(f"run {record.run}: {record.study}, {record.case}, {record.method}; parties {', '.join(record.names)}")
+    print(f"transcript: {len(channel.messages)} messages, {channel.bytes_total:,} bytes")
+    print(f"ledger: {len(channel.ledger)} rows, digest {channel.ledger.digest}")
+    total = found.total
+    print(
+        f"certified for the unit {record.unit}: epsilon {total.epsilon_certified:.6g} at delta {record.delta:g}, for "
+        f"the worst view ({total.view_worst})"
+    )
+    for name, one in found.records.items():
+        print(f"outcome of {name}: {one.outcome}")
+    if given.transcript is not None:
+        rows = channel.transcript()
+        with given.transcript.open("w", newline="", encoding="utf-8") as handle:
+            writer = csv.DictWriter(handle, list(rows[0]) if rows else ["step"], lineterminator="\n")
+            writer.writeheader()
+            writer.writerows(rows)
+        print(f"all rows: {given.transcript}")
+    return 0
+
+
+def _network(config: Mapping[str, Any], plans: Mapping[str, Any], file: Path) -> Any:
+    from .settings import shared
+
+    found = shared(config, plans)
+    if found is None:
+        raise ConfigError(
+            f"{file} has no block network: say there which fit is run and where the parties are (docs/apart.md)."
+        )
+    return found
