@@ -191,3 +191,27 @@ def test_a_payload_comes_back_with_what_it_cost():
         assert [type(part) for part in getattr(again, "made_of", ())] == [
             type(part) for part in getattr(payload, "made_of", ())
         ]
+
+
+LAID_OUT = {
+    "columns first": np.arange(6.0).reshape(2, 3).T,
+    "a middle axis first": np.moveaxis(np.arange(24.0).reshape(2, 3, 4), 1, 0),
+    "backwards": np.arange(12).reshape(3, 4)[::-1, ::-2].T,
+    "axes of one": np.arange(6.0).reshape(3, 1, 2).transpose(2, 1, 0)[:, :, :, None],
+    "repeated": np.broadcast_to(np.arange(3.0), (2, 3)),
+    "empty": np.zeros((3, 0)).T,
+    "a number": np.array(1.5),
+}
+
+
+@pytest.mark.parametrize("name", LAID_OUT)
+def test_an_array_lies_in_memory_as_a_channel_delivers_it(name):
+    """Sums depend on it: a process that received the bytes must add in the order of one that was simulated."""
+    array = LAID_OUT[name]
+    again = decoded(encoded(array))
+    channel = Channel(parties(), ("server",))
+    received = channel.send("client 0", "server", "x", Public(array, because="constant"))
+    np.testing.assert_array_equal(again, array)
+    assert again.dtype == array.dtype and encoded(again) == encoded(array)
+    long = [axis for axis in range(array.ndim) if array.size and array.shape[axis] > 1]
+    assert [again.strides[axis] for axis in long] == [received.strides[axis] for axis in long]

@@ -38,7 +38,8 @@ def encoded(value: Any) -> bytes:
 
     Notes
     -----
-    Eight bytes with the length of the header, the header as JSON, then the bytes of all arrays in order, C-contiguous.
+    Eight bytes with the length of the header, the header as JSON, then the bytes of all arrays in order, each
+    contiguous with its axes in the order in which it lies in memory.
     """
     raw: list[bytes] = []
     header = json.dumps(_described(value, raw), separators=(",", ":")).encode()
@@ -66,10 +67,13 @@ def _described(value: Any, raw: list[bytes]) -> Any:
     if value is None or isinstance(value, bool | str):
         return value
     if isinstance(value, np.ndarray | np.generic) and value.dtype.kind in KINDS:
-        array = np.asarray(value, order="C")
-        raw.append(array.tobytes())
-        tag = ARRAY if isinstance(value, np.ndarray) else NUMBER
-        return {"": tag, "dtype": array.dtype.str, "shape": array.shape}
+        if not isinstance(value, np.ndarray):
+            raw.append(value.tobytes())
+            return {"": NUMBER, "dtype": value.dtype.str, "shape": ()}
+        axes = _axes(value)
+        raw.append(value.transpose(axes).tobytes())
+        order = {} if axes == sorted(axes) else {"axes": axes}
+        return {"": ARRAY, "dtype": value.dtype.str, "shape": value.shape} | order
     if isinstance(value, int):
         return value
     if isinstance(value, float):
@@ -112,8 +116,20 @@ def _restored(form: Any, data: bytes, at: int) -> tuple[Any, int]:
     if dtype.kind not in KINDS:
         raise ValueError(f"dtype={form['dtype']!r} of an array is none of numbers or text.")
     end = at + dtype.itemsize * int(np.prod(form["shape"], dtype=np.int64))
-    array = np.frombuffer(data[at:end], dtype=dtype).reshape(form["shape"])
+    array = np.frombuffer(data[at:end], dtype=dtype)
+    axes = form.get("axes", range(len(form["shape"])))
+    array = array.reshape([form["shape"][axis] for axis in axes]).transpose(np.argsort(axes))
     return (array if tag == ARRAY else array[()]), end
+
+
+def _axes(array: np.ndarray) -> list[int]:
+    """Axes from the slowest to the fastest, as they lie in memory: sums depend on it.
+
+    Where it makes no difference (a single entry, or none) they are in order, so that one array has one form.
+    """
+    long = [axis for axis in range(array.ndim) if array.size and array.shape[axis] > 1]
+    slowest = iter(sorted(long, key=lambda axis: -abs(array.strides[axis])))
+    return [next(slowest) if axis in long else axis for axis in range(array.ndim)]
 
 
 def _sequence(forms: list[Any], data: bytes, at: int) -> tuple[list[Any], int]:

@@ -95,7 +95,9 @@ def plain(value: Any, place: str) -> Any:
         return {"set": sorted(encoded(plain(item, place)) for item in value)}
     if isinstance(value, list | tuple):
         return [plain(item, place) for item in value]
-    if isinstance(value, np.ndarray | np.generic | str | bytes | bool | int | float | Cipher) or value is None:
+    if isinstance(value, np.ndarray):
+        return np.asarray(value, order="C")
+    if isinstance(value, np.generic | str | bytes | bool | int | float | Cipher) or value is None:
         return value
     if callable(value):
         return {"function": _title(value)}
