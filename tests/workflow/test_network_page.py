@@ -1,0 +1,61 @@
+"""The page on parties apart: its configuration runs, its keys are all keys, its sentences and commands are ours."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import fields
+
+import pytest
+import yaml
+
+from partywise.__main__ import main
+from partywise.experiment.apart.settings import Network, shared
+from partywise.experiment.plan import plans
+from pipeline import ROOT
+
+PAGE = (ROOT / "docs" / "network.md").read_text(encoding="utf-8")
+# What of a sentence is another one each time.
+OWN = re.compile(r"'[^']*'|\([^)]*\)|\.\.\.|\d+(?: s)?")
+
+
+def section(heading: str) -> str:
+    return PAGE.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
+
+
+def first_cells(heading: str) -> list[str]:
+    """The first column of the table of a section."""
+    return re.findall(r"^\| (.+?) \|", section(heading), flags=re.MULTILINE)[1:]
+
+
+def test_the_configuration_of_the_page_is_one_that_parties_share():
+    config = yaml.safe_load(re.search(r"```yaml\n(.*?)```", PAGE, re.DOTALL)[1])
+    found = shared(config, plans(config))
+    assert found.names == ("north", "river", "server")
+    assert set(found.names) == set(config["network"]["parties"])
+
+
+def test_the_table_has_every_key_of_the_block():
+    named = re.findall(r"`(\w+)`", " ".join(first_cells("The shared configuration")))
+    assert sorted(set(named) - {"network"}) == sorted(field.name for field in fields(Network))
+
+
+def test_every_sentence_that_is_told_stands_in_the_code():
+    """But for what is another word each time; the parts of a sentence that the code writes on two lines are joined."""
+    code = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "lib" / "partywise").rglob("*.py"))
+    code = re.sub(r"\"\s*\n\s*f?\"", "", code)
+    told = first_cells("When something goes wrong")
+    assert len(told) > 10
+    for sentence in told:
+        parts = [part.strip(" ,;:.") for part in OWN.split(sentence)]
+        longest = max(parts, key=len)
+        assert len(longest.split()) > 2 and longest in code, (sentence, longest)
+
+
+@pytest.mark.parametrize("verb", sorted(set(re.findall(r"python -m partywise (\w+)", PAGE))))
+def test_every_command_of_the_page_is_known_with_its_words(verb, capsys):
+    with pytest.raises(SystemExit) as ended:
+        main([verb, "--help"])
+    assert ended.value.code == 0
+    told = capsys.readouterr().out
+    words = {word for line in re.findall(rf"python -m partywise {verb} ([^`\n]*)", PAGE) for word in line.split()}
+    assert {word for word in words if word.startswith("--")} <= set(re.findall(r"--\w+", told))
