@@ -15,7 +15,7 @@ from pipeline import ROOT
 
 PAGE = (ROOT / "docs" / "network.md").read_text(encoding="utf-8")
 # What of a sentence is another one each time.
-OWN = re.compile(r"'[^']*'|\([^)]*\)|\.\.\.|\d+(?: s)?")
+OWN = re.compile(r"is refused:|'[^']*'|\([^)]*\)|\.\.\.|\d+(?: s)?")
 
 
 def section(heading: str) -> str:
