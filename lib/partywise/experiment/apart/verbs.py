@@ -115,6 +115,6 @@ def _network(config: Mapping[str, Any], plans: Mapping[str, Any], file: Path) ->
     found = shared(config, plans)
     if found is None:
         raise ConfigError(
-            f"{file} has no block network: say there which fit is run and where the parties are (docs/apart.md)."
+            f"{file} has no block network: say there which fit is run and where the parties are (docs/network.md)."
         )
     return found
