@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from ...errors import AccountError
 from ...privacy.ledger.event import Event
-from .chain import Row
+from .chain import Row, Scan
 from .file import AccountFile
 from .reading import paid_events
 from .spending import Budget, Spending, Spent, spent_of
@@ -62,9 +62,9 @@ class Account:
     def __init__(self, path: Path | str, *, party: str, budget: Budget | None = None) -> None:
         path = Path(path)
         self.party, self.budget, self._run, self.notes = party, budget, "", tuple[str, ...]()
-        self._file = AccountFile(path / FILE if path.is_dir() else path)
+        self._known, self._spending = Known(), Spending(budget)
+        self._file = AccountFile(path / FILE if path.is_dir() else path, self._heard)
         try:
-            self._rows = list(self._file.chain.rows)
             self._begin()
         except BaseException:
             self.close()
@@ -76,8 +76,8 @@ class Account:
         return self._file.path
 
     def rows(self) -> tuple[Row, ...]:
-        """All rows, in order."""
-        return tuple(self._rows)
+        """All rows, in order, as the file has them."""
+        return tuple(Scan(self.path))
 
     def began(self, run: str, configuration: str) -> None:
         """A run begins: what follows is of it.
@@ -92,7 +92,7 @@ class Account:
         AccountError
             If the run has no id, or one that the file knows.
         """
-        if not run or any(row.kind == "began" and row.run == run for row in self._rows):
+        if not run or run in self._known.runs:
             raise AccountError(f"run={run!r} is in {self.path} already, or no id: a run begins once, under its own id.")
         self._append(("began", run, {"configuration": configuration}))
         self._run = run
@@ -148,7 +148,7 @@ class Account:
         """What all paid rows cost together, by unit; ``delta`` of the epsilons, by default that of the budget."""
         group = None if self.budget is None else self.budget.rows_per_user
         at = (DELTA if self.budget is None else self.budget.delta) if delta is None else delta
-        return spent_of([event for _, event in paid_events(self._rows)], at, group)
+        return spent_of([event for _, event in paid_events(Scan(self.path))], at, group)
 
     @property
     def left(self) -> float:
@@ -176,39 +176,45 @@ class Account:
         return self._run
 
     def _append(self, *entries: tuple[str, str, Mapping[str, Any]]) -> None:
-        self._rows += self._file.append(entries)
+        for row in self._file.append(entries):
+            self._known.add(row)
+
+    def _heard(self, row: Row) -> None:
+        """A row that was there before: what was paid counts."""
+        self._known.add(row)
+        for run, event in paid_events([row]):
+            self._spending.carry(run, event)
 
     def _begin(self) -> None:
         """The head of a new file; what the last process left, and the budget, of one that there was."""
-        if not self._rows:
+        if self._known.head is None:
             self._append(("account", "", {"party": self.party, "format": FORMAT}))
-        head = self._rows[0]
-        if (head.kind, head.fields.get("format")) != ("account", FORMAT):
+        head = self._known.head
+        if head is None or (head.kind, head.fields.get("format")) != ("account", FORMAT):
             raise AccountError(f"{self.path} is no account of format {FORMAT}: give the file another name.")
         if head.fields["party"] != self.party:
             raise AccountError(
                 f"party={self.party!r}: {self.path} is the account of {head.fields['party']!r}; each has its own file."
             )
-        if self._file.chain.torn:
-            self._append(("dropped", "", {"bytes": self._file.chain.torn}))
+        if self._file.torn:
+            self._append(("dropped", "", {"bytes": self._file.torn}))
             self._note(
-                f"row {len(self._rows) - 1} of {self.path} was torn by a crash and is dropped: what it would have paid "
-                "for was not drawn, what it would have told was not sent."
+                f"the last row of {self.path} was torn by a crash and is dropped: what it would have paid for was not "
+                "drawn, what it would have told was not sent."
             )
-        last = next((row for row in reversed(self._rows) if row.kind in ("began", "ended")), head)
-        if last.kind == "began":
-            self._note(f"run {last.run} in {self.path} never ended: what it paid stays paid, a new run pays anew.")
-        self._spending = Spending(self.budget, paid_events(self._rows))
+        if self._known.open:
+            self._note(
+                f"run {self._known.open} in {self.path} never ended: what it paid stays paid, a new run pays anew."
+            )
         self._state_budget()
 
     def _state_budget(self) -> None:
         """The budget in force stands in the file; a change of it is told."""
-        stated = None if self.budget is None else asdict(self.budget)
-        last = next((row.fields["budget"] for row in reversed(self._rows) if row.kind == "budget"), None)
+        stated, last = None if self.budget is None else asdict(self.budget), self._known.budget
         if stated == last:
             return
-        before = "none" if last is None else str(Budget(**last))
-        if any(row.kind == "began" for row in self._rows):
+        if self._known.runs:
+            before = "none" if last is None else str(Budget(**last))
             self._note(
                 f"the budget of {self.path} was {before} and is {self.budget or 'none'} from now on; everything that "
                 f"was paid before counts. {self.told}"
@@ -218,3 +224,28 @@ class Account:
     def _note(self, sentence: str) -> None:
         self.notes = (*self.notes, sentence)
         LOG.warning(sentence)
+
+
+@dataclass
+class Known:
+    """What an account remembers of its rows.
+
+    head : the first row; runs : ids of all; open : that of the last one, if it never ended
+    budget : as it was stated last
+    """
+
+    head: Row | None = None
+    runs: set[str] = field(default_factory=set)
+    open: str = ""
+    budget: Mapping[str, Any] | None = None
+
+    def add(self, row: Row) -> None:
+        """One row more."""
+        self.head = self.head or row
+        if row.kind == "began":
+            self.runs.add(row.run)
+            self.open = row.run
+        elif row.kind == "ended":
+            self.open = ""
+        elif row.kind == "budget":
+            self.budget = row.fields["budget"]

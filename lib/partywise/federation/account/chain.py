@@ -8,16 +8,17 @@ drawn. Lines cut off at the end of the file are seen by nothing but a digest tha
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from ...errors import AccountError
 
-__all__ = ["GENESIS", "Chain", "Row", "line_of", "read_chain"]
+__all__ = ["GENESIS", "Chain", "Row", "Scan", "line_of", "read_chain"]
 
 GENESIS = "0" * 64
 END = re.compile(rb',"digest":"([0-9a-f]{64})"\}')
@@ -39,19 +40,62 @@ class Row:
 class Chain:
     """What a file holds.
 
-    rows : all whole lines; end : bytes that they take; torn : bytes after them, of a line that was never finished
-    open : whether the last whole line has no line feed yet
+    rows : all whole rows; torn : bytes after them, of one that was never finished
+    open : whether the last whole row has no line feed yet; digest : of the last row
     """
 
     rows: tuple[Row, ...]
-    end: int
-    torn: int = 0
-    open: bool = False
+    torn: int
+    open: bool
+    digest: str
 
-    @property
-    def digest(self) -> str:
-        """Digest of the last line."""
-        return self.rows[-1].digest if self.rows else GENESIS
+
+class Scan:
+    """The rows of a file, one after the other; what is said of its end is known after the last.
+
+    Parameters
+    ----------
+    path : Path or str
+    data : bytes, optional
+        What the file holds, where it was read already.
+
+    Attributes
+    ----------
+    count : int
+        Rows so far.
+    digest : str
+        Of the last one.
+    end : int
+        Bytes that they take.
+    torn : int
+        Bytes after the last whole row, of one that was never finished.
+    open : bool
+        Whether the last row has no line feed yet.
+    """
+
+    def __init__(self, path: Path | str, data: bytes | None = None) -> None:
+        self.path, self._data = path, data
+        self.count, self.digest, self.end, self.torn, self.open = 0, GENESIS, 0, 0, False
+
+    def __iter__(self) -> Iterator[Row]:
+        """AccountError, naming the first row that was changed, is missing, stands twice or in another place."""
+        with Path(self.path).open("rb") if self._data is None else io.BytesIO(self._data) as handle:
+            for line in handle:
+                if line.endswith(b"\n"):
+                    yield self._next(line[:-1], len(line))
+                    continue
+                whole = max(END.finditer(line), key=re.Match.start, default=None)
+                if whole is None or hashlib.sha256(line[: whole.start()]).hexdigest().encode() != whole[1]:
+                    self.torn = len(line)
+                    return
+                # A row that is whole counts, whatever became of its line feed: what it paid for may have been drawn.
+                self.open = True
+                yield self._next(line, len(line))
+
+    def _next(self, line: bytes, size: int) -> Row:
+        row = _row(self.path, line, self.count, self.digest)
+        self.count, self.digest, self.end = self.count + 1, row.digest, self.end + size
+        return row
 
 
 def line_of(number: int, previous: str, kind: str, run: str, fields: Mapping[str, Any]) -> tuple[bytes, Row]:
@@ -63,32 +107,10 @@ def line_of(number: int, previous: str, kind: str, run: str, fields: Mapping[str
 
 
 def read_chain(path: Path | str, data: bytes | None = None) -> Chain:
-    """All rows of a file.
-
-    Parameters
-    ----------
-    path : Path or str
-    data : bytes, optional
-        Its content, where it was read already.
-
-    Raises
-    ------
-    AccountError
-        Naming the first row that was changed, is missing, stands twice or in another place.
-    """
-    data = Path(path).read_bytes() if data is None else data
-    *lines, tail = data.split(b"\n")
-    rows, previous = list[Row](), GENESIS
-    for line in lines:
-        rows.append(_row(path, line, len(rows), previous))
-        previous = rows[-1].digest
-    end = len(data) - len(tail)
-    whole = max(END.finditer(tail), key=re.Match.start, default=None)
-    if whole is None or hashlib.sha256(tail[: whole.start()]).hexdigest().encode() != whole[1]:
-        return Chain(tuple(rows), end, len(tail))
-    # A line that is whole counts, whatever became of its line feed: what it paid for may have been drawn.
-    rows.append(_row(path, tail, len(rows), previous))
-    return Chain(tuple(rows), len(data), open=True)
+    """All rows of a file; parameters and errors as of `Scan`."""
+    scan = Scan(path, data)
+    rows = tuple(scan)
+    return Chain(rows, scan.torn, scan.open, scan.digest)
 
 
 def _row(path: Path | str, line: bytes, number: int, previous: str) -> Row:

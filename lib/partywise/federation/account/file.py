@@ -5,12 +5,12 @@ from __future__ import annotations
 import fcntl
 import os
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from ...errors import AccountError
-from .chain import Chain, Row, line_of, read_chain
+from .chain import Row, Scan, line_of
 
 __all__ = ["AccountFile"]
 
@@ -24,11 +24,13 @@ class AccountFile:
     Parameters
     ----------
     path : Path
+    read : callable
+        Given every row that the file held, in order.
 
     Attributes
     ----------
-    chain : Chain
-        What the file held when it was opened; what was torn is cut off.
+    torn : int
+        Bytes of a row that was never finished, cut off the end of the file.
 
     Raises
     ------
@@ -36,18 +38,18 @@ class AccountFile:
         If another process has the file open, a row was changed, or it cannot be written.
     """
 
-    def __init__(self, path: Path) -> None:
-        self.path, self._lock = path, threading.Lock()
+    def __init__(self, path: Path, read: Callable[[Row], None]) -> None:
+        self.path, self._lock, self._broken = path, threading.Lock(), False
         try:
             self._handle = self._opened()
+            try:
+                scan = self._scanned(read)
+            except BaseException:
+                self.close()
+                raise
         except OSError as error:
             raise self._unwritten(error) from error
-        try:
-            self.chain = self._read()
-        except BaseException:
-            self.close()
-            raise
-        self._number, self._digest, self._broken = len(self.chain.rows), self.chain.digest, False
+        self.torn, self._number, self._digest = scan.torn, scan.count, scan.digest
 
     def _opened(self) -> int:
         _made_folder(self.path.parent)
@@ -64,16 +66,18 @@ class AccountFile:
         _sync_folder(self.path.parent)
         return handle
 
-    def _read(self) -> Chain:
-        """The rows, after a line that was never finished is cut off and one without a line feed has got it."""
-        chain = read_chain(self.path)
-        if chain.torn:
-            os.ftruncate(self._handle, chain.end)
-        elif chain.open:
+    def _scanned(self, read: Callable[[Row], None]) -> Scan:
+        """All rows are read; one that was never finished is cut off, and one without a line feed gets it."""
+        scan = Scan(self.path)
+        for row in scan:
+            read(row)
+        if scan.torn:
+            os.ftruncate(self._handle, scan.end)
+        elif scan.open:
             os.write(self._handle, b"\n")
-        if chain.torn or chain.open:
+        if scan.torn or scan.open:
             os.fsync(self._handle)
-        return chain
+        return scan
 
     def append(self, entries: Sequence[Entry]) -> list[Row]:
         """Write rows and return when all are on disk.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from ...errors import AccountError
@@ -34,7 +34,7 @@ def runs_of(rows: Sequence[Row]) -> tuple[str, ...]:
     return tuple(row.run for row in rows if row.kind == "began")
 
 
-def paid_events(rows: Sequence[Row]) -> list[tuple[str, Event]]:
+def paid_events(rows: Iterable[Row]) -> list[tuple[str, Event]]:
     """What was paid, with the run that paid it."""
     return [(row.run, Event.from_row(row.fields["event"])) for row in rows if row.kind == "paid"]
 

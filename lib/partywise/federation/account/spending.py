@@ -77,8 +77,12 @@ class Spending:
         self.budget, self.by_run = budget, dict[str, float]()
         self._filter = None if budget is None else budget.filter()
         for run, event in earlier:
-            if self._filter is not None:
-                self._add(run, self._filter.carry(event))
+            self.carry(run, event)
+
+    def carry(self, run: str, event: Event) -> None:
+        """Count what was paid before, under whatever budget."""
+        if self._filter is not None:
+            self._add(run, self._filter.carry(event))
 
     @property
     def spent(self) -> float:
