@@ -9,8 +9,11 @@ import pytest
 import yaml
 
 from partywise.__main__ import main
+from partywise.experiment.apart.part import whole
 from partywise.experiment.apart.settings import Network, shared
 from partywise.experiment.plan import plans
+from partywise.federation.account.spending import Budget, spent_of
+from partywise.federation.run import simulate
 from pipeline import ROOT
 
 PAGE = (ROOT / "docs" / "network.md").read_text(encoding="utf-8")
@@ -59,3 +62,24 @@ def test_every_command_of_the_page_is_known_with_its_words(verb, capsys):
     told = capsys.readouterr().out
     words = {word for line in re.findall(rf"python -m partywise {verb} ([^`\n]*)", PAGE) for word in line.split()}
     assert {word for word in words if word.startswith("--")} <= set(re.findall(r"--\w+", told))
+
+
+def test_the_screen_of_the_page_is_what_its_example_costs():
+    """Messages, bytes and costs do not depend on what a file holds: those of one client, from its file alone."""
+    config = yaml.safe_load((ROOT / "config" / "network_clients.example.yaml").read_text(encoding="utf-8"))
+    found = shared(config, plans(config))
+    run, *_ = whole(found, "north", ROOT)
+    simulate(found.plan.methods[found.network.method].protocol.fit, run)
+    sent = [row["bytes"] for row in run.channel.transcript() if row["sender"] == "north"]
+    assert f"sent to server: {len(sent)} messages, {sum(sent)} bytes" in PAGE
+    paid, budget = [event for event in run.channel.ledger.rows if event.owner == "north"], found.network.budget
+    delta = found.plan.delta(found.network.case)
+    costs = ", ".join(f"{unit} {spent_of(paid, delta)[unit].epsilon:.4g}" for unit in ("row", "label", "features"))
+    assert f"paid: {costs} (epsilon at delta {delta:g}, by unit)" in PAGE
+    spent = spent_of(paid, budget.delta)["row"]
+    left = Budget(budget.epsilon, budget.delta, budget.unit).filter().remaining - spent.amount
+    assert (
+        f"budget: epsilon {spent.epsilon:.4g} of {budget.epsilon:g} for a row (mu squared: {spent.amount:.6g} spent, "
+        f"{left:.6g} left)" in PAGE
+    )
+    assert left < spent.amount
