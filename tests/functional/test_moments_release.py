@@ -121,8 +121,8 @@ def test_the_noise_of_every_entry_has_the_stated_deviation(monkeypatch):
     draws = []
 
     class Recording(noisy_moments.SharedGaussian):
-        def noise(self, certificate, units, rng, name):
-            drawn = super().noise(certificate, units, rng, name)
+        def noise(self, certificate, units, rng, name, parents=()):
+            drawn = super().noise(certificate, units, rng, name, parents)
             draws.append(drawn.astype(float) * units / certificate.value * np.sqrt(shares[name.split()[0]]))
             return drawn
 

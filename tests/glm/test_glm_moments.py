@@ -294,8 +294,8 @@ def test_a_bound_that_is_too_small_is_noticed(monkeypatch):
 
 def test_noise_that_is_too_small_is_noticed(monkeypatch):
     class Quiet(SharedGaussian):
-        def noise(self, certificate, units, rng, name):
-            return super().noise(certificate, units * 2, rng, name)
+        def noise(self, certificate, units, rng, name, parents=()):
+            return super().noise(certificate, units * 2, rng, name, parents)
 
     monkeypatch.setattr(noisy_moments, "SharedGaussian", Quiet)
     with pytest.raises(ContractError, match="noise"):
