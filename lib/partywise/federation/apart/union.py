@@ -54,14 +54,14 @@ def union(names: Sequence[str], rows: Iterable[Sent | Reserved], *, steps: int |
     Raises
     ------
     PartyError
-        If a step is missing, or two parties wrote down different things for one.
+        If a step is missing, two parties wrote down different things for one, or a row is no message.
+    CertificationError
+        If a message could not be accounted for.
     """
     by_step: dict[int, Sent | Reserved] = {}
     for row in rows:
         if by_step.setdefault(row.step, row) != row:
-            raise PartyError(
-                f"step {row.step} stands twice in the accounts, once as {by_step[row.step]}, once as {row}."
-            )
+            raise PartyError(f"step {row.step} stands in the accounts in two ways: one of them was changed.")
     count = len(by_step) if steps is None else steps
     missing = sorted(set(range(count)) - by_step.keys()) or sorted(by_step.keys() - set(range(count)))
     if missing:
@@ -74,5 +74,12 @@ def union(names: Sequence[str], rows: Iterable[Sent | Reserved], *, steps: int |
         if isinstance(row, Reserved):
             channel.ledger.append(row.event)
         else:
-            channel.enter(row.sender, row.receiver, row.name, payload_of(row.payload), row.shape, row.size)
+            channel.enter(row.sender, row.receiver, row.name, _payload(row), row.shape, row.size)
     return channel
+
+
+def _payload(row: Sent) -> Any:
+    try:
+        return payload_of(row.payload)
+    except (KeyError, TypeError, ValueError) as error:
+        raise PartyError(f"step {row.step} of {row.sender!r} is no message ({error}): its row was changed.") from error

@@ -101,7 +101,8 @@ class Watch:
         for position, peer in enumerate(self.peers):
             data = self.taken(peer, "abort", wait if position == 0 else 0.0)
             if data is not None:
-                self.notice = str(read_notice(peer, "abort", data).get("sentence"))[:2000]
+                told = str(read_notice(peer, "abort", data).get("sentence"))[:2000]
+                self.notice = "".join(sign if sign.isprintable() else " " for sign in told)
                 raise PartyError(self.notice)
 
     def gone(self, awaited: str, among: Sequence[str]) -> str:

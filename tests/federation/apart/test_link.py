@@ -1,0 +1,139 @@
+"""A link writes down before it sends, and takes nothing whose row is another than its own channel gives it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from apart_driver import Notes, threads
+from partywise.errors import PartyError, Refused
+from partywise.federation.apart.link import SessionLink, nested
+from partywise.federation.apart.session import Session
+from partywise.federation.apart.union import Sent
+from partywise.federation.transport.frames import Address, sealed
+from partywise.federation.transport.memory import connected
+from partywise.privacy.accounted import Clear, Public
+from partywise.privacy.ledger.event import Event
+from partywise.privacy.mechanisms.release import Release, derived
+from toy_rounds import program, run
+
+NAMES = ("p1", "p2", "server")
+
+
+def event(name: str, **terms) -> Event:
+    return Event(
+        release_id=name, owner="p1", mechanism="gaussian", unit="row", depends_on=("features",), mu=0.5, **terms
+    )
+
+
+@pytest.fixture
+def link():
+    """The link of the server, and what p1 would have to put to it."""
+    ends = connected(NAMES)
+    session = Session(ends["server"], "c" * 64, patience=0.2)
+    session.run = "f" * 64
+    return SessionLink(session, NAMES, Notes("server")), ends["p1"]
+
+
+def put(end, payload, row, step=0):
+    address = Address("f" * 64, step, "p1", "server", "x")
+    end.put("server", address.tag, sealed(address, payload, row))
+
+
+def test_a_message_is_written_down_before_it_leaves():
+    names, order = run().names, []
+
+    class Written(Notes):
+        def sent(self, step, *given):
+            order.append((self.me, "written", step))
+            super().sent(step, *given)
+
+    class Seen:
+        def __init__(self, end):
+            self.end, self.me, self.peers = end, end.me, end.peers
+            self.get, self.is_there, self.close = end.get, end.is_there, end.close
+
+        def put(self, receiver, tag, data):
+            if tag.startswith("message/"):
+                order.append((self.me, "put", int(tag.split("/")[1])))
+            self.end.put(receiver, tag, data)
+
+    ends = {name: Seen(end) for name, end in connected(names).items()}
+    threads(program, {name: run() for name in names}, ends, account={name: Written(name) for name in names})
+    for name in names:
+        own = [(what, step) for who, what, step in order if who == name]
+        assert own[::2] == [("written", step) for _, step in own[1::2]]
+        assert own[1::2] == [("put", step) for _, step in own[::2]] and own
+
+
+def test_what_is_received_has_the_row_that_the_channel_of_its_receiver_gives_it(link):
+    server, end = link
+    release = Release(1.0, event("sum"))
+    of = derived(2.0, [release], name="of", owner="p1")
+    put(end, of, "of")
+    assert server.get(0, "p1", "server", "x").value == 2.0
+    # The release inside was never sent here, and has its row.
+    assert [row.release_id for row in server.channel.ledger.rows] == ["sum", "of"]
+    put(end, Clear(1.0, ("row",)), "clear/p1/p1>server/x/row", step=1)
+    assert server.get(1, "p1", "server", "x").value == 1.0
+    assert server._account.paid == [], "whoever sends pays"
+
+
+FORGED = {
+    "the row of another release": (Release(1.0, event("sum")), "other", "its event is 'other' where .* has 'sum'"),
+    "a row where there is none": (Public(1.0, because="a setting"), "sum", "its event is 'sum' where .* has ''"),
+    "no row where there is one": (Clear(1.0, ("row",)), "", "its event is '' where the program has 'clear/p1"),
+    "a release for others": (
+        Release(1.0, event("sum", audience=("p2",))),
+        "sum",
+        "be accounted for .CertificationError",
+    ),
+    "a value without the releases that it names": (
+        Release(1.0, replace(derived(1.0, [Release(1.0, event("sum"))], name="of", owner="p1").event)),
+        "of",
+        "cannot be accounted for .CertificationError",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", FORGED)
+def test_a_message_that_cannot_be_accounted_for_as_it_says_is_refused(link, what):
+    server, end = link
+    payload, row, sentence = FORGED[what]
+    put(end, payload, row)
+    with pytest.raises(Refused, match=sentence) as caught:
+        server.get(0, "p1", "server", "x")
+    assert caught.value.sender == "p1" and "message 0 ('x') from 'p1' to 'server' is refused" in str(caught.value)
+
+
+def test_one_name_for_two_releases_is_refused(link):
+    server, end = link
+    put(end, Release(1.0, event("sum", noise_digest="a")), "sum")
+    put(end, Release(2.0, event("sum", noise_digest="b")), "sum", step=1)
+    server.get(0, "p1", "server", "x")
+    with pytest.raises(Refused, match=r"message 1 .* cannot be accounted for .CertificationError"):
+        server.get(1, "p1", "server", "x")
+
+
+def test_what_does_not_come_is_missed(link):
+    server, _ = link
+    with pytest.raises(PartyError, match=r"'p1' was silent for patience=0\.2 s: 'server' waits for its 'message/0'"):
+        server.get(0, "p1", "server", "x")
+
+
+def test_releases_inside_come_after_those_that_they_are_made_of():
+    first, second = (Release(1.0, event(name)) for name in ("a", "b"))
+    one = derived(1.0, [first], name="c", owner="p1")
+    two = derived(1.0, [Public(1.0, "of both", (one, second)), one], name="d", owner="p1")
+    assert [release.event.release_id for release in nested(two)] == ["a", "c", "b"]
+
+
+def test_what_is_written_down_is_plain_json():
+    names = run().names
+    notes = {name: Notes(name) for name in names}
+    threads(program, {name: run() for name in names}, connected(names), account=notes)
+    rows = [row for own in notes.values() for row in own.rows if isinstance(row, Sent)]
+    assert len(rows) == 32 and all(json.loads(json.dumps(row.payload)) == row.payload for row in rows)
+    assert all(row.payload.get("value") is None and row.payload.get("content") is None for row in rows)

@@ -1,0 +1,81 @@
+"""The accounts of all parties together are the run; one that lacks a row, or tells another story, is seen."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from apart_driver import Notes, threads
+from partywise.errors import CertificationError, PartyError
+from partywise.federation.apart.union import Reserved, Sent, union
+from partywise.federation.run import simulate
+from partywise.federation.transport.memory import connected
+from toy_rounds import program, run
+
+NAMES = run().names
+
+
+@pytest.fixture(scope="module")
+def rows():
+    notes = {name: Notes(name) for name in NAMES}
+    threads(program, {name: run() for name in NAMES}, connected(NAMES), account=notes)
+    return [row for name in NAMES for row in notes[name].rows]
+
+
+@pytest.fixture(scope="module")
+def digest():
+    plain = run()
+    simulate(program, plain)
+    return plain.channel.ledger.digest
+
+
+def test_rows_may_come_in_any_order(rows, digest):
+    assert union(NAMES, reversed(rows), steps=34).ledger.digest == digest
+    assert {row.step for row in rows} == set(range(34))
+
+
+@pytest.mark.parametrize("step", [0, 9, 33])
+def test_a_missing_step_is_named(rows, step):
+    left = [row for row in rows if row.step != step]
+    with pytest.raises(PartyError, match=f"step {step} of 34 is in no account or beyond the last"):
+        union(NAMES, left, steps=34)
+
+
+def test_a_step_too_many_is_named(rows):
+    with pytest.raises(PartyError, match="step 33 of 33 is in no account or beyond the last"):
+        union(NAMES, rows, steps=33)
+
+
+def test_a_public_row_stands_in_every_account_alike(rows):
+    reserved = [row for row in rows if isinstance(row, Reserved) and row.step == 0]
+    assert len(reserved) == len(NAMES)
+    changed = replace(reserved[1], event=replace(reserved[1].event, mu=0.001))
+    with pytest.raises(PartyError, match="step 0 stands in the accounts in two ways: one of them was changed"):
+        union(NAMES, [changed if row is reserved[1] else row for row in rows])
+
+
+def test_a_cheaper_release_is_seen_by_the_digest_and_one_that_nobody_paid_is_refused(rows, digest):
+    first = next(row for row in rows if isinstance(row, Sent) and row.name == "sum")
+    cheap = replace(first, payload=first.payload | {"event": first.payload["event"] | {"mu": 0.001}})
+    try:
+        told = union(NAMES, [cheap if row is first else row for row in rows]).ledger.digest
+    except CertificationError as error:
+        told = str(error)
+    assert told != digest
+    public = {"kind": "Public", "value": None, "made_of": [], "because": "so it is"}
+    with pytest.raises(CertificationError, match="send it first"):
+        union(NAMES, [replace(first, payload=public) if row is first else row for row in rows])
+
+
+def test_rows_that_tell_two_stories_of_a_message_are_seen(rows):
+    first = next(row for row in rows if isinstance(row, Sent))
+    with pytest.raises(PartyError, match=f"step {first.step} stands in the accounts in two ways"):
+        union(NAMES, [*rows, replace(first, size=first.size + 8)])
+
+
+def test_a_row_that_is_no_message_is_named(rows):
+    first = next(row for row in rows if isinstance(row, Sent))
+    broken = replace(first, payload={"kind": "Popen"})
+    with pytest.raises(PartyError, match=f"step {first.step} of {first.sender!r} is no message"):
+        union(NAMES, [broken if row is first else row for row in rows])
