@@ -118,7 +118,10 @@ def packages(name: str) -> dict[str, str]:
     return {block.split("==")[0]: block for block in blocks if block}
 
 
-@pytest.mark.parametrize("name", ["requirements.lock", "requirements-test.lock"])
+LOCKS = ("requirements.lock", "requirements-test.lock", "requirements-network.lock")
+
+
+@pytest.mark.parametrize("name", LOCKS)
 def test_locks_hold_hashes_and_no_address(name):
     assert not re.search(r"https?://|--index-url|--find-links|@ file", (ROOT / name).read_text())
     for package, text in packages(name).items():
@@ -127,8 +130,10 @@ def test_locks_hold_hashes_and_no_address(name):
 
 def test_the_lock_of_tests_holds_all_that_a_run_needs_and_a_run_needs_no_tools_of_tests():
     """So that one environment serves both, whichever verb came first."""
-    run, test = packages("requirements.lock"), packages("requirements-test.lock")
+    run, test, network = map(packages, LOCKS)
     assert run == {name: test[name] for name in run}
+    assert network == {name: test[name] for name in network}
+    assert {"tno-mpc-communication", "aiohttp", "cryptography"} <= set(network) - set(run)
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     tools = {re.split(r"[=<>]", tool)[0].lower() for tool in project["dependency-groups"]["dev"]}
     assert tools <= set(test) - set(run)

@@ -34,14 +34,14 @@ esac
 
 
 class Machine:
-    """A folder with ``./run`` and two locks, and a machine that has nothing but the stand-in and the usual commands."""
+    """A folder with ``./run`` and its locks, and a machine that has nothing but the stand-in and the usual commands."""
 
     def __init__(self, tmp_path: Path) -> None:
         self.stub, self.folder = tmp_path / "stub", tmp_path / "project"
         for folder in (self.stub, self.folder):
             folder.mkdir()
         shutil.copy2(ROOT / "run", self.folder / "run")
-        for lock in ("requirements.lock", "requirements-test.lock"):
+        for lock in ("requirements.lock", "requirements-test.lock", "requirements-network.lock"):
             (self.folder / lock).write_text(f"{lock}\n")
         (self.stub / "python").write_text(PYTHON)
         (self.stub / "python").chmod(0o755)
@@ -82,6 +82,17 @@ def test_a_run_installs_the_small_lock_once_and_tests_the_large_one(machine):
     assert locks(machine.run()) == []
     assert locks(machine.run("test")) == ["requirements-test.lock"]
     assert locks(machine.run("test")) == locks(machine.run()) == []
+
+
+def test_what_a_network_needs_is_added_to_a_run_and_is_there_in_tests(machine):
+    assert locks(machine.run("demo-network")) == ["requirements.lock", "requirements-network.lock"]
+    assert machine.run("demo-network", "clients") == [".venv/bin/python workflow/verbs/demo_network.py clients"]
+    assert locks(machine.run()) == [], "a run needs nothing of it"
+    (machine.folder / "requirements.lock").write_text("another\n")
+    assert locks(machine.run()) == ["requirements.lock"]
+    assert locks(machine.run("demo-network")) == ["requirements-network.lock"]
+    machine.run("test")
+    assert locks(machine.run("demo-network")) == []
 
 
 def test_a_lock_that_changed_is_installed_again(machine):

@@ -105,8 +105,9 @@ def software(root: Path) -> Iterator[str]:
     if not run or not test:
         yield "requirements.lock or requirements-test.lock is absent or empty"
         return
-    for name in ("requirements.lock", "requirements-test.lock"):
+    for name in ("requirements.lock", "requirements-test.lock", "requirements-network.lock"):
         yield from (f"{package} has no hash in {name}" for package in unhashed(root, name))
+    run |= pins(root, "requirements-network.lock")
     yield from (f"{name} differs between the locks" for name in run if test.get(name) != run[name])
     for path in sorted((root / "envs").glob("*.yaml")):
         for entry in yaml.safe_load(path.read_text(encoding="utf-8"))["dependencies"]:
@@ -123,7 +124,7 @@ def one_command(root: Path) -> Iterator[str]:
     if not script.is_file() or not script.stat().st_mode & 0o100:
         yield "run is absent or cannot be executed"
         return
-    if "install --require-hashes" not in text(root, "run"):
+    if 'install --require-hashes -r "$1"' not in text(root, "run"):
         yield "./run installs without comparing hashes"
     for path, heading in ((README, "Two commands"), (appendix.PAGE, "Set-up")):
         if not re.search(r"^\./run\b", section(text(root, path), heading), re.MULTILINE):

@@ -1,0 +1,111 @@
+"""Two real data sets, dealt to parties: men at three clinics, and columns of tumours at a hospital and a laboratory.
+
+Bounds, levels and edges are from the meaning of a column, in its unit, and not from the data.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from partywise.datasets.carriers import bzip2
+from partywise.datasets.catalogue import RESOURCES
+from partywise.datasets.curves import read_columns
+from partywise.datasets.fetch import fetched, read_files
+from partywise.datasets.loaders.breast_cancer import NAMES
+from partywise.federation.parties import split_rows
+
+SEED, CASE, METHOD, FIRST_PORT = 20240601, "real", "certified", 47200
+MEN = (
+    ("age", [20, 80], "years"),
+    ("weight", [100, 300], "pounds"),
+    ("height", [60, 80], "inches"),
+    ("abdom", [60, 140], "centimetres around the waist"),
+    ("wrist", [14, 22], "centimetres around the wrist"),
+)
+NUCLEI = {
+    "hospital": (("mean radius", [5, 30]), ("mean texture", [5, 45]), ("mean smoothness", [0.04, 0.18])),
+    "laboratory": (("worst radius", [5, 40]), ("worst texture", [10, 55]), ("worst smoothness", [0.06, 0.25])),
+}
+
+
+@dataclass(frozen=True)
+class Dealt:
+    """A case: what it is, the file of every data holder, and the configuration that all parties share."""
+
+    name: str
+    told: str
+    files: dict[str, tuple[str, bytes]]
+    config: dict[str, Any] = field(repr=False)
+
+
+def clients(resources: Path) -> Dealt:
+    """Study 001: three clinics hold different men; the direction of their measurements that tells body fat."""
+    contents, _, _ = read_files("body_fat", fetched("body_fat", resources))
+    member = RESOURCES["body_fat"].members[0].file
+    header = ("siri", *(name for name, _, _ in MEN))
+    columns = read_columns(bzip2(contents[member], member), header, member)
+    men = list(zip(*(columns[name] for name in header), strict=True))
+    places, files, rows = ("north", "middle", "south"), {}, {}
+    for place, own in zip(places, split_rows(len(men), len(places)), strict=True):
+        files[place] = f"{place}.csv", written(header, [men[k] for k in own])
+        rows[place] = len(own)
+    settings = {
+        "tables": [{"party": place, "file": file} for place, (file, _) in files.items()],
+        "columns": [{"name": name, "bounds": bounds, "because": why} for name, bounds, why in MEN],
+        "response": "siri",
+        "edges": [12, 18, 25],
+        "least": 80,
+        "delta_power": 1.5,
+    }
+    config = configuration("sliced_inverse_regression", {"unit": "row"}, {"protocol": "certified"}, settings, 3, 8.0)
+    config["network"] |= {"rows": rows, "parties": addresses((*places, "server"))}
+    return Dealt("clients", f"body fat of {len(men)} men, whose rows lie at three clinics", files, config)
+
+
+def tables(resources: Path) -> Dealt:
+    """Study 004: a hospital has a patient's diagnosis and some measurements, a laboratory has others."""
+    contents, _, _ = read_files("breast_cancer", fetched("breast_cancer", resources))
+    rows = list(csv.reader(io.StringIO(contents[RESOURCES["breast_cancer"].members[0].file].decode())))[1:]
+    ids, files, described = [f"p{1000 + k}" for k in range(len(rows))], {}, []
+    for place, held in NUCLEI.items():
+        numbers = [NAMES.index(name) for name, _ in held] + [len(NAMES)] * (place == "hospital")
+        header = ["patient", *(name for name, _ in held), *(["benign"] if place == "hospital" else [])]
+        own = [[one, *(row[k] for k in numbers)] for one, row in zip(ids, rows, strict=True)]
+        files[place] = f"{place}.csv", written(header, own)
+        columns = [{"name": name, "bounds": bounds, "because": "cell nuclei"} for name, bounds in held]
+        label = {"label": "benign"} if place == "hospital" else {}
+        described.append({"party": place, "file": f"{place}.csv", "columns": columns, **label})
+    settings = {"id": "patient", "family": "binomial", "records": "aligned", "tables": described}
+    config = configuration("vertical_glm", {"delta": 1e-4, "unit": "row"}, {"protocol": "moments"}, settings, 2, 4.0)
+    config["network"] |= {"rows": len(rows), "parties": addresses((*NUCLEI, "analyst", "dealer"))}
+    return Dealt("tables", f"{len(rows)} tumours, whose columns lie at a hospital and a laboratory", files, config)
+
+
+def configuration(
+    study: str, spec: dict[str, Any], method: dict[str, Any], settings: dict[str, Any], parties: int, epsilon: float
+) -> dict[str, Any]:
+    """A configuration of one case and one method, of which all is run apart but the addresses."""
+    grid = {"methods": [METHOD], "replicates": 1, "parties": [parties], "folds": 1, "epsilon": [epsilon]}
+    case = {"source": "table", "settings": settings, "grid": grid}
+    block = {"spec": spec, "methods": {METHOD: method}, "cases": {CASE: case}}
+    network = {"study": study, "case": CASE, "method": METHOD, "epsilon": epsilon, "mode": "experiment", "patience": 30}
+    return {"root_seed": SEED, "studies": {study: block}, "network": network}
+
+
+def addresses(names: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """A port of this machine for everybody."""
+    return {name: {"host": "localhost", "port": FIRST_PORT + k} for k, name in enumerate(names)}
+
+
+def written(header: Sequence[str], rows: Iterable[Sequence[str]]) -> bytes:
+    """A CSV file."""
+    handle = io.StringIO(newline="")
+    writer = csv.writer(handle, lineterminator="\n")
+    writer.writerow(header)
+    writer.writerows(rows)
+    return handle.getvalue().encode()

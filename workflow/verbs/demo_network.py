@@ -1,0 +1,81 @@
+"""The verb ``./run demo-network``: real data of two studies, four processes with TLS, and the same as a simulation."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from demonstration.apart import deal, differences, run, simulation
+from demonstration.cases import Dealt, clients, tables
+from partywise.errors import DataMissing, PartyError
+from partywise.experiment.apart.joined import Joined, joined
+
+CASES = {"clients": clients, "tables": tables}
+FOLDER = Path("results") / "demo_network"
+
+
+def main(words: Sequence[str]) -> int:
+    """Run both cases and print what crossed, what was paid and what is equal; 1 if anything is not, 2 without data."""
+    parser = argparse.ArgumentParser(prog="./run demo-network", description=__doc__)
+    parser.add_argument("case", nargs="*", help=f"which of {', '.join(CASES)}; by default both")
+    parser.add_argument("--resources", type=Path, default=Path("resources"), help="where data sets are, or are put")
+    parser.add_argument("--folder", type=Path, default=FOLDER, help=f"where all is written (default {FOLDER})")
+    given = parser.parse_args(words)
+    if unknown := [name for name in given.case if name not in CASES]:
+        print(f"case is {unknown[0]!r}: take {' or '.join(CASES)}.", file=sys.stderr)
+        return 2
+    try:
+        results = [shown(CASES[name](given.resources), given.folder / name) for name in given.case or CASES]
+    except (DataMissing, PartyError) as error:
+        print(f"demo-network: {error}", file=sys.stderr)
+        return 2
+    return 0 if all(results) else 1
+
+
+def shown(dealt: Dealt, folder: Path) -> bool:
+    """Run one case and print it; whether all parties ended as the simulation says."""
+    case = deal(dealt, folder)
+    print(f"== {dealt.name}: {dealt.told}")
+    print(f"{len(case.names)} processes with TLS, each in its folder {folder}/NAME: {', '.join(case.names)}")
+    ended, seconds = run(case, folder)
+    for name, one in ended.items():
+        if one.code:
+            print(f"{name} ended with {one.code}: {one.err.strip()}")
+    if any(one.code for one in ended.values()):
+        return False
+    found = joined([folder / name / "out" for name in case.names])
+    print("\n".join([*crossed(found), *(paid(name, one.out) for name, one in ended.items())]))
+    total, record = found.total, next(iter(found.records.values()))
+    print(
+        f"certified for the unit {record.unit}: epsilon {total.epsilon_certified:.4g} at delta {record.delta:g}, for "
+        f"the worst view ({total.view_worst}); from start to end {seconds:.1f} s"
+    )
+    channel, digests = simulation(case, folder)
+    other = list(differences(found, channel, digests))
+    verdict = f"NOT equal: {', '.join(other)}" if other else "equal: transcript, ledger, and what each party holds"
+    print(f"the simulation of all files: {verdict} (ledger {channel.ledger.digest[:12]}, to the last bit)")
+    return not other
+
+
+def crossed(found: Joined) -> list[str]:
+    """Messages and bytes from whom to whom."""
+    counts, sizes = Counter[tuple[str, str]](), Counter[tuple[str, str]]()
+    for message in found.channel.messages:
+        counts[message.sender, message.receiver] += 1
+        sizes[message.sender, message.receiver] += message.bytes
+    return [f"{sender} -> {receiver}: {counts[sender, receiver]} messages, {size:,} bytes"
+            for (sender, receiver), size in sizes.items()]  # fmt: skip
+
+
+def paid(name: str, out: str) -> str:
+    """What a party's last screen says that it paid."""
+    return f"{name} " + next(line for line in out.splitlines() if line.startswith("paid:"))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
