@@ -33,22 +33,25 @@ from .common import failed, local_moments, local_records, noise_sd, server_estim
 from .screening import screen
 
 
-def public_radius(plan: CertifiedPlan, p: int, weights: Sequence[int]) -> float | None:
-    """Radius of the ball behind the second moment, from public numbers; None where entries are clipped instead."""
+def public_radius(plan: CertifiedPlan, p: int, counted: tuple[int, int]) -> float | None:
+    """Radius of the ball behind the second moment, from public numbers; None where entries are clipped instead.
+
+    counted : records of all clients together, and clients
+    """
     options, settings = plan.spec.options, plan.spec.settings
     if options.clip == "box":
         return None
     mu = float(gdp_mu(plan.budget["second"], settings.release_delta))
-    reach = options.reach or reach_of(p, sum(weights), len(weights), mu)
+    reach = options.reach or reach_of(p, *counted, mu)
     return reach * settings.radius * math.sqrt(p)
 
 
 def local_second(
-    client: Party, plan: CertifiedPlan, columns: np.ndarray | None, weights: Sequence[int], rng_for: Rng
+    client: Party, plan: CertifiedPlan, columns: np.ndarray | None, counted: tuple[int, int], rng_for: Rng
 ) -> Release:
     """Round 1: noisy second moment (p, p) of clipped records."""
     spec, how = plan.spec, plan.how
-    radius = public_radius(plan, spec.public.n_columns if columns is None else len(columns), weights)
+    radius = public_radius(plan, spec.public.n_columns if columns is None else len(columns), counted)
     if radius is None:
         moments = local_moments(client, how, False, columns, True, rng_for)
     else:
@@ -138,7 +141,7 @@ def server_fit(
         epsilon_user=user_epsilon(spec, plan.budget),
         **numbers,
         sd_second=noise_sd(said[0]),
-        clip_radius=public_radius(plan, len(merged), weights),
+        clip_radius=public_radius(plan, len(merged), (sum(weights), len(weights))),
     )
 
 
@@ -155,7 +158,8 @@ def fit(run: Run) -> Estimate:
     columns = screen(run, clients, weights, plan)
 
     # 1. second moments, merged
-    seconds = run.gather(clients, "server", "second moment", local_second, plan, columns, weights, run.rng_for)
+    counted = sum(weights), len(weights)
+    seconds = run.gather(clients, "server", "second moment", local_second, plan, columns, counted, run.rng_for)
     answer = run.at("server", server_merge, seconds, weights, run.heard("server", "second moment"))
 
     # 2. one client after the other gets the merged matrix, whitens its records with it and releases their slice means
