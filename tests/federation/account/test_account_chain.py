@@ -82,6 +82,15 @@ def test_rows_that_are_missing_doubled_or_elsewhere_are_refused_by_number(tmp_pa
     assert path.read_bytes() == b"".join(changed), "a refused file is left as it is"
 
 
+def test_a_row_in_its_place_that_no_account_wrote_is_refused(tmp_path):
+    path = tmp_path / FILE
+    data, last = written(path, 1), read_chain(path).rows[-1]
+    path.write_bytes(data + line_of(last.number + 1, last.digest, "paid", "a", {"event": {"mu": 1}})[0])
+    with pytest.raises(AccountError, match=rf"row {last.number + 1} \(paid\) holds no event of a ledger"):
+        Account(path, party="clinic")
+    assert path.stat().st_size > len(data)
+
+
 def test_a_torn_line_is_dropped_with_a_note_and_the_chain_goes_on(tmp_path, caplog):
     path = tmp_path / FILE
     data = written(path, 1)

@@ -18,7 +18,7 @@ from typing import Any
 
 from ...errors import AccountError
 
-__all__ = ["GENESIS", "Chain", "Row", "Scan", "line_of", "read_chain"]
+__all__ = ["GENESIS", "REMEDY", "Chain", "Row", "Scan", "line_of", "read_chain"]
 
 GENESIS = "0" * 64
 END = re.compile(rb',"digest":"([0-9a-f]{64})"\}')
@@ -119,6 +119,8 @@ def _row(path: Path | str, line: bytes, number: int, previous: str) -> Row:
     if rest is None or hashlib.sha256(body).hexdigest().encode() != rest[1]:
         raise AccountError(f"row {number} of {path} was changed: its digest is another one; {REMEDY}.")
     told = json.loads(body + b"}")
+    if not {"number", "previous", "kind", "run", "fields"} <= told.keys():
+        raise AccountError(f"row {number} of {path} is no row of an account: {REMEDY}.")
     if told["number"] != number:
         raise AccountError(
             f"row {number} of {path} is missing, or stands elsewhere: row {told['number']} is in its place; {REMEDY}."

@@ -8,7 +8,7 @@ from pathlib import Path
 from ...errors import AccountError
 from ...privacy.ledger.event import Event
 from ..apart.union import Reserved, Sent
-from .chain import Chain, Row, read_chain
+from .chain import REMEDY, Chain, Row, read_chain
 
 __all__ = ["messages_of", "opened_account", "paid_events", "party_of", "runs_of"]
 
@@ -35,8 +35,15 @@ def runs_of(rows: Sequence[Row]) -> tuple[str, ...]:
 
 
 def paid_events(rows: Iterable[Row]) -> list[tuple[str, Event]]:
-    """What was paid, with the run that paid it."""
-    return [(row.run, Event.from_row(row.fields["event"])) for row in rows if row.kind == "paid"]
+    """What was paid, with the run that paid it; AccountError for a row that no account wrote."""
+    return [(row.run, _event_of(row)) for row in rows if row.kind == "paid"]
+
+
+def _event_of(row: Row) -> Event:
+    try:
+        return Event.from_row(row.fields["event"])
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise AccountError(f"row {row.number} ({row.kind}) holds no event of a ledger ({error}): {REMEDY}.") from None
 
 
 def messages_of(rows: Sequence[Row], run: str) -> list[Sent | Reserved]:
@@ -56,5 +63,5 @@ def messages_of(rows: Sequence[Row], run: str) -> list[Sent | Reserved]:
             ends = told["step"], sender, told["receiver"], told["name"]
             found.append(Sent(*ends, told["payload"], tuple(told["shape"]), told["bytes"]))
         elif row.run == run and row.kind == "reserved":
-            found.append(Reserved(told["step"], Event.from_row(told["event"])))
+            found.append(Reserved(told["step"], _event_of(row)))
     return found
