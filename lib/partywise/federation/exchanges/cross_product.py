@@ -241,7 +241,8 @@ def released(
 
     The total is floats, or where ``whole`` integers in units of 2^-bits, as the mechanism of the dealer's noise has it.
 
-    Nothing is in the ledger yet: the receiver's first message that is, or is made of, the release enters it.
+    Nothing is in the ledger yet: the receiver's first message that is, or is made of, the release enters it. What it
+    costs is announced to the holders by `Run.charge` before they give their values away.
 
     Raises
     ------

@@ -16,6 +16,9 @@ share of A_j'A_k with noise    dealer, k > j         Cipher, nobody's key: sums 
 share of the noise             dealer, opener        Cipher, nobody's key: sums of one party's own columns
 shares of all its sums         every party, opener   Cipher, nobody's key: all sums of its own columns
 
+What all draws cost is announced to the parties (`partywise.federation.run.Run.charge`) before anything else: each of
+them pays all of it from its own account where parties are processes of their own, and so does the dealer.
+
 Every sum is one of a symmetric matrix; a sum of a product counts once for each of its two holders. Nothing that is not
 asked for leaves a party, not even in shares.
 """

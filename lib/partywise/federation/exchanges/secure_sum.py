@@ -5,6 +5,9 @@ them, forms the sums of records and of their products, draws the noise inside an
 else (trust model ``central``).  Additive shares alone give sums and multiples; products of columns of two parties need
 more rounds or a trusted machine.  Here the functionality is a place of the run, and `assumed_releases` the only
 function that opens shares.
+
+What the releases cost is announced to the holders (`partywise.federation.run.Run.charge`) before their shares leave:
+each of them pays all of it from its own account where parties are processes of their own.
 """
 
 from __future__ import annotations
