@@ -88,6 +88,30 @@ def test_loops_stand_in_loops_and_letters_count_each():
     assert last.senders == ("client 1", "client 2")
 
 
+@pytest.mark.parametrize("outer", [1, 3])
+@pytest.mark.parametrize("times", [2, 4])
+def test_what_the_last_round_lacks_stands_in_the_loop_and_says_so(times, outer):
+    """A round of eight messages, the fourth only where another one follows, over again in an outer loop."""
+    rows = [
+        row("client 1", "server", f"part {'abcdefgh'[k]} of round {r}, run {run}", size=8 * (r + run + k))
+        for run in range(outer)
+        for r in range(times)
+        for k in range(8)
+        if k != 3 or r < times - 1
+    ]
+    (loop,) = folded(rows, NAMES)
+    inner = loop if outer == 1 else loop.body[0]
+    assert (inner.times, len(inner.body), inner.skipped) == (times, 8, (3,))
+    assert expanded([loop]) == rows
+    said = [line.details.endswith(", not the last time") for line in lines([loop]) if line.kind]
+    assert said == [k == 3 for k in range(8)]
+
+
+def test_a_round_that_lacks_too_much_is_none():
+    rows = [row("client 1", "server", name) for name in "abcdefghabcde"]
+    assert not any(isinstance(step, Loop) for step in folded(rows, NAMES))
+
+
 def test_equal_messages_are_counted_and_sizes_and_laws_are_spans():
     rows = [row("client 1", "server", "moments")] * 11
     rows += [row(f"client {k}", "server", "sums", argument=f"gaussian, mu = 0.{k}", size=k * 8) for k in (1, 2, 3)]

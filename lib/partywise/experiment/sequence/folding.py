@@ -13,6 +13,11 @@ __all__ = ["folded"]
 
 # Steps of the longest round that is looked for.
 LONGEST = 500
+# Steps of the shortest last round that may lack some.
+FEWEST = 6
+
+# Steps of one round; None where the last one lacks it.
+Round = list[Any]
 
 
 def folded(rows: Sequence[Mapping[str, Any]], names: Sequence[str]) -> tuple[Step, ...]:
@@ -37,7 +42,8 @@ def folded(rows: Sequence[Mapping[str, Any]], names: Sequence[str]) -> tuple[Ste
         arrows[-1:] = [joined] if joined else [*arrows[-1:], arrow]
     steps: list[Step] = list(_counted([_to_the_others(arrow, names) for arrow in arrows]))
     period = 1
-    while period <= min(len(steps) // 2, LONGEST):
+    # A last round that lacks steps has three in four of them.
+    while 7 * period <= 4 * len(steps) and period <= LONGEST:
         made = _looped(steps, period)
         # What has become equal may now stand side by side.
         period = 1 if len(made) < len(steps) else period + 1
@@ -82,41 +88,67 @@ def _looped(steps: Sequence[Step], period: int) -> list[Step]:
     """Rounds of so many steps become loops, from the first one on."""
     made, at = list[Step](), 0
     while at < len(steps):
-        times, growth = _rounds(steps, at, period)
-        if times > 1 and _worth_it(times, steps[at : at + period], growth):
-            body = [
-                steps[at + k].inside(growth[k], steps[at + period + k : at + times * period : period])  # type: ignore[arg-type]
-                for k in range(period)
-            ]
-            made.append(Loop(times, tuple(body)))
-            at += times * period
+        rounds, growth = _rounds(steps, at, period)
+        if len(rounds) > 1 and _worth_it(len(rounds), steps[at : at + period], growth):
+            made.append(_loop(rounds, growth))
+            at += sum(step is not None for steps in rounds for step in steps)
         else:
             made.append(steps[at])
             at += 1
     return made
 
 
-def _rounds(steps: Sequence[Step], at: int, period: int) -> tuple[int, list[list[int]]]:
-    """How often the next steps are taken, and how the numbers of each grow from one time to the next."""
-    body, times, growth = steps[at : at + period], 1, list[list[int]]()
+def _loop(rounds: Sequence[Round], growth: Sequence[Sequence[int]]) -> Loop:
+    body = []
+    for place, by in enumerate(growth):
+        first, *later = (steps[place] for steps in rounds if steps[place] is not None)
+        body.append(first.inside(by, later))
+    skipped = tuple(place for place, step in enumerate(rounds[-1]) if step is None)
+    return Loop(len(rounds), tuple(body), skipped)
+
+
+def _rounds(steps: Sequence[Step], at: int, period: int) -> tuple[list[Round], list[list[int]]]:
+    """The rounds that begin at a step, and how the numbers of each step grow from one to the next.
+
+    The last of them may lack some steps, for which it has None.
+    """
+    rounds, growth = [list(steps[at : at + period])], list[list[int]]()
     while True:
-        found = _growth(body, steps[at + times * period : at + (times + 1) * period], times)
-        if found is None or (growth and found != growth):
-            return times, growth
-        times, growth = times + 1, found
+        later = steps[at + len(rounds) * period : at + (len(rounds) + 1) * period]
+        found = [_growth(*pair, len(rounds)) for pair in zip(rounds[0], later, strict=False)]
+        if len(later) < period or None in found or (growth and found != growth):
+            break
+        rounds.append(list(later))
+        growth = found  # type: ignore[assignment]
+    last, by = _last(rounds[0], later, len(rounds), growth)
+    return (rounds, growth) if last is None else ([*rounds, last], by)
 
 
-def _growth(body: Sequence[Step], later: Sequence[Step], times: int) -> list[list[int]] | None:
-    """By how much each number grows each time: not at all or by 1; None where a step is another one."""
-    if len(later) < len(body) or any(a.form != b.form for a, b in zip(body, later, strict=True)):
+def _last(
+    body: Sequence[Step], later: Sequence[Step], times: int, growth: Sequence[Sequence[int]]
+) -> tuple[Round | None, list[list[int]]]:
+    """A last round that lacks some steps, at most one in four, and how all numbers grow then; None if there is none."""
+    found, grown, left = list[Any](), list[list[int]](), list(later)
+    for place, step in enumerate(body):
+        by = _growth(step, left[0], times) if left else None
+        if by is None or (growth and by != growth[place]):
+            found.append(None)
+            grown.append(list(growth[place]) if growth else [0] * len(step.starts))
+        else:
+            found.append(left.pop(0))
+            grown.append(by)
+    missing = found.count(None)
+    if not missing or 4 * missing > len(body) or len(body) - missing < FEWEST:
+        return None, []
+    return found, grown
+
+
+def _growth(step: Step, later: Step, times: int) -> list[int] | None:
+    """By how much each number of a step grows each time: not at all or by 1; None if the later one is another step."""
+    moved = [new - old for old, new in zip(step.starts, later.starts, strict=False)]
+    if step.form != later.form or any(by not in (0, times) for by in moved):
         return None
-    growth = []
-    for a, b in zip(body, later, strict=True):
-        moved = [new - old for old, new in zip(a.starts, b.starts, strict=True)]
-        if any(by not in (0, times) for by in moved):
-            return None
-        growth.append([by // times for by in moved])
-    return growth
+    return [by // times for by in moved]
 
 
 def _worth_it(times: int, body: Sequence[Step], growth: Sequence[Sequence[int]]) -> bool:

@@ -95,15 +95,19 @@ class Arrow:
 
 @dataclass(frozen=True)
 class Loop:
-    """Steps that are taken several times, while the numbers in their texts grow."""
+    """Steps that are taken several times, while the numbers in their texts grow.
+
+    skipped : places of those steps that are not taken the last time
+    """
 
     times: int
     body: tuple[Step, ...]
+    skipped: tuple[int, ...] = ()
 
     @cached_property
     def form(self) -> tuple[Any, ...]:
         """All of it but what messages have of their own and where its numbers start."""
-        return self.times, tuple(step.form for step in self.body)
+        return self.times, tuple(step.form for step in self.body), self.skipped
 
     @cached_property
     def starts(self) -> tuple[int, ...]:
@@ -121,8 +125,13 @@ class Loop:
     def rows(self, passes: Passes) -> Iterator[dict[str, Any]]:
         """The rows of a transcript in one pass of each loop around it."""
         for index in range(self.times):
-            for step in self.body:
-                yield from step.rows(((index, self.times), *passes))
+            for place, step in enumerate(self.body):
+                if index < self.taken(place):
+                    yield from step.rows(((index, self.taken(place)), *passes))
+
+    def taken(self, place: int) -> int:
+        """How often a step of it is taken."""
+        return self.times - (place in self.skipped)
 
 
 Step = Arrow | Loop

@@ -38,28 +38,39 @@ class Line:
     receivers: tuple[str, ...] = ()
 
 
-def lines(steps: Sequence[Step], above: str = "", loops: tuple[tuple[int, int], ...] = ()) -> Iterator[Line]:
-    """Every step with its words, a loop before what is in it.
+def lines(steps: Sequence[Step]) -> Iterator[Line]:
+    """Every step with its words, a loop before what is in it."""
+    for place, step in enumerate(steps, 1):
+        yield from _lines(step, str(place), ())
+
+
+def _lines(step: Step, number: str, loops: tuple[tuple[int, int], ...], last: bool = True) -> Iterator[Line]:
+    """The lines of one step.
 
     Parameters
     ----------
-    steps : sequence of Arrow or Loop
-    above : str
-        Number of the loop that they stand in, with a point at its end.
+    step : Arrow or Loop
+    number : str
+        Its place in the list, such as 2.1.
     loops : tuple of (int, int)
-        How often each loop around them is passed and what its letter begins with, the innermost first.
+        How often it is taken in each loop around it and what the letter of that begins with, the innermost first.
+    last : bool
+        Whether it is taken the last time.
     """
-    for place, step in enumerate(steps, 1):
-        number = f"{above}{place}"
-        if isinstance(step, Arrow):
-            yield _arrow(step, number, loops)
-            continue
-        growing = _growing(step, len(loops))
-        yield Line(number, len(loops), _repeated(step, growing, LETTERS[len(loops) % len(LETTERS)]))
-        yield from lines(step.body, f"{number}.", ((step.times, growing[1].start if growing else 0), *loops))
+    not_last = "" if last else ", not the last time"
+    if isinstance(step, Arrow):
+        yield _arrow(step, number, loops, not_last)
+        return
+    growing = _growing(step, len(loops))
+    title = _repeated(step, growing, LETTERS[len(loops) % len(LETTERS)])
+    yield Line(number, len(loops), title + not_last)
+    begins = growing[1].start if growing else 0
+    for place, inner in enumerate(step.body):
+        inside = ((step.taken(place), begins), *loops)
+        yield from _lines(inner, f"{number}.{place + 1}", inside, place not in step.skipped)
 
 
-def _arrow(arrow: Arrow, number: str, loops: tuple[tuple[int, int], ...]) -> Line:
+def _arrow(arrow: Arrow, number: str, loops: tuple[tuple[int, int], ...], not_last: str) -> Line:
     """Whoever sends to the others of some is not named among them."""
     senders, receivers = ([_lettered(one, loops) for one in side] for side in (arrow.senders, arrow.receivers))
     to = series([name for name in receivers if name not in senders])
@@ -71,7 +82,7 @@ def _arrow(arrow: Arrow, number: str, loops: tuple[tuple[int, int], ...]) -> Lin
     short = argument if len(argument) <= LONGEST_ARGUMENT else f"{argument[: LONGEST_ARGUMENT - 3].rstrip()}..."
     passed = [arrow.pairs(indices) for indices in product(*(range(times) for times, _ in loops))]
     everyone = (tuple(dict.fromkeys(pair[end] for pairs in passed for pair in pairs)) for end in (0, 1))
-    details = f"({short}), {_size(arrow)}"
+    details = f"({short}), {_size(arrow)}{not_last}"
     return Line(number, len(loops), title, arrow.kind, details, series(senders), to, *everyone)
 
 
