@@ -28,7 +28,7 @@ import partywise
 assert "site-packages" in partywise.__file__, partywise.__file__
 found = {one.metadata["Name"].lower() for one in importlib.metadata.distributions()}
 assert found <= {"partywise", "numpy", "scipy", "pip", "setuptools"}, found
-extras, missing = {"xarray", "netCDF4", "matplotlib", "yaml", "aiohttp"}, set()
+extras, missing = {"xarray", "netCDF4", "matplotlib", "yaml", "aiohttp", "tno"}, set()
 for module in pkgutil.walk_packages(partywise.__path__, "partywise."):
     try:
         importlib.import_module(module.name)
@@ -36,7 +36,8 @@ for module in pkgutil.walk_packages(partywise.__path__, "partywise."):
         assert error.name in extras, (module.name, error)
         missing.add(module.name)
 rooms = ("results", "plotting", "tables", "differences", "register", "collect", "verify")
-named = (".figures", ".transport.pool", *(f".experiment.{room}" for room in rooms))
+carriers = (".transport.carrier", ".transport.connection", ".transport.pool")
+named = (".figures", *carriers, *(f".experiment.{room}" for room in rooms))
 assert all(any(part in name for part in named) for name in missing), missing
 from partywise.studies.sliced_inverse_regression.paper_tables import printed_table
 assert len(printed_table()) == 560

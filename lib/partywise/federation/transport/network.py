@@ -18,7 +18,7 @@ from .interface import LARGEST
 from .tls import check_names, client_context, own_problem, server_context
 
 if TYPE_CHECKING:
-    from .pool import FramePool, NamedCommunicator
+    from .pool import FramePool
 
 __all__ = ["PATIENCE", "Network"]
 
@@ -109,12 +109,13 @@ class Network:
         host, port = listen or addresses[me][0], addresses[me][1]
         self._open = True
         self._loop = _Loop()
-        self._communicator: NamedCommunicator = pools.NamedCommunicator(
-            (host, port), (server, client), self.inbox, patience, own_problem(server, client, me)
+        self._own = pools.Own(me, client, patience, own_problem(server, client, me))
+        self._ways = {name: pools.NamedConnection(name, *addresses[name], self._own) for name in self.peers}
+        self._pool: FramePool = pools.FramePool(
+            me, pools.NamedCommunicator((host, port), server, self._own, self.inbox)
         )
-        self._pool: FramePool = pools.FramePool(me, self._communicator)
-        for name in self.peers:
-            self._pool.add_client(name, pools.NamedConnection(name, *addresses[name]))
+        for name, way in self._ways.items():
+            self._pool.add_client(name, way)
         self._thread = Thread(target=self._loop.run_forever, name=f"network of {me}", daemon=True)
         self._thread.start()
         try:
@@ -138,14 +139,14 @@ class Network:
         False where nobody listens any longer, or the host does not answer; one that hangs is there, and silent.
         """
         self._check_peer(peer)
-        return self._asked(self._communicator.answers(peer))
+        return self._asked(self._ways[peer].answers())
 
     def close(self) -> None:
         """Stop listening and give back all connections; a second time does nothing."""
         if not self._open:
             return
         self._open = False
-        if self._communicator.mistaken:
+        if self._own.mistaken:
             time.sleep(SHOWN)
         self._done(self._ended())
         self._loop.call_soon_threadsafe(self._loop.stop)

@@ -1,0 +1,166 @@
+"""The way to one party over HTTP: it must show the certificate of its name, and is sent a frame once."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from time import monotonic
+from typing import Any
+
+from aiohttp import (
+    ClientConnectorCertificateError,
+    ClientConnectorDNSError,
+    ClientConnectorError,
+    ClientConnectorSSLError,
+    ClientError,
+    ClientSession,
+    ClientTimeout,
+    DummyCookieJar,
+    TCPConnector,
+)
+
+from ...errors import PartyError, Refused, Unreachable
+from .carrier import HttpConnection
+from .tls import host_name, reason
+
+__all__ = ["NamedConnection", "Own"]
+
+# Bytes that are handed to TLS at once: the loop turns in between.
+CHUNK = 2**18
+# Seconds until a connection is there or not; until who is asked whether it lives has answered, and else is reached.
+CONNECT, ANSWER, REACH = 3.0, 0.6, 0.3
+# Characters of a peer's answer that are shown, and the status of one who took what came.
+SHOWN, TAKEN = 400, 200
+
+
+@dataclass
+class Own:
+    """What all connections of a party share.
+
+    me : its name; context : what it shows and asks for; patience : seconds in which a peer must take something
+    problem : why nobody takes its certificate, if so; mistaken : whether a wrong certificate was met, also its own
+    """
+
+    me: str
+    context: ssl.SSLContext
+    patience: float
+    problem: str | None
+    mistaken: bool = False
+
+
+class NamedConnection(HttpConnection):
+    """The way to one party, which is known by its name and found at an address."""
+
+    def __init__(self, name: str, host: str, port: int, own: Own) -> None:
+        self.name, self.own = name, own
+        super().__init__(host, port)
+        shown = f"[{host}]" if ":" in host else host
+        self._request: dict[str, Any] = {
+            "url": f"https://{shown}:{port}/",
+            "ssl": own.context,
+            "server_hostname": host_name(name),
+        }
+
+    def _determine_network_id(self) -> str:
+        return self.name
+
+    def __str__(self) -> str:
+        return f"{self.name!r} at {self.addr}:{self.port}"
+
+    async def setup(self, server_port: int) -> None:
+        """Open the session; its connections stay open between frames."""
+        timeout = ClientTimeout(total=None, sock_connect=CONNECT)
+        connector = TCPConnector(limit=8, keepalive_timeout=30)
+        self._session = ClientSession(connector=connector, cookie_jar=DummyCookieJar(), timeout=timeout)
+
+    async def post(self, packet: bytes) -> None:
+        """Send a packet once; a second time would be a replay."""
+        if self.own.problem and not await self.answers():
+            raise self._absent()
+        progress = [monotonic()]
+        posted = asyncio.ensure_future(self._posted(packet, progress))
+        try:
+            while not posted.done():
+                left = progress[0] + self.own.patience - monotonic()
+                if left <= 0:
+                    raise PartyError(f"{self} has taken nothing for {self.own.patience:g} seconds: it hangs.")
+                await asyncio.wait({posted}, timeout=left)
+            await posted
+        finally:
+            posted.cancel()
+
+    async def _posted(self, packet: bytes, progress: list[float]) -> None:
+        head = {"Content-Length": str(len(packet)), "Content-Type": "application/octet-stream"}
+        try:
+            request = self.session.post(data=_chunks(packet, progress), headers=head, **self._request)
+            async with request as answer:
+                await self._check(answer)
+        except (ClientError, OSError, TimeoutError) as error:
+            raise self._said(error) from error
+
+    async def answers(self) -> bool:
+        """Whether the process of the party lives; `PartyError` if another answers, or its address is none.
+
+        One that computes without a pause answers late; its port is open all the same.
+        """
+        try:
+            async with self.session.get(timeout=ClientTimeout(total=ANSWER), **self._request) as answer:
+                if self.own.problem:
+                    raise self._known()
+                await self._check(answer)
+        except TimeoutError:
+            return await self._open()
+        except (ClientError, OSError) as error:
+            said = self._said(error)
+            if isinstance(said, Refused) or isinstance(error, ClientConnectorDNSError):
+                raise said from error
+            return False
+        return True
+
+    async def _open(self) -> bool:
+        """Whether the port of the party is open."""
+        try:
+            _, writer = await asyncio.wait_for(asyncio.open_connection(self.addr, self.port), REACH)
+        except (OSError, TimeoutError):
+            return False
+        writer.close()
+        return True
+
+    async def _check(self, answer: Any) -> None:
+        """`Refused` with what the party says, unless it took the request."""
+        text = (await answer.content.read(SHOWN)).decode(errors="replace")
+        if answer.status != TAKEN:
+            plain = "".join(letter if letter.isprintable() else " " for letter in text)
+            raise Refused(f"{self} refuses what came: {plain or answer.reason}", self.name)
+
+    def _said(self, error: Exception) -> PartyError:
+        """What became of a request, in one sentence."""
+        if isinstance(error, ClientConnectorCertificateError | ClientConnectorSSLError):
+            self.own.mistaken = True
+            cause = getattr(error, "certificate_error", None) or error.os_error
+            return Refused(f"{self} is refused: {reason(cause, self.name)}.", self.name)
+        if isinstance(error, ClientConnectorDNSError):
+            return Unreachable(f"{self}: this host is not known here; correct host, or the name service.")
+        if isinstance(error, ClientConnectorError | TimeoutError):
+            return self._absent()
+        if self.own.problem:
+            return self._known()
+        return Unreachable(f"{self} closed the connection before it said that it had all: it has ended.")
+
+    def _known(self) -> Refused:
+        """What a party with a wrong certificate knows of itself."""
+        self.own.mistaken = True
+        return Refused(f"{self} cannot take {self.own.me!r}: {self.own.problem}.", self.own.me)
+
+    def _absent(self) -> Unreachable:
+        return Unreachable(f"{self} does not answer: start it, or correct host and port.")
+
+
+async def _chunks(packet: bytes, progress: list[float]) -> AsyncIterator[memoryview]:
+    view = memoryview(packet)
+    for begin in range(0, len(packet), CHUNK):
+        progress[0] = monotonic()
+        yield view[begin : begin + CHUNK]
+    progress[0] = monotonic()
