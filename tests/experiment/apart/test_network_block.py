@@ -49,6 +49,7 @@ MISTAKES: list[tuple[str, Change, str]] = [
     (GLM, key(largest_message=10), "network.largest_message is 10: it must lie in [10000, 1.09951e+12]."),
     (GLM, key(budget={"epsilon": 1.0, "delta": 1e-5}), "network.budget.unit is missing: give one of row, label,"),
     (GLM, key(budget={"epsilon": 0.0, "delta": 1e-5, "unit": "row"}), "network.budget.epsilon is 0.0: it must be a p"),
+    (GLM, key(budget={"epsilon": 1.0, "delta": 1e-5, "unit": "row", "numeric_reserve": 1e-5}), "reserve is 1e-05: it"),
     (GLM, key(budget={"epsilon": 1.0, "delta": 1e-5, "unit": "user"}), "network.budget.unit is 'user': case own does"),
     (GLM, key(parties=[1]), "network.parties is [1]: it must be a block of keys."),
     (GLM, key(parties={}), "network.parties lacks 'analyst', a place without data of method m: add it."),

@@ -30,23 +30,25 @@ STUDY, CASE = "vertical_glm", "aligned"
 METHODS = ("private_newton", "private_moments", "private_predictor")
 
 
-def apart(method: str, folder: Path, budgets: dict[str, Budget] | None = None) -> dict[str, Outcome | BaseException]:
+def apart(
+    method: str, folder: Path, budgets: dict[str, Budget] | None = None, where: tuple[str, str] = (STUDY, CASE)
+) -> dict[str, Outcome | BaseException]:
     """Every place in a thread, with its account in the folder."""
-    runs = {name: fresh(method) for name in fresh(method).names}
+    runs = {name: fresh(method, where) for name in fresh(method, where).names}
     accounts = {name: Account(folder / name / FILE, party=name, budget=(budgets or {}).get(name)) for name in runs}
     try:
-        return threads(protocol(method), runs, connected(tuple(runs)), account=accounts)
+        return threads(protocol(method, where[0]), runs, connected(tuple(runs)), account=accounts)
     finally:
         for account in accounts.values():
             account.close()
 
 
-def fresh(method: str) -> Run:
-    return execution(planned(STUDY), CASE, method, generated(STUDY, CASE))
+def fresh(method: str, where: tuple[str, str] = (STUDY, CASE)) -> Run:
+    return execution(planned(where[0]), where[1], method, generated(*where))
 
 
-def protocol(method: str) -> Any:
-    return planned(STUDY).methods[method].protocol.fit
+def protocol(method: str, study: str = STUDY) -> Any:
+    return planned(study).methods[method].protocol.fit
 
 
 def rows(folder: Path, name: str):
@@ -93,6 +95,18 @@ def test_a_party_whose_budget_is_too_small_gives_nothing_away_and_nothing_is_rel
         # A dealer's noise waits for nobody; that of a functionality is drawn when all is there.
         assert not paid_events(rows(tmp_path, "aggregator"))
     assert rows(tmp_path, poor)[-1].kind != "ended"
+
+
+def test_masks_of_ciphertexts_need_a_reserve_in_a_budget(tmp_path):
+    """What a law does not cover is a probability of its own: no budget pays for it unasked."""
+    fit = "vertical_trees", "generated", "certified_tables"
+    found = apart(fit[2], tmp_path / "without", {"passive 1": Budget(5.0, 1e-5, "features")}, fit[:2])
+    assert isinstance(found["passive 1"], BudgetExceeded) and "with a numeric_reserve" in str(found["passive 1"])
+    budget = Budget(5.0, 1e-5, "features", numeric_reserve=1e-12)
+    found = apart(fit[2], tmp_path / "with", {"passive 1": budget}, fit[:2])
+    assert all(isinstance(outcome, Outcome) for outcome in found.values()), found
+    (paid,) = [event for _, event in paid_events(rows(tmp_path / "with", "passive 1")) if event.mechanism != "none"]
+    assert 0 < paid.delta_numeric < 1e-12
 
 
 def test_noise_on_data_of_others_that_nobody_was_told_of_is_not_drawn(tmp_path, monkeypatch):

@@ -135,7 +135,7 @@ def _budget(shared: Shared) -> Budget | None:
     if stated is None:
         return None
     group = shared.plan.rows_per_user(shared.network.case) if stated.unit.startswith("user") else None
-    return Budget(stated.epsilon, stated.delta, stated.unit, group)
+    return Budget(stated.epsilon, stated.delta, stated.unit, group, numeric_reserve=stated.numeric_reserve)
 
 
 def _folder(into: Path) -> Path:

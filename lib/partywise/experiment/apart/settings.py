@@ -37,14 +37,20 @@ class Address:
 
 @dataclass(frozen=True, kw_only=True)
 class Budget:
-    """What every party may spend of its own data, over all runs of its ledger together; ``unit`` says of what."""
+    """What every party may spend of its own data, over all runs of its ledger together; ``unit`` says of what.
+
+    numeric_reserve : part of delta for what laws do not cover, such as masks of ciphertexts
+    """
 
     epsilon: Positive
     delta: Delta
     unit: Questions
+    numeric_reserve: Annotated[float, Range(0, 1)] = 0.0
 
     def __post_init__(self) -> None:
         check_fields(self)
+        if self.numeric_reserve >= self.delta:
+            raise ValueError(f"numeric_reserve is {self.numeric_reserve:g}: it must be below delta ({self.delta:g}).")
 
 
 @dataclass(frozen=True, kw_only=True)
