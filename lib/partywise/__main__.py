@@ -95,15 +95,17 @@ def shared_configuration(path: Path) -> dict[str, Any]:
         """A loader that lets no key hide another."""
 
     def mapping(loader: yaml.SafeLoader, node: Any) -> dict[str, Any]:
-        found: dict[str, Any] = {}
-        loader.flatten_mapping(node)
-        for key, value in node.value:
-            name = loader.construct_object(key, deep=True)
-            if not isinstance(name, str) or name in found:
-                problem = "given twice: keep one" if name in found else "no text: put it in quotes"
+        given: set[str] = set()
+        for key, _ in node.value:
+            name = "<<" if key.tag.endswith(":merge") else loader.construct_object(key, deep=True)
+            if not isinstance(name, str) or name in given:
+                problem = "given twice: keep one" if name in given else "no text: put it in quotes"
                 raise ConfigError(f"{path} line {key.start_mark.line + 1} has the key {name!r}, which is {problem}.")
-            found[name] = loader.construct_object(value, deep=True)
-        return found
+            given.add(name)
+        # What `<<` brings in stands first, so that a key beside it has the last word.
+        loader.flatten_mapping(node)
+        pairs = [[loader.construct_object(part, deep=True) for part in pair] for pair in node.value]
+        return dict(pairs)
 
     Loader.add_constructor("tag:yaml.org,2002:map", mapping)
     try:
