@@ -77,6 +77,24 @@ def _outdated(resource: Resource, folder: Path) -> set[str]:
     }
 
 
+def is_pinned(name: str, folder: str | Path) -> bool:
+    """Whether the files that were fetched are those that the catalogue pins now; also where nothing was fetched."""
+    if name not in RESOURCES or not (Path(folder) / PROVENANCE).exists():
+        return True
+    return {file: pin for file, (_, _, pin) in _recorded(Path(folder)).items()} == _pins(name)
+
+
+def contents(name: str, folder: str | Path) -> dict[str, str]:
+    """SHA-256 of each file of a data set: as it was found, or as the catalogue pins it while it is to be fetched."""
+    recorded = _recorded(Path(folder)) if is_pinned(name, folder) else {}
+    return {file: recorded[file][0] if file in recorded else pin for file, pin in _pins(name).items()}
+
+
+def _pins(name: str) -> dict[str, str]:
+    """Pinned SHA-256 of each file of a data set; nothing of one that is unknown."""
+    return {member.file: member.sha256 for member in RESOURCES[name].members} if name in RESOURCES else {}
+
+
 def _recorded(folder: Path) -> dict[str, tuple[str, str, str]]:
     """What the provenance of a folder says of each file: its SHA-256, the note, and the pin; nothing if unreadable."""
     try:
