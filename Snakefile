@@ -30,7 +30,12 @@ report: "workflow/report/workflow.rst"
 
 include: "workflow/rules/common.smk"
 include: "workflow/rules/resources.smk"
+include: "workflow/rules/origins.smk"
 include: "workflow/rules/study.smk"
+
+
+if workflow.is_main_process:
+    set_back_stale()
 
 
 localrules:

@@ -6,6 +6,7 @@ from partywise.experiment.blocks import write_block
 from partywise.experiment.cells import compute
 from partywise.experiment.logs import log_to
 from partywise.experiment.plan import plan
+from partywise.experiment.results.origin import write_origin
 from partywise.experiment.timings import Timings
 
 log = log_to(snakemake.log[0])
@@ -16,5 +17,6 @@ cells = [cell for share in params.shares for cell in compute(made, share, params
 spent = process_time() - begun
 write_block(snakemake.output.block, cells)
 timings.write(snakemake.output.timings)
+write_origin(snakemake.output.origin, params.told, snakemake.output)
 log.info("%s", timings)
 log.info("computing: %.3f CPU s", spent)

@@ -11,6 +11,7 @@ import os
 import runpy
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -31,6 +32,9 @@ class Named(dict[str, Any]):
 
     def __getattr__(self, name: str) -> Any:
         return self[name]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.values())
 
     def __getitem__(self, key: str | int) -> Any:
         return list(self.values())[key] if isinstance(key, int) else super().__getitem__(key)

@@ -24,6 +24,7 @@ from pipeline import ROOT, environment
 
 DRIVER = ROOT / "tests" / "support" / "module_driver.py"
 SEED = every_protocol.ROOT_SEED
+TOLD = "0" * 64
 
 
 @dataclass(frozen=True)
@@ -53,30 +54,31 @@ def asked(folder: Path, smk: dict[str, Any]) -> list[tuple[str, set[str], dict[s
     """Name, roots of the fingerprint, and the job itself: fits, cube and figures of every study, in order."""
     jobs = []
     for study, plan in smk["PLANS"].items():
-        files: dict[str, list[str]] = {"blocks": [], "timings": []}
+        files: dict[str, list[str]] = {"blocks": [], "timings": [], "origins": []}
         for case, made in plan.cases.items():
             for method in made.methods:
-                names = {"block": "npz", "timings": "csv"}
+                names = {"block": "npz", "timings": "csv", "origin": "json"}
                 out = {name: str(folder / study / f"{case}_{method}.{end}") for name, end in names.items()}
                 share = {"case": case, "methods": [method], "parties": list(made.parties)}
-                params = {"job": plan.part({case: [method]}), "resources_folder": "resources"}
+                params = {"job": plan.part({case: [method]}), "resources_folder": "resources", "told": TOLD}
                 params["shares"] = [share | {"replicates": [0], "folds": [0]}]
                 roots = smk["fit_roots"](study, {case: [method]})
                 jobs.append((f"{study}/{case}/{method}", roots, job("fit", {}, out, params)))
-                files["blocks"].append(out["block"])
-                files["timings"].append(out["timings"])
+                for kind, name in (("blocks", "block"), ("timings", "timings"), ("origins", "origin")):
+                    files[kind].append(out[name])
         collected = smk["fit_roots"](study, {case: made.methods for case, made in plan.cases.items()})
         names = ("cube", "tidy", "predictions", "models", "dictionary", "ledger", "totals", "wire", "summary", "text")
-        names += ("screen", "tables", "timings")
+        names += ("screen", "tables", "timings", "origin")
         outputs = {name: str(folder / study / name) for name in names}
-        whole = {"job": smk["whole_plan"](SimpleNamespace(study=study)), "code": "0" * 64}
+        whole = {"job": smk["whole_plan"](SimpleNamespace(study=study)), "code": "0" * 64, "told": TOLD}
         roots = collected | set(smk["script_modules"]("collect"))
         jobs.append((f"{study}/collect", roots, job("collect", files, outputs, whole)))
         for figure, drawn in load(study).figures.items():
-            files = {kind: str(folder / study / f"{figure}.{kind}") for kind in ("svg", "pdf", "png")}
+            files = {kind: str(folder / study / f"{figure}.{kind}") for kind in ("svg", "pdf", "png", "origin")}
             roots = smk["figure_roots"](study, figure)
-            params = {"address": drawn.address, "caption": ""}
-            jobs.append((f"{study}/figure {figure}", roots, job("figure", {"cube": outputs["cube"]}, files, params)))
+            params = {"address": drawn.address, "caption": "", "told": TOLD}
+            read = {name: [outputs[name]] for name in ("cube", "origin")}
+            jobs.append((f"{study}/figure {figure}", roots, job("figure", read, files, params)))
     return jobs
 
 

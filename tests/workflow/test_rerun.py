@@ -30,18 +30,6 @@ def jobs(found: Planned) -> dict[str, int]:
     return dict(sorted(found.jobs.items()))
 
 
-def test_nothing_without_an_edit_and_after_undoing_one(copy):
-    assert planned(copy, *TINY).jobs == {}
-    path = copy / LIB / "functional" / "protocols" / "moments.py"
-    before = path.read_text()
-    touch_code(path)
-    found = planned(copy, *TINY)
-    assert jobs(found) == {"collect": 1, "figure": 2, "fit": 2}
-    assert found.methods() == {"moments"}
-    path.write_text(before)
-    assert planned(copy, *TINY).jobs == {}
-
-
 @pytest.mark.parametrize(
     ("file", "expected"),
     [
@@ -55,6 +43,8 @@ def test_nothing_without_an_edit_and_after_undoing_one(copy):
         (f"{LIB}functional/protocols/rounds.py", {}),
         ("scripts/fit.py", {"fit": 10, **DOWNSTREAM}),
         ("scripts/collect.py", DOWNSTREAM),
+        ("envs/fit.yaml", {"fit": 10, **DOWNSTREAM}),
+        ("envs/figure.yaml", {"figure": 2}),
         ("workflow/launch.py", {}),
     ],
 )

@@ -13,7 +13,6 @@ sys.path.insert(0, str(ROOT / "workflow"))
 from captions import caption
 from config_check import check_files, check_network
 from fingerprint import fingerprint, script_roots
-from partywise.datasets.catalogue import pin
 from partywise.errors import ConfigError
 from partywise.experiment.batches import blocks
 from partywise.experiment.plan import plans as checked_plans
@@ -48,6 +47,16 @@ def block_files(output):
     return of_study
 
 
+def cube_file(output):
+    """File of the job that gathers a study: the path is that of the rule."""
+
+    def of_study(wildcards):
+        pattern = getattr(rules.collect.output, output)
+        return expand(pattern, study=wildcards.study)
+
+    return of_study
+
+
 def cubes():
     """Cubes of all studies."""
     return [f"{PLACE.folder}/{study}/cube.nc" for study in PLANS]
@@ -65,11 +74,6 @@ def figures():
 def dataset_name(wildcards):
     """The data set of a job."""
     return wildcards.dataset
-
-
-def dataset_pin(wildcards):
-    """What the catalogue pins for a data set: a new pin fetches it anew."""
-    return pin(wildcards.dataset)
 
 
 def block(wildcards):

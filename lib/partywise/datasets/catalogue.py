@@ -57,12 +57,3 @@ def find(name: str) -> Resource:
     if name not in RESOURCES:
         raise DataMissing(f"data set {name!r} is unknown: choose one of {', '.join(sorted(RESOURCES))}.")
     return RESOURCES[name]
-
-
-def pin(name: str) -> list[str]:
-    """All that is pinned of a data set, as text; nothing of one that is unknown."""
-    if name not in RESOURCES:
-        return []
-    resource = RESOURCES[name]
-    files = [f"{member.file} {member.path} {member.sha256}" for member in resource.members]
-    return [f"{resource.package} {resource.version} {resource.sha256}", *files]

@@ -1,0 +1,140 @@
+"""Results are current by their origins, never by times of files: touched, switched, copied, unpacked, stale."""
+
+from __future__ import annotations
+
+import base64
+import os
+import random
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from pipeline import PARTS, RESULTS, STUDY, TINY, copy_project, copy_run, edit, launch, planned, results
+
+FOLDER = f"{RESULTS}/{STUDY}"
+BLOCK = f"{FOLDER}/blocks/simulated/moments/k2_r0000-0001_f00-01.npz"
+DOWNSTREAM = {"collect": 1, "figure": 2}
+EVERYTHING = {"fit": 10, **DOWNSTREAM}
+STEPS = ("config/tiny.yaml", "moments, max_steps: 30", "moments, max_steps: 31")
+
+
+def git(folder: Path, *words: str) -> None:
+    command = ["git", "-c", "user.name=a", "-c", "user.email=a@b.c", *words]
+    subprocess.run(command, cwd=folder, check=True, capture_output=True)
+
+
+def touch(folder: Path) -> None:
+    """Every file of the project is younger than all results."""
+    for part in PARTS:
+        for path in [folder / part, *(folder / part).rglob("*")]:
+            path.touch()
+
+
+def switch(folder: Path) -> None:
+    """Another branch, with another method, and back."""
+    git(folder, "init", "--quiet", "--initial-branch", "here")
+    git(folder, "add", *PARTS)
+    git(folder, "commit", "--quiet", "-m", "here")
+    git(folder, "checkout", "--quiet", "-b", "there")
+    method = folder / "lib/partywise/functional/protocols/moments.py"
+    method.write_text(method.read_text() + "\n# there\n")
+    git(folder, "commit", "--quiet", "-am", "there")
+    found = planned(folder, *TINY)
+    assert found.jobs == {"fit": 2, **DOWNSTREAM} and found.methods() == {"moments"}
+    git(folder, "checkout", "--quiet", "here")
+
+
+def shuffle(folder: Path) -> None:
+    """Times as no run leaves them: of a copy in any order, of an archive without times, of a clock that is ahead."""
+    chosen = random.Random(0)
+    for path in [path for path in sorted(folder.rglob("*")) if path.is_file()]:
+        time = chosen.choice([0.0, 4e9, 1.7e9 + chosen.uniform(0, 3e8)])
+        os.utime(path, (time, time))
+
+
+@pytest.mark.parametrize("happens", [touch, switch, shuffle], ids=lambda happens: happens.__name__)
+def test_times_of_files_make_nothing_run(finished, tmp_path, happens: Callable[[Path], None]):
+    folder = copy_run(finished, tmp_path / "copy")
+    happens(folder)
+    assert planned(folder, *TINY).jobs == {}
+
+
+def unpack(finished: Path, folder: Path, records: bool = False) -> Path:
+    """A fresh clone with the results of another one, older than its files; with Snakemake's records or without."""
+    copy_project(folder)
+    shutil.copytree(finished / RESULTS, folder / RESULTS)
+    if records:
+        shutil.copytree(finished / ".snakemake" / "metadata", folder / ".snakemake" / "metadata")
+    touch(folder)
+    return folder
+
+
+@pytest.mark.parametrize("records", [True, False])
+def test_unpacked_results_are_current_and_those_of_another_method_are_not(finished, tmp_path, records):
+    folder = unpack(finished, tmp_path / "clone", records)
+    assert planned(folder, *TINY).jobs == {}
+    edit(folder / STEPS[0], *STEPS[1:])
+    shuffle(folder / RESULTS)
+    found = planned(folder, *TINY)
+    assert found.jobs == {"fit": 2, **DOWNSTREAM} and found.methods() == {"moments"}
+
+
+def test_results_without_their_origins_are_not_trusted(finished, tmp_path):
+    folder = unpack(finished, tmp_path / "clone")
+    shutil.rmtree(folder / RESULTS / "origins" / STUDY / "figure")
+    assert planned(folder, *TINY).jobs == {"figure": 2}
+    shutil.rmtree(folder / RESULTS / "origins")
+    assert planned(folder, *TINY).jobs == EVERYTHING
+
+
+def test_a_cube_needs_no_blocks_until_something_changes(finished, tmp_path):
+    """They can be left out of what is handed over; an edit then computes all that its cube needs."""
+    folder = unpack(finished, tmp_path / "clone")
+    shutil.rmtree(folder / FOLDER / "blocks")
+    assert planned(folder, *TINY).jobs == {}
+    edit(folder / STEPS[0], *STEPS[1:])
+    assert planned(folder, *TINY).jobs == EVERYTHING
+
+
+def cut(content: bytes) -> bytes:
+    return content[: len(content) // 2]
+
+
+def turn(content: bytes) -> bytes:
+    return content[:-1] + bytes([content[-1] ^ 1])
+
+
+@pytest.mark.parametrize(
+    ("file", "change", "jobs"), [(BLOCK, turn, 5), (f"{FOLDER}/cube.nc", cut, 4)], ids=["block", "cube"]
+)
+def test_a_file_changed_at_its_old_time_is_made_again(finished, tmp_path, file, change, jobs):
+    """Fits, cube, figures as far as they follow, and the rule that asks for all."""
+    folder = unpack(finished, tmp_path / "clone")
+    path = folder / file
+    then = path.stat().st_mtime
+    path.write_bytes(change(path.read_bytes()))
+    os.utime(path, (then, then))
+    done = launch(folder, *TINY)
+    assert done.returncode == 0 and f"{jobs} of {jobs} jobs done" in done.stderr, done.stderr
+    assert results(folder) == results(finished)
+    assert planned(folder, *TINY).jobs == {}
+
+
+def test_a_run_that_was_killed_as_a_fit_ended_makes_the_cube(finished, tmp_path):
+    """Snakemake had not noted that the fit ended: it would make that again, and leave out what waits for it."""
+    folder = copy_run(finished, tmp_path / "copy")
+    for name in (BLOCK, BLOCK.replace(".npz", ".timings.csv")):
+        marker = folder / ".snakemake" / "incomplete" / base64.urlsafe_b64encode(name.encode()).decode()
+        marker.write_text('{"external_jobid": null}')
+    shutil.rmtree(folder / RESULTS / "figures")
+    assert planned(folder, *TINY).jobs == {"figure": 2}
+    (folder / FOLDER / "cube.nc").unlink()
+    assert planned(folder, *TINY).jobs == DOWNSTREAM
+
+
+@pytest.mark.parametrize(("asked", "expected"), [("fit", EVERYTHING), (BLOCK, {"fit": 1, **DOWNSTREAM})])
+def test_what_is_asked_for_is_made_with_all_that_follows(finished, asked, expected):
+    assert planned(finished, *TINY, "--forcerun", asked).jobs == expected
