@@ -1,0 +1,273 @@
+"""Figure and tables of docs/scaling.md from what benchmarks/scaling.py measured: ``python docs/_scaling.py``.
+
+A test compares the page and the figure with `docs/measured/scaling.csv`.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import math
+import re
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+MEASURED = ROOT / "docs" / "measured" / "scaling.csv"
+RUNS = ROOT / "docs" / "measured" / "requirements.csv"
+PAGE, FIGURE = ROOT / "docs" / "scaling.md", ROOT / "docs" / "images" / "scaling.svg"
+BLOCK = re.compile(r"(<!-- made: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
+MILLION = 1_000_000
+# What a panel shows: its title, the axis below it, and the curves by the beginning of their names.
+PANELS = (
+    ("clients of one fit", "clients", "parties"),
+    ("records of one fit", "records", "records/"),
+    ("columns of one fit", "columns", "columns/"),
+    ("cells of one study", "cells", "cells/"),
+    ("messages of one channel", "messages", "messages/"),
+    ("rows of one ledger", "rows", "ledger/10000"),
+)
+SHORT = {
+    "public messages": "public values",
+    "release messages": "releases, with their rows",
+    "rows made and appended": "made and appended",
+    "total of one view": "total of one view",
+    "worst of all default views": "worst of all views",
+    "hash chain": "hash chain",
+    "planning": "planned",
+    "gathering": "gathered, with tables",
+}
+Row = Mapping[str, str]
+
+
+def rows_of(path: Path = MEASURED) -> list[dict[str, str]]:
+    """Rows of a table of measurements."""
+    return list(csv.DictReader(path.read_text(encoding="utf-8").splitlines()))
+
+
+def digest(path: Path = MEASURED) -> str:
+    """What a figure carries of the table that it was drawn from."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def number(value: float) -> str:
+    """Three digits, thousands with commas."""
+    if not value:
+        return "0"
+    places = 2 - math.floor(math.log10(value))
+    return f"{round(value, places):,.{max(0, places)}f}"
+
+
+def power(rows: Sequence[Row]) -> str:
+    """Exponent of CPU time between the last size and the one that is about ten times smaller."""
+    last = rows[-1]
+    few = min(rows, key=lambda row: abs(math.log(10 * int(row["size"]) / int(last["size"]))))
+    if few is last or float(few["cpu_seconds"]) == 0:
+        return ""
+    grown = math.log(float(last["cpu_seconds"]) / float(few["cpu_seconds"]))
+    return f"{grown / math.log(int(last['size']) / int(few['size'])):.2f}"
+
+
+def curves(rows: Iterable[Row], begin: str) -> dict[tuple[str, str], list[Row]]:
+    """Rows by curve and by what was done, in order."""
+    found: dict[tuple[str, str], list[Row]] = {}
+    for row in rows:
+        if row["curve"].startswith(begin):
+            found.setdefault((row["curve"], row["what"]), []).append(row)
+    return found
+
+
+def table(heads: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
+    """A table in Markdown."""
+    rule = "|".join("---" for _ in heads)
+    return "\n".join([f"| {' | '.join(heads)} |", f"|{rule}|", *(f"| {' | '.join(line)} |" for line in lines)]) + "\n"
+
+
+def measurements(rows: Iterable[Row], begin: str, wire: bool = True) -> str:
+    """One line a measurement of the curves that begin so."""
+    lines = []
+    for (curve, what), found in curves(rows, begin).items():
+        for row in found:
+            power_of = power(found) if row is found[-1] else ""
+            spent, peak = number(float(row["cpu_seconds"])), f"{int(row['peak_mb']):,}"
+            cells = [f"`{curve}`", SHORT.get(what, what), f"{int(row['size']):,}", spent, power_of, peak]
+            lines.append([*cells, number(float(row["wire_mb"])) if row["wire_mb"] else ""] if wire else cells)
+    heads = ["curve", "what", "size", "CPU s", "exponent", "peak MB", "MB on the wire"]
+    return table(heads if wire else heads[:-1], lines)
+
+
+def ends(rows: Iterable[Row], begin: str) -> str:
+    """The smallest and the largest size of each curve that begins so."""
+    lines = []
+    for (_, what), found in curves(rows, begin).items():
+        few, many = found[0], found[-1]
+        line = [f"`{what}`", f"{int(few['size']):,}", f"{int(many['size']):,}"]
+        for key in ("cpu_seconds", "peak_mb", "wire_mb"):
+            pair = [row[key] if key == "peak_mb" else number(float(row[key])) for row in (few, many)]
+            line.append(", ".join(pair))
+        lines.append([*line, power(found)])
+    heads = ["study", "from", "to", "CPU s", "peak MB", "MB on the wire", "exponent of CPU time"]
+    return table(heads, lines)
+
+
+def slope(found: Sequence[Row], key: str) -> float:
+    """What one more costs, between the last two sizes."""
+    few, many = found[-2:]
+    return (float(many[key]) - float(few[key])) / (int(many["size"]) - int(few["size"]))
+
+
+def million_clients(rows: Iterable[Row]) -> str:
+    """A fit of a million clients by the slopes of the measured curve."""
+    ((_, found),) = curves(rows, "parties").items()
+    last, more = found[-1], MILLION - int(found[-1]["size"])
+    lines = []
+    for what, key, unit in (
+        ("CPU time of data, fit and totals", "cpu_seconds", "s"),
+        ("peak memory", "peak_mb", "MB"),
+        ("on the wire", "wire_mb", "MB"),
+    ):
+        each, whole = slope(found, key), float(last[key]) + more * slope(found, key)
+        per = {"s": f"{number(1e3 * each)} ms", "MB": f"{number(1e3 * each)} kB"}[unit]
+        shown = {"s": f"{number(whole / 60)} minutes", "MB": f"{number(whole / 1000)} GB"}[unit]
+        lines.append([what, f"{number(float(last[key]))} {unit}", per, shown])
+    return table(["", f"{int(last['size']):,} clients, measured", "one more client", "1,000,000 clients"], lines)
+
+
+def million_cells(rows: Iterable[Row]) -> str:
+    """A million cells of each study of the default run, by what its cells took, in blocks of five minutes."""
+    lines = []
+    for row in csv.DictReader(RUNS.read_text(encoding="utf-8").splitlines()):
+        fits = int(row["fits"])
+        if row["configuration"] != "default" or not fits:
+            continue
+        each, disk = float(row["cpu_seconds"]) / fits, float(row["disk_megabytes"]) / fits
+        lines.append(
+            [
+                f"`{row['study']}`",
+                f"{number(1e3 * each)} ms",
+                f"{math.ceil(MILLION * each / 300):,}",
+                number(MILLION * each / 3600),
+                number(MILLION * each / 3600 / 100),
+                number(MILLION * disk / 1e3),
+            ]
+        )
+    heads = [
+        "study",
+        "a cell, with its share of a job",
+        "jobs of 300 s",
+        "CPU hours",
+        "hours on 100 cores",
+        "GB on disk",
+    ]
+    return table(heads, lines)
+
+
+def whole_cells(rows: Iterable[Row]) -> str:
+    """What holds all cells at once: their plan, and the job that gathers them."""
+    lines = []
+    for (_, what), found in curves(rows, "cells/").items():
+        last = found[-1]
+        more = MILLION - int(last["size"])
+        spent = float(last["cpu_seconds"]) + more * slope(found, "cpu_seconds")
+        peak = float(last["peak_mb"]) + more * slope(found, "peak_mb")
+        measured = f"{number(float(last['cpu_seconds']))} s, {number(float(last['peak_mb']))} MB"
+        lines.append([SHORT[what], f"{int(last['size']):,}", measured, f"{number(spent)} s", f"{number(peak)} MB"])
+    heads = ["", "cells, measured", "CPU time, peak memory", "1,000,000 cells: CPU time", "peak memory"]
+    return table(heads, lines)
+
+
+MADE: dict[str, Any] = {
+    "parties": lambda rows: measurements(rows, "parties"),
+    "ledger": lambda rows: measurements(rows, "ledger/", wire=False),
+    "messages": lambda rows: measurements(rows, "messages/"),
+    "cells": lambda rows: measurements(rows, "cells/", wire=False),
+    "records": lambda rows: ends(rows, "records/"),
+    "columns": lambda rows: ends(rows, "columns/"),
+    "million_clients": million_clients,
+    "whole_cells": whole_cells,
+    "million_cells": million_cells,
+}
+
+
+def filled(page: str, rows: Sequence[Row]) -> str:
+    """The page with its tables made anew."""
+    return BLOCK.sub(lambda block: f"{block[1]}\n{MADE[block[2]](rows)}\n{block[3]}", page)
+
+
+def draw(rows: Sequence[Row], path: Path = FIGURE) -> None:
+    """CPU time above memory, one column of panels an axis."""
+    import matplotlib as mpl
+    from matplotlib import pyplot as plt
+
+    from partywise.experiment.plotting import style
+
+    figure, axes = style.panels(4, 3, 3.0, 2.25)
+    for place, (title, below, begin) in enumerate(PANELS):
+        first = place % 3 + 6 * (place // 3)
+        time, memory = axes[first], axes[first + 3]
+        plotted = curves(rows, begin)
+        for k, ((_, what), found) in enumerate(plotted.items()):
+            number = studies_of(rows).index(what) if what in studies_of(rows) else k
+            look: dict[str, Any] = {"color": style.COLORS[number], "marker": style.MARKERS[number]}
+            look |= {"ls": style.DASHES[number % 4], "label": SHORT.get(what, what.replace("_", " "))}
+            sizes = [int(row["size"]) for row in found]
+            time.plot(sizes, [float(row["cpu_seconds"]) for row in found], **look)
+            if begin == "ledger/10000":
+                # One process made, totalled and hashed the rows.
+                look |= {"color": style.BLACK, "marker": "", "ls": "-"}
+            memory.plot(sizes, [float(row["peak_mb"]) for row in found], **look)
+        time.set_title(title)
+        memory.set_xlabel(below)
+        proportional(time, plotted.values())
+        scales(time, memory, sizes if begin == "columns/" else (), top=40 if place < 3 else 800)
+        if place % 3 == 0:
+            time.set_ylabel("CPU time, s")
+            memory.set_ylabel("peak memory, MB")
+        if place > 2:
+            time.legend(loc="upper left", fontsize=7)
+    axes[3].legend(*axes[1].get_legend_handles_labels(), loc="upper left", fontsize=7)
+    with mpl.rc_context({"svg.hashsalt": "scaling"}):
+        figure.savefig(path, metadata={"Date": None, "Description": digest()})
+    plt.close(figure)
+
+
+def studies_of(rows: Iterable[Row]) -> list[str]:
+    """Studies in the order of their colours."""
+    return [what for _, what in curves(rows, "records/")]
+
+
+def scales(time: Any, memory: Any, sizes: Sequence[int], top: float) -> None:
+    """The same scales in all panels of a row, with numbers as people write them."""
+    for ax, ticks, ends in (
+        (time, (0.1, 1, 10, 100), (0.01, top)),
+        (memory, (50, 100, 200, 500, 1000), (45, 1500)),
+    ):
+        ax.set(xscale="log", yscale="log", ylim=ends)
+        ax.set_yticks([tick for tick in ticks if tick < ends[1]], [f"{tick:g}" for tick in ticks if tick < ends[1]])
+        ax.minorticks_off()
+        if sizes:
+            ax.set_xticks(sizes, list(map(str, sizes)))
+
+
+def proportional(ax: Any, plotted: Iterable[Sequence[Row]]) -> None:
+    """A dotted line of slope 1 through the measurement that took longest."""
+    from partywise.experiment.plotting.style import GREY
+
+    rows = [row for found in plotted for row in found]
+    last = max(rows, key=lambda row: float(row["cpu_seconds"]))
+    few, large, spent = min(int(row["size"]) for row in rows), int(last["size"]), float(last["cpu_seconds"])
+    ax.plot([few, large], [spent * few / large, spent], color=GREY, ls=":", lw=1, zorder=0)
+
+
+def main() -> None:
+    """Draw the figure and fill the tables of the page."""
+    rows = rows_of()
+    draw(rows)
+    PAGE.write_text(filled(PAGE.read_text(encoding="utf-8"), rows), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(ROOT / "lib"))
+    main()
