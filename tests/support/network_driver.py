@@ -72,9 +72,9 @@ def posted(place: tuple[str, int], context: ssl.SSLContext | None, body: bytes, 
         plain.close()
 
 
-def said(place: tuple[str, int], context: ssl.SSLContext, begin: bytes) -> str:
+def said(place: tuple[str, int], context: ssl.SSLContext, begin: bytes, patience: float = 2.0) -> str:
     """What somebody is answered who sends the beginning of a request and then waits."""
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-    with context.wrap_socket(socket.create_connection(place, timeout=2)) as connection:
+    with context.wrap_socket(socket.create_connection(place, timeout=patience)) as connection:
         connection.sendall(begin)
         return connection.recv(10_000).decode()

@@ -137,4 +137,9 @@ def test_the_lock_of_tests_holds_all_that_a_run_needs_and_a_run_needs_no_tools_o
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     tools = {re.split(r"[=<>]", tool)[0].lower() for tool in project["dependency-groups"]["dev"]}
     assert tools <= set(test) - set(run)
+    network = {
+        re.split(r"[=<>]", one)[0].replace(".", "-") for one in project["project"]["optional-dependencies"]["network"]
+    }
+    assert network == {"cryptography", "tno-mpc-communication"}
+    assert network | {"aiohttp"} <= set(test) - set(run), "a run without parties apart sets up nothing of theirs"
     assert {"numpy", "scipy", "netcdf4", "matplotlib", "snakemake", "setuptools"} <= set(run)

@@ -108,6 +108,34 @@ def test_what_is_no_frame_is_refused_and_the_run_goes_on(folder, places, body, h
         assert a.get("klinik süd", "good", 1) == b"x"
 
 
+BABBLE = [
+    b"GET /else HTTP/1.1\r\nHost: x\r\n\r\n",
+    b"PUT / HTTP/1.1\r\nHost: x\r\n\r\n",
+    b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: -5\r\n\r\n",
+    b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 50\r\nContent-Length: 60\r\n\r\n",
+    b"GET / HTTP/1.1\r\nA: " + b"x" * 20_000 + b"\r\n\r\n",
+    bytes(range(256)) * 2,
+]
+
+
+def test_babble_within_tls_and_without_is_answered_or_not_and_nobody_is_told(folder, places, capfd, caplog):
+    """What nobody asked about appears neither on the screen of whoever runs a party nor as the end of the run."""
+    with ends(folder, places, *NAMES[:2]) as (a, b):
+        for begin in BABBLE:
+            answer = said(places["hospital"], client_context(folder, "klinik süd"), begin)
+            assert answer.startswith(("HTTP/1.0 4", "HTTP/1.1 4")), begin[:40]
+        cut = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 50\r\n\r\n\x00\x09mess"
+        with pytest.raises(TimeoutError):
+            said(places["hospital"], client_context(folder, "klinik süd"), cut, patience=0.1)
+        for begin in BABBLE:
+            with socket.create_connection(places["hospital"]) as bare:
+                bare.sendall(begin)
+        b.put("hospital", "x", b"own")
+        assert a.get("klinik süd", "x", 1) == b"own"
+    assert capfd.readouterr() == ("", "")
+    assert {record.name for record in caplog.records} <= {"partywise.federation.transport.pool"}
+
+
 def test_a_body_without_a_size_is_not_read(folder, places):
     with ends(folder, places, *NAMES[:2]):
         context = client_context(folder, "klinik süd")

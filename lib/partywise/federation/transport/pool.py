@@ -8,6 +8,7 @@ before anything is read, and a packet is a tag and the bytes of a frame.
 from __future__ import annotations
 
 import asyncio
+import logging
 import ssl
 from collections.abc import Iterable
 from typing import Any, cast
@@ -22,6 +23,8 @@ from .tls import common_name
 
 __all__ = ["FramePool", "NamedCommunicator", "NamedConnection", "Own"]
 
+LOGGER = logging.getLogger(__name__)
+LOGGER.addHandler(logging.NullHandler())
 # Bytes of the length of a tag, and of the longest tag.
 LENGTH, TAG = 2, 200
 
@@ -61,9 +64,10 @@ class NamedCommunicator(HttpCommunicator):
         app = web.Application(client_max_size=1)
         app.router.add_post("/", self._post_handler)
         app.router.add_get("/", self._get_handler)
+        # What a stranger sends is no news for whoever runs a party: answered, and logged where a log is asked for.
         # A body that is refused is read on for a moment, so that its sender sees the answer.
         self._runner = web.AppRunner(
-            app, access_log=None, auto_decompress=False, lingering_time=2.0, shutdown_timeout=1.0
+            app, access_log=None, logger=LOGGER, auto_decompress=False, lingering_time=2.0, shutdown_timeout=1.0
         )
         await self._runner.setup()
         self._site = web.TCPSite(self._runner, self.addr, self.port, ssl_context=self.ssl_server_context)
