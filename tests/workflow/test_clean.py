@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from partywise.federation.account.account import FILE
 from place import Place
 from verbs.clean import main
 
@@ -59,6 +60,15 @@ def test_a_name_without_results_removes_nothing(held, capsys, name):
     assert main([name, "--yes"]) == 2
     assert f"results/{name} is not there: results holds default, label_private, mine." in capsys.readouterr().out
     assert names(held) == ["default", "label_private", "mine"] and (held / "resources").is_dir()
+
+
+def test_accounts_of_parties_are_named_before_they_go(held, capsys):
+    for name in ("north", "south"):
+        (held / "results/mine/parties" / name).mkdir(parents=True)
+        (held / "results/mine/parties" / name / FILE).touch()
+    assert main(["mine"]) == 2
+    told = "2.5 MB, of config/mine.yaml; 2 accounts of parties, without which nobody knows what they have paid"
+    assert capsys.readouterr().out.splitlines() == [f"results/mine: {told}"]
 
 
 def test_all_goes_where_words_say_yes(held):

@@ -13,6 +13,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from guard import Occupied, refuse_foreign, take
 from place import RECORD, RESULTS, read_record
 
+# Of a party that runs apart (`partywise.federation.account`).
+ACCOUNT = "ledger.jsonl"
+
 
 def main(words: Sequence[str]) -> int:
     """Name what goes, ask, and remove it; 0 when it is gone, 1 after a no, 2 when nobody can answer."""
@@ -42,7 +45,7 @@ def clean(name: str | None, yes: bool) -> int:
         print("There are no results." if name is None else f"{RESULTS}/{name} is not there: {RESULTS} holds {known}.")
         return 0 if name is None else 2
     for path in found:
-        print(f"{path}: {megabytes(path):.1f} MB{whose(path)}")
+        print(f"{path}: {megabytes(path):.1f} MB{whose(path)}{accounts(path)}")
     if not yes:
         if not sys.stdin.isatty():
             print("Nothing was removed: without a terminal say `--yes`.", file=sys.stderr)
@@ -67,6 +70,12 @@ def megabytes(path: Path) -> float:
     """Size of a file, or of all files of a folder."""
     files = path.rglob("*") if path.is_dir() and not path.is_symlink() else [path]
     return sum(file.lstat().st_size for file in files) / 1e6
+
+
+def accounts(path: Path) -> str:
+    """What is lost besides, where parties that ran apart keep their accounts."""
+    count = sum(1 for _ in path.rglob(ACCOUNT))
+    return f"; {count} accounts of parties, without which nobody knows what they have paid" if count else ""
 
 
 def whose(path: Path) -> str:
