@@ -16,14 +16,17 @@ import yaml
 
 from demonstration.cases import Dealt
 from partywise.experiment.apart.joined import Joined
+from partywise.experiment.apart.screen import screen
 from partywise.experiment.apart.settings import Shared, shared
 from partywise.experiment.cells import execution, generate
 from partywise.experiment.plan import plans
 from partywise.federation.apart.outcome import outcomes
 from partywise.federation.channel import Channel
 from partywise.federation.transport.authority import make
+from partywise.federation.transport.pool import FramePool
 
 LONGEST = 120
+WARM = (FramePool, screen)
 SHARED = "mine.yaml"
 
 
@@ -60,7 +63,10 @@ def deal(case: Dealt, folder: Path) -> Shared:
 
 
 def run(case: Shared, folder: Path) -> tuple[dict[str, Ended], float]:
-    """Run all parties, each in its own folder; how they ended, and the seconds from the first start to the last end."""
+    """Run all parties, each in its own folder; how they ended, and the seconds from the first start to the last end.
+
+    What they import was compiled once before (`WARM`), and not by all of them at the same time.
+    """
     words = [sys.executable, "-m", "partywise", "party", "--config", SHARED, "--into", "out"]
     begun, processes = time.monotonic(), dict[str, subprocess.Popen[str]]()
     try:

@@ -18,6 +18,7 @@ from partywise.__main__ import main
 from partywise.experiment.apart.joined import joined
 from partywise.experiment.apart.written import read_record
 from partywise.experiment.cells import execution, generate
+from partywise.federation.account.reading import opened_account, runs_of
 from partywise.federation.apart.outcome import outcomes
 
 GLM, TREES, CLIENTS = "vertical_glm", "vertical_trees", "sliced_inverse_regression"
@@ -133,16 +134,44 @@ def test_a_party_that_does_not_come_is_named_by_all_others(started):
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_whoever_is_stopped_is_named_by_all_others(number, started, tmp_path):
+def test_whoever_is_stopped_is_named_by_all_others(number, started):
     case = Apart(CLIENTS)
     parties = started(case)
     parties.start("north", "server")
-    while not (tmp_path / "out" / "north" / "ledger.jsonl").exists() or not _listens(case, "north"):
+    while not (_listens(case, "north") and _listens(case, "server")):
+        parties.processes["north"].join(0.05)
         assert parties.processes["north"].is_alive()
-    parties.processes["north"].join(1.0)
+    parties.processes["north"].join(0.5)
     os.kill(parties.processes["north"].pid, number)
     for told in parties.ended().values():
         assert f"'north' was stopped ({number.name})." in sentence(told)
+
+
+def test_whoever_is_killed_in_between_is_named_and_a_new_run_begins_with_whole_accounts(started, tmp_path):
+    case = Apart("vertical_linear")
+    case.method["total_round_num"] = 400
+    parties = started(case)
+    parties.start()
+    ledger = tmp_path / "out" / "shop" / "ledger.jsonl"
+    while not ledger.exists() or ledger.read_bytes().count(b"\n") < 20:
+        parties.processes["shop"].join(0.05)
+        assert parties.processes["shop"].is_alive()
+    os.kill(parties.processes["bank"].pid, signal.SIGKILL)
+    begun = monotonic()
+    told = parties.ended()
+    assert monotonic() - begun < 10
+    assert told["bank"].code == -signal.SIGKILL
+    for name in ("shop", "server"):
+        assert "'bank' is gone" in sentence(told[name])
+    assert not (tmp_path / "out" / "shop" / "run.json").exists()
+    for name in case.names:
+        assert runs_of(opened_account(tmp_path / "out" / name / "ledger.jsonl").rows)
+    case.method["total_round_num"] = 2
+    parties.configs = {name: dict(case.config) for name in case.names}
+    assert {one.code for one in parties.all().values()} == {0}
+    for name in case.names:
+        assert len(runs_of(opened_account(tmp_path / "out" / name / "ledger.jsonl").rows)) == 2
+    assert len(joined([tmp_path / "out" / name for name in case.names]).records) == 3
 
 
 def _listens(case: Apart, name: str) -> bool:
