@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
@@ -20,6 +21,10 @@ KINDS = "biufcSU"
 # Tags of what JSON has no word for.
 ARRAY, TUPLE, BYTES, NUMBER, FLOAT, MAPPING, CIPHER = "array", "tuple", "bytes", "number", "float", "mapping", "cipher"
 CIPHER_FIELDS = tuple(field.name for field in fields(Cipher))
+# Entries that a header may list: each takes about a hundred bytes once it is read, and two to be written.
+ENTRIES = 2**22
+# An array without entries has a shape all the same: what is computed from it must fit into memory.
+EMPTY = 2**28
 
 
 def encoded(value: Any) -> bytes:
@@ -57,7 +62,10 @@ def decoded(data: bytes) -> Any:
     size = int.from_bytes(data[:8], "big")
     if len(data) < 8 + size:
         raise ValueError(f"data has {len(data)} bytes and a header of {size}: it was cut off or is no encoded value.")
-    value, end = _restored(json.loads(data[8 : 8 + size]), data, 8 + size)
+    header = data[8 : 8 + size]
+    if sum(map(header.count, (b",", b"[", b"{"))) > ENTRIES:
+        raise ValueError(f"the header of data lists more than {ENTRIES} entries: send arrays.")
+    value, end = _restored(json.loads(header), data, 8 + size)
     if end != len(data):
         raise ValueError(f"data has {len(data)} bytes and describes {end}: it is no encoded value.")
     return value
@@ -102,7 +110,8 @@ def _restored(form: Any, data: bytes, at: int) -> tuple[Any, int]:
     if tag == FLOAT:
         return float.fromhex(form["hex"]), at
     if tag == BYTES:
-        return data[at : at + form["size"]], at + form["size"]
+        end = _end(at, _count(form["size"]), data)
+        return data[at:end], end
     if tag == TUPLE:
         items, at = _sequence(form["items"], data, at)
         return tuple(items), at
@@ -115,11 +124,28 @@ def _restored(form: Any, data: bytes, at: int) -> tuple[Any, int]:
     dtype = np.dtype(form["dtype"])
     if dtype.kind not in KINDS:
         raise ValueError(f"dtype={form['dtype']!r} of an array is none of numbers or text.")
-    end = at + dtype.itemsize * int(np.prod(form["shape"], dtype=np.int64))
+    shape = [_count(length) for length in form["shape"]]
+    if 0 in shape and math.prod(filter(None, shape)) > EMPTY:
+        raise ValueError(f"shape={shape} of an array without entries is beyond any that is sent.")
+    end = _end(at, dtype.itemsize * math.prod(shape), data)
     array = np.frombuffer(data[at:end], dtype=dtype)
-    axes = form.get("axes", range(len(form["shape"])))
-    array = array.reshape([form["shape"][axis] for axis in axes]).transpose(np.argsort(axes))
+    axes = form.get("axes", range(len(shape)))
+    array = array.reshape([shape[axis] for axis in axes]).transpose(np.argsort(axes))
     return (array if tag == ARRAY else array[()]), end
+
+
+def _count(number: Any) -> int:
+    """A number of bytes or entries: one below 0 would have the same bytes read again and again."""
+    if type(number) is not int or number < 0:
+        raise ValueError(f"a size or length is {number!r}: it must be a whole number from 0.")
+    return number
+
+
+def _end(at: int, size: int, data: bytes) -> int:
+    """Where an array that begins at a place ends."""
+    if at + size > len(data):
+        raise ValueError(f"data has {len(data)} bytes and describes {at + size}: it is no encoded value.")
+    return at + size
 
 
 def _axes(array: np.ndarray) -> list[int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 from dataclasses import replace
 from hashlib import sha256
 
@@ -171,6 +172,11 @@ LINES = {
     "nothing but brackets": b"[" * 100_000 + b"]" * 100_000,
     "a huge shape": b'{"":"array","dtype":"<f8","shape":[4611686018427387904]}',
     "objects": b'{"":"array","dtype":"O","shape":[0]}',
+    "fields": b'{"":"array","dtype":"f8,f8","shape":[0]}',
+    "a shape whose product is 0 in 64 bits": b'{"":"array","dtype":"|u1","shape":[4611686018427387904,4]}',
+    "no entries of a shape that no memory holds": b'{"":"array","dtype":"|u1","shape":[1152921504606846976,0]}',
+    "a length that is no number": b'{"":"array","dtype":"|u1","shape":[true]}',
+    "ten million entries": b"[" + b"[]," * 5_000_000 + b"[]]",
 }
 
 
@@ -178,6 +184,26 @@ LINES = {
 def test_a_body_that_the_codec_cannot_read_is_refused(what):
     with pytest.raises(Refused, match="its body is no payload"):
         opened(around(len(LINES[what]).to_bytes(8, "big") + LINES[what]), ADDRESS, NAMES)
+
+
+BACKWARDS = {
+    "bytes": [{"": "bytes", "size": 10**6}, {"": "bytes", "size": -(10**6)}],
+    "arrays": [{"": "array", "dtype": "|u1", "shape": [n]} for n in (10**6, -(10**6))],
+}
+
+
+@pytest.mark.parametrize("what", BACKWARDS)
+def test_a_body_whose_bytes_are_read_again_and_again_takes_no_memory(what):
+    """A length below 0 went back to the beginning: a million bytes were read as a thousand million."""
+    line = json.dumps(BACKWARDS[what] * 1000 + BACKWARDS[what][:1]).encode()
+    frame = around(len(line).to_bytes(8, "big") + line + bytes(10**6))
+    tracemalloc.start()
+    try:
+        with pytest.raises(Refused, match="its body is no payload"):
+            opened(frame, ADDRESS, NAMES)
+        assert tracemalloc.get_traced_memory()[1] < 10 * len(frame)
+    finally:
+        tracemalloc.stop()
 
 
 def test_no_pickle_is_in_a_frame_and_an_address_names_its_tag():
