@@ -15,7 +15,7 @@ from partywise.federation.apart.union import Sent
 from partywise.federation.transport.frames import Address, sealed
 from partywise.federation.transport.memory import connected
 from partywise.privacy.accounted import Clear, Public
-from partywise.privacy.ledger.event import Event
+from partywise.privacy.ledger.event import Event, clear_event
 from partywise.privacy.mechanisms.release import Release, derived
 from toy_rounds import program, run
 
@@ -115,6 +115,19 @@ def test_one_name_for_two_releases_is_refused(link):
     server.get(0, "p1", "server", "x")
     with pytest.raises(Refused, match=r"message 1 .* cannot be accounted for .CertificationError"):
         server.get(1, "p1", "server", "x")
+
+
+@pytest.mark.parametrize("inside", [False, True])
+def test_a_peer_cannot_enter_the_row_of_a_value_that_leaves_here_in_the_clear(link, inside):
+    """With its row there already, the value left unpaid, whatever the budget."""
+    server, end = link
+    forged = Release(None, event("sum"))
+    object.__setattr__(forged, "event", clear_event("clear/server/server>all/y/row", "server", ("row",), ("*",)))
+    put(end, Public(1.0, "a setting", (forged,)) if inside else forged, "" if inside else forged.event.release_id)
+    with pytest.raises(Refused, match="its body is no payload"):
+        server.get(0, "p1", "server", "x")
+    server.put(1, "server", "p1", "y", Clear(1.0, ("row",), audience="*"))
+    assert server._account.paid == [forged.event]
 
 
 def test_what_does_not_come_is_missed(link):

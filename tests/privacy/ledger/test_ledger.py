@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from fixed import fixed
 from ledger_driver import DELTA, epsilon_of, event
 from partywise.errors import CertificationError
+from partywise.privacy.accounted import UNPROVED
 from partywise.privacy.accounting.calibration import classic_gaussian_sigma, gaussian_epsilon, simple_zcdp_epsilon
 from partywise.privacy.accounting.compose import compose
 from partywise.privacy.accounting.law import Law
@@ -160,3 +161,10 @@ def test_a_hundred_thousand_rows_are_totalled_in_a_second():
     total = ledger.total("active", "row", DELTA)
     assert time.process_time() - start < 1.0
     assert total.mu_total == pytest.approx(math.sqrt(10), rel=1e-12)
+
+
+def test_nothing_is_proved_by_a_release_that_has_the_name_of_what_is_in_the_clear():
+    named = event(release_id=UNPROVED, mu=1e-9)
+    resting = event(release_id="sum", mu=1.0, data_dependent_parameters=(UNPROVED,))
+    assert not Ledger([named, resting]).rows[1].certified
+    assert Ledger([named, replace(resting, data_dependent_parameters=())]).rows[1].certified

@@ -20,6 +20,7 @@ from typing import Any
 
 from ...errors import CertificationError
 from ...files import replacing
+from ..accounted import UNPROVED
 from ..accounting.law import Law
 from .event import OF_PERSONS, POST_PROCESSING, Event, clear_event
 from .odometer import Reading, odometer
@@ -113,6 +114,9 @@ class Ledger:
             )
 
     def _proved(self, release_id: str) -> bool:
+        # Whoever names a release so would have what rests on any value in the clear count as proved.
+        if release_id == UNPROVED:
+            return False
         position = self._position.get(release_id)
         return position is not None and self._rows[position].certified
 

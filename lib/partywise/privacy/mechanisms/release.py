@@ -124,6 +124,11 @@ class Release(Accounted):
     def __post_init__(self) -> None:
         if not isinstance(self.event, Event):
             raise TypeError(f"event={self.event!r} must be an Event; a release comes from a mechanism.")
+        if self.event.mechanism == "none":
+            raise ValueError(
+                f"event={self.event.release_id!r} is the row of a value in the clear, which is no release: send "
+                "Clear(units=...)."
+            )
         if isinstance(self.value, np.ndarray):
             self.value.flags.writeable = False
 
