@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .alignment.align import align
     from .errors import BudgetExceeded, CertificationError
-    from .federation.channel import Channel, Cipher
+    from .federation.channel import Channel
+    from .federation.cipher import Cipher
     from .federation.parties import Party, split_columns, split_rows
     from .federation.run import Run, simulate
     from .federation.secure_streams import SecureStreams
@@ -90,7 +91,8 @@ __all__ = [
 HOMES = {
     "alignment.align": ("align",),
     "errors": ("BudgetExceeded", "CertificationError"),
-    "federation.channel": ("Channel", "Cipher"),
+    "federation.channel": ("Channel",),
+    "federation.cipher": ("Cipher",),
     "federation.parties": ("Party", "split_columns", "split_rows"),
     "federation.run": ("Run", "simulate"),
     "federation.secure_streams": ("SecureStreams",),

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from partywise.attacks.identifiers import attack_ids
-from partywise.federation.channel import Cipher
+from partywise.federation.cipher import Cipher
 from partywise.federation.exchanges import psi
 from partywise.federation.exchanges.common_tokens import local_order
 from partywise.federation.run import simulate

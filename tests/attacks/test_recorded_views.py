@@ -13,7 +13,7 @@ from glm_driver import DECLARED, fitted, records
 from partywise.attacks.identifiers import attack_ids
 from partywise.attacks.predictors import attack_rows, attack_space, row_errors, space_by_iteration
 from partywise.attacks.rotations import binary_column, candidate_rotations, candidate_rows, recover_rows
-from partywise.federation.channel import Cipher
+from partywise.federation.cipher import Cipher
 from partywise.federation.exchanges.psi import points_of
 from partywise.federation.exchanges.residues import Ring
 from partywise.federation.folds import Fold

@@ -12,7 +12,7 @@ from fixed import fixed
 from partywise.audits.contract import Subject, changed_records, check_neighbours
 from partywise.audits.replay import record
 from partywise.errors import CertificationError, ContractError
-from partywise.federation.channel import Cipher
+from partywise.federation.cipher import Cipher
 from partywise.federation.exchanges.homomorphic import paillier
 from partywise.federation.exchanges.homomorphic.ciphertexts import joined, take
 from partywise.federation.parties import Party

@@ -7,9 +7,11 @@ import pytest
 
 from fixed import fixed
 from forked import forked
-from partywise.federation.channel import Channel, Cipher, content_of
+from partywise.federation.channel import Channel
+from partywise.federation.cipher import Cipher
 from partywise.federation.codec import decoded, encoded, packed, unpacked
 from partywise.federation.parties import Party
+from partywise.federation.payloads import content_of
 from partywise.federation.placed import PlacedRun
 from partywise.federation.run import PlaceError, Run, simulate
 from partywise.privacy.accounted import Clear, Public

@@ -11,8 +11,10 @@ import pytest
 
 from fixed import fixed
 from partywise.errors import CertificationError
-from partywise.federation.channel import Channel, Cipher, payload_bytes
+from partywise.federation.channel import Channel
+from partywise.federation.cipher import Cipher
 from partywise.federation.parties import Party
+from partywise.federation.payloads import payload_bytes
 from partywise.privacy.accounted import Clear, Public
 from partywise.privacy.ledger.event import Event, clear_event
 from partywise.privacy.mechanisms import Gaussian, Release

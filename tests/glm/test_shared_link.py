@@ -9,7 +9,7 @@ import pytest
 
 from forked import checked, forked
 from glm_driver import FAMILIES, fitted, records, start
-from partywise.federation.channel import Cipher
+from partywise.federation.cipher import Cipher
 from partywise.federation.secure_streams import SecureStreams
 from partywise.glm.diagnostics import diagnosed, sums_of
 from partywise.glm.exact import fitted as pooled

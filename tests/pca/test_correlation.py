@@ -7,7 +7,7 @@ import pytest
 from sklearn.decomposition import PCA
 
 from glm_driver import fitted, records, start
-from partywise.federation.channel import Cipher
+from partywise.federation.cipher import Cipher
 from partywise.federation.placed import PlacedRun
 from partywise.pca.components import components, loading_angle, oriented
 from partywise.pca.options import BlockSvdOptions, CorrelationOptions

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 
 from fixed import fixed
-from partywise.federation.channel import Cipher
+from partywise.federation.cipher import Cipher
 from partywise.federation.parties import Party
 from partywise.federation.run import Run
 from partywise.privacy.accounted import Clear, Public

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from partywise.federation.channel import Cipher
+from partywise.federation.cipher import Cipher
 from partywise.federation.exchanges.homomorphic import paillier
 from partywise.federation.placed import PlacedRun
 from partywise.privacy.mechanisms.random import SecureRandom

@@ -18,7 +18,7 @@ from hashlib import sha256
 
 import numpy as np
 
-from ..federation.channel import Cipher
+from ..federation.cipher import Cipher
 from ..federation.exchanges.common_tokens import TOKEN_BYTES, common_tokens, key_bytes, local_order, local_rows
 from ..federation.parties import Party
 from ..federation.run import Own, Place, Run

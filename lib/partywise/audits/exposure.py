@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ..federation.channel import Cipher
+from ..federation.cipher import Cipher
 from ..privacy.accounted import Clear, Public
 from ..privacy.accounting.calibration import classic_gaussian_sigma, gdp_mu
 from ..privacy.ledger.event import Event

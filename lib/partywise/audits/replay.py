@@ -16,7 +16,9 @@ import numpy as np
 from scipy.special import bdtr, gammainc
 
 from ..errors import ContractError
-from ..federation.channel import Channel, Cipher, Message, content_of
+from ..federation.channel import Channel, Message
+from ..federation.cipher import Cipher
+from ..federation.payloads import content_of
 from ..privacy.ledger.event import OF_PERSONS, Event
 from ..privacy.mechanisms.release import OBSERVER
 from ..privacy.statistics.bounded import Bounded

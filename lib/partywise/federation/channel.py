@@ -4,115 +4,20 @@ What crosses is one of four things: a `Release` (paid for), a `Cipher` (closed t
 stated argument) or `Clear` (unprotected for named units). A bare array cannot be sent.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
-
-import numpy as np
 
 from ..errors import CertificationError
 from ..privacy.accounted import Clear, Public
 from ..privacy.ledger.event import clear_event
 from ..privacy.ledger.ledger import Ledger
 from ..privacy.mechanisms.release import Release, charged, derived_event, digest_of, released_parts
+from .cipher import Cipher
 from .parties import Party
+from .payloads import KINDS, Payload, argument_of, emptied, measured, read_only, visible
 
-__all__ = [
-    "Channel",
-    "Cipher",
-    "Clear",
-    "Message",
-    "Public",
-    "Release",
-    "argument_of",
-    "content_of",
-    "emptied",
-    "measured",
-    "payload_bytes",
-    "visible",
-]
-
-
-# What a scheme computes on closed values: `Cipher` sums and scales shares, `exchanges.homomorphic` does the rest.
-PAILLIER = ("sums", "add_plain", "times", "packed", "rerandomised")
-SCHEMES = {
-    "sealed": (),
-    "additive shares": ("add", "scale"),
-    "share": (),
-    "blinded": (),
-    "paillier": PAILLIER,
-    "sized": PAILLIER,
-}
-
-
-@dataclass(frozen=True, eq=False)
-class Cipher:
-    """A value that only ``key_holder`` can open: free to everybody else, a disclosure to the key holder.
-
-    Parameters
-    ----------
-    content : object
-        What is closed: for the channel and its codec. A protocol calls `opened`.
-    key_holder : str
-        Who can open it: a party, or an assumed functionality (`partywise.federation.exchanges`).
-    scheme : {"sealed", "additive shares", "share", "blinded", "paillier", "sized"}
-        What can be done with it while it is closed: nothing, sums and multiples by public numbers, or what
-        `partywise.federation.exchanges.homomorphic` does under a public key. "sized" holds its integers openly, for
-        experiments, and is metered as what it stands for. With one share of several, which says nothing alone, its
-        holder computes (`partywise.federation.exchanges.sharing`), and so it does with points behind exponents of
-        others ("blinded", `partywise.federation.exchanges.psi`).
-    size : int, optional
-        Bytes on the wire, where they are not those of the content.
-    """
-
-    content: Any
-    key_holder: str
-    scheme: str = "sealed"
-    size: int | None = None
-
-    def __post_init__(self) -> None:
-        if self.scheme not in SCHEMES:
-            raise ValueError(f"scheme={self.scheme!r} of a cipher is unknown; use one of {tuple(SCHEMES)}.")
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Shape of an array on the wire; empty otherwise."""
-        if not isinstance(self.content, np.ndarray):
-            return ()
-        if self.size is None or not len(self.content):
-            return self.content.shape
-        return len(self.content), self.size // len(self.content)
-
-    @property
-    def value(self) -> Any:
-        """Refused: a cipher is closed."""
-        raise CertificationError(f"a cipher is closed: only {self.key_holder!r} may open it, by cipher.opened(by).")
-
-    def opened(self, by: str) -> Any:
-        """The value, for its key holder; `CertificationError` for anybody else."""
-        if by != self.key_holder:
-            raise CertificationError(f"by={by!r}: only {self.key_holder!r} can open this cipher.")
-        return self.content
-
-    def __add__(self, other: "Cipher") -> "Cipher":
-        """Sum of two ciphers of one scheme and one key holder."""
-        self._require("add")
-        if not isinstance(other, Cipher) or (other.key_holder, other.scheme) != (self.key_holder, self.scheme):
-            raise TypeError(f"other={type(other).__name__}: a cipher is added to one of its scheme and key holder.")
-        return replace(self, content=self.content + other.content)
-
-    def scale(self, factor: float) -> "Cipher":
-        """The cipher of a public multiple."""
-        self._require("scale")
-        return replace(self, content=factor * self.content)
-
-    def _require(self, operation: str) -> None:
-        if operation not in SCHEMES[self.scheme]:
-            raise TypeError(f"scheme={self.scheme!r} of a cipher has no operation {operation!r}.")
-
-
-Payload = Release | Cipher | Public | Clear
-KINDS: dict[type, str] = {Release: "release", Cipher: "cipher", Public: "public", Clear: "clear"}
+__all__ = ["Channel", "Message"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,7 +121,7 @@ class Channel:
         # The values of many rounds are many: unasked, a message leaves what it cost.
         kept = payload if self._record else None
         self._enter(sender, receiver, name, payload, *measured(payload, name), kept, pays=True)
-        return _read_only(visible(payload))
+        return read_only(visible(payload))
 
     def enter(
         self,
@@ -301,7 +206,7 @@ class Channel:
         for name in parties:
             self._check_name("parties", name)
         seen = ((m, visible(p)) for p, m in self._recorded() if m.receiver in parties)
-        return tuple((message, _read_only(value)) for message, value in seen)
+        return tuple((message, read_only(value)) for message, value in seen)
 
     def _recorded(self) -> Iterator[tuple[Payload, Message]]:
         return zip(self._payloads, self._messages, strict=True)
@@ -409,55 +314,6 @@ class Channel:
             raise ValueError(f"{role}={name!r} is not on this channel; it connects {self.names}.")
 
 
-def argument_of(payload: Any) -> str:
-    """What a payload says for itself: mechanism and law, key holder, reason, or units."""
-    if isinstance(payload, Cipher):
-        return f"key: {payload.key_holder}"
-    if isinstance(payload, Release):
-        event = payload.event
-        return event.mechanism if event.law is None else f"{event.mechanism}, {event.law}"
-    return "+".join(sorted(payload.units)) if isinstance(payload, Clear) else payload.because
-
-
-def measured(payload: Any, name: str = "value") -> tuple[tuple[int, ...], int]:
-    """Shape and bytes of what a payload carries; TypeError if something in it has no size."""
-    carried = payload if isinstance(payload, Cipher) else payload.value
-    return carried.shape if isinstance(carried, np.ndarray | Cipher) else (), payload_bytes(carried, name)
-
-
-def payload_bytes(value: Any, name: str = "value") -> int:
-    """Size of a value as serialised: arrays 8 bytes a double, numbers 8, text UTF-8, containers their sum.
-
-    Parameters
-    ----------
-    value : object
-        Array of numbers, number, bool, None, str, bytes, list, tuple, dict, or a `Cipher` around one.
-    name : str
-        For the error message.
-
-    Raises
-    ------
-    TypeError
-        If the value, or something in it, is of another type.
-    """
-    if isinstance(value, np.ndarray) and value.dtype != object:
-        return value.nbytes
-    if isinstance(value, str):
-        return len(value.encode())
-    if isinstance(value, bytes):
-        return len(value)
-    if value is None or isinstance(value, int | float | np.number | np.bool_):
-        # Integers beyond 64 bits (ciphertexts) take the bytes they need.
-        return max(8, (value.bit_length() + 7) // 8) if isinstance(value, int) else 8
-    if isinstance(value, Mapping):
-        return sum(payload_bytes(key, name) + payload_bytes(item, name) for key, item in value.items())
-    if isinstance(value, list | tuple):
-        return sum(payload_bytes(item, name) for item in value)
-    if isinstance(value, Cipher):
-        return payload_bytes(value.content, name) if value.size is None else value.size
-    raise TypeError(f"payload {name!r} holds a {type(value).__name__}, which has no serialised size; send arrays.")
-
-
 def _audience(payload: Public | Clear, receiver: str) -> tuple[str, ...]:
     """Who shares the rows of a value: whoever it names, or its receiver alone."""
     named = payload.audience if isinstance(payload, Clear) else None
@@ -475,36 +331,3 @@ def _charge(sender: str, name: str, audience: tuple[str, ...], payload: Public |
         return None
     owners = tuple((part.owner, part.units) for part in parts)
     return sender, audience, name, payload.owner, payload.units, owners
-
-
-def content_of(payload: Any) -> Any:
-    """What a payload holds, that of a cipher included: for whoever carries it."""
-    return payload.content if isinstance(payload, Cipher) else payload.value
-
-
-def visible(payload: Any) -> Any:
-    """What both ends of a message have: its value, or a cipher, closed."""
-    return payload if isinstance(payload, Cipher) else payload.value
-
-
-def emptied(payload: Any) -> Any:
-    """A payload without what it holds: what it cost."""
-    return replace(payload, content=None) if isinstance(payload, Cipher) else replace(payload, value=None)
-
-
-def _read_only(value: Any) -> Any:
-    """The received form of a value: a copy that nobody can write, so that neither side reaches the other's arrays."""
-    if isinstance(value, np.ndarray):
-        # On bytes, numpy refuses to set the write flag again.  The order of axes stays: sums depend on it.
-        if value.flags.c_contiguous:
-            return np.ndarray(value.shape, value.dtype, value.tobytes())
-        axes = sorted(range(value.ndim), key=lambda axis: -abs(value.strides[axis]))
-        stored = value.transpose(axes)
-        return np.ndarray(stored.shape, stored.dtype, stored.tobytes()).transpose(np.argsort(axes))
-    if isinstance(value, Cipher):
-        return replace(value, content=_read_only(value.content))
-    if isinstance(value, Mapping):
-        return {key: _read_only(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return type(value)(_read_only(item) for item in value)
-    return value

@@ -13,7 +13,7 @@ import numpy as np
 from ..privacy.accounted import Clear, Public
 from ..privacy.ledger.event import Event
 from ..privacy.mechanisms.release import Release
-from .channel import Cipher
+from .cipher import Cipher
 
 __all__ = ["decoded", "encoded", "packed", "payload_of", "row_of", "unpacked"]
 

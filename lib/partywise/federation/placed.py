@@ -13,9 +13,9 @@ from typing import Any, Protocol
 
 from ..privacy.ledger.event import Event
 from ..privacy.mechanisms.release import charged
-from .channel import emptied, visible
 from .codec import packed, unpacked
 from .parties import Party
+from .payloads import emptied, visible
 from .run import Names, Own, Place, PlaceError, Run, arranged, checked, name_of, names_of, shared
 
 __all__ = ["Held", "Link", "PlaceError", "PlacedRun", "Report", "together"]

@@ -15,8 +15,9 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ..privacy.ledger.event import Event
-from .channel import Channel, visible
+from .channel import Channel
 from .parties import Party
+from .payloads import visible
 
 __all__ = ["Names", "Own", "Place", "PlaceError", "Run", "name_of", "simulate"]
 

@@ -22,8 +22,9 @@ from partywise.federation.account.account import FILE, Account
 from partywise.federation.account.chain import read_chain
 from partywise.federation.account.reading import paid_events
 from partywise.federation.account.spending import Budget
-from partywise.federation.channel import Channel, Clear
+from partywise.federation.channel import Channel
 from partywise.federation.parties import Party
+from partywise.privacy.accounted import Clear
 from partywise.privacy.accounting.calibration import gaussian_epsilon, gdp_mu
 from partywise.privacy.ledger.event import Event
 from partywise.privacy.mechanisms.release import OBSERVER, guarding

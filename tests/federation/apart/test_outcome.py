@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from partywise.federation.apart.outcome import Outcome, estimate_of, outcomes, plain
-from partywise.federation.channel import Cipher
+from partywise.federation.cipher import Cipher
 from partywise.federation.codec import encoded
 from partywise.federation.parties import Party
 from partywise.federation.placed import Held, Report

@@ -11,7 +11,7 @@ from scipy.stats import chi2
 
 from error_rates import ALPHA
 from forked import checked, forked
-from partywise.federation.channel import Cipher
+from partywise.federation.cipher import Cipher
 from partywise.federation.exchanges import cross_places
 from partywise.federation.exchanges import dealing as dealing_module
 from partywise.federation.exchanges.cross_product import combined, dealing, masked, opened, private, product, released

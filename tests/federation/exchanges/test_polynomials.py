@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from forked import checked, forked
-from partywise.federation.channel import Cipher
+from partywise.federation.cipher import Cipher
 from partywise.federation.exchanges.cross_product import combined, dealing, masked, opened, private, product
 from partywise.federation.exchanges.polynomials import polynomials, shared_between, summed
 from partywise.federation.exchanges.residues import ring_for

@@ -12,7 +12,7 @@ from nacl import bindings
 
 from partywise.alignment.identifiers import hash_identifiers
 from partywise.attacks.identifiers import attack_ids
-from partywise.federation.channel import Cipher
+from partywise.federation.cipher import Cipher
 from partywise.federation.exchanges import psi
 from partywise.federation.run import simulate
 from partywise.randomness import stream

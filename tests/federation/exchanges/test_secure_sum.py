@@ -11,11 +11,12 @@ import pytest
 from fixed import fixed
 from forked import checked, forked
 from partywise.errors import CertificationError
-from partywise.federation.channel import Cipher
+from partywise.federation.cipher import Cipher
 from partywise.federation.exchanges.secure_sum import AGGREGATOR, secure_sum
 from partywise.federation.parties import Party
 from partywise.federation.run import Run, simulate
 from partywise.privacy.mechanisms.gaussian import Gaussian
+from partywise.privacy.mechanisms.release import announced
 from partywise.privacy.statistics.moments import record_sum, second_moment
 from partywise.randomness import stream
 from pipeline import ROOT
@@ -42,8 +43,18 @@ def noisy(columns, radius, rng_for):
     )
 
 
+def told(radius):
+    """What the noise will cost, from the number of records and columns alone."""
+    made = record_sum(np.zeros((30, 4)), fixed(radius)), second_moment(np.zeros((30, 4)), fixed(radius))
+    return [
+        announced(bounded.certificate, {"mu": 1.0}, "gaussian", name, trust_model="central")
+        for bounded, name in zip(made, NAMES, strict=True)
+    ]
+
+
 def program(run):
     receiver, *holders = run.parties
+    run.charge(holders, *told(run.spec.radius))
     inputs = [(holders, "columns in shares", local_columns, ())]
     sums = secure_sum(run, inputs, receiver, NAMES, noisy, run.spec.radius, run.rng_for)
     return run.at(receiver.name, lambda rows: rows[0], sums)
@@ -90,7 +101,7 @@ def opening(path) -> set[str]:
 def test_only_exchanges_those_who_carry_ciphers_and_the_observer_of_a_simulation_look_into_one():
     library = ROOT / "lib" / "partywise"
     found = {path.relative_to(library).as_posix(): opening(path) for path in library.rglob("*.py")}
-    carriers = ("federation/channel.py", "federation/codec.py")
+    carriers = ("federation/cipher.py", "federation/payloads.py", "federation/codec.py")
     others = {path: names for path, names in found.items() if names and path not in carriers}
     # Who replays releases has the keys that were made in the simulation.
     assert others.pop("audits/replay.py") == {"draw"}

@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 
 from fixed import fixed
 from partywise.errors import Refused
-from partywise.federation.channel import Cipher, argument_of
+from partywise.federation.cipher import Cipher
 from partywise.federation.codec import encoded, packed, payload_of, row_of
+from partywise.federation.payloads import argument_of
 from partywise.federation.transport.frames import Address, opened, sealed
 from partywise.privacy.accounted import Clear, Public
 from partywise.privacy.ledger.event import Event

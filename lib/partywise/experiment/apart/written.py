@@ -15,8 +15,9 @@ import numpy as np
 from ...errors import AccountError
 from ...federation.apart.outcome import Outcome
 from ...federation.apart.union import Reserved, Sent
-from ...federation.channel import KINDS, Cipher, argument_of
+from ...federation.cipher import Cipher
 from ...federation.codec import payload_of
+from ...federation.payloads import KINDS, argument_of
 from ...files import replacing
 
 __all__ = ["OUTCOME", "RECORD", "TRANSCRIPT", "Record", "read_record", "write_outcome", "write_record", "write_rows"]

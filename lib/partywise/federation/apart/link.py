@@ -13,8 +13,9 @@ from typing import Any
 from ...errors import Refused
 from ...privacy.ledger.event import Event
 from ...privacy.mechanisms.release import Release
-from ..channel import Channel, Message, emptied, measured
+from ..channel import Channel, Message
 from ..codec import row_of
+from ..payloads import emptied, measured
 from ..transport.frames import Address, opened, sealed
 from .account import Account
 from .session import Session

@@ -6,11 +6,12 @@ import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, fields, is_dataclass
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
-from ..channel import Cipher
+from ..cipher import Cipher
 from ..codec import encoded
 from ..parties import Party
 from ..placed import Held, PlacedRun, Report, together
@@ -89,6 +90,8 @@ def plain(value: Any, place: str) -> Any:
         return {"party": value.name}
     if is_dataclass(value) and not isinstance(value, type | Cipher):
         return {"type": _title(type(value))} | {f.name: plain(getattr(value, f.name), place) for f in fields(value)}
+    if isinstance(value, SimpleNamespace):
+        return {"namespace": plain(vars(value), place)}
     if isinstance(value, Mapping):
         return {"mapping": [[plain(key, place), plain(item, place)] for key, item in value.items()]}
     if isinstance(value, AbstractSet):

@@ -19,7 +19,7 @@ import numpy as np
 
 from ...privacy.accounted import Clear
 from ...privacy.mechanisms.random import words_of
-from ..channel import Cipher
+from ..cipher import Cipher
 from ..parties import Party
 from ..roles import involved
 from ..run import Own, Place, Run, name_of

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...privacy.accounted import Clear
 from ...privacy.mechanisms.release import Release
-from ..channel import Cipher
+from ..cipher import Cipher
 from ..parties import Party
 from .dealing import DEALER, Seed, drawn
 from .residues import Ring

@@ -24,7 +24,7 @@ import numpy as np
 
 from ...privacy.mechanisms.random import SecureRandom, words_of
 from ...randomness import stream
-from ..channel import Cipher
+from ..cipher import Cipher
 from ..parties import Party
 from ..run import Own, Run
 from .residues import Ring

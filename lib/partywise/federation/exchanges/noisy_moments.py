@@ -36,7 +36,7 @@ from ...privacy.mechanisms.random import sampler_of
 from ...privacy.mechanisms.release import Release
 from ...privacy.mechanisms.shared import Shared, SharedGaussian
 from ...privacy.statistics.bounded import SensitivityCertificate
-from ..channel import Cipher
+from ..cipher import Cipher
 from ..parties import Party
 from ..run import Own, Run
 from .cross_product import masked, private

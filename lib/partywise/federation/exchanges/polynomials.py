@@ -19,7 +19,7 @@ from math import comb, prod
 import numpy as np
 
 from ...privacy.mechanisms.random import words_of
-from ..channel import Cipher
+from ..cipher import Cipher
 from ..parties import Party
 from ..run import Own, Run
 from .cross_places import local_correction, local_sealed

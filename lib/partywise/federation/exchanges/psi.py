@@ -32,7 +32,7 @@ import numpy as np
 
 from ...privacy.accounted import Clear
 from ...privacy.mechanisms.random import words_of
-from ..channel import Cipher
+from ..cipher import Cipher
 from ..parties import Party
 from ..run import Own, Place, Run
 from .common_tokens import TOKEN_BYTES, check_tokens, common_tokens, local_order, local_rows

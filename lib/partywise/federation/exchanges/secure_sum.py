@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...privacy.mechanisms.release import Release
-from ..channel import Cipher
+from ..cipher import Cipher
 from ..parties import Party
 from ..run import Place, Run
 

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from ...privacy.mechanisms.random import RandomSource, words_of
-from ..channel import Cipher
+from ..cipher import Cipher
 from ..parties import Party
 from ..run import Own, Run
 from .words import WORDS

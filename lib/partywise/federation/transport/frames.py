@@ -13,8 +13,8 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from ...errors import Refused
-from ..channel import KINDS, argument_of, measured
 from ..codec import packed, unpacked
+from ..payloads import KINDS, argument_of, measured
 
 __all__ = ["Address", "Header", "opened", "sealed"]
 

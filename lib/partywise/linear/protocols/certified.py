@@ -31,7 +31,7 @@ from typing import Any
 
 import numpy as np
 
-from ...federation.channel import Cipher
+from ...federation.cipher import Cipher
 from ...federation.exchanges.homomorphic.keys import shared_key
 from ...federation.exchanges.homomorphic.masked import (
     from_bytes,

@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from ...federation.channel import Cipher
+from ...federation.cipher import Cipher
 from ...federation.exchanges.homomorphic.ciphertexts import carried
 from ...federation.exchanges.homomorphic.keys import shared_key
 from ...federation.exchanges.homomorphic.lanes import per_cipher, split_lanes

@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from ...federation.channel import Cipher
+from ...federation.cipher import Cipher
 from ...federation.exchanges.homomorphic import paillier
 from ...federation.exchanges.homomorphic.keys import shared_key
 from ...federation.exchanges.homomorphic.lanes import joined_lanes

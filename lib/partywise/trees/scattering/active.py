@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ...federation.channel import Cipher
+from ...federation.cipher import Cipher
 from ...federation.exchanges.homomorphic import lanes, paillier
 from ...federation.parties import Party
 from ...privacy.accounted import Clear, Public

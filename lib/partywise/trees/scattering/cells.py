@@ -12,7 +12,7 @@ from itertools import pairwise
 import numpy as np
 
 from ...attacks.gradients import labels_from_signs
-from ...federation.channel import Cipher
+from ...federation.cipher import Cipher
 from ...federation.exchanges.homomorphic import lanes
 from ...federation.exchanges.homomorphic.ciphertexts import carried
 from ..codes import Coded

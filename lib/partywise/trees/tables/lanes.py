@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ...federation.channel import Cipher
+from ...federation.cipher import Cipher
 from ...federation.exchanges.homomorphic import paillier
 from ...federation.exchanges.homomorphic.ciphertexts import joined, take
 from ...federation.exchanges.homomorphic.lanes import split_lanes

@@ -10,7 +10,8 @@ import pytest
 from phe import paillier as phe
 
 from partywise.errors import CertificationError
-from partywise.federation.channel import Channel, Cipher, Clear, payload_bytes
+from partywise.federation.channel import Channel
+from partywise.federation.cipher import Cipher
 from partywise.federation.codec import packed as as_bytes
 from partywise.federation.codec import unpacked
 from partywise.federation.exchanges.homomorphic import large_numbers, paillier
@@ -25,6 +26,8 @@ from partywise.federation.exchanges.homomorphic.lanes import (
 )
 from partywise.federation.exchanges.homomorphic.paillier import PublicKey, decrypt, encrypt, generate_key
 from partywise.federation.parties import Party
+from partywise.federation.payloads import payload_bytes
+from partywise.privacy.accounted import Clear
 from partywise.privacy.mechanisms.random import SecureRandom
 
 BITS = 512

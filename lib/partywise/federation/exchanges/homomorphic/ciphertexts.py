@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ...channel import Cipher
+from ...cipher import Cipher
 from . import sized
 from .large_numbers import number_of
 from .paillier_keys import PublicKey

@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 from ....privacy.mechanisms.random import RandomSource
-from ...channel import Cipher
+from ...cipher import Cipher
 from .large_numbers import random_bytes
 from .paillier import PrivateKey, PublicKey, add_plain, decrypt, rerandomised
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ....privacy.mechanisms.random import RandomSource
-from ...channel import Cipher
+from ...cipher import Cipher
 from . import sized
 from .ciphertexts import cipher_of, integers_of, require_room, values_of
 from .large_numbers import gmpy2

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ...channel import Cipher
+from ...cipher import Cipher
 from .ciphertexts import take
 from .large_numbers import gmpy2, number_of
 from .paillier import PublicKey, sums, times

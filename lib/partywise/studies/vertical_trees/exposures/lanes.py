@@ -18,7 +18,7 @@ from ....audits.exposure import Attacked, Exposure, Task
 from ....audits.pairs import CHUNK, ClearPair, GaussianPair
 from ....audits.worlds import AuditData, World
 from ....experiment.study import MethodSpec
-from ....federation.channel import Cipher
+from ....federation.cipher import Cipher
 from ....federation.exchanges.homomorphic import paillier
 from ....federation.exchanges.homomorphic.lanes import joined_lanes
 from ....federation.exchanges.homomorphic.paillier import PrivateKey

@@ -9,7 +9,7 @@ import numpy as np
 from ....audits.exposure import Exposure, Task
 from ....audits.pairs import ClearPair
 from ....audits.worlds import World
-from ....federation.channel import Cipher
+from ....federation.cipher import Cipher
 from ....federation.exchanges.homomorphic.paillier import PrivateKey, encrypt, generate_key, rerandomised
 from ....privacy.accounted import Clear
 from ....trees.leaves import skeleton

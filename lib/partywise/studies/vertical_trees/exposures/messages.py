@@ -11,7 +11,7 @@ import numpy as np
 from ....audits.exposure import Exposure, Task
 from ....audits.pairs import ClearPair, LawPair, ResponseLawPair
 from ....audits.worlds import AuditData, World
-from ....federation.channel import Cipher
+from ....federation.cipher import Cipher
 from ....federation.exchanges.homomorphic.lanes import fixed
 from ....federation.exchanges.homomorphic.paillier import encrypt, generate_key
 from ....privacy.accounted import Clear, Public

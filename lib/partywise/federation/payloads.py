@@ -1,0 +1,108 @@
+"""What a payload is called, says for itself, weighs and shows; and its received form, which nobody can write."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ..privacy.accounted import Clear, Public
+from ..privacy.mechanisms.release import Release
+from .cipher import Cipher
+
+__all__ = [
+    "KINDS",
+    "Payload",
+    "argument_of",
+    "content_of",
+    "emptied",
+    "measured",
+    "payload_bytes",
+    "read_only",
+    "visible",
+]
+
+Payload = Release | Cipher | Public | Clear
+KINDS: dict[type, str] = {Release: "release", Cipher: "cipher", Public: "public", Clear: "clear"}
+
+
+def argument_of(payload: Any) -> str:
+    """What a payload says for itself: mechanism and law, key holder, reason, or units."""
+    if isinstance(payload, Cipher):
+        return f"key: {payload.key_holder}"
+    if isinstance(payload, Release):
+        event = payload.event
+        return event.mechanism if event.law is None else f"{event.mechanism}, {event.law}"
+    return "+".join(sorted(payload.units)) if isinstance(payload, Clear) else payload.because
+
+
+def measured(payload: Any, name: str = "value") -> tuple[tuple[int, ...], int]:
+    """Shape and bytes of what a payload carries; TypeError if something in it has no size."""
+    carried = payload if isinstance(payload, Cipher) else payload.value
+    return carried.shape if isinstance(carried, np.ndarray | Cipher) else (), payload_bytes(carried, name)
+
+
+def payload_bytes(value: Any, name: str = "value") -> int:
+    """Size of a value as serialised: arrays 8 bytes a double, numbers 8, text UTF-8, containers their sum.
+
+    Parameters
+    ----------
+    value : object
+        Array of numbers, number, bool, None, str, bytes, list, tuple, dict, or a `Cipher` around one.
+    name : str
+        For the error message.
+
+    Raises
+    ------
+    TypeError
+        If the value, or something in it, is of another type.
+    """
+    if isinstance(value, np.ndarray) and value.dtype != object:
+        return value.nbytes
+    if isinstance(value, str):
+        return len(value.encode())
+    if isinstance(value, bytes):
+        return len(value)
+    if value is None or isinstance(value, int | float | np.number | np.bool_):
+        # Integers beyond 64 bits (ciphertexts) take the bytes they need.
+        return max(8, (value.bit_length() + 7) // 8) if isinstance(value, int) else 8
+    if isinstance(value, Mapping):
+        return sum(payload_bytes(key, name) + payload_bytes(item, name) for key, item in value.items())
+    if isinstance(value, list | tuple):
+        return sum(payload_bytes(item, name) for item in value)
+    if isinstance(value, Cipher):
+        return payload_bytes(value.content, name) if value.size is None else value.size
+    raise TypeError(f"payload {name!r} holds a {type(value).__name__}, which has no serialised size; send arrays.")
+
+
+def content_of(payload: Any) -> Any:
+    """What a payload holds, that of a cipher included: for whoever carries it."""
+    return payload.content if isinstance(payload, Cipher) else payload.value
+
+
+def visible(payload: Any) -> Any:
+    """What both ends of a message have: its value, or a cipher, closed."""
+    return payload if isinstance(payload, Cipher) else payload.value
+
+
+def emptied(payload: Any) -> Any:
+    """A payload without what it holds: what it cost."""
+    return replace(payload, content=None) if isinstance(payload, Cipher) else replace(payload, value=None)
+
+
+def read_only(value: Any) -> Any:
+    """The received form of a value: a copy that nobody can write, so that neither side reaches the other's arrays."""
+    if isinstance(value, np.ndarray):
+        # On bytes, numpy refuses to set the write flag again.  The order of axes stays: sums depend on it.
+        if value.flags.c_contiguous:
+            return np.ndarray(value.shape, value.dtype, value.tobytes())
+        axes = sorted(range(value.ndim), key=lambda axis: -abs(value.strides[axis]))
+        stored = value.transpose(axes)
+        return np.ndarray(stored.shape, stored.dtype, stored.tobytes()).transpose(np.argsort(axes))
+    if isinstance(value, Cipher):
+        return replace(value, content=read_only(value.content))
+    if isinstance(value, Mapping):
+        return {key: read_only(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return type(value)(read_only(item) for item in value)
+    return value
