@@ -15,6 +15,7 @@ from pathlib import Path
 import yaml
 
 from demonstration.cases import Dealt
+from launching.surroundings import environment
 from partywise.experiment.apart.joined import Joined
 from partywise.experiment.apart.screen import screen
 from partywise.experiment.apart.settings import Shared, shared
@@ -74,6 +75,7 @@ def run(case: Shared, folder: Path) -> tuple[dict[str, Ended], float]:
             processes[name] = subprocess.Popen(
                 [*words, "--me", name],
                 cwd=folder / name,
+                env=environment(),
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 text=True,
