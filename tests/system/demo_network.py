@@ -11,17 +11,19 @@ import pytest
 from pipeline import ROOT, environment
 
 pytestmark = pytest.mark.system
-SECONDS = 5.0
+SECONDS, TURNS = 5.0, 3
 
 
 def test_real_data_of_two_studies_by_four_processes_each(tmp_path):
     words = ["workflow/verbs/demo_network.py", "--folder", str(tmp_path), "--resources", "resources"]
-    for turn in ("compiles", "measured"):
+    least = [float("inf")] * 2
+    for _ in range(TURNS):
         done = subprocess.run(
             [sys.executable, *words], cwd=ROOT, env=environment(), capture_output=True, text=True, timeout=300
         )
-        assert done.returncode == 0, f"{turn}: {done.stdout}{done.stderr}"
-    assert done.stdout.count("the simulation of all files: equal: transcript, ledger, and what each party holds") == 2
-    seconds = [float(found) for found in re.findall(r"from start to end ([\d.]+) s", done.stdout)]
-    print(f"four processes of each case: {seconds} s from the first start to the last end, at most {SECONDS:g}")
-    assert len(seconds) == 2 and max(seconds) <= SECONDS
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert done.stdout.count("simulation of all files: equal: transcript, ledger, and what each party holds") == 2
+        seconds = [float(found) for found in re.findall(r"from start to end ([\d.]+) s", done.stdout)]
+        least = [min(pair) for pair in zip(least, seconds, strict=True)]
+    print(f"four processes of each case: {least} s from the first start to the last end, at most {SECONDS:g}")
+    assert max(least) <= SECONDS
