@@ -9,6 +9,7 @@ import os
 import random
 import signal
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -241,6 +242,23 @@ def test_events_that_are_charged_together_are_all_paid_or_none(tmp_path):
         with pytest.raises(BudgetExceeded):
             account.charge(event("one", 0.1), event("two", 9.0))
         assert account.left == left and not names(account)
+
+
+def test_threads_that_pay_at_once_spend_no_more_than_the_budget(tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "fsync", lambda _: None)
+    with opened(tmp_path, ONE, "a") as account:
+        affordable = int(account.left / 0.01)
+
+        def pay(k: int) -> bool:
+            try:
+                account.charge(event(f"release {k}", 0.1))
+            except BudgetExceeded:
+                return False
+            return True
+
+        with ThreadPoolExecutor(8) as pool:
+            assert sum(pool.map(pay, range(8 * affordable))) == affordable
+    assert len(read_chain(tmp_path / FILE).rows) == affordable + 3
 
 
 def test_a_budget_that_changes_is_told_and_forgets_nothing(tmp_path):

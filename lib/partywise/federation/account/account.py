@@ -8,6 +8,7 @@ is paid is never taken back, and the next run draws and pays anew.
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -62,7 +63,7 @@ class Account:
     def __init__(self, path: Path | str, *, party: str, budget: Budget | None = None) -> None:
         path = Path(path)
         self.party, self.budget, self._run, self.notes = party, budget, "", tuple[str, ...]()
-        self._known, self._spending = Known(), Spending(budget)
+        self._known, self._spending, self._paying = Known(), Spending(budget), threading.Lock()
         self._file = AccountFile(path / FILE if path.is_dir() else path, self._heard)
         try:
             self._begin()
@@ -113,8 +114,9 @@ class Account:
             If no run has begun, or the file cannot be written.
         """
         run = self._began("charge")
-        self._spending.require(run, events)
-        self._append(*[("paid", run, {"event": event.to_row()}) for event in events])
+        with self._paying:
+            self._spending.require(run, events)
+            self._append(*[("paid", run, {"event": event.to_row()}) for event in events])
 
     def sent(
         self, step: int, receiver: str, name: str, payload: Mapping[str, Any], shape: tuple[int, ...], size: int
