@@ -5,13 +5,15 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from threading import Timer
 from time import monotonic
 
 import pytest
 
 from partywise.errors import Refused, Unreachable
+from partywise.federation.transport import inbox
+from partywise.federation.transport.inbox import Inbox
 from partywise.federation.transport.memory import connected
 from partywise.federation.transport.pipes import Mesh
 
@@ -73,6 +75,35 @@ def test_a_frame_that_is_too_large_is_refused_unread(ends):
         ends["p1"].put("server", "message/0", b"x" * (LARGEST + 1))
     with pytest.raises(Refused, match=f"has {LARGEST + 1} bytes, more than largest_message={LARGEST}"):
         ends["server"].get("p2", "message/5", 5)
+
+
+@pytest.mark.parametrize("size", [0, LARGEST])
+def test_frames_that_nobody_takes_have_a_bound_and_those_that_are_taken_have_none(ends, size, monkeypatch):
+    monkeypatch.setattr(inbox, "ROOM", 2**16)
+    monkeypatch.setattr(inbox, "AHEAD", 4)
+    most = max(2**16, 4 * LARGEST) // (size + inbox.BESIDE)
+    for number in range(2 * most):
+        ends["p1"].put("server", f"message/{number}", bytes(size))
+        assert len(ends["server"].get("p1", f"message/{number}", 5)) == size
+    with suppress(Unreachable):
+        for number in range(most + 10):
+            ends["p2"].put("server", f"message/{10**9 + number}", bytes(size))
+    with pytest.raises(Refused, match="frames of 'p2' that 'server' has not taken hold more than .* largest_message"):
+        ends["server"].get("p1", "message/-1", 5)
+
+
+def test_frames_that_never_end_are_counted_while_they_are_read():
+    one = Inbox("server", ("p1",), 2**24)
+    with ExitStack() as stack:
+        for number in range(4):
+            stack.enter_context(one.reading("p1", f"message/{number}", 2**24 - inbox.BESIDE))
+        with pytest.raises(Refused, match="not taken hold more than"):
+            for number in range(9):
+                stack.enter_context(one.reading("p1", f"message/{4 + number}", 2**24))
+    other = Inbox("server", ("p1",), 2**24)
+    for number in range(100):
+        with other.reading("p1", f"message/{number}", 2**24):
+            pass
 
 
 def test_whoever_has_closed_is_gone_and_what_it_put_still_arrives(ends):

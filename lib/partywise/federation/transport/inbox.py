@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from threading import Condition
 
 from ...errors import Refused
 from .interface import LARGEST
 
 __all__ = ["Inbox"]
+
+# What frames of one sender that nobody has taken may hold: so many of the largest, and at least so many bytes.
+AHEAD, ROOM = 8, 2**26
+# Bytes that a frame takes beside its own.
+BESIDE = 2**9
 
 
 class Inbox:
@@ -28,6 +35,7 @@ class Inbox:
         self._changed = Condition()
         self._waiting: dict[tuple[str, str], bytes] = {}
         self._seen: set[tuple[str, str]] = set()
+        self._held: Counter[str] = Counter()
         self._refusal: Refused | None = None
 
     def arrived(self, sender: str, tag: str, data: bytes) -> None:
@@ -36,8 +44,8 @@ class Inbox:
         Raises
         ------
         Refused
-            If the sender is no peer, the frame is too large, or one came under this tag before; `get` raises it as
-            well where the sender is a peer.
+            If the sender is no peer, the frame is too large or there is no room for it, or one came under this tag
+            before; `get` raises it as well where the sender is a peer.
         """
         self.admit(sender, tag, len(data))
         with self._changed:
@@ -45,20 +53,40 @@ class Inbox:
             if not again:
                 self._seen.add((sender, tag))
                 self._waiting[sender, tag] = data
+                self._held[sender] += len(data) + BESIDE
                 self._changed.notify_all()
         if again:
-            raise self.refuse(f"a second frame {tag!r} came from {sender!r}: it is a replay.", sender, tag)
+            raise self.refuse(f"a second frame {tag!r:.80} came from {sender!r}: it is a replay.", sender, tag)
 
     def admit(self, sender: str, tag: str, size: int) -> None:
         """Refuse a frame of that many bytes before any of them is read."""
         if sender not in self.peers:
-            raise Refused(f"a frame {tag!r} came to {self.me!r} from {sender!r}, who is none of {self.peers}.")
+            raise Refused(f"a frame {tag!r:.80} came to {self.me!r} from {sender!r}, who is none of {self.peers}.")
         if size > self.largest:
             raise self.refuse(
-                f"frame {tag!r} of {sender!r} has {size} bytes, more than largest_message={self.largest}.", sender, tag
+                f"frame {tag!r:.80} of {sender!r} has {size} bytes, more than largest_message={self.largest}.", sender
+            )
+        room = max(AHEAD * self.largest, ROOM)
+        if self._held[sender] + size > room:
+            raise self.refuse(
+                f"frames of {sender!r} that {self.me!r} has not taken hold more than {room} bytes: it is far ahead, or "
+                "floods; raise largest_message.",
+                sender,
             )
 
-    def refuse(self, sentence: str, sender: str, tag: str) -> Refused:
+    @contextmanager
+    def reading(self, sender: str, tag: str, size: int) -> Iterator[None]:
+        """Admit a frame and count it while it is read: one that never ends is held as well."""
+        self.admit(sender, tag, size)
+        with self._changed:
+            self._held[sender] += size + BESIDE
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._held[sender] -= size + BESIDE
+
+    def refuse(self, sentence: str, sender: str, tag: str = "") -> Refused:
         """Let every `get` raise from now on; the error, for whoever raises it here as well."""
         error = Refused(sentence, sender, tag)
         with self._changed:
@@ -75,4 +103,7 @@ class Inbox:
             self._changed.wait_for(lambda: key in self._waiting or self._refusal is not None, timeout=wait)
             if self._refusal is not None:
                 raise Refused(str(self._refusal), self._refusal.sender, self._refusal.tag)
-            return self._waiting.pop(key, None)
+            data = self._waiting.pop(key, None)
+            if data is not None:
+                self._held[sender] -= len(data) + BESIDE
+            return data

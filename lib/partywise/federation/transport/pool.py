@@ -108,11 +108,11 @@ class NamedCommunicator(HttpCommunicator):
             if length > min(TAG, size - LENGTH):
                 raise web.HTTPBadRequest(text=f"{sender!r} sent no frame: its tag has {length} bytes.")
             tag = await content.readexactly(length)
-            self.inbox.admit(sender, tag.decode(), size - LENGTH - length)
-            rest = await content.readexactly(size - LENGTH - length)
+            rest = size - LENGTH - length
+            with self.inbox.reading(sender, tag.decode(), rest):
+                return b"".join((begin, tag, await content.readexactly(rest)))
         except (asyncio.IncompleteReadError, UnicodeDecodeError) as error:
             raise web.HTTPBadRequest(text=f"{sender!r} sent no frame: it was cut off or has no tag.") from error
-        return b"".join((begin, tag, rest))
 
     async def _send(self, recipient: HttpConnection, packet: bytes) -> None:
         await cast(NamedConnection, recipient).post(packet)
