@@ -6,6 +6,7 @@ No party returns a result of fewer parties: it returns what the simulation retur
 from __future__ import annotations
 
 import os
+import re
 import signal
 from concurrent.futures import ThreadPoolExecutor
 from time import monotonic
@@ -97,6 +98,20 @@ def test_a_party_with_other_code_is_refused_by_all():
 
     found = all_of(ends=meddled("client 0", older))
     ended(found, "'client 0' has another library (000000000000)", "install the same version")
+
+
+@pytest.mark.parametrize("lie", [rb'"\u001b[2J\n\u202e"', b"[" * 400 + b"]" * 400, b"1e400", b"null"])
+@pytest.mark.parametrize("tag", ["hello", "ready", "done"])
+def test_what_a_party_says_of_itself_is_shown_without_what_a_terminal_obeys(tag, lie):
+    field = {"hello": b"library", "ready": b"run", "done": b"run"}[tag]
+
+    def lies(receiver, name, data):
+        yield name, re.sub(rb'("%s": )"[^"]*"' % field, lambda found: found[1] + lie, data) if name == tag else data
+
+    found = all_of(ends=meddled("client 0", lies), patience=2.0)
+    del found["client 0"]
+    ended(found, "'client 0'", among=list(found))
+    assert all(str(error).isprintable() for error in found.values())
 
 
 def test_a_certificate_speaks_for_one_name():

@@ -66,11 +66,11 @@ def test_any_that_is_gone_is_seen_by_whoever_waits_for_another(ends):
 
 
 def test_the_sentence_of_whoever_gave_up_is_that_of_all_in_print(ends):
-    ends["c"].put("a", "abort", json.dumps({"sentence": "'c' has\n\x1b[2J no data."}).encode())
+    ends["c"].put("a", "abort", json.dumps({"sentence": "'b' has\n\x1b[2J no data."}).encode())
     watch = Watch(ends["a"], 2)
-    with pytest.raises(PartyError, match=r"^'c' has  \[2J no data\.$"):
+    with pytest.raises(PartyError, match=r"^'c' says: 'b' has  \[2J no data\.$"):
         watch.get("b", "message/3")
-    assert watch.notice == "'c' has  [2J no data."
+    assert watch.notice == "'b' has  [2J no data."
 
 
 @pytest.mark.parametrize("data", [b"", b"3", b"\xff", b"[" * 10_000, b"{" + b" " * 70_000 + b"}"])
@@ -83,4 +83,5 @@ def test_a_notice_that_cannot_be_read_is_refused(ends, data):
 def test_the_places_of_frames_are_those_of_the_program():
     tags = ["ready", "message/0", "message/9", "message/10", "done"]
     assert sorted(reversed(tags), key=place_of) == tags
+    assert place_of("message/" + "9" * 5000) == place_of("message/-1") == place_of("ready")
     assert place_of("message/x") == place_of("") == place_of("hello") == -1

@@ -88,7 +88,7 @@ def test_frames_that_nobody_takes_have_a_bound_and_those_that_are_taken_have_non
     with suppress(Unreachable):
         for number in range(most + 10):
             ends["p2"].put("server", f"message/{10**9 + number}", bytes(size))
-    with pytest.raises(Refused, match="frames of 'p2' that 'server' has not taken hold more than .* largest_message"):
+    with pytest.raises(Refused, match=r"frames of 'p2' that 'server' has not taken hold more than .* largest_message"):
         ends["server"].get("p1", "message/-1", 5)
 
 

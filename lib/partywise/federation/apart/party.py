@@ -59,7 +59,7 @@ def run_party(
     Raises
     ------
     PartyError
-        In one sentence, the same for all parties that are left: who is missing, silent, refused, or gave up.
+        In one sentence: who is missing, silent, refused, or gave up; whoever heard it says from whom.
     """
     _check(run, me, transport)
     session = Session(transport, configuration, patience=patience, facts=facts)

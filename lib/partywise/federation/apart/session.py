@@ -18,7 +18,7 @@ from typing import Any
 
 from ...errors import PartyError, Unreachable
 from ..transport.interface import Transport
-from .watch import Watch, place_of, read_notice
+from .watch import Watch, place_of, read_notice, shown
 
 __all__ = ["Session", "library_digest"]
 
@@ -119,14 +119,14 @@ class Session:
         """PartyError if a peer does not run the same."""
         own = self._hello
         if hello.get("party") != peer:
-            raise PartyError(f"{peer!r} says that it is {str(hello.get('party'))[:80]!r}: one certificate, one name.")
+            raise PartyError(f"{peer!r} says that it is {shown(hello.get('party'), 80)!r}: one certificate, one name.")
         for name, remedy in (
             ("configuration", "give all parties the same file"),
             ("library", "install the same version of partywise everywhere"),
         ):
             if hello.get(name) != own[name]:
                 raise PartyError(
-                    f"{peer!r} has another {name} ({str(hello.get(name))[:12]}) than {self.me!r} ({own[name][:12]}): "
+                    f"{peer!r} has another {name} ({shown(hello.get(name), 12)}) than {self.me!r} ({own[name][:12]}): "
                     f"{remedy}."
                 )
         facts = hello.get("facts")
@@ -176,7 +176,7 @@ class Session:
         for name, value in notice.items():
             if found.get(name) != value:
                 raise PartyError(
-                    f"{peer!r} has {name} {str(found.get(name))[:80]} at {tag!r}, {self.me!r} has {value}."
+                    f"{peer!r} has {name} {shown(found.get(name), 80)} at {tag!r}, {self.me!r} has {value}."
                 )
         return True
 

@@ -16,11 +16,13 @@ from typing import Any
 from ...errors import PartyError, Refused, Unreachable
 from ..transport.interface import Transport
 
-__all__ = ["Watch", "place_of", "read_notice"]
+__all__ = ["Watch", "place_of", "read_notice", "shown"]
 
 PULSE = 1.0
 # A frame that is no message is short.
 LARGEST_NOTICE = 2**16
+# Signs of a sentence of others that are shown, and of the number of a step.
+LONGEST, LONG = 600, 16
 
 
 class Watch:
@@ -38,7 +40,7 @@ class Watch:
     pulse : float
         Seconds between two looks around.
     notice : str
-        The sentence by which another party ended the run.
+        The sentence by which another party ended the run, as it was said.
     """
 
     def __init__(self, transport: Transport, patience: float) -> None:
@@ -101,9 +103,9 @@ class Watch:
         for position, peer in enumerate(self.peers):
             data = self.taken(peer, "abort", wait if position == 0 else 0.0)
             if data is not None:
-                told = str(read_notice(peer, "abort", data).get("sentence"))[:2000]
-                self.notice = "".join(sign if sign.isprintable() else " " for sign in told)
-                raise PartyError(self.notice)
+                self.notice = shown(read_notice(peer, "abort", data).get("sentence"), LONGEST)
+                # Anybody could say anything of another.
+                raise PartyError(f"{peer!r} says: {self.notice}")
 
     def gone(self, awaited: str, among: Sequence[str]) -> str:
         """Name of one of them that is gone, or nothing: looks at the one that is waited for, and at others in turn."""
@@ -161,7 +163,7 @@ class Watch:
 def place_of(tag: str) -> float:
     """Where in the program a frame is waited for: messages by their step, after what comes first, before the end."""
     kind, _, step = tag.partition("/")
-    if kind == "message" and step.isdecimal():
+    if kind == "message" and step.isdecimal() and len(step) < LONG:
         return int(step)
     return math.inf if kind == "done" else -1.0
 
@@ -175,3 +177,9 @@ def read_notice(peer: str, tag: str, data: bytes) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise Refused(f"{tag!r} of {peer!r} cannot be read: it was changed on its way, or is none.", peer, tag)
     return found
+
+
+def shown(told: Any, most: int) -> str:
+    """What a peer said as a piece of a sentence: no more than so many signs, and none that a terminal obeys."""
+    text = str(told) if isinstance(told, str | int | float) else type(told).__name__
+    return "".join(sign if sign.isprintable() else " " for sign in text[:most])
