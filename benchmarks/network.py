@@ -57,8 +57,9 @@ STUDY = "sliced_inverse_regression"
 EXAMPLE, CLINIC = ROOT / "config" / "example_data" / "clinics.csv", "clinic"
 TITLE = """# What a message over a network costs
 
-Written by `benchmarks/network.py --write`: all rows side by side in one run, on {cores} cores with a load of {load:.1f}
-at the beginning; medians over {rounds} rounds, each with processes of its own."""
+Written by `benchmarks/network.py --write`: all rows side by side in one run, on {cores} cores that other
+processes wanted as well (a load of {load:.1f} at the beginning, {end:.1f} at the end); medians over {rounds} rounds,
+each with processes of its own."""
 NOTES = (
     "Ours with TLS and the plain pool speak HTTP over connections that stay open; PyChor sends pickled objects over",
     "sockets. Ours checks who the other side is, admits a size before it reads, and refuses a second frame of a tag.",
@@ -324,7 +325,7 @@ def table(rows: Mapping[str, tuple[float, float]]) -> list[str]:
 
 def page(lines: list[str], sentences: list[str], load: float) -> str:
     """The page of what this run measured."""
-    title = TITLE.format(cores=os.cpu_count(), load=load, rounds=ROUNDS)
+    title = TITLE.format(cores=os.cpu_count(), load=load, end=os.getloadavg()[0], rounds=ROUNDS)
     return "\n".join([title, "", *lines, "", *NOTES, "", *sentences, ""])
 
 
