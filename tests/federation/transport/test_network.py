@@ -249,12 +249,12 @@ def test_a_process_that_was_killed_is_gone_and_one_that_was_stopped_is_silent(fo
             a.put("server", "turn/0", b"x")
         children["klinik süd"].send_signal(signal.SIGSTOP)
         while psutil.Process(children["klinik süd"].pid).status() != psutil.STATUS_STOPPED:
-            assert time.monotonic() - begun < 5
+            assert time.monotonic() - begun < 10
         asked = time.monotonic()
-        assert a.is_there("klinik süd") and time.monotonic() - asked < 1
+        assert a.is_there("klinik süd") and time.monotonic() - asked < 2
         with pytest.raises(PartyError, match=r"'klinik süd' at .* has taken nothing for 1.5 seconds"):
             a.put("klinik süd", "turn/0", b"x")
-        assert time.monotonic() - begun < 5
+        assert time.monotonic() - begun < 10
         children["klinik süd"].send_signal(signal.SIGCONT)
         assert a.is_there("klinik süd")
 
