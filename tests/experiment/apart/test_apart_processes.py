@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import shutil
 import signal
 import socket
 from pathlib import Path
@@ -18,6 +19,7 @@ from partywise.__main__ import main
 from partywise.experiment.apart.joined import joined
 from partywise.experiment.apart.written import read_record
 from partywise.experiment.cells import execution, generate
+from partywise.federation.account.chain import GENESIS, line_of
 from partywise.federation.account.reading import opened_account, runs_of
 from partywise.federation.apart.outcome import outcomes
 
@@ -120,6 +122,49 @@ def test_union_refuses_folders_of_different_runs_and_a_missing_one(started, tmp_
     assert "has no run.json of a run that ended" in capsys.readouterr().err
     assert main(["union", str(mixed[0]), str(mixed[0])]) == 1
     assert "are both of 'north': give each party once." in capsys.readouterr().err
+
+
+FORGERIES = {
+    "delta": ({"delta": 0.5}, None, "has delta 0.5 and"),
+    "unit": ({"unit": "label"}, None, "has unit 'label' and"),
+    "steps without end": ({"steps": 10**15}, None, "has steps 1000000000000000 and"),
+    "what a terminal obeys": ({"outcome": "\x1b[2J"}, None, "has no run.json of a run that ended"),
+    "a step that is none": ({}, {"step": [1]}, "row 4 (sent) is none that an account writes: it was changed"),
+    "a payload that is none": ({}, {"payload": [1]}, "row 4 (sent) is none that an account writes: it was changed"),
+    "a part that is none": ({}, {"payload": {"kind": "Public", "value": 0, "because": "x", "made_of": [[]]}}, "step "),
+    "a law beyond numbers": ({}, {"event": {"mu": 10**400}}, "is no message (int too large to convert to float)"),
+    "a release of another name": ({}, {"event": {"release_id": "\x1b[2J"}}, "release_id='\\x1b[2J' is in the ledger"),
+    "a receiver that is nobody": ({}, {"receiver": "nobody"}, "receiver='nobody' is not on this channel"),
+}
+
+
+def forged(folder: Path, record: dict, sent: dict | None) -> None:
+    """Another record, and an account with other messages whose digests are made anew."""
+    told = json.loads((folder / "run.json").read_text())
+    (folder / "run.json").write_text(json.dumps(told | record))
+    lines, digest = b"", GENESIS
+    for row in opened_account(folder / "ledger.jsonl").rows:
+        fields = dict(row.fields)
+        if row.kind == "sent" and sent is not None:
+            payload = fields["payload"]
+            fields |= {key: value for key, value in sent.items() if key != "event"}
+            if "event" in sent:
+                fields["payload"] = payload | {"event": payload["event"] | sent["event"]}
+        line, again = line_of(row.number, digest, row.kind, row.run, fields)
+        lines, digest = lines + line, again.digest
+    (folder / "ledger.jsonl").write_bytes(lines)
+
+
+def test_a_forged_folder_is_refused_in_one_sentence_and_decides_nothing(started, tmp_path, capsys):
+    """No total rests on what the folder of one party says of the run; no row of others ends in a traceback."""
+    assert {one.code for one in started(Apart(CLIENTS)).all().values()} == {0}
+    for what, (record, sent, words) in {"nothing": ({}, {}, ""), **FORGERIES}.items():
+        shutil.copytree(tmp_path / "out", tmp_path / what)
+        forged(tmp_path / what / "south", record, sent)
+        code = main(["union", *(str(tmp_path / what / name) for name in ("north", "server", "south"))])
+        told = capsys.readouterr()
+        assert (code, told.err == "") == ((0, True) if what == "nothing" else (1, False)), what
+        assert words in told.err and len(told.err.splitlines()) == (what != "nothing") and told.out.count("\x1b") == 0
 
 
 def test_a_party_that_does_not_come_is_named_by_all_others(started):

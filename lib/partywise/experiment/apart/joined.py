@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 
 from ...errors import PartyError
@@ -12,9 +12,12 @@ from ...federation.account.reading import messages_of, opened_account, party_of
 from ...federation.apart.union import Reserved, Sent, union
 from ...federation.channel import Channel
 from ...privacy.ledger.total import Total
-from .written import Record, read_record
+from .written import RECORD, Record, read_record
 
 __all__ = ["Joined", "joined"]
+
+# What the records of all parties say alike: on whichever is read, no total may depend.
+SHARED = tuple(field.name for field in fields(Record) if field.name not in ("party", "outcome"))
 
 
 @dataclass(frozen=True)
@@ -52,9 +55,15 @@ def joined(folders: Sequence[Path]) -> Joined:
                 f"{folder} is of run {record.run[:12]} and {where[first.party]} of run {first.run[:12]}: give the "
                 "folders of one run."
             )
+        for name in SHARED:
+            if getattr(record, name) != getattr(first, name):
+                raise PartyError(
+                    f"{folder / RECORD} has {name} {getattr(record, name)!r:.80} and {where[first.party] / RECORD} has "
+                    f"{getattr(first, name)!r:.80}, of one run: one of them was changed."
+                )
         account = opened_account(folder / FILE).rows
         if party_of(account) != record.party:
-            raise PartyError(f"{folder / FILE} is the account of {party_of(account)!r}, not of {record.party!r}.")
+            raise PartyError(f"{folder / FILE} is the account of {party_of(account)!r:.80}, not of {record.party!r}.")
         rows += messages_of(account, record.run)
         records[record.party], where[record.party] = record, folder
     names = record.names

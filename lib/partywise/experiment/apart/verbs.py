@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ...errors import AccountError, ConfigError, PartyError
+from ...errors import AccountError, CertificationError, ConfigError, PartyError
 
 __all__ = ["add_apart", "certificates", "party", "union"]
 
@@ -85,7 +85,7 @@ def union(given: argparse.Namespace) -> int:
 
     try:
         found = joined(given.folders)
-    except (AccountError, PartyError) as error:
+    except (AccountError, CertificationError, PartyError) as error:
         print(f"union: {error}", file=sys.stderr)
         return 1
     record, channel = next(iter(found.records.values())), found.channel

@@ -6,7 +6,7 @@ import csv
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from ...federation.cipher import Cipher
 from ...federation.codec import payload_of
 from ...federation.payloads import KINDS, argument_of
 from ...files import replacing
+from ...privacy.ledger.event import QUESTIONS
 
 __all__ = ["OUTCOME", "RECORD", "TRANSCRIPT", "Record", "read_record", "write_outcome", "write_record", "write_rows"]
 
@@ -62,11 +63,25 @@ def read_record(folder: Path) -> Record:
     """The record of a folder; AccountError where there is none."""
     try:
         told = json.loads((folder / RECORD).read_text(encoding="utf-8"))
-        return Record(**told | {"names": tuple(told["names"])})
-    except (OSError, ValueError, TypeError, KeyError):
+        record = Record(**told | {"names": tuple(told["names"])})
+        _check(record)
+        return record
+    except (OSError, ValueError, TypeError, KeyError, RecursionError):
         raise AccountError(
             f"{folder} has no {RECORD} of a run that ended: name the folders that the verb party wrote."
         ) from None
+
+
+def _check(record: Record) -> None:
+    """ValueError for a record that no run wrote: it comes from others, and its words are printed."""
+    texts = [getattr(record, field.name) for field in fields(Record) if field.type == "str"]
+    if not all(isinstance(text, str) and text.isprintable() for text in (*texts, *record.names)):
+        raise ValueError("a word that is none")
+    counts = [record.steps, record.fold, 1 if record.rows_per_user is None else record.rows_per_user]
+    if not all(type(count) is int and count >= 0 for count in counts):
+        raise ValueError("a number that is none")
+    if record.unit not in QUESTIONS or not isinstance(record.delta, float) or not 0 <= record.delta < 1:
+        raise ValueError("no unit or delta")
 
 
 def write_outcome(folder: Path, outcome: Outcome) -> list[str]:

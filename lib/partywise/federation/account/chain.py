@@ -118,9 +118,9 @@ def _row(path: Path | str, line: bytes, number: int, previous: str) -> Row:
     body, rest = line[:-77], END.fullmatch(line[-77:])
     if rest is None or hashlib.sha256(body).hexdigest().encode() != rest[1]:
         raise AccountError(f"row {number} of {path} was changed: its digest is another one; {REMEDY}.")
-    told = json.loads(body + b"}")
-    if not {"number", "previous", "kind", "run", "fields"} <= told.keys():
-        raise AccountError(f"row {number} of {path} is no row of an account: {REMEDY}.")
+    told = _told(body + b"}")
+    if told is None:
+        raise AccountError(f"row {number} of {path} is none that an account writes: it was changed; {REMEDY}.")
     if told["number"] != number:
         raise AccountError(
             f"row {number} of {path} is missing, or stands elsewhere: row {told['number']} is in its place; {REMEDY}."
@@ -128,3 +128,14 @@ def _row(path: Path | str, line: bytes, number: int, previous: str) -> Row:
     if told["previous"] != previous:
         raise AccountError(f"row {number} of {path} does not follow the one before: {REMEDY}.")
     return Row(number, told["kind"], told["run"], told["fields"], rest[1].decode())
+
+
+def _told(line: bytes) -> dict[str, Any] | None:
+    """What a line tells; None for one that no account wrote, whose digests somebody made anew."""
+    try:
+        told = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    kinds = {"number": int, "previous": str, "kind": str, "run": str, "fields": dict}
+    whole = isinstance(told, dict) and all(type(told.get(name)) is kind for name, kind in kinds.items())
+    return told if whole else None

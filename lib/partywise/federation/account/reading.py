@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
+from typing import Any, TypeVar
 
 from ...errors import AccountError
 from ...privacy.ledger.event import Event
@@ -11,6 +13,8 @@ from ..apart.union import Reserved, Sent
 from .chain import REMEDY, Chain, Row, read_chain
 
 __all__ = ["messages_of", "opened_account", "paid_events", "party_of", "runs_of"]
+
+T = TypeVar("T")
 
 
 def opened_account(path: Path | str) -> Chain:
@@ -26,7 +30,7 @@ def opened_account(path: Path | str) -> Chain:
 
 def party_of(rows: Sequence[Row]) -> str:
     """Whose account it is."""
-    return str(rows[0].fields["party"])
+    return str(rows[0].fields.get("party"))
 
 
 def runs_of(rows: Sequence[Row]) -> tuple[str, ...]:
@@ -52,16 +56,41 @@ def messages_of(rows: Sequence[Row], run: str) -> list[Sent | Reserved]:
     Raises
     ------
     AccountError
-        If the account knows no such run.
+        If the account knows no such run, or a row was changed.
     """
     if run not in runs_of(rows):
         raise AccountError(f"run={run!r} is not in the account of {party_of(rows)!r}: it knows {runs_of(rows)}.")
-    found, sender = list[Sent | Reserved](), party_of(rows)
-    for row in rows:
-        told = row.fields
-        if row.run == run and row.kind == "sent":
-            ends = told["step"], sender, told["receiver"], told["name"]
-            found.append(Sent(*ends, told["payload"], tuple(told["shape"]), told["bytes"]))
-        elif row.run == run and row.kind == "reserved":
-            found.append(Reserved(told["step"], _event_of(row)))
-    return found
+    sender, kinds = party_of(rows), ("sent", "reserved")
+    return [_read(row, partial(_message, sender, row.kind)) for row in rows if row.run == run and row.kind in kinds]
+
+
+def _read(row: Row, read: Callable[[Mapping[str, Any]], T]) -> T:
+    """What a row tells; AccountError for one that no account wrote, whose digests somebody made anew."""
+    try:
+        return read(row.fields)
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
+        raise AccountError(f"row {row.number} ({row.kind}) is none that an account writes: it was changed.") from error
+
+
+def _message(sender: str, kind: str, told: Mapping[str, Any]) -> Sent | Reserved:
+    if kind == "reserved":
+        return Reserved(_count(told["step"]), _event(told))
+    ends = _text(told["receiver"]), _text(told["name"])
+    shape = tuple(map(_count, told["shape"]))
+    return Sent(_count(told["step"]), sender, *ends, dict(told["payload"]), shape, _count(told["bytes"]))
+
+
+def _event(told: Mapping[str, Any]) -> Event:
+    return Event.from_row(told["event"])
+
+
+def _count(number: Any) -> int:
+    if type(number) is not int or number < 0:
+        raise ValueError("no number of anything")
+    return number
+
+
+def _text(text: Any) -> str:
+    if not isinstance(text, str):
+        raise TypeError("no text")
+    return text

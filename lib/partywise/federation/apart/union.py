@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ...errors import PartyError
+from ...errors import CertificationError, PartyError
 from ...privacy.ledger.event import Event
 from ..channel import Channel
 from ..codec import payload_of
@@ -63,23 +63,31 @@ def union(names: Sequence[str], rows: Iterable[Sent | Reserved], *, steps: int |
         if by_step.setdefault(row.step, row) != row:
             raise PartyError(f"step {row.step} stands in the accounts in two ways: one of them was changed.")
     count = len(by_step) if steps is None else steps
-    missing = sorted(set(range(count)) - by_step.keys()) or sorted(by_step.keys() - set(range(count)))
-    if missing:
-        raise PartyError(
-            f"step {missing[0]} of {count} is in no account or beyond the last: give those of all parties."
-        )
+    lacking = next((step for step in range(count) if step not in by_step), None)
+    if lacking is not None or len(by_step) > count:
+        step = min(step for step in by_step if step >= count) if lacking is None else lacking
+        raise PartyError(f"step {step} of {count} is in no account or beyond the last: give those of all parties.")
     channel = Channel((), tuple(names))
     for step in range(count):
         row = by_step[step]
         if isinstance(row, Reserved):
             channel.ledger.append(row.event)
         else:
-            channel.enter(row.sender, row.receiver, row.name, _payload(row), row.shape, row.size)
+            _enter(channel, row, _payload(row))
     return channel
+
+
+def _enter(channel: Channel, row: Sent, payload: Any) -> None:
+    try:
+        channel.enter(row.sender, row.receiver, row.name, payload, row.shape, row.size)
+    except CertificationError:
+        raise
+    except (TypeError, ValueError, RecursionError) as error:
+        raise PartyError(f"step {row.step} of {row.sender!r} is no message ({error}): its row was changed.") from error
 
 
 def _payload(row: Sent) -> Any:
     try:
         return payload_of(row.payload)
-    except (KeyError, TypeError, ValueError) as error:
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError) as error:
         raise PartyError(f"step {row.step} of {row.sender!r} is no message ({error}): its row was changed.") from error
