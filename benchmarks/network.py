@@ -351,7 +351,7 @@ def main() -> int:
     sentences = [
         "Whole runs of certified sliced inverse regression, three clinics and a server as four processes with TLS,",
         f"took {run:.1f} s from the start of the first process to the end of the last, and {cpu:.1f} CPU s of all four",
-        f"(medians of {ROUNDS}).",
+        f"(medians; the {ROUNDS} runs took {', '.join(f'{wall:.1f}' for wall, _ in whole)} s).",
         *(f"Left out: {label}, as the package {package} is absent." for label, package in absent.items()),
     ]
     print("\n".join([*table(rows), "", *sentences]))
