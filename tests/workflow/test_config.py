@@ -12,8 +12,10 @@ import pytest
 import yaml
 from snakemake.common.configfile import load_configfile
 
+from config_check import check_network
 from config_text import read_configuration
 from last_run import read
+from partywise.__main__ import shared_configuration
 from partywise.errors import ConfigError
 from partywise.experiment.plan import plans as checked_plans
 from pipeline import ROOT, copy_run, launch, snakemake
@@ -180,9 +182,11 @@ BROKEN: list[tuple[Break, str]] = [
 
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.name)
 def test_shipped_configurations_pass(path):
-    plans = checked_plans(yaml.safe_load(path.read_text()))
+    config = yaml.safe_load(path.read_text())
+    plans = checked_plans(config)
     assert plans
     assert all(plan.cases and plan.methods for plan in plans.values())
+    check_network(config, plans)
 
 
 def test_shipped_configurations_stay_short():
@@ -323,8 +327,8 @@ def test_a_file_that_is_no_text_is_told_in_one_sentence(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.name)
 def test_shipped_configurations_are_read_as_snakemake_reads_them(path):
-    """Their anchors, aliases and merges included."""
-    assert read_configuration(path) == load_configfile(path)
+    """Their anchors, aliases and merges included; and so does a party that runs apart."""
+    assert read_configuration(path) == load_configfile(path) == shared_configuration(path)
 
 
 @pytest.mark.parametrize("words", [("-n",), (), ("--report", "report.html"), ("--unlock",)], ids=" ".join)
