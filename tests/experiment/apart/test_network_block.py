@@ -88,6 +88,17 @@ def test_a_mistake_is_one_sentence(study, change, sentence):
     assert sentence in told and told.endswith(".") and "\n" not in told
 
 
+def test_a_name_is_that_of_a_certificate_and_of_a_folder():
+    case = Apart(GLM)
+    case.settings["tables"][0]["party"] = "../shop"
+    case.network["parties"]["../shop"] = case.network["parties"].pop("shop")
+    config = case.config
+    with pytest.raises(
+        ConfigError, match=r"network.parties has a name='../shop' of a party: it names files: leave out"
+    ):
+        shared(config, plans(config))
+
+
 def test_one_file_of_two_parties_is_refused_where_columns_are_split():
     case = Apart(GLM)
     case.settings["tables"][1]["file"] = "shop.csv"

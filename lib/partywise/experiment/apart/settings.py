@@ -197,6 +197,13 @@ def _holders(network: Network, plan: Plan, extra: tuple[str, ...]) -> tuple[int,
 
 
 def _check_addresses(addresses: Mapping[str, Address]) -> None:
+    """ConfigError for a name that cannot be that of a certificate and of a folder, and for a port that stands twice."""
+    from ...federation.transport.tls import check_names
+
+    try:
+        check_names(tuple(addresses))
+    except ValueError as error:
+        raise ConfigError(f"{KEY}.parties has a {error}") from None
     taken: dict[Address, str] = {}
     for name, address in addresses.items():
         if taken.setdefault(address, name) != name:
