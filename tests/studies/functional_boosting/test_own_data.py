@@ -14,6 +14,7 @@ import pytest
 import yaml
 
 from own_data_sets import REAL, example, example_tables, write_csv, write_netcdf
+from own_network_data import write as example_parties
 from own_row_data import example_clients, example_labels
 from partywise.datasets.own.curves import Group, OwnCurve, load, read_files
 from partywise.datasets.own.netcdf import read_variable
@@ -318,10 +319,14 @@ def test_the_shipped_example_data_are_what_the_script_makes(folder):
     example_tables(folder / "made")
     example_labels(folder / "made")
     example_clients(folder / "made")
-    shipped = sorted((ROOT / "config" / "example_data").iterdir())
-    assert [path.name for path in shipped] == sorted(path.name for path in (folder / "made").iterdir())
-    for path in shipped:
-        assert (folder / "made" / path.name).read_bytes() == path.read_bytes()
+    example_parties(folder / "made", folder / "made" / "network")
+    made, shipped = files(folder / "made"), files(ROOT / "config" / "example_data")
+    assert {"river.csv", "network/river.csv"} < set(shipped) and made == shipped
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    """Content of all files of a folder and of those in it."""
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 # (records, least squares, boosting, released curves at 10 000), relative errors over one replicate of five folds
