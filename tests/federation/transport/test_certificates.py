@@ -9,6 +9,7 @@ import time
 from threading import Thread
 
 import pytest
+from cryptography.hazmat.primitives import serialization
 
 from network_driver import addresses, credentials, ends, posted, signers
 from partywise.errors import PartyError, Refused, Unreachable
@@ -132,6 +133,16 @@ def test_a_file_that_is_missing_or_none_is_named(tmp_path, name):
     (tmp_path / name).write_bytes(kept)
     shutil.copy(tmp_path / "shop.key", tmp_path / "bank.key")
     with pytest.raises(ValueError, match="are no authority, certificate and its key"):
+        Network("bank", addresses(NAMES), tmp_path)
+
+
+def test_a_key_with_a_password_is_refused_and_nobody_is_asked_for_it(tmp_path):
+    authority.make(tmp_path, NAMES)
+    key = serialization.load_pem_private_key((tmp_path / "bank.key").read_bytes(), None)
+    locked = serialization.BestAvailableEncryption(b"secret")
+    forms = serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8
+    (tmp_path / "bank.key").write_bytes(key.private_bytes(*forms, locked))
+    with pytest.raises(ValueError, match=r"and its key \(it has a password\)"):
         Network("bank", addresses(NAMES), tmp_path)
 
 

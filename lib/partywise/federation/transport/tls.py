@@ -83,11 +83,12 @@ def _context(protocol: int, folder: Path, me: str) -> ssl.SSLContext:
     context.minimum_version = ssl.TLSVersion.TLSv1_3
     try:
         context.load_verify_locations(authority)
-        context.load_cert_chain(certificate, key)
+        # Nobody is there to be asked for the password of a key.
+        context.load_cert_chain(certificate, key, password="")
     except ssl.SSLError as error:
         raise ValueError(
             f"certificates={folder}: {authority.name}, {certificate.name} and {key.name} are no authority, certificate "
-            f"and its key ({error.reason}): make or ask for them anew."
+            f"and its key ({error.reason or 'it has a password'}): make or ask for them anew."
         ) from error
     return context
 
