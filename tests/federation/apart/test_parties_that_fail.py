@@ -9,6 +9,8 @@ import os
 import re
 import signal
 from concurrent.futures import ThreadPoolExecutor
+from importlib.metadata import version
+from threading import Event
 from time import monotonic
 
 import pytest
@@ -16,7 +18,7 @@ import pytest
 from apart_driver import CONFIGURATION, Notes, threads
 from forked import forks
 from partywise.errors import BudgetExceeded, PartyError
-from partywise.federation.apart import watch
+from partywise.federation.apart import session, watch
 from partywise.federation.apart.outcome import Outcome
 from partywise.federation.apart.session import Session, library_digest
 from partywise.federation.transport.memory import Memory, connected
@@ -265,6 +267,28 @@ def test_a_party_that_stops_is_silent_for_too_long():
     assert found.pop(sender) is None
     for what, said in found.values():
         assert what == "ended" and f"'{sender}' was silent for patience=2 s" in said
+
+
+def test_one_that_hangs_does_not_keep_the_end_of_the_run_from_the_others():
+    ends = connected(NAMES)
+    told = Event()
+
+    def hangs(receiver, tag, data):
+        if receiver == "client 0":
+            assert told.wait(5)
+        yield tag, data
+        if receiver == "client 2":
+            told.set()
+
+    Session(Meddling(ends["server"], hangs), CONFIGURATION).abort("'client 1' is gone.")
+    assert told.is_set() and all(end.get("server", "abort", 0) for name, end in ends.items() if name != "server")
+
+
+def test_other_versions_of_what_computes_are_another_library(monkeypatch):
+    before = library_digest.__wrapped__()
+    assert before == library_digest()
+    monkeypatch.setattr(session, "version", lambda name: "1.0" if name == "numpy" else version(name))
+    assert library_digest.__wrapped__() != before
 
 
 def test_patience_is_a_time():

@@ -11,7 +11,10 @@ import hashlib
 import json
 import secrets
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import cache
+from importlib.metadata import version
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -21,6 +24,11 @@ from ..transport.interface import Transport
 from .watch import Watch, place_of, read_notice, shown
 
 __all__ = ["Session", "library_digest"]
+
+# Peers that are told at a time why the run is over.
+AT_ONCE = 32
+# Packages in which everybody computes what all can compute, and draws what all may know.
+BESIDE = ("numpy", "scipy")
 
 
 class Session:
@@ -82,11 +90,14 @@ class Session:
     def abort(self, sentence: str) -> None:
         """Tell all others why the run is over; whoever is gone is not told."""
         notice = json.dumps({"sentence": self.watch.notice or sentence}).encode()
-        for peer in self.peers:
-            try:
+
+        def tell(peer: str) -> None:
+            with suppress(PartyError):
                 self.transport.put(peer, "abort", notice)
-            except PartyError:
-                continue
+
+        # Together: one that hangs takes seconds, in which the others would not know.
+        with ThreadPoolExecutor(min(AT_ONCE, len(self.peers) or 1)) as tellers:
+            list(tellers.map(tell, self.peers))
 
     def _met(self) -> dict[str, dict[str, Any]]:
         """The hello of every peer, after ours has reached it."""
@@ -122,7 +133,7 @@ class Session:
             raise PartyError(f"{peer!r} says that it is {shown(hello.get('party'), 80)!r}: one certificate, one name.")
         for name, remedy in (
             ("configuration", "give all parties the same file"),
-            ("library", "install the same version of partywise everywhere"),
+            ("library", "install the same versions of partywise, numpy and scipy everywhere"),
         ):
             if hello.get(name) != own[name]:
                 raise PartyError(
@@ -183,8 +194,13 @@ class Session:
 
 @cache
 def library_digest() -> str:
-    """SHA-256 of the library's code: names and bytes of all its modules."""
+    """SHA-256 of the library's code, names and bytes of all its modules, and of the versions of what it computes with.
+
+    A generator of another version may draw other batches from the same seed, and nobody would see it.
+    """
     root, total = Path(__file__).parents[2], hashlib.sha256()
+    for name in BESIDE:
+        total.update(f"{name} {version(name)}\n".encode())
     for path in sorted(root.rglob("*.py")):
         code = path.read_bytes()
         total.update(f"{path.relative_to(root).as_posix()} {len(code)}\n".encode() + code)
