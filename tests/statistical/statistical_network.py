@@ -7,6 +7,8 @@ import pytest
 from every_protocol import fits
 from networked import Networked
 from networked_check import check_networked, names_of
+from networked_kills import check_kill
+from toy_rounds import run
 
 pytestmark = pytest.mark.statistical
 FITS = list(fits())
@@ -14,7 +16,7 @@ FITS = list(fits())
 
 @pytest.fixture(scope="module")
 def networked(tmp_path_factory):
-    one = Networked(tmp_path_factory.mktemp("networked"), names_of(FITS))
+    one = Networked(tmp_path_factory.mktemp("networked"), tuple({*names_of(FITS), *run().names}))
     yield one
     one.close()
 
@@ -22,3 +24,8 @@ def networked(tmp_path_factory):
 @pytest.mark.parametrize("fit", FITS, ids="/".join)
 def test_a_protocol_over_a_network_is_the_simulation(networked, fit):
     check_networked(networked, *fit)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_a_party_that_is_killed_is_named_and_one_that_comes_back_takes_part_or_is_refused(networked, seed):
+    check_kill(networked.folder / "certificates", seed, restart=seed % 2 == 1)

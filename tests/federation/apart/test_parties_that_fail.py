@@ -9,14 +9,16 @@ import os
 import re
 import signal
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from importlib.metadata import version
-from threading import Event
+from threading import Event, Timer
 from time import monotonic
 
 import pytest
 
 from apart_driver import CONFIGURATION, Notes, threads
 from forked import forks
+from meddling import Meddling, mortal
 from partywise.errors import BudgetExceeded, PartyError
 from partywise.federation.apart import session, watch
 from partywise.federation.apart.outcome import Outcome
@@ -34,18 +36,6 @@ def brisk(monkeypatch):
     """Look around ten times a second, so that many faults take little time; the code is read once, not by each."""
     library_digest()
     monkeypatch.setattr(watch, "PULSE", 0.1)
-
-
-class Meddling:
-    """A transport that hands on something else than was put, or takes its process away."""
-
-    def __init__(self, end, meddle):
-        self.end, self.meddle, self.me, self.peers = end, meddle, end.me, end.peers
-        self.get, self.is_there, self.close = end.get, end.is_there, end.close
-
-    def put(self, receiver, tag, data):
-        for frame in self.meddle(receiver, tag, data):
-            self.end.put(receiver, *frame)
 
 
 def ended(found, *said, among=NAMES):
@@ -68,6 +58,15 @@ def all_of(fit=program, ends=None, names=NAMES, **options):
 def test_a_party_that_never_starts_is_missed_by_all():
     others = tuple(name for name in NAMES if name != "client 1")
     ended(all_of(names=others, patience=1.5), "'client 1' has not come within patience=1.5 s", among=others)
+
+
+def test_a_party_that_came_and_went_is_missed_long_before_patience_ends():
+    """It said hello to one other, and was told by all; a fourth has not come yet."""
+    ends = connected(NAMES)
+    others = tuple(name for name in NAMES if name not in ("client 1", "server"))
+    ends["client 1"].put("client 0", "hello", b"{}")
+    Timer(0.3, ends["client 1"].close).start()
+    ended(all_of(names=others, ends=ends, patience=30.0), "'client 1' is gone: 'client", "'hello'", among=others)
 
 
 @pytest.mark.parametrize(
@@ -223,25 +222,8 @@ def killed(seed: int):
     """One process is killed when it puts or gets its n-th frame."""
     rng = stream(seed, "kills")
     name, count = NAMES[rng.integers(len(NAMES))], int(rng.integers(1, 16))
-
-    def mortal(end):
-        left = [count]
-
-        def spent():
-            left[0] -= 1
-            if left[0] == 0:
-                os.kill(os.getpid(), signal.SIGKILL)
-
-        def meddle(receiver, tag, data):
-            spent()
-            return [(tag, data)]
-
-        made = Meddling(end, meddle)
-        made.get = lambda *given: (spent(), end.get(*given))[1]
-        return made
-
     start = monotonic()
-    found = forks(program, run(), through={name: mortal}, patience=4.0)
+    found = forks(program, run(), through={name: partial(mortal, count=count)}, patience=4.0)
     return name, found, monotonic() - start
 
 

@@ -9,6 +9,7 @@ from time import monotonic
 import pytest
 
 from partywise.errors import PartyError, Refused
+from partywise.federation.apart.session import Session
 from partywise.federation.apart.watch import Watch, place_of
 from partywise.federation.transport.memory import connected
 
@@ -71,6 +72,27 @@ def test_the_sentence_of_whoever_gave_up_is_that_of_all_in_print(ends):
     with pytest.raises(PartyError, match=r"^'c' says: 'b' has  \[2J no data\.$"):
         watch.get("b", "message/3")
     assert watch.notice == "'b' has  [2J no data."
+
+
+class Refusing:
+    """A transport to peers that refuse what is put, at once."""
+
+    def __init__(self, end):
+        self.end, self.me, self.peers, self.get, self.is_there = end, end.me, end.peers, end.get, end.is_there
+
+    def put(self, receiver, tag, data):
+        raise Refused(f"{receiver!r} refuses what came.")
+
+
+@pytest.mark.parametrize("hello", [True, False])
+def test_whoever_is_refused_ends_with_the_sentence_of_all_where_there_is_one(ends, hello):
+    end = Refusing(ends["a"])
+    start = Session(end, "c" * 64, patience=1).begin if hello else lambda: Watch(end, 1).put("b", "message/3", b"")
+    with pytest.raises(Refused, match="'b' refuses what came"):
+        start()
+    later(0.1, ends["b"], ("a", "abort", json.dumps({"sentence": "'a' began anew."}).encode()))
+    with pytest.raises(PartyError, match=r"^.a. began anew\.$"):
+        start()
 
 
 @pytest.mark.parametrize("data", [b"", b"3", b"\xff", b"[" * 10_000, b"{" + b" " * 70_000 + b"}"])

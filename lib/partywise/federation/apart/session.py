@@ -19,7 +19,7 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
-from ...errors import PartyError, Unreachable
+from ...errors import PartyError, Refused, Unreachable
 from ..transport.interface import Transport
 from .watch import Watch, place_of, read_notice, shown
 
@@ -102,7 +102,7 @@ class Session:
     def _met(self) -> dict[str, dict[str, Any]]:
         """The hello of every peer, after ours has reached it."""
         deadline, hello = monotonic() + self.watch.patience, json.dumps(self._hello).encode()
-        untold, found = list(self.peers), dict[str, dict[str, Any]]()
+        untold, found, looked = list(self.peers), dict[str, dict[str, Any]](), monotonic()
         while untold or len(found) < len(self.peers):
             untold = [peer for peer in untold if not self._told(peer, hello)]
             missing = [peer for peer in self.peers if peer not in found]
@@ -111,6 +111,9 @@ class Session:
                 if data is not None:
                     found[peer] = read_notice(peer, "hello", data)
             self.watch.heed()
+            if monotonic() > looked + self.watch.pulse:
+                looked = monotonic()
+                self._still([peer for peer in self.peers if peer in found or peer not in untold])
             if monotonic() > deadline:
                 late = sorted({*untold, *missing})
                 raise PartyError(
@@ -119,11 +122,21 @@ class Session:
                 )
         return found
 
+    def _still(self, there: list[str]) -> None:
+        """PartyError if one of those that have come is gone again."""
+        gone = self.watch.gone(there[0], there) if there else ""
+        if gone:
+            raise self.watch.lost_sight(gone, "hello")
+
     def _told(self, peer: str, hello: bytes) -> bool:
         try:
             self.transport.put(peer, "hello", hello)
         except Unreachable:
             return False
+        except Refused:
+            # Whoever refuses it says why to all.
+            self.watch.heed(wait=self.watch.pulse)
+            raise
         return True
 
     def _check(self, peer: str, hello: Mapping[str, Any]) -> None:

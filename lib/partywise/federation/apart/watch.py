@@ -54,9 +54,12 @@ class Watch:
         self._last = -math.inf
 
     def put(self, receiver: str, tag: str, data: bytes) -> None:
-        """Hand a frame to a peer; PartyError if it is gone."""
+        """Hand a frame to a peer; PartyError if it is gone or refuses it, in its own words where it has some."""
         try:
             self.transport.put(receiver, tag, data)
+        except Refused:
+            self.heed(wait=self.pulse)
+            raise
         except Unreachable as error:
             self.heed(wait=self.pulse)
             raise PartyError(f"{receiver!r} is gone: {self.me!r} could not hand it {tag!r}.") from error
