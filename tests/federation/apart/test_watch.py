@@ -91,7 +91,7 @@ def test_whoever_is_refused_ends_with_the_sentence_of_all_where_there_is_one(end
     with pytest.raises(Refused, match="'b' refuses what came"):
         start()
     later(0.1, ends["b"], ("a", "abort", json.dumps({"sentence": "'a' began anew."}).encode()))
-    with pytest.raises(PartyError, match=r"^.a. began anew\.$"):
+    with pytest.raises(PartyError, match=r"^'b' says: 'a' began anew\.$"):
         start()
 
 
