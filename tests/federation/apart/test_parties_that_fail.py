@@ -157,7 +157,8 @@ def tampered(seed: int):
 
     def meddle(receiver, tag, data):
         earlier.append((receiver, tag, data))
-        if done or len(earlier) <= count or (how == "reordered" and not tag.startswith("message")):
+        early = {"reordered": not tag.startswith("message"), "replayed": tag == "hello"}.get(how)
+        if done or len(earlier) <= count or early:
             return [(tag, data)]
         if how == "replayed":
             done.append(tag)

@@ -77,6 +77,18 @@ def test_a_frame_that_is_too_large_is_refused_unread(ends):
         ends["server"].get("p2", "message/5", 5)
 
 
+def test_the_same_hello_comes_once_however_often_it_is_said_and_another_is_refused(ends):
+    """A connection that was cut before the answer: its sender cannot know that it was heard."""
+    for _ in range(3):
+        ends["p1"].put("server", "hello", b"one")
+    ends["p1"].put("server", "message/0", b"after")
+    assert ends["server"].get("p1", "message/0", 5) == b"after"
+    assert (ends["server"].get("p1", "hello", 5), ends["server"].get("p1", "hello", 0)) == (b"one", None)
+    ends["p1"].put("server", "hello", b"another")
+    with pytest.raises(Refused, match="a second frame 'hello' came from 'p1': it is a replay"):
+        ends["server"].get("p2", "message/5", 5)
+
+
 @pytest.mark.parametrize("size", [0, LARGEST])
 def test_frames_that_nobody_takes_have_a_bound_and_those_that_are_taken_have_none(ends, size, monkeypatch):
     monkeypatch.setattr(inbox, "ROOM", 2**16)

@@ -12,6 +12,8 @@ from .interface import LARGEST
 
 __all__ = ["Inbox"]
 
+# Whoever got no answer says it again, and may have been heard all the same: the same one is no replay.
+HELLO = "hello"
 # What frames of one sender that nobody has taken may hold: so many of the largest, and at least so many bytes.
 AHEAD, ROOM = 8, 2**26
 # Bytes that a frame takes beside its own.
@@ -36,6 +38,7 @@ class Inbox:
         self._waiting: dict[tuple[str, str], bytes] = {}
         self._seen: set[tuple[str, str]] = set()
         self._held: Counter[str] = Counter()
+        self._hellos: dict[str, bytes] = {}
         self._refusal: Refused | None = None
 
     def arrived(self, sender: str, tag: str, data: bytes) -> None:
@@ -50,6 +53,8 @@ class Inbox:
         self.admit(sender, tag, len(data))
         with self._changed:
             again = (sender, tag) in self._seen
+            if tag == HELLO and self._hellos.setdefault(sender, data) == data and again:
+                return
             if not again:
                 self._seen.add((sender, tag))
                 self._waiting[sender, tag] = data
