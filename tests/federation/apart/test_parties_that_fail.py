@@ -5,6 +5,7 @@ No party returns a result of fewer parties: it returns what the simulation retur
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -113,6 +114,16 @@ def test_what_a_party_says_of_itself_is_shown_without_what_a_terminal_obeys(tag,
     del found["client 0"]
     ended(found, "'client 0'", among=list(found))
     assert all(str(error).isprintable() for error in found.values())
+
+
+def test_a_party_that_says_another_hello_to_one_than_to_others_is_named_by_all():
+    """As one does that is killed between them, and begins anew."""
+
+    def another(receiver, tag, data):
+        changed = json.dumps(json.loads(data) | {"nonce": "n" * 32}).encode()
+        yield tag, changed if (receiver, tag) == ("server", "hello") else data
+
+    ended(all_of(ends=meddled("client 1", another)), "'client 1' said another hello to ", "two processes have its name")
 
 
 def test_a_certificate_speaks_for_one_name():

@@ -1,8 +1,8 @@
 """One run between processes: who takes part and that all run the same, until all are done or all know why not.
 
 hello: digests of the configuration and of the library's code, a random nonce, and facts that parties must have alike.
-ready: the id of the run, a digest of all nonces. done: as many steps as everybody. abort: the one sentence that ended
-the run. Whoever waits watches the others (`watch`).
+ready: all nonces, and the id of the run, a digest of them. done: as many steps as everybody. abort: the one sentence
+that ended the run. Whoever waits watches the others (`watch`).
 """
 
 from __future__ import annotations
@@ -78,9 +78,10 @@ class Session:
         hellos = self._met()
         for peer, hello in hellos.items():
             self._check(peer, hello)
-        nonces = sorted(f"{peer} {hello['nonce']}" for peer, hello in (hellos | {self.me: self._hello}).items())
-        self.run = hashlib.sha256("\n".join([self._hello["configuration"], *nonces]).encode()).hexdigest()
-        self._all("ready", {"run": self.run})
+        nonces = {peer: hello["nonce"] for peer, hello in (hellos | {self.me: self._hello}).items()}
+        lines = sorted(f"{peer} {nonce}" for peer, nonce in nonces.items())
+        self.run = hashlib.sha256("\n".join([self._hello["configuration"], *lines]).encode()).hexdigest()
+        self._all("ready", {"nonces": nonces, "run": self.run})
         return self.run
 
     def end(self, steps: int) -> None:
@@ -198,11 +199,23 @@ class Session:
             return False
         found = read_notice(peer, tag, data)
         for name, value in notice.items():
+            if name == "nonces" and isinstance(found.get(name), dict):
+                _check_nonces(found[name], value, peer, self.me)
             if found.get(name) != value:
                 raise PartyError(
                     f"{peer!r} has {name} {shown(found.get(name), 80)} at {tag!r}, {self.me!r} has {value}."
                 )
         return True
+
+
+def _check_nonces(theirs: Mapping[str, Any], own: Mapping[str, str], peer: str, me: str) -> None:
+    """PartyError if somebody said another hello to a peer than here."""
+    for name, nonce in own.items():
+        if theirs.get(name) != nonce:
+            raise PartyError(
+                f"{name!r} said another hello to {peer!r} than to {me!r}: it began anew, or two processes have its "
+                "name."
+            )
 
 
 @cache
