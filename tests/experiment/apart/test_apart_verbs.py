@@ -107,3 +107,10 @@ def test_an_error_of_the_program_leaves_its_trace_in_a_file(case, monkeypatch, c
     sentence = told(capsys, *party())
     assert "party 'north' ended with ZeroDivisionError: nothing left (where it happened: out/error.txt)" in sentence
     assert "ZeroDivisionError" in Path("out/error.txt").read_text()
+
+
+def test_others_on_the_machine_cannot_read_what_a_party_keeps(case, monkeypatch, capsys):
+    monkeypatch.setattr(running, "run_party", lambda *_, **__: 1 / 0)
+    make("certificates", case.names)
+    told(capsys, *party())
+    assert Path("out").stat().st_mode & 0o077 == 0

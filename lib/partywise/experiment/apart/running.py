@@ -94,7 +94,7 @@ def run(start: Start) -> Ended:
                 f"network.mode is 'release': method {start.shared.network.method} {why}: it is for experiments; take "
                 "mode experiment, or a method whose noise is discrete (docs/release_mode.md lists them)."
             ) from error
-        start.into.mkdir(parents=True, exist_ok=True)
+        _folder(start.into)
         (start.into / REPORT).write_text(traceback.format_exc(), encoding="utf-8")
         raise Failed(
             f"{start.where} ended with {type(error).__name__}: {error} (where it happened: {start.into / REPORT})"
@@ -124,10 +124,13 @@ def _run(start: Start) -> Ended:
 
 def _connected(start: Start) -> Transport:
     """This party's end of the network."""
+    from ...federation.transport.network import PATIENCE
     from ...federation.transport.network import Network as Connections
 
+    network = start.shared.network
     addresses = {name: (one.host, one.port) for name, one in start.shared.addresses.items()}
-    return Connections(start.me, addresses, start.certificates, largest=start.shared.network.largest_message)
+    patience = min(PATIENCE, network.patience)
+    return Connections(start.me, addresses, start.certificates, largest=network.largest_message, patience=patience)
 
 
 def _budget(shared: Shared) -> Budget | None:
@@ -139,8 +142,9 @@ def _budget(shared: Shared) -> Budget | None:
 
 
 def _folder(into: Path) -> Path:
+    """The folder of a party, which others on the machine cannot read where it is made here."""
     try:
-        into.mkdir(parents=True, exist_ok=True)
+        into.mkdir(0o700, parents=True, exist_ok=True)
     except OSError as error:
         raise AccountError(
             f"--into is {into}: it cannot be made ({error.strerror}); name a folder that can be written."
