@@ -79,7 +79,7 @@ def test_the_screen_of_the_page_is_what_its_example_costs():
     spent = spent_of(paid, budget.delta)["row"]
     left = Budget(budget.epsilon, budget.delta, budget.unit).filter().remaining - spent.amount
     assert (
-        f"budget: epsilon {spent.epsilon:.4g} of {budget.epsilon:g} for a row (mu squared: {spent.amount:.6g} spent, "
+        f"budget: epsilon {spent.epsilon:.4g} of {budget.epsilon:g} (unit row; mu squared: {spent.amount:.6g} spent, "
         f"{left:.6g} left)" in PAGE
     )
     assert left < spent.amount

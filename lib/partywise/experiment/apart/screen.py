@@ -27,7 +27,9 @@ def screen(start: Start, ended: Ended) -> list[str]:
         lines.append(f"WARNING: {SEEDED}.")
     lines += _crossed(start, ended)
     lines += _paid(start, ended)
-    arrays = f" and {len(ended.files)} arrays ({', '.join(ended.files[:3])}{', ...' * (len(ended.files) > 3)})"
+    arrays = (
+        f" and {_counted(len(ended.files), 'array')} ({', '.join(ended.files[:3])}{', ...' * (len(ended.files) > 3)})"
+    )
     lines.append(f"holds: {OUTCOME}{arrays * bool(ended.files)}, digest {ended.outcome.digest[:12]}")
     lines.append(f"files in {start.into}: ledger.jsonl, {TRANSCRIPT}, {OUTCOME}, {RECORD}")
     return lines
@@ -42,7 +44,10 @@ def _crossed(start: Start, ended: Ended) -> list[str]:
     if not totals:
         return ["sent: nothing"]
     names = sorted(totals, key=start.shared.names.index)
-    lines = [f"sent to {name}: {totals[name][0]} messages, {totals[name][1]:,} bytes" for name in names[:RECEIVERS]]
+    lines = [
+        f"sent to {name}: {_counted(totals[name][0], 'message')}, {totals[name][1]:,} bytes"
+        for name in names[:RECEIVERS]
+    ]
     if rest := names[RECEIVERS:]:
         counts = [totals[name] for name in rest]
         lines.append(
@@ -61,11 +66,15 @@ def _paid(start: Start, ended: Ended) -> list[str]:
         return [*lines, "budget: none was stated (network.budget)"]
     spent, unit = ended.spent[budget.unit], budget.unit
     share = f"{spent.amount:.6g} spent, {ended.left:.6g} left"
-    return [*lines, f"budget: epsilon {_epsilon(spent)} of {budget.epsilon:g} for a {unit} ({spent.currency}: {share})"]
+    return [*lines, f"budget: epsilon {_epsilon(spent)} of {budget.epsilon:g} (unit {unit}; {spent.currency}: {share})"]
 
 
 def _epsilon(spent: Spent) -> str:
     return "without limit" if spent.unproved else f"{spent.epsilon:.4g}"
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
 def _listed(entries: Sequence[str]) -> str:
