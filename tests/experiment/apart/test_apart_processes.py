@@ -100,7 +100,7 @@ def test_a_budget_refuses_the_second_run_and_keeps_what_was_paid(started, tmp_pa
     parties = started(case)
     first = parties.all()
     assert {one.code for one in first.values()} == {0}
-    assert "budget: epsilon" in first["north"].out and " of 3.5 for a user" in first["north"].out
+    assert "budget: epsilon" in first["north"].out and " of 3.5 (unit user; " in first["north"].out
     before = read_record(tmp_path / "out" / "north")
     second = parties.all()
     assert "Of the budget over all runs (epsilon = 3.5" in sentence(second["north"]) + sentence(second["south"])
