@@ -40,6 +40,7 @@ def memory(kind: str, cells: int) -> tuple[int, float]:
     return int(found[1]), float(found[2]) * 2**20
 
 
+@pytest.mark.runs
 def test_a_further_cell_takes_at_most_a_kilobyte():
     """Between two sizes, so that the fixed part does not count: with 20,000 cells the page of tables is full."""
     (few, low), (many, high) = (memory("dense", size) for size in (20_000, 60_000))
@@ -47,6 +48,7 @@ def test_a_further_cell_takes_at_most_a_kilobyte():
     assert high - low <= COLLECT_BYTES * (many - few)
 
 
+@pytest.mark.runs
 def test_a_sparse_study_takes_what_its_cells_take_and_not_what_the_product_of_its_axes_takes():
     made = design("sparse", 40_000)
     assert made.n_dense > 1000 * made.n_cells

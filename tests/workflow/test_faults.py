@@ -100,6 +100,7 @@ def strike(folder: Path, delay: float, everything: bool) -> bool:
     return True
 
 
+@pytest.mark.runs
 def test_kills_at_random_moments_leave_the_same_results(finished, tmp_path):
     """Five SIGKILLs at seeded random moments, then an undisturbed run: cube, tables and figures equal byte for byte."""
     folder = copy_project(tmp_path / "killed", finished)
@@ -413,6 +414,7 @@ def test_the_probe_writes_into_no_other_file(tmp_path):
     assert [path.name for path in (tmp_path / "results").iterdir()] == [link.name]
 
 
+@pytest.mark.runs
 @pytest.mark.parametrize("home", ["/dev/null", None])
 def test_a_run_needs_no_home(finished, tmp_path, home):
     """Caches lie below .snakemake; a figure that is drawn again is the same, byte for byte."""
@@ -457,6 +459,7 @@ def test_a_missing_profile_is_an_error(finished):
     assert done.stderr == "--workflow-profile is 'profiles/slrum': there is no such folder; name one in profiles/.\n"
 
 
+@pytest.mark.runs
 def test_a_failing_cell_is_named_in_its_log_and_the_rest_goes_on(finished, tmp_path):
     folder = copy_project(tmp_path / "failing", finished)
     module = folder / "lib/partywise/functional/protocols/aggregation.py"

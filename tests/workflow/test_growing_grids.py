@@ -160,6 +160,7 @@ def test_one_figure_reruns_that_figure(grown):
     assert found.jobs == {"figure": 1} and found.figures() == {"operators"}
 
 
+@pytest.mark.runs
 def test_a_cell_a_job_gives_the_same_bytes(several, grown):
     """Every case, method and replicate in a job of its own."""
     config = configuration()

@@ -91,6 +91,7 @@ def test_the_verb_summary_prints_the_tables_of_the_last_run(finished):
         assert done.returncode == 2 and done.stdout == "" and done.stderr.startswith(sentence)
 
 
+@pytest.mark.runs
 def test_small_blocks_on_one_core_give_the_same_bytes(finished, tmp_path):
     """Fourteen jobs on two cores against forty-four on one: cube, tables and figures are equal byte for byte."""
     folder = copy_project(tmp_path / "blocks", finished)

@@ -248,8 +248,8 @@ def test_what_is_wrong_here_ends_before_anybody_is_met(started, tmp_path):
     told = parties.ended("shop")["shop"]
     assert "shop.csv has the one column 'id;a;c' when it is split at ','" in sentence(told)
     for process in parties.processes.values():
-        process.terminate()
-    parties.ended()
+        process.kill()
+        process.join()
 
 
 def test_secret_noise_differs_from_run_to_run_and_is_discrete(started, tmp_path):
