@@ -14,5 +14,5 @@ origin = outputs.pop("origin")
 gather(snakemake.input.timings).write(outputs.pop("timings"))
 root = Path(snakemake.scriptdir).parent
 collect(plan(**params.job), snakemake.input.blocks, outputs, code_sha256=params.code, root=root)
-write_origin(origin, params.told, snakemake.output, snakemake.input.origins)
+write_origin(origin, params.told, outputs.values(), snakemake.input.origins)
 log.info("study %s: %d blocks", params.job["name"], len(snakemake.input.blocks))

@@ -17,6 +17,6 @@ cells = [cell for share in params.shares for cell in compute(made, share, params
 spent = process_time() - begun
 write_block(snakemake.output.block, cells)
 timings.write(snakemake.output.timings)
-write_origin(snakemake.output.origin, params.told, snakemake.output)
+write_origin(snakemake.output.origin, params.told, [snakemake.output.block])
 log.info("%s", timings)
 log.info("computing: %.3f CPU s", spent)
