@@ -63,6 +63,17 @@ def test_every_cell_is_in_one_block(sizes):
     assert all(name == block.name for name, block in blocks(made).items())
 
 
+@pytest.mark.parametrize("key", ["replicates_per_job", "folds_per_job", "parties_per_job"])
+def test_a_job_holds_as_many_of_each_axis_as_the_key_says(key):
+    """12 replicates, 3 folds and 3 numbers of parties, each key at 2 beside keys that cut nothing."""
+    batch = {name: 1000 for name in ("cases_per_job", "methods_per_job", "replicates_per_job", "parties_per_job")}
+    made = blocks(study({**batch, "folds_per_job": 100, key: 2}, NAMES[:3], ["a"])).values()
+    axis, whole = key.removesuffix("_per_job"), {"replicates": 12, "folds": 3, "parties": 3}
+    for name, count in whole.items():
+        sizes = {len(getattr(share, name)) for block in made for share in block.shares}
+        assert sizes == ({count} if name != axis else {2} | ({1} if count % 2 else set())), name
+
+
 def test_cases_that_need_different_files_share_no_job():
     grid = {"methods": ["m"], "replicates": 1, "parties": [3], "folds": 1, "epsilon": [1.0]}
     sources = {"one": "simulated", "two": "beijing", "three": "simulated"}

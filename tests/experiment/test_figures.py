@@ -1,5 +1,7 @@
 """Figures from a small cube made in this process: what is drawn is what the cube holds, and all is labelled."""
 
+from itertools import combinations
+
 import numpy as np
 import pytest
 from matplotlib import pyplot as plt
@@ -9,7 +11,8 @@ from partywise.experiment.blocks import read_block, write_block
 from partywise.experiment.cells import generate, run
 from partywise.experiment.plan import plan
 from partywise.experiment.plotting.save import save_figure
-from partywise.experiment.plotting.series import replicate_means, series
+from partywise.experiment.plotting.select import plan_behind
+from partywise.experiment.plotting.series import cases_of, example_fits_of, methods_of, replicate_means, series
 from partywise.experiment.plotting.style import NEUTRALS, look
 from partywise.experiment.results.provenance import config_json
 from partywise.randomness import stream
@@ -184,6 +187,22 @@ def test_real_curves_are_shown_in_the_unit_of_the_response(cube):
     # The scale of the table is undone: value = 2 + 3 * table, and the table is centred at zero.
     assert 2 - 9 < observed.get_ydata().mean() < 2 + 9
     assert ax.get_title().startswith("2012-01-")
+
+
+def test_each_curve_of_a_day_is_of_the_epsilon_that_its_legend_names(cube):
+    figure = curves.real_curves(cube)
+    case = next(c for c in cases_of(cube, "curve_predicted") if hasattr(plan_behind(cube).cases[c].settings, "shown"))
+    drawn, shown = example_fits_of(cube, case), dict[tuple[str, str], bytes]()
+    labels = {look(cube, m).label: m for m in methods_of(cube, case)}
+    for line in (line for ax in figure.axes for line in ax.get_lines() if ", ε = " in line.get_label()):
+        name, epsilon = line.get_label().rsplit(", ε = ", 1)
+        at = (drawn["example_method"] == labels[name]) & np.isclose(drawn["example_epsilon"], float(epsilon))
+        (fit,) = np.flatnonzero(at.values)
+        predicted = drawn["curve_predicted"].values[fit]
+        assert any(np.array_equal(line.get_ydata(), day[np.isfinite(day)]) for day in predicted), line.get_label()
+        shown[name, epsilon] = predicted.tobytes()
+    pairs = [(a, b) for (n, a), (m, b) in combinations([(key[0], value) for key, value in shown.items()], 2) if n == m]
+    assert any(a != b for a, b in pairs), "some method predicts otherwise at another epsilon, so that a swap is seen"
 
 
 def test_figures_say_what_is_missing(cube):

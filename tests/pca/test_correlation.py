@@ -45,6 +45,20 @@ def test_it_is_the_pooled_correlation(K):
     assert estimate.numbers["secure_products"] == 300 * pairs
 
 
+@pytest.mark.parametrize("n", [40, 200, 230])
+def test_one_record_that_differs_in_all_columns_keeps_its_score(n):
+    """It reaches the bound sqrt(n p) of the words: 100 columns that are 1 for one record and nearly 0 for all others."""
+    rng = np.random.default_rng(n)
+    X = 1e-7 * rng.standard_normal((n, 100))
+    X[n // 2] = 1.0
+    columns = [tuple(range(50)), tuple(range(50, 100))]
+    estimate, _ = fitted(correlation.fit, X, np.zeros(n), columns, CorrelationOptions(scores=True, components=1))
+    Z = (X - X.mean(axis=0)) / X.std(axis=0, ddof=1)
+    largest = np.max(np.abs(estimate.scores))
+    assert largest == pytest.approx((n - 1) / np.sqrt(n) * 10, rel=1e-6) and largest < np.sqrt(100 * n)
+    np.testing.assert_allclose(estimate.scores[:, 0], Z @ estimate.loadings[:, 0], atol=1e-10 * largest)
+
+
 @pytest.mark.parametrize("K", GROUPS)
 def test_covariances_and_scores_are_scikit_learns(K):
     X, y = data(units=1)

@@ -88,6 +88,16 @@ def test_two_standard_errors_are_the_limit():
         assert found.by_chance == pytest.approx(0.1019, abs=1e-4), "twice the tail of t with 5 degrees of freedom at 2"
 
 
+@pytest.mark.parametrize("paired", [True, False])
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_a_fall_is_told_as_a_rise_is(paired, sign):
+    wiggle = 0.1 * np.array([-1.0, 1.0, 1.0, -1.0, 1.0, -1.0])[:, None]
+    found = difference("toy", cube(), shifted(sign * 4.0 + wiggle, seed=1 if paired else 2))
+    (entry,) = found.of(MOVED)
+    assert found.paired is paired and entry.where == WHERE and sign * entry.z > 2
+    assert entry.difference == pytest.approx(sign * 4.0) and f"{entry.second:.4g}" in text([found])
+
+
 def test_folds_are_averaged_before_replicates_are_compared():
     """A change of +1 in one fold and -1 in the other moves no mean."""
     assert difference("toy", cube(), shifted(np.array([[1.0, -1.0]] * REPLICATES))).equal

@@ -11,6 +11,7 @@ import pytest
 from forked import checked, forked
 from partywise.audits.contract import agree
 from partywise.federation.exchanges.masked_sum import bits_for, masked_sum, pair_seeds
+from partywise.federation.exchanges.sharing import decoded, encoded
 from partywise.federation.parties import Party
 from partywise.federation.run import Run, simulate
 from partywise.federation.secure_streams import SecureStreams
@@ -56,6 +57,14 @@ def stacked(*sums):
 
 def fit(run):
     return run.assemble(stacked, *program(run))
+
+
+@pytest.mark.parametrize("bound", [1e-3, 0.99, 1.0, 3.0, 7.9, 8.0, 1e6])
+def test_words_hold_sums_up_to_the_bound_and_waste_three_bits_at_most(bound):
+    bits = bits_for(bound)
+    for value in (bound, -bound):
+        assert decoded(encoded(np.array([value]), bits), bits)[0] == pytest.approx(value, abs=2.0**-bits)
+    assert 2.0**60 < (bound + 1) * 2.0**bits <= 2.0**61
 
 
 @pytest.mark.parametrize("rng_for", [None, SecureStreams(5)])

@@ -108,6 +108,24 @@ def test_independent_noise_is_almost_never_flagged():
     assert wrong <= 10
 
 
+def test_the_four_bounds_share_the_error():
+    """At a confidence of .2 each bound may be wrong in a fifth of all audits; measured .05 to .07, .33 to .47 unshared.
+
+    Of 150 audits of a response whose epsilon, mu and rates are known, 38 are more than a quarter.
+    """
+    keep, wrong = math.e / (1 + math.e), np.zeros(4, dtype=int)
+    truth = (1.0, 2 * float(ndtri(keep)), math.e * 0.01, math.e * 0.001)
+
+    def mechanism(data, rng):
+        return float(rng.random() < (keep if data[-1] else 1 - keep))
+
+    for seed in range(150):
+        found = audit(mechanism, DATA, NEIGHBOUR, rng=seed, delta=0.0, draws=1000, confidence=0.2, score=float)
+        shown = (found.epsilon_lower, found.mu_lower, found.tpr_at_1_percent, found.tpr_at_0_1_percent)
+        wrong += np.array(shown) > np.array(truth)
+    assert max(wrong) < 38, wrong
+
+
 def test_the_seed_decides_everything():
     def run(rng):
         return audit(noisy_sum(1.0), DATA, NEIGHBOUR, rng=rng, draws=2000)

@@ -37,6 +37,7 @@ import numpy as np
 
 from ...alignment.rows import common_rows
 from ...federation.exchanges.cross_product import dealing, masked, opened, private, product
+from ...federation.exchanges.masked_sum import bits_for
 from ...federation.exchanges.residues import ring_for
 from ...federation.exchanges.sharing import decoded, encoded, shared
 from ...federation.parties import Party, column_order
@@ -87,7 +88,7 @@ def local_opened(party: Party, share: np.ndarray, parts: Sequence[Clear]) -> Cle
 
 def bits_of(n: int, p: int) -> int:
     """Bits after the point of scores in words of 64, which are sums of p terms below sqrt(n)."""
-    return 61 - math.ceil(math.log2(math.sqrt(n * p) + 1))
+    return bits_for(math.sqrt(n * p))
 
 
 def analyst_estimate(
