@@ -47,7 +47,7 @@ def test_it_is_the_pooled_correlation(K):
 
 @pytest.mark.parametrize("n", [40, 200, 230])
 def test_one_record_that_differs_in_all_columns_keeps_its_score(n):
-    """It reaches the bound sqrt(n p) of the words: 100 columns that are 1 for one record and nearly 0 for all others."""
+    """It reaches the bound sqrt(n p) of the words: 100 columns are 1 for one record and about 0 elsewhere."""
     rng = np.random.default_rng(n)
     X = 1e-7 * rng.standard_normal((n, 100))
     X[n // 2] = 1.0
