@@ -14,13 +14,15 @@ import mpmath as mp
 import numpy as np
 import pytest
 
+import every_protocol
 import toy
 from partywise import files
 from partywise.errors import ConfigError
-from partywise.experiment.cells import generate, run
+from partywise.experiment.cells import compute, generate, run
 from partywise.experiment.config import build
 from partywise.experiment.plan import plan
 from partywise.experiment.study import Lazy, Study, available, load
+from partywise.experiment.timings import Timings
 from partywise.files import replacing
 from partywise.privacy.accounting.calibration import gaussian_epsilon
 
@@ -233,6 +235,31 @@ def test_noise_is_one_draw_rescaled_over_epsilon_and_shared_by_folds(data):
     clipped = np.clip(x, -1, 1).sum() / 12
     mean = {e: cells[0, 1, 0, e].scalars["error"] + x[:6].mean() for e in (1.0, 4.0)}
     assert (mean[1.0] - clipped) / (mean[4.0] - clipped) == pytest.approx(4.0)
+
+
+def test_each_replicate_draws_its_own_noise_with_the_stated_spread(data, monkeypatch, tmp_path):
+    """A job with the same records in 200 replicates: errors differ by noise of sd sigma / n alone."""
+    monkeypatch.setattr("partywise.experiment.cells.generate", lambda plan, case, some, _: dict.fromkeys(some, data[0]))
+    share = {"case": "one", "methods": ["noisy"], "parties": [1], "replicates": range(200), "folds": [0]}
+    cells = compute(toy.toy_plan(), share, tmp_path, Timings())
+    errors = np.array([cell.scalars["error"] for cell in cells if cell.coords["epsilon"] == 1.0])
+    assert len(set(errors)) == 200
+    # The variance of 200 draws has a relative standard error of .1; neighbours would be equal or correlated.
+    assert errors.var(ddof=1) == pytest.approx((2.0 / 12) ** 2, rel=0.6)
+    assert abs(np.corrcoef(errors[:-1], errors[1:])[0, 1]) < 0.4
+
+
+@pytest.mark.parametrize("name", ["functional_boosting", "vertical_glm", "vertical_linear"])
+@pytest.mark.parametrize("count", [2, 3, 5, 7])
+def test_folds_of_a_study_hold_out_every_record_once(name, count, tmp_path):
+    made = plan(name, every_protocol.block(name), every_protocol.ROOT_SEED)
+    cases = [case for case in made.cases.values() if not case.resources and not getattr(case.settings, "n_test", 0)]
+    for case in cases:
+        (replicate,) = generate(made, case.name, [0], tmp_path).values()
+        of = made.study.folds(replicate, count, case.settings)
+        sizes = np.bincount(of, minlength=count)
+        assert len(sizes) == count and max(sizes) - min(sizes) <= 1, (case.name, sizes)
+    assert cases
 
 
 def test_example_fits_and_wire_come_from_the_first_replicate_and_fold_only(data):
