@@ -162,6 +162,8 @@ class VerticalGLM(Results):
             With the pooled rank, if columns depend on each other and there is no ridge.
         TypeError
             For an ``rng`` of another kind, or an unknown option.
+        ImportError
+            Without PyNaCl, where ``ids`` are intersected or three parties or more open their link (``"joint"``).
         """
         self._family()
         blocks, groups, shown = blocks_of(X, parties, ids, names)

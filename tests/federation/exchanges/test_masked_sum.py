@@ -1,8 +1,10 @@
-"""Sums under masks that cancel: exact to the words' step, one message uniform, refused where words are too small."""
+"""Sums under masks that cancel: exact to the words' step, uniform to who lacks a seed, refused where they overflow."""
 
 from __future__ import annotations
 
 import math
+from hashlib import sha256
+from itertools import permutations
 from types import SimpleNamespace
 
 import numpy as np
@@ -10,6 +12,7 @@ import pytest
 
 from forked import checked, forked
 from partywise.audits.contract import agree
+from partywise.federation.exchanges.dealing import expanded
 from partywise.federation.exchanges.masked_sum import bits_for, masked_sum, pair_seeds
 from partywise.federation.exchanges.sharing import decoded, encoded
 from partywise.federation.parties import Party
@@ -19,6 +22,7 @@ from partywise.privacy.accounted import Clear
 from partywise.randomness import Streams
 
 N = 400
+FEATURES = Clear(None, units=("features",), owner="passive 0")
 
 
 def start(senders, *, size=1.0, rng_for=None):
@@ -75,7 +79,7 @@ def test_the_receiver_gets_the_sum(senders, rng_for):
     for found in simulate(program, run):
         # Each value is rounded to a step, and the sum to a double.
         np.testing.assert_allclose(found, expected, rtol=2.0**-52, atol=senders * 2.0 ** -bits_for(senders))
-    assert sum(message.name == "seed of a pair" for message in run.channel.messages) == senders * (senders - 1) // 2
+    assert [message.name for message in run.channel.messages].count("public key") == senders * (senders - 1)
     assert {message.bytes for message in run.channel.messages if message.name == "value"} == {8 * N}
 
 
@@ -94,6 +98,48 @@ def test_a_message_alone_is_uniform_and_no_mask_serves_twice():
     value = (run.parties[1].block["X"][:, 0] * 2.0 ** bits_for(3)).round().astype(np.int64).view(np.uint64)
     assert np.array_equal(sum(first) - sum(second), np.zeros(N, dtype=np.uint64))
     assert not np.any(first[0] == value) and not np.any(first[0] + first[1] == value)
+
+
+def unmasked(run, bits, seeds_of_third, candidates):
+    """What receiver and third sender find of the first one's values, trying each candidate for the seed they lack."""
+    words = next(value for message, value in run.channel.view("active") if message.sender == "passive 0")
+    words = words - expanded(seeds_of_third["passive 0"], "sum 0")(N)
+    guesses = [(np.frombuffer(one, dtype="<u8"), secure) for one in candidates for secure in (False, True)]
+    opened = [decoded(words - expanded(guess, "sum 0")(N), bits) for guess in guesses]
+    own = local_values(run.parties[1])
+    return any(np.allclose(one, own, atol=2.0 ** (2 - bits), rtol=0) for one in opened)
+
+
+def free_values(run, *seen_by):
+    """Every 32 bytes that crosses free of charge, or that reached one of some places and is no masked value."""
+    found = []
+    for message, value in run.channel.view(*run.names):
+        if message.kind == "public" or (message.receiver in seen_by and message.name != "value"):
+            arrays = [
+                item for item in (value if isinstance(value, tuple) else (value,)) if isinstance(item, np.ndarray)
+            ]
+            found += [array.tobytes() for array in arrays]
+    return found
+
+
+@pytest.mark.parametrize("rng_for", [None, SecureStreams(5)])
+def test_what_crosses_free_of_charge_opens_no_mask(rng_for):
+    """Receiver and a third sender together, with all that is public: two public keys are not their seed."""
+    run, own = start(3, rng_for=rng_for), {}
+
+    def with_seeds(run):
+        active, *senders = run.parties
+        seeds, bits = pair_seeds(run, senders), bits_for(3)
+        own.update(seeds.values)
+        masked_sum(run, senders, active, "value", "sum 0", seeds, run.each(senders, local_values), bits, [FEATURES])
+
+    simulate(with_seeds, run)
+    candidates = free_values(run, "active", "passive 2")
+    assert len(set(candidates)) == 3 and {len(one) for one in candidates} == {32}
+    pairs = [sha256(b"".join(pair)).digest() for pair in permutations(candidates, 2)]
+    assert not unmasked(run, bits_for(3), own["passive 2"], [*candidates, *pairs])
+    # With the seed itself, which crossed in the open once, they do find them.
+    assert unmasked(run, bits_for(3), own["passive 2"], [own["passive 0"]["passive 1"][0].tobytes()])
 
 
 def test_every_owner_is_charged_and_words_that_are_too_small_are_named():

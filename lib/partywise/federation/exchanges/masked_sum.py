@@ -1,18 +1,24 @@
 """Exchange: the sum of what several parties have, opened at one place, under masks that cancel.
 
-Every two senders share a secret seed, from which one adds what the other subtracts: a single message is uniform, their
-sum is exact. There is no dealer. Semi-honest senders, of whom all but two may collude with the receiver; of a single
-sender the sum is what it has, and with one honest sender alone so is what is left.
+Every two senders agree on a secret seed by Diffie-Hellman on Curve25519 (X25519, RFC 7748), from which one adds what
+the other subtracts: a single message is uniform, their sum is exact. There is no dealer, and no seed crosses: whoever
+sees all public keys finds no seed of others. Semi-honest senders, of whom all but two may collude with the receiver; of
+a single sender the sum is what it has, and with one honest sender alone so is what is left. Public keys are as
+authentic as the links that they cross.
 
 Message                            from, to                        payload
-seed, once (32 bytes)              every sender, later ones        Public
+public key, once (32 bytes)        every sender, every other one   Public
 value under its masks (n,)         every sender, receiver          Clear, charged to all owners, 8 n bytes
+
+In experiments secret keys come from addressed streams; with `SecureStreams` they come from the operating system, and
+seeds are expanded by SHAKE-256 (`dealing.expanded`).
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from hashlib import sha256
 from typing import Any
 
 import numpy as np
@@ -21,12 +27,16 @@ from ...privacy.accounted import Clear, Public
 from ...privacy.mechanisms.random import SecureRandom, words_of
 from ..parties import Party
 from ..run import Own, Place, Run
-from .dealing import Seed, expanded
+from .dealing import Seed, expanded, fold_of
+from .psi import sodium
 from .sharing import decoded, encoded
 
 __all__ = ["bits_for", "masked_sum", "pair_seeds"]
 
-BECAUSE = "random numbers, drawn without a look at the data"
+KEY_BYTES = 32
+PURPOSE = "an agreement on secret seeds"
+TAG = b"partywise, seed of two parties by X25519\0"
+BECAUSE = "public key of a random secret key, which is drawn without a look at the data"
 
 
 def bits_for(bound: float) -> int:
@@ -34,15 +44,37 @@ def bits_for(bound: float) -> int:
     return 61 - math.ceil(math.log2(bound + 1))
 
 
-def pair_seeds(run: Run, senders: Sequence[Party]) -> Own:
-    """A seed for every two senders, at both: every sender has them by the name of the other."""
-    own = {party.name: run.at(party, local_drawn_seeds, senders, run.rng_for) for party in senders}
-    received: dict[str, list[Any]] = {party.name: [] for party in senders}
-    for place, party in enumerate(senders):
-        for other in senders[place + 1 :]:
-            sent = run.send(party, other, "seed of a pair", local_seed, own[party.name], other.name)
-            received[other.name].append((party.name, sent))
-    return Own({party.name: run.at(party, local_seeds, own[party.name], received[party.name]) for party in senders})
+def pair_seeds(run: Run, parties: Sequence[Party]) -> Own:
+    """A secret seed for every two parties, at these two only.
+
+    Parameters
+    ----------
+    run : Run
+    parties : sequence of Party
+        Of one alone nothing is sent, and it has no seed.
+
+    Returns
+    -------
+    Own
+        At every party a mapping from the names of the others to the `Seed` that it shares with each.
+
+    Raises
+    ------
+    ValueError
+        At a party that gets a public key which is none, or one of low order.
+    ImportError
+        Without PyNaCl, before anything is sent.
+    """
+    if len(parties) < 2:
+        return Own({party.name: {} for party in parties})
+    secret = run.each(parties, local_secret_key, fold_of(run), run.rng_for)
+    received: dict[str, list[Any]] = {party.name: [] for party in parties}
+    for party in parties:
+        others = [other for other in parties if other.name != party.name]
+        key = run.broadcast(party, others, "public key", local_public_key, secret)
+        for other in others:
+            received[other.name].append((party.name, key))
+    return Own({party.name: run.at(party, local_seeds, secret, received[party.name], run.rng_for) for party in parties})
 
 
 def masked_sum(
@@ -85,35 +117,59 @@ def masked_sum(
     return run.at(receiver, local_total if isinstance(receiver, Party) else total, sent, bits)
 
 
-def local_drawn_seeds(party: Party, senders: Sequence[Party], rng_for: Callable) -> dict[str, Seed]:
-    """The seeds that a sender draws, for those after it."""
-    names = [sender.name for sender in senders]
-    drawn = {}
-    for other in names[names.index(party.name) + 1 :]:
-        rng = rng_for("seed of a pair", party.name, other)
-        drawn[other] = words_of(rng)(4), isinstance(rng, SecureRandom)
-    return drawn
+def local_secret_key(party: Party, fold: Sequence[str | int], rng_for: Callable) -> bytes:
+    """A party's secret key; in experiments another one for every fold."""
+    sodium(PURPOSE)
+    return words_of(rng_for("secret key", party.name, *fold))(KEY_BYTES // 8).astype("<u8").tobytes()
 
 
-def local_seed(party: Party, drawn: Mapping[str, Seed], other: str) -> Public:
-    """The seed of one pair."""
-    words, secure = drawn[other]
-    return Public((words, secure), because=BECAUSE)
+def local_public_key(party: Party, secret: bytes) -> Public:
+    """What belongs to a secret key and does not tell it."""
+    return Public(np.frombuffer(public_key(secret), dtype=np.uint8), because=BECAUSE)
 
 
-def local_seeds(party: Party, drawn: Mapping[str, Seed], received: Sequence[tuple[str, Seed]]) -> dict[str, Any]:
-    """All seeds of a sender, with the sign that it adds their numbers with."""
-    return {name: (seed, 1) for name, seed in drawn.items()} | {name: (seed, -1) for name, seed in received}
+def local_seeds(
+    party: Party, secret: bytes, received: Sequence[tuple[str, np.ndarray]], rng_for: Callable
+) -> dict[str, Seed]:
+    """The seeds of a party, by the name of the other, to be expanded as its own generators are."""
+    secure = isinstance(rng_for("secret key", party.name), SecureRandom)
+    return {name: (agreed(secret, key, name), secure) for name, key in received}
+
+
+def public_key(secret: bytes) -> bytes:
+    """The public key of a secret key."""
+    return sodium(PURPOSE).crypto_scalarmult_base(secret)
+
+
+def agreed(secret: bytes, key: np.ndarray, owner: str) -> np.ndarray:
+    """(4,) uint64 that both owners of two keys find, bound to both public keys.
+
+    Raises
+    ------
+    ValueError
+        If the public key of ``owner`` is not 32 bytes, or a point of low order, which would give a seed that all know.
+    """
+    if key.dtype != np.uint8 or key.shape != (KEY_BYTES,):
+        raise ValueError(f"public key of {owner!r} is {key.dtype} of shape {key.shape}: give {KEY_BYTES} bytes.")
+    try:
+        point = sodium(PURPOSE).crypto_scalarmult(secret, key.tobytes())
+    except RuntimeError:
+        raise ValueError(
+            f"public key of {owner!r} is a point of low order of Curve25519: stop, whoever sent it does not follow the "
+            "protocol."
+        ) from None
+    digest = sha256(TAG + point + b"".join(sorted((public_key(secret), key.tobytes())))).digest()
+    return np.frombuffer(bytearray(digest), dtype="<u8").astype(np.uint64)
 
 
 def local_masked(
-    party: Party, seeds: Mapping[str, Any], values: np.ndarray, address: str, bits: int, parts: Sequence[Clear]
+    party: Party, seeds: Mapping[str, Seed], values: np.ndarray, address: str, bits: int, parts: Sequence[Clear]
 ) -> Clear:
-    """A sender's values under all its masks."""
+    """A sender's values under all its masks: of two senders the one whose name comes first adds theirs."""
     words = encoded(values, bits)
-    for seed, sign in seeds.values():
+    for other, seed in seeds.items():
         mask = expanded(seed, address)(words.size).reshape(words.shape)
-        words = words + mask if sign > 0 else words - mask
+        words = words + mask if party.name < other else words - mask
     units = tuple(dict.fromkeys(unit for part in parts for unit in part.units))
     return Clear(words, units=units, made_of=tuple(parts))
 

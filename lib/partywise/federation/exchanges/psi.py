@@ -37,25 +37,26 @@ from ..parties import Party
 from ..run import Own, Place, Run
 from .common_tokens import TOKEN_BYTES, check_tokens, common_tokens, local_order, local_rows
 
-__all__ = ["psi"]
+__all__ = ["psi", "sodium"]
 
 TAG = b"partywise, set intersection on edwards25519\0"
 NOBODY = "no single party"
 SCHEME = "blinded"
+PURPOSE = "set intersection"
 
 
-def sodium() -> Any:
-    """The functions of libsodium, loaded where lists are intersected and nowhere else."""
+def sodium(purpose: str) -> Any:
+    """The functions of libsodium, loaded where they are called and nowhere else; ImportError names the purpose."""
     try:
         from nacl import bindings
     except ImportError:
-        raise ImportError("set intersection needs the package PyNaCl: pip install partywise[alignment].") from None
+        raise ImportError(f"{purpose} needs the package PyNaCl: pip install partywise[alignment].") from None
     return bindings
 
 
 def points_of(texts: Sequence[str]) -> np.ndarray:
     """(n, 32) points of identifiers; ImportError without PyNaCl."""
-    bindings, tagged, found = sodium(), sha512(TAG), []
+    bindings, tagged, found = sodium(PURPOSE), sha512(TAG), []
     point, add = bindings.crypto_core_ed25519_from_uniform, bindings.crypto_core_ed25519_add
     for text in texts:
         state = tagged.copy()
@@ -74,7 +75,7 @@ def multiplied(points: np.ndarray, exponent: bytes, owner: str) -> np.ndarray:
         If an entry is no point of the subgroup of prime order, or its neutral element; ``owner`` is whose list it is.
     """
     check_tokens(points, owner)
-    times, data = sodium().crypto_scalarmult_ed25519_noclamp, points.tobytes()
+    times, data = sodium(PURPOSE).crypto_scalarmult_ed25519_noclamp, points.tobytes()
     try:
         found = b"".join([times(exponent, data[at : at + TOKEN_BYTES]) for at in range(0, len(data), TOKEN_BYTES)])
     except RuntimeError:
@@ -87,7 +88,7 @@ def multiplied(points: np.ndarray, exponent: bytes, owner: str) -> np.ndarray:
 
 def local_exponent(party: Party, rng_for: Callable) -> bytes:
     """A party's secret exponent, uniform up to 2^-259 and not 0."""
-    words, reduced = words_of(rng_for("psi exponent", party.name)), sodium().crypto_core_ed25519_scalar_reduce
+    words, reduced = words_of(rng_for("psi exponent", party.name)), sodium(PURPOSE).crypto_core_ed25519_scalar_reduce
     exponent = bytes(TOKEN_BYTES)
     while not any(exponent):
         exponent = reduced(words(8).astype("<u8").tobytes())

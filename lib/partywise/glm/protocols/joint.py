@@ -6,7 +6,7 @@ The certified form of seed 004, "Block Coordinate Descent": no predictor of one 
 Once                                                from, to                          payload
 intercept and mean weight at the start              active, analyst                   Clear(label)
 masked columns; of L-BFGS also shares of X'X        `weighted_sums`
-seeds of pairs                                      passive, later passive ones       Public(random numbers)
+public keys, where there are several passive ones   passive, every other passive one  Public(random numbers)
 An evaluation at new coefficients
 deviance, X_1'u, of Newton X_1'WX_1                 active, analyst                   Clear(label, features)
 masked u, shares of X_k'u                           `weighted_sums`
@@ -149,9 +149,11 @@ def stepped(run: Run, closed: Closed, response: Any, predictor: Any, now: Any, v
     return predictor, run.at(ANALYST, analyst_moved, now, step), step > 0
 
 
-def steered(run: Run, closed: Closed, X: Own, response: Any, predictor: Any, now: Any) -> tuple[Any, Any, str, int]:
+def steered(
+    run: Run, closed: Closed, seeds: Own, X: Own, response: Any, predictor: Any, now: Any
+) -> tuple[Any, Any, str, int]:
     """Evaluations and steps until the analyst ends them, and how many steps there were."""
-    seeds, steps = pair_seeds(run, closed.rest), 0
+    steps = 0
     while True:
         now, verdict = evaluated(run, closed, X, response, predictor, now, steps)
         if verdict not in (STEP, LAST):
@@ -194,12 +196,13 @@ def fit(run: Run) -> Estimate:
     given = run.each(order, local_columns, rows, public)
     scaling = run.each(order, local_scaling, given)
     X = run.each(order, local_standardised, given, scaling)
+    seeds = pair_seeds(run, passive)
     closed = closed_columns(run, order, X, n)
     start = run.send(active, ANALYST, "start", local_sent_start, begun)
     matrix = gram(run, closed, X, between=options.start == "gram") if options.solver == "lbfgs" else None
     now = run.at(ANALYST, analyst_started, start, q, matrix, options.ridge)
     predictor = run.at(active, local_predictor, begun, response)
-    predictor, now, verdict, steps = steered(run, closed, X, response, predictor, now)
+    predictor, now, verdict, steps = steered(run, closed, seeds, X, response, predictor, now)
     estimate = closing(run, closed, X, scaling, response, predictor, now, verdict)
     counts = {"openings": len(closed.aggregates), "record_openings": steps, "secure_products": closed.dealt.products}
     names = [party.name for party in order]
