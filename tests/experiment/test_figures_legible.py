@@ -37,11 +37,16 @@ def _cube(path, study):
     return invented(_plan(path, study))
 
 
+def _output(path, study, name) -> str:
+    return _plan(path, study).study.figures[name].output
+
+
 def _entries():
     for path in SHIPPED:
         marks = [pytest.mark.statistical] if path.stem.startswith(LARGE) else []
         for study in _config(path)["studies"]:
-            for name in _plan(path, study).figures:
+            images = [name for name in _plan(path, study).figures if _output(path, study, name) == "image"]
+            for name in images:
                 yield pytest.param(path, study, name, marks=marks, id=f"{path.stem}-{study}-{name}")
 
 

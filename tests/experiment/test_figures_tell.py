@@ -17,6 +17,7 @@ from matplotlib.text import Text
 from invented import invented
 from partywise.errors import ConfigError
 from partywise.experiment.plan import plan
+from partywise.experiment.plotting.typeset import Table
 from partywise.logistic.zonotope import LP_ROWS
 from pipeline import ROOT
 
@@ -53,11 +54,17 @@ def numbers(block: Any) -> Iterator[float]:
         yield float(block)
 
 
-def told(figure: Figure) -> Iterator[tuple[str, float]]:
+def texts_of(figure: Figure | Table) -> list[str]:
+    """What a figure says; of a table its title and notes, since its cells are numbers of the cube."""
+    if isinstance(figure, Table):
+        return [figure.title, *figure.notes]
+    return [text.get_text().strip() for text in figure.findobj(Text) if text.get_visible()]
+
+
+def told(figure: Figure | Table) -> Iterator[tuple[str, float]]:
     """Texts of a figure that hold words, with each number in them."""
-    for text in figure.findobj(Text):
-        words = text.get_text().strip()
-        if text.get_visible() and re.search(r"[^\W\d_]{2,}|=", words):
+    for words in texts_of(figure):
+        if re.search(r"[^\W\d_]{2,}|=", words):
             for found in NUMBER.findall(words):
                 yield words, float(found.replace(" ", ""))
 

@@ -10,6 +10,7 @@ from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
 
 from partywise.experiment.plotting.select import plan_behind
+from partywise.experiment.plotting.typeset import Table
 from partywise.experiment.results.labels import dim_of
 
 
@@ -34,8 +35,10 @@ def relabelled(cube: xr.Dataset) -> xr.Dataset:
     return other.assign_attrs(config_json=json.dumps(made | {"cases": cases, "methods": methods}))
 
 
-def content(figure: Figure) -> list[Any]:
-    """Texts, lines and points of a figure, in order; the figure is closed."""
+def content(figure: Figure | Table) -> list[Any]:
+    """Texts, lines and points of a figure, in order, or rows and notes of a table; the figure is closed."""
+    if isinstance(figure, Table):
+        return [figure.title, *map(dict, figure.rows), *figure.notes]
     plt.close(figure)
     found: list[Any] = [figure._suptitle.get_text() if figure._suptitle else ""]
     for ax in figure.axes:

@@ -25,6 +25,7 @@ from pipeline import ROOT, environment
 DRIVER = ROOT / "tests" / "support" / "module_driver.py"
 SEED = every_protocol.ROOT_SEED
 TOLD = "0" * 64
+KINDS = {"image": ("svg", "pdf", "png"), "table": ("html", "csv")}
 
 
 @dataclass(frozen=True)
@@ -74,7 +75,7 @@ def asked(folder: Path, smk: dict[str, Any]) -> list[tuple[str, set[str], dict[s
         roots = collected | set(smk["script_modules"]("collect"))
         jobs.append((f"{study}/collect", roots, job("collect", files, outputs, whole)))
         for figure, drawn in load(study).figures.items():
-            files = {kind: str(folder / study / f"{figure}.{kind}") for kind in ("svg", "pdf", "png", "origin")}
+            files = {kind: str(folder / study / f"{figure}.{kind}") for kind in (*KINDS[drawn.output], "origin")}
             roots = smk["figure_roots"](study, figure)
             params = {"address": drawn.address, "caption": "", "told": TOLD}
             read = {name: [outputs[name]] for name in ("cube", "origin")}

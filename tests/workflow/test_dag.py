@@ -31,7 +31,8 @@ def expected_jobs(config: dict[str, Any]) -> dict[str, int]:
     datasets = set()
     for name, block in config["studies"].items():
         made = plan(name, block, config["root_seed"])
-        count += {"collect": 1, "figure": len(made.figures), "fit": len(blocks(made))}
+        count += {"collect": 1, "fit": len(blocks(made))}
+        count.update({"image": "figure", "table": "table"}[made.study.figures[one].output] for one in made.figures)
         datasets |= {resource for case in made.cases.values() for resource in case.resources}
     if datasets:
         count["fetch"] = len(datasets)

@@ -16,6 +16,7 @@ import yaml
 
 from captions import caption
 from partywise.experiment.plan import plans
+from partywise.experiment.plotting.typeset import Table, save_table
 from pipeline import RESULTS, ROOT, STUDY, copy_run, edit, environment
 from snakemake_report_plugin_partywise.content import FIRST, TooOld, run_of
 from snakemake_report_plugin_partywise.page import MOST_LINES, ROOM, page
@@ -231,6 +232,19 @@ def test_a_large_drawing_gives_way_to_its_picture(tmp_path):
     assert run_of(found, [], "").figures[0].source().startswith("data:image/png;base64,")
     drawing.with_suffix(".png").write_bytes(b"p" * 500_000)
     assert run_of(found, [], "").figures[0].source().startswith("data:image/svg+xml;base64,")
+
+
+def test_a_figure_that_is_a_table_stands_there_as_rows(tmp_path):
+    """With its caption, folded, and with the filter above its rows."""
+    found, path = invented(tmp_path, 1), tmp_path / "mine" / "figures" / "study_00" / "a_table.html"
+    save_table(
+        Table("Ours & theirs", [{"ours": 0.51, "verdict": "agrees"}], ["A < b."]), path, path.with_suffix(".csv")
+    )
+    shown = page(run_of([*found, record(path, "000.001")], [], "<p>about</p>"))
+    read = Page(shown)
+    assert read.open == [] and [one["id"] for one in read.all("figure")] == ["study_00-a_figure", "study_00-a_table"]
+    assert len(read.all("img")) == 1 and "agrees" in read.within("figure") and "A < b." in read.within("figure")
+    assert [one for one in read.all("input") if "data-rows" in one] and 'href="#study_00-a_table"' in shown
 
 
 def test_a_hundred_cases_are_a_count_with_the_first_few():

@@ -62,10 +62,14 @@ def cubes():
     return [f"{PLACE.folder}/{study}/cube.nc" for study in PLANS]
 
 
+# The file of a figure that a report shows, by its kind.
+SHOWN = {"image": "svg", "table": "html"}
+
+
 def figures():
     """Figures of all studies."""
     return [
-        f"{PLACE.folder}/figures/{study}/{name}.svg"
+        f"{PLACE.folder}/figures/{study}/{name}.{SHOWN[made.study.figures[name].output]}"
         for study, made in PLANS.items()
         for name in made.figures
     ]

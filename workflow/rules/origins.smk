@@ -49,9 +49,17 @@ def path_of(pattern, job):
     return str(pattern).format(study=job.study, block=job.name, figure=job.name)
 
 
+def rule_of(job):
+    """The rule of a job, since a figure is an image or a table."""
+    if job.rule != "figure":
+        return getattr(rules, job.rule)
+    output = PLANS[job.study].study.figures[job.name].output
+    return rules.table if output == "table" else rules.figure
+
+
 def outputs_of(job):
     """The origin of a job, and its other outputs."""
-    patterns = getattr(rules, job.rule).output
+    patterns = rule_of(job).output
     origin = path_of(patterns.origin, job)
     paths = [path_of(pattern, job) for pattern in patterns]
     return origin, [path for path in paths if path != origin]
@@ -132,7 +140,7 @@ def is_asked(job):
     settings = workflow.dag_settings
     words = map(str, settings.forcerun if settings else ())
     origin, outputs = outputs_of(job)
-    return not {job.rule, origin, *outputs}.isdisjoint(words) or any(
+    return not {rule_of(job).rule.name, origin, *outputs}.isdisjoint(words) or any(
         is_asked(before) for before in BEFORE[job.rule](job)
     )
 
@@ -188,7 +196,7 @@ def set_back_stale():
         for job in (*blocks_of(cube), cube, *figures):
             if is_stale(job):
                 origin, outputs = outputs_of(job)
-                benchmark = path_of(getattr(rules, job.rule).benchmark, job)
+                benchmark = path_of(rule_of(job).benchmark, job)
                 set_back([origin, *outputs, benchmark])
     for name in RESOURCES:
         if not is_pinned(name, f"resources/{name}"):

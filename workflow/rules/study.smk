@@ -145,3 +145,15 @@ rule figure:
         told=figure_told,
     script:
         "../../scripts/figure.py"
+
+
+use rule figure as table with:
+    output:
+        html=report(
+            "<results>/figures/{study}/{figure}.html",
+            caption="../report/figure.rst",
+            category="{study}",
+            labels=figure_labels,
+        ),
+        csv="<results>/figures/{study}/{figure}.csv",
+        origin="<results>/origins/{study}/figure/{figure}.json",

@@ -55,6 +55,22 @@ class Lazy:
 
 
 @dataclass(frozen=True)
+class Figure(Lazy):
+    """One figure of a study: a function (cube) -> matplotlib Figure, or `partywise.experiment.plotting.typeset.Table`.
+
+    output : ``image`` (SVG, PDF, PNG) or ``table`` (HTML, CSV)
+    records : whether it shows single records; reports of own data leave such figures out unless they are asked for
+    """
+
+    output: Literal["image", "table"] = "image"
+    records: bool = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_fields(self)
+
+
+@dataclass(frozen=True)
 class Source:
     """Where the data of a case come from.
 
@@ -160,7 +176,7 @@ class Study:
     example_fits : Lazy, optional
         Same arguments as ``metrics`` -> name -> (dims, array); asked for replicate 0 and fold 0 only.
     figures : mapping
-        Name -> function (cube) -> matplotlib Figure.
+        Name -> `Figure`.
     check : callable, optional
         (`partywise.experiment.plan.Plan`) -> None; raises :class:`ConfigError` on contradictions that need knowledge
         of the study.
@@ -194,7 +210,7 @@ class Study:
     ledger: Lazy | None = None
     folds: Lazy | None = None
     example_fits: Lazy | None = None
-    figures: Mapping[str, Lazy] = field(default_factory=dict)
+    figures: Mapping[str, Figure] = field(default_factory=dict)
     check: Callable[[Any], None] | None = None
     summary: tuple[str, ...] = ()
     headings: Mapping[str, Heading] = field(default_factory=dict)
@@ -211,6 +227,9 @@ class Study:
             for name in names:
                 if name not in self.variables:
                     raise ValueError(f"{key} names {name!r}: it must be one of the study's variables.")
+        for name, figure in self.figures.items():
+            if not isinstance(figure, Figure):
+                raise ValueError(f"figures gives {name!r} as a {type(figure).__name__}: it must be a Figure.")
         if self.certified not in ("epsilon_certified", *self.variables):
             raise ValueError(f"certified is {self.certified!r}: it must be epsilon_certified or one of its variables.")
 

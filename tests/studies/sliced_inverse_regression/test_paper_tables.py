@@ -11,8 +11,7 @@ import pytest
 
 from partywise.errors import DataMissing
 from partywise.studies.sliced_inverse_regression import paper_tables
-from partywise.studies.sliced_inverse_regression.figures.marks import FEWEST, MARKS, Entry, counts
-from partywise.studies.sliced_inverse_regression.figures.tables import difference
+from partywise.studies.sliced_inverse_regression.figures.marks import FEWEST, VERDICTS, Entry, counts
 from partywise.studies.sliced_inverse_regression.paper_tables import Printed, printed, printed_table
 
 TOOL = Path(__file__).parents[2] / "tools" / "paper_tables.py"
@@ -87,7 +86,7 @@ def entry(**change) -> Entry:
 
 
 @pytest.mark.parametrize(
-    ("change", "mark"),
+    ("change", "verdict"),
     [
         ({}, "agrees"),
         ({"mean": 0.521}, "agrees"),
@@ -100,35 +99,46 @@ def entry(**change) -> Entry:
         ({"mean": 1.1, "paper": 1.05, "model": "III"}, "within 12 %"),
         ({"mean": 1.45, "paper": 1.45, "model": "III"}, "saturated"),
         ({"paper": np.nan, "bracket": np.nan}, ""),
-        ({"replicates": 29}, ""),
-        ({"replicates": 29, "mean": 0.7}, ""),
-        ({"replicates": 2, "mean": 1.1, "paper": 1.05}, ""),
+        # Few replicates: the bracket stands for our standard deviation, so that b / sqrt(2) is the standard error.
+        ({"replicates": 2, "mean": 0.64}, "agrees"),
+        ({"replicates": 2, "mean": 0.66}, "not reproduced"),
+        ({"replicates": 2, "mean": 2.0}, "not reproduced"),
+        ({"replicates": 29, "mean": 0.53}, "agrees"),
+        ({"replicates": 29, "mean": 0.7}, "not reproduced"),
+        ({"replicates": 2, "mean": 1.1, "paper": 1.05}, "saturated"),
     ],
 )
-def test_marks(change, mark):
-    assert entry(**change).mark == mark
+def test_verdicts(change, verdict):
+    assert entry(**change).verdict == verdict
 
 
-def test_z_uses_both_errors_and_says_when_it_is_vague():
+def test_z_uses_both_errors():
     # se = 0.01, bracket / sqrt(400) = 0.005, rounding 0.0003.
     assert entry(mean=0.53).z == pytest.approx(0.03 / np.sqrt(0.01**2 + 0.005**2 + 0.0003**2), rel=1e-12)
-    assert entry(bracket=0.02).approximate and not entry(bracket=0.03).approximate
     found = counts([entry(), entry(mean=0.7), entry(paper=np.nan)])
-    assert found == dict(zip(MARKS, (1, 0, 0, 1), strict=True))
+    assert found == dict(zip(VERDICTS, (1, 0, 0, 1), strict=True))
 
 
 @pytest.mark.parametrize("replicates", [1, 2, 29])
-def test_few_replicates_are_measured_by_the_bracket_of_the_source(replicates):
-    """However small our own standard error: it is a guess, and neither z nor mark nor count comes of it."""
+def test_few_replicates_are_judged_by_the_bracket_of_the_source(replicates):
+    """However small our own standard error is: it is a guess.  15 brackets away is a verdict at any number."""
     few = entry(mean=0.65, se=0.0001, replicates=replicates)
-    assert np.isnan(few.z) and not few.judged and sum(counts([few, few]).values()) == 0
-    assert few.brackets == pytest.approx(1.5)
-    assert few.expected == pytest.approx(2 * np.sqrt(1 / replicates + 1 / 400))
-    assert difference(few) == "+1.5 b" and difference(entry(mean=0.47, bracket=0.02, replicates=2)) == "≈−1.5 b"
+    spread = 0.105 / np.sqrt(replicates)
+    assert few.error == pytest.approx(np.sqrt(spread**2 + 0.005**2 + 0.0003**2), rel=1e-12)
+    assert few.difference == pytest.approx(0.15)
+    assert entry(mean=0.5 + 15 * 0.1, replicates=replicates).verdict == "not reproduced"
 
 
-def test_thirty_replicates_are_judged():
+def test_verdicts_of_few_replicates_are_right_about_the_source_itself():
+    """Means of two draws of the source's own distribution disagree in one of twenty, not in more."""
+    rng = np.random.default_rng(3)
+    draws = rng.normal(0.5, 0.1, (20_000, 2))
+    wrong = [entry(mean=float(pair.mean()), se=float(pair.std()), replicates=2).verdict for pair in draws]
+    share = wrong.count("not reproduced") / len(wrong)
+    assert 0.02 < share < 0.05
+
+
+def test_thirty_replicates_are_judged_by_their_own_spread():
     assert FEWEST == 30
     many = entry(mean=0.65, se=0.0001, replicates=30)
-    assert many.mark == "not reproduced" and difference(many) == "z>+10 ≠1.30×"
-    assert sum(counts([many]).values()) == 1
+    assert many.verdict == "not reproduced" and many.error < 0.006

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from partywise.experiment.study import Lazy, Protocol, Source, Study
+from partywise.experiment.study import Figure, Lazy, Protocol, Source, Study
 
 
 @dataclass(frozen=True)
@@ -47,6 +47,6 @@ STUDY = Study(
     folds=Lazy("own_study.numerics:folds"),
     metrics=Lazy("own_study.numerics:metrics"),
     variables={"error": ("distance of the estimate from the mean of the case", "1"), "n_protected": ("records", "1")},
-    figures={"errors": Lazy("own_study.figures:errors")},
+    figures={"errors": Figure("own_study.figures:errors")},
     summary=("error",),
 )

@@ -15,6 +15,8 @@ from typing import Any
 FIRST = "first"
 TABLES = "tables.html"
 SECTION = re.compile(r'<section id="([a-z-]+)">\n<h2>(.*?)</h2>\n(.*?)\n</section>\n', re.DOTALL)
+# The part of a page that is a table (`partywise.experiment.plotting.typeset`).
+ROWS = re.compile(r'<section id="table">\n(.*?)\n</section>\n', re.DOTALL)
 TITLE = re.compile(r"<h1>(.*?)</h1>", re.DOTALL)
 # An SVG of more bytes gives way to its PNG where that is smaller.
 LARGE = 300_000
@@ -27,13 +29,13 @@ class TooOld(ValueError):
 
 @dataclass(frozen=True)
 class Figure:
-    """One figure: its study and name, its place in the report, its caption as HTML, its file."""
+    """One figure: its study and name, its place in the report, its caption as HTML, its file: SVG, or a table."""
 
     study: str
     name: str
     order: str
     caption: str
-    svg: Path
+    path: Path
 
     @property
     def words(self) -> str:
@@ -45,11 +47,21 @@ class Figure:
         """The first sentence of the caption, for those who do not see the figure."""
         return re.split(r"(?<=[.:;]) ", text_of(self.caption), maxsplit=1)[0]
 
+    @property
+    def is_table(self) -> bool:
+        """Whether it is rows and not an image."""
+        return self.path.suffix == ".html"
+
+    def table(self) -> str:
+        """The rows of a table with their filter, as HTML."""
+        found = ROWS.search(self.path.read_text(encoding="utf-8"))
+        return found.group(1) if found else ""
+
     def source(self) -> str:
         """The drawing itself, in the address of an image."""
-        png = self.svg.with_suffix(".png")
-        large = self.svg.stat().st_size > LARGE and png.exists()
-        path = min((self.svg, png), key=lambda file: file.stat().st_size) if large else self.svg
+        png = self.path.with_suffix(".png")
+        large = self.path.stat().st_size > LARGE and png.exists()
+        path = min((self.path, png), key=lambda file: file.stat().st_size) if large else self.path
         return f"data:{MIME[path.suffix]};base64,{b64encode(path.read_bytes()).decode()}"
 
 
@@ -103,7 +115,8 @@ def run_of(records: Iterable[Any], files: Sequence[Path], about: str) -> Run:
     Parameters
     ----------
     records : iterable of FileRecordInterface
-        ``results/{name}/{study}/tables.html`` and ``results/{name}/figures/{study}/{figure}.svg``.
+        ``results/{name}/{study}/tables.html`` and ``results/{name}/figures/{study}/{figure}.svg`` or
+        ``.html``.
     files : sequence of Path
         The configuration files.
     about : str
@@ -112,11 +125,9 @@ def run_of(records: Iterable[Any], files: Sequence[Path], about: str) -> Run:
     ordered = sorted(records, key=lambda record: (record.labels["order"] != FIRST, record.labels["order"]))
     tables = [Path(record.path) for record in ordered if Path(record.path).name == TABLES]
     drawn = [
-        Figure(
-            Path(record.path).parent.name, Path(record.path).stem, record.labels["order"], record.caption, record.path
-        )
-        for record in ordered
-        if Path(record.path).name != TABLES
+        Figure(path.parent.name, path.stem, record.labels["order"], record.caption, path)
+        for path, record in ((Path(record.path), record) for record in ordered)
+        if path.name != TABLES
     ]
     studies = [study_of(path, [one for one in drawn if one.study == path.parent.name]) for path in tables]
     return Run(tables[0].parent.parent.name, ", ".join(map(relative, files)), about, tuple(studies))

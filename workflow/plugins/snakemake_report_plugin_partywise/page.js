@@ -31,7 +31,7 @@ for (const drawing of document.querySelectorAll(".drawing")) {
 // A link to something folded unfolds it.
 const unfold = () => {
   const place = location.hash && document.getElementById(location.hash.slice(1));
-  const folded = place && place.querySelector(":scope > details");
+  const folded = place && place.querySelector(":scope > details, :scope.table > section > details");
   if (folded) folded.open = true;
 };
 addEventListener("hashchange", unfold);

@@ -72,7 +72,13 @@ def lead(run: Run) -> str:
 
 
 def figure_block(figure: Figure) -> str:
-    """A figure with its caption in view."""
+    """A figure with its caption in view; a table is folded and as wide as the page."""
+    if figure.is_table:
+        return (
+            f'<figure class="table" id="{anchor_of(figure)}">\n<h3>{escape(figure.words)}</h3>\n'
+            f"<figcaption>{figure.caption}</figcaption>\n"
+            f"<section><details>\n<summary>All rows</summary>\n{figure.table()}\n</details></section>\n</figure>"
+        )
     return (
         f'<figure id="{anchor_of(figure)}">\n<h3>{escape(figure.words)}</h3>\n'
         f'<div class="drawing"><img alt="{escape(figure.alt)}" src="{figure.source()}"></div>\n'

@@ -1,4 +1,4 @@
-"""Figures as files whose bytes depend on nothing but the figure."""
+"""Figures as files whose bytes depend on nothing but the figure: images, and tables as pages and rows."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from ...files import replacing
 from ..results.cube import open_cube
 from ..study import Lazy
 from .style import plt
+from .typeset import Table, save_table
 
 # Dots an inch, of the PNG and of images inside the other two.
 DPI = 200
@@ -35,10 +36,19 @@ def draw_figure(address: str, cube: Path | str, **files: Path | str) -> None:
         ``package.module:name`` of the function that draws.
     cube : Path or str
     **files : Path or str
-        As in `save_figure`.
+        As in `save_figure`, or of a table as in `save_table`.
+
+    Raises
+    ------
+    TypeError
+        When the function returns another kind than the study declares by ``output`` of its `Figure`.
     """
+    wanted, save = (Table, save_table) if "html" in files else (Figure, save_figure)
     with open_cube(cube, load=False) as opened:
-        save_figure(Lazy(address)(opened), **files)
+        drawn = Lazy(address)(opened)
+        if not isinstance(drawn, wanted):
+            raise TypeError(f"{address} returns a {type(drawn).__name__}: set `output` of its Figure in study.py.")
+        save(drawn, **files)
 
 
 def save_figure(figure: Figure, svg: Path | str, pdf: Path | str, png: Path | str) -> None:

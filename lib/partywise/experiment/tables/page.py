@@ -103,11 +103,16 @@ def tables_page(
         f'<section id="{_anchor(title)}">\n<h2>{title}</h2>\n{content}\n</section>\n'
         for title, content in parts.items()
     )
-    name = escape(plan.study.title)
+    return html_page(plan.study.title, f"<nav>{links}</nav>\n{body}")
+
+
+def html_page(title: str, body: str) -> str:
+    """A page that needs no network, with a filter above each table that has a field for it."""
+    name = escape(title)
     return (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width">'
-        f"<title>{name}</title><style>{STYLE}</style></head><body><h1>{name}</h1>\n<nav>{links}</nav>\n{body}"
+        f"<title>{name}</title><style>{STYLE}</style></head><body><h1>{name}</h1>\n{body}"
         f"<script>{FILTER}</script></body></html>\n"
     )
 

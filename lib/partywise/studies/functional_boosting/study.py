@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from ...checks import Checked, Delta, Unit
 from ...errors import ConfigError
-from ...experiment.study import Heading, Lazy, Protocol, Source, Study
+from ...experiment.study import Figure, Heading, Lazy, Protocol, Source, Study
 from ...functional.options import (
     BaselineOptions,
     CentralOptions,
@@ -172,14 +172,14 @@ STUDY = Study(
     example_fits=Lazy("partywise.studies.functional_boosting.metrics:example_fits"),
     variables=VARIABLES,
     figures={
-        "error_by_parties": Lazy(_FIGURES + "parties:error_by_parties"),
-        "claims_about_parties": Lazy(_FIGURES + "parties:claims_about_parties"),
-        "bytes_by_parties": Lazy(_FIGURES + "parties:bytes_by_parties"),
-        "selection_quality": Lazy(_FIGURES + "selection:selection_quality"),
-        "error_by_epsilon": Lazy(_FIGURES + "privacy:error_by_epsilon"),
-        "claimed_and_certified": Lazy(_FIGURES + "privacy:claimed_and_certified"),
-        "real_curves": Lazy(_FIGURES + "curves:real_curves"),
-        "operators": Lazy(_FIGURES + "curves:operators"),
+        "error_by_parties": Figure(_FIGURES + "parties:error_by_parties"),
+        "claims_about_parties": Figure(_FIGURES + "parties:claims_about_parties"),
+        "bytes_by_parties": Figure(_FIGURES + "parties:bytes_by_parties"),
+        "selection_quality": Figure(_FIGURES + "selection:selection_quality"),
+        "error_by_epsilon": Figure(_FIGURES + "privacy:error_by_epsilon"),
+        "claimed_and_certified": Figure(_FIGURES + "privacy:claimed_and_certified"),
+        "real_curves": Figure(_FIGURES + "curves:real_curves"),
+        "operators": Figure(_FIGURES + "curves:operators"),
     },
     check=check,
     folds_share=True,

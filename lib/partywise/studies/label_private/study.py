@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 
 from ...checks import Checked, Delta
 from ...errors import ConfigError
-from ...experiment.study import Heading, Lazy, Protocol, Source, Study
+from ...experiment.study import Figure, Heading, Lazy, Protocol, Source, Study
 from ...logistic.options import (
     SMALLEST_EPSILON,
     LabelSgdOptions,
@@ -144,13 +144,13 @@ STUDY = Study(
     example_fits=Lazy("partywise.studies.label_private.metrics:example_fits"),
     variables=VARIABLES,
     figures={
-        "utility_by_epsilon": Lazy(_FIGURES + "utility:utility_by_epsilon"),
-        "excess_by_size": Lazy(_FIGURES + "utility:excess_by_size"),
-        "calibration_curves": Lazy(_FIGURES + "calibration:calibration_curves"),
-        "unbounded_shares": Lazy(_FIGURES + "training:unbounded_shares"),
-        "running_away": Lazy(_FIGURES + "training:running_away"),
-        "gap_by_passes": Lazy(_FIGURES + "training:gap_by_passes"),
-        "classic_noise": Lazy(_FIGURES + "training:classic_noise"),
+        "utility_by_epsilon": Figure(_FIGURES + "utility:utility_by_epsilon"),
+        "excess_by_size": Figure(_FIGURES + "utility:excess_by_size"),
+        "calibration_curves": Figure(_FIGURES + "calibration:calibration_curves"),
+        "unbounded_shares": Figure(_FIGURES + "training:unbounded_shares"),
+        "running_away": Figure(_FIGURES + "training:running_away"),
+        "gap_by_passes": Figure(_FIGURES + "training:gap_by_passes"),
+        "classic_noise": Figure(_FIGURES + "training:classic_noise"),
     },
     check=check,
     summary=("log_loss", "uninformative", "auc", "excess_risk", "share_unbounded"),

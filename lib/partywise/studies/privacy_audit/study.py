@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from ...checks import Checked, Delta, Unit
 from ...errors import ConfigError
 from ...experiment.claims import Claim, collected, modules
-from ...experiment.study import Heading, Lazy, Protocol, Study
+from ...experiment.study import Figure, Heading, Lazy, Protocol, Study
 from .options import AuditOptions
 
 if TYPE_CHECKING:
@@ -108,8 +108,8 @@ STUDY = Study(
     example_fits=Lazy(_HERE + "metrics:example_fits"),
     variables=VARIABLES,
     figures={
-        "claims": Lazy(_HERE + "figures.claims:claims"),
-        "tracing_roc": Lazy(_HERE + "figures.tracing:tracing_roc"),
+        "claims": Figure(_HERE + "figures.claims:claims"),
+        "tracing_roc": Figure(_HERE + "figures.tracing:tracing_roc"),
     },
     check=check,
     summary=("audited_lower", "epsilon_mu_lower", "claim_refuted"),

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from ...checks import Checked
 from ...errors import ConfigError
-from ...experiment.study import Heading, Lazy, Protocol, Source, Study
+from ...experiment.study import Figure, Heading, Lazy, Protocol, Source, Study
 from ...inverse_regression.options import CertifiedOptions, PublishedOptions, ReferenceOptions, WhitenedOptions
 from .own_settings import OwnSettings
 from .settings import ActivitySettings, FlightsSettings, SimulatedSettings
@@ -151,17 +151,17 @@ STUDY = Study(
     example_fits=Lazy("partywise.studies.sliced_inverse_regression.metrics:example_fits"),
     variables=VARIABLES,
     figures={
-        "table_1": Lazy(_FIGURES + "tables:table_1"),
-        "table_2": Lazy(_FIGURES + "tables:table_2"),
-        "table_3": Lazy(_FIGURES + "tables:table_3"),
-        "table_4": Lazy(_FIGURES + "tables:table_4"),
-        "angle_by_size": Lazy(_FIGURES + "angles:angle_by_size"),
-        "angle_by_clients": Lazy(_FIGURES + "angles:angle_by_clients"),
-        "noise_levels": Lazy(_FIGURES + "noise:noise_levels"),
-        "activity": Lazy(_FIGURES + "projections:activity"),
-        "flights": Lazy(_FIGURES + "projections:flights"),
-        "separation_by_epsilon": Lazy(_FIGURES + "own:separation_by_epsilon"),
-        "projected_records": Lazy(_FIGURES + "own:projected_records"),
+        "table_1": Figure(_FIGURES + "tables:table_1", output="table"),
+        "table_2": Figure(_FIGURES + "tables:table_2", output="table"),
+        "table_3": Figure(_FIGURES + "tables:table_3", output="table"),
+        "table_4": Figure(_FIGURES + "tables:table_4", output="table"),
+        "angle_by_size": Figure(_FIGURES + "angles:angle_by_size"),
+        "angle_by_clients": Figure(_FIGURES + "angles:angle_by_clients"),
+        "noise_levels": Figure(_FIGURES + "noise:noise_levels"),
+        "activity": Figure(_FIGURES + "projections:activity"),
+        "flights": Figure(_FIGURES + "projections:flights"),
+        "separation_by_epsilon": Figure(_FIGURES + "own:separation_by_epsilon"),
+        "projected_records": Figure(_FIGURES + "own:projected_records"),
     },
     check=check,
     summary=("loss", "worse_than_random", "angle", "separation", "clip_share", "paper_mean", "selected"),

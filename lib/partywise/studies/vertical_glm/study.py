@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ...checks import Checked, Delta, UserUnit
-from ...experiment.study import Heading, Lazy, Protocol, Source, Study
+from ...experiment.study import Figure, Heading, Lazy, Protocol, Source, Study
 from ...glm.options import (
     BcdOptions,
     JointOptions,
@@ -130,15 +130,15 @@ STUDY = Study(
     example_fits=Lazy(_HERE + "shown:example_fits"),
     variables=VARIABLES,
     figures={
-        "iterations_by_correlation": Lazy(_FIGURES + "convergence:iterations_by_correlation"),
-        "objective_by_iteration": Lazy(_FIGURES + "convergence:objective_by_iteration"),
-        "correlations": Lazy(_FIGURES + "matrices:correlations"),
-        "space_by_message": Lazy(_FIGURES + "leaks:space_by_message"),
-        "deviance_by_epsilon": Lazy(_FIGURES + "utility:deviance_by_epsilon"),
-        "coefficient_intervals": Lazy(_FIGURES + "coefficients:coefficient_intervals"),
-        "costs_by_parties": Lazy(_FIGURES + "costs:costs_by_parties"),
-        "identifiers_by_mode": Lazy(_FIGURES + "leaks:identifiers_by_mode"),
-        "columns_by_unit": Lazy(_FIGURES + "selection:columns_by_unit"),
+        "iterations_by_correlation": Figure(_FIGURES + "convergence:iterations_by_correlation"),
+        "objective_by_iteration": Figure(_FIGURES + "convergence:objective_by_iteration"),
+        "correlations": Figure(_FIGURES + "matrices:correlations"),
+        "space_by_message": Figure(_FIGURES + "leaks:space_by_message"),
+        "deviance_by_epsilon": Figure(_FIGURES + "utility:deviance_by_epsilon"),
+        "coefficient_intervals": Figure(_FIGURES + "coefficients:coefficient_intervals"),
+        "costs_by_parties": Figure(_FIGURES + "costs:costs_by_parties"),
+        "identifiers_by_mode": Figure(_FIGURES + "leaks:identifiers_by_mode"),
+        "columns_by_unit": Figure(_FIGURES + "selection:columns_by_unit"),
     },
     check=check,
     summary=(

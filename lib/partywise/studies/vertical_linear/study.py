@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from ...checks import Checked, Delta, UserUnit
 from ...errors import ConfigError
-from ...experiment.study import Heading, Lazy, Protocol, Source, Study
+from ...experiment.study import Figure, Heading, Lazy, Protocol, Source, Study
 from ...linear.options import CertifiedOptions, ExactOptions, PooledOptions, PublishedOptions
 from .own_settings import TableSettings
 from .settings import CLASSES, NUMBERS, AbaloneSettings, AdultSettings, GeneratedSettings
@@ -127,7 +127,7 @@ STUDY = Study(
     example_fits=Lazy(_HERE + "metrics:example_fits"),
     ledger=Lazy(_HERE + "metrics:server_epsilon"),
     variables=VARIABLES,
-    figures={"loss_by_round": Lazy(_HERE + "figures.training:loss_by_round")},
+    figures={"loss_by_round": Figure(_HERE + "figures.training:loss_by_round")},
     check=check,
     summary=("log_loss", "mse", "worse_than_mean", "excess_loss", "rows_recovered"),
     headings={

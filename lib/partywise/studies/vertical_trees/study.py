@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ...checks import Checked, Delta, UserUnit
-from ...experiment.study import Heading, Lazy, Protocol, Source, Study
+from ...experiment.study import Figure, Heading, Lazy, Protocol, Source, Study
 from ...trees.options import (
     ActiveOnlyOptions,
     GatheringOptions,
@@ -110,13 +110,13 @@ STUDY = Study(
     example_fits=Lazy(_PARTS + "metrics:example_fits"),
     variables=VARIABLES,
     figures={
-        "loss_by_epsilon": Lazy(_PARTS + "figures.utility:loss_by_epsilon"),
-        "bytes_and_operations": Lazy(_PARTS + "figures.wire:bytes_and_operations"),
-        "epsilon_by_method": Lazy(_PARTS + "figures.privacy:epsilon_by_method"),
-        "rows_rerouted": Lazy(_PARTS + "figures.lossless:rows_rerouted"),
-        "lossless_by_parties": Lazy(_PARTS + "figures.lossless:lossless_by_parties"),
-        "tables_by_epsilon": Lazy(_PARTS + "figures.tables:tables_by_epsilon"),
-        "loss_along_trees": Lazy(_PARTS + "figures.training:loss_along_trees"),
+        "loss_by_epsilon": Figure(_PARTS + "figures.utility:loss_by_epsilon"),
+        "bytes_and_operations": Figure(_PARTS + "figures.wire:bytes_and_operations"),
+        "epsilon_by_method": Figure(_PARTS + "figures.privacy:epsilon_by_method"),
+        "rows_rerouted": Figure(_PARTS + "figures.lossless:rows_rerouted"),
+        "lossless_by_parties": Figure(_PARTS + "figures.lossless:lossless_by_parties"),
+        "tables_by_epsilon": Figure(_PARTS + "figures.tables:tables_by_epsilon"),
+        "loss_along_trees": Figure(_PARTS + "figures.training:loss_along_trees"),
     },
     check=check,
     summary=("log_loss", "auc", "mse", "worse_than_mean", "clip_share"),

@@ -1,7 +1,8 @@
-"""Our losses beside the ones that the source prints: z-score, ratio and mark of every cell, from the cube alone.
+"""Our losses beside the ones that the source prints: difference, standard error and verdict of every cell.
 
-A cell of fewer than `FEWEST` replicates is not judged: its own standard error is a guess, so that the difference is
-told in brackets of the source, and there is neither a z-score nor a mark.
+From `FEWEST` replicates on the standard error is that of our replicates.  Below, their standard deviation is a guess;
+the source's bracket, which has the size of a standard deviation, stands for it: were our replicates draws of the
+source's own, their mean would lie within two such standard errors.
 """
 
 from __future__ import annotations
@@ -18,18 +19,16 @@ from .angles import simulated
 
 # The source averages 400 replicates; its bracket is of the size of their standard deviation.
 PRINTED_REPLICATES = 400
-# Replicates below which a cell is not judged.
+# Replicates from which on their own standard deviation is used.
 FEWEST = 30
-# Both means are printed to three decimals.
-ROUNDING = 0.0003
+# Both means are printed to three decimals; the last digit of a bracket is worth 0.01.
+ROUNDING, HALF_DIGIT = 0.0003, 0.005
 AGREES, NEAR = 2.0, 0.12
 # Where nearly every method loses nearly everything, agreement is no evidence: limits by structure dimension.
 SATURATED = {1: 1.0, 2: 1.4}
-# A bracket of two decimals up to here is known to a quarter at best.
-COARSE = 0.02
 # Variables of an entry, replicate by replicate.
 SHOWN = ("loss", "paper_mean", "paper_bracket", "epsilon_claimed", "epsilon_certified", "delta_exceeds_1_over_n")
-MARKS = ("agrees", "within 12 %", "saturated", "not reproduced")
+VERDICTS = ("agrees", "within 12 %", "saturated", "not reproduced")
 
 
 @dataclass(frozen=True)
@@ -56,31 +55,20 @@ class Entry:
     vain: bool = False
 
     @property
-    def judged(self) -> bool:
-        """Whether there are replicates enough for a verdict."""
-        return self.replicates >= FEWEST
+    def difference(self) -> float:
+        """Our mean minus the printed one; NaN where the source prints nothing."""
+        return self.mean - self.paper
 
     @property
-    def brackets(self) -> float:
-        """Difference in brackets of the source; NaN where it prints nothing."""
-        return (self.mean - self.paper) / self.bracket
-
-    @property
-    def expected(self) -> float:
-        """Two standard deviations of `brackets`, were every choice the source's own."""
-        return 2 * np.sqrt(1 / self.replicates + 1 / PRINTED_REPLICATES)
+    def error(self) -> float:
+        """Standard error of the difference: ours and theirs, and what rounding leaves open."""
+        own = self.se if self.replicates >= FEWEST else (self.bracket + HALF_DIGIT) / np.sqrt(self.replicates)
+        return float(np.sqrt(own**2 + self.bracket**2 / PRINTED_REPLICATES + ROUNDING**2))
 
     @property
     def z(self) -> float:
-        """Difference over its standard error; NaN where the cell is not judged."""
-        if not self.judged:
-            return np.nan
-        return (self.mean - self.paper) / np.sqrt(self.se**2 + self.bracket**2 / PRINTED_REPLICATES + ROUNDING**2)
-
-    @property
-    def approximate(self) -> bool:
-        """Whether two decimals of the bracket leave a difference in its unit vague."""
-        return self.bracket <= COARSE
+        """Difference over its standard error; NaN where the source prints nothing."""
+        return self.difference / self.error
 
     @property
     def ratio(self) -> float:
@@ -93,13 +81,13 @@ class Entry:
         return self.paper >= SATURATED[1 if self.model in ("I", "II") else 2]
 
     @property
-    def mark(self) -> str:
-        """One of `MARKS`; empty where the source prints nothing or the cell is not judged."""
-        if not np.isfinite(self.paper) or not self.judged:
+    def verdict(self) -> str:
+        """One of `VERDICTS`; empty where the source prints nothing."""
+        if not np.isfinite(self.paper):
             return ""
         if abs(self.z) <= AGREES or abs(self.ratio - 1) <= NEAR:
-            return "saturated" if self.saturated else MARKS[0 if abs(self.z) <= AGREES else 1]
-        return MARKS[3]
+            return "saturated" if self.saturated else VERDICTS[0 if abs(self.z) <= AGREES else 1]
+        return VERDICTS[3]
 
 
 def table_cases(cube: xr.Dataset, high: bool) -> list[tuple[str, SimulatedSettings]]:
@@ -156,9 +144,9 @@ def _entry(
 
 
 def counts(found: Iterable[Entry]) -> dict[str, int]:
-    """Number of judged cells of each mark."""
-    number = Counter(entry.mark for entry in found)
-    return {mark: number[mark] for mark in MARKS}
+    """Number of cells of each verdict."""
+    number = Counter(entry.verdict for entry in found)
+    return {verdict: number[verdict] for verdict in VERDICTS}
 
 
 def printed(found: Iterable[Entry]) -> list[str]:

@@ -1,4 +1,4 @@
-"""Lines under Tables 1 to 4: how to read a cell, how many reproduce, what was fitted, what an epsilon promises."""
+"""Lines under Tables 1 to 4: the rule of verdicts, how many reproduce, what was fitted, what an epsilon promises."""
 
 from __future__ import annotations
 
@@ -10,70 +10,39 @@ import xarray as xr
 from ....experiment.plotting.select import plan_behind
 from ....experiment.plotting.style import look
 from ....inverse_regression.options import FITTED_FACTOR
-from .marks import FEWEST, PRINTED_REPLICATES, Entry, counts, printed
+from .marks import AGREES, FEWEST, NEAR, PRINTED_REPLICATES, Entry, counts, printed
 
-# Behind an epsilon at a delta of 1/n or more.
-VAIN = "†"
+RULE = (
+    f"Verdict: agrees where |z| is at most {AGREES:g}, z being the difference over its standard error; within "
+    f"{NEAR:.0%} where the ratio is; saturated where one of both holds and the printed loss is so large that nearly "
+    "every choice matches it, which is no evidence; else not reproduced. The standard error joins ours, theirs (the "
+    f"bracket, which has the size of a standard deviation, over the root of {PRINTED_REPLICATES}) and rounding. Below "
+    f"{FEWEST} replicates the bracket stands for our own standard deviation: the verdict is whether our mean could be "
+    "one of so many draws of the source."
+)
 
 
 def remarks(cube: xr.Dataset, found: Sequence[Entry], high: bool) -> list[str]:
     """Lines under a table."""
-    lines = legend(found)
+    lines = [RULE]
     for method in printed(found):
-        own = [entry for entry in found if entry.method == method and entry.judged]
-        for title, part in _parts(own, high) if own else []:
+        for title, part in _parts([entry for entry in found if entry.method == method], high):
             number_of = counts(part)
-            text = ", ".join(f"{value} {mark}" for mark, value in number_of.items())
+            text = ", ".join(f"{value} {verdict}" for verdict, value in number_of.items())
             lines.append(f"{look(cube, method).label}{title}: {text}, of {sum(number_of.values())} cells.")
     if sizes := sorted({entry.n for entry in found if entry.vain}):
         lines.append(
-            f"{VAIN} The deltas of all releases of a client add up to 1/n or more (n = {', '.join(map(str, sizes))}): "
-            "publishing a random record meets that, so that this ε promises nothing, whatever the mechanism."
+            f"Claimed δ of at least 1/n: the deltas of all releases of a client add up to it (n = "
+            f"{', '.join(map(str, sizes))}). Publishing a random record meets that, so that this ε promises nothing."
         )
     lines.append(fitted(cube, found, high))
     lines += kept(cube, found)
     lines.append(
         "The published methods have no finite certified ε: slice edges, c_R, singular vectors behind the noise"
         + (" and index sets" if high else "")
-        + " come from the data. Their columns show what was claimed, not what holds."
+        + " come from the data. Their rows show what was claimed, not what holds."
     )
     return lines
-
-
-def legend(found: Sequence[Entry]) -> list[str]:
-    """How to read a cell: judged ones by z and mark, those of few replicates by the source's bracket."""
-    few = sorted({entry.replicates for entry in found if not entry.judged})
-    many = sorted({entry.replicates for entry in found if entry.judged})
-    lines = [
-        f"First line of a cell: our mean over {_span(few + many)} replicates"
-        + (", with its standard error" if many else "")
-        + (f" from {FEWEST} replicates on" if many and few else "")
-        + ". Second: the source's mean and its bracket b, of the size of a standard deviation over "
-        f"{PRINTED_REPLICATES} replicates.",
-    ]
-    if few:
-        within = _span([f"{entry.expected:.1f}" for entry in sorted(found, key=_replicates) if not entry.judged])
-        lines.append(
-            f"No verdict on cells of {_span(few)} replicates, fewer than {FEWEST}: their third line is the difference "
-            f"in brackets b, and chance alone makes it as large as {within} b (two standard deviations)."
-        )
-    if many:
-        lines.append(
-            "Third: z of the difference, and the mark: = |z| at most 2;  ≈ ratio within 12 %;  s saturated, where "
-            "nearly every choice matches: no evidence;  ≠ not reproduced, with ours / theirs."
-        )
-    if any(entry.approximate for entry in found):
-        lines.append("≈ before a number: the bracket has two decimals and is at most 0.02.")
-    return lines
-
-
-def _replicates(entry: Entry) -> int:
-    return entry.replicates
-
-
-def _span(values: Sequence[object]) -> str:
-    """One value, or the first and the last."""
-    return f"{values[0]}" if values[0] == values[-1] else f"{values[0]} to {values[-1]}"
 
 
 def kept(cube: xr.Dataset, found: Sequence[Entry]) -> list[str]:
