@@ -175,7 +175,7 @@ def messages(kind: str, size: int) -> Measured:
         if kind == "public":
             channel.send(owner, "server", "statistic", Public(value, because="a constant"))
         else:
-            event = Event(f"release {number}", owner, stratum=owner, **LAW)
+            event = Event(f"release {number}", owner, stratum=f"clients/{owner}", **LAW)
             channel.send(owner, "server", "statistic", Release(value, event))
     yield f"{kind} messages", time.process_time() - begun, channel.bytes_total / 1e6
 
@@ -186,7 +186,7 @@ def ledger(owners: int, size: int) -> Measured:
     made, begun = Ledger(), time.process_time()
     for number in range(size):
         owner = names[number % owners]
-        made.append(Event(f"release {number}", owner, stratum=owner, **LAW))
+        made.append(Event(f"release {number}", owner, stratum=f"clients/{owner}", **LAW))
     yield "rows made and appended", time.process_time() - begun, None
     for what, work in (
         ("total of one view", lambda: made.total("server", "row", DELTA)),

@@ -29,7 +29,7 @@ class Estimate:
 
 def local_sum(client, spec, rng_for):
     limit = Public(3.0, because="an option")
-    bounded = record_sum(client.block["x"], limit, unit="row", stratum=client.name)
+    bounded = record_sum(client.block["x"], limit, unit="row", stratum=f"clients/{client.name}")
     mechanism = Gaussian(sigma=0.0) if spec.silent else Gaussian(mu=1.0)
     return mechanism(bounded, rng_for("sum", client.name), owner=client.name, release_id=f"sum of {client.name}")
 

@@ -32,7 +32,13 @@ class Name(str):
 
 def payload_of(kind: str, number: int, owner: str):
     """One payload of a kind, with a release of its own."""
-    fields = {"mechanism": "gaussian", "unit": "row", "depends_on": frozenset({"label"}), "mu": 0.1, "stratum": owner}
+    fields = {
+        "mechanism": "gaussian",
+        "unit": "row",
+        "depends_on": frozenset({"label"}),
+        "mu": 0.1,
+        "stratum": f"clients/{owner}",
+    }
     return {
         "release": lambda: Release(np.zeros(2), Event(f"release {number}", owner, **fields)),
         "clear": lambda: Clear(np.zeros(2), units=("row",)),

@@ -155,10 +155,10 @@ def test_no_neighbour_exceeds_a_certificate(responses, response, seed, kind):
 def test_certificates_equal_those_of_the_privacy_core():
     X, y = data()
     core = slice_means(X, y, fixed(EDGES), box=fixed(R))
-    mine = bounded_means(clipped(X, y), stratum="client 1")
+    mine = bounded_means(clipped(X, y), stratum="clients/1")
     np.testing.assert_allclose(mine.value, core.value, atol=1e-15)
     assert mine.certificate.value == pytest.approx(core.certificate.value, rel=1e-12)
-    assert (mine.certificate.unit, mine.certificate.relation, mine.stratum) == ("row", "replace_one", "client 1")
+    assert (mine.certificate.unit, mine.certificate.relation, mine.stratum) == ("row", "replace_one", "clients/1")
     assert bounded_second(clipped(X, y)).certificate.depends_on == {"features"}
 
 
@@ -202,7 +202,7 @@ def test_what_a_protocol_costs():
     found = clipped(*data())
     releases = []
     for k in range(5):
-        terms = {"owner": f"client {k}", "stratum": f"client {k}", "epsilon_claimed": 1.0}
+        terms = {"owner": f"client {k}", "stratum": f"clients/{k}", "epsilon_claimed": 1.0}
         first = certified.release_second(found, 1.0, DELTA, rng("S", k), **terms)
         root = replace(first, value=inverse_root(first.value)[0])
         white = whitened_means(*data(), public_slices(fixed(EDGES)), root, fixed(C))

@@ -97,14 +97,14 @@ def test_the_release_has_the_noise_of_its_budget():
     slices = public_slices(fixed(EDGES))
     sums, code = sign_sums(X, slices.codes(y), 8), contrasts(slices)
     exact = statistic(X, y)
-    terms = {"owner": "client 1", "stratum": "client 1"}
+    terms = {"owner": "client 1", "stratum": "clients/1"}
     releases = [contrasts_release(sums, fixed(code), N, mu, rng("noise", k), **terms) for k in range(2000)]
     noise = [release.value - exact for release in releases]
     sigma = 2 * math.sqrt(P) / N / mu
     assert accepts_sigma(noise, sigma)
     assert not accepts_sigma(noise, sigma * 1.03)
     event = releases[0].event
-    assert (event.mu, event.unit, event.relation, event.stratum) == (mu, "row", "replace_one", "client 1")
+    assert (event.mu, event.unit, event.relation, event.stratum) == (mu, "row", "replace_one", "clients/1")
     assert event.sensitivity == pytest.approx(2 * math.sqrt(P) / N) and event.certified
     free = contrasts_release(sums, fixed(code), N, math.inf, rng("none"), **terms)
     assert np.array_equal(free.value, exact) and free.event.mu == math.inf
@@ -114,14 +114,14 @@ def test_clients_compose_in_parallel_and_rounds_in_sequence():
     sums, code = np.zeros((8, P)), contrasts(public_slices(fixed(EDGES)))
     events = [
         contrasts_release(
-            sums, fixed(code), N, mu, rng("parallel", k, place), owner=f"client {k}", stratum=f"client {k}"
+            sums, fixed(code), N, mu, rng("parallel", k, place), owner=f"client {k}", stratum=f"clients/{k}"
         ).event
         for k in range(3)
         for place, mu in enumerate((0.3, 0.4))
     ]
     one, all_of_them = (Ledger(part).total(["server"], "row", 1e-5) for part in (events[:2], events))
     assert one.epsilon_certified == all_of_them.epsilon_certified < math.inf
-    direct = contrasts_release(sums, fixed(code), N, 0.5, rng("direct"), owner="client 0", stratum="client 0").event
+    direct = contrasts_release(sums, fixed(code), N, 0.5, rng("direct"), owner="client 0", stratum="clients/0").event
     assert one.epsilon_certified == pytest.approx(Ledger([direct]).total(["server"], "row", 1e-5).epsilon_certified)
 
 

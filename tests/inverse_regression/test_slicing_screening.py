@@ -89,7 +89,7 @@ def test_votes_cost_what_they_say_and_find_the_support():
         beta = models.directions("V", p, rng("unused"), active=8)
         X, y, _ = models.draw("V", 600, p, rng("votes", k), beta=beta)
         omega = mean_differences(*slice_profile(X, y, equal_frequency(y, 8)))
-        release = vote_release(omega, T, mu, rng("vote noise", k), owner=f"client {k}", stratum=f"client {k}")
+        release = vote_release(omega, T, mu, rng("vote noise", k), owner=f"client {k}", stratum=f"clients/{k}")
         events.append(release.event)
         total += release.value
         assert release.event.mu == mu and release.event.sensitivity == pytest.approx(math.sqrt(2 * T))

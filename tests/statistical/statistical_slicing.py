@@ -83,7 +83,7 @@ def certified_losses(model: str, n: int, K: int, epsilon: float, replicate: int)
     means, second = [], np.zeros((P, P))
     for k in range(K):
         moments = client(model, n, replicate, k, beta, edges_of(model))[-1]
-        terms = {"owner": f"client {k}", "stratum": f"client {k}"}
+        terms = {"owner": f"client {k}", "stratum": f"clients/{k}"}
         rng = noise("cert", replicate, k, "mean")
         means.append(certified.release_means(moments, epsilon, delta, rng, **terms).value)
         rng = noise("cert", replicate, k, "covariance")

@@ -43,7 +43,7 @@ def run(**options) -> Run:
 
 def local_sum(client, radius, t, rng_for):
     rng = rng_for("noise", client.name, t)
-    bounded = record_sum(client.block["x"], fixed(radius), stratum=client.name)
+    bounded = record_sum(client.block["x"], fixed(radius), stratum=f"clients/{client.name}")
     return Gaussian(mu=0.5)(bounded, rng, owner=client.name, release_id=f"sum {t} of {client.name}")
 
 

@@ -53,7 +53,7 @@ def shown(dealt: Dealt, folder: Path) -> bool:
     total, record = found.total, next(iter(found.records.values()))
     print(
         f"certified for the unit {record.unit}: epsilon {total.epsilon_certified:.4g} at delta {record.delta:g}, for "
-        f"the worst view ({total.view_worst}); from start to end {seconds:.1f} s"
+        f"the worst coalition ({total.view_worst}; assumed: {total.assumption}); from start to end {seconds:.1f} s"
     )
     channel, digests = simulation(case, folder)
     other = list(differences(found, channel, digests))

@@ -54,11 +54,15 @@ COMMON: dict[str, tuple[str, str]] = {
     IN_SAMPLE: ("1 if the errors are measured on records that trained the fit: nothing was held out", "1"),
     "n_releases": ("releases that count for the worst view", "1"),
     "certified": ("1 if every release that counts is proved", "1"),
-    "view_worst": ("colluding parties that learn most", "1"),
+    "view_worst": ("coalition that learns most of all that keep the assumption; 'any coalition' bounds them", "1"),
     "unit": ("what changes between neighbouring data sets", "1"),
     "relation": ("neighbouring relation", "1"),
     "trust_model": ("who is trusted with raw values, over the releases that count", "1"),
     "sampler": ("random source of the noise", "1"),
+    "assumption": (
+        "who must collude with nobody, or with no receiver of what its key closes, for the total to hold",
+        "1",
+    ),
     "bytes_measured": ("bytes of all messages as serialised", "byte"),
     "ledger_sha256": ("end of the hash chain of the ledger of this cell", "1"),
 }

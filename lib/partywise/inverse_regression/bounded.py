@@ -69,7 +69,7 @@ def bounded_means(moments: Moments, *, stratum: str = "*", certified: bool = Tru
     moments : Moments
         Of one client.
     stratum : str
-        The client's name where public information says who is whose client; clients then compose in parallel.
+        The client's cell, where public information says who is whose client; clients then compose in parallel.
     certified : bool
         Refuse quantile slices and unclipped moments. Mode ``paper`` passes False, and the certificate says what the
         published noise really has to cover.

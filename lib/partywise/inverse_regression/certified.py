@@ -85,7 +85,7 @@ def release_means(
     rng : numpy.random.Generator
         One standard normal an entry, whatever the budget.
     owner, stratum : str
-        The client; the stratum is its name where membership is public.
+        The client; the stratum is its cell of the partition by clients where membership is public.
     **terms
         As in `partywise.privacy.mechanisms.Terms`; a whitened M names the releases of S behind its root.
 

@@ -233,7 +233,7 @@ def bounded_contrasts(sums, code: Accounted, n: int, *, stratum: str = "*") -> B
     n : int
         Records: a shape, and public under replacement.
     stratum : str
-        The client's name where membership is public.
+        The client's cell of the partition by clients, where membership is public.
 
     Returns
     -------

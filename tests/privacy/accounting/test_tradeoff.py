@@ -163,7 +163,7 @@ def test_a_total_carries_the_attack_beside_its_epsilon():
 
 
 def test_strata_compose_in_parallel():
-    rows = [event(str(k), mu=mu, stratum=f"client {k}") for k, mu in enumerate((0.5, 1.0))]
+    rows = [event(str(k), mu=mu, stratum=f"clients/{k}") for k, mu in enumerate((0.5, 1.0))]
     total = Ledger([Event(**{**vars(row), "owner": f"c{k}"}) for k, row in enumerate(rows)]).total("b", "row", 1e-5)
     assert total.mu_upper == 1.0
     assert total.tpr_at_1_percent == pytest.approx(float(ndtr(ndtri(0.01) + 1)), rel=1e-9)

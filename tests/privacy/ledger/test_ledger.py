@@ -78,20 +78,23 @@ def test_a_redrawn_release_under_its_old_name_is_refused():
 
 def test_strata_compose_in_parallel_and_everybody_else_in_sequence():
     rows = [
-        event("a", stratum="hospital 1", mu=1.0),
-        event("b", stratum="hospital 2", mu=2.0),
-        event("c", stratum="hospital 2", mu=2.0),
+        event("a", stratum="hospitals/1", mu=1.0),
+        event("b", stratum="hospitals/2", mu=2.0),
+        event("c", stratum="hospitals/2", mu=2.0),
         event("d", stratum="*", mu=1.0),
     ]
     assert Ledger(rows).total("active", "row", DELTA).mu_total == pytest.approx(3.0)
     assert Ledger(rows[:2]).total("active", "row", DELTA).mu_total == pytest.approx(2.0)
 
 
-@given(st.lists(st.tuples(MUS, st.sampled_from("*ABC")), min_size=1, max_size=6), st.sampled_from("*ABC"))
+CELLS = st.sampled_from(("*", "c/A", "c/B", "c/C"))
+
+
+@given(st.lists(st.tuples(MUS, CELLS), min_size=1, max_size=6), CELLS)
 def test_moving_a_row_never_goes_below_the_largest_stratum(rows, target):
     events = [event(f"r{k}", mu=mu, stratum=stratum) for k, (mu, stratum) in enumerate(rows)]
     moved = [event("r0", mu=rows[0][0], stratum=target), *events[1:]]
-    largest = max(epsilon_of([e for e in moved if e.stratum in ("*", s)]) for s in "ABC")
+    largest = max(epsilon_of([e for e in moved if e.stratum in ("*", s)]) for s in ("c/A", "c/B", "c/C"))
     assert epsilon_of(moved) == pytest.approx(largest, rel=1e-12)
     everything = epsilon_of([event(e.release_id, mu=e.mu) for e in events])
     assert epsilon_of(moved) <= everything * (1 + 1e-12)
@@ -99,8 +102,8 @@ def test_moving_a_row_never_goes_below_the_largest_stratum(rows, target):
 
 def mixed_rows():
     return [
-        event("a", mu=0.5, stratum="A"),
-        event("b", mu=None, epsilon=1.0, k=5, count=3, stratum="B"),
+        event("a", mu=0.5, stratum="clinics/A"),
+        event("b", mu=None, epsilon=1.0, k=5, count=3, stratum="clinics/B"),
         event("c", mu=None, rho=0.01),
         event("d", mu=0.2, delta_numeric=1e-7),
     ]
@@ -117,7 +120,9 @@ def test_other_laws_compose_by_stratum():
     assert total.eps_simple == pytest.approx(simple_zcdp_epsilon(total.rho_total, DELTA), rel=1e-12)
     assert total.n_releases == 4 and total.certified
     # The part of delta that only another stratum uses up is not taken off here.
-    elsewhere = Ledger([event("a", mu=1.0, stratum="A"), event("b", mu=0.1, stratum="B", delta_numeric=1e-6)])
+    elsewhere = Ledger(
+        [event("a", mu=1.0, stratum="clinics/A"), event("b", mu=0.1, stratum="clinics/B", delta_numeric=1e-6)]
+    )
     assert elsewhere.total("active", "row", DELTA).epsilon_certified == gaussian_epsilon(1.0, DELTA)
 
 
@@ -136,12 +141,12 @@ ROWS = st.one_of(
 )
 
 
-@given(st.lists(st.tuples(ROWS, st.sampled_from("*ABC")), min_size=1, max_size=4), st.sampled_from("*ABC"))
+@given(st.lists(st.tuples(ROWS, CELLS), min_size=1, max_size=4), CELLS)
 @settings(deadline=None, max_examples=40)
 def test_moving_any_row_never_goes_below_the_largest_stratum(rows, target):
     events = [event(f"r{k}", stratum=stratum, **law) for k, (law, stratum) in enumerate(rows)]
     moved = [replace(events[0], stratum=target), *events[1:]]
-    largest = max(epsilon_of([e for e in moved if e.stratum in ("*", s)]) for s in "ABC")
+    largest = max(epsilon_of([e for e in moved if e.stratum in ("*", s)]) for s in ("c/A", "c/B", "c/C"))
     assert epsilon_of(moved) == pytest.approx(largest, rel=1e-9)
     # Never above everything in sequence (but for the search of the split of delta and the grid).
     assert epsilon_of(moved) <= epsilon_of([replace(e, stratum="*") for e in events]) * (1 + 1e-3)

@@ -21,11 +21,11 @@ def event(name: str, **fields) -> pw.Event:
 
 def test_readings_are_the_totals_of_the_ledgers_that_end_there():
     rows = [
-        event("a", mu=0.3, stratum="north"),
-        event("b", mu=0.6, stratum="south"),
+        event("a", mu=0.3, stratum="clinics/north"),
+        event("b", mu=0.6, stratum="clinics/south"),
         event("c", epsilon=0.2),
-        event("d", mu=0.3, stratum="north", owner="analyst"),
-        event("e", rho=0.01, stratum="north"),
+        event("d", mu=0.3, stratum="clinics/north", owner="analyst"),
+        event("e", rho=0.01, stratum="clinics/north"),
         event("f", mu=0.4),
     ]
     readings = pw.Ledger(rows).odometer("analyst", "row", DELTA)

@@ -139,7 +139,7 @@ def test_releases_about_several_units_cost_each_what_it_costs():
 
 def test_what_was_made_of_unproved_rows_for_others_is_followed_in_every_view():
     """A row that was for the server alone counts in every view that saw what was made of it."""
-    proved = replace(total_of("a").event, stratum="a")
+    proved = replace(total_of("a").event, stratum="clients/a")
     hidden = replace(proved, release_id="hidden", audience=("server",), certified=False)
     made = derived(0.0, [Release(0.0, hidden)], name="answer", owner="server")
     ledger = Ledger([proved, hidden, made.event])

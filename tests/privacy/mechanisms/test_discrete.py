@@ -284,9 +284,11 @@ def test_the_order_of_records_moves_a_float_sum_and_no_fixed_point_sum():
 def test_fixed_point_sums_are_the_sums_and_know_their_grid():
     records = stream(5, "sum").standard_normal((400, 3))
     exact = record_sum(records, fixed(2.0))
-    whole = fixed_point_sum(records, fixed(2.0), fixed(2.0**-20), unit="row", stratum="p1")
+    whole = fixed_point_sum(records, fixed(2.0), fixed(2.0**-20), unit="row", stratum="clients/p1")
     assert np.max(np.abs(exact.value - whole.value)) < 400 * 2.0**-20
-    assert whole.clip_share == exact.clip_share > 0 and whole.stratum == "p1" and whole.certificate.unit == "row"
+    assert (
+        whole.clip_share == exact.clip_share > 0 and whole.stratum == "clients/p1" and whole.certificate.unit == "row"
+    )
     assert DiscreteGaussian(mu=1.0)(whole, SecureRandom()).event.mu == 1.0
     same = DiscreteGaussian(sigma=8.0, grid=2.0**-6)
     assert same(fixed_point_sum(records, fixed(2.0), fixed(2.0**-6)), SecureRandom()).event.mu == 0.5

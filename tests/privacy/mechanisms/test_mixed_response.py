@@ -34,10 +34,10 @@ def test_every_alphabet_has_its_own_law(source):
 
 def test_the_smallest_alphabet_is_charged_as_often_as_a_unit_moves():
     event = MixedResponse(2.0, np.array([7, 4, 9, 4]))(
-        entries([0, 3, 8, 1], unit="features", moved=fixed(3), stratum="a"), stream(1, "a"), owner="p"
+        entries([0, 3, 8, 1], unit="features", moved=fixed(3), stratum="cells/a"), stream(1, "a"), owner="p"
     ).event
     assert (event.epsilon, event.k, event.count) == (2.0, 4, 3)
-    assert (event.unit, event.stratum, event.owner, event.certified) == ("features", "a", "p", True)
+    assert (event.unit, event.stratum, event.owner, event.certified) == ("features", "cells/a", "p", True)
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 2.0])

@@ -82,13 +82,13 @@ def test_the_charge_of_winners():
 
 
 def test_votes_are_noised_to_their_mu_and_summed_afterwards():
-    vote = membership([1, 4], 400_000, fixed(3), stratum="client 1")
+    vote = membership([1, 4], 400_000, fixed(3), stratum="clients/1")
     release = NoisyVotes(0.5, 3)(vote, stream(1, "votes"), owner="client 1")
     sigma = math.sqrt(6) / 0.5
     assert accepts_sigma(release.value - vote.value, sigma)
     assert not accepts_sigma(release.value - vote.value, 1.02 * sigma)
     event = release.event
-    assert (event.mu, event.stratum, event.mechanism) == (0.5, "client 1", "noisy_votes")
+    assert (event.mu, event.stratum, event.mechanism) == (0.5, "clients/1", "noisy_votes")
     assert event.sensitivity == pytest.approx(math.sqrt(6), rel=1e-15)
 
 

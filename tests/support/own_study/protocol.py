@@ -26,7 +26,7 @@ class Estimate:
 
 def local_sum(client: Party, bound: float, mu: float, rng_for: Callable) -> Release:
     limit = Public(bound, because="bound of the method, an option")
-    bounded = record_sum(client.block["x"][:, None], limit, stratum=client.name)
+    bounded = record_sum(client.block["x"][:, None], limit, stratum=f"clients/{client.name}")
     return Gaussian(mu=mu)(bounded, rng_for("sum", client.name), owner=client.name, release_id=f"sum of {client.name}")
 
 

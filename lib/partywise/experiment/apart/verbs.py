@@ -95,7 +95,7 @@ def union(given: argparse.Namespace) -> int:
     total = found.total
     print(
         f"certified for the unit {record.unit}: epsilon {total.epsilon_certified:.6g} at delta {record.delta:g}, for "
-        f"the worst view ({total.view_worst})"
+        f"the worst coalition ({total.view_worst}); assumed: {total.assumption}"
     )
     for name, one in found.records.items():
         print(f"outcome of {name}: {one.outcome}")

@@ -39,8 +39,8 @@ LEDGER: dict[str, Entry] = {
     "step": ("position of the release in its ledger, from 0", "1"),
     "release_id": ("name of the release: sent again it stays one row", "1"),
     "owner": ("party whose data the release is computed from", "1"),
-    "mechanism": ("law of the noise; none for a value sent in the clear", "1"),
-    "unit": ("what changes between neighbouring data sets; for values in the clear what is unprotected", "1"),
+    "mechanism": ("law of the noise; none for a value sent in the clear, cipher for one that crosses closed", "1"),
+    "unit": ("what changes between neighbouring data sets; of what is in the clear or closed, what is so", "1"),
     "depends_on": ("fields of the data that the value is computed from", "1"),
     "mu": ("Gaussian-DP parameter of one application; inf without noise", "1"),
     "rho": ("zCDP parameter of one application", "1"),
@@ -56,19 +56,21 @@ LEDGER: dict[str, Entry] = {
     "noise_digest": ("digest of the released value: tells a second draw from the same one", "1"),
     "relation": ("neighbouring relation of the law", "1"),
     "audience": ("who may see the release; * is everybody", "1"),
-    "stratum": ("public part of the records that the release is about; * is all", "1"),
+    "stratum": ("public part of the records that the release is about, as partition/cell; * is all", "1"),
     "trust_model": ("who is trusted with the raw value", "1"),
     "sampler": ("random source that drew the noise", "1"),
     "data_dependent_parameters": ("releases that its parameters, or the value itself, were taken from", "1"),
     "certified": ("whether its guarantee is proved", "1"),
     "epsilon_claimed": COMMON["epsilon_claimed"],
+    "knows": ("places that know the noise or the records behind the row: nothing is proved against them", "1"),
+    "key_holders": ("of a cipher: with all of them, one of its audience opens it", "1"),
     "prev_hash": ("hash of the row before", "1"),
     "hash": ("hash of the row and of all before it", "1"),
 }
 TOTALS = (
     *("epsilon_certified", "epsilon_certified_part", "eps_simple", "mu_total", "mu_upper", "tpr_at_1_percent"),
     *("tpr_at_0_1_percent", "rho_total", "delta", "n_releases", "certified", "view_worst", "unit", "relation"),
-    *("trust_model", "sampler", "ledger_sha256"),
+    *("trust_model", "sampler", "assumption", "ledger_sha256"),
 )
 MEANINGS_OF_TOTALS: dict[str, Entry] = {name: COMMON[name] for name in TOTALS} | {
     "epsilon_certified": (

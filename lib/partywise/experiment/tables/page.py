@@ -54,6 +54,7 @@ TOTALS += [
     "n_releases",
     "view_worst",
     "trust_model",
+    "assumption",
     "sampler",
 ]
 SLOT = ("case", "method", "parties", "epsilon")

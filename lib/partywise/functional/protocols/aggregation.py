@@ -14,6 +14,7 @@ from ...privacy.mechanisms.shared import SharedGaussian
 from ...privacy.statistics.bounded import SensitivityCertificate
 from ...privacy.statistics.geometry import lengths
 from ...privacy.statistics.moments import cross_moment, record_sum, second_moment
+from ...privacy.strata import cell_of
 from .common import Plan
 from .noise import rho_of
 
@@ -84,7 +85,7 @@ class Aggregation:
                 Draw(name, self.certificates[part], self.mu[part], ("moments", part, f, h), parents)
                 for part, name in zip(PARTS, names_of(f, h), strict=True)
             ]
-            found.append(Chunk(slice(start, stop), f"chunk {f}/{h}", tuple(draws)))
+            found.append(Chunk(slice(start, stop), cell_of("chunks", f"{f}/{h}"), tuple(draws)))
         return tuple(found)
 
     @cached_property

@@ -19,6 +19,7 @@ import numpy as np
 from ...federation.parties import Party
 from ...federation.run import Run
 from ...privacy.mechanisms.release import Release
+from ...privacy.strata import cell_of
 from ...randomness import Rng, once
 from ..certified import release_means, release_second, second_sigma
 from ..model import Estimate
@@ -36,7 +37,7 @@ def local_release(
     spec, budget, delta = plan.spec, plan.budget, plan.spec.settings.release_delta
     number = spec.public.number(client.name)
     moments = local_moments(client, plan.how, False, columns, True, rng_for)
-    common: dict[str, Any] = {"owner": client.name, "stratum": client.name}
+    common: dict[str, Any] = {"owner": client.name, "stratum": cell_of("clients", client.name)}
     mean_terms = common | {"release_id": f"slice means of {client.name}"}
     terms = common | {"release_id": f"second moment of {client.name}"}
     means = release_means(moments, budget["means"], delta, rng_for("client", number, "mean"), **mean_terms)

@@ -20,6 +20,7 @@ from ...federation.parties import Party
 from ...federation.run import Run
 from ...privacy.accounted import UNPROVED
 from ...privacy.mechanisms.release import Release
+from ...privacy.strata import cell_of
 from ...randomness import Rng, once
 from ..estimate import eigengap_dimension, leading
 from ..model import Estimate
@@ -119,7 +120,7 @@ def local_terms(client: Party, columns: np.ndarray | None) -> dict[str, Any]:
     """What both releases of a client state."""
     # How many columns there are, and with them the sensitivity, was chosen in the clear.
     parents: tuple[str, ...] = () if columns is None else (UNPROVED,)
-    return {"owner": client.name, "stratum": client.name, "data_dependent_parameters": parents}
+    return {"owner": client.name, "stratum": cell_of("clients", client.name), "data_dependent_parameters": parents}
 
 
 @once

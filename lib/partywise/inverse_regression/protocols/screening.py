@@ -18,6 +18,7 @@ from ...federation.parties import Party
 from ...federation.run import Place, Run
 from ...privacy.accounted import Accounted, Public
 from ...privacy.mechanisms.release import Release, derived
+from ...privacy.strata import cell_of
 from ...randomness import Rng, once
 from ..screening import contrasts, contrasts_release, score, vote_release, vote_select
 from .budgets import CertifiedPlan, Round, kept_columns
@@ -77,7 +78,7 @@ def local_screening(
             step.mu,
             rng_for("client", number, "votes"),
             owner=client.name,
-            stratum=client.name,
+            stratum=cell_of("clients", client.name),
             release_id=f"votes of {client.name}",
             epsilon_claimed=plan.budget["screening"],
         )
@@ -89,7 +90,7 @@ def local_screening(
         step.mu,
         rng_for("client", number, "signs", step.number),
         owner=client.name,
-        stratum=client.name,
+        stratum=cell_of("clients", client.name),
         release_id=f"contrasts of signs {step.number} of {client.name}",
     )
 

@@ -23,6 +23,7 @@ from ...federation.run import Run
 from ...privacy.accounted import Accounted, Public
 from ...privacy.accounting.calibration import gdp_mu
 from ...privacy.mechanisms.release import Release, derived
+from ...privacy.strata import cell_of
 from ...randomness import Rng
 from ..certified import reach_of, release_means, release_second, unwhiten
 from ..estimate import inverse_root
@@ -63,7 +64,7 @@ def local_second(
         spec.settings.release_delta,
         rng_for("client", spec.public.number(client.name), "covariance"),
         owner=client.name,
-        stratum=client.name,
+        stratum=cell_of("clients", client.name),
         release_id=f"second moment of {client.name}",
     )
 
@@ -93,7 +94,7 @@ def local_whitened(
         spec.settings.release_delta,
         rng_for("client", spec.public.number(client.name), "mean"),
         owner=client.name,
-        stratum=client.name,
+        stratum=cell_of("clients", client.name),
         release_id=f"whitened slice means of {client.name}",
     )
     return release, moments.clip_share

@@ -1,4 +1,4 @@
-"""Laws counted exactly, so that some can be taken out again: what many views have in common is summed once."""
+"""Laws counted exactly: sums of parts are those of the whole, in whatever order they are added."""
 
 from __future__ import annotations
 
@@ -15,23 +15,20 @@ INFINITE = 1 << 4096
 
 
 class Tally:
-    """A multiset of laws, as whole numbers that are added and taken away without rounding.
+    """A multiset of laws, as whole numbers that are added without rounding.
 
     ``composition`` rounds once, as `compose` does of the same laws: it is the same to the last bit.
     """
 
-    __slots__ = ("finite", "numeric", "rho", "rows", "sampled", "squares")
+    __slots__ = ("finite", "numeric", "rho", "sampled", "squares")
 
     def __init__(self) -> None:
-        self.rows = self.squares = self.rho = self.numeric = 0
+        self.squares = self.rho = self.numeric = 0
         self.finite: dict[tuple[float, int | None], int] = {}
         self.sampled: dict[tuple[float, float], int] = {}
 
-    def add(self, law: Law | None, numeric: float = 0.0, times: int = 1) -> None:
-        """Count a law so many times; None stands for a row of which nothing is proved."""
-        self.rows += times
-        if law is None:
-            return
+    def add(self, law: Law, numeric: float = 0.0, times: int = 1) -> None:
+        """Count a law so many times."""
         if numeric:
             self.numeric += times * _steps(numeric)
         square = law.mu_squared
@@ -48,25 +45,23 @@ class Tally:
         elif law.mu is not None:
             self.sampled[law.mu, law.rate] = self.sampled.get((law.mu, law.rate), 0) + times * law.count
 
-    def join(self, other: Tally, sign: int = 1) -> None:
-        """Add another tally, or take it out (``sign`` -1)."""
-        self.rows += sign * other.rows
-        self.squares += sign * other.squares
-        self.rho += sign * other.rho
-        self.numeric += sign * other.numeric
+    def join(self, other: Tally) -> None:
+        """Add another tally."""
+        self.squares += other.squares
+        self.rho += other.rho
+        self.numeric += other.numeric
         for pure, count in other.finite.items():
-            self.finite[pure] = self.finite.get(pure, 0) + sign * count
+            self.finite[pure] = self.finite.get(pure, 0) + count
         for drawn, count in other.sampled.items():
-            self.sampled[drawn] = self.sampled.get(drawn, 0) + sign * count
+            self.sampled[drawn] = self.sampled.get(drawn, 0) + count
 
     @property
     def composition(self) -> Composition:
         """All laws as one `Composition`."""
         if not (self.finite or self.sampled):
             return Composition(_rounded(self.squares), _rounded(self.rho), delta_numeric=_rounded(self.numeric))
-        finite = {key: count for key, count in self.finite.items() if count}
-        sampled = {key: count for key, count in self.sampled.items() if count}
-        return arranged(_rounded(self.squares), _rounded(self.rho), finite, sampled, _rounded(self.numeric))
+        squares, rho, numeric = map(_rounded, (self.squares, self.rho, self.numeric))
+        return arranged(squares, rho, self.finite, self.sampled, numeric)
 
 
 def _steps(value: float) -> int:

@@ -9,8 +9,9 @@ from typing import Any
 
 from ...errors import CertificationError
 from ..accounting.law import LAWS, Law, check_law
+from ..strata import EVERYBODY, check_stratum
 
-__all__ = ["OF_PERSONS", "POST_PROCESSING", "Event", "clear_event"]
+__all__ = ["CLOSED", "OF_PERSONS", "POST_PROCESSING", "Event", "clear_event", "closed_event"]
 
 UNITS = ("row", "label", "features", "user")
 QUESTIONS = ("row", "label", "features", "user", "user_label")
@@ -25,6 +26,10 @@ JOIN = ";"
 UNNAMED = "unnamed"
 # Mechanism of a value computed from releases: it costs what the releases cost that its row names.
 POST_PROCESSING = "post_processing"
+# Mechanism of a value that crosses closed: it costs nothing, and has no proof against whoever opens it.
+CLOSED = "cipher"
+# Fields that rows of earlier versions lack; where they are empty, they are no part of what is hashed.
+LATER = ("knows", "key_holders")
 
 
 @dataclass(frozen=True)
@@ -38,9 +43,10 @@ class Event:
     owner : str
         Party whose data the release is computed from.
     mechanism : str
-        Law of the noise; ``"none"`` for a value sent in the clear.
+        Law of the noise; ``"none"`` for a value sent in the clear, ``"cipher"`` for one that crosses closed.
     unit : str
-        ``row``, ``label``, ``features`` or ``user``; for ``"none"`` the unprotected units joined by ``;``.
+        ``row``, ``label``, ``features`` or ``user``; for ``"none"`` and ``"cipher"`` units joined by ``;``: those that
+        are unprotected, or closed.
     depends_on : frozenset of {"label", "features"}
         Data fields the value is computed from.
     mu : float, optional
@@ -71,7 +77,7 @@ class Event:
     audience : tuple of str
         Who may see the release; ``("*",)`` means everybody (published).
     stratum : str
-        ``"*"``, or the public part of the records the release is about.
+        ``"*"``, or the cell of a public partition of the records that the release is about: ``"partition/cell"``.
     trust_model, sampler : str
         Who is trusted with the raw value; which random source drew the noise.
     data_dependent_parameters : tuple of str
@@ -81,6 +87,11 @@ class Event:
         False if nothing finite is proved.
     epsilon_claimed : float, optional
         By the source's own formula.
+    knows : tuple of str
+        Places that know the noise or the records behind the row (a dealer, an assumed functionality): nothing is proved
+        against a view with one of them.
+    key_holders : tuple of str
+        Of the mechanism ``"cipher"``: with all of them and one of its audience, a view opens what is closed.
 
     Raises
     ------
@@ -113,12 +124,15 @@ class Event:
     data_dependent_parameters: tuple[str, ...] = ()
     certified: bool = True
     epsilon_claimed: float | None = None
+    knows: tuple[str, ...] = ()
+    key_holders: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        for name in ("audience", "data_dependent_parameters"):
+        for name in ("audience", "data_dependent_parameters", *LATER):
             object.__setattr__(self, name, _names(name, getattr(self, name)))
         object.__setattr__(self, "depends_on", frozenset(self.depends_on))
-        for name in ("release_id", "owner", "mechanism", "stratum"):
+        check_stratum(self.stratum)
+        for name in ("release_id", "owner", "mechanism"):
             if not isinstance(getattr(self, name), str) or not getattr(self, name):
                 raise ValueError(f"{name}={getattr(self, name)!r} of an event must be a non-empty string.")
         for name, allowed in (("relation", RELATIONS), ("trust_model", TRUST_MODELS), ("sampler", SAMPLERS)):
@@ -128,7 +142,8 @@ class Event:
         check_law(self, f"of event {self.release_id!r}")
 
     def _check_units(self) -> None:
-        units = self.unit.split(JOIN) if self.mechanism == "none" else [self.unit]
+        bare = self.mechanism in ("none", CLOSED)
+        units = self.unit.split(JOIN) if bare else [self.unit]
         if any(unit not in UNITS for unit in units):
             raise ValueError(f"unit={self.unit!r} of event {self.release_id!r} is unknown; use one of {UNITS}.")
         if not self.depends_on or not self.depends_on <= set(FIELDS):
@@ -139,8 +154,12 @@ class Event:
             raise ValueError(
                 f"relation='label_flip' of event {self.release_id!r} needs unit='label', not {self.unit!r}."
             )
-        if self.mechanism == "none" and (self.certified or any(getattr(self, name) is not None for name in LAWS)):
-            raise ValueError(f"event {self.release_id!r} has mechanism 'none': it has no law and is never certified.")
+        if bare and (self.certified or any(getattr(self, name) is not None for name in LAWS)):
+            raise ValueError(
+                f"event {self.release_id!r} has mechanism {self.mechanism!r}: it has no law and is never certified."
+            )
+        if self.key_holders and self.mechanism != CLOSED:
+            raise ValueError(f"key_holders={self.key_holders} of event {self.release_id!r}: only a cipher has a key.")
 
     @property
     def public(self) -> bool:
@@ -182,7 +201,8 @@ class Event:
         -------
         Law, 0.0 or None
             0.0 if the release does not depend on the unit, its law costs nothing, or other rows carry its cost; the
-            law of all applications under replacement of one unit; None if no finite cost is proved. One person's m
+            law of all applications under replacement of one unit; None if no finite cost is proved (of a cipher, to a
+            view that opens it: `partywise.privacy.ledger.reach`). One person's m
             rows cost m mu, m epsilon (pure, whatever k was) or m^2 rho, and nothing is proved if m is unknown;
             ``add_remove`` is such a group of two. Where a rate below 1 gains nothing that is proved (groups,
             ``replace_one``), the law is charged as if every record were included, which holds for any sampling that
@@ -218,21 +238,27 @@ class Event:
         row = {name: getattr(self, name) for name in _columns()}
         row["depends_on"] = JOIN.join(sorted(self.depends_on))
         row["audience"] = JOIN.join(self.audience)
-        row["data_dependent_parameters"] = JOIN.join(self.data_dependent_parameters)
+        for name in ("data_dependent_parameters", *LATER):
+            row[name] = JOIN.join(getattr(self, name))
         return row
 
     @property
     def line(self) -> str:
         """`to_row` as JSON: what a ledger hashes."""
-        return _encoded(self.to_row())
+        return _encoded({name: value for name, value in self.to_row().items() if value or name not in LATER})
 
     @classmethod
     def from_row(cls, row: Mapping[str, Any]) -> "Event":
-        """Inverse of `to_row`; also takes the strings of a CSV file and ignores columns that are not its own."""
-        values = {name: row[name] for name in _columns()}
+        """Inverse of `to_row`; also takes the strings of a CSV file and ignores columns that are not its own.
+
+        A stratum without a partition, as earlier versions wrote it, counts for all records.
+        """
+        values = dict.fromkeys(LATER, "") | {name: row[name] for name in _columns() if name in row or name not in LATER}
+        if "/" not in values["stratum"]:
+            values["stratum"] = EVERYBODY
         for name in ("mu", "rho", "epsilon", "epsilon_distance", "sensitivity", "epsilon_claimed", "k"):
             values[name] = None if values[name] in (None, "") else float(values[name])
-        for name in ("depends_on", "audience", "data_dependent_parameters"):
+        for name in ("depends_on", "audience", "data_dependent_parameters", *LATER):
             values[name] = tuple(filter(None, values[name].split(JOIN)))
         values["k"] = None if values["k"] is None else int(values["k"])
         values |= {name: float(values[name]) for name in ("rate", "delta_numeric")}
@@ -267,13 +293,26 @@ def clear_event(release_id: str, owner: str, units: tuple[str, ...], receiver: s
     )
 
 
+def closed_event(
+    release_id: str,
+    owner: str,
+    units: tuple[str, ...],
+    audience: tuple[str, ...],
+    key_holders: tuple[str, ...],
+    knows: tuple[str, ...] = (),
+) -> Event:
+    """The row of a value that crosses closed: infinite for the named units to a view that opens it, else free."""
+    open_row = clear_event(release_id, owner, units, audience)
+    return replace(open_row, mechanism=CLOSED, key_holders=key_holders, knows=knows)
+
+
 def _exposure(event: Event, question: str) -> float:
     """0, 1 (the event's own cost) or infinity: the table of units.
 
     A release about whole rows covers any part of a row. A release about one field costs nothing for the other
     field if it does not read it, and proves nothing about it if it does.
     """
-    if event.mechanism == "none":
+    if event.mechanism in ("none", CLOSED):
         units = set(event.unit.split(JOIN))
         return math.inf if question in ("row", "user") or units & {question, "row", "user"} else 0
     if event.unit in ("row", "user", question):

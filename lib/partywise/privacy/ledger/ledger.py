@@ -1,9 +1,10 @@
 """Append-only account of everything released, and its total per unit and per adversary view.
 
-A view is a set of colluding parties. Its total counts the rows it may see and does not own:
+A view is a set of colluding parties. Its total counts the rows it may see and does not own, and those that it opens:
 
 1. the table of units turns each row into 0, a law, or "nothing proved";
-2. the laws of one stratum and of ``"*"`` compose; the largest stratum counts, because strata are public and disjoint;
+2. the laws of one cell of every partition and of ``"*"`` compose; the largest choice counts, because the cells of a
+   partition are public and disjoint;
 3. what the laws do not cover (``delta_numeric``) is taken off delta;
 4. one row without a proof makes ``epsilon_certified`` infinite; the proved part is shown beside it.
 
@@ -22,11 +23,12 @@ from ...errors import CertificationError
 from ...files import replacing
 from ..accounted import UNPROVED
 from ..accounting.law import Law
-from .event import OF_PERSONS, POST_PROCESSING, Event, clear_event
+from .coalitions import Coalitions
+from .event import LATER, OF_PERSONS, POST_PROCESSING, Event, clear_event
 from .odometer import Reading, odometer
+from .reach import Ways, classes_of, reveals
 from .sampling import warn_of_sampling
-from .total import Total, ViewSum, default_views, named_views, sum_view, total_of, view_members, worst_view
-from .views import sum_views
+from .total import Total, default_views, sum_view, total_of
 
 __all__ = ["Event", "Ledger", "Total", "clear_event", "default_views"]
 
@@ -47,6 +49,8 @@ class Ledger:
         self._position: dict[str, int] = {}
         # How many rows the chain covers, and its end: the links between are made again where somebody asks for them.
         self._chained: tuple[int, str] = 0, GENESIS
+        # The classes of so many rows.
+        self._reach: tuple[int, list[int], list[Ways]] = 0, [], []
         for event in events:
             self.append(event)
 
@@ -138,6 +142,8 @@ class Ledger:
         Returns
         -------
         Total
+            Infinite where the view opens what crossed closed (it has the key and a receiver of it), or has somebody who
+            knows the noise or the records behind a row: of data that the view does not own.
 
         Raises
         ------
@@ -145,25 +151,40 @@ class Ledger:
             If the unit is unknown or ``delta`` out of range.
         """
         members = frozenset([view] if isinstance(view, str) else view)
-        name = "+".join(sorted(members)) or "public"
-        return total_of(name, self._told(members, self._costs(unit, rows_per_user), unit), unit, delta)
+        seen = self._seen(members, self._costs(unit, rows_per_user))
+        return self._total("+".join(sorted(members)) or "public", seen, unit, delta)
 
     def worst_total(
         self, parties: Sequence[str], unit: str, delta: float, *, rows_per_user: int | None = None
     ) -> Total:
-        """The most expensive of the `default_views` of the parties; the first of equals.
+        """The most that any coalition has learnt that keeps the assumptions of the ledger (`Total.assumption`).
 
         Parameters
         ----------
         parties : sequence of str
-            Names of all parties, a server included.
+            Names of all parties, places without data included.
         unit, delta, rows_per_user
             As in `total`.
+
+        Returns
+        -------
+        Total
+            That of the worst coalition. Of more than ten parties, where no single one sees all that is within reach of
+            any coalition, it is an upper bound of all of them, named ``"any coalition"``: the sum of all rows that
+            somebody but their owner may see.
+
+        Raises
+        ------
+        ValueError
+            As in `total`, and if a party is named twice.
         """
-        costs, views = self._costs(unit, rows_per_user), named_views(parties)
-        worst = worst_view(sum_views(self._rows, costs, self._position, views, parties), delta)
-        members = view_members(*views[worst], parties)
-        return total_of(worst, self._told(members, costs, unit), unit, delta)
+        if len(set(parties)) != len(parties):
+            raise ValueError(f"parties={tuple(parties)} repeats a name.")
+        costs, rows = self._costs(unit, rows_per_user), self._rows
+        coalitions = Coalitions(rows, costs, *self._classes(), parties)
+        name, members = coalitions.worst(delta)
+        reached = [(k, costs[k]) for k in coalitions.reached()] if members is None else self._seen(members, costs)
+        return self._total(name, reached, unit, delta, coalitions.assumption)
 
     def odometer(
         self, view: Iterable[str], unit: str, delta: float, *, rows_per_user: int | None = None
@@ -188,42 +209,46 @@ class Ledger:
             As in `total`.
         """
         members = frozenset([view] if isinstance(view, str) else view)
-        costs, rows = self._costs(unit, rows_per_user), self._rows
-        seen = self._seen(members)
+        seen, rows = self._seen(members, self._costs(unit, rows_per_user)), self._rows
         if unit not in OF_PERSONS:
-            warn_of_sampling((rows[k], costs[k]) for k in seen)
-        return list(odometer(((k, rows[k], costs[k]) for k in seen), delta))
+            warn_of_sampling((rows[k], cost) for k, cost in seen)
+        return list(odometer(((k, rows[k], cost) for k, cost in seen), delta))
 
     def _costs(self, unit: str, rows_per_user: int | None) -> list[Law | float | None]:
         return [event.cost(unit, rows_per_user) for event in self._rows]
 
-    def _told(self, view: frozenset[str], costs: list[Law | float | None], unit: str) -> ViewSum:
-        """`_sum` of the view that is answered for, which warns of what it charges without credit."""
+    def _total(
+        self,
+        name: str,
+        seen: Sequence[tuple[int, Law | float | None]],
+        unit: str,
+        delta: float,
+        assumption: str = "none",
+    ) -> Total:
+        """The answer for some rows, which warns of what it charges without credit."""
+        rows = [(self._rows[k], cost) for k, cost in seen]
         if unit not in OF_PERSONS:
-            warn_of_sampling((self._rows[k], costs[k]) for k in self._seen(view))
-        return self._sum(view, costs)
+            warn_of_sampling(rows)
+        return total_of(name, sum_view(rows), unit, delta, assumption)
 
-    def _sum(self, view: frozenset[str], costs: list[Law | float | None]) -> ViewSum:
-        return sum_view((self._rows[position], costs[position]) for position in self._seen(view))
+    def _classes(self) -> tuple[list[int], list[Ways]]:
+        """The class of every row, and the ways of each class (`reach`)."""
+        if self._reach[0] != len(self._rows):
+            self._reach = len(self._rows), *classes_of(self._rows, self._position)
+        return self._reach[1:]
 
-    def _seen(self, view: frozenset[str]) -> list[int]:
-        """Positions a view sees and does not own, with the releases their parameters came from."""
-        rows = self._rows
-        seen = [
-            k
-            for k, event in enumerate(rows)
-            if event.owner not in view and (event.public or view & set(event.audience))
-        ]
-        if not any(rows[k].data_dependent_parameters for k in seen):
-            return seen
-        known, queue = set(seen), list(seen)
-        while queue:
-            for name in rows[queue.pop()].data_dependent_parameters:
-                k = self._position.get(name)
-                if k is not None and k not in known and rows[k].owner not in view:
-                    known.add(k)
-                    queue.append(k)
-        return sorted(known)
+    def _seen(self, view: frozenset[str], costs: Sequence[Law | float | None]) -> list[tuple[int, Law | float | None]]:
+        """Positions and costs of the rows that a view sees and does not own, the parameters of each included."""
+        classes, ways = self._classes()
+        shown, found = [reveals(one, view) for one in ways], list[tuple[int, Law | float | None]]()
+        for k, (event, number) in enumerate(zip(self._rows, classes, strict=True)):
+            if event.owner in view:
+                continue
+            if event.knows and costs[k] != 0.0 and not view.isdisjoint(event.knows):
+                found.append((k, None))
+            elif shown[number]:
+                found.append((k, costs[k]))
+        return found
 
     @property
     def digest(self) -> str:
@@ -312,4 +337,5 @@ def _link(last: str, event: Event) -> str:
 
 
 def _line(row: Mapping[str, Any]) -> str:
+    row = {name: value for name, value in row.items() if value or name not in LATER}
     return json.dumps(row, sort_keys=True, separators=(",", ":"))

@@ -1,11 +1,14 @@
 """What a view has learnt after each release: the running total of a ledger."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from ..accounting.compose import Composition, check_delta, compose
 from ..accounting.law import Law
+from ..strata import EVERYBODY, partition_of
 from .event import Event
+from .parallel import joint_cells
 
 __all__ = ["Reading", "odometer"]
 
@@ -40,19 +43,22 @@ class Reading:
 def odometer(rows: Iterable[tuple[int, Event, Law | float | None]], delta: float) -> Iterator[Reading]:
     """Running totals of the rows that a view counts, each with its position and its cost."""
     delta = check_delta(delta)
-    strata, certified, epsilon = {"*": Composition()}, True, 0.0
+    everywhere, certified, epsilon = Composition(), True, 0.0
+    partitions = defaultdict[str, dict[str, Composition]](dict)
     for step, event, cost in rows:
         if cost is None:
             certified, epsilon, told = False, float("inf"), "not proved"
         elif isinstance(cost, Law):
-            name = event.stratum
-            strata[name] = strata.get(name, Composition()) + compose([cost], event.delta_numeric)
-            told = str(cost)
+            name, more, told = event.stratum, compose([cost], event.delta_numeric), str(cost)
+            if name == EVERYBODY:
+                everywhere += more
+            else:
+                own = partitions[partition_of(name)]
+                own[name] = own.get(name, Composition()) + more
             if certified:
-                # Disjoint strata compose in parallel, each with what is about everybody.
-                touched = [name] if name != "*" else [other for other in strata if other != "*"] or ["*"]
-                own = (strata["*"] if other == "*" else strata["*"] + strata[other] for other in touched)
-                epsilon = max(epsilon, *(part.epsilon(delta) for part in own))
+                # Of a partition whose cell has a release more, the other cells cost what they did.
+                joint = joint_cells([own[name]] if name in own else own.values() for own in partitions.values())
+                epsilon = max(epsilon, *((everywhere + part).epsilon(delta) for part in joint))
         else:
             told = "0"
         yield Reading(step, event.release_id, event.owner, event.mechanism, event.stratum, told, epsilon, delta)

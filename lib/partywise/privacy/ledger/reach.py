@@ -1,22 +1,36 @@
-"""Who sees which row: by its audience, and through every row whose parameters it is.
+"""Who sees which row: by its audience, through every row whose parameters it is, and by the keys of what is closed.
 
 A view sees a row of somebody else that is for everybody or for one of its members.  Of such a row it sees the
-parameters as well, so that a row reaches a view through its children, past the owners on the way.  Rows are many and
-ways to see them few: rows with the same ways make one class.
+parameters as well, so that a row reaches a view through its children, past the owners on the way.  The row of a cipher
+is seen by a view that opens it: with all key holders and a receiver.  Rows are many and ways to see them few: rows with
+the same ways make one class.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from typing import NamedTuple
 
 from .event import Event
 
-__all__ = ["Way", "Ways", "classes_of", "rest_sees", "sees"]
+__all__ = ["Way", "Ways", "classes_of", "reveals", "within_reach"]
 
-# Names that a row is for, and owners on the way to it, none of whom is in a view that sees it this way.
-Way = tuple[frozenset[str], frozenset[str]]
-Ways = frozenset[Way]
 NOBODY: frozenset[str] = frozenset()
+
+
+class Way(NamedTuple):
+    """One way to see a row.
+
+    audience : names that a row is for; past : owners on the way to it, none of whom is in a view that sees it so
+    keys : who must all be in the view
+    """
+
+    audience: frozenset[str]
+    past: frozenset[str] = NOBODY
+    keys: frozenset[str] = NOBODY
+
+
+Ways = frozenset[Way]
 
 
 def classes_of(rows: Sequence[Event], position: Mapping[str, int]) -> tuple[list[int], list[Ways]]:
@@ -30,12 +44,14 @@ def classes_of(rows: Sequence[Event], position: Mapping[str, int]) -> tuple[list
         return numbers[ways]
 
     # An audience of many names is one object in many rows: its names are read once.
-    known = dict[int, int]()
+    known = dict[tuple[int, tuple[str, ...]], int]()
     classes = list[int]()
     for event in rows:
-        found = known.get(id(event.audience))
+        key = id(event.audience), event.key_holders
+        found = known.get(key)
         if found is None:
-            found = known[id(event.audience)] = number(frozenset([(frozenset(event.audience), NOBODY)]))
+            way = Way(frozenset(event.audience), keys=frozenset(event.key_holders))
+            found = known[key] = number(frozenset([way]))
         classes.append(found)
     queue = [k for k, event in enumerate(rows) if event.data_dependent_parameters]
     while queue:
@@ -54,8 +70,8 @@ def classes_of(rows: Sequence[Event], position: Mapping[str, int]) -> tuple[list
 
 def _widened(own: Ways, child: Ways, owner: str) -> Ways:
     """Ways to a row with those through a child of an owner; the same object where they add nothing."""
-    for audience, past in child:
-        way = audience, past | {owner}
+    for audience, past, keys in child:
+        way = Way(audience, past | {owner}, keys)
         if not any(_covers(other, way) for other in own):
             own = frozenset([*(other for other in own if not _covers(way, other)), way])
     return own
@@ -63,19 +79,22 @@ def _widened(own: Ways, child: Ways, owner: str) -> Ways:
 
 def _covers(wide: Way, narrow: Way) -> bool:
     """Whether every view that sees a row the narrow way sees it the wide way too."""
-    names = wide[0] is narrow[0] or "*" in wide[0] or ("*" not in narrow[0] and wide[0] >= narrow[0])
-    return names and wide[1] <= narrow[1]
+    one, other = wide.audience, narrow.audience
+    names = one is other or "*" in one or ("*" not in other and one >= other)
+    return names and wide.past <= narrow.past and wide.keys <= narrow.keys
 
 
-def sees(ways: Ways, name: str) -> bool:
-    """Whether one party alone sees rows of others in a class."""
-    return any(name not in past and ("*" in audience or name in audience) for audience, past in ways)
-
-
-def rest_sees(ways: Ways, name: str, names: frozenset[str]) -> bool:
-    """Whether all parties but one together see its rows in a class."""
+def reveals(ways: Ways, view: frozenset[str]) -> bool:
+    """Whether a view sees the rows of others in a class."""
     return any(
-        all(other == name or other not in names for other in past)
-        and ("*" in audience or any(other != name and other in names for other in audience))
-        for audience, past in ways
+        ("*" in audience or not view.isdisjoint(audience)) and view.isdisjoint(past) and keys <= view
+        for audience, past, keys in ways
+    )
+
+
+def within_reach(ways: Ways, owner: str, names: Collection[str]) -> bool:
+    """Whether some view of these names, without the owner, sees the owner's rows in a class that needs no key."""
+    return any(
+        "*" in audience or any(name != owner and name not in past and name in names for name in audience)
+        for audience, past, _ in ways
     )

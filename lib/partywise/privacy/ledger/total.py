@@ -10,8 +10,9 @@ from ..accounting.compose import Composition, compose
 from ..accounting.law import Law
 from ..accounting.tradeoff import mu_upper, power
 from .event import Event
+from .parallel import by_partition, joint_cells
 
-__all__ = ["Total", "ViewSum", "default_views", "named_views", "sum_view", "total_of", "view_members", "worst_view"]
+__all__ = ["Total", "ViewSum", "default_views", "sum_view", "total_of"]
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,9 @@ class Total:
         What changes between neighbours, and how.
     trust_model, sampler : str
         Of the rows that count, joined by ``;``; ``"none"`` if there is none.
+    assumption : str
+        Of the worst coalition: who colludes with nobody, and which key holder with none of those who have what its key
+        closes; ``"none"`` if nothing is assumed. The total holds for every coalition that keeps it.
     """
 
     epsilon_certified: float
@@ -64,11 +68,12 @@ class Total:
     relation: str
     trust_model: str
     sampler: str
+    assumption: str = "none"
 
 
 @dataclass(frozen=True)
 class ViewSum:
-    """Composition of one view before it is turned into an epsilon: one `Composition` a stratum."""
+    """What one view has learnt of a record before it is turned into an epsilon: one `Composition` a choice of cells."""
 
     strata: tuple[Composition, ...]
     certified: bool
@@ -110,8 +115,8 @@ class ViewSum:
 def sum_view(rows: Iterable[tuple[Event, Law | float | None]]) -> ViewSum:
     """Compose the rows that a view counts, each with its cost for the unit that is asked about.
 
-    Strata are public and disjoint, so the rows of each and those of ``"*"`` make one composition, and the largest
-    counts.
+    A record lies in one cell of every partition, so the rows of one cell a partition and those of ``"*"`` make one
+    composition, and the largest counts (`joint_cells`).
     """
     laws: dict[str, list[Law]] = {"*": []}
     numeric: dict[str, list[float]] = {}
@@ -127,23 +132,13 @@ def sum_view(rows: Iterable[tuple[Event, Law | float | None]]) -> ViewSum:
             continue
         counted.append(event)
     parts = {name: compose(found, math.fsum(numeric.get(name, ()))) for name, found in laws.items()}
-    everywhere = parts.pop("*")
-    strata = {everywhere.joined(part) for part in parts.values()} or {everywhere}
+    everywhere = parts["*"]
+    joint = joint_cells(cells.values() for cells in by_partition(parts).values())
+    strata = {everywhere.joined(part) for part in joint}
     return ViewSum(tuple(sorted(strata, key=repr)), certified, tuple(counted))
 
 
-def worst_view(sums: dict[str, ViewSum], delta: float) -> str:
-    """Name of the most expensive view, unproved rows first; the first of equals."""
-    # Many views may share one sum: each is ranked once.
-    distinct = {id(found): found for found in sums.values()}
-    if all(found.gaussian for found in distinct.values()):
-        ranks = {key: (not found.certified, found.mu, 0.0) for key, found in distinct.items()}
-    else:
-        ranks = {key: (not found.certified, found.epsilon(delta), found.rho) for key, found in distinct.items()}
-    return max(sums, key=lambda name: ranks[id(sums[name])])
-
-
-def total_of(name: str, found: ViewSum, unit: str, delta: float) -> Total:
+def total_of(name: str, found: ViewSum, unit: str, delta: float, assumption: str = "none") -> Total:
     """The `Total` of a view."""
     part, simple = found.epsilon(delta), _simple(found.rho, delta)
     proved = found.certified
@@ -164,28 +159,19 @@ def total_of(name: str, found: ViewSum, unit: str, delta: float) -> Total:
         relation="label_flip" if unit in ("label", "user_label") else "replace_one",
         trust_model=";".join(sorted({event.trust_model for event in found.counted})) or "none",
         sampler=";".join(sorted({event.sampler for event in found.counted})) or "none",
+        assumption=assumption,
     )
 
 
 def default_views(parties: Sequence[str]) -> dict[str, frozenset[str]]:
-    """Adversaries that are always asked about: each party, all but one for each owner, the public."""
-    return {name: view_members(*view, parties) for name, view in named_views(parties).items()}
-
-
-def named_views(parties: Sequence[str]) -> dict[str, tuple[str, str]]:
-    """The `default_views` without their members, which are many: name -> ("one", "rest" or "public", party)."""
-    names = tuple(parties)
-    if len(set(names)) != len(names):
-        raise ValueError(f"parties={names} repeats a name.")
-    views = {name: ("one", name) for name in names}
+    """Adversaries that are listed one by one: each party, all but one for each owner, the public."""
+    names = frozenset(parties)
+    if len(names) != len(parties):
+        raise ValueError(f"parties={tuple(parties)} repeats a name.")
+    views = {name: frozenset([name]) for name in parties}
     if len(names) > 2:
-        views |= {f"all but {name}": ("rest", name) for name in names}
-    return views | {"public": ("public", "")}
-
-
-def view_members(kind: str, party: str, parties: Sequence[str]) -> frozenset[str]:
-    """Members of one of the `named_views`."""
-    return {"one": frozenset([party]), "rest": frozenset(parties) - {party}, "public": frozenset[str]()}[kind]
+        views |= {f"all but {name}": names - {name} for name in parties}
+    return views | {"public": frozenset()}
 
 
 @functools.lru_cache(maxsize=65536)

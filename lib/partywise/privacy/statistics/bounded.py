@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..rounding import NORMAL
+from ..strata import check_stratum
 from .geometry import factor, lengths
 
 __all__ = ["Bounded", "SensitivityCertificate", "clip_curves", "product", "record_matrix", "repeated", "summed"]
@@ -91,8 +92,8 @@ class Bounded:
     certificate : SensitivityCertificate
         Its sensitivity.
     stratum : str
-        ``"*"`` if any record may be in it. Another name only where public information, never data, says which
-        records are in it: disjoint strata then compose in parallel.
+        ``"*"`` if any record may be in it. ``"partition/cell"`` (`partywise.privacy.strata.cell_of`) only where public
+        information, never data, says which records are in the cell: the cells of one partition compose in parallel.
     clip_share : float
         Share of records the constructor had to clip; a diagnostic that stays with the owner.
     parents : tuple of str
@@ -111,6 +112,7 @@ class Bounded:
                 f"certificate={self.certificate!r} must be a SensitivityCertificate: "
                 "a statistic of unknown sensitivity cannot be released."
             )
+        check_stratum(self.stratum)
         value = np.array(self.value, dtype=float)
         if not np.all(np.isfinite(value)):
             raise ValueError("value of a bounded statistic has entries that are not finite; drop or impute them.")

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..strata import check_stratum
 from .bounded import Bounded, SensitivityCertificate
 
 __all__ = ["Closed"]
@@ -51,6 +52,7 @@ class Closed:
             raise ValueError("units of a closed statistic must be positive and finite.")
         if self.certificate.norm != "l2":
             raise ValueError(f"norm={self.certificate.norm!r} of a closed statistic: its integers are bounded in 'l2'.")
+        check_stratum(self.stratum)
         units.flags.writeable = False
         object.__setattr__(self, "units", units)
 

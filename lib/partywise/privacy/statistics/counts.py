@@ -87,7 +87,7 @@ def membership(
     unit, depends_on
         Of the certificate.
     stratum : str
-        The client whose set it is, if clients are public and disjoint.
+        The cell of the client whose set it is, if clients are public and disjoint.
 
     Returns
     -------

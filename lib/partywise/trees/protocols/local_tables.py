@@ -58,7 +58,7 @@ def local_noised_codes(passive: Party, train: np.ndarray, plan: FeatureSets, rng
             continue
         own = stratum.rows[rows], columns
         bounded = entries(codes[own], unit="features", moved=Public(count, because=SETS), stratum=stratum.name)
-        name = f"codes of {passive.name}" + ("" if stratum.name == "*" else f", {stratum.name}")
+        name = f"codes of {passive.name}" + (f", {stratum.cell} features" if stratum.cell else "")
         response = MixedResponse(plan.epsilon, sizes[columns])
         parts.append(response(resting_on(bounded, *edges), rng, owner=passive.name, release_id=name))
         noised[own] = parts[-1].value

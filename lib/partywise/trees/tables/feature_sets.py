@@ -13,6 +13,7 @@ from ...errors import CertificationError
 from ...federation.persons import records_together
 from ...privacy.accounted import Accounted
 from ...privacy.accounting.per_index import grouped_epsilon
+from ...privacy.strata import cell_of
 from ..options import LocalTablesOptions
 
 __all__ = ["FeatureSets", "Stratum", "drawn_features", "feature_sets", "features_of", "strata"]
@@ -30,6 +31,11 @@ class Stratum:
     name: str
     rows: np.ndarray
     counts: dict[str, int]
+
+    @property
+    def cell(self) -> str:
+        """The counts as text; empty where all records are alike."""
+        return self.name.partition("/")[2]
 
 
 @dataclass(frozen=True)
@@ -142,7 +148,9 @@ def strata(released: np.ndarray, places: Sequence[tuple[str, Sequence[int]]]) ->
         return (Stratum("*", np.arange(len(counts)), dict(zip(names, kinds[0].tolist(), strict=True))),)
     return tuple(
         Stratum(
-            f"{'+'.join(map(str, own))} features", np.flatnonzero(kind.ravel() == k), dict(zip(names, own, strict=True))
+            cell_of("released features", "+".join(map(str, own))),
+            np.flatnonzero(kind.ravel() == k),
+            dict(zip(names, own, strict=True)),
         )
         for k, own in enumerate(kinds.tolist())
     )

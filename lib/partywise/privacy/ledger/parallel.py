@@ -1,0 +1,74 @@
+"""What one record can have cost that lies in one cell of every partition: cells compose in parallel, partitions add up.
+
+Which cells of two partitions have records in common is not asked: a record may lie in any one of each.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any, TypeVar
+
+from ..accounting.compose import Composition, arranged
+from ..strata import EVERYBODY, partition_of
+
+__all__ = ["by_partition", "joint_cells"]
+
+T = TypeVar("T")
+# Choices of one cell a partition that are composed one by one; beyond, cells of a partition have a common bound.
+CHOICES = 1024
+
+
+def by_partition(strata: Mapping[str, T]) -> dict[str, dict[str, T]]:
+    """Strata but ``"*"`` by the partition that they are cells of."""
+    found = defaultdict[str, dict[str, T]](dict)
+    for name, part in strata.items():
+        if name != EVERYBODY:
+            found[partition_of(name)][name] = part
+    return dict(found)
+
+
+def joint_cells(partitions: Iterable[Collection[Composition]]) -> frozenset[Composition]:
+    """Compositions of one cell a partition, of which one is at least what any record has cost.
+
+    Parameters
+    ----------
+    partitions : iterable of collections of Composition
+        The cells of each. Those of a single partition are returned as they are.
+
+    Returns
+    -------
+    frozenset of Composition
+        Every choice of cells is dominated by one of them, law by law. Of cells with Gaussians alone the largest
+        dominates the others, so that with nothing else it is the sum of the largest cells, which is exact. Where the
+        choices are too many, the cells of a partition are replaced by one that has the most of every law.
+    """
+    cells = [frozenset(part) for part in partitions if part]
+    if len(cells) <= 1:
+        return cells[0] if cells else frozenset([Composition()])
+    joint = frozenset([Composition()])
+    for part in cells:
+        kept = _undominated(part)
+        if len(joint) * len(kept) > CHOICES:
+            kept = frozenset([_dominating(kept)])
+        joint = frozenset(one.joined(other) for one in joint for other in kept)
+    return joint
+
+
+def _undominated(cells: frozenset[Composition]) -> frozenset[Composition]:
+    """Of cells with Gaussians alone the largest, and all others."""
+    gaussians = [cell for cell in cells if cell.gaussian]
+    largest = {max(gaussians, key=lambda cell: cell.mu_squared)} if gaussians else set[Composition]()
+    return frozenset(largest | (cells - frozenset(gaussians)))
+
+
+def _dominating(cells: Iterable[Composition]) -> Composition:
+    """One that has as much of every law as any of them."""
+    finite, sampled, cells = Counter[Any](), Counter[Any](), list(cells)
+    for cell in cells:
+        finite |= Counter({(epsilon, k): count for epsilon, k, count in cell.finite})
+        sampled |= Counter({(mu, rate): count for mu, rate, count in cell.sampled})
+    squares, rho, numeric = (
+        max(getattr(cell, name) for cell in cells) for name in ("mu_squared", "rho", "delta_numeric")
+    )
+    return arranged(squares, rho, finite, sampled, numeric)
