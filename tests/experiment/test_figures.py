@@ -148,7 +148,7 @@ def test_the_table_of_selected_predictors_is_the_cube(cube):
         for mean, se in zip(line.mean, line.se, strict=True):
             assert f"{100 * mean:.0f}" + (f" ± {100 * se:.1f} %" if se > 0 else " %") in texts
     assert [text for text in texts if text.startswith("J = ")] == ["J = 2", "J = 4"] * 2
-    assert {"one base learner a predictor", "one base learner a party", "a new one, s = 0.3"} <= set(texts)
+    assert {"one base learner per predictor", "one base learner per party", "a new one, s = 0.3"} <= set(texts)
 
 
 def test_lines_and_bands_are_the_means_and_standard_errors_of_the_cube(cube):

@@ -39,6 +39,8 @@ class NoiseOptions:
     claim: Literal["exact", "source"] = "exact"
 
     noise = "local"
+    # Options that set the noise alone: without any, methods that differ in nothing else are one.
+    noise_fields = ("noise", "s", "s_mode", "rho_total", "calibration", "claim")
 
     def __post_init__(self) -> None:
         check_fields(self)

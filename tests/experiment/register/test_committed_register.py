@@ -19,7 +19,7 @@ from partywise.experiment.register.register import Row, shown
 from partywise.experiment.register.table import counts
 from partywise.experiment.register.table import read as read_table
 from partywise.experiment.register.text import page, sentence
-from partywise.experiment.register.verb import MARKED, notable, notes
+from partywise.experiment.register.verb import MARKED, fitted, notable, notes
 from partywise.experiment.register.verdict import STATUSES, verdict
 from partywise.experiment.verify import recompute
 from partywise.studies.sliced_inverse_regression.paper_tables import printed_table
@@ -27,6 +27,7 @@ from pipeline import ROOT
 
 ROWS = read_table(ROOT / "docs" / "claims.csv")
 PRINTED = [read(path) for path in files()]
+PAGE = page(ROWS, notable(PRINTED), notes(PRINTED), fitted(PRINTED))
 ENTRIES = {entry.id: entry for file in PRINTED for entry in file.entries}
 
 
@@ -66,10 +67,15 @@ def test_all_cells_of_the_four_tables_are_there():
 
 
 def test_the_page_and_the_readme_are_what_the_file_says():
-    assert (ROOT / "docs" / "claims.md").read_text(encoding="utf-8") == page(ROWS, notable(PRINTED), notes(PRINTED))
+    assert (ROOT / "docs" / "claims.md").read_text(encoding="utf-8") == page(
+        ROWS, notable(PRINTED), notes(PRINTED), fitted(PRINTED)
+    )
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     marked = MARKED.search(readme)
-    assert marked is not None and sentence(ROWS) in marked[0]
+    assert marked is not None and sentence(ROWS, fitted(PRINTED)) in marked[0]
+    close = sum(row.within_5_percent == "yes" and row.status == "reproduced" for row in ROWS)
+    clause = "the constants of FSIR, which its paper does not print, were fitted to its Tables 1 and 2"
+    assert f"({close} of them numbers within 5%; {clause})" in marked[0]
     assert len(notable(PRINTED)) >= 30
 
 
@@ -78,7 +84,9 @@ def test_comparisons_that_chance_decides_are_counted():
     held = sum(row.status == "reproduced" for row in near)
     assert 0 < held < len(near)
     told = f"{len(near)} bounds and comparisons lie within one standard error of their bound"
-    assert told in page(ROWS, notable(PRINTED), notes(PRINTED)) and f"for the {held} that count" in page(ROWS, [], {})
+    assert told in page(
+        ROWS, notable(PRINTED), notes(PRINTED), fitted(PRINTED)
+    ) and f"for the {held} that count" in page(ROWS, [], {}, [])
 
 
 def restated(row: Row) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import inf, nan, sqrt
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 
 from partywise.errors import ConfigError
+from partywise.experiment.register import register
 from partywise.experiment.register.numbers import Cubes, Number, difference, ratio, reduced
 from partywise.experiment.register.printed import Entry, Ours, read
 from partywise.experiment.register.register import rows
@@ -171,3 +173,24 @@ def test_a_cube_that_is_absent_is_no_number(tmp_path):
     cubes = Cubes(tmp_path)
     assert cubes.number(Ours(study="label_private", configuration="config/claims.yaml", variable="log_loss")) is None
     assert list(cubes.absent.values()) == [tmp_path / "claims" / "label_private" / "cube.nc"]
+
+
+def test_a_claim_of_privacy_names_the_variable_that_its_number_is():
+    """Rows named the audited bound where a bound of the ledger was larger and stood under `ours`."""
+
+    class Answer:
+        def __init__(self, **further):
+            self.further = {"claim_refuted": 1.0, "certified_for_claim": 9.0, **further}
+
+        def number(self, ours, further=()):
+            return Number(2.0, 0.1, 3, further=self.further)
+
+    source = Ours(study="privacy_audit", configuration="config/claims.yaml", variable="audited_lower")
+    claim = replace(entry("epsilon", "1"), ours=source)
+    for further, wanted in (
+        ({"epsilon_mu_lower": 5.0, "exact_epsilon": float("nan")}, ("epsilon_mu_lower", 5.0)),
+        ({"epsilon_mu_lower": 1.0, "exact_epsilon": 7.0}, ("exact_epsilon", 7.0)),
+        ({"epsilon_mu_lower": float("nan"), "exact_epsilon": 1.0}, ("audited_lower", 2.0)),
+    ):
+        found = register._ours(claim, Answer(**further))
+        assert (register._variable(claim, found), found.value) == wanted

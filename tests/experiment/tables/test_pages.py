@@ -84,25 +84,12 @@ def test_every_figure_has_a_caption(study, figure):
     assert "{" not in text and "}" not in text
 
 
-# Captions that do not say yet of which replicates they are; each must leave it out until it does.
-OWED: dict[str, str] = dict.fromkeys(
-    (
-        *("angle_by_size", "angle_by_clients", "noise_levels", "activity", "flights"),
-        *("iterations_by_correlation", "objective_by_iteration", "correlations", "space_by_message"),
-        *("deviance_by_epsilon", "coefficient_intervals", "costs_by_parties", "identifiers_by_mode"),
-        *("columns_by_unit", "loss_by_round", "loss_by_epsilon", "bytes_and_operations", "epsilon_by_method"),
-        *("rows_rerouted", "lossless_by_parties"),
-    ),
-    "figs2",
-)
-
-
 @pytest.mark.parametrize(("study", "figure"), FIGURES)
 def test_a_caption_says_which_replicates_are_drawn_and_never_how_many_by_itself(study, figure):
     """A number comes from the configuration in force: it may be another one tomorrow."""
     text = caption(load(study).figures[figure].address, "{replicates}")
     assert not re.search(r"\d+ replicates(?! on)", text)
-    assert ("replicate" in text) != (figure in OWED)
+    assert "replicate" in text
 
 
 def test_numbers_of_replicates_are_those_of_the_plan():

@@ -327,17 +327,24 @@ def test_excess_risk_is_of_as_many_draws_for_every_method(cube):
     assert label_utility.excess_of(other, cases)[0] == "excess_risk"
 
 
-def test_the_predicted_crossing_is_the_formula(cube):
-    cases = label_utility.sized_cases(cube, "n")
-    assert [size for _, size in cases] == [70, 280]
-    found = label_utility.predicted_crossing(cube, cases, "n", 1.0)
-    sigma = 1 / float(
-        cube["mu_total"].sel(case="n_100", method_label="planned", epsilon=1.0, parties=2, fold=0).isel(replicate=0)
-    )
-    assert found == pytest.approx(5 * sigma**2 * (np.e - 1) ** 2 / np.e)
-    k = label_utility.predicted_crossing(cube, label_utility.sized_cases(cube, "k"), "k", 1.0)
-    assert k == pytest.approx(210 * 5 / found)
-    assert label_utility.predicted_crossing(cube, cases, "dependence", 1.0) is None
+def test_one_prediction_is_drawn_that_of_the_plan(cube):
+    """A crossing by a formula for well-conditioned features stood beside the plan's own, and contradicted it."""
+    figure = label_utility.excess_by_size(cube)
+    labels = {line.get_label() for ax in figure.axes for line in ax.get_lines()}
+    assert any(label.startswith("predicted: ") for label in labels) and not any("crossing" in label for label in labels)
+    for ax in figure.axes:
+        assert ax.get_title() == "" and all(len(line.get_xdata()) > 1 for line in ax.get_lines())
+
+
+def test_an_undecided_share_is_no_point(cube, monkeypatch):
+    """Above the rows of the exact test a share of 0 says nothing: a bar reaches from it to 1."""
+    monkeypatch.setattr(label_training, "LP_ROWS", 1)
+    shares = xr.zeros_like(cube["share_unbounded"]).where(cube["share_unbounded"].notnull())
+    figure = label_training.unbounded_shares(cube.assign(share_unbounded=shares))
+    marked = [line for ax in figure.axes for line in ax.get_lines() if line.get_marker() not in ("", "None", None)]
+    assert marked and all(len(line.get_xdata()) == 0 for line in marked)
+    bars = [line.get_ydata() for ax in figure.axes for line in ax.get_lines() if line not in marked]
+    assert bars and all(tuple(ends) == (0, 1) for ends in bars)
 
 
 def test_the_classic_figure_computes_its_limit(cube):

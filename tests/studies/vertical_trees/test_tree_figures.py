@@ -70,6 +70,20 @@ def test_without_its_cases_a_figure_says_so(cube, name):
     assert "in this configuration" in figure.axes[0].texts[0].get_text()
 
 
+def test_bins_of_a_category_have_the_names_of_its_levels():
+    """Numbers of levels stood there, which nobody can look up."""
+    adult = tables.AdultSettings()
+    names = list(tables.NAMES[tables.AdultSettings])
+    assert tables.levels_of(adult, names.index("sex")) == ("Female", "Male")
+    assert tables.levels_of(adult, names.index("age")) == ()
+    _, ax = plt.subplots()
+    tables.name_levels(ax, ("Female", "Male"), 2)
+    assert [tick.get_text() for tick in ax.get_xticklabels()] == ["Female", "Male"]
+    _, ax = plt.subplots()
+    tables.name_levels(ax, ("Female", "Male"), 5)
+    assert "Male" not in [tick.get_text() for tick in ax.get_xticklabels()]
+
+
 def lines(figure, panel: int = 0) -> dict[str, np.ndarray]:
     """Points of the labelled lines of a panel."""
     return {line.get_label(): np.array(line.get_xydata()) for line in figure.axes[panel].get_lines()}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -15,6 +15,7 @@ import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator, NullLocator
 
 # Each has a contrast of 3 or more on white, and any two differ by 25 units of CIELAB or more, also as people with one
 # of the colour vision deficiencies see them; found by a search around Okabe and Ito's palette, whose own orange, sky
@@ -45,6 +46,8 @@ SETTINGS: dict[str, Any] = {
 
 # Inches: of a figure that holds a title, and between a text and the edge.
 NARROWEST, MARGIN = 5.0, 0.08
+# Least distance of two ticks, as a share of the axis.
+NEAREST = 0.06
 
 # Of methods that claim an epsilon, and of those that claim none.  Methods of one colour differ in marker and dashes:
 # the lengths of the cycles have no factor in common.
@@ -94,6 +97,16 @@ def panels(rows: int, columns: int, width: float, height: float, **options) -> t
     size = (max(width * columns, NARROWEST), height * rows)
     figure, axes = plt.subplots(rows, columns, figsize=size, squeeze=False, layout="constrained", **options)
     return figure, list(axes.ravel())
+
+
+def run_ticks(ax: Axes, places: Iterable[float]) -> None:
+    """Ticks at what was run and at nothing between, where their numbers do not touch."""
+    own = sorted(set(map(float, places)))
+    if len(own) > 1 and np.diff(own).min() > NEAREST * (own[-1] - own[0]):
+        ax.set_xticks(own, [f"{place:g}" for place in own])
+        ax.xaxis.set_minor_locator(NullLocator())
+    else:
+        ax.xaxis.set_major_locator(MaxNLocator(integer=True))
 
 
 def legend_below(figure: Figure, axes: list[Axes], columns: int = 4) -> None:

@@ -31,6 +31,7 @@ class Number:
     place : labels of the cell in its cube
     cpu_minutes : of all fits of that case and method
     further : other variables of the same cell, its largest values over replicates
+    variable, reduction : where the value is one of ``further``, its name and how replicates were reduced
     """
 
     value: float
@@ -39,6 +40,8 @@ class Number:
     place: Mapping[str, str] = field(default_factory=dict)
     cpu_minutes: float | None = None
     further: Mapping[str, float] = field(default_factory=dict)
+    variable: str = ""
+    reduction: str = ""
 
 
 class Cube:

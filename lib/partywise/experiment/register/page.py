@@ -56,8 +56,8 @@ filter();
 """
 
 
-def html(rows: Sequence[Row]) -> str:
-    """The page."""
+def html(rows: Sequence[Row], fitted: Sequence[str] = ()) -> str:
+    """The page; ``fitted`` as in `sentence`."""
     sources = dict.fromkeys(row.source for row in rows)
     head = "".join(f"<th>{title}</th>" for title in SHOWN.values())
     body = "\n".join(_line(row) for row in rows)
@@ -65,7 +65,8 @@ def html(rows: Sequence[Row]) -> str:
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width">'
         f"<title>Claims register</title><style>{STYLE}</style></head><body><h1>Claims register</h1>\n"
-        f"<p>{escape(sentence(rows))}</p>\n<details><summary>The rule</summary><p>{escape(RULE)}</p></details>\n"
+        f"<p>{escape(sentence(rows, fitted))}</p>\n"
+        f"<details><summary>The rule</summary><p>{escape(RULE)}</p></details>\n"
         '<p><input id="words" type="search" placeholder="words, such as: table 1 vgm" aria-label="words"> '
         f"{_choice('source', sources)} {_choice('status', STATUSES)} "
         '<span id="count" role="status"></span></p>\n'

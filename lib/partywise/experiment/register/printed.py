@@ -107,7 +107,10 @@ class Reason:
 
 @dataclass(frozen=True)
 class Printed:
-    """All of a file; ``notable`` are ids of entries that a reader should see first, ``note`` what to know of all."""
+    """All of a file; ``notable`` are ids of entries that a reader should see first, ``note`` what to know of all.
+
+    ``fitted`` says in a clause what was fitted to the printed numbers.
+    """
 
     path: Path
     entries: tuple[Entry, ...]
@@ -115,6 +118,7 @@ class Printed:
     notable: tuple[str, ...] = ()
     document: str = ""
     note: str = ""
+    fitted: str = ""
 
 
 def files() -> tuple[Path, ...]:
@@ -147,7 +151,7 @@ def read(path: Path) -> Printed:
     notable = tuple(content.get("notable", ()))
     if unknown := sorted(set(notable) - seen):
         raise ConfigError(f"{path.name} calls {unknown[0]!r} notable: no entry has that id.")
-    return Printed(path, entries, reasons, notable, document, content.get("note", ""))
+    return Printed(path, entries, reasons, notable, document, content.get("note", ""), content.get("fitted", ""))
 
 
 def _expanded(path: Path, document: str, defaults: Mapping[str, Any], block: Mapping[str, Any]) -> Iterator[Entry]:

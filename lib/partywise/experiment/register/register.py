@@ -112,8 +112,11 @@ def _ours(entry: Entry, cubes: Cubes) -> Number | None:
     found = cubes.number(entry.ours, FURTHER if entry.kind == "epsilon" else ())
     if found is None or entry.kind != "epsilon":
         return found
-    bounds = [found.value, *(found.further[name] for name in FURTHER[2:])]
-    return replace(found, value=max((one for one in bounds if not isnan(one)), default=nan), error=None)
+    bounds = {"": found.value} | {name: found.further[name] for name in FURTHER[2:]}
+    known = {name: value for name, value in bounds.items() if not isnan(value)}
+    name = max(known, key=lambda one: known[one], default="")
+    largest = replace(found, value=known.get(name, nan), error=None)
+    return replace(largest, variable=name, reduction="max") if name else largest
 
 
 def _described(entry: Entry, ours: Number | None, found: Verdict) -> str:
@@ -160,12 +163,21 @@ def _row(entry: Entry, ours: Number | None, found: Verdict, because: str) -> Row
         method=place.get("method_label", ""),
         parties=place.get("parties", ""),
         epsilon=place.get("epsilon", ""),
-        variable=source.variable if source and from_cube else source.function if source else "",
-        reduction=_reduction(entry) if from_cube else "",
+        variable=_variable(entry, ours),
+        reduction=(ours.reduction if ours and ours.reduction else _reduction(entry)) if from_cube else "",
         configuration=source.configuration if source and from_cube else "",
         command=_command(entry),
         cpu_minutes="" if ours is None or ours.cpu_minutes is None else shown(ours.cpu_minutes, 2),
     )
+
+
+def _variable(entry: Entry, ours: Number | None) -> str:
+    """The variable of the cube that our number is, or the function that computes it."""
+    if entry.ours is None:
+        return ""
+    if entry.ours.function:
+        return entry.ours.function
+    return ours.variable if ours and ours.variable else entry.ours.variable
 
 
 def _reduction(entry: Entry) -> str:

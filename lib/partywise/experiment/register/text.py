@@ -22,25 +22,25 @@ KINDS = {
 BY_CHANCE = 0.0027
 
 
-def sentence(rows: Sequence[Row]) -> str:
-    """What came out, in two sentences with all counts."""
+def sentence(rows: Sequence[Row], fitted: Sequence[str]) -> str:
+    """What came out, in two sentences with all counts, and in a clause what was ``fitted`` to the printed numbers."""
     found = counts(rows)
     close = sum(row.status == "reproduced" and row.within_5_percent == "yes" for row in rows)
     sources = len({row.source for row in rows})
+    about = "; ".join([f"{close} of them numbers within {SHARE:.0%}", *fitted])
     return (
         f"Of {len(rows)} printed numbers and sentences of the {sources} sources, {found['reproduced']} are reproduced "
-        f"({close} of them numbers within {SHARE:.0%}), {found['differs']} differ, {found['refuted']} claims of "
-        f"privacy are refuted, and {found['not reproducible']} cannot be reproduced; each of the last three kinds "
-        "says why."
+        f"({about}), {found['differs']} differ, {found['refuted']} claims of privacy are refuted, and "
+        f"{found['not reproducible']} cannot be reproduced; each of the last three kinds says why."
     )
 
 
-def page(rows: Sequence[Row], notable: Sequence[str], notes: Mapping[str, str]) -> str:
-    """``docs/claims.md``; ``notes`` are what to know of all entries of a source."""
+def page(rows: Sequence[Row], notable: Sequence[str], notes: Mapping[str, str], fitted: Sequence[str]) -> str:
+    """``docs/claims.md``; ``notes`` are what to know of all entries of a source, ``fitted`` as in `sentence`."""
     parts = [
         "# Claims register",
         _table(("source", "entries", *STATUSES), _by(rows, lambda row: f"seed {row.source}")),
-        sentence(rows)
+        sentence(rows, fitted)
         + " [claims.csv](claims.csv) has one line an entry: place, printed number, ours, standard error, replicates, "
         "z, status, reason, configuration, command, CPU minutes.",
         "## By kind",

@@ -46,8 +46,8 @@ def claims(results: Path, docs: Path | None) -> int:
     found = rows(printed, cubes)
     folder.mkdir(parents=True, exist_ok=True)
     table.write(folder / table.NAME, found)
-    _put(folder / "claims.html", html(found))
-    print(f"{folder / table.NAME} and {folder / 'claims.html'}:\n{sentence(found)}")
+    _put(folder / "claims.html", html(found, fitted(printed)))
+    print(f"{folder / table.NAME} and {folder / 'claims.html'}:\n{sentence(found, fitted(printed))}")
     for line in missing(cubes):
         print(line)
     if docs is not None and not cubes.absent:
@@ -68,17 +68,22 @@ def notes(printed: Sequence[Printed]) -> dict[str, str]:
     return {file.document: file.note for file in printed if file.note}
 
 
+def fitted(printed: Sequence[Printed]) -> list[str]:
+    """What was fitted to the printed numbers of each document, where something was."""
+    return [file.fitted for file in printed if file.fitted]
+
+
 def document(found: Sequence[Row], printed: Sequence[Printed], docs: Path) -> None:
     """Write the CSV file, the page of the documentation, and the sentence of the README."""
     from . import table
     from .text import page, sentence
 
     table.write(docs / table.NAME, found)
-    _put(docs / "claims.md", page(found, notable(printed), notes(printed)))
+    _put(docs / "claims.md", page(found, notable(printed), notes(printed), fitted(printed)))
     readme = docs.parent / "README.md"
     if readme.is_file():
         text = readme.read_text(encoding="utf-8")
-        told = f"{sentence(found)} ([claims register](docs/claims.md))"
+        told = f"{sentence(found, fitted(printed))} ([claims register](docs/claims.md))"
         _put(readme, MARKED.sub(lambda marks: f"{marks[1]}{told}\n{marks[2]}", text))
 
 

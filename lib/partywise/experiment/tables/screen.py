@@ -6,7 +6,7 @@ The first two lines stand on every screen; of the others, which come by their we
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from itertools import groupby
 
 import numpy as np
@@ -124,33 +124,45 @@ def _counted(plan: Plan, columns: Columns, variable: str) -> str:
 
 
 def _group(plan: Plan, group: Sequence[Slot], measured: Sequence[str], width: int) -> _Row | None:
-    """The best certified fit of some cases at the usual target, beside the best one without a guarantee."""
+    """The best certified fit of the first of some cases at the usual target, beside the same protocol without noise."""
     for variable in measured:
         having = [slot for slot in group if slot.averages[variable][2]]
         if not having:
             continue
+        first = having[0].labels["case"]
+        having = [slot for slot in having if slot.labels["case"] == first]
         private = at_usual([slot for slot in having if 0 < epsilon_of(slot) < np.inf])
         better = heading(plan, variable)
         best = _best(private or having, variable, better)
-        case, method = (best.labels[key] for key in ("case", "method"))
         cases = {slot.labels["case"] for slot in group}
-        title = _short(plan.cases[case].title, 28) if len(cases) == 1 else f"{_short(case, 28)}, best of {len(cases)}"
+        title = _short(plan.cases[first].title, 28) if len(cases) == 1 else f"{_short(first, 28)}, 1 of {len(cases)}"
         mean, error, _ = best.averages[variable]
         value = f"{_number(mean)}" + (f" +- {error:.1g}" if np.isfinite(error) else "")
         guarantee = f"at ε {_number(epsilon_of(best))}" if private else "without a guarantee"
         told = f"  {title}: {better.words} {value}{_in_sample(best)} {guarantee}, "
-        free = _unprotected(having, best, variable, better) if private else ""
+        free = _noise_free(plan, having, best, variable) if private else ""
         room = width - len(told) - len(free)
-        return _Row(f"{told}{_short(plan.methods[method].title, room)}{free}", bool(private))
+        return _Row(f"{told}{_short(plan.methods[best.labels['method']].title, room)}{free}", bool(private))
     return None
 
 
-def _unprotected(having: Sequence[Slot], beside: Slot, variable: str, better: Heading) -> str:
-    """The best fit without any guarantee of the same case and parties, if there is one."""
-    found = [slot for slot in having if np.isinf(epsilon_of(slot)) and _same(slot, beside)]
-    if not found:
-        return ""
-    return f"; {_number(_best(found, variable, better).averages[variable][0])} unprotected"
+def _noise_free(plan: Plan, having: Sequence[Slot], beside: Slot, variable: str) -> str:
+    """What the same protocol gives without noise at the same parties; another model is no reference."""
+    for slot in having:
+        free = np.isinf(epsilon_of(slot)) and np.isinf(slot.labels["epsilon"])
+        if free and slot.labels["parties"] == beside.labels["parties"] and _same_but_noise(plan, slot, beside):
+            return f"; {_number(slot.averages[variable][0])} without noise"
+    return "; not run without noise"
+
+
+def _same_but_noise(plan: Plan, one: Slot, other: Slot) -> bool:
+    """Whether two methods run one protocol with one set of options, but for those that set the noise."""
+    first, second = (plan.methods[slot.labels["method"]] for slot in (one, other))
+    if (first.protocol_name, type(first.options)) != (second.protocol_name, type(second.options)):
+        return False
+    noise = getattr(first.options, "noise_fields", ())
+    names = [entry.name for entry in fields(first.options) if entry.name not in noise]
+    return all(getattr(first.options, name) == getattr(second.options, name) for name in names)
 
 
 def epsilon_of(slot: Slot) -> float:
@@ -171,10 +183,6 @@ def at_usual(found: Sequence[Slot]) -> list[Slot]:
 def _best(found: Sequence[Slot], variable: str, better: Heading) -> Slot:
     sign = -1.0 if better.better == "higher" else 1.0
     return min(found, key=lambda slot: sign * slot.averages[variable][0])
-
-
-def _same(one: Slot, other: Slot) -> bool:
-    return all(one.labels[key] == other.labels[key] for key in ("case", "parties"))
 
 
 def _in_sample(slot: Slot) -> str:

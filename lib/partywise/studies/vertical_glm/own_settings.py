@@ -9,6 +9,7 @@ from ...alignment.options import IdentifierRules
 from ...checks import Positive
 from ...datasets.own.files import increasing
 from ...datasets.own.indicators import runs
+from ...datasets.own.records.original import features_told
 from ...datasets.own.table_files import OwnTables, TableFile
 from ...glm.options import Family
 from .settings import CaseSettings, Records
@@ -119,6 +120,12 @@ class TableSettings(OwnTables, CaseSettings):
         active = self.tables[self.holder]
         given = [name for name in (active.weights, active.offset) if name is not None]
         return f"counts records alike, but there is the column {given[0]!r}; leave it out" if given else ""
+
+    @property
+    def column_names(self) -> tuple[str, ...]:
+        """The columns of all files; of a category each level that is a column of the fit."""
+        features = features_told(self.columns)
+        return tuple(f"{one['column']} = {one['level']}" if "level" in one else one["column"] for one in features)
 
     def groups(self, n_parties: int) -> tuple[tuple[int, ...], ...]:
         """Columns of each party: those of its file."""

@@ -5,13 +5,24 @@ from __future__ import annotations
 import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
 
 from ....experiment.plotting.select import having, plan_behind, title, told
 from ....experiment.plotting.series import Series, cases_of, draw, methods_of, replicate_means, series, spread
-from ....experiment.plotting.style import BLACK, BLUE, GREY, ORANGE, RED, empty, heading, legend_below, look, panels
+from ....experiment.plotting.style import (
+    BLACK,
+    BLUE,
+    GREY,
+    ORANGE,
+    RED,
+    empty,
+    heading,
+    legend_below,
+    look,
+    panels,
+    run_ticks,
+)
 
-LEARNERS = {"predictor": "one base learner a predictor", "party": "one base learner a party"}
+LEARNERS = {"predictor": "one base learner per predictor", "party": "one base learner per party"}
 OFF_SCALE = 5.0
 NONE = "No simulated case with several numbers of parties in this configuration."
 _OTHER = ["method_label", "replicate", "fold", "epsilon"]
@@ -41,7 +52,8 @@ def error_by_parties(cube: xr.Dataset) -> Figure:
 
     0 is the risk at the true operators, 1 that of the training mean curve; lower is better. Lines: means over
     {replicates} (of each the mean over its folds), bands: ± 1 standard error. Hollow marks: all parties share one
-    budget. Arrows: fits that lie above the scale. Black and grey lines claim no privacy.
+    budget. s: noise standard deviation, J: number of parties, ρ: budget in zCDP. Arrows: fits that lie above the
+    scale. Black and grey lines claim no privacy.
     """
     case = busiest_case(cube)
     if case is None:
@@ -67,12 +79,17 @@ def error_by_parties(cube: xr.Dataset) -> Figure:
             beyond = line.x[~(line.mean <= OFF_SCALE)]
             ax.plot(beyond, np.full(len(beyond), OFF_SCALE), color=style.color, marker="$↑$", linestyle="none")
         ax.set(title=group, xlabel="number of parties J", yscale="log")
-        ax.xaxis.set_major_locator(MaxNLocator(integer=True))
-    axes[0].set_ylabel("excess risk (0: truth, 1: mean curve)")
+        run_ticks(ax, _counts(cube, case))
+    axes[0].set_ylabel("normalised excess risk\n(0: truth, 1: mean curve)")
     legend_below(figure, axes, 3)
     note = "; arrows: off the scale" if published else ""
     heading(figure, f"Held-out error by number of parties, {title(cube, 'case', case)}; {spread(cube, [case])}{note}")
     return figure
+
+
+def _counts(cube: xr.Dataset, case: str) -> list[float]:
+    """Numbers of parties that were run."""
+    return cube["parties"].values[(cube["status"].sel(case=case) > 0).any(_OTHER).values].tolist()
 
 
 def _within(line: Series) -> Series:
@@ -118,7 +135,7 @@ def claims_about_parties(cube: xr.Dataset) -> Figure:
         ax.axhline(1, color=GREY, linewidth=1, linestyle=":")
         ax.set(title=claim, xlabel="number of parties J")
         ax.set_ylim(bottom=0)
-    fewest = int(cube["parties"].values[(cube["status"].sel(case=case) > 0).any(_OTHER).values][0])
+    fewest = int(_counts(cube, case)[0])
     axes[0].set_ylabel(f"excess risk, relative to J = {fewest}")
     growing = next(iter(modes["sqrt_j"].values()))
     for name, color, marker, label in (
@@ -134,7 +151,7 @@ def claims_about_parties(cube: xr.Dataset) -> Figure:
     )
     axes[2].set_yscale("log")
     for ax in axes:
-        ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+        run_ticks(ax, _counts(cube, case))
     legend_below(figure, axes, 4)
     heading(
         figure, f"What the source says about the number of parties, {title(cube, 'case', case)}; {spread(cube, [case])}"
@@ -184,6 +201,6 @@ def bytes_by_parties(cube: xr.Dataset) -> Figure:
         title=f"Communication of one fit, {title(cube, 'case', case)}",
     )
     ax.set_ylim(0, 1.15 * ax.get_ylim()[1])
-    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+    run_ticks(ax, _counts(cube, case))
     legend_below(figure, [ax], 1)
     return figure

@@ -9,7 +9,18 @@ from matplotlib.ticker import FormatStrFormatter, LogLocator, NullFormatter
 
 from ....experiment.plotting.select import having, plan_behind, title, told
 from ....experiment.plotting.series import cases_of, draw, methods_of, series, spread
-from ....experiment.plotting.style import BLACK, COLORS, DASHES, MARKERS, empty, heading, legend_below, look, panels
+from ....experiment.plotting.style import (
+    BLACK,
+    COLORS,
+    DASHES,
+    MARKERS,
+    empty,
+    heading,
+    legend_below,
+    look,
+    panels,
+    run_ticks,
+)
 
 
 def error_by_epsilon(cube: xr.Dataset) -> Figure:
@@ -40,7 +51,11 @@ def error_by_epsilon(cube: xr.Dataset) -> Figure:
                 draw(ax, type(line)(line.x[finite], line.mean[finite], line.se[finite]), style)
             elif len(line.mean) and method not in oracle:
                 ax.axhline(line.mean[-1], color=style.color, linestyle=style.rule, linewidth=1.2, label=style.label)
-        label = "excess risk (0: truth, 1: mean curve)" if variable == "excess" else "risk relative to the mean curve"
+        label = (
+            "normalised excess risk\n(0: truth, 1: mean curve)"
+            if variable == "excess"
+            else "risk relative to the mean curve"
+        )
         ax.set(title=title(cube, "case", case), xlabel="certified ε of the whole release", ylabel=label)
         ax.set(xscale="log", yscale="log")
         if variable == "relative_error":
@@ -89,6 +104,7 @@ def claimed_and_certified(cube: xr.Dataset) -> Figure:
         ylabel=f"certified ε at δ = {plan_behind(cube).delta(cases[0]):g}",
         yscale="log",
     )
+    run_ticks(ax, [place for values in points.values() for place, _ in values])
     ax.set_title("One claim, the same curves: what the noise proves\ndepends on the basis and on the unit of time")
     legend_below(figure, [ax], 1)
     return figure

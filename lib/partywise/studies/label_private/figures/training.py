@@ -55,8 +55,9 @@ def unbounded_shares(cube: xr.Dataset) -> Figure:
 
     Left: against the target epsilon, a line for each data set. Right: against the training rows of generated data, a
     line for each target; each panel has its own legend. Points are means over {replicates} of the share of their
-    draws; the test is exact for few rows, above that the share is a lower bound. Lines stand side by side at each
-    place. 0: every draw has a minimiser, 1: none has.
+    draws. The test is exact for few rows. Above that it proves of some draws that they have no minimiser and decides
+    nothing of the others: a vertical bar reaches from the proved share to 1, and no point stands at its lower end.
+    Lines stand side by side at each place. 0: every draw has a minimiser, 1: none has.
     """
     if "share_unbounded" not in cube:
         return empty("No method with bounded_draws in this configuration.")
@@ -76,8 +77,8 @@ def unbounded_shares(cube: xr.Dataset) -> Figure:
     cases = [*by_epsilon, *(case for case, _ in by_size)]
     heading(
         figure,
-        f"Without a ridge the noisy objective is often unbounded (published noise); exact test up to {LP_ROWS} rows, "
-        f"above that a lower bound; means over {replicates_of(cube, cases)}, {_draws(cube, cases)}",
+        f"Without a ridge the noisy objective is often unbounded (published noise); exact up to {LP_ROWS} rows, above "
+        f"that bars hold the undecided share; means over {replicates_of(cube, cases)}, {_draws(cube, cases)}",
     )
     return figure
 
@@ -87,7 +88,9 @@ def _by_target(ax: Axes, cube: xr.Dataset, cases: list[str]) -> None:
     targets = sorted({float(x) for case in cases for x in _shares(cube, case).x})
     for index, case in enumerate(cases):
         line = _shares(cube, case)
-        _marked(ax, line.x * BESIDE ** (index - len(cases) / 2), line.mean, index, data_title(cube, case))
+        decided = (line.mean == 1) | (_rows(cube, case) <= LP_ROWS)
+        x = line.x * BESIDE ** (index - len(cases) / 2)
+        _proved(ax, x, line.mean, decided, index, data_title(cube, case))
     ax.set_xticks(targets, [f"{target:g}" for target in targets])
     ax.set_xlabel(f"target ε of {protected(cube)}")
 
@@ -99,9 +102,25 @@ def _by_rows(ax: Axes, cube: xr.Dataset, cases: list[tuple[str, float]]) -> None
     for index, epsilon in enumerate(_targets(cube, cases)):
         sizes, shares = np.array([(size, _share_at(cube, case, epsilon)) for case, size in cases]).T
         look_of = {"color": (BLACK, GREY, BROWN, RED)[index % 4], "markerfacecolor": "white"}
-        _marked(ax, sizes * BESIDE ** (index - 0.5), shares, index + 3, f"{of}, ε = {epsilon:g}", **look_of)
+        decided = (shares == 1) | np.array([_rows(cube, case) <= LP_ROWS for case, _ in cases])
+        _proved(ax, sizes * BESIDE ** (index - 0.5), shares, decided, index + 3, f"{of}, ε = {epsilon:g}", **look_of)
     ax.set_xticks([size for _, size in cases], [f"{size:g}" for _, size in cases])
     ax.set_xlabel("training rows N")
+
+
+def _rows(cube: xr.Dataset, case: str) -> int:
+    """Training rows of a case; where replicates differ, the most."""
+    return int(cube["n_train"].sel(case=case).max())
+
+
+def _proved(
+    ax: Axes, x: np.ndarray, shares: np.ndarray, decided: np.ndarray, index: int, label: str, **options: Any
+) -> None:
+    """Shares that are known as points; of the others a bar from what is proved to 1, which may be any of it."""
+    _marked(ax, x, np.where(decided, shares, np.nan), index, label, **options)
+    color = options.get("color", SHADES[index % len(SHADES)])
+    for at, low in zip(x[~decided], shares[~decided], strict=True):
+        ax.plot((at, at), (low, 1), color=color, linewidth=5, alpha=0.35, solid_capstyle="butt")
 
 
 def _draws(cube: xr.Dataset, cases: list[str]) -> str:
@@ -119,11 +138,12 @@ def _marked(ax: Axes, x: np.ndarray, y: np.ndarray, index: int, label: str, **op
 
 
 def _shares(cube: xr.Dataset, case: str) -> Series:
-    """Shares of the first method of the case that has them."""
+    """Shares of the first method of the case that has them, at its finite targets."""
     for method in methods_of(cube, case):
         line = series(cube, "share_unbounded", case, method, "epsilon")
         if line:
-            return line
+            noisy = np.isfinite(line.x)
+            return Series(line.x[noisy], line.mean[noisy], line.se[noisy])
     return Series(np.zeros(0), np.zeros(0), np.zeros(0))
 
 
@@ -141,7 +161,7 @@ def _share_at(cube: xr.Dataset, case: str, epsilon: float) -> float:
 
 
 def running_away(cube: xr.Dataset) -> Figure:
-    """Length of the coefficients and test log-loss along the steps of a trainer without ridge; both axes logarithmic.
+    """Norm of the coefficients and test log-loss along the steps of a trainer without ridge; both axes logarithmic.
 
     The fit of the first replicate, no means. A trainer that converged would level off: these lines rise until the
     trainer is stopped.
@@ -161,7 +181,7 @@ def running_away(cube: xr.Dataset) -> Figure:
         label = f"{size_of(cube, case)}, ε = {epsilon:g}"
         for ax, name in ((left, "path_norm"), (right, "path_log_loss")):
             _marked(ax, steps, example_fit(shown, name, method, epsilon), index, label, markersize=4)
-    for ax, label in ((left, "length of the coefficients"), (right, "test log-loss, nats")):
+    for ax, label in ((left, "norm of the coefficients"), (right, "test log-loss, nats")):
         ax.set(xscale="log", yscale="log", xlabel="steps", ylabel=label)
     legend_below(figure, [left, right], 3)
     words = '"While not converged" never ends: published noise, no ridge'
@@ -261,7 +281,10 @@ def classic_noise(cube: xr.Dataset) -> Figure:
     right.axhline(0, color=BLACK, linestyle=":")
     delta = float(series(cube, "delta", case, method, "epsilon").mean[0])
     left.set(xlabel="claimed ε", ylabel="ε", xscale="log", yscale="log")
-    right.set(xlabel="claimed ε", ylabel="ε minus claim")
+    right.set(xlabel="claimed ε", ylabel="ε minus claim", xscale="log")
+    for ax in (left, right):
+        ax.set_xticks(claimed.mean, [f"{target:g}" for target in claimed.mean])
+        ax.xaxis.set_minor_locator(NullLocator())
     legend_below(figure, [left, right], 2)
     whose = "" if protected(cube) == "one label" else f"; certified for {protected(cube)}"
     heading(figure, f"The classic Gaussian formula at δ = {delta:g}, one label{whose}")

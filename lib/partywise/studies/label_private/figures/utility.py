@@ -12,7 +12,7 @@ from matplotlib.ticker import FixedLocator, FormatStrFormatter, LogLocator, Null
 
 from ....experiment.plotting.select import having, plan_behind, title, told
 from ....experiment.plotting.series import Series, cases_of, draw, draw_bars, methods_of, series, spread
-from ....experiment.plotting.style import BLACK, empty, heading, legend_below, look, panels
+from ....experiment.plotting.style import empty, heading, legend_below, look, panels
 
 # Settings of generated data that a sweep may vary: label of the axis.
 AXES = {"n": "training rows N", "k": "features k with the intercept", "dependence": "dependence of the features"}
@@ -70,8 +70,8 @@ def utility_by_epsilon(cube: xr.Dataset) -> Figure:
     """Test log-loss (lower is better) and AUC (higher is better) against the target epsilon of one label.
 
     A column for each data set. Every score is that of the one fit of its cell, the same number of draws of the noise
-    for every method: means over {replicates}, bars are ± 1 standard error. The horizontal line is the fit without
-    privacy. Methods stand side by side at each target.
+    for every method: means over {replicates}, bars are ± 1 standard error. A thin dotted line is the method of its
+    colour without noise; the dashed line is another model. Methods stand side by side at each target.
     """
     cases = data_cases(cube, "log_loss")
     if not cases:
@@ -95,7 +95,8 @@ def utility_by_epsilon(cube: xr.Dataset) -> Figure:
         axes[column].xaxis.set_minor_locator(NullLocator())
         axes[column].xaxis.set_major_formatter(FormatStrFormatter("%g"))
     legend_below(figure, axes, 3)
-    heading(figure, f"What label privacy costs; horizontal line: no privacy; {spread(cube, cases, 'bars')}")
+    words = "thin dotted lines: the same method without noise; dashed: another model"
+    heading(figure, f"What label privacy costs; {words}; {spread(cube, cases, 'bars')}")
     return figure
 
 
@@ -108,6 +109,8 @@ def _scores(ax: Axes, cube: xr.Dataset, name: str, case: str) -> None:
         if finite.any():
             shift = APART ** (place - len(methods) / 2)
             draw_bars(ax, Series(line.x[finite], line.mean[finite], line.se[finite]), style, shift, markersize=4)
+            for mean in line.mean[~finite]:
+                ax.axhline(mean, color=style.color, linestyle=":", linewidth=0.9)
         elif len(line.mean):
             ax.axhline(line.mean[-1], color=style.color, linestyle=style.rule, linewidth=1.2, label=style.label)
 
@@ -123,8 +126,8 @@ def excess_by_size(cube: xr.Dataset) -> Figure:
     """Training risk above that of the optimum without noise, against rows, features and dependence of the features.
 
     Lines: means over {replicates}, of each fit the mean over further draws of its noise where every method has the
-    same number of them; bands are ± 1 standard error. Thin dotted lines are what the plan predicts; the dashed line is
-    the predicted crossing N* or k* of the two laws, for well-conditioned features.
+    same number of them; bands are ± 1 standard error. Thin lines without markers are what the plan predicts of the same
+    fits, by which it chooses between the two distributions of the noise.
     """
     axes_of = [axis for axis in AXES if len(sized_cases(cube, axis)) > 1]
     if not axes_of:
@@ -145,8 +148,7 @@ def excess_by_size(cube: xr.Dataset) -> Figure:
     legend_below(figure, axes, 2)
     heading(
         figure,
-        "Which law of the noise wins; thin dotted lines: the plan's prediction; the crossing is predicted for "
-        f"well-conditioned features; {words}{spread(cube, cases)}",
+        f"Which distribution of the noise wins; thin lines: what the plan predicts; {words}{spread(cube, cases)}",
     )
     return figure
 
@@ -176,19 +178,13 @@ def _size_panel(ax: Axes, cube: xr.Dataset, axis: str, epsilon: float, variable:
         if predicted:
             style = look(cube, method)
             draw(ax, _along(cube, variable, cases, method, epsilon), style)
-            ax.plot(predicted.x, predicted.mean, color=style.color, linewidth=0.8, linestyle=":")
+            label = f"predicted: {style.label}"
+            ax.plot(predicted.x, predicted.mean, color=style.color, linewidth=0.8, linestyle=style.line, label=label)
     sizes = [size for _, size in cases]
     ax.set(xscale="linear" if axis == "dependence" else "log", yscale="log")
     ax.xaxis.set_major_locator(FixedLocator(sizes))
     ax.xaxis.set_minor_locator(NullLocator())
     ax.xaxis.set_major_formatter(FormatStrFormatter("%g"))
-    crossing = predicted_crossing(cube, cases, axis, epsilon)
-    if crossing is not None:
-        inside = sizes[0] <= crossing <= sizes[-1]
-        if inside:
-            ax.axvline(crossing, color=BLACK, linewidth=1.0, linestyle="--", label="predicted crossing N* or k*")
-        told = f"predicted {axis.upper() if axis == 'n' else axis}* = {crossing:,.0f}".replace(",", " ")
-        ax.set_title(told if inside else told + " (outside)")
 
 
 def _along(cube: xr.Dataset, variable: str, cases: list[tuple[str, float]], method: str, epsilon: float) -> Series:
@@ -199,26 +195,3 @@ def _along(cube: xr.Dataset, variable: str, cases: list[tuple[str, float]], meth
             line = series(cube, variable, case, method, "epsilon")
             points += [(size, line.mean[place], line.se[place]) for place in np.flatnonzero(line.x == epsilon)]
     return Series(*np.array(points).T) if points else Series(np.zeros(0), np.zeros(0), np.zeros(0))
-
-
-def predicted_crossing(cube: xr.Dataset, cases: list[tuple[str, float]], axis: str, epsilon: float) -> float | None:
-    """N* = k sigma_1^2 (e^eps - 1)^2 / e^eps, sigma_1 = 1 / mu the exact noise at sensitivity 1; or the k at this N.
-
-    It is for features of equal size and good condition, where both laws are iid noise.
-    """
-    case = cases[0][0]
-    shaped = [method for method in having(cube, "method", noise="shaped") if method in methods_of(cube, case)]
-    if axis == "dependence" or not shaped:
-        return None
-    line = series(cube, "mu_total", case, shaped[0], "epsilon")
-    place = np.flatnonzero(line.x == epsilon)
-    if not len(place):
-        return None
-    with np.errstate(over="ignore", invalid="ignore"):
-        factor = (2 * np.sinh(epsilon / 2) / line.mean[place[0]]) ** 2
-    # From epsilon 710 on, where the labels are kept as they are, no size is large enough for the Gaussian.
-    if not np.isfinite(factor):
-        return None
-    if axis == "n":
-        return float(cube["n_features"].sel(case=case).max()) * factor
-    return float(cube["n_train"].sel(case=case).max()) / factor

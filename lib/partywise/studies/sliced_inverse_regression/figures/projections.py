@@ -38,7 +38,7 @@ SIGNS = "o^sDvP<"
 
 
 def activity(cube: xr.Dataset) -> Figure:
-    """Windows of seven exercises on the two directions: none, IID, VGM, and the certified method."""
+    """Windows of seven exercises on the two directions: without privacy, as published, and certified; one replicate."""
     case, methods = _projected(cube, source="activity")
     if not methods:
         return empty("No case of source activity in this configuration.")
@@ -65,7 +65,7 @@ def activity(cube: xr.Dataset) -> Figure:
 
 
 def flights(cube: xr.Dataset) -> Figure:
-    """Arrival delay against the first direction: above none, IID, VGM; below, at equal certified epsilon."""
+    """Arrival delay against the first direction: above as published, below certified; one replicate of {replicates}."""
     case, methods = _projected(cube, source="flights")
     if not methods:
         return empty("No case of source flights in this configuration.")

@@ -9,6 +9,7 @@ import xarray as xr
 from matplotlib.figure import Figure
 from scipy.special import ndtri
 
+from ....experiment.cells import STATUS
 from ....experiment.plotting.select import title, told
 from ....experiment.plotting.series import cases_of, example_fit, example_fits_of, methods_of
 from ....experiment.plotting.shade import shade
@@ -20,7 +21,11 @@ PANELS = 3
 
 
 def coefficient_intervals(cube: xr.Dataset) -> Figure:
-    """Coefficients and 95 % intervals of each method that has standard errors: one panel a case, first fit."""
+    """Coefficients and 95 % intervals of each method, in standard errors of the pooled fit: one panel per case.
+
+    The fit of the first replicate and fold at the fewest parties, of a private method at its largest target. A mark
+    without a bar is of a method that gives no standard errors; a hollow one is of a fit that did not converge.
+    """
     cases = [case for case in cases_of(cube, "coefficient_errors") if _fits(cube, case)]
     # Real columns before numbered ones, and one case of each sweep.
     groups = {told(cube, "case", case, "group"): case for case in reversed(cases)}
@@ -37,6 +42,8 @@ def coefficient_intervals(cube: xr.Dataset) -> Figure:
             style, shift = shade(cube, method), 0.66 * ((number + 0.5) / len(lines) - 0.5)
             place = np.arange(p) + shift
             marks: dict[str, Any] = {"color": style.color, "marker": style.marker, "label": style.label}
+            if not _converged(cube, case, method):
+                marks |= {"markerfacecolor": "white", "label": f"{style.label} (not converged)"}
             known = np.isfinite(errors)
             ax.errorbar(
                 values, place, xerr=np.where(known, half * errors, 0), linestyle="none", markersize=3.5, **marks
@@ -49,6 +56,14 @@ def coefficient_intervals(cube: xr.Dataset) -> Figure:
     words = f"Coefficients with {LEVEL:.0%} intervals, where a method gives standard errors"
     heading(figure, f"{words}\nfirst replicate and fold, fewest parties, largest target of ε")
     return figure
+
+
+def _converged(cube: xr.Dataset, case: str, method: str) -> bool:
+    """Whether the fit that is shown ended at its tolerance: first replicate and fold, fewest parties, last target."""
+    cells = cube["status"].sel(case=case, method_label=method).isel(replicate=0, fold=0)
+    codes = cells.transpose("parties", "epsilon").values
+    (row, *_), _ = np.nonzero(codes > 0)
+    return bool(codes[row][codes[row] > 0][-1] == STATUS.index("ok"))
 
 
 def _fits(cube: xr.Dataset, case: str) -> list[tuple[str, np.ndarray, np.ndarray]]:

@@ -21,7 +21,10 @@ NEAR = 0.12
 
 
 def iterations_by_correlation(cube: xr.Dataset) -> Figure:
-    """Iterations against the correlation of any two columns: one panel a family, thicker lines for more parties."""
+    """Iterations against the correlation of any two columns: one panel per family, thicker lines for more parties.
+
+    Means over {replicates}. Where lines lie on each other, the marks of the later one are smaller.
+    """
     found: dict[tuple[str, str], dict[float, str]] = {}
     for case in cases_of(cube, "iterations"):
         rho, family = setting_of(cube, case, "rho"), setting_of(cube, case, "model")
@@ -33,7 +36,7 @@ def iterations_by_correlation(cube: xr.Dataset) -> Figure:
     figure, axes, left = grid_of(len(shown), 5, (6.4, 4.6, 3.0)[min(len(shown), 3) - 1], 3.4, sharey=True)
     counts = sorted({k for _, cases in shown for case in cases.values() for k in parties_of(cube, case)})
     for ax, (family, cases) in zip(axes, shown, strict=True):
-        for method in by_title(cube, [m for case in cases.values() for m in methods_of(cube, case)]):
+        for number, method in enumerate(by_title(cube, [m for case in cases.values() for m in methods_of(cube, case)])):
             for place, parties in enumerate(counts):
                 points = [(rho, _at(cube, cases[rho], method, parties)) for rho in sorted(cases)]
                 kept = [(rho, value) for rho, value in points if np.isfinite(value)]
@@ -41,7 +44,9 @@ def iterations_by_correlation(cube: xr.Dataset) -> Figure:
                     style = shade(cube, method)
                     width = 0.9 + 1.4 * place / max(1, len(counts) - 1)
                     marks = {"color": style.color, "marker": style.marker, "linestyle": style.line}
-                    ax.plot(*zip(*kept, strict=True), **marks, linewidth=width, label=style.label)
+                    # Lines that lie on each other: the marks of later ones are smaller.
+                    size = max(10 - 1.8 * number, 3)
+                    ax.plot(*zip(*kept, strict=True), **marks, linewidth=width, markersize=size, label=style.label)
         ax.set(yscale="log", xlabel="correlation ρ of any two columns", title=FAMILIES[family])
         ax.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
         ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
@@ -64,7 +69,7 @@ def _at(cube: xr.Dataset, case: str, method: str, parties: int) -> float:
 
 
 def objective_by_iteration(cube: xr.Dataset) -> Figure:
-    """Objective above the least deviance, in what all columns explain, by iteration: the first fit of each case."""
+    """Objective above the least deviance, in what all columns explain, by iteration; first replicate of each case."""
     cases = [case for case in cases_of(cube, "path_excess") if len(_paths(cube, case)) > 1]
     shown = {case: _paths(cube, case) for case in ends(cube, cases, 6)}
     if not shown:

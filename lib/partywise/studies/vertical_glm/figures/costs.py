@@ -15,10 +15,15 @@ from .shared import ends, parties_of
 
 
 def costs_by_parties(cube: xr.Dataset) -> Figure:
-    """Bytes of all messages, and products in shares, by the number of parties."""
-    cases = [case for case in cases_of(cube, "bytes_measured") if _counts(cube, case) > 1]
+    """Bytes of all messages, and products of secret-shared numbers, by the number of parties.
+
+    Means over {replicates}, bands are ± 1 standard error. Cases with one number of parties are shown where no case has
+    several.
+    """
+    measured = cases_of(cube, "bytes_measured")
+    cases = [case for case in measured if _counts(cube, case) > 1] or measured
     if not cases:
-        return empty("No case with several numbers of parties in this configuration.")
+        return empty("No method that sends messages in this configuration.")
     cases = ends(cube, cases, 5)
     figure, axes = panels(2, len(cases), 4.2 if len(cases) < 3 else 3.0, 2.5, sharex="col", sharey="row")
     for column, case in enumerate(cases):
@@ -38,7 +43,7 @@ def costs_by_parties(cube: xr.Dataset) -> Figure:
     for ax in axes[: len(cases)]:
         ax.yaxis.set_major_locator(LogLocator(subs=(1,) if high > 100 * low else (1, 2, 5)))
     axes[0].set_ylabel("bytes of all messages")
-    axes[len(cases)].set_ylabel("products of secret\nnumbers, in shares")
+    axes[len(cases)].set_ylabel("products of\nsecret-shared numbers")
     legend_below(figure, axes, 3)
     heading(figure, f"What more parties cost: {banded(cube, cases)}")
     return figure

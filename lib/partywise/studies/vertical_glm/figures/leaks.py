@@ -10,31 +10,44 @@ from matplotlib.ticker import PercentFormatter
 from ....experiment.plotting.select import title, told
 from ....experiment.plotting.series import cases_of, example_fit, example_fits_of, methods_of, series
 from ....experiment.plotting.shade import shade
-from ....experiment.plotting.style import BLUE, GREY, RED, empty, heading, legend_below, panels
+from ....experiment.plotting.style import BLUE, GREY, RED, empty, heading, panels
 from .shared import MISSING, ends, grid_of
+
+# Shares are ratios of dimensions.
+ROUNDING = 1e-9
 
 
 def space_by_message(cube: xr.Dataset) -> Figure:
-    """Share of a party's column space that one participant saw, after so many vectors of its records."""
+    """Share of a party's column space that one participant saw in the end, and after how many vectors of its records.
+
+    The first replicate and fold at the fewest parties, no mean. A vector has one number per record; 100 % is all that
+    the party's columns span.
+    """
     cases = [case for case in cases_of(cube, "leaked_share") if len(_leaks(cube, case)) > 1]
     shown = {case: _leaks(cube, case) for case in ends(cube, cases, 6)}
     if not shown:
         return empty("No case in which several methods send vectors of records.")
-    figure, axes, left = grid_of(len(shown), 3, 3.7, 2.8, sharey=True)
+    most = max(map(len, shown.values()))
+    figure, axes, _ = grid_of(len(shown), 3, 4.0, 1.1 + 0.42 * most)
     for ax, (case, lines) in zip(axes, shown.items(), strict=True):
-        for number, (method, x, share) in enumerate(lines):
-            style = shade(cube, method)
-            marks = {"color": style.color, "marker": style.marker, "linestyle": style.line, "label": style.label}
-            ax.plot(x, share, markevery=(number, 8), **marks)
-        ax.set(ylim=(-0.04, 1.04), title=title(cube, "case", case))
-        ax.yaxis.set_major_formatter(PercentFormatter(1, decimals=0))
-        ax.set_xlabel("vectors with one number a record that arrived")
-    for ax in left:
-        ax.set_ylabel("column space of a party\nthat one participant saw")
-    legend_below(figure, axes, 3)
-    words = "first replicate and fold, fewest parties"
-    heading(figure, f"What linear predictors of some iterations give away ({words})")
+        for place, (method, x, share) in enumerate(lines):
+            ax.barh(place, share.max(), height=0.32, color=shade(cube, method).color)
+            words = f"{shade(cube, method).label}: {_reached(x, share)}"
+            ax.text(0.0, place - 0.22, words, fontsize=7.5, va="bottom")
+        ax.set(xlim=(0, 1.0), ylim=(len(lines) - 0.6, -0.85), yticks=[], title=title(cube, "case", case))
+        ax.grid(axis="y", visible=False)
+        ax.xaxis.set_major_formatter(PercentFormatter(1, decimals=0))
+        ax.set_xlabel("share of a party's column space\nthat one participant saw")
+    words = "first replicate and fold, fewest parties; a vector has one number per record"
+    heading(figure, f"What linear predictors of some iterations give away\n{words}")
     return figure
+
+
+def _reached(x: np.ndarray, share: np.ndarray) -> str:
+    """The largest share, and after how many vectors it was first reached."""
+    if share.max() <= 0:
+        return f"nothing in {x.max():.0f} vectors"
+    return f"{share.max():.0%} after {x[np.argmax(share >= share.max() - ROUNDING)]:.0f} of {x.max():.0f} vectors"
 
 
 def _leaks(cube: xr.Dataset, case: str) -> list[tuple[str, np.ndarray, np.ndarray]]:
@@ -52,7 +65,10 @@ def _leaks(cube: xr.Dataset, case: str) -> list[tuple[str, np.ndarray, np.ndarra
 
 
 def identifiers_by_mode(cube: xr.Dataset) -> Figure:
-    """Share of identifiers that a dictionary finds in what a participant saw, by how records were aligned."""
+    """Share of identifiers that a dictionary finds in what a participant saw, by how records were aligned.
+
+    Means over {replicates}.
+    """
     rows = []
     for case in cases_of(cube, "attack_ids"):
         for method in methods_of(cube, case):

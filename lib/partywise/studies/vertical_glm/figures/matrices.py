@@ -22,7 +22,7 @@ SIZE, ROWS = 7, 5
 
 
 def correlations(cube: xr.Dataset) -> Figure:
-    """Correlation matrices of the first fit of each method: one row a case, the pooled matrix first."""
+    """Correlation matrices of each method, first replicate and fold: one row per case, the pooled matrix first."""
     cases = [case for case in cases_of(cube, "matrix") if _matrices(cube, case)]
     rows = {case: _matrices(cube, case) for case in ends(cube, cases, ROWS)}
     if not rows:

@@ -19,7 +19,10 @@ POWERS = {"gaussian": 2.0, "gamma": 0.0, "inverse_gaussian": -1.0}
 
 
 def columns_by_unit(cube: xr.Dataset) -> Figure:
-    """Number of columns of the model that each criterion chooses, by the factor between the units of y."""
+    """Number of columns of the model that each criterion chooses, by the factor between the units of y.
+
+    The first replicate and fold; k is the number of coefficients.
+    """
     found = {case: nested for case in cases_of(cube, "nested_deviance") if (nested := _nested(cube, case)) is not None}
     if not found:
         return empty("No Gaussian, Gamma or inverse Gaussian case with nested models in this configuration.")

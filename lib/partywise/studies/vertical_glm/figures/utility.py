@@ -18,13 +18,16 @@ from .shared import grid_of
 # What a trust model asks for.
 TRUST = {
     "central": "the aggregator",
-    "distributed": "a dealer that colludes with nobody",
+    "distributed": "a non-colluding dealer",
     "local": "nobody",
 }
 
 
 def deviance_by_epsilon(cube: xr.Dataset) -> Figure:
-    """Deviance above the pooled fit on held-out records, else on those of the fit, at each certified epsilon."""
+    """Deviance above the pooled fit at each certified epsilon, by the title on held-out records or on those of the fit.
+
+    0 is the pooled fit, 1 a model without columns. Means over {replicates}, bands are ± 1 standard error.
+    """
     cases = [case for case in cases_of(cube, "excess_deviance") if len(_private(cube, case)) > 0]
     if not cases:
         return empty("No method with a target of epsilon in this configuration.")
@@ -36,13 +39,17 @@ def deviance_by_epsilon(cube: xr.Dataset) -> Figure:
             draw(ax, line, style, label=f"{style.label}; trusts {_trust(cube, case, method)}")
         ax.axhline(1, color=GREY, linewidth=0.9, linestyle="--", label="no column used")
         _ticks(ax, _targets(cube, case))
-        ax.set(yscale="log", title=title(cube, "case", case), xlabel=f"certified ε of a record, δ = {delta}")
+        records = "on held-out records" if plan_behind(cube).cases[case].folds > 1 else "on the records of the fit"
+        ax.set(
+            yscale="log",
+            title=f"{title(cube, 'case', case)}\n{records}",
+            xlabel=f"certified ε of a record, δ = {delta}",
+        )
         ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     for ax in left:
         ax.set_ylabel("deviance above the pooled fit\n(0: pooled, 1: no column used)")
     legend_below(figure, axes, 1 if len(cases) == 1 else 2)
-    words = f"on held-out records where there are any; {banded(cube, cases)}"
-    heading(figure, f"What privacy costs, and whom it trusts,\n{words}")
+    heading(figure, f"What privacy costs, and whom it trusts\n{banded(cube, cases)}")
     return figure
 
 

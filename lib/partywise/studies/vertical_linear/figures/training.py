@@ -20,7 +20,10 @@ MARKS, PANELS, WIDE = 4, 3, 48
 
 
 def loss_by_round(cube: xr.Dataset) -> Figure:
-    """Training loss above that of the exact fit along the rounds, one fit of each method; rows that are seen."""
+    """Training loss above that of the exact fit along the rounds, first replicate; rows that the key holder sees.
+
+    Lines that lie on each other are told apart by where their marks stand. The bars are the worst of {replicates}.
+    """
     shown = {case: _traced(cube, case) for case in cases_of(cube, "max_coefficient_difference")}
     cases = sorted((case for case in shown if shown[case]), key=lambda case: -len(shown[case]))[:PANELS]
     if not cases:

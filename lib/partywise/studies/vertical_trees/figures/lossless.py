@@ -22,7 +22,10 @@ ROUNDING = 1e-12
 
 
 def lossless_by_parties(cube: xr.Dataset) -> Figure:
-    """Test loss and largest difference to the pooled fit of the same codes, by the number of parties."""
+    """Test loss and largest difference to the pooled fit of the same codes, by the number of parties.
+
+    Means over {replicates}, bands are ± 1 standard error. Where lines lie on each other, later marks are smaller.
+    """
     cases = [case for case in cases_of(cube, "max_prediction_difference") if _counts(cube, case) > 1]
     if not cases:
         return empty("No case with several numbers of parties in this configuration.")
@@ -30,8 +33,11 @@ def lossless_by_parties(cube: xr.Dataset) -> Figure:
     for column, case in enumerate(cases):
         top, bottom = axes[column], axes[len(cases) + column]
         loss = loss_of(cube, case) or "log_loss"
-        for method in scored(cube, case, loss):
-            draw(top, series(cube, loss, case, method, "parties"), look(cube, method))
+        for number, method in enumerate(scored(cube, case, loss)):
+            # Lines that lie on each other: the marks of later ones are smaller.
+            draw(
+                top, series(cube, loss, case, method, "parties"), look(cube, method), markersize=max(9 - 2 * number, 4)
+            )
         for method in methods_of(cube, case):
             line, style = series(cube, "max_prediction_difference", case, method, "parties"), look(cube, method)
             if line:
@@ -64,7 +70,10 @@ def _counts(cube: xr.Dataset, case: str) -> int:
 
 
 def rows_rerouted(cube: xr.Dataset) -> Figure:
-    """Share of training rows that the stored thresholds route to another leaf than the codes that were learned from."""
+    """Share of training rows that the stored thresholds route to another leaf than the codes that were learned from.
+
+    Means over {replicates}, bands are ± 1 standard error.
+    """
     cases = [case for case in cases_of(cube, "rows_rerouted") if _rerouted(cube, case)]
     if not cases:
         return empty("No case whose thresholds could reroute a row in this configuration.")
@@ -97,6 +106,9 @@ def _rerouted(cube: xr.Dataset, case: str) -> list[tuple[str, Series]]:
     found = []
     for method in methods_of(cube, case):
         line = series(cube, "rows_rerouted", case, method, "epsilon")
+        if np.isfinite(line.x).any():
+            targets = np.isfinite(line.x)
+            line = Series(line.x[targets], line.mean[targets], line.se[targets])
         if line:
             found.append((method, line))
     return found if any((line.mean > 0).any() for _, line in found) else []

@@ -22,7 +22,10 @@ CLAIMED: dict[str, Any] = {
 
 
 def epsilon_by_method(cube: xr.Dataset) -> Figure:
-    """Claimed and certified epsilon of each method at all its targets; what has no certificate is at the right edge."""
+    """Claimed and certified epsilon of each method at all its targets; what has no certificate is at the right edge.
+
+    Certificates depend on public numbers alone: replicates do not differ.
+    """
     rows = _rows(cube)
     if not rows:
         return empty("No method claims an epsilon in this configuration.")

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
@@ -14,7 +17,8 @@ from ....experiment.plotting.series import example_fit, example_fits_of
 from ....experiment.plotting.style import BLACK, BLUE, GREEN, ORANGE, PURPLE, SKY, empty, heading, legend_below, panels
 from ..settings import AbaloneSettings, AdultSettings, AdultSplitSettings, CreditSettings
 
-PANELS, COLUMNS = 8, 4
+# Panels, panels side by side, letters of the name of a level, and levels that find room under a panel.
+PANELS, COLUMNS, LONGEST, NAMED = 8, 4, 17, 16
 COLORS = (SKY, GREEN, BLUE, PURPLE, ORANGE)
 # Of the real tables; other data have numbers, or own names in their settings.
 NAMES = {
@@ -26,7 +30,10 @@ NAMES = {
 
 
 def tables_by_epsilon(cube: xr.Dataset) -> Figure:
-    """What every bucket of a column adds to the score, at each target: one case, first replicate."""
+    """What every bin of a column adds to the score, at each target: one case, first replicate, no mean.
+
+    The bins of a category are its levels.
+    """
     chosen = _chosen(cube)
     if chosen is None:
         return empty("No tables at several targets of epsilon in this configuration.")
@@ -37,24 +44,43 @@ def tables_by_epsilon(cube: xr.Dataset) -> Figure:
     columns, _, values, _ = fits[epsilons[-1]]
     spread = np.nan_to_num(np.nanmax(values, 1, initial=0) - np.nanmin(values, 1, initial=0))
     order = [row for row in np.argsort(-spread).tolist()[:PANELS] if np.isfinite(columns[row])]
-    abreast = min(COLUMNS, len(order))
-    figure, axes = panels(-(-len(order) // abreast), abreast, max(2.7, 6.0 / abreast), 2.1, sharey=True)
+    abreast, settings = min(COLUMNS, len(order)), plan_behind(cube).cases[case].settings
+    height = 3.1 if any(levels_of(settings, int(columns[row])) for row in order) else 2.1
+    figure, axes = panels(-(-len(order) // abreast), abreast, max(2.7, 6.0 / abreast), height, sharey=True)
     for ax in axes[len(order) :]:
         ax.set_axis_off()
-    settings = plan_behind(cube).cases[case].settings
     names = NAMES.get(type(settings)) or [column.name for column in getattr(settings, "columns", ())]
     for ax, row in zip(axes, order, strict=False):
         _panel(ax, fits, row)
         number = int(columns[row])
         ax.set_xlabel(names[number] if number < len(names) else f"column {number}")
+        bins = int(np.isfinite(fits[epsilons[-1]][2][row]).sum())
+        name_levels(ax, levels_of(settings, number), bins)
     highest = max(float(np.nanmax(np.abs(own[2][order]))) for own in fits.values())
     for ax in axes[: len(order) : abreast]:
-        # Bands of buckets that are nearly empty reach far beyond; they end at the frame.
+        # Bands of bins that are nearly empty reach far beyond; they end at the frame.
         ax.set(ylabel="added to the score", ylim=(-1.4 * highest, 1.4 * highest))
     legend_below(figure, axes[: len(order)], 6)
     words = f"{title(cube, 'case', case)}: {title(cube, 'method', method)}, first replicate"
-    heading(figure, f"{words}\nbands: ± 1 standard deviation that noise gives to a Newton step of one bucket")
+    heading(figure, f"{words}\nbands: ± 1 standard deviation that noise gives to a Newton step of one bin")
     return figure
+
+
+def levels_of(settings: Any, number: int) -> tuple[str, ...]:
+    """Names of the levels of a column that is a category, in the order of their codes; of another none."""
+    if isinstance(settings, AdultSettings | AdultSplitSettings):
+        return tuple(adult.LEVELS.get(adult.COLUMNS[number], "").split())
+    if isinstance(settings, AbaloneSettings):
+        return abalone.SEXES if tuple(abalone.declared())[number] == "sex" else ()
+    own = getattr(settings, "columns", ())
+    return tuple(map(str, own[number].levels or ())) if number < len(own) else ()
+
+
+def name_levels(ax: Axes, levels: Sequence[str], bins: int) -> None:
+    """The names of levels as ticks, upright and cut to what fits, where each has a bin; other columns keep numbers."""
+    if len(levels) == bins <= NAMED:
+        short = [level if len(level) <= LONGEST else f"{level[: LONGEST - 1]}…" for level in levels]
+        ax.set_xticks(range(len(levels)), short, rotation=90, fontsize=6.5)
 
 
 def _chosen(cube: xr.Dataset) -> tuple[str, str, list[float]] | None:
@@ -79,7 +105,7 @@ def _chosen(cube: xr.Dataset) -> tuple[str, str, list[float]] | None:
 
 
 def _panel(ax: Axes, fits: dict[float, tuple[np.ndarray, ...]], row: int) -> None:
-    """Steps over the buckets of one column, a colour for each target."""
+    """Steps over the bins of one column, a colour for each target."""
     for place, (epsilon, (_, edges, values, noise)) in enumerate(fits.items()):
         kept = np.isfinite(values[row])
         y, sd, cuts = values[row][kept], noise[row][kept], edges[row][kept][:-1]
@@ -103,7 +129,7 @@ def _panel(ax: Axes, fits: dict[float, tuple[np.ndarray, ...]], row: int) -> Non
 
 
 def _ends(cuts: np.ndarray) -> np.ndarray:
-    """Ends of all buckets: the outer ones, which have none, are as wide as their neighbours."""
+    """Ends of all bins: the outer ones, which have none, are as wide as their neighbours."""
     if not len(cuts):
         return np.array([0.0, 1.0])
     first, last = (cuts[1] - cuts[0], cuts[-1] - cuts[-2]) if len(cuts) > 1 else (1.0, 1.0)

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 from ....experiment.plotting.select import title
 from ....experiment.plotting.series import cases_of, example_fit, example_fits_of
-from ....experiment.plotting.style import empty, heading, legend_below, look, panels
+from ....experiment.plotting.style import empty, heading, legend_below, look, panels, run_ticks
 from .utility import LOSSES
 
 PANELS = 4
@@ -24,14 +24,16 @@ def loss_along_trees(cube: xr.Dataset) -> Figure:
     height = max(3.2, 2.7 + 0.18 * -(-len(lines) // abreast))
     figure, axes = panels(1, len(cases), max(3.2, 6.0 / len(cases)), height)
     for ax, case in zip(axes, cases, strict=True):
-        shown = example_fits_of(cube, case)
+        shown, places = example_fits_of(cube, case), set[float]()
         for method, epsilon in _fits(shown).items():
             trees, loss = (example_fit(shown, f"path_{name}", method, epsilon) for name in ("trees", "test_loss"))
             # Before the first tree all losses are one that nobody asks for.
             trees, loss, style = trees[1:], loss[1:], look(cube, method)
             marks = {"color": style.color, "marker": style.marker, "linestyle": style.line, "markersize": 4}
             ax.plot(trees, loss, label=style.label, **marks)
+            places |= set(trees.tolist())
         kind = "mse" if np.isfinite(_mse(cube, case)) else "log_loss"
+        run_ticks(ax, places)
         ax.set(xlabel="number of trees", ylabel=LOSSES[kind], title=title(cube, "case", case))
     legend_below(figure, axes, abreast)
     heading(figure, "Loss along the trees: first replicate, largest ε that a method is given")
@@ -39,12 +41,13 @@ def loss_along_trees(cube: xr.Dataset) -> Figure:
 
 
 def _fits(shown: xr.Dataset) -> dict[str, float]:
-    """Methods with a path, and the largest target of each."""
+    """Methods with a path, and the largest finite target of each; infinity where it has none."""
     known = np.isfinite(shown["path_test_loss"].values).any(axis=1)
     pairs = zip(shown["example_method"].values[known], shown["example_epsilon"].values[known], strict=True)
     found: dict[str, float] = {}
     for method, epsilon in pairs:
-        found[str(method)] = max(float(epsilon), found.get(str(method), 0.0))
+        one, other = float(epsilon), found.get(str(method), np.inf)
+        found[str(method)] = max(one, other) if np.isfinite(one) and np.isfinite(other) else min(one, other)
     return found
 
 

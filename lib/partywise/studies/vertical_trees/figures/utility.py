@@ -37,6 +37,11 @@ class Cost:
         return any(((given > 0) & np.isfinite(given)).any() for given in (self.claimed, self.certified))
 
     @property
+    def noise_free(self) -> np.ndarray:
+        """Which of the losses are at the target infinity."""
+        return np.isinf(self.claimed) & np.isinf(self.certified)
+
+    @property
     def apart(self) -> bool:
         """Whether the claim is another number than the certificate."""
         return not np.allclose(self.claimed, self.certified, rtol=1e-6, equal_nan=True)
@@ -65,7 +70,9 @@ def cost(cube: xr.Dataset, case: str, method: str, loss: str) -> Cost:
 def loss_by_epsilon(cube: xr.Dataset) -> Figure:
     """Test loss against the certified epsilon of a record's features, a panel for each data set.
 
-    A method whose claim is another number stands at its claim too, hollow: that is no guarantee.
+    Means over {replicates}, bands are ± 1 standard error. A method whose claim is another number stands at its claim
+    too, hollow: that is no guarantee. A thin dotted line is the method of its colour without noise; other horizontal
+    lines are other models, which have no epsilon.
     """
     cases = [case for case in map(str, cube["case"].values) if _compared(cube, case)]
     if not cases:
@@ -81,6 +88,8 @@ def loss_by_epsilon(cube: xr.Dataset) -> Figure:
     words = banded(cube, cases)
     if any(one.apart for case in cases for one in _costs(cube, case).values()):
         words += "; hollow: at the claim, no guarantee"
+    if any(one.noise_free.any() for case in cases for one in _costs(cube, case).values() if one.private):
+        words += "; thin dotted: the same method without noise"
     heading(figure, f"What protecting a record's features costs\n{words}")
     return figure
 
@@ -152,6 +161,8 @@ def _points(ax: Axes, one: Cost, style: Look, claim: str) -> None:
         ax.plot(x, y, label=style.label, **settings)
         if np.isfinite(se).any():
             ax.fill_between(x, y - se, y + se, color=style.color, alpha=0.2, linewidth=0)
+    for loss in one.loss[one.noise_free]:
+        ax.axhline(loss, color=style.color, linestyle=":", linewidth=0.9)
     claimed = np.isfinite(one.claimed)
     if claimed.any() and one.apart:
         words = f"{style.label}, {claim}"

@@ -23,7 +23,10 @@ OPERATIONS = {
 
 
 def bytes_and_operations(cube: xr.Dataset) -> Figure:
-    """Bytes of all messages and operations on ciphertexts of every method that sends something, case by case."""
+    """Bytes of all messages and operations on ciphertexts of every method that sends something, case by case.
+
+    Means over {replicates}, at the fewest parties.
+    """
     rows = [
         (case, method) for case in _encrypting(cube) for method in methods_of(cube, case) if _sends(cube, case, method)
     ]
