@@ -98,8 +98,8 @@ def test_a_covariance_whitens_rounds_and_turns_back():
     radius = 1.5
     covariance = 7.0 * np.linalg.inv(GRAM)
     bounded = clipped_coefficients(stream(1, "c").standard_normal((60_000, 15)), fixed(GRAM), fixed(radius))
-    d = bounded.value.size
-    g = 2.0**-10
+    # One record of fifteen coefficients moves.
+    d, g = 15, 2.0**-10
     release = DiscreteGaussian(covariance=fixed(covariance), grid=g)(bounded, stream(1, "b"))
     exact = Gaussian(covariance=fixed(covariance))(bounded, stream(1, "b")).event.mu
     rounding = math.sqrt(d) * g * (1 + 16 / 256)
@@ -113,8 +113,8 @@ def test_a_covariance_whitens_rounds_and_turns_back():
 
 def test_noise_of_a_shape_can_be_scaled_to_a_wanted_mu():
     bounded = clipped_coefficients(np.zeros((20_000, 15)), fixed(GRAM), fixed(1.0))
-    release = DiscreteGaussian(mu=2.0, grid=2.0**-12, covariance=fixed(np.linalg.inv(GRAM)))(bounded, stream(1, "b"))
-    scale = (2.0 + math.sqrt(bounded.value.size) * 2.0**-12 * (1 + 16 / 256)) / 2.0
+    release = DiscreteGaussian(mu=2.0, grid=2.0**-6, covariance=fixed(np.linalg.inv(GRAM)))(bounded, stream(1, "b"))
+    scale = (2.0 + math.sqrt(15) * 2.0**-6 * (1 + 16 / 256)) / 2.0
     assert release.event.mu == 2.0
     assert accepts_covariance(release.value, scale**2 * np.linalg.inv(GRAM))
     assert not accepts_covariance(release.value, np.linalg.inv(GRAM))

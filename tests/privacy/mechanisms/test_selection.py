@@ -170,7 +170,11 @@ def test_the_charge_of_quantiles():
     one = PrivateQuantile(0.3, 0.9, fixed((0.0, 1.0)))
     event = one(entries([0.5, 0.6], unit="features"), stream(1, "a"), owner="p1", release_id="radius/1").event
     assert (event.epsilon, event.count, event.unit, event.release_id) == (0.3, 1, "features", "radius/1")
-    assert one(entries([0.5, 0.6], unit="user", moved=fixed(4)), stream(1, "a")).event.count == 4
+    # One draw, whatever number of entries a user has; the scores of nine entries range over 8.1.
+    event = one(entries(np.linspace(0, 1, 9), unit="user", moved=fixed(4)), stream(1, "a")).event
+    assert (event.epsilon, event.count) == (pytest.approx(1.2, rel=1e-12), 1)
+    event = one(entries(np.linspace(0, 1, 9), unit="user", moved=fixed(9)), stream(1, "a")).event
+    assert (event.epsilon, event.count) == (pytest.approx(8.1 * 0.3, rel=1e-12), 1)
 
 
 @pytest.mark.parametrize(

@@ -60,13 +60,13 @@ class DiscreteGaussian:
     Notes
     -----
     Formal guarantee: rounding moves each of d entries by at most half a grid in either world, so the rounded values
-    differ by at most ``Delta' = Delta + sqrt(d) grid``; d counts all entries of the value, since one unit may move
-    all of them. A statistic whose certificate states a ``grid`` that is a multiple of this one is not moved, and
-    ``Delta' = Delta``. ``law="rounded"``: the output is a Gaussian release of the rounded value, rounded once more,
-    so mu = Delta' / sigma. ``law="discrete"``: rho = Delta'^2 / (2 sigma^2) (Canonne, Kamath, Steinke 2020, Theorem
-    14). Integers are drawn exactly, hence ``delta_numeric`` is 0. Whitening in floating point is charged as
-    further rounding. Whether the value itself was computed within its certificate is up to its constructor:
-    `fixed_point_sum` is.
+    differ by at most ``Delta' = Delta + sqrt(d) grid``; d counts the entries that one unit can move: those of its
+    ``records`` where the certificate counts them, all entries otherwise. A statistic whose certificate states a
+    ``grid`` that is a multiple of this one is not moved, and ``Delta' = Delta``. ``law="rounded"``: the output is a
+    Gaussian release of the rounded value, rounded once more, so mu = Delta' / sigma. ``law="discrete"``: rho =
+    Delta'^2 / (2 sigma^2) (Canonne, Kamath, Steinke 2020, Theorem 14). Integers are drawn exactly, hence
+    ``delta_numeric`` is 0. Whitening in floating point is charged as further rounding. Whether the value itself was
+    computed within its certificate is up to its constructor: `fixed_point_sum` is.
     """
 
     sigma: float | None = None
@@ -120,11 +120,10 @@ class DiscreteGaussian:
         covariance = None if self.covariance is None else self.covariance.value
         lengths = _Lengths.of(certificate, covariance, np.shape(bounded.value))
         sigma, grid, sensitivity = self._scale(lengths)
+        law, name = self._law(sensitivity, sigma), f"{self.law}_gaussian"
         if sigma == 0:
             # Nothing can change, so there is nothing to hide: mu was wanted of a constant.
-            return released(
-                bounded, {"mu": 0.0}, f"{self.law}_gaussian", lambda: bounded.value, owner, terms, sampler, preset=True
-            )
+            return released(bounded, law, name, lambda: bounded.value, owner, terms, sampler, preset=True)
         steps = require_sigma(sigma / grid, self.law)
         rounded = lengths.rounded(np.asarray(bounded.value), grid)
 
@@ -133,8 +132,7 @@ class DiscreteGaussian:
             value = noisy.astype(float) * grid
             return value if lengths.root is None else value @ lengths.root.T
 
-        law, preset = self._law(sensitivity, sigma), self.mu is not None
-        return released(bounded, law, f"{self.law}_gaussian", draw, owner, terms, sampler, preset=preset)
+        return released(bounded, law, name, draw, owner, terms, sampler, preset=self.mu is not None)
 
     def under_encryption(
         self,
@@ -205,8 +203,7 @@ class DiscreteGaussian:
             salt.append(words_of(rng)(2))
             return add(noise)
 
-        law = self._law(sensitivity, sigma) if sigma else {"mu": 0.0}
-        law["delta_numeric"] = float(delta_numeric)
+        law = self._law(sensitivity, sigma) | {"delta_numeric": float(delta_numeric)}
         name = f"encrypted_{self.law}_gaussian"
         preset = self.mu is not None
         return released(closed, law, name, draw, owner, terms, sampler, preset=preset, digest=lambda _: digest_of(salt))
@@ -228,7 +225,16 @@ class DiscreteGaussian:
         sensitivity = lengths.after_rounding(grid)
         return quotient_up(sensitivity, wanted), grid, sensitivity
 
+    def privacy_law(self, certificate: SensitivityCertificate, shape: tuple[int, ...]) -> dict[str, Any]:
+        """Fields of `Event`: what a value of that shape costs a unit, the rounding of its entries included."""
+        covariance = None if self.covariance is None else self.covariance.value
+        sigma, _, sensitivity = self._scale(_Lengths.of(certificate, covariance, shape))
+        return self._law(sensitivity, sigma)
+
     def _law(self, sensitivity: float, sigma: float) -> dict[str, Any]:
+        """Law of integer noise of that deviation; of none where nothing can move."""
+        if sigma == 0:
+            return {"mu": 0.0}
         mu = quotient_up(sensitivity, sigma) if self.mu is None else float(self.mu)
         if self.law == "rounded":
             return {"mu": mu, "delta_numeric": 0.0}
@@ -247,10 +253,12 @@ class _Lengths:
 
     @classmethod
     def of(cls, certificate: SensitivityCertificate, covariance, shape: tuple[int, ...]) -> "_Lengths":
-        entries = math.prod(shape)
+        entries = _moved_entries(certificate.records, shape)
         if covariance is None and certificate.metric is None:
             return cls(float(certificate.value), entries, certificate.grid)
         q = shape[-1] if shape else 1
+        # What is whitened is the last axis: that of a single axis mixes all entries.
+        entries = entries if len(shape) > 1 else math.prod(shape)
         root = None if covariance is None else factor("covariance", covariance, q)
         white = np.eye(q) if root is None else np.linalg.inv(root)
         directions = white
@@ -292,6 +300,13 @@ class _Lengths:
                 "where the constructor forms the statistic in integers."
             )
         return np.rint(units).astype(np.int64)
+
+
+def _moved_entries(records: int | None, shape: tuple[int, ...]) -> int:
+    """Number of entries that one unit can move, of records along the first axis."""
+    if records is None or not shape:
+        return math.prod(shape)
+    return min(records, shape[0]) * math.prod(shape[1:])
 
 
 def quotient_up(top: float, bottom: float) -> float:

@@ -8,9 +8,9 @@ described in seed 003: its global variant here, its adjusting variant in `adjust
 import functools
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Unpack
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from ..accounted import Accounted, parameter
 from ..ledger.event import UNNAMED
 from ..statistics.bounded import Bounded, SensitivityCertificate
 from .finite_draws import draw_index
-from .release import Release, Terms, certificate_of, generator, pure_law, released, resting_on
+from .release import Release, Terms, certificate_of, generator, product_law, pure_law, released, resting_on
 
 __all__ = ["DistanceExponential", "charge", "check_domain", "check_positive", "distance_of", "drawing", "position_of"]
 
@@ -80,14 +80,17 @@ class DistanceExponential:
             If an entry is no integer of lo..hi.
         """
         certificate = certificate_of(bounded, ("hamming", "distance"))
-        law = charge(certificate, self.epsilon_pure, self.worst_loss, self.hi - self.lo) | {
-            "epsilon_distance": float(self.epsilon)
-        }
+        law = self.privacy_law(certificate)
         draw = drawing(bounded, generator(rng, "DistanceExponential"), self.lo, self.hi, self._row, self._logs)
         preset = certificate.norm == "hamming" and not self.domain.parents
         return released(
             resting_on(bounded, self.domain), law, "distance_exponential", draw, owner, terms, preset=preset
         )
+
+    def privacy_law(self, certificate: SensitivityCertificate) -> dict[str, Any]:
+        """Fields of `Event`: c entries of any value are c independent draws, one that moves so far is one."""
+        law = charge(certificate, self.epsilon_pure, self.worst_loss, self.hi - self.lo)
+        return law | {"epsilon_distance": float(self.epsilon)}
 
     def matrix(self) -> np.ndarray:
         """The law, shape (N, N) with N = hi - lo + 1: row x - lo holds the probabilities of all outputs."""
@@ -134,10 +137,10 @@ class DistanceExponential:
 
 def charge(certificate: SensitivityCertificate, pure: float, worst: Callable[[int], float], longest: int) -> dict:
     """Charge of a certificate: the whole domain for each entry that moves, or the loss at its distance."""
-    law = pure_law(pure, certificate)
-    if certificate.norm == "hamming" or certificate.value == 0:
-        return law
-    return {"epsilon": worst(math.ceil(min(certificate.value, longest)))}
+    if certificate.norm == "hamming":
+        return product_law(pure, certificate)
+    farthest = min(certificate.value, longest)
+    return pure_law(worst(math.ceil(farthest)), replace(certificate, value=farthest))
 
 
 def drawing(

@@ -3,13 +3,13 @@
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Unpack
+from typing import Any, Unpack
 
 import numpy as np
 
 from ..accounted import Accounted, parameter
 from ..ledger.event import UNNAMED
-from ..statistics.bounded import Bounded
+from ..statistics.bounded import Bounded, SensitivityCertificate
 from .distance import charge, check_domain, check_positive, distance_of, drawing, position_of
 from .release import Release, Terms, certificate_of, generator, released, resting_on
 
@@ -67,15 +67,18 @@ class AdjustedDistanceExponential:
     ) -> Release:
         """Release every entry of an array of integers lo..hi; parameters and errors as in `DistanceExponential`."""
         certificate = certificate_of(bounded, ("hamming", "distance"))
-        law = charge(certificate, self.epsilon_pure, self.worst_loss, self.hi - self.lo) | {
-            # Losses obey the triangle inequality: no distance costs more than so much a step.
-            "epsilon_distance": self.worst_loss(1)
-        }
+        law = self.privacy_law(certificate)
         draw = drawing(bounded, generator(rng, "AdjustedDistanceExponential"), self.lo, self.hi, self._row, self._logs)
         preset = certificate.norm == "hamming" and not self.domain.parents
         return released(
             resting_on(bounded, self.domain), law, "adjusted_distance_exponential", draw, owner, terms, preset=preset
         )
+
+    def privacy_law(self, certificate: SensitivityCertificate) -> dict[str, Any]:
+        """Fields of `Event`: as of `DistanceExponential`, by the losses of this law."""
+        law = charge(certificate, self.epsilon_pure, self.worst_loss, self.hi - self.lo)
+        # Losses obey the triangle inequality: no distance costs more than so much a step.
+        return law | {"epsilon_distance": self.worst_loss(1)}
 
     def matrix(self) -> np.ndarray:
         """The law, shape (N, N) with N = hi - lo + 1: row x - lo holds the probabilities of all outputs."""

@@ -6,14 +6,14 @@ rescaled. The sampler is a simulation: floating-point noise proves nothing about
 
 import math
 from dataclasses import dataclass
-from typing import Unpack
+from typing import Any, Unpack
 
 import numpy as np
 
 from ...errors import CertificationError
 from ..accounted import Accounted, parameter
 from ..ledger.event import UNNAMED
-from ..statistics.bounded import Bounded
+from ..statistics.bounded import Bounded, SensitivityCertificate
 from ..statistics.geometry import Ball, mahalanobis
 from .release import Release, Terms, certificate_of, generator, noise_scale, ratio, released, resting_on
 
@@ -91,31 +91,42 @@ class Gaussian:
         """
         certificate = certificate_of(bounded, ("l2", "mahalanobis"))
         rng, shape = generator(rng, "Gaussian"), np.shape(bounded.value)
-        ball = Ball(certificate.value, certificate.metric)
-        root = None
-        if self.covariance is None:
-            # Independent noise in the plain norm needs no spectrum.
-            unscaled = ball.radius if ball.metric is None else mahalanobis(ball, np.eye(len(ball.metric)))
-        else:
+        unscaled, root = self._unscaled(certificate), None
+        if self.covariance is not None:
             bounded = resting_on(bounded, self.covariance)
-            unscaled = mahalanobis(ball, self.covariance.value)
             root = _root(self.covariance.value, shape[-1:]).T
         scale = 1.0 if self.sigma is None else float(self.sigma)
-        mu = ratio(unscaled, scale)
         if self.mu is not None:
             if math.isinf(unscaled):
                 raise CertificationError(
                     f"no noise of this shape reaches mu={self.mu!r}: the sensitivity is infinite along a direction; "
                     "clip to a finite radius, or give a covariance of full rank."
                 )
-            scale, mu = noise_scale(unscaled, self.mu), self.mu
+            scale = noise_scale(unscaled, self.mu)
 
         def draw():
             noise = rng.standard_normal(shape)
             return bounded.value + scale * (noise if root is None else noise @ root)
 
-        law = {"mu": 0.0 if unscaled == 0 else float(mu)}
+        law = self._law(unscaled)
         return released(bounded, law, "gaussian", draw, owner, terms, preset=self.mu is not None)
+
+    def privacy_law(self, certificate: SensitivityCertificate) -> dict[str, Any]:
+        """Fields of `Event`: the largest length in deviations of the noise that a unit can move all entries by."""
+        return self._law(self._unscaled(certificate))
+
+    def _unscaled(self, certificate: SensitivityCertificate) -> float:
+        """That length for noise of the stated shape, before it is scaled to ``mu`` or ``sigma``."""
+        ball = Ball(certificate.value, certificate.metric)
+        if self.covariance is not None:
+            return mahalanobis(ball, self.covariance.value)
+        # Independent noise in the plain norm needs no spectrum.
+        return ball.radius if ball.metric is None else mahalanobis(ball, np.eye(len(ball.metric)))
+
+    def _law(self, unscaled: float) -> dict[str, Any]:
+        scale = 1.0 if self.sigma is None else float(self.sigma)
+        mu = ratio(unscaled, scale) if self.mu is None else self.mu
+        return {"mu": 0.0 if unscaled == 0 else float(mu)}
 
 
 @dataclass(frozen=True)
@@ -155,8 +166,12 @@ class SymmetricGaussian:
             noise[lower] = noise.T[lower]
             return matrix + self.sigma * noise
 
-        law = {"mu": ratio(certificate.value, self.sigma)}
+        law = self.privacy_law(certificate)
         return released(bounded, law, "symmetric_gaussian", draw, owner, terms)
+
+    def privacy_law(self, certificate: SensitivityCertificate) -> dict[str, Any]:
+        """Fields of `Event`: the upper triangle is all that is drawn, and the certificate bounds its move."""
+        return {"mu": ratio(certificate.value, self.sigma)}
 
 
 def _root(covariance: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:

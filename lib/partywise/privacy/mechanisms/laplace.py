@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Unpack
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -81,16 +81,22 @@ class Laplace:
         rng, sensitivity = generator(rng, "Laplace"), float(_l1(bounded).value)
         if self.epsilon is None:
             scale = float(self.scale or 0.0)
-            epsilon = ratio(sensitivity, scale)
         else:
             _finite(sensitivity, self.epsilon)
-            scale, epsilon = noise_scale(sensitivity, self.epsilon, "epsilon"), float(self.epsilon)
+            scale = noise_scale(sensitivity, self.epsilon, "epsilon")
 
         def draw():
             return bounded.value + scale * rng.laplace(size=np.shape(bounded.value))
 
-        law = {"epsilon": epsilon if sensitivity else 0.0}
+        law = self.privacy_law(bounded.certificate)
         return released(bounded, law, "laplace", draw, owner, terms, preset=self.epsilon is not None)
+
+    def privacy_law(self, certificate: SensitivityCertificate) -> dict[str, Any]:
+        """Fields of `Event`: all entries together lose the l1 distance over the scale."""
+        if certificate.value == 0:
+            return {"epsilon": 0.0}
+        stated = self.epsilon if self.epsilon is not None else ratio(float(certificate.value), float(self.scale or 0.0))
+        return {"epsilon": float(stated)}
 
 
 @dataclass(frozen=True)
@@ -167,8 +173,12 @@ class Geometric:
                 return np.array(bounded.value)
             return (steps + draw_geometric(rng, gamma, steps.shape)) * grid
 
-        law = {"epsilon": float(self.epsilon) if certificate.value else 0.0}
+        law = self.privacy_law(certificate)
         return released(bounded, law, "geometric", draw, owner, terms, sampler, preset=True)
+
+    def privacy_law(self, certificate: SensitivityCertificate) -> dict[str, Any]:
+        """Fields of `Event`: the noise is made for the l1 distance of the certificate."""
+        return {"epsilon": float(self.epsilon) if certificate.value else 0.0}
 
 
 def draw_geometric(rng: RandomSource, gamma: Fraction, shape: tuple[int, ...]) -> np.ndarray:

@@ -1,15 +1,15 @@
 """Randomised response of indices with alphabets of several sizes, of which a unit moves so many: one release."""
 
 from dataclasses import dataclass, field
-from typing import Unpack
+from typing import Any, Unpack
 
 import numpy as np
 
-from ..statistics.bounded import Bounded
+from ..statistics.bounded import Bounded, SensitivityCertificate
 from .finite_draws import rare
-from .random import SecureRandom
+from .random import SecureRandom, sampler_of
 from .randomized_response import RandomizedResponse
-from .release import UNNAMED, Release, Terms, certificate_of, generator, pure_law, released
+from .release import UNNAMED, Release, Terms, certificate_of, generator, product_law, released
 
 __all__ = ["MixedResponse"]
 
@@ -55,11 +55,9 @@ class MixedResponse:
         self, bounded: Bounded, rng: np.random.Generator | SecureRandom, *, owner: str = UNNAMED, **terms: Unpack[Terms]
     ) -> Release:
         """Release every entry; parameters and errors as in `RandomizedResponse.__call__`."""
-        certificate, least = certificate_of(bounded, ("hamming",)), min(self._laws)
+        law = self.privacy_law(certificate_of(bounded, ("hamming",)), sampler_of(rng))
         indices = self._indices(np.asarray(bounded.value))
         if isinstance(rng, SecureRandom):
-            epsilon = max(law.secure_epsilon for law in self._laws.values())
-            law = pure_law(epsilon, certificate, k=least)
             return released(
                 bounded,
                 law,
@@ -71,10 +69,14 @@ class MixedResponse:
                 preset=True,
             )
         numbers = generator(rng, "MixedResponse")
-        law = pure_law(self.epsilon, certificate, k=least)
         return released(
             bounded, law, "randomized_response", lambda: self._simulated(indices, numbers), owner, terms, preset=True
         )
+
+    def privacy_law(self, certificate: SensitivityCertificate, sampler: str = "simulation") -> dict[str, Any]:
+        """Fields of `Event`: a unit of c entries moves c independent draws, none of more than the smallest alphabet."""
+        secure = [law.secure_epsilon for law in self._laws.values()] if sampler == "secure" else [self.epsilon]
+        return product_law(max(secure), certificate, k=min(self._laws))
 
     def _indices(self, value: np.ndarray) -> np.ndarray:
         if value.shape != self.alphabets.shape:

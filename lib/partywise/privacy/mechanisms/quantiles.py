@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass, replace
-from typing import Unpack
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from ..accounted import Accounted, Public, parameter
 from ..accounting.calibration import mu_from_rho
 from ..ledger.event import UNNAMED
 from ..rounding import NORMAL
-from ..statistics.bounded import Bounded
+from ..statistics.bounded import Bounded, SensitivityCertificate
 from ..statistics.records import count_at_most
 from .finite_draws import draw_index
 from .gaussian import Gaussian
@@ -18,6 +18,8 @@ from .release import Release, Terms, certificate_of, digest_of, generator, pure_
 
 __all__ = ["PrivateQuantile", "QuantileRadius"]
 
+# Beyond the roundings of three products.
+ROUNDED_UP = 1 + 2.0**-50
 ONE = Public(1.0, because="the default of the mechanism")
 
 
@@ -39,9 +41,11 @@ class PrivateQuantile:
 
     Notes
     -----
-    Formal guarantee: replacing one entry moves the score of every t by at most 1, so pure epsilon-DP; c entries of
-    one unit cost ``c epsilon``, and p quantiles are p releases. The sampler draws an interval between neighbouring
-    entries by its logarithmic weight and a uniform number in it. Source: Smith (2011), algorithm 2.
+    Formal guarantee: replacing c of n entries moves the score of every t by at most c, and by no more than scores
+    range, ``max(q, 1 - q) n``. It is one draw, so a unit of c entries has pure DP at epsilon times the smaller of
+    both (`privacy_law`): no product of c draws, which would cost less. p quantiles are p releases. The sampler
+    draws an interval between neighbouring entries by its logarithmic weight and a uniform number in it. Source:
+    Smith (2011), algorithm 2.
     """
 
     epsilon: float
@@ -76,7 +80,7 @@ class PrivateQuantile:
         CertificationError
             If the certificate is not in the norm ``"hamming"``, or the number of records is private.
         """
-        law = pure_law(self.epsilon, certificate_of(bounded, ("hamming",)))
+        law = self.privacy_law(certificate_of(bounded, ("hamming",)), np.size(bounded.value))
         numbers, (points, shares) = generator(rng, "PrivateQuantile"), self.law(bounded.value)
 
         def draw() -> float:
@@ -85,6 +89,11 @@ class PrivateQuantile:
             return float(min(points[i] + where * (points[i + 1] - points[i]), points[i + 1]))
 
         return released(resting_on(bounded, self.domain), law, "private_quantile", draw, owner, terms, preset=True)
+
+    def privacy_law(self, certificate: SensitivityCertificate, size: int) -> dict[str, Any]:
+        """Fields of `Event`: what one quantile of ``size`` entries costs a unit that moves so many of them."""
+        moved = min(certificate.value, max(self.q, 1 - self.q) * size)
+        return pure_law(self.epsilon * moved * (ROUNDED_UP if moved > 1 else 1.0), certificate)
 
     def law(self, values) -> tuple[np.ndarray, np.ndarray]:
         """The exact law for given values: uniform pieces between points.
@@ -156,6 +165,10 @@ class QuantileRadius:
         """The 64 public radii."""
         return self.smallest.value * 2.0 ** (np.arange(64) / 8)
 
+    def privacy_law(self, certificate: SensitivityCertificate) -> dict[str, Any]:
+        """Fields of `Event`: what six adaptive counts of that certificate cost together."""
+        return {"mu": certificate.value * mu_from_rho(self.rho)}
+
     def __call__(self, norms, rng: np.random.Generator, *, owner: str = UNNAMED, **terms: Unpack[Terms]) -> Release:
         """Release a radius (float, one of `grid`) for norms of shape (n,); unit ``features``, ``replace_one``."""
         norms, grid, rng = np.asarray(norms, dtype=float), self.grid, generator(rng, "QuantileRadius")
@@ -175,8 +188,10 @@ class QuantileRadius:
             return float(grid[high])
 
         # Every count has the same certificate, so any of them stands for the six.
-        law, first = {"mu": mu_from_rho(self.rho)}, resting_on(count_at_most(norms, _limit(grid[0])), self.smallest)
-        release = released(first, law, "quantile_radius", search, owner, terms, preset=True)
+        first = resting_on(count_at_most(norms, _limit(grid[0])), self.smallest)
+        release = released(
+            first, self.privacy_law(first.certificate), "quantile_radius", search, owner, terms, preset=True
+        )
         digest = digest_of(np.array(digests))
         given = terms.get("release_id", f"quantile_radius-{digest}")
         return Release(release.value, replace(release.event, noise_digest=digest, release_id=given))

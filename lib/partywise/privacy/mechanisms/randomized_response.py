@@ -2,17 +2,17 @@
 
 import math
 from dataclasses import dataclass, field
-from typing import Unpack
+from typing import Any, Unpack
 
 import numpy as np
 
 from ..accounted import Accounted, parameter
 from ..accounting.calibration import randomized_response_probability
 from ..ledger.event import UNNAMED
-from ..statistics.bounded import Bounded
+from ..statistics.bounded import Bounded, SensitivityCertificate
 from .finite_draws import rare
-from .random import SecureRandom
-from .release import Release, Terms, certificate_of, generator, pure_law, released, resting_on
+from .random import SecureRandom, sampler_of
+from .release import Release, Terms, certificate_of, generator, product_law, released, resting_on
 
 __all__ = ["RandomizedResponse"]
 
@@ -92,10 +92,9 @@ class RandomizedResponse:
         ValueError
             If an entry is not one of 0..k-1.
         """
-        certificate = certificate_of(bounded, ("hamming",))
+        law = self.privacy_law(certificate_of(bounded, ("hamming",)), sampler_of(rng))
         bounded, indices = resting_on(bounded, self.edges), self._indices(np.asarray(bounded.value))
         if isinstance(rng, SecureRandom):
-            law = pure_law(self.secure_epsilon, certificate, k=self.k)
             return released(
                 bounded,
                 law,
@@ -114,8 +113,12 @@ class RandomizedResponse:
             offsets = numbers.integers(0, self.k - 1, indices.size)
             return self._moved(indices, rare(numbers, uniform, *self.flip()), offsets)
 
-        law = pure_law(self.epsilon, certificate, k=self.k)
         return released(bounded, law, "randomized_response", simulate, owner, terms, preset=True)
+
+    def privacy_law(self, certificate: SensitivityCertificate, sampler: str = "simulation") -> dict[str, Any]:
+        """Fields of `Event`: a unit of c entries moves c independent draws."""
+        epsilon = self.secure_epsilon if sampler == "secure" else self.epsilon
+        return product_law(epsilon, certificate, k=self.k)
 
     def matrix(self) -> np.ndarray:
         """The law, shape (k, k): row x holds the probabilities of all outputs for input x."""

@@ -37,6 +37,7 @@ __all__ = [
     "generator",
     "guarding",
     "noise_scale",
+    "product_law",
     "pure_law",
     "ratio",
     "released",
@@ -401,24 +402,34 @@ def certificate_of(bounded: Bounded, norms: tuple[str, ...]) -> SensitivityCerti
     return bounded.certificate
 
 
-def pure_law(epsilon: float, certificate: SensitivityCertificate, **fields: Any) -> dict[str, Any]:
-    """Law of a mechanism that treats every entry on its own: one application for each entry that a unit can move.
+def pure_law(epsilon: float, certificate: SensitivityCertificate) -> dict[str, Any]:
+    """Law of one draw that tells units at the distance of the certificate apart by at most ``epsilon``.
 
     Raises
     ------
     CertificationError
-        If records may be added or removed: as many entries come out as went in, which tells their number.
+        If records may be added or removed: such a mechanism is one for a known number of records.
     """
     if certificate.relation == "add_remove":
         raise CertificationError(
-            "relation='add_remove' of the certificate: this mechanism returns one entry a record, so the number of "
-            "records is seen; certify the change under replace_one or label_flip."
+            "relation='add_remove' of the certificate: this mechanism is given the number of records, which would be "
+            "seen; certify the change under replace_one or label_flip."
         )
     if certificate.value == 0:
         return {"epsilon": 0.0}
-    if math.isinf(certificate.value):
-        return {"epsilon": math.inf}
-    return {"epsilon": float(epsilon), "count": math.ceil(certificate.value), **fields}
+    return {"epsilon": math.inf if math.isinf(certificate.value) else float(epsilon)}
+
+
+def product_law(epsilon: float, certificate: SensitivityCertificate, **fields: Any) -> dict[str, Any]:
+    """Law of a mechanism that draws every entry by itself: one application for each entry that a unit can move.
+
+    For mechanisms whose joint law is the product of the laws of the entries, and for no others: the laws of all
+    mechanisms are enumerated in ``tests/privacy/mechanisms/test_laws_at_a_distance.py``.
+    """
+    law = pure_law(epsilon, certificate)
+    if not 0 < certificate.value < math.inf:
+        return law
+    return law | {"count": math.ceil(certificate.value), **fields}
 
 
 def resting_on(bounded: Bounded, *given: Accounted | None) -> Bounded:

@@ -4,13 +4,13 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import permutations
-from typing import Unpack
+from typing import Any, Unpack
 
 import numpy as np
 
 from ...errors import CertificationError
 from ..ledger.event import UNNAMED
-from ..statistics.bounded import Bounded
+from ..statistics.bounded import Bounded, SensitivityCertificate
 from .finite_draws import largest
 from .quantiles import PrivateQuantile, QuantileRadius
 from .release import Release, Terms, certificate_of, generator, noise_scale, released
@@ -79,8 +79,12 @@ class ReportNoisyMax:
             best = largest(numbers, scores, scale, self.winners)
             return int(best[0]) if self.winners == 1 else best
 
-        law = {"epsilon": 0.0 if scale == 0 and bounded.certificate.value == 0 else float(self.epsilon)}
-        return released(bounded, law | {"count": self.winners}, "report_noisy_max", draw, owner, terms, preset=True)
+        law = self.privacy_law(bounded.certificate)
+        return released(bounded, law, "report_noisy_max", draw, owner, terms, preset=True)
+
+    def privacy_law(self, certificate: SensitivityCertificate) -> dict[str, Any]:
+        """Fields of `Event`: each winner is an exponential mechanism on what is left, chosen after those before it."""
+        return {"epsilon": float(self.epsilon) if certificate.value else 0.0, "count": self.winners}
 
     def probabilities(self, bounded: Bounded) -> np.ndarray:
         """Exact probability of every ordered list of winners: shape (m,) for one, (m, m) for two, and so on."""
@@ -158,16 +162,19 @@ class NoisyVotes:
         if math.isinf(certificate.value):
             raise CertificationError("a vote of infinite sensitivity: make it by membership.")
         scale = noise_scale(certificate.value, self.mu)
-        law = {"mu": 0.0 if certificate.value == 0 else float(self.mu)}
         return released(
             bounded,
-            law,
+            self.privacy_law(certificate),
             "noisy_votes",
             lambda: vote + scale * numbers.standard_normal(vote.shape),
             owner,
             terms,
             preset=True,
         )
+
+    def privacy_law(self, certificate: SensitivityCertificate) -> dict[str, Any]:
+        """Fields of `Event`: the noise is made for the length of the certificate, over all entries of a vote."""
+        return {"mu": float(self.mu) if certificate.value else 0.0}
 
     @staticmethod
     def top(votes: Iterable, size: int) -> np.ndarray:

@@ -103,10 +103,11 @@ class SharedGaussian:
         certificate, name, parents
             As in `noise`.
         """
-        law = self._law(certificate)
+        law = self.privacy_law(certificate)
         return announced(certificate, law, LAW, name, parents, trust_model="distributed")
 
-    def _law(self, certificate: SensitivityCertificate) -> dict[str, Any]:
+    def privacy_law(self, certificate: SensitivityCertificate) -> dict[str, Any]:
+        """Fields of `Event`: the noise is made for the length of the certificate, over all integers."""
         return {"mu": 0.0 if certificate.value == 0 else float(self.mu), "delta_numeric": 0.0}
 
     def noise(
@@ -192,7 +193,7 @@ class SharedGaussian:
         closed = Closed(certificate, units, shared, _without_noise, stratum, parents)
         scale = np.asarray(units, dtype=float)
         stated: Terms = {**terms, "release_id": shared.name}
-        law, draw = self._law(certificate), shared.total.copy
+        law, draw = self.privacy_law(certificate), shared.total.copy
         # The dealer has paid for its noise: nothing is drawn here.
         made = covered(lambda: released(closed, law, LAW, draw, owner, stated, sampler, preset=True, digest=_digest))
         return made.post_process(lambda total: np.asarray(total, dtype=float) * scale)

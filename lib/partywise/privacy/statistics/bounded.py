@@ -42,6 +42,9 @@ class SensitivityCertificate:
     grid : float, optional
         Whatever the data, every entry of the statistic is a whole multiple of it (1 for counts): rounding to a grid
         of which it is a multiple then moves nothing.
+    records : int, optional
+        Of an array with one record an index of its first axis: how many records one unit can move, all others being
+        the same to the last bit. Without it every entry may move.
 
     Raises
     ------
@@ -58,6 +61,7 @@ class SensitivityCertificate:
     source: str = ""
     metric: np.ndarray | None = None
     grid: float | None = None
+    records: int | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "depends_on", frozenset(self.depends_on))
@@ -79,6 +83,8 @@ class SensitivityCertificate:
             raise ValueError(f"norm={self.norm!r}: a metric goes with the norm 'mahalanobis' and only with it.")
         if self.grid is not None and not 0 < self.grid < np.inf:
             raise ValueError(f"grid={self.grid!r} of a sensitivity must be positive and finite.")
+        if self.records is not None and (self.records != int(self.records) or self.records < 1):
+            raise ValueError(f"records={self.records!r} of a sensitivity must be a whole number from 1.")
 
 
 @dataclass(frozen=True, eq=False)
@@ -224,6 +230,5 @@ def repeated(bounded: Bounded, times: int) -> Bounded:
         )
     source = f"{certificate.source}, {times} times" if times > 1 else certificate.source
     value = np.broadcast_to(bounded.value, (int(times), *np.shape(bounded.value)))
-    return replace(
-        bounded, value=value, certificate=replace(certificate, value=times * certificate.value, source=source)
-    )
+    moved = replace(certificate, value=times * certificate.value, source=source, records=None)
+    return replace(bounded, value=value, certificate=moved)

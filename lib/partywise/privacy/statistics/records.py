@@ -90,6 +90,7 @@ def clipped_coefficients(
         assumptions=("number of records public", "Gram matrix public", "radius public or charged"),
         source="triangle inequality after clipping: 2 S",
         metric=None if metric is None else np.array(metric, dtype=float),
+        records=1,
     )
     return Bounded(clipped, certificate, stratum, share, parents_of(gram, radius))
 
