@@ -141,7 +141,7 @@ def drawn_with(one, x, noise):
     """A mechanism made by hand: its event states mu = 2, whatever its noise is."""
     bounded = record_sum(x, fixed(1.0), unit="row")
     value, rng = np.asarray(bounded.value), one.rng_for("s")
-    made = released(bounded, {"mu": 2.0}, "gaussian", lambda: value + noise(rng, value), "a", {"release_id": "s"})
+    made = released(bounded, {"mu": 2.0}, "gaussian", lambda: value + noise(rng, value), "a", {"release_id": "s"}, rng)
     sent(one, "s", made)
 
 
@@ -164,7 +164,8 @@ def hardly_a_flip(one, x, y):
     flipped = one.rng_for("signs").random(N) < 0.02
     made = np.where(flipped, 1 - bits.value, bits.value).astype(int)
     law = {"epsilon": 0.5, "k": 2}
-    sent(one, "signs", released(bits, law, "randomized_response", lambda: made, "a", {"release_id": "signs"}))
+    rng, terms = one.rng_for("signs"), {"release_id": "signs"}
+    sent(one, "signs", released(bits, law, "randomized_response", lambda: made, "a", terms, rng))
 
 
 # Values that are missing.

@@ -1,4 +1,4 @@
-"""A party that releases and sends in a loop, guarded by its account: what tests of accounts run and kill."""
+"""A party that releases and sends in a loop, charged to its account: what tests of accounts run and kill."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ from partywise.federation.account.account import Account
 from partywise.federation.codec import row_of
 from partywise.privacy.ledger.event import Event
 from partywise.privacy.mechanisms.gaussian import Gaussian
-from partywise.privacy.mechanisms.release import OBSERVER, Release, guarding
+from partywise.privacy.mechanisms.random import charge_to
+from partywise.privacy.mechanisms.release import OBSERVER, Release
+from partywise.privacy.payer import Payer
 from partywise.privacy.statistics.bounded import Bounded, SensitivityCertificate
 
 FIELDS = frozenset({"label", "features"})
@@ -25,9 +27,10 @@ def bounded(parents: tuple[str, ...] = ()) -> Bounded:
     return Bounded(np.zeros(1), certificate, parents=parents)
 
 
-def release(name: str, mu: float = 0.1, **terms: Any) -> Release:
-    """That number with noise."""
-    return Gaussian(mu=mu)(bounded(), np.random.default_rng(0), owner="clinic", release_id=name, **terms)
+def release(name: str, payer: Payer, mu: float = 0.1, **terms: Any) -> Release:
+    """That number with noise, from a generator that carries a payer."""
+    rng = charge_to(np.random.default_rng(0), payer)
+    return Gaussian(mu=mu)(bounded(), rng, owner="clinic", release_id=name, **terms)
 
 
 def event(name: str, mu: float = 0.1, **terms: Any) -> Event:
@@ -60,11 +63,10 @@ def paying(path: Path, marks: Path, run: str) -> None:
     OBSERVER.set(seen)  # type: ignore[arg-type]
     account = Account(path, party="clinic")
     account.began(run, "one configuration")
-    with guarding(account):
-        step = 0
-        while True:
-            seen.next = f"{run}/{step}"
-            value = release(seen.next)
-            account.sent(step, "server", seen.next, row_of(value), (1,), 8)
-            seen.mark("left")
-            step += 1
+    step = 0
+    while True:
+        seen.next = f"{run}/{step}"
+        value = release(seen.next, account)
+        account.sent(step, "server", seen.next, row_of(value), (1,), 8)
+        seen.mark("left")
+        step += 1

@@ -12,7 +12,8 @@ from ..federation.cipher import Cipher
 from ..privacy.accounted import Clear, Public
 from ..privacy.accounting.calibration import classic_gaussian_sigma, gdp_mu
 from ..privacy.ledger.event import Event
-from ..privacy.mechanisms.release import Release, charged, digest_of
+from ..privacy.mechanisms.release import Release, digest_of
+from ..privacy.payer import require_payer
 from .worlds import World
 
 Payload = Release | Clear | Cipher
@@ -114,8 +115,8 @@ def fixed(settings: Any, *names: str) -> Public:
     return Public(values[0] if len(values) == 1 else values, because=f"{' and '.join(names)} of the case, a setting")
 
 
-def unproved(value: np.ndarray, owner: str, unit: str, mechanism: str) -> Release:
-    """A release whose law proves nothing: the ledger counts it as infinite."""
+def unproved(value: np.ndarray, owner: str, unit: str, mechanism: str, rng: np.random.Generator) -> Release:
+    """A release whose law proves nothing: the ledger counts it as infinite, and the payer of ``rng`` is asked."""
     event = Event(
         release_id=f"{mechanism} of {owner}",
         owner=owner,
@@ -125,5 +126,7 @@ def unproved(value: np.ndarray, owner: str, unit: str, mechanism: str) -> Releas
         noise_digest=digest_of(value),
         certified=False,
     )
-    charged(event)
+    payer = require_payer(rng)
+    if payer is not None:
+        payer.charge(event)
     return Release(value, event)

@@ -12,7 +12,8 @@ from ..errors import CertificationError
 from ..privacy.accounted import Clear, Public
 from ..privacy.ledger.event import clear_event
 from ..privacy.ledger.ledger import Ledger
-from ..privacy.mechanisms.release import Release, charged, derived_event, digest_of, released_parts
+from ..privacy.mechanisms.release import Release, derived_event, digest_of, released_parts
+from ..privacy.payer import Payer
 from .cipher import Cipher
 from .parties import Party
 from .payloads import KINDS, Payload, argument_of, emptied, measured, read_only, visible
@@ -63,6 +64,11 @@ class Channel:
         Names without a data block that take part too, such as ``("server",)``.
     record : bool
         Whether the contents of messages are kept, for `view`; without it only what they cost.
+
+    Attributes
+    ----------
+    payer : Payer, optional
+        Who is asked before a value is sent in the clear; nobody by default.
     """
 
     def __init__(self, parties: Sequence[Party], extra: tuple[str, ...] = (), *, record: bool = False) -> None:
@@ -71,6 +77,7 @@ class Channel:
             raise ValueError(f"the parties {names} of a channel must have distinct names.")
         self.names: tuple[str, ...] = names
         self.connected = frozenset(names)
+        self.payer: Payer | None = None
         self.ledger = Ledger()
         self._messages: list[Message] = []
         self._record, self._payloads = record, list[Payload]()
@@ -114,7 +121,7 @@ class Channel:
             If a name is unknown or a party sends to itself.
         CertificationError
             If a bare cipher goes to its key holder, a value to somebody outside its audience, a value is made of a
-            release that its sender never got, the ledger cannot account for it, or a budget (`GUARD`) does not let a
+            release that its sender never got, the ledger cannot account for it, or the payer does not let a
             value leave in the clear.
         """
         self._check_ends(sender, receiver, name, payload)
@@ -262,8 +269,10 @@ class Channel:
             made_of = digest_of([part.event.release_id for part in parts])
             row = f"derived/{made_of}/{sender}>{to}/{name}"
             rows.append(derived_event(row, sender, parts, audience))
-        if pays:
-            charged(*[event for event in rows if event.mechanism == "none" and not self.ledger.holds(event)])
+        if pays and self.payer is not None:
+            clear = [event for event in rows if event.mechanism == "none" and not self.ledger.holds(event)]
+            if clear:
+                self.payer.charge(*clear)
         stored = [self.ledger.append(event).release_id for event in rows]
         found = stored[0] if stored else ""
         if isinstance(payload, Clear) and payload.audience is not None:

@@ -12,11 +12,12 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from ..privacy.ledger.event import Event
-from ..privacy.mechanisms.release import charged
+from ..privacy.payer import Payer
 from .codec import packed, unpacked
 from .parties import Party
 from .payloads import emptied, visible
 from .run import Names, Own, Place, PlaceError, Run, arranged, checked, name_of, names_of, shared
+from .secure_streams import charge_streams_to
 
 __all__ = ["Held", "Link", "PlaceError", "PlacedRun", "Report", "together"]
 
@@ -134,7 +135,7 @@ class PlacedRun(Run):
         self._streams, self._here, self._link, self._step = run.rng_for, frozenset(here or run.names), link, 0
         self._heard: dict[tuple[str, str], list[Held]] = {}
         # What `charge` announced and nobody has drawn yet, in the process of whoever draws.
-        self.announced: list[Event] = []
+        self.announced, self._payer = list[Event](), run.channel.payer
         self._whole = whole and self._here >= set(run.names)
         self.rng_for = self._draw
 
@@ -142,6 +143,12 @@ class PlacedRun(Run):
     def steps(self) -> int:
         """Messages and reserved rows so far, alike in every process."""
         return self._step
+
+    def charge_to(self, payer: Payer) -> None:
+        """As in `Run`; what leaves a process of its own in the clear is paid where it leaves (`Link`)."""
+        self._streams, self._payer = charge_streams_to(self._streams, payer), payer
+        if self._link is None:
+            self.channel.payer = payer
 
     def _draw(self, *names: str | int) -> Any:
         if not self._inside:
@@ -208,11 +215,12 @@ class PlacedRun(Run):
             self._link.reserve(step, row)
 
     def charge(self, holders: Sequence[Place], *events: Event) -> None:
-        """As in `Run`; a process of its own asks whoever pays for its party."""
+        """As in `Run`; a process of its own asks whoever pays for its place."""
         super().charge(holders, *events)
         self.announced += events
-        if self._link is not None and self._here & {name_of(place) for place in holders}:
-            charged(*events)
+        pays = self._link is not None and bool(self._here & {name_of(place) for place in holders})
+        if pays and self._payer is not None and events:
+            self._payer.charge(*events)
 
     def assemble(self, function: Callable[..., Any], *values: Any) -> Any:
         """As in `Run` where all places live here; else what this process can say, for who has all of them."""

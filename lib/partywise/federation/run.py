@@ -15,9 +15,11 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ..privacy.ledger.event import Event
+from ..privacy.payer import Payer
 from .channel import Channel
 from .parties import Party
 from .payloads import visible
+from .secure_streams import charge_streams_to
 
 __all__ = ["Names", "Own", "Place", "PlaceError", "Run", "name_of", "simulate"]
 
@@ -83,6 +85,12 @@ class Run:
     def names(self) -> tuple[str, ...]:
         """Everyone on the channel: the parties in order, then the places without data."""
         return self.channel.names
+
+    def charge_to(self, payer: Payer) -> None:
+        """From now on a payer is asked before noise is drawn, by the generators that carry it, and before values leave
+        in the clear.
+        """
+        self.rng_for, self.channel.payer = charge_streams_to(self.rng_for, payer), payer
 
     def at(self, place: Place, function: Callable[..., R], *values: Any) -> R:
         """Compute at one place.

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from ..privacy.mechanisms.random import SecureRandom
+from ..privacy.mechanisms.random import SecureRandom, charge_to
+from ..privacy.payer import Payer
 from ..randomness import streams_of
 
-__all__ = ["PUBLIC_DRAWS", "SecureStreams", "addresses_of"]
+__all__ = ["PUBLIC_DRAWS", "SecureStreams", "addresses_of", "charge_streams_to"]
 
 # What everyone may know of a run's randomness: which rows and columns were drawn, without data.
 PUBLIC_DRAWS = ("batches", "drawn columns", "drawn rows", "released features")
@@ -23,6 +24,8 @@ class SecureStreams:
     ----------
     rng : int, numpy.random.Generator or Streams
         Source of the draws that everyone may know: those whose address begins with one of `PUBLIC_DRAWS`.
+    payer : Payer, optional
+        Whom all secret sources carry.
 
     Notes
     -----
@@ -30,12 +33,23 @@ class SecureStreams:
     draws in floating point raises, since that is no noise to publish.
     """
 
-    def __init__(self, rng: Any) -> None:
-        self._public = streams_of(rng, "estimator")
+    def __init__(self, rng: Any, payer: Payer | None = None) -> None:
+        self._public, self._payer = streams_of(rng, "estimator"), payer
 
     def __call__(self, *names: str | int) -> np.random.Generator | SecureRandom:
         """The source at an address."""
-        return self._public(*names) if names and names[0] in PUBLIC_DRAWS else SecureRandom()
+        return self._public(*names) if names and names[0] in PUBLIC_DRAWS else SecureRandom(payer=self._payer)
+
+    def charge_to(self, payer: Payer) -> SecureStreams:
+        """The same streams, whose secret sources carry who pays."""
+        return SecureStreams(self._public, payer)
+
+
+def charge_streams_to(rng_for: Callable[..., Any], payer: Payer) -> Callable[..., Any]:
+    """The same generators by address, each of which carries who pays for what is released by it."""
+    if isinstance(rng_for, SecureStreams):
+        return rng_for.charge_to(payer)
+    return lambda *names: charge_to(rng_for(*names), payer)
 
 
 def addresses_of(rng: Any) -> Callable[..., Any]:

@@ -113,7 +113,7 @@ def objective_perturbation(
 
     terms.setdefault("trust_model", "central")
     law = {"epsilon": float(epsilon), "delta_numeric": 0.0 if math.isinf(epsilon) else COVERED * delta}
-    return released(bounded, law, "objective_perturbation", draw, owner, terms, preset=True)
+    return released(bounded, law, "objective_perturbation", draw, owner, terms, rng, preset=True)
 
 
 def row_noise(epsilon: float, delta: float, k: int, ridge: float = 0.0, relation: str = "replace_one") -> float:

@@ -175,4 +175,4 @@ def _sampled_rounds(X: np.ndarray, y: np.ndarray, plan: Plan, rng: np.random.Gen
         return value + plan.deviation * rng.standard_normal(value.shape)
 
     law = {"mu": plan.mu, "rate": plan.rate, "count": plan.rounds}
-    return released(bounded, law, "subsampled_gaussian", draw, owner, terms, preset=True)
+    return released(bounded, law, "subsampled_gaussian", draw, owner, terms, rng, preset=True)

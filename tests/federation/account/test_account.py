@@ -9,16 +9,18 @@ import os
 import random
 import signal
 from collections import Counter
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Thread
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from accounts import Marks, event, paying, release
-from partywise.errors import AccountError, BudgetExceeded
+from accounts import Marks, bounded, event, paying, release
+from partywise.errors import AccountError, BudgetExceeded, CertificationError
 from partywise.federation.account.account import FILE, Account
 from partywise.federation.account.chain import read_chain
 from partywise.federation.account.reading import paid_events
@@ -28,7 +30,10 @@ from partywise.federation.parties import Party
 from partywise.privacy.accounted import Clear
 from partywise.privacy.accounting.calibration import gaussian_epsilon, gdp_mu
 from partywise.privacy.ledger.event import Event
-from partywise.privacy.mechanisms.release import OBSERVER, guarding
+from partywise.privacy.mechanisms.discrete import DiscreteGaussian
+from partywise.privacy.mechanisms.gaussian import Gaussian
+from partywise.privacy.mechanisms.random import SecureRandom
+from partywise.privacy.mechanisms.release import OBSERVER, Release
 
 FORK = multiprocessing.get_context("fork")
 ONE = Budget(1.0, 1e-6, "row")
@@ -50,11 +55,11 @@ def test_what_is_paid_is_on_disk_before_it_is_drawn(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "fsync", lambda handle: (sync(handle), order.append("synced"))[0])
     marks = Marks(tmp_path / "marks")
     monkeypatch.setattr(marks, "mark", lambda what: order.append(what))
-    with opened(tmp_path, run="a") as account, guarding(account):
+    with opened(tmp_path, run="a") as account:
         order.clear()
         token = OBSERVER.set(marks)
         try:
-            release("one")
+            release("one", account)
         finally:
             OBSERVER.reset(token)
         assert order == ["synced", "drawn"]
@@ -141,7 +146,7 @@ def test_a_run_begins_once_and_before_anything_is_paid(tmp_path):
 
 
 def test_what_cannot_be_written_is_not_drawn(tmp_path, monkeypatch):
-    with opened(tmp_path, run="a") as account, guarding(account):
+    with opened(tmp_path, run="a") as account:
         marks = Marks(tmp_path / "marks")
         OBSERVER.set(marks)
 
@@ -150,9 +155,9 @@ def test_what_cannot_be_written_is_not_drawn(tmp_path, monkeypatch):
 
         with monkeypatch.context() as patched, pytest.raises(AccountError, match=r"No space left.*free space"):
             patched.setattr(os, "fsync", full)
-            release("one")
+            release("one", account)
         with pytest.raises(AccountError, match="begin again"):
-            release("two")
+            release("two", account)
         assert not (tmp_path / "marks").read_text()
     OBSERVER.set(None)
 
@@ -221,18 +226,18 @@ def test_a_refusal_tells_what_was_spent_in_which_runs_and_draws_nothing(tmp_path
         with opened(tmp_path, ONE, run) as account:
             account.charge(event("x", 0.1))
             account.ended()
-    with opened(tmp_path, ONE, "third") as account, guarding(account):
+    with opened(tmp_path, ONE, "third") as account:
         marks = Marks(tmp_path / "marks")
         token = OBSERVER.set(marks)
         try:
             with pytest.raises(BudgetExceeded, match=r"0\.01 in run first, 0\.01 in run second\.") as error:
-                release("large", 5.0)
+                release("large", account, 5.0)
         finally:
             OBSERVER.reset(token)
         assert "epsilon = 1, delta = 1e-06 of unit row" in str(error.value)
         assert not (tmp_path / "marks").read_text()
         assert names(account) == ["x", "x"]
-        release("small", 0.1)
+        release("small", account, 0.1)
         assert names(account) == ["x", "x", "small"]
 
 
@@ -284,8 +289,9 @@ def test_values_in_the_clear_are_paid_without_a_budget_and_refused_with_one(tmp_
     for budget, count in ((None, 1), (Budget(50.0, 1e-6, "features"), 0)):
         folder = tmp_path / str(count)
         folder.mkdir()
-        with opened(folder, budget, "a") as account, guarding(account):
+        with opened(folder, budget, "a") as account:
             channel = Channel(parties)
+            channel.payer = account
             if budget is None:
                 channel.send("clinic", "lab", "columns", Clear(np.ones(3), ("features",)))
                 channel.send("clinic", "lab", "columns", Clear(np.ones(3), ("features",)))
@@ -316,3 +322,58 @@ def test_the_total_of_an_account_is_the_composition_of_its_rows(tmp_path_factory
         spent = account.spent(1e-5)["row"]
     assert spent.amount == pytest.approx(sum(mu * mu for mu in mus), rel=1e-12)
     assert spent.epsilon == pytest.approx(float(gaussian_epsilon(math.hypot(*mus), 1e-5)), rel=1e-9)
+
+
+def test_three_releases_in_a_thread_do_not_go_around_the_budget(tmp_path):
+    """The account was not asked in a thread: three releases of mu = 50 under a budget of 1, and nothing was paid."""
+    said = list[str]()
+
+    def draw(make: Callable[[], Release]) -> None:
+        try:
+            make()
+        except (BudgetExceeded, CertificationError) as error:
+            said.append(type(error).__name__)
+
+    with opened(tmp_path, ONE, "a") as account:
+        ways = (
+            lambda: DiscreteGaussian(mu=50.0)(bounded(), SecureRandom()),
+            lambda: Gaussian(mu=50.0)(bounded(), np.random.default_rng(0)),
+            lambda: release("x", account, 50.0),
+        )
+        for way in ways:
+            thread = Thread(target=draw, args=(way,))
+            thread.start()
+            thread.join()
+        assert said == ["CertificationError", "CertificationError", "BudgetExceeded"] and not names(account)
+    # Closed, it has no say in what an experiment draws.
+    assert Gaussian(mu=50.0)(bounded(), np.random.default_rng(0)).event.mu == 50.0
+
+
+def test_an_account_pays_in_the_process_that_opened_it_alone(tmp_path):
+    """A forked child shares the lock of the file, and has a sum of its own."""
+    with opened(tmp_path, ONE, "a") as account:
+        account.charge(event("before", 0.1))
+        inner, outer = os.pipe()
+        child = os.fork()
+        if child == 0:
+            said = []
+            for spend in (
+                lambda: release("in the child", account),
+                lambda: account.charge(event("bare")),
+                SecureRandom,
+            ):
+                try:
+                    spend()
+                    said.append("paid")
+                except (AccountError, CertificationError) as error:
+                    said.append(f"{type(error).__name__} {error}")
+            os.write(outer, "\n".join(said).encode())
+            os._exit(0)
+        os.waitpid(child, 0)
+        os.close(outer)
+        one, two, three = os.read(inner, 65536).decode().split("\n")
+        os.close(inner)
+        assert all(f"was opened in process {os.getpid()}" in what for what in (one, two))
+        assert three.startswith("CertificationError") and "carries no payer" in three
+        account.charge(event("after", 0.1))
+        assert names(account) == ["before", "after"]

@@ -15,6 +15,7 @@ from partywise.errors import AccountError
 from partywise.federation.account.account import FILE, Account
 from partywise.federation.account.chain import line_of, read_chain
 from partywise.federation.codec import row_of
+from partywise.privacy.payer import PAID
 
 
 def written(path: Path, count: int = 12) -> bytes:
@@ -22,7 +23,7 @@ def written(path: Path, count: int = 12) -> bytes:
         account.began("a", "x")
         for k in range(count):
             account.charge(event(f"release {k}"))
-            account.sent(k, "server", f"message {k}", row_of(release(f"release {k}")), (1,), 8)
+            account.sent(k, "server", f"message {k}", row_of(release(f"release {k}", PAID)), (1,), 8)
         account.ended("outcome")
     return path.read_bytes()
 

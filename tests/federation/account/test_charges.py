@@ -17,7 +17,7 @@ from partywise.experiment.trial import execution
 from partywise.federation.placed import PlacedRun
 from partywise.federation.run import Place, Run, name_of
 from partywise.privacy.ledger.event import POST_PROCESSING, UNNAMED, Event
-from partywise.privacy.mechanisms.release import OBSERVER, guarding
+from partywise.privacy.mechanisms.release import OBSERVER
 from partywise.privacy.mechanisms.shared import LAW, NoiseKey
 
 # A budget that is reserved, and a radius whose noisy counts one charge pays: no method of the default has them.
@@ -107,10 +107,10 @@ def watched(fit: Sequence[str]) -> Watch:
     study, case, method = fit
     watch, made = Watch(), with_radii() if fit == PRIVATE_RADII else planned(study)
     run = Announcing(execution(made, case, method, generated(study, case)), watch)
+    run.charge_to(watch)
     token = OBSERVER.set(watch)
     try:
-        with guarding(watch):
-            made.methods[method].protocol.fit(run)
+        made.methods[method].protocol.fit(run)
     finally:
         OBSERVER.reset(token)
     return watch

@@ -16,6 +16,7 @@ from typing import Any
 
 from ...errors import AccountError
 from ...privacy.ledger.event import Event
+from ...privacy.payer import OPEN_ACCOUNTS
 from .chain import Row, Scan
 from .file import AccountFile
 from .reading import paid_events
@@ -55,9 +56,13 @@ class Account:
 
     Notes
     -----
-    It is a guard: inside `partywise.privacy.mechanisms.release.guarding`, every mechanism asks `charge` first. The
-    budget is summed by a `PrivacyFilter`, which holds where each release was chosen after all earlier ones, in this run
-    and before. It knows no credit: neither for strata (releases about different persons add up) nor for sampling.
+    It is a payer: the generators of a run that is charged to it (`Run.charge_to`), or those of
+    `partywise.privacy.mechanisms.random.charge_to`, carry it into every mechanism, in whatever thread. While it is
+    open, no secret generator is made in this process, and nothing is released, without a payer. It pays in the
+    process that opened it and in no other: a forked child has its own copy of the handle, and of the sum. The
+    budget is summed by a `PrivacyFilter`, which holds where each release was chosen after all earlier ones, in this
+    run and before. It knows no credit: neither for strata (releases about different persons add up) nor for
+    sampling.
     """
 
     def __init__(self, path: Path | str, *, party: str, budget: Budget | None = None) -> None:
@@ -70,6 +75,7 @@ class Account:
         except BaseException:
             self.close()
             raise
+        OPEN_ACCOUNTS.add(self)
 
     @property
     def path(self) -> Path:
@@ -113,6 +119,7 @@ class Account:
         AccountError
             If no run has begun, or the file cannot be written.
         """
+        self._file.require_own()
         run = self._began("charge")
         with self._paying:
             self._spending.require(run, events)
@@ -164,6 +171,7 @@ class Account:
 
     def close(self) -> None:
         """Let another process have the file."""
+        OPEN_ACCOUNTS.discard(self)
         self._file.close()
 
     def __enter__(self) -> Account:

@@ -39,7 +39,7 @@ class AccountFile:
     """
 
     def __init__(self, path: Path, read: Callable[[Row], None]) -> None:
-        self.path, self._lock, self._broken = path, threading.Lock(), False
+        self.path, self._lock, self._broken, self._process = path, threading.Lock(), False, os.getpid()
         try:
             self._handle = self._opened()
             try:
@@ -87,6 +87,7 @@ class AccountFile:
         AccountError
             If they cannot be written; nothing more is written then, since nobody knows what is on disk.
         """
+        self.require_own()
         with self._lock:
             if self._broken:
                 raise AccountError(f"{self.path} is closed, or could not be written before: begin again.")
@@ -105,6 +106,14 @@ class AccountFile:
                 raise self._unwritten(error) from error
             self._number, self._digest, self._broken = number, digest, False
             return rows
+
+    def require_own(self) -> None:
+        """AccountError in another process than the one that opened the file: a lock is shared with forked children."""
+        if os.getpid() != self._process:
+            raise AccountError(
+                f"{self.path} was opened in process {self._process}, and this is process {os.getpid()}: a party is one "
+                "process at a time; open the account where it pays."
+            )
 
     def _write(self, data: bytes) -> None:
         left = memoryview(data)

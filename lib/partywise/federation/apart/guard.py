@@ -1,4 +1,4 @@
-"""Who is asked before a place without data draws noise: its own account, after those whose data it is of were told."""
+"""Who pays for the noise of a place without data: its own account, after those whose data it is of were told."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["Told"]
 
 
 class Told:
-    """The guard of a functionality or a dealer: nothing is drawn on data of others that `Run.charge` did not announce.
+    """The payer of a functionality or a dealer: nothing is drawn on data of others that `Run.charge` did not announce.
 
     Each announcement is for one draw of that name, law and unit. Who was told has paid from its own account, or has
     refused and given nothing away.

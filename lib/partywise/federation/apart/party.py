@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ...errors import PartyError
-from ...privacy.mechanisms.release import guarding
 from ..placed import PlacedRun
 from ..run import Run
 from ..transport.interface import Transport
@@ -68,9 +67,8 @@ def run_party(
         link = SessionLink(session, run.names, account)
         placed = PlacedRun(run, [me], link, whole=False)
         # Whoever has data draws on its own; another place draws on what others were told of.
-        guard = account if me in (party.name for party in run.parties) else Told(account, placed)
-        with guarding(guard):
-            value = fit(placed)
+        placed.charge_to(account if me in (party.name for party in run.parties) else Told(account, placed))
+        value = fit(placed)
         outcome = Outcome(me, value, session.run, placed.steps)
         session.end(placed.steps)
         account.ended(outcome.digest)

@@ -21,7 +21,7 @@ from ..secure.table import LAWS, require_sigma
 from ..statistics.bounded import Bounded, SensitivityCertificate
 from ..statistics.closed import Closed
 from ..statistics.geometry import factor
-from .random import RandomSource, integer_noise, sampler_of, words_of
+from .random import RandomSource, integer_noise, words_of
 from .release import Release, Terms, certificate_of, digest_of, released, resting_on
 
 __all__ = ["DiscreteGaussian", "fixed_point_sum"]
@@ -115,7 +115,7 @@ class DiscreteGaussian:
         OverflowError
             If an entry is too large for the grid; nothing was drawn. The message stays with the owner.
         """
-        certificate, sampler = certificate_of(bounded, ("l2", "mahalanobis")), sampler_of(rng)
+        certificate = certificate_of(bounded, ("l2", "mahalanobis"))
         bounded = resting_on(bounded, self.covariance)
         covariance = None if self.covariance is None else self.covariance.value
         lengths = _Lengths.of(certificate, covariance, np.shape(bounded.value))
@@ -123,7 +123,7 @@ class DiscreteGaussian:
         law, name = self._law(sensitivity, sigma), f"{self.law}_gaussian"
         if sigma == 0:
             # Nothing can change, so there is nothing to hide: mu was wanted of a constant.
-            return released(bounded, law, name, lambda: bounded.value, owner, terms, sampler, preset=True)
+            return released(bounded, law, name, lambda: bounded.value, owner, terms, rng, preset=True)
         steps = require_sigma(sigma / grid, self.law)
         rounded = lengths.rounded(np.asarray(bounded.value), grid)
 
@@ -132,7 +132,7 @@ class DiscreteGaussian:
             value = noisy.astype(float) * grid
             return value if lengths.root is None else value @ lengths.root.T
 
-        return released(bounded, law, name, draw, owner, terms, sampler, preset=self.mu is not None)
+        return released(bounded, law, name, draw, owner, terms, rng, preset=self.mu is not None)
 
     def under_encryption(
         self,
@@ -187,7 +187,7 @@ class DiscreteGaussian:
                 f"covariance, grid={self.grid!r} and law={self.law!r} of noise under encryption: give sigma or mu "
                 "alone, the integers of the statistic say their grid and the law is 'rounded'."
             )
-        sampler, salt = sampler_of(rng), list[np.ndarray]()
+        salt = list[np.ndarray]()
         sensitivity = float(closed.certificate.value)
         if self.mu is not None and math.isinf(sensitivity):
             raise CertificationError(
@@ -206,7 +206,7 @@ class DiscreteGaussian:
         law = self._law(sensitivity, sigma) | {"delta_numeric": float(delta_numeric)}
         name = f"encrypted_{self.law}_gaussian"
         preset = self.mu is not None
-        return released(closed, law, name, draw, owner, terms, sampler, preset=preset, digest=lambda _: digest_of(salt))
+        return released(closed, law, name, draw, owner, terms, rng, preset=preset, digest=lambda _: digest_of(salt))
 
     def _scale(self, lengths: "_Lengths") -> tuple[float, float, float]:
         """Deviation of the noise, grid and sensitivity after rounding, all in whitened units."""

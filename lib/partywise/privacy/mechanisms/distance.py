@@ -84,7 +84,7 @@ class DistanceExponential:
         draw = drawing(bounded, generator(rng, "DistanceExponential"), self.lo, self.hi, self._row, self._logs)
         preset = certificate.norm == "hamming" and not self.domain.parents
         return released(
-            resting_on(bounded, self.domain), law, "distance_exponential", draw, owner, terms, preset=preset
+            resting_on(bounded, self.domain), law, "distance_exponential", draw, owner, terms, rng, preset=preset
         )
 
     def privacy_law(self, certificate: SensitivityCertificate) -> dict[str, Any]:

@@ -109,7 +109,7 @@ class Gaussian:
             return bounded.value + scale * (noise if root is None else noise @ root)
 
         law = self._law(unscaled)
-        return released(bounded, law, "gaussian", draw, owner, terms, preset=self.mu is not None)
+        return released(bounded, law, "gaussian", draw, owner, terms, rng, preset=self.mu is not None)
 
     def privacy_law(self, certificate: SensitivityCertificate) -> dict[str, Any]:
         """Fields of `Event`: the largest length in deviations of the noise that a unit can move all entries by."""
@@ -167,7 +167,7 @@ class SymmetricGaussian:
             return matrix + self.sigma * noise
 
         law = self.privacy_law(certificate)
-        return released(bounded, law, "symmetric_gaussian", draw, owner, terms)
+        return released(bounded, law, "symmetric_gaussian", draw, owner, terms, rng)
 
     def privacy_law(self, certificate: SensitivityCertificate) -> dict[str, Any]:
         """Fields of `Event`: the upper triangle is all that is drawn, and the certificate bounds its move."""

@@ -10,7 +10,7 @@ import numpy as np
 from ...errors import CertificationError
 from ..ledger.event import UNNAMED
 from ..statistics.bounded import Bounded, SensitivityCertificate
-from .random import RandomSource, SecureRandom, sampler_of
+from .random import RandomSource, SecureRandom
 from .release import Release, Terms, certificate_of, generator, noise_scale, ratio, released
 
 __all__ = ["Geometric", "Laplace", "draw_geometric"]
@@ -89,7 +89,7 @@ class Laplace:
             return bounded.value + scale * rng.laplace(size=np.shape(bounded.value))
 
         law = self.privacy_law(bounded.certificate)
-        return released(bounded, law, "laplace", draw, owner, terms, preset=self.epsilon is not None)
+        return released(bounded, law, "laplace", draw, owner, terms, rng, preset=self.epsilon is not None)
 
     def privacy_law(self, certificate: SensitivityCertificate) -> dict[str, Any]:
         """Fields of `Event`: all entries together lose the l1 distance over the scale."""
@@ -150,7 +150,7 @@ class Geometric:
         OverflowError
             If an entry has more than 2^53 steps of the grid.
         """
-        certificate, sampler = _l1(bounded), sampler_of(rng)
+        certificate = _l1(bounded)
         if certificate.grid is None:
             raise CertificationError(
                 "the certificate has no grid: geometric noise is for statistics that are whole multiples of a public "
@@ -174,7 +174,7 @@ class Geometric:
             return (steps + draw_geometric(rng, gamma, steps.shape)) * grid
 
         law = self.privacy_law(certificate)
-        return released(bounded, law, "geometric", draw, owner, terms, sampler, preset=True)
+        return released(bounded, law, "geometric", draw, owner, terms, rng, preset=True)
 
     def privacy_law(self, certificate: SensitivityCertificate) -> dict[str, Any]:
         """Fields of `Event`: the noise is made for the l1 distance of the certificate."""

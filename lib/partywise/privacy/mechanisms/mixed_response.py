@@ -65,12 +65,19 @@ class MixedResponse:
                 lambda: self._secure(indices, rng),
                 owner,
                 terms,
-                "secure",
+                rng,
                 preset=True,
             )
         numbers = generator(rng, "MixedResponse")
         return released(
-            bounded, law, "randomized_response", lambda: self._simulated(indices, numbers), owner, terms, preset=True
+            bounded,
+            law,
+            "randomized_response",
+            lambda: self._simulated(indices, numbers),
+            owner,
+            terms,
+            rng,
+            preset=True,
         )
 
     def privacy_law(self, certificate: SensitivityCertificate, sampler: str = "simulation") -> dict[str, Any]:

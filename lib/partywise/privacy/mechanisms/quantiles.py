@@ -9,11 +9,13 @@ import numpy as np
 from ..accounted import Accounted, Public, parameter
 from ..accounting.calibration import mu_from_rho
 from ..ledger.event import UNNAMED
+from ..payer import PAID
 from ..rounding import NORMAL
 from ..statistics.bounded import Bounded, SensitivityCertificate
 from ..statistics.records import count_at_most
 from .finite_draws import draw_index
 from .gaussian import Gaussian
+from .random import charge_to
 from .release import Release, Terms, certificate_of, digest_of, generator, pure_law, released, resting_on
 
 __all__ = ["PrivateQuantile", "QuantileRadius"]
@@ -88,7 +90,7 @@ class PrivateQuantile:
             i = int(draw_index(numbers, np.array([which]), shares, lambda: self._logs(points))[0])
             return float(min(points[i] + where * (points[i + 1] - points[i]), points[i + 1]))
 
-        return released(resting_on(bounded, self.domain), law, "private_quantile", draw, owner, terms, preset=True)
+        return released(resting_on(bounded, self.domain), law, "private_quantile", draw, owner, terms, rng, preset=True)
 
     def privacy_law(self, certificate: SensitivityCertificate, size: int) -> dict[str, Any]:
         """Fields of `Event`: what one quantile of ``size`` entries costs a unit that moves so many of them."""
@@ -172,14 +174,15 @@ class QuantileRadius:
     def __call__(self, norms, rng: np.random.Generator, *, owner: str = UNNAMED, **terms: Unpack[Terms]) -> Release:
         """Release a radius (float, one of `grid`) for norms of shape (n,); unit ``features``, ``replace_one``."""
         norms, grid, rng = np.asarray(norms, dtype=float), self.grid, generator(rng, "QuantileRadius")
-        steps = (len(grid) - 1).bit_length()
+        # The release pays for all of its counts together.
+        steps, paid = (len(grid) - 1).bit_length(), charge_to(rng, PAID)
         count, digests = Gaussian(sigma=math.sqrt(steps / (2 * self.rho))), []
 
         def search() -> float:
             low, high = 0, len(grid) - 1
             for _ in range(steps):
                 middle = (low + high) // 2
-                noisy = count(count_at_most(norms, _limit(grid[middle])), rng, owner=owner)
+                noisy = count(count_at_most(norms, _limit(grid[middle])), paid, owner=owner)
                 digests.append(noisy.event.noise_digest)
                 if noisy.value >= self.share * len(norms):
                     high = middle
@@ -190,7 +193,7 @@ class QuantileRadius:
         # Every count has the same certificate, so any of them stands for the six.
         first = resting_on(count_at_most(norms, _limit(grid[0])), self.smallest)
         release = released(
-            first, self.privacy_law(first.certificate), "quantile_radius", search, owner, terms, preset=True
+            first, self.privacy_law(first.certificate), "quantile_radius", search, owner, terms, rng, preset=True
         )
         digest = digest_of(np.array(digests))
         given = terms.get("release_id", f"quantile_radius-{digest}")

@@ -6,37 +6,58 @@ a fork nor a copied memory image can repeat a draw, and there is nothing to seed
 long a draw takes, and which memory it reads, depends on its outcome.
 """
 
+import copy
 import os
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ...errors import CertificationError
+from ..payer import PAID, Payer, require_payer
 from ..secure.table import SIGMA_RANGE, draw_integers
 from ..secure.wide import draw_wide_integers
 
-__all__ = ["RandomSource", "SecureRandom", "integer_noise", "require_secure", "sampler_of", "words_of"]
+__all__ = [
+    "RandomSource",
+    "SecureRandom",
+    "Spent",
+    "charge_to",
+    "integer_noise",
+    "require_secure",
+    "sampler_of",
+    "words_of",
+]
 
 
 class SecureRandom:
     """Uniform words, integers and Gaussian integers from the operating system's generator.
 
+    Parameters
+    ----------
+    payer : Payer, optional
+        Who is asked before noise is drawn from it and released.
+
     Raises
     ------
+    CertificationError
+        If there is no payer while an account is open in this process.
     TypeError
-        If any argument is given: there is no seed. Repeatable draws are those of
+        If any other argument is given: there is no seed. Repeatable draws are those of
         `partywise.randomness.SimulationRandom`.
     """
 
-    __slots__ = ()
+    __slots__ = ("payer",)
 
-    def __init__(self, *seeds: object, **named: object) -> None:
+    def __init__(self, *seeds: object, payer: Payer | None = None, **named: object) -> None:
         if seeds or named:
             raise TypeError(
                 "SecureRandom refuses a seed, or any other argument: noise that can be repeated can be subtracted. "
                 "Use SimulationRandom for repeatable experiments."
             )
+        self.payer = payer
+        require_payer(self)
 
     def _words(self, n: int) -> np.ndarray:
         """The only place that randomness comes from: n words of 64 bits."""
@@ -87,10 +108,47 @@ class SecureRandom:
         return draw_integers(self.uint64, sigma, law, size)
 
 
+class PayingGenerator(np.random.Generator):
+    """A numpy generator that carries who pays; it draws from the state of the one that it was made of."""
+
+    payer: Payer | None = None
+
+
+@dataclass(frozen=True)
+class Spent:
+    """What stands for the generator of noise that was drawn elsewhere, where it was paid for."""
+
+    sampler: str
+    payer: Payer = PAID
+
+
 RandomSource = np.random.Generator | SecureRandom
 
 
-def sampler_of(rng: RandomSource) -> str:
+def charge_to(source: RandomSource, payer: Payer) -> Any:
+    """The same source of draws, whose releases are charged to a payer.
+
+    Parameters
+    ----------
+    source : SecureRandom or numpy.random.Generator
+    payer : Payer
+        Such as an account (`partywise.federation.account`).
+
+    Returns
+    -------
+    SecureRandom or numpy.random.Generator
+        One that goes on where ``source`` is, and ``source`` where it is.
+    """
+    if isinstance(source, np.random.Generator):
+        made: Any = PayingGenerator(source.bit_generator)
+    else:
+        sampler_of(source)
+        made = copy.copy(source)
+    made.payer = payer
+    return made
+
+
+def sampler_of(rng: RandomSource | Spent) -> str:
     """Name of a random source as events write it.
 
     Returns
@@ -106,6 +164,8 @@ def sampler_of(rng: RandomSource) -> str:
         return "secure"
     if isinstance(rng, np.random.Generator):
         return "simulation"
+    if isinstance(rng, Spent):
+        return rng.sampler
     raise TypeError(
         f"rng={rng!r} is no random source: give a SecureRandom for a release, or a SimulationRandom for an experiment."
     )

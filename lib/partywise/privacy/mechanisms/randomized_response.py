@@ -102,7 +102,7 @@ class RandomizedResponse:
                 lambda: self.secure(indices, rng),
                 owner,
                 terms,
-                "secure",
+                rng,
                 preset=True,
             )
         numbers = generator(rng, "RandomizedResponse")
@@ -113,7 +113,7 @@ class RandomizedResponse:
             offsets = numbers.integers(0, self.k - 1, indices.size)
             return self._moved(indices, rare(numbers, uniform, *self.flip()), offsets)
 
-        return released(bounded, law, "randomized_response", simulate, owner, terms, preset=True)
+        return released(bounded, law, "randomized_response", simulate, owner, terms, rng, preset=True)
 
     def privacy_law(self, certificate: SensitivityCertificate, sampler: str = "simulation") -> dict[str, Any]:
         """Fields of `Event`: a unit of c entries moves c independent draws."""

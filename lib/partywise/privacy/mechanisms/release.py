@@ -2,40 +2,36 @@
 
 import hashlib
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Protocol, TypedDict, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypedDict
 
 import numpy as np
 
 from ...errors import CertificationError
 from ..accounted import UNPROVED, Accounted, Clear, Public, parents_of
 from ..ledger.event import POST_PROCESSING, UNNAMED, Event
+from ..payer import require_payer
 from ..rounding import raised
 from ..statistics.bounded import Bounded, SensitivityCertificate
 from ..statistics.closed import Closed
+from .random import RandomSource, Spent, sampler_of
 
 if TYPE_CHECKING:
     from ..ledger.budget import PrivacyFilter
 
 __all__ = [
-    "GUARD",
     "OBSERVER",
     "UNNAMED",
-    "Guard",
     "Release",
     "Terms",
     "announced",
     "certificate_of",
-    "charged",
-    "covered",
     "derived",
     "derived_event",
     "digest_of",
     "generator",
-    "guarding",
     "noise_scale",
     "product_law",
     "pure_law",
@@ -45,7 +41,6 @@ __all__ = [
     "resting_on",
 ]
 
-T = TypeVar("T")
 # What is left of a law where another row pays.
 UNCHARGED: dict[str, Any] = {"mu": 0.0, "rate": 1.0, "count": 1, "delta_numeric": 0.0}
 
@@ -64,44 +59,6 @@ class Observer(Protocol):
 
 
 OBSERVER: ContextVar[Observer | None] = ContextVar("OBSERVER", default=None)
-
-
-class Guard(Protocol):
-    """Asked before noise is drawn, and before a value leaves in the clear (`partywise.federation.account`)."""
-
-    def charge(self, *events: Event) -> None:
-        """Remember for good what these cost together, or raise `BudgetExceeded` and remember nothing."""
-
-
-GUARD: ContextVar[Guard | None] = ContextVar("GUARD", default=None)
-
-
-@contextmanager
-def guarding(guard: Guard) -> Iterator[None]:
-    """Inside, every mechanism of this context asks this one before it draws."""
-    token = GUARD.set(guard)
-    try:
-        yield
-    finally:
-        GUARD.reset(token)
-
-
-def charged(*events: Event) -> None:
-    """Ask whoever pays, if anybody does: the last line before a draw or a disclosure."""
-    guard = GUARD.get()
-    if guard is not None and events:
-        guard.charge(*events)
-
-
-def covered(draw: Callable[[], T]) -> T:
-    """What was paid for: releases inside the draw are part of it and not charged again."""
-    if GUARD.get() is None:
-        return draw()
-    token = GUARD.set(None)
-    try:
-        return draw()
-    finally:
-        GUARD.reset(token)
 
 
 @dataclass(frozen=True, eq=False)
@@ -259,7 +216,7 @@ def released(
     draw: Callable[[], Any],
     owner: str,
     terms: Terms,
-    sampler: str = "simulation",
+    rng: RandomSource | Spent,
     *,
     preset: bool = False,
     digest: Callable[[Any], str] | None = None,
@@ -280,8 +237,8 @@ def released(
         Party whose data it is.
     terms : Terms
         What else is stated about the release.
-    sampler : {"simulation", "secure"}
-        Random source of ``draw``.
+    rng : RandomSource or Spent
+        What ``draw`` draws from; the payer that it carries is asked first.
     preset : bool
         Whether ``law`` was fixed before the statistic was made, so that it is the same whatever its parameters are. A
         law that was computed from parameters which were released (sensitivity over a given noise level) is known only
@@ -296,14 +253,16 @@ def released(
     Raises
     ------
     BudgetExceeded
-        If the release does not fit into the budget that ``terms`` name, or that of `GUARD`; nothing was drawn.
+        If the release does not fit into the budget that ``terms`` name, or that of the payer; nothing was drawn.
+    CertificationError
+        If the generator carries no payer while an account is open; nothing was drawn.
     TypeError
         If ``data_dependent_parameters`` is a bare string.
 
     Notes
     -----
     The event that is charged has no digest yet, and without a ``release_id`` no final name: a budget counts what
-    is about to be drawn, each time anew. `GUARD` is charged the law itself, also where the row of a budget stands for
+    is about to be drawn, each time anew. A payer is charged the law itself, also where the row of a budget stands for
     it in the ledger: the sum of what was drawn is what a budget over runs holds.
     """
     certificate = bounded.certificate
@@ -324,24 +283,24 @@ def released(
         audience=_audience(terms.get("audience", "*")),
         stratum=bounded.stratum,
         trust_model=terms.get("trust_model", "local"),
-        sampler=sampler,
+        sampler=sampler_of(rng),
         data_dependent_parameters=parents,
         epsilon_claimed=terms.get("epsilon_claimed"),
         **law,
     )
-    budget = terms.get("budget")
+    budget, payer = terms.get("budget"), require_payer(rng)
     if budget is not None:
         budget.spend(Event(release_id=terms.get("release_id", mechanism), **stated))
-    if GUARD.get() is not None:
+    if payer is not None:
         proved = stated.get("certified", True) and UNPROVED not in parents
-        charged(Event(release_id=terms.get("release_id", mechanism), **stated | {"certified": proved}))
+        payer.charge(Event(release_id=terms.get("release_id", mechanism), **stated | {"certified": proved}))
     if parents and not preset:
         if budget is not None and budget.pays_for(certificate.unit):
             stated |= dict.fromkeys(law) | UNCHARGED | {"data_dependent_parameters": (*parents, budget.name)}
         else:
             stated["certified"] = False
     observer = OBSERVER.get()
-    value = covered(draw if observer is None else lambda: observer.draw(bounded, mechanism, owner, draw))
+    value = draw() if observer is None else observer.draw(bounded, mechanism, owner, draw)
     mark = (digest or digest_of)(value)
     event = Event(release_id=terms.get("release_id", f"{mechanism}-{mark}"), noise_digest=mark, **stated)
     if observer is not None:

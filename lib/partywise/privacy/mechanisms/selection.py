@@ -80,7 +80,7 @@ class ReportNoisyMax:
             return int(best[0]) if self.winners == 1 else best
 
         law = self.privacy_law(bounded.certificate)
-        return released(bounded, law, "report_noisy_max", draw, owner, terms, preset=True)
+        return released(bounded, law, "report_noisy_max", draw, owner, terms, rng, preset=True)
 
     def privacy_law(self, certificate: SensitivityCertificate) -> dict[str, Any]:
         """Fields of `Event`: each winner is an exponential mechanism on what is left, chosen after those before it."""
@@ -169,6 +169,7 @@ class NoisyVotes:
             lambda: vote + scale * numbers.standard_normal(vote.shape),
             owner,
             terms,
+            rng,
             preset=True,
         )
 

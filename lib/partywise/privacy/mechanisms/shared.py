@@ -16,12 +16,13 @@ import numpy as np
 
 from ...errors import CertificationError
 from ..ledger.event import UNNAMED, Event
+from ..payer import require_payer
 from ..secure.wide import draw_huge_integers
 from ..statistics.bounded import SensitivityCertificate
 from ..statistics.closed import Closed
 from .discrete import quotient_up
-from .random import RandomSource, sampler_of, words_of
-from .release import OBSERVER, Release, Terms, announced, charged, covered, digest_of, released
+from .random import RandomSource, Spent, sampler_of, words_of
+from .release import OBSERVER, Release, Terms, announced, digest_of, released
 
 __all__ = ["NoiseKey", "Shared", "SharedGaussian"]
 
@@ -139,9 +140,11 @@ class SharedGaussian:
         Raises
         ------
         BudgetExceeded
-            If `GUARD` refuses; nothing was drawn.
+            If the payer refuses; nothing was drawn.
         """
-        charged(self.event(certificate, name, parents))
+        payer = require_payer(rng)
+        if payer is not None:
+            payer.charge(self.event(certificate, name, parents))
         sigma, units = self.deviation(certificate), np.asarray(units, dtype=float)
         drawn = np.zeros(units.shape, dtype=object)
         if sigma and sampler_of(rng) == "secure":
@@ -195,7 +198,7 @@ class SharedGaussian:
         stated: Terms = {**terms, "release_id": shared.name}
         law, draw = self.privacy_law(certificate), shared.total.copy
         # The dealer has paid for its noise: nothing is drawn here.
-        made = covered(lambda: released(closed, law, LAW, draw, owner, stated, sampler, preset=True, digest=_digest))
+        made = released(closed, law, LAW, draw, owner, stated, Spent(sampler), preset=True, digest=_digest)
         return made.post_process(lambda total: np.asarray(total, dtype=float) * scale)
 
 

@@ -97,7 +97,7 @@ def printed_covariance(task: Task) -> Exposure:
     except ValueError:
         # What a program makes of the root of a negative variance.
         nothing = np.full(np.shape(bounded.value), np.nan)
-        payload = unproved(nothing, task.owner, "row", "vectorised noise as printed")
+        payload = unproved(nothing, task.owner, "row", "vectorised noise as printed", task.noise())
     return Exposure({0: payload}, (NoLaw(), NoLaw()), numbers)
 
 

@@ -108,7 +108,7 @@ def adjusting_published(task: Task) -> Exposure:
     try:
         audit_exact(buckets)
     except ValueError:
-        payload = unproved(values, task.owner, "features", "adjusting as printed")
+        payload = unproved(values, task.owner, "features", "adjusting as printed", task.noise())
         return Exposure({0: payload}, (NoLaw(), NoLaw()), totals)
     return _distances(task, mechanism)
 

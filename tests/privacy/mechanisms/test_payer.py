@@ -1,4 +1,4 @@
-"""Whoever pays is asked before any noise is drawn: every mechanism, every source, the raw law, once a draw."""
+"""The payer of a generator is asked before noise is drawn: every mechanism, every source, the raw law, once a draw."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from fixed import fixed
-from partywise.errors import BudgetExceeded
+from partywise.errors import BudgetExceeded, CertificationError
+from partywise.federation.secure_streams import SecureStreams
 from partywise.logistic.perturbation import objective_perturbation
 from partywise.privacy.accounted import UNPROVED, Clear, Public
 from partywise.privacy.ledger.budget import PrivacyFilter
@@ -21,11 +22,11 @@ from partywise.privacy.mechanisms.gaussian import Gaussian, SymmetricGaussian
 from partywise.privacy.mechanisms.laplace import Geometric, Laplace
 from partywise.privacy.mechanisms.mixed_response import MixedResponse
 from partywise.privacy.mechanisms.quantiles import PrivateQuantile, QuantileRadius
-from partywise.privacy.mechanisms.random import SecureRandom
+from partywise.privacy.mechanisms.random import SecureRandom, charge_to, words_of
 from partywise.privacy.mechanisms.randomized_response import RandomizedResponse
-from partywise.privacy.mechanisms.release import GUARD, guarding
 from partywise.privacy.mechanisms.selection import NoisyVotes, ReportNoisyMax
 from partywise.privacy.mechanisms.shared import Shared, SharedGaussian
+from partywise.privacy.payer import OPEN_ACCOUNTS
 from partywise.privacy.statistics.bounded import Bounded, SensitivityCertificate
 from partywise.privacy.statistics.closed import Closed
 from partywise.privacy.statistics.counts import membership
@@ -74,7 +75,7 @@ SECURE += ("mixed_response", "shared_rounded_gaussian")
 
 
 class Book:
-    """A guard that writes down what it was asked and how much was drawn until then, and refuses if told to."""
+    """A payer that writes down what it was asked and how much was drawn until then, and refuses if told to."""
 
     def __init__(self, drawn=lambda: None, refuse=False):
         self.paid, self.drawn, self.refuse = [], drawn, refuse
@@ -88,13 +89,11 @@ class Book:
 class Counting(SecureRandom):
     """A secure source that counts its words."""
 
-    __slots__ = ("words",)
+    __slots__ = ("drawn",)
 
-    def __init__(self):
-        self.words = 0
-
+    # In a list: copies that carry a payer count together.
     def _words(self, n):
-        self.words += n
+        self.drawn[0] += n
         return super()._words(n)
 
 
@@ -103,16 +102,16 @@ def sources(name):
     rng = stream(1, name)
     yield rng, lambda: rng.bit_generator.state["state"]["state"]
     if name in SECURE:
-        secure = Counting()
-        yield secure, lambda: secure.words
+        secure = Counting.__new__(Counting)
+        secure.payer, secure.drawn = None, [0]
+        yield secure, lambda: secure.drawn[0]
 
 
 @pytest.mark.parametrize("name", CALLS)
 def test_every_mechanism_asks_once_before_it_draws_and_draws_nothing_when_refused(name):
     for rng, drawn in sources(name):
         start, book = drawn(), Book(drawn)
-        with guarding(book):
-            made = CALLS[name](rng)
+        made = CALLS[name](charge_to(rng, book))
         assert drawn() != start, "the mechanism draws from this source"
         ((paid, place),) = book.paid
         assert place == start, "asked before the first draw"
@@ -120,8 +119,8 @@ def test_every_mechanism_asks_once_before_it_draws_and_draws_nothing_when_refuse
         if name != "shared_rounded_gaussian":
             assert (paid.law, paid.unit, paid.mechanism) == (made.event.law, made.event.unit, made.event.mechanism)
         place = drawn()
-        with guarding(Book(refuse=True)), pytest.raises(BudgetExceeded):
-            CALLS[name](rng)
+        with pytest.raises(BudgetExceeded):
+            CALLS[name](charge_to(rng, Book(refuse=True)))
         assert drawn() == place
 
 
@@ -160,10 +159,12 @@ def test_releases_are_made_by_mechanisms_and_noise_is_drawn_by_them_only():
 def test_the_law_itself_is_charged_where_the_row_of_a_budget_stands_for_it():
     parent = Gaussian(mu=0.1)(record_sum(RECORDS, fixed(1.0)), stream(1, "a"), release_id="radius")
     budget, book = PrivacyFilter(3.0, 1e-5, unit="features", name="whole"), Book()
-    with guarding(book):
-        made = Gaussian(sigma=4.0)(
-            record_sum(RECORDS, fixed(1.0)), stream(1, "b"), budget=budget, data_dependent_parameters=(parent,)
-        )
+    made = Gaussian(sigma=4.0)(
+        record_sum(RECORDS, fixed(1.0)),
+        charge_to(stream(1, "b"), book),
+        budget=budget,
+        data_dependent_parameters=(parent,),
+    )
     ((paid, _),) = book.paid
     assert made.event.law.free and made.event.data_dependent_parameters == ("radius", "whole")
     assert paid.certified and paid.law.mu == pytest.approx(math.sqrt(budget.spent))
@@ -173,29 +174,80 @@ def test_the_law_itself_is_charged_where_the_row_of_a_budget_stands_for_it():
 def test_a_law_that_rests_on_a_value_in_the_clear_is_proved_of_nothing(given):
     radius = Clear(1.0, units=("features",), owner="clinic")
     book, mechanism = Book(), Gaussian(mu=0.5) if given == "preset" else Gaussian(sigma=4.0)
-    with guarding(book):
-        mechanism(record_sum(RECORDS, radius), stream(1, "a"))
-        mechanism(record_sum(RECORDS, Public(1.0, because="an option")), stream(1, "a"))
+    rng = charge_to(stream(1, "a"), book)
+    mechanism(record_sum(RECORDS, radius), rng)
+    mechanism(record_sum(RECORDS, Public(1.0, because="an option")), rng)
     unproved, proved = (paid for paid, _ in book.paid)
     assert UNPROVED in unproved.data_dependent_parameters and not unproved.certified and proved.certified
 
 
 def test_noise_of_a_dealer_is_charged_where_it_is_drawn_and_not_where_shares_are_added_up():
     book, mechanism = Book(), SharedGaussian(0.5)
-    with guarding(book):
-        noise = mechanism.noise(certificate(), UNITS, stream(1, "a"), "sums", (UNPROVED,))
-        made = mechanism(Shared(noise, "sums"), certificate(), UNITS, "simulation", parents=(UNPROVED,))
+    noise = mechanism.noise(certificate(), UNITS, charge_to(stream(1, "a"), book), "sums", (UNPROVED,))
+    made = mechanism(Shared(noise, "sums"), certificate(), UNITS, "simulation", parents=(UNPROVED,))
     ((paid, _),) = book.paid
     assert (paid.release_id, paid.owner, paid.law) == ("sums", made.event.owner, made.event.law)
     assert not paid.certified, "its certificate rests on a value in the clear"
 
 
-def test_a_guard_is_that_of_its_thread():
-    """Parties may be threads of one process: each asks its own account."""
-    seen, book = [], Book()
-    with guarding(book):
-        other = Thread(target=lambda: seen.append(GUARD.get()))
-        other.start()
-        other.join()
-        assert GUARD.get() is book
-    assert seen == [None] and GUARD.get() is None
+def test_the_payer_is_asked_in_any_thread():
+    """Three releases of mu = 50 under a budget of 1 were drawn in a thread, and nothing was paid."""
+    refused, book = [], Book(refuse=True)
+
+    def draw(rng):
+        try:
+            Gaussian(mu=50.0)(record_sum(RECORDS, fixed(1.0)), rng)
+        except BudgetExceeded as error:
+            refused.append(error)
+
+    rng = charge_to(stream(1, "a"), book)
+    start = rng.bit_generator.state
+    threads = [Thread(target=draw, args=(rng,)) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(refused) == 3 and rng.bit_generator.state == start
+
+
+class Open:
+    """What counts as an open account."""
+
+
+@pytest.fixture
+def account():
+    one = Open()
+    OPEN_ACCOUNTS.add(one)
+    yield one
+    OPEN_ACCOUNTS.discard(one)
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_nothing_is_drawn_without_a_payer_while_an_account_is_open(name, account):
+    for rng, drawn in sources(name):
+        start = drawn()
+        with pytest.raises(CertificationError, match="carries no payer"):
+            CALLS[name](rng)
+        assert drawn() == start
+        CALLS[name](charge_to(rng, Book()))
+        assert drawn() != start
+
+
+def test_no_secret_generator_without_a_payer_can_be_had_while_an_account_is_open(account):
+    with pytest.raises(CertificationError, match=r"charge_to\(rng, account\)"):
+        SecureRandom()
+    with pytest.raises(CertificationError, match="carries no payer"):
+        SecureStreams(1)("noise")
+    paying = SecureStreams(1).charge_to(book := Book())("noise")
+    DiscreteGaussian(mu=0.5)(record_sum(RECORDS, fixed(1.0)), paying)
+    assert [event.mechanism for event, _ in book.paid] == ["rounded_gaussian"]
+    OPEN_ACCOUNTS.discard(account)
+    assert SecureRandom().payer is None
+
+
+def test_a_generator_that_carries_a_payer_draws_what_it_drew():
+    plain, source = stream(1, "a"), stream(1, "a")
+    paying = charge_to(source, Book())
+    assert paying.standard_normal() == plain.standard_normal()
+    assert np.array_equal(words_of(source)(3), words_of(plain)(3)), "one state, whoever draws from it"
+    assert charge_to(paying, Book()).payer is not paying.payer

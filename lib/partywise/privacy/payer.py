@@ -1,0 +1,58 @@
+"""Who pays for noise: a capability that the generator of a draw carries, in any thread and in one process.
+
+Whoever gives out the generators of a run says who pays (`Run.charge_to`; of a single generator
+`partywise.privacy.mechanisms.random.charge_to`). A mechanism asks the payer of the very generator that it draws from.
+While this process has an account open, a generator without a payer draws nothing that is released, and no secret
+generator without one is made.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+from weakref import WeakSet
+
+from ..errors import CertificationError
+from .ledger.event import Event
+
+__all__ = ["OPEN_ACCOUNTS", "PAID", "Payer", "payer_of", "require_payer"]
+
+
+class Payer(Protocol):
+    """Asked before noise is drawn, and before a value leaves in the clear (`partywise.federation.account`)."""
+
+    def charge(self, *events: Event) -> None:
+        """Remember for good what these cost together, or raise `BudgetExceeded` and remember nothing."""
+
+
+class _Paid:
+    """The payer of what is part of something that was paid for as a whole."""
+
+    def charge(self, *events: Event) -> None:
+        """Nothing more to pay."""
+
+
+PAID: Payer = _Paid()
+# The accounts that are open in this process, in whatever thread; a forked child keeps those of its parent.
+OPEN_ACCOUNTS: WeakSet[Any] = WeakSet()
+
+
+def payer_of(source: Any) -> Payer | None:
+    """The payer that a generator carries."""
+    return getattr(source, "payer", None)
+
+
+def require_payer(source: Any) -> Payer | None:
+    """The payer that a generator carries; None where nobody pays in this process.
+
+    Raises
+    ------
+    CertificationError
+        If it carries none while an account is open.
+    """
+    payer = payer_of(source)
+    if payer is None and OPEN_ACCOUNTS:
+        raise CertificationError(
+            f"rng={type(source).__name__} carries no payer while {len(OPEN_ACCOUNTS)} account(s) are open in this "
+            "process: take the generator from the run (run.rng_for), or name who pays by charge_to(rng, account)."
+        )
+    return payer
