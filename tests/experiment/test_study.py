@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections import defaultdict
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from math import inf
@@ -355,3 +356,17 @@ def test_a_writer_leaves_the_temporary_file_of_a_living_one_alone(tmp_path):
         assert orphan.wait(timeout=60) == 0
     assert target.read_text() == "of the orphan"
     assert {path.name for path in tmp_path.iterdir()} == {"kept.txt", elsewhere.name}
+
+
+def test_a_name_has_one_meaning_in_all_studies():
+    """`projected` was a flag in two studies and coordinates in a third; meaning, unit and heading go with the name."""
+    meanings, headings = defaultdict(set), defaultdict(set)
+    for name in available():
+        study = load(name)
+        for variable, meaning in study.variables.items():
+            meanings[variable].add(meaning)
+        for variable, heading in study.headings.items():
+            headings[variable].add(heading)
+    assert len(meanings) > 200
+    assert {name: found for name, found in meanings.items() if len(found) > 1} == {}
+    assert {name: found for name, found in headings.items() if len(found) > 1} == {}

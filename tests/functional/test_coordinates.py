@@ -98,7 +98,9 @@ def test_dropped_directions_carry_no_operator_and_no_norm():
     reduced = make_coordinates(done.data.public(), 4, directions=3)
     assert np.abs(done.estimate.operators - reduced.to_x.T @ reduced.to_x @ done.estimate.operators).max() < 1e-12
     # The radius binds what is left of a curve, so fewer curves are clipped.
-    assert done.estimate.numbers["clip_share"] < run(LocalOptions(max_steps=1)).estimate.numbers["clip_share"]
+    assert (
+        done.estimate.numbers["curve_clip_share"] < run(LocalOptions(max_steps=1)).estimate.numbers["curve_clip_share"]
+    )
     assert done.scalars["release_bytes"] == 120 * 4 * 3 * 8
     with pytest.raises(ValueError, match=r"directions is 7: it must be an integer in 1\.\.6 \(the basis size\)"):
         run(LocalOptions(directions=7))
@@ -168,7 +170,7 @@ def test_the_metric_of_raw_coefficients_clips_the_same_curves():
         run(LocalOptions(s=1e-9, radius_value=1.5, coordinates=c, max_steps=1), data=data).estimate
         for c in ("raw", "orthonormal")
     )
-    assert raw.numbers["clip_share"] == white.numbers["clip_share"] > 0.8
+    assert raw.numbers["curve_clip_share"] == white.numbers["curve_clip_share"] > 0.8
     assert np.abs(raw.released - white.released).max() < 1e-6  # noise of 1e-9
 
 

@@ -16,7 +16,7 @@ from protocol_driver import SMALL, make_data, noise_rng, run
 def test_without_noise_nothing_is_clipped_and_nothing_projected():
     done = run(replace(NOISY, s=0.0, radius_value=0.5))
     assert np.array_equal(done.estimate.released, done.data.X)
-    assert done.estimate.numbers["clip_share"] == 0 and done.estimate.numbers["projected"] is False
+    assert done.estimate.numbers["curve_clip_share"] == 0 and done.estimate.numbers["projected"] is False
 
 
 def test_the_response_reaches_the_fit_clipped_and_noised():
@@ -79,7 +79,7 @@ def test_the_published_noise_has_the_gram_matrix_as_covariance_of_coefficients(c
 def test_released_curves_were_clipped_to_the_radius():
     done = run(replace(NOISY, s=1e-9, radius_value=1.5))
     norms = np.linalg.norm(done.estimate.released, axis=2)
-    assert norms.max() <= 1.5 + 1e-7 and done.estimate.numbers["clip_share"] > 0.8  # noise of 1e-9
+    assert norms.max() <= 1.5 + 1e-7 and done.estimate.numbers["curve_clip_share"] > 0.8  # noise of 1e-9
     short = np.linalg.norm(done.data.X, axis=2) < 1.5
     assert np.abs((done.estimate.released - done.data.X)[short]).max() < 1e-7
 

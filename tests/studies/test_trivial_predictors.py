@@ -57,9 +57,9 @@ def test_subspaces_lose_against_a_random_one_and_count_clipped_entries():
     assert not found(data.beta, clipping)["worse_than_random"] and found(apart, clipping)["worse_than_random"]
     assert "in_sample" not in found(data.beta, clipping), "the truth is known"
     # Standard normal columns lie beyond 1 with probability .317; their share is told of methods that clip.
-    assert found(data.beta, clipping)["clip_share"] == pytest.approx(0.317, abs=0.03)
-    assert found(data.beta, clipping)["clip_share"] == pytest.approx(np.mean(data.clip_share[:3]))
-    assert found(data.beta, free)["clip_share"] is None
+    assert found(data.beta, clipping)["entry_clip_share"] == pytest.approx(0.317, abs=0.03)
+    assert found(data.beta, clipping)["entry_clip_share"] == pytest.approx(np.mean(data.clip_share[:3]))
+    assert found(data.beta, free)["entry_clip_share"] is None
 
 
 def test_linear_models_against_the_mean_label():

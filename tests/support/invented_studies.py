@@ -15,10 +15,11 @@ Arrays = dict[str, tuple[tuple[str, ...], np.ndarray]]
 # Variables of which only the first fits have values, arrays; all others are numbers of every fit.
 SHOWN = {
     *("operator", "predictor_shown_index", "curve_observed", "curve_predicted", "record_label"),
-    *("calibration_predicted", "calibration_observed", "roc_false", "roc_true", "projected", "shown_response"),
+    *("calibration_predicted", "calibration_observed", "roc_false", "roc_true", "record_coordinates", "shown_response"),
     *("path_steps", "path_passes", "path_norm", "path_log_loss", "path_objective", "path_gap"),
     *("path_trees", "path_train_loss", "path_test_loss"),
     *("table_column", "table_edges", "table_values", "table_noise", "path_rounds", "path_loss", "path_excess"),
+    "path_loss_excess",
     *("path_iteration", "coefficients", "coefficient_errors", "pooled_coefficients", "pooled_errors"),
     *("nested_deviance", "nested_likelihood", "matrix", "pooled_matrix", "leaked_messages", "leaked_share"),
 }
@@ -91,7 +92,7 @@ def _label(fit: Fit) -> dict[str, Any]:
     rows = {"adult": 34_189, "breast_cancer": 398, "body_fat": 176, "late_flights": 70_000}
     found: dict[str, Any] = {
         "n_train": round(0.7 * fit.setting("n", rows.get(fit.case.source_name, 0) / 0.7)),
-        "n_features": fit.setting("k", 31),
+        "n_coefficients": fit.setting("k", 31),
         "excess_risk": fit.falling / 10,
         "expected_excess": fit.falling / 10 if fit.option("noise_draws") else None,
         "predicted_excess": fit.falling / 10 if walr and fit.option("noise_draws") else None,
@@ -190,7 +191,7 @@ def _slicing_arrays(fit: Fit) -> Arrays:
     seen = fit.rng.standard_normal((200, 2 if fit.case.source_name == "activity" else 1))
     response = np.arange(200) % 7 if fit.case.source_name == "activity" else 20 * seen[:, 0]
     return {
-        "projected": (("record_shown", "direction"), seen),
+        "record_coordinates": (("record_shown", "direction"), seen),
         "shown_response": (("record_shown",), response.astype(float)),
     }
 
@@ -246,7 +247,11 @@ def _linear_arrays(fit: Fit) -> Arrays:
     if fit.method.protocol_name == "exact":
         return {}
     rounds = np.arange(20.0)
-    paths = {"path_rounds": rounds, "path_loss": 0.3 + np.exp(-rounds), "path_excess": fit.level * np.exp(-rounds / 8)}
+    paths = {
+        "path_rounds": rounds,
+        "path_loss": 0.3 + np.exp(-rounds),
+        "path_loss_excess": fit.level * np.exp(-rounds / 8),
+    }
     return {name: (("path_round",), values) for name, values in paths.items()}
 
 

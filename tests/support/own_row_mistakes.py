@@ -332,7 +332,7 @@ CLIENTS: dict[str, tuple[Change, str]] = {
     ),
     "quantile slices": (
         method(slices="quantile"),
-        "studies.sliced_inverse_regression.methods.m: 'quantile edges' is not available in mode 'certified': one",
+        "studies.sliced_inverse_regression.methods.m: 'quantile edges' has no certificate: one",
     ),
     "a bound that takes all of epsilon": (
         many(setting(rows_per_user=10**6), grid(epsilon=[0.01])),

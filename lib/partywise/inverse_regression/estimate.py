@@ -106,7 +106,7 @@ def eigengap_dimension(strengths, largest: int | None = None) -> int:
     ----------
     strengths : ndarray
         Singular values of one slice mean matrix, decreasing, at least two. On a private matrix the result is a
-        private number: certified mode refuses it (`options.refuse`).
+        private number: a certified method refuses it (`options.refuse`).
     largest : int, optional
         Greatest d considered; by default all but the last value.
 

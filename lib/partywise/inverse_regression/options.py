@@ -19,8 +19,8 @@ REFUSED = {
 
 
 def refuse(what: str) -> NoReturn:
-    """Raise the `CertificationError` of certified mode for an option that has no proof, with its reason."""
-    raise CertificationError(f"{what!r} is not available in mode 'certified': {REFUSED[what]}.")
+    """Raise a `CertificationError` for an option without a proof, with its reason."""
+    raise CertificationError(f"{what!r} has no certificate: {REFUSED[what]}.")
 
 
 # Fitted to the columns FSIR-IID of tables 1 and 2; no formula of the source has this form.

@@ -179,7 +179,7 @@ def test_excess_risk_is_zero_at_the_optimum_and_positive_elsewhere():
     assert slow["excess_risk"] > 0.01 and slow["objective_gap"] > 0.01
     X, y = found.data.testing
     assert found.scalars["log_loss"] == pytest.approx(log_loss(X, y, found.estimate.theta))
-    assert found.scalars["n_train"] == 420 and found.scalars["n_features"] == 6
+    assert found.scalars["n_train"] == 420 and found.scalars["n_coefficients"] == 6
 
 
 def test_the_gap_is_that_of_the_noisy_objective():

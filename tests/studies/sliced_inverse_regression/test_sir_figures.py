@@ -305,7 +305,7 @@ def test_a_person_costs_more_than_a_window(cube):
     window, person = (float(cube[n].sel(at).max()) for n in ("epsilon_certified", "epsilon_user"))
     assert window == pytest.approx(3.0, rel=1e-6) and person > 60 * window
     assert "for a person" in words(STUDY.figures["activity"](cube))
-    assert cube["projected"].dims == ("example_fit", "record_shown", "direction")
+    assert cube["record_coordinates"].dims == ("example_fit", "record_shown", "direction")
 
 
 @pytest.mark.parametrize("name", sorted(STUDY.figures))

@@ -235,7 +235,7 @@ def test_generalised_models_against_the_intercept_alone():
     zero, _ = judged(np.zeros(5))
     assert zero["worse_than_null"] and zero["in_sample"]
     fitted = cell(method={"protocol": "reference"})[0].scalars
-    assert not fitted["worse_than_null"] and fitted["in_sample"] and fitted["clip_share"] is None
+    assert not fitted["worse_than_null"] and fitted["in_sample"] and fitted["record_clip_share"] is None
     held_out = cell(method={"protocol": "reference"}, grid={"folds": 4})[0].scalars
     assert not held_out["in_sample"] and held_out["worse_than_null"] == (held_out["excess_deviance_test"] > 1)
 
@@ -246,4 +246,4 @@ def test_records_that_a_private_fit_clips_are_counted():
     z = (data.X - location) / scale
     own = [clip_curves(part, None, 1.4 * np.sqrt(3))[0] != part for part in (z[:, :3], z[:, 3:])]
     expected = np.mean(np.any(np.hstack(own), axis=1))
-    assert 0 < expected < 1 and found.scalars["clip_share"] == pytest.approx(expected)
+    assert 0 < expected < 1 and found.scalars["record_clip_share"] == pytest.approx(expected)

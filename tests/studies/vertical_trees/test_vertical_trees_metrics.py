@@ -136,9 +136,9 @@ def test_trees_against_the_mean_response_and_residuals_beyond_their_bound():
     assert [one["worse_than_mean"] for one in found] == [False, True]
     base = oracle.log_loss(y[~train], np.full(80, y[train].mean()))
     assert found[0]["log_loss"] < base < found[1]["log_loss"]
-    assert found[0]["clip_share"] is None, "gradients of classes are at most 1"
+    assert found[0]["residual_clip_share"] is None, "gradients of classes are at most 1"
     numbers = data_of(X, 3.0 * y, 120, NUMBERS)
     spec = SimpleNamespace(options=TablesOptions(residual_bound=2.5))
     nothing = metrics(Estimate(Ensemble((stump(0.0, 0.0, 0.0),), 0.0, 1.0), 1.0), numbers, train, spec)
-    assert nothing["clip_share"] == pytest.approx(np.mean(y[train])) and nothing["worse_than_mean"]
+    assert nothing["residual_clip_share"] == pytest.approx(np.mean(y[train])) and nothing["worse_than_mean"]
     assert metrics(good, data_of(X, y, 200), np.ones(200, dtype=bool), spec_of())["worse_than_mean"] is None

@@ -39,7 +39,7 @@ def declared() -> dict[str, Declared]:
 
 
 def load(folder: str | Path) -> ColumnTable:
-    """Read ``folder`` (such as ``resources/abalone``, filled by ``resources.fetch``).
+    """Read ``folder`` (such as ``resources/abalone``, filled by ``datasets.fetch``).
 
     Returns
     -------

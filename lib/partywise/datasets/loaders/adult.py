@@ -77,7 +77,7 @@ def declared() -> tuple[Declared, ...]:
 
 
 def load(folder: str | Path) -> LabelledTable:
-    """Read ``folder`` (such as ``resources/adult``, filled by ``resources.fetch``).
+    """Read ``folder`` (such as ``resources/adult``, filled by ``datasets.fetch``).
 
     Returns
     -------

@@ -24,7 +24,7 @@ ROWS = (30162, 15060)
 
 
 def load(folder: str | Path) -> ColumnTable:
-    """Read ``folder`` (such as ``resources/adult_split``, filled by ``resources.fetch``).
+    """Read ``folder`` (such as ``resources/adult_split``, filled by ``datasets.fetch``).
 
     Returns
     -------

@@ -53,7 +53,7 @@ NOTES = (
 
 
 def load(folder: str | Path) -> CurveTable:
-    """Read ``folder`` (such as ``resources/beijing_pm25``, filled by ``resources.fetch``).
+    """Read ``folder`` (such as ``resources/beijing_pm25``, filled by ``datasets.fetch``).
 
     Returns
     -------

@@ -30,7 +30,7 @@ NOTES = (
 
 
 def load(folder: str | Path) -> LabelledTable:
-    """Read ``folder`` (such as ``resources/body_fat``, filled by ``resources.fetch``).
+    """Read ``folder`` (such as ``resources/body_fat``, filled by ``datasets.fetch``).
 
     Returns
     -------

@@ -27,7 +27,7 @@ NOTES = ("The record of the privacy unit is a patient.", "The label 1 is benign,
 
 
 def load(folder: str | Path) -> LabelledTable:
-    """Read ``folder`` (such as ``resources/breast_cancer``, filled by ``resources.fetch``).
+    """Read ``folder`` (such as ``resources/breast_cancer``, filled by ``datasets.fetch``).
 
     Returns
     -------

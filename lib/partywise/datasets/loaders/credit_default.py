@@ -44,7 +44,7 @@ def declared() -> dict[str, Declared]:
 
 
 def load(folder: str | Path) -> ColumnTable:
-    """Read ``folder`` (such as ``resources/credit_default``, filled by ``resources.fetch``).
+    """Read ``folder`` (such as ``resources/credit_default``, filled by ``datasets.fetch``).
 
     Returns
     -------

@@ -40,7 +40,7 @@ NOTES = (
 
 
 def load(folder: str | Path) -> ClientTable:
-    """Read ``folder`` (such as ``resources/nyc_flights``, filled by ``resources.fetch``).
+    """Read ``folder`` (such as ``resources/nyc_flights``, filled by ``datasets.fetch``).
 
     Returns
     -------

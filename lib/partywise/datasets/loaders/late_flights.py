@@ -42,7 +42,7 @@ NOTES = (
 
 
 def load(folder: str | Path) -> LabelledTable:
-    """Read ``folder`` (such as ``resources/nyc_flights``, filled by ``resources.fetch``).
+    """Read ``folder`` (such as ``resources/nyc_flights``, filled by ``datasets.fetch``).
 
     Returns
     -------

@@ -73,7 +73,7 @@ NOTES = (
 
 
 def load(folder: str | Path, airport: str = "EWR") -> CurveTable:
-    """Read ``folder`` (such as ``resources/nyc_flights``, filled by ``resources.fetch``).
+    """Read ``folder`` (such as ``resources/nyc_flights``, filled by ``datasets.fetch``).
 
     Parameters
     ----------

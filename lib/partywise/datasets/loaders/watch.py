@@ -55,7 +55,7 @@ class Unpickler(pickle.Unpickler):
 
 
 def load(folder: str | Path, window: int = 128, step: int = 64) -> ClientTable:
-    """Read ``folder`` (such as ``resources/watch_activity``, filled by ``resources.fetch``).
+    """Read ``folder`` (such as ``resources/watch_activity``, filled by ``datasets.fetch``).
 
     Parameters
     ----------

@@ -183,7 +183,7 @@ def reported(
     for columns, shares in zip(plan.held, clip_shares.values(), strict=True):
         clipped[list(columns)] = shares
     level = float(np.sqrt(np.mean(plan.levels(radius) ** 2)))
-    numbers = {"radius": float(np.mean(radius)), "noise_sd": level, "clip_share": float(clipped.mean())}
+    numbers = {"radius": float(np.mean(radius)), "noise_sd": level, "curve_clip_share": float(clipped.mean())}
     return estimate_of(fit, operators, plan, plan.claimed(radius), path_numbers(fit) | numbers, Z)
 
 

@@ -47,7 +47,7 @@ def metrics(estimate: Estimate, data: LabelData, train: np.ndarray, spec: Any) -
         "norm_theta": float(np.linalg.norm(theta)),
         "n_train": int(train.sum()),
         "n_protected": data.protected(spec.study.unit),
-        "n_features": X.shape[1],
+        "n_coefficients": X.shape[1],
     }
     scalars |= estimate.numbers
     if estimate.plan is not None and estimate.noisy_dot is not None:

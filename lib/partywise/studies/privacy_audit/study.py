@@ -76,7 +76,7 @@ VARIABLES: dict[str, tuple[str, str]] = {
     "source_document": ("source document of the mechanism", "1"),
     "title": ("mechanism", "1"),
     "remedy": ("what repairs it", "1"),
-    "noise_sd": ("noise sd of one entry", "1"),
+    "noise_sd": ("standard deviation of the noise on an entry of a release, root mean square where they differ", "1"),
     "least_variance": ("least eigenvalue of the covariance as printed", "1"),
     "printed_total": ("largest total of a row of the law as printed", "1"),
     "indices_moved": ("indices that one record moves in the worst pair", "1"),

@@ -21,7 +21,7 @@ def metrics(estimate: Estimate, data: SlicingData, train: np.ndarray, spec: Any)
     scalars: dict[str, Any] = dict(estimate.numbers) | source_numbers(estimate, spec)
     scalars["n_columns"] = len(basis)
     scalars["n_protected"] = data.protected(spec.study.unit, estimate.clients)
-    scalars["clip_share"] = clip_share(estimate, data, spec)
+    scalars["entry_clip_share"] = clip_share(estimate, data, spec)
     if not np.all(np.isfinite(basis)):
         return scalars | {"diverged": True}
     if beta.shape[1]:
@@ -80,6 +80,6 @@ def example_fits(estimate: Estimate, data: SlicingData, train: np.ndarray, spec:
     if np.all(np.isfinite(estimate.basis)):
         projected = coordinates(data.X, data.fixed.codes(data.y), estimate.basis)[data.shown]
     return {
-        "projected": (("record_shown", "direction"), projected),
+        "record_coordinates": (("record_shown", "direction"), projected),
         "shown_response": (("record_shown",), data.y[data.shown].astype(float)),
     }

@@ -93,7 +93,7 @@ def _check_method(options: Any, lists: str, settings: Any) -> None:
 VARIABLES: dict[str, tuple[str, str]] = {
     "loss": ("Frobenius distance of the projections on the estimated and the true subspace", "1"),
     "worse_than_random": ("1 if the loss exceeds that of a random subspace, sqrt(2 d (1 - d/p))", "1"),
-    "clip_share": ("share of entries of the records that the public radius clipped", "1"),
+    "entry_clip_share": ("share of entries of the records that the public radius clipped", "1"),
     "angle": ("largest principal angle between the estimated and the true subspace", "degree"),
     "separation": ("share of the variance of projected records between slices, mean over directions", "1"),
     "paper_mean": ("mean loss that the source prints for this cell", "1"),
@@ -113,8 +113,8 @@ VARIABLES: dict[str, tuple[str, str]] = {
     "epsilon_user": ("certified epsilon of all records of one person together", "1"),
     "clip_radius": ("radius of the ball to which records are clipped before their second moment is released", "1"),
     "shrunk": ("share of whitened records that the ball shrank", "1"),
-    "diverged": ("1 if no finite basis was found", "1"),
-    "projected": ("coordinates of real records in the estimated subspace", "1"),
+    "diverged": ("1 if the fit is not finite", "1"),
+    "record_coordinates": ("coordinates of real records in the estimated subspace", "1"),
     "shown_response": ("response (or class) of these records", "1"),
 }
 
@@ -164,13 +164,13 @@ STUDY = Study(
         "projected_records": Figure(_FIGURES + "own:projected_records"),
     },
     check=check,
-    summary=("loss", "worse_than_random", "angle", "separation", "clip_share", "paper_mean", "selected"),
+    summary=("loss", "worse_than_random", "angle", "separation", "entry_clip_share", "paper_mean", "selected"),
     headings={
         "loss": Heading("projection loss", "lower"),
         "worse_than_random": Heading("worse than random", "lower"),
         "angle": Heading("angle, degrees", "lower"),
         "separation": Heading("separation of slices", "higher"),
-        "clip_share": Heading("clipped share", "neither"),
+        "entry_clip_share": Heading("clipped share", "neither"),
         "paper_mean": Heading("loss in the source", "neither"),
         "selected": Heading("columns kept", "neither"),
     },

@@ -82,7 +82,7 @@ def regression(
             found["excess_deviance_test"] = excess(exact, estimate.coefficients, data, test)
         value = found["excess_deviance_test" if held_out else "excess_deviance"]
         found |= {"in_sample": not held_out, "worse_than_null": None if value is None else value > 1}
-        found["clip_share"] = clip_share(data, persons, spec)
+        found["record_clip_share"] = clip_share(data, persons, spec)
     return found
 
 

@@ -128,7 +128,7 @@ def server_epsilon(ledger: Ledger, names: Sequence[str], spec: Any) -> dict[str,
 def example_fits(estimate: Estimate, data: LinearData, train: np.ndarray, spec: Any) -> Arrays:
     """Named arrays with their own dimensions.
 
-    path_rounds, path_loss, path_excess : (path_round,), NaN beyond the last round that is kept
+    path_rounds, path_loss, path_loss_excess : (path_round,), NaN beyond the last round that is kept
     """
     if estimate.path is None:
         return {}
@@ -137,5 +137,5 @@ def example_fits(estimate: Estimate, data: LinearData, train: np.ndarray, spec: 
         losses = np.array([training_loss(one, data, train, model_of(spec.options)) for one in scores])
     finite = np.where(np.isfinite(losses), losses, math.nan)
     excess = finite - exact_loss(data, train, spec.options)
-    columns = {"path_rounds": estimate.path.rounds.astype(float), "path_loss": finite, "path_excess": excess}
+    columns = {"path_rounds": estimate.path.rounds.astype(float), "path_loss": finite, "path_loss_excess": excess}
     return {name: (("path_round",), values) for name, values in columns.items()}

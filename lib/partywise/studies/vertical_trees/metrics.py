@@ -29,7 +29,7 @@ def metrics(estimate: Estimate, data: TreeData, train: np.ndarray, spec: Any) ->
         return found | estimate.numbers | {"diverged": True}
     found |= quality(scores, y, options, data.criterion) | estimate.numbers
     found["worse_than_mean"] = worse_than_mean(scores, y, float(data.y[train].mean()), options, data.criterion)
-    found["clip_share"] = clip_share(kept, data, train, spec.options)
+    found["residual_clip_share"] = clip_share(kept, data, train, spec.options)
     if estimate.scores is not None:
         found |= _deployed(estimate.scores, estimate.ensemble.scores(X), y, options, data.criterion)
     return found

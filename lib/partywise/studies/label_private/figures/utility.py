@@ -40,7 +40,7 @@ def data_title(cube: xr.Dataset, case: str) -> str:
 
 def size_of(cube: xr.Dataset, case: str) -> str:
     """Training rows and features of a case."""
-    n, k = (int(cube[name].sel(case=case).max()) for name in ("n_train", "n_features"))
+    n, k = (int(cube[name].sel(case=case).max()) for name in ("n_train", "n_coefficients"))
     return f"N = {n:,}".replace(",", " ") + f", k = {k}"
 
 
@@ -59,7 +59,7 @@ def sized_cases(cube: xr.Dataset, axis: str) -> list[tuple[str, float]]:
         members = [case for case in having(cube, "case", group=group) if case in generated]
         varied = {name for name in AXES if len({told(cube, "case", case, name) for case in members}) > 1}
         if varied == {axis}:
-            variable = {"n": "n_train", "k": "n_features"}.get(axis)
+            variable = {"n": "n_train", "k": "n_coefficients"}.get(axis)
             for case in members:
                 at = cube[variable].sel(case=case).max() if variable else told(cube, "case", case, axis)
                 places[case] = float(at)

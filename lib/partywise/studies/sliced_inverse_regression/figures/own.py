@@ -84,7 +84,7 @@ def projected_records(cube: xr.Dataset) -> Figure:
 
 
 def _panel(ax: Axes, shown: xr.Dataset, fit: tuple[str, float], settings: OwnSettings, color: str) -> None:
-    points, response = (example_fit(shown, name, *fit) for name in ("projected", "shown_response"))
+    points, response = (example_fit(shown, name, *fit) for name in ("record_coordinates", "shown_response"))
     kept = np.isfinite(response)
     points, response = points[kept][:, np.isfinite(points[kept]).any(axis=0)], response[kept]
     style: dict[str, Any] = {"s": 6, "linewidths": 0}

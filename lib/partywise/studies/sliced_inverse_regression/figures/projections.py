@@ -108,7 +108,7 @@ def signs(names: Sequence[str]) -> tuple[list[Line2D], list[str]]:
 
 def _projected(cube: xr.Dataset, source: str) -> tuple[str, list[str]]:
     """The first case of a source with its methods, empty where there is none."""
-    for case in having(cube, "case", source=source) if "projected" in cube else []:
+    for case in having(cube, "case", source=source) if "record_coordinates" in cube else []:
         return case, methods_of(cube, case)
     return "", []
 
@@ -117,7 +117,7 @@ def _shown(cube: xr.Dataset, case: str, method: str) -> tuple[np.ndarray, np.nda
     """Coordinates (m, d) and responses (m,) of the records that are shown."""
     found = example_fits_of(cube, case)
     epsilon = float(found["example_epsilon"].values[found["example_method"].values == method][0])
-    points, response = (example_fit(found, name, method, epsilon) for name in ("projected", "shown_response"))
+    points, response = (example_fit(found, name, method, epsilon) for name in ("record_coordinates", "shown_response"))
     kept = np.isfinite(response)
     points = points[kept]
     return points[:, np.isfinite(points).any(axis=0)], response[kept]

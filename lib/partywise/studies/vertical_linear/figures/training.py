@@ -46,7 +46,7 @@ def _paths(ax: Axes, cube: xr.Dataset, case: str, methods: list[str]) -> None:
     """Loss along the rounds of one case; lines that lie on each other are told apart by where their marks stand."""
     fits = example_fits_of(cube, case)
     for number, method in enumerate(methods):
-        rounds, excess = (example_fit(fits, name, method) for name in ("path_rounds", "path_excess"))
+        rounds, excess = (example_fit(fits, name, method) for name in ("path_rounds", "path_loss_excess"))
         style, kept = shade(cube, method), np.isfinite(excess)
         ax.plot(
             *(rounds[kept], excess[kept]),
@@ -63,7 +63,7 @@ def _paths(ax: Axes, cube: xr.Dataset, case: str, methods: list[str]) -> None:
 def _traced(cube: xr.Dataset, case: str) -> list[str]:
     """Methods of a case whose example fit has a path, in the order of the cube."""
     fits = example_fits_of(cube, case)
-    known = np.isfinite(fits["path_excess"].values).any(axis=1)
+    known = np.isfinite(fits["path_loss_excess"].values).any(axis=1)
     traced = set(fits["example_method"].values[known].tolist())
     return [method for method in methods_of(cube, case) if method in traced]
 
