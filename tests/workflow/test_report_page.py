@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-from base64 import b64decode
+from base64 import b64decode, b64encode
 from html.parser import HTMLParser
 from pathlib import Path
 from types import SimpleNamespace
@@ -245,6 +245,35 @@ def test_a_figure_that_is_a_table_stands_there_as_rows(tmp_path):
     assert read.open == [] and [one["id"] for one in read.all("figure")] == ["study_00-a_figure", "study_00-a_table"]
     assert len(read.all("img")) == 1 and "agrees" in read.within("figure") and "A < b." in read.within("figure")
     assert [one for one in read.all("input") if "data-rows" in one] and 'href="#study_00-a_table"' in shown
+
+
+def test_figures_of_own_records_stay_out_unless_asked_for(tmp_path):
+    """A page that "can be sent by mail" held the raw curves of its reader's own records."""
+    found, path = invented(tmp_path, 1), tmp_path / "mine" / "figures" / "study_00" / "raw_curves.svg"
+    path.write_text("<svg>12.75</svg>")
+    drawing = record(path, "000.001")
+    drawing.labels["records"] = "own"
+    shown = page(run_of([*found, drawing], [], "<p>about</p>"))
+    assert "study_00-raw_curves" not in shown and b64encode(path.read_bytes()).decode() not in shown
+    assert "Left out, since they show single records: raw curves" in Page(shown).within("p")
+    asked = page(run_of([*found, drawing], [], "<p>about</p>", own_records=True))
+    assert "study_00-raw_curves" in asked and b64encode(path.read_bytes()).decode() in asked and "Left out" not in asked
+
+
+def test_rules_label_figures_of_own_records(monkeypatch):
+    """Of own data alone: a figure of flights shows a public table."""
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    marked = {}
+    for name in ("my_data.example", "my_clients.example", "my_labels.example", "smoke"):
+        config = yaml.safe_load((ROOT / f"config/{name}.yaml").read_text(encoding="utf-8"))
+        monkeypatch.chdir(ROOT)
+        rules = {"workflow": SimpleNamespace(basedir=ROOT), "config": config}
+        exec((ROOT / "workflow/rules/common.smk").read_text(encoding="utf-8"), rules)
+        names = [(study, figure) for study, plan in rules["PLANS"].items() for figure in plan.figures]
+        labels = {f: rules["figure_labels"](SimpleNamespace(study=s, figure=f)) for s, f in names}
+        marked[name] = {figure for figure, found in labels.items() if found.get("records") == "own"}
+    assert marked["my_data.example"] == {"real_curves"} and marked["my_clients.example"] == {"projected_records"}
+    assert marked["my_labels.example"] == marked["smoke"] == set()
 
 
 def test_a_hundred_cases_are_a_count_with_the_first_few():

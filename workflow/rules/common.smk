@@ -152,6 +152,12 @@ def tables_labels(wildcards):
     return {"content": "tables: summary, wire, ledger, configuration", "order": order}
 
 
+def shows_own_records(plan, name):
+    """Whether a figure shows single records of a person's own data."""
+    own = any(case.source.home is not None for case in plan.cases.values())
+    return own and plan.study.figures[name].records
+
+
 def figure_labels(wildcards):
     """The same of a figure; the first one of a study that audits claims opens the report."""
     made = PLANS[wildcards.study]
@@ -159,7 +165,10 @@ def figure_labels(wildcards):
     # Claims have units of their own.
     audits = made.study.certified != type(made.study).certified
     opens = audits and wildcards.figure == made.figures[0]
-    return {"content": wildcards.figure, "order": "first" if opens else order}
+    labels = {"content": wildcards.figure, "order": "first" if opens else order}
+    return labels | (
+        {"records": "own"} if shows_own_records(made, wildcards.figure) else {}
+    )
 
 
 def script_modules(rule_name):

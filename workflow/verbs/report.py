@@ -1,4 +1,7 @@
-"""The verb ``./run report``: the report of the last run, or of the configuration that its words name."""
+"""The verb ``./run report``: the report of the last run, or of the configuration that its words name.
+
+With ``--records`` it holds figures that show single records of own data, too.
+"""
 
 from __future__ import annotations
 
@@ -23,9 +26,14 @@ from partywise.experiment.plan import plans
 from partywise.experiment.results.provenance import config_json
 from place import Place
 
+# Of figures that show single records of own data.
+RECORDS = "--records"
+
 
 def main(words: Sequence[str]) -> int:
     """Write the report of one configuration into the folder of its results; Snakemake's exit code, or 2."""
+    records = ["--report-partywise-records"] if RECORDS in words else []
+    words = [word for word in words if word != RECORDS]
     folder = Path(options(words).directory or ".")
     words = with_configuration(words, folder)
     try:
@@ -38,7 +46,7 @@ def main(words: Sequence[str]) -> int:
         print(f"Configuration error: {reason}", file=sys.stderr)
         return 2
     path = f"{place.folder}/report.html"
-    code = launch.main([*words, "--reporter", "partywise", "--report-partywise-path", path])
+    code = launch.main([*words, "--reporter", "partywise", "--report-partywise-path", path, *records])
     if code == 0:
         print(f"Report of {place.configuration}: {folder / path}")
     return code

@@ -4,8 +4,6 @@ Snakemake finds it by its name when the folder above is on the path; ``workflow/
 ``./run report`` asks for it (``--reporter partywise --report-partywise-path results/NAME/report.html``).
 """
 
-from __future__ import annotations
-
 import os
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,6 +24,11 @@ class ReportSettings(ReportSettingsBase):
         default=None,
         metadata={"help": "File of the page, such as report.html.", "required": True, "env_var": False, "type": Path},
     )
+    # Without postponed annotations: Snakemake makes a flag of what is a `bool`.
+    records: bool = field(
+        default=False,
+        metadata={"help": "Show figures of single records of own data too.", "required": False, "env_var": False},
+    )
 
 
 class Reporter(ReporterBase):
@@ -36,7 +39,12 @@ class Reporter(ReporterBase):
         path = Path(self.settings.path)
         records = [record for parts in self.results.values() for group in parts.values() for record in group]
         try:
-            run = run_of(records, [Path(file.path) for file in self.configfiles], self.workflow_description)
+            run = run_of(
+                records,
+                [Path(file.path) for file in self.configfiles],
+                self.workflow_description,
+                self.settings.records,
+            )
         except TooOld as error:
             raise WorkflowError(str(error)) from None
         part = path.with_name(f".{path.name}.part{os.getpid()}")

@@ -13,6 +13,8 @@ from typing import Any
 
 # The label ``order`` (workflow/rules/study.smk) of the figure that opens the report.
 FIRST = "first"
+# The label ``records`` of a figure that shows single records of a person's own data.
+OWN = "own"
 TABLES = "tables.html"
 SECTION = re.compile(r'<section id="([a-z-]+)">\n<h2>(.*?)</h2>\n(.*?)\n</section>\n', re.DOTALL)
 # The part of a page that is a table (`partywise.experiment.plotting.typeset`).
@@ -76,12 +78,13 @@ class Part:
 
 @dataclass(frozen=True)
 class Study:
-    """One study: its title (as HTML), its figures in order, its sections by key."""
+    """One study: its title (as HTML), its figures in order, its sections by key, names of figures that stay out."""
 
     name: str
     title: str
     figures: tuple[Figure, ...]
     parts: dict[str, Part]
+    withheld: tuple[str, ...] = ()
 
     @property
     def words(self) -> str:
@@ -109,7 +112,7 @@ class Run:
         return next((figure for figure in self.figures if figure.order == FIRST), None)
 
 
-def run_of(records: Iterable[Any], files: Sequence[Path], about: str) -> Run:
+def run_of(records: Iterable[Any], files: Sequence[Path], about: str, own_records: bool = False) -> Run:
     """Sort the files that Snakemake's rules mark for the report.
 
     Parameters
@@ -121,26 +124,32 @@ def run_of(records: Iterable[Any], files: Sequence[Path], about: str) -> Run:
         The configuration files.
     about : str
         The description of the workflow, as HTML.
+    own_records : bool
+        Whether figures that show single records of own data are part of the page.
     """
     ordered = sorted(records, key=lambda record: (record.labels["order"] != FIRST, record.labels["order"]))
     tables = [Path(record.path) for record in ordered if Path(record.path).name == TABLES]
+    withheld = [Path(record.path) for record in ordered if record.labels.get("records") == OWN and not own_records]
     drawn = [
         Figure(path.parent.name, path.stem, record.labels["order"], record.caption, path)
         for path, record in ((Path(record.path), record) for record in ordered)
-        if path.name != TABLES
+        if path.name != TABLES and path not in withheld
     ]
-    studies = [study_of(path, [one for one in drawn if one.study == path.parent.name]) for path in tables]
+    studies = [study_of(path, drawn, withheld) for path in tables]
     return Run(tables[0].parent.parent.name, ", ".join(map(relative, files)), about, tuple(studies))
 
 
-def study_of(path: Path, figures: Sequence[Figure]) -> Study:
-    """Take the page of tables of a study apart."""
+def study_of(path: Path, drawn: Sequence[Figure], withheld: Sequence[Path]) -> Study:
+    """Take the page of tables of a study apart, and pick its figures."""
+    name = path.parent.name
+    figures = tuple(one for one in drawn if one.study == name)
+    hidden = tuple(one.stem for one in withheld if one.parent.name == name)
     text = path.read_text(encoding="utf-8")
     parts = {key: Part(key, title, body) for key, title, body in SECTION.findall(text)}
     if "overview" not in parts:
         raise TooOld(f"{path} was written by a version before 0.7: run the same configuration again, then the report.")
     title = TITLE.search(text)
-    return Study(path.parent.name, title.group(1) if title else path.parent.name, tuple(figures), parts)
+    return Study(name, title.group(1) if title else name, figures, parts, hidden)
 
 
 def relative(path: Path) -> str:

@@ -117,9 +117,17 @@ def study_section(study: Study, room: int) -> str:
     parts = "\n".join(part_block(study, key, room) for key in study.parts if key != "overview")
     return (
         f'<section class="study" id="{study.name}">\n<h2>{study.title}</h2>\n'
-        f'<p class="links">Figures: {linked(links) or "none"}<br>Tables: {linked(tables)}</p>\n'
+        f'<p class="links">Figures: {linked(links) or "none"}<br>Tables: {linked(tables)}</p>\n{left_out(study)}'
         f'<div class="figures">\n{figures}\n</div>\n{parts}\n</section>'
     )
+
+
+def left_out(study: Study) -> str:
+    """Which figures of own records are not on this page, and how to have them."""
+    if not study.withheld:
+        return ""
+    names = ", ".join(name.replace("_", " ") for name in study.withheld)
+    return f"<p>Left out, since they show single records: {escape(names)}; <code>./run report --records</code>.</p>\n"
 
 
 def part_block(study: Study, key: str, room: int) -> str:

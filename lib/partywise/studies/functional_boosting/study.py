@@ -178,7 +178,7 @@ STUDY = Study(
         "selection_quality": Figure(_FIGURES + "selection:selection_quality"),
         "error_by_epsilon": Figure(_FIGURES + "privacy:error_by_epsilon"),
         "claimed_and_certified": Figure(_FIGURES + "privacy:claimed_and_certified"),
-        "real_curves": Figure(_FIGURES + "curves:real_curves"),
+        "real_curves": Figure(_FIGURES + "curves:real_curves", records=True),
         "operators": Figure(_FIGURES + "curves:operators"),
     },
     check=check,
