@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import yaml
 from matplotlib import pyplot as plt
 
 from partywise.experiment.cells import STATUS
+from partywise.experiment.plan import plan
 from partywise.studies.vertical_glm.study import STUDY
+from pipeline import ROOT
 from relabel import content, relabelled
 from small_cube import computed
 
@@ -190,3 +193,15 @@ def test_private_methods_say_whom_they_trust(cube):
     figure = STUDY.figures["deviance_by_epsilon"](cube)
     words = [text.get_text() for text in figure.legends[0].get_texts()]
     assert words[:2] == ["noise; trusts a non-colluding dealer", "noisy steps; trusts the aggregator"]
+
+
+def test_columns_of_own_tables_have_their_names():
+    """They were called x0, x1, ...; of a category every level but the first is a column."""
+    block = yaml.safe_load((ROOT / "config" / "my_tables.example.yaml").read_text(encoding="utf-8"))
+    made = plan("vertical_glm", block["studies"]["vertical_glm"], 1)
+    (settings,) = {id(case.settings): case.settings for case in made.cases.values()}.values()
+    wanted = [column for one in settings.tables for column in one.columns]
+    names = settings.column_names
+    assert len(names) == sum(1 if column.levels is None else len(column.levels) - 1 for column in wanted)
+    assert {column.name for column in wanted if column.levels is None} <= set(names)
+    assert {"region = south", "region = west"} <= set(names) and "region = north" not in names

@@ -30,6 +30,8 @@ def costs_by_parties(cube: xr.Dataset) -> Figure:
         top, bottom = axes[column], axes[len(cases) + column]
         for method in methods_of(cube, case):
             for ax, variable in ((top, "bytes_measured"), (bottom, "secure_products")):
+                if variable not in cube:
+                    continue
                 line = series(cube, variable, case, method, "parties")
                 if line and (line.mean > 0).any():
                     draw(ax, line, shade(cube, method))
