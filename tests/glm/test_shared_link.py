@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.special import expit
 
 from forked import checked, forked
 from glm_driver import FAMILIES, fitted, records, start
@@ -52,20 +53,21 @@ def errors(estimate: Estimate, X: np.ndarray, y: np.ndarray, family: str, **give
 
 def check(family: str, found: dict[str, float]) -> None:
     """Line 5 of the acceptance list, and what the sums at the optimum add to it."""
-    exact, binomial = family == "gaussian", family == "binomial"
-    assert found["se_units"] <= (1e-6 if exact else 2.0 if binomial else 0.5)
-    assert found["excess"] <= (1e-9 if exact else 0.01 if binomial else 0.001)
+    exact = family == "gaussian"
+    assert found["se_units"] <= (1e-6 if exact else 0.05)
+    assert found["excess"] <= (1e-9 if exact else 1e-4)
     assert found["se"] <= (1e-5 if exact else 0.02)
-    assert found["deviance"] <= (1e-5 if exact else 2e-3)
+    assert found["deviance"] <= (1e-5 if exact else 5e-4)
     assert found["dispersion"] <= (1e-5 if exact else 0.02)
-    assert found["log_likelihood"] <= (1e-3 if exact else 0.5)
+    assert found["log_likelihood"] <= (1e-3 if exact else 0.05)
 
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_near_the_exact_fit(family):
     X, y = records(family, N, 4)
     estimate, _ = fitted(shared.fit, X, y, GROUPS, OPTIONS, family=family)
-    assert estimate.status == "ok" and estimate.iterations <= 20 and estimate.numbers["outside"] == 0
+    assert estimate.status == "ok" and estimate.iterations <= 20 and estimate.numbers["outside"] <= 1e-4
+    assert estimate.numbers["approximate"] == (family != "gaussian")
     assert np.max(np.diff(estimate.objective)) <= 1e-12 * abs(estimate.objective[0])
     check(family, errors(estimate, X, y, family))
 
@@ -170,23 +172,82 @@ def test_quasi_likelihood_has_pearsons_dispersion():
     assert estimate.log_likelihood is None
 
 
-def test_records_outside_the_range_are_counted():
+def test_records_outside_the_range_are_bounded_from_above():
+    """The opened power sum is at least the number of records outside; with one of them far out there is no fit."""
     X, y = records("poisson", N, 2)
     X[0], y[0] = 30.0, 0.0
     estimate, _ = fitted(shared.fit, X, y, ((0,), (1,)), OPTIONS, family="poisson")
     mean = np.log(np.mean(y))
     outside = int(np.sum(np.abs(estimate.predictor(X) - mean) > 4))
-    assert estimate.numbers["outside"] == outside >= 1
+    assert estimate.numbers["outside"] >= outside >= 1
+    assert estimate.status == "diverged" and "power sum" in estimate.numbers["reason"]
 
 
-def test_separated_responses_are_named_and_have_no_standard_errors():
-    X = stream(1, "separated").standard_normal((200, 3))
-    y = (X[:, 0] > X[:, 1]).astype(float)
+def separated(kind: str) -> tuple[np.ndarray, np.ndarray]:
+    """Responses without a finite optimum: by a plane, by a level of 40 records without events, by one of 3."""
+    rng = stream(1, "separated", kind)
+    X = rng.standard_normal((400, 3))
+    if kind == "plane":
+        return X, (X[:, 0] > X[:, 1]).astype(float)
+    y = (rng.random(400) < expit(X[:, 0] - 0.5)).astype(float)
+    X[:, 2] = 0
+    X[: int(kind), 2] = 1
+    y[: int(kind)] = 0
+    return X, y
+
+
+@pytest.mark.parametrize("kind", ["plane", "40", "3"])
+def test_separated_responses_are_named_and_have_no_standard_errors(kind):
+    X, y = separated(kind)
+    assert pooled(X, y, "binomial").status == "diverged"
     estimate, _ = fitted(shared.fit, X, y, GROUPS3, OPTIONS, family="binomial")
-    assert estimate.status == "diverged" and estimate.standard_errors is None
-    assert "separated" in estimate.numbers["reason"] and estimate.numbers["outside"] > 2
+    assert estimate.status == "diverged" and estimate.standard_errors is None and estimate.log_likelihood is None
+    assert "separate" in estimate.numbers["reason"]
+
+
+def test_a_ridge_gives_separated_responses_a_fit():
+    X, y = separated("plane")
     estimate, _ = fitted(shared.fit, X, y, GROUPS3, options(ridge=5.0), family="binomial")
-    assert estimate.status == "ok" and np.all(np.isfinite(estimate.coefficients))
+    fit = pooled(X, y, "binomial", ridge=5.0)
+    assert estimate.status == "ok"
+    np.testing.assert_allclose(estimate.coefficients, fit.coefficients, atol=1e-3)
+
+
+def rare(n: int, intercept: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Binomial records, few of which are events."""
+    rng = stream(seed, "rare events", n)
+    X = rng.standard_normal((n, 3))
+    return X, (rng.random(n) < expit(intercept + X @ np.array([0.5, -0.3, 0.2]))).astype(float)
+
+
+@pytest.mark.parametrize(("n", "intercept", "events"), [(3000, -5.9, 0.004), (1500, -3.3, 0.04), (1500, 1.0, 0.7)])
+def test_rare_and_frequent_events_have_the_exact_fit(n, intercept, events):
+    X, y = rare(n, intercept, 2)
+    assert 0.5 * events < np.mean(y) < 1.5 * events
+    estimate, _ = fitted(shared.fit, X, y, ((0, 1), (2,)), OPTIONS, family="binomial")
+    found = errors(estimate, X, y, "binomial")
+    assert estimate.status == "ok" and found["se_units"] <= 0.01
+    assert found["deviance"] * estimate.deviance <= 0.05 and 0 < estimate.deviance < estimate.null_deviance
+
+
+def test_one_record_far_out_takes_a_wider_range():
+    """As of HMDA: the predictor of one record lies 11 from the centre, where short polynomials are nothing."""
+    X, y = rare(800, -1.5, 3)
+    X[0], y[0] = (20.0, -3.0, 0.0), 1.0
+    estimate, _ = fitted(shared.fit, X, y, ((0, 1), (2,)), OPTIONS, family="binomial")
+    fit = pooled(X, y, "binomial")
+    assert 9 < np.max(np.abs(fit.eta - fit.beta[0])) < 12.4
+    assert estimate.status == "ok" and errors(estimate, X, y, "binomial")["se_units"] <= 0.05
+
+
+def test_intervals_of_the_intercept_cover_at_four_percent_events():
+    """Of 24 replicates at a level of 95 %: fewer than 20 have a chance of 7e-4; the code before had 5 of 12."""
+    inside = 0
+    for seed in range(24):
+        X, y = rare(300, -3.3, 100 + seed)
+        estimate, _ = fitted(shared.fit, X, y, ((0, 1), (2,)), OPTIONS, family="binomial")
+        inside += abs(estimate.coefficients[0] + 3.3) <= 1.96 * estimate.standard_errors[0]
+    assert inside >= 20
 
 
 def test_parts_that_cancel_are_not_cut():
@@ -196,7 +257,7 @@ def test_parts_that_cancel_are_not_cut():
     estimate, _ = fitted(shared.fit, X, y, ((0,), (1,)), OPTIONS, family="poisson")
     fit = pooled(X, y, "poisson")
     assert np.max(np.abs(fit.beta[1:])) > 4
-    assert estimate.numbers["outside"] == 0
+    assert estimate.numbers["outside"] <= 1e-4
     check("poisson", errors(estimate, X, y, "poisson"))
 
 

@@ -11,13 +11,31 @@ from glm_driver import FAMILIES, records
 from partywise.glm.diagnostics import sums_of
 from partywise.glm.exact import fitted as pooled
 from partywise.glm.families import FAMILIES as ALL
+from partywise.glm.options import JointOptions
 from partywise.glm.records import Response
-from partywise.glm.shared.links import least_squares, link_of
+from partywise.glm.shared.links import CENTRED, centre_of, largest, least_squares, link_of
+from partywise.glm.shared.plan import (
+    COEFFICIENT,
+    COLUMN,
+    NUMBER,
+    PREDICTOR,
+    degree_of,
+    last_bits,
+    last_of,
+    planned,
+)
 from partywise.glm.shared.search import advanced, started
 from partywise.glm.shared.terms import terms_of
 from partywise.glm.standardise import with_ones
 from partywise.randomness import stream
 
+PRIMITIVES = {
+    "gaussian": (lambda u: u**2 / 2,),
+    "binomial": (lambda u: np.logaddexp(0, u),),
+    "poisson": (np.exp,),
+    "gamma": (lambda u: -np.exp(-u),),
+    "inverse_gaussian": (lambda u: -np.exp(-2 * u) / 2, lambda u: -np.exp(-u)),
+}
 # Per family the functions that the scores, the weight and Pearson's statistic have in the place of polynomials.
 EXACT = {
     "gaussian": ((lambda u: u,), lambda u: np.ones_like(u), (lambda u: u, np.square)),
@@ -32,56 +50,90 @@ EXACT = {
 }
 
 
-def on_range(family: str, share: float = 1.0) -> np.ndarray:
-    return share * link_of(family).radius * np.linspace(-1, 1, 801)
+def centres(family: str) -> tuple[float, ...]:
+    return (-6.0, -2.25, 0.0, 1.5) if family in CENTRED else (0.0,)
 
 
-def value(family: str, coefficients: np.ndarray, u: np.ndarray) -> np.ndarray:
-    return polynomial.polyval(u / link_of(family).radius, coefficients)
+CENTRES = [(family, centre) for family in FAMILIES for centre in centres(family)]
 
 
 def test_degrees_and_ranges_are_those_of_the_specification():
     found = {family: (link_of(family).radius, [len(p) - 1 for p in link_of(family).scores]) for family in FAMILIES}
     assert found == {
         "gaussian": (1.0, [1]),
-        "binomial": (8.0, [9]),
+        "binomial": (5.0, [9]),
         "poisson": (4.0, [8]),
         "gamma": (4.0, [8]),
         "inverse_gaussian": (3.0, [10, 8]),
     }
+    finer = [(fine.radius, len(fine.scores[0]) - 1) for fine in link_of("binomial").fine]
+    assert finer == [(6.0, 26), (9.0, 30), (12.0, 30)]
 
 
-@pytest.mark.parametrize(
-    ("family", "error"),
-    [("gaussian", 1e-14), ("binomial", 0.013), ("poisson", 0.02), ("gamma", 0.02), ("inverse_gaussian", 0.15)],
-)
-def test_scores_are_near_their_functions(family, error):
-    """Relative to the function, of the binomial family absolute: the worst of the range, and in its middle a third."""
-    for p, function in zip(link_of(family).scores, EXACT[family][0], strict=True):
-        for share, part in ((1.0, 1.0), (0.25, 1 / 3)):
-            u = on_range(family, share)
-            scale = 1.0 if family in ("gaussian", "binomial") else function(u)
-            part = 1.0 if family == "binomial" else part
-            assert np.max(np.abs(value(family, p, u) - function(u)) / scale) <= error * part
+def test_centres_are_multiples_of_a_quarter():
+    assert (centre_of("binomial", -5.6), centre_of("binomial", 0.1), centre_of("poisson", 3.0)) == (-5.5, 0.0, 0.0)
 
 
-@pytest.mark.parametrize("family", FAMILIES)
-def test_polynomials_of_the_optimum_are_near_their_functions(family):
-    link, u = link_of(family), on_range(family, 0.5)
+def unit_of(family: str, function, eta: np.ndarray) -> np.ndarray:
+    """What errors of a score are measured in: the root of the weight (binomial), else the function; 1 of lines."""
+    return np.sqrt(expit(eta) * expit(-eta)) if family == "binomial" else np.ones_like(eta) * np.abs(function(eta))
+
+
+@pytest.mark.parametrize(("family", "centre"), CENTRES)
+def test_scores_are_near_their_functions(family, centre):
+    """The worst of the range, in standard deviations of a response or relative to the function; finer ones by far."""
+    link = link_of(family, centre)
+    scale = {"gaussian": 1e-14, "binomial": 0.06, "inverse_gaussian": 0.15}.get(family, 0.02)
+    finer = {"binomial": (1e-5, 3e-4, 3e-3), "inverse_gaussian": (0.02,)}.get(family, (1e-4,))
+    given = [
+        (link.radius, link.scores, scale),
+        *((f.radius, f.scores, e) for f, e in zip(link.fine, finer, strict=False)),
+    ]
+    for radius, scores, error in given:
+        u = radius * np.linspace(-1, 1, 801)
+        for p, function in zip(scores, EXACT[family][0], strict=False):
+            unit = 1.0 if family == "gaussian" else unit_of(family, function, centre + u)
+            assert np.max(np.abs(polynomial.polyval(u / radius, p) - function(centre + u)) / unit) <= error
+
+
+@pytest.mark.parametrize(("family", "centre"), CENTRES)
+def test_polynomials_of_the_optimum_are_near_their_functions(family, centre):
     _, weight, pearson = EXACT[family]
-    for g, function in zip(link.pearson, pearson, strict=True):
-        np.testing.assert_allclose(value(family, g, u), function(u), rtol=4e-3, atol=1e-14)
-    np.testing.assert_allclose(value(family, link.weight, u), weight(u), atol=5e-3)
-    for one, function in zip(link.exact, link.primitives, strict=True):
-        np.testing.assert_allclose(value(family, one, u), function(u), rtol=2e-3, atol=2e-3)
+    for fine in link_of(family, centre).fine:
+        u = 0.5 * fine.radius * np.linspace(-1, 1, 801)
+        t = u / fine.radius
+        for g, function in zip(fine.pearson, pearson, strict=True):
+            np.testing.assert_allclose(polynomial.polyval(t, g), function(u), rtol=4e-3, atol=1e-14)
+        np.testing.assert_allclose(polynomial.polyval(t, fine.weight), weight(centre + u), atol=5e-3)
+        for one, function in zip(fine.exact, PRIMITIVES[family], strict=True):
+            np.testing.assert_allclose(polynomial.polyval(t, one), function(centre + u), rtol=2e-3, atol=2e-3)
 
 
-@pytest.mark.parametrize("family", FAMILIES)
-def test_integrals_have_the_scores_as_derivatives(family):
-    link = link_of(family)
+@pytest.mark.parametrize(("family", "centre"), CENTRES)
+def test_integrals_have_the_scores_as_derivatives(family, centre):
+    link = link_of(family, centre)
     for p, P in zip(link.scores, link.integrals, strict=True):
         np.testing.assert_allclose(polynomial.polyder(P) / link.radius, p, rtol=1e-12)
         assert P[0] == 0
+
+
+@pytest.mark.parametrize(("family", "centre"), CENTRES)
+@pytest.mark.parametrize("n", [60, 50_000])
+def test_rings_hold_the_largest_sums(family, centre, n):
+    """Of predictors at their cut and responses at their bounds, every opened sum stays below half of the modulus."""
+    given = JointOptions(solver="lbfgs", link="shared", dispersion="pearson")
+    plan = planned(family, centre, n, (6, 5), given)
+    link, wide = plan.link, n**0.5
+    score = link.radius * (1 + sum(largest(p, link.widest) for p in link.scores))
+    bits = degree_of(link.scores) * PREDICTOR + COEFFICIENT + NUMBER + COLUMN
+    assert n * wide * score * 2.0**bits < plan.ring.modulus / 2
+    for fine in link.fine:
+        every = last_of(fine, family, given)
+        bits = last_bits(every)[1] + NUMBER
+        sums = [n * wide * largest(p, fine.widest) * 2.0 ** (bits + COLUMN) for p in fine.scores]
+        sums += [n * largest(p, fine.widest) * 2.0**bits for p in (*fine.exact, *fine.outside)]
+        sums += [n**2 * largest(fine.weight, fine.widest) * 2.0 ** (bits + 2 * COLUMN)]
+        assert max(sums) < plan.last.modulus / 2 and last_bits(every)[0] >= 14
 
 
 def test_no_other_polynomial_has_smaller_squares():
@@ -100,19 +152,27 @@ def test_terms_give_scores_weights_deviance_and_pearson(family, given):
     weights, offset = (rng.uniform(0.5, 2, 200), 0.3 * rng.standard_normal(200)) if given else (None, None)
     response = Response(y, ALL[family], weights, offset)
     intercept, null = response.null()
-    terms, link = terms_of(response, intercept), link_of(family)
+    centre = centre_of(family, intercept)
+    terms, fine, primitives = terms_of(response, intercept, centre), link_of(family, centre).fine, PRIMITIVES[family]
     z = 0.3 * rng.standard_normal(200)
     eta, u = intercept + response.shift + z, z / terms.unit + terms.shift
     scores, weight, pearson = EXACT[family]
     sums, family = sums_of(response, eta), response.family
-    score = terms.linear + sum(v * f(u) for v, f in zip(terms.scores, scores, strict=True))
+    score = terms.linear + sum(v * f(centre + u) for v, f in zip(terms.scores, scores, strict=True))
     np.testing.assert_allclose(score * terms.scale / terms.unit, response.weighted(family.score(y, eta)), atol=1e-12)
-    found = terms.weight * weight(u) * terms.scale / terms.unit**2
+    found = terms.weight * weight(centre + u) * terms.scale / terms.unit**2
     np.testing.assert_allclose(found, response.weighted(family.weight(eta)), rtol=1e-12)
     found = terms.constant + sum(a @ g(u) for a, g in zip(terms.pearson, pearson, strict=True))
     np.testing.assert_allclose(found * terms.scale, sums.pearson, rtol=1e-11)
-    level = terms.linear @ u + sum(v @ F(u) for v, F in zip(terms.scores, link.primitives, strict=True))
-    np.testing.assert_allclose(null - 2 * terms.scale * (level - terms.level), sums.deviance, rtol=1e-11)
+    level = terms.linear @ u + sum(v @ F(centre + u) for v, F in zip(terms.scores, primitives, strict=True))
+    # From the level of polynomials, so that the deviance without columns is the null one to the last bit.
+    for own, known in zip(fine, terms.levels, strict=True):
+        t = terms.shift / own.radius
+        near = terms.linear @ terms.shift + sum(
+            v @ polynomial.polyval(t, P) for v, P in zip(terms.scores, own.exact, strict=True)
+        )
+        assert known == pytest.approx(near, rel=1e-12)
+        np.testing.assert_allclose(null - 2 * terms.scale * (level - known), sums.deviance, rtol=5e-4)
     for v in (terms.linear, *terms.scores, terms.weight):
         assert np.sum(np.abs(v)) <= 200 * (1 + 1e-9)
 

@@ -146,19 +146,20 @@ def rank_of(matrix: np.ndarray) -> int:
     return int(np.sum(values > DEFINITE))
 
 
-def vanished(matrix: np.ndarray, first: np.ndarray, ridge: float = 0.0) -> bool:
+def vanished(matrix: np.ndarray, first: np.ndarray, ridge: float = 0.0, share: float = VANISHED) -> bool:
     """Whether a direction has lost its curvature since the start: the coefficients run off, responses are separated.
 
     With a ridge only the intercept, which is not penalised, can run off.
 
     matrix, first : (q, q) X'WX now, and at the start, where it was definite
+    share : of the curvature at the start that is none
     """
     if ridge:
-        return bool(matrix[0, 0] < VANISHED * first[0, 0])
+        return bool(matrix[0, 0] < share * first[0, 0])
     factor = np.linalg.cholesky(first)
     half = np.linalg.solve(factor, matrix)
     least = float(np.linalg.eigvalsh(np.linalg.solve(factor, half.T))[0])
-    return least < VANISHED
+    return least < share
 
 
 @dataclass(frozen=True)

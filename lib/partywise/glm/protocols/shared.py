@@ -3,12 +3,15 @@
 Source: seed 004 with the leak of its predictors closed. Two parties, the active and the first passive one, hold the
 predictors of all in additive shares modulo a product of primes; scores are polynomials of them (`..shared.links`) times
 numbers of the active party, and what is opened to the analyst are sums over all records: the scores of every party's
-columns and one objective, the integral of the polynomial. The dealer hands out correlated random numbers, hears when
-the evaluations end and nothing else of the data, and **colludes with nobody**: the ledger does not model it. The
-parties are semi-honest, and the two holders **must not collude**: together they open the predictor of every further
-party, an n-vector an evaluation.
+columns and one objective, the integral of the polynomial. Where that search ends, Newton steps follow with a finer
+polynomial (`..shared.refinement`): they lead to the root of the link itself, to a tenth of a standard error, and what
+they open tells where they do not. The dealer hands out correlated random numbers, hears where the polynomial is
+centred and when the evaluations end and nothing else of the data, and **colludes with nobody**: the ledger does not
+model it. The parties are semi-honest, and the two holders **must not collude**: together they open the predictor of
+every further party, an n-vector an evaluation.
 
 Once                                              from, to                       payload, ring elements (4 m bytes)
+centre (binomial: logit of the mean, to 1/4)      active, everybody              Clear(label)                   8 bytes
 seeds (32 bytes)                                  dealer, every party            Cipher, key: no single party
 columns behind masks                              every party, every other       Cipher, key: dealer             n p_k
 numbers of the response behind masks              active, first passive          Cipher, key: dealer             n each
@@ -23,15 +26,19 @@ polynomials behind masks                          holders, each other           
 scores behind masks                               holders, every party           Cipher, key: dealer             n
 shares of the objective; of X_k'(scores)          holders (and k), analyst       Clear(label, features)          1; p_k
 whether another follows                           analyst, everybody else        Clear(label, features)
-At the optimum
-weights behind masks; W X_k behind masks          holders (and k), every party   Cipher, key: dealer          n; n p_k
-shares of X_j'W X_k; deviance; Pearson's sum      holders (and j, k), analyst    Clear(label, features)    p_j p_k; 1; 1
+At the end of the search, and after every Newton step
+its coefficients                                  analyst, every party           Clear(label, features)
+predictor, polynomials, scores, as above; weights behind masks; W X_k behind masks                         n; n p_k
+shares of X_j'W X_k; of X_k'(scores)              holders (and j, k), analyst    Clear(label, features)    p_j p_k; p_k
+shares of deviance; sum of (u / R)^k; Pearson's   holders, analyst               Clear(label, features)      1; 1; 1
+whether another follows, on which range           analyst, everybody else        Clear(label, features)
+In the end
+coefficients                                      analyst, every party           Clear(label, features)
 deviance; likelihood                              analyst, active; back          Clear(label, features); Clear(label)
 
-What is opened are functions of everybody's records without noise: nothing finite is certified (epsilon = inf). The
-coefficients are those of the polynomial, not of the link, and wrong where |u| > R; only an evaluator, who sees all
-predictors, can count such records (``outside`` in the numbers): the count itself would be one more opening. With
-more than 1 % of them the fit is ``diverged``, and has no standard errors.
+What is opened are functions of everybody's records without noise: nothing finite is certified (epsilon = inf). Nobody
+counts the records where |u| > R: the opened sum of (u / R)^k, ``outside`` in the numbers, bounds their number from
+above. A fit that fails a check of `..shared.refinement` is ``diverged``, and has no standard errors.
 """
 
 from __future__ import annotations
@@ -44,30 +51,29 @@ from ...federation.roles import ANALYST, involved, others_than, roles
 from ...federation.run import Own, Run
 from ..exact import check_size
 from ..model import Estimate
+from ..shared.links import CENTRED
 from ..shared.places import (
     GOING,
     analyst_advanced,
     analyst_coefficients,
     analyst_deviance,
-    analyst_found,
+    analyst_end,
+    analyst_refined,
     analyst_started,
     analyst_status,
     local_block,
+    local_centre,
     local_likelihood,
     local_null,
     local_own,
-    local_predictor,
     local_shift,
     local_start,
     local_terms,
     reported,
 )
-from ..shared.plan import (
-    COLUMN,
-    planned,
-)
+from ..shared.plan import COLUMN, pearson_of, planned
 from .common import local_columns, local_response, local_scaling
-from .shared_sums import Dealt, at_optimum, evaluated, opened_gram, vector_of
+from .shared_sums import Dealt, at_optimum, ends_of, evaluated, opened_gram, vector_of
 
 
 def prepared(run: Run, rows: Own, n: int) -> tuple[Dealt, Any, Any, Any, Own]:
@@ -78,11 +84,14 @@ def prepared(run: Run, rows: Own, n: int) -> tuple[Dealt, Any, Any, Any, Own]:
     check_size(n, 1 + len(public.names), options.ridge)
     response = run.at(active, local_response, rows, public, options.ridge)
     null = run.at(active, local_null, response)
-    terms = run.at(active, local_terms, response, null)
+    centre = 0.0
+    if public.family in CENTRED:
+        centre = run.known(run.broadcast(active, others_than(run, active), "centre", local_centre, response, null))
+    terms = run.at(active, local_terms, response, null, centre)
     scaling = run.each(order, local_scaling, columns)
     blocks = run.each(order, local_block, columns, scaling)
     widths = [len(party.columns) + (party.role == "active") for party in order]
-    plan = planned(public.family, n, widths, options)
+    plan = planned(public.family, centre, n, widths, options)
     seeds = dealing(run, order, plan.columns)
     X = []
     for party, width in zip(order, widths, strict=True):
@@ -99,7 +108,7 @@ def prepared(run: Run, rows: Own, n: int) -> tuple[Dealt, Any, Any, Any, Own]:
     return dealt, start, response, terms, scaling
 
 
-def told(run: Run, dealt: Dealt, state: Any) -> Own:
+def informed(run: Run, dealt: Dealt, state: Any) -> Own:
     """Every party has the coefficients of its columns at the trial."""
     parts, found = involved(run.parties), {}
     for place, party in enumerate(dealt.order):
@@ -109,8 +118,28 @@ def told(run: Run, dealt: Dealt, state: Any) -> Own:
     return Own(found)
 
 
+def refined(run: Run, dealt: Dealt, state: Any, terms: Any) -> tuple[Any, str, int]:
+    """The state after Newton steps at the end of the search, how they ended, and how many sums they opened."""
+    options, parts, public = run.spec.options, involved(run.parties), run.spec.public
+    ranges = {fine.name: fine for fine in dealt.plan.link.fine}
+    first = dealt.plan.link.fine[0]
+    pearson, exact = len(pearson_of(first, public.family, options)), not first.scores
+    ends = ends_of(run, dealt, terms, pearson)
+    status, number = first.name, 0
+    while status in ranges:
+        number += 1
+        theta = informed(run, dealt, state)
+        sums = at_optimum(run, dealt, ends, theta, ranges[status], f"optimum {number}")
+        state = run.at(ANALYST, analyst_refined, state, *sums, dealt.plan, options)
+        others = others_than(run, ANALYST)
+        status = run.known(run.broadcast(ANALYST, others, "state", analyst_end, state, dealt.plan.link, parts))
+    if not exact:
+        informed(run, dealt, state)
+    return state, status, number * (2 + 2 * (not exact) + bool(pearson))
+
+
 def fit(run: Run) -> Estimate:
-    """Evaluations until the coefficients stand still, then the sums of the diagnostics."""
+    """Evaluations until the coefficients stand still, then Newton steps and the sums of the diagnostics."""
     options, parts, public = run.spec.options, involved(run.parties), run.spec.public
     rows, n = common_rows(run)
     dealt, start, response, terms, scaling = prepared(run, rows, n)
@@ -120,35 +149,21 @@ def fit(run: Run) -> Estimate:
     status, number = GOING, 0
     while status == GOING:
         number += 1
-        theta = told(run, dealt, state)
+        theta = informed(run, dealt, state)
         objective, scores = evaluated(run, dealt, theta, f"evaluation {number}")
-        state = run.at(ANALYST, analyst_advanced, state, objective, scores, plan.link.radius, options)
+        state = run.at(ANALYST, analyst_advanced, state, objective, scores, plan, options)
         status = run.known(run.broadcast(ANALYST, others_than(run, ANALYST), "state", analyst_status, state, parts))
-    theta = told(run, dealt, state)
-    # Aggregates: X'X, scores and objective of an evaluation, X'WX, deviance, Pearson's statistic.
-    openings, optimum = 1 + 2 * number, None
+    # Aggregates: X'X, scores and objective of an evaluation; then X'WX, scores, deviance, power sum, Pearson's.
+    openings, likelihood = 1 + 2 * number, None
+    if status == "ok" or (plan.link.fine[0].scores and number < options.max_iter):
+        state, status, more = refined(run, dealt, state, terms)
+        openings += more
+    else:
+        informed(run, dealt, state)
     if status == "ok":
-        sums = at_optimum(run, dealt, theta, terms)
-        openings += 2 + (sums[2] is not None)
-        found = run.at(ANALYST, analyst_found, state, *sums, plan)
-        deviance = run.send(ANALYST, active, "deviance", analyst_deviance, found, parts)
-        optimum = found, run.send(active, ANALYST, "likelihood", local_likelihood, response, deviance)
-    predictors = run.each(dealt.order, local_predictor, dealt.blocks, theta)
-    shift = run.at(active, local_shift, terms)
+        deviance = run.send(ANALYST, active, "deviance", analyst_deviance, state, parts)
+        likelihood = run.send(active, ANALYST, "likelihood", local_likelihood, response, deviance)
     counts = {"openings": openings, "secure_products": dealt.dealing.products}
     order = [(party.name, party.columns) for party in dealt.order]
     kept = None if public.aligned else rows
-    given = (
-        state,
-        scaling,
-        predictors,
-        shift,
-        optimum,
-        kept,
-        (plan.link.radius * plan.cut, plan.reach),
-        order,
-        options,
-        public.family,
-        counts,
-    )
-    return run.assemble(reported, *given)
+    return run.assemble(reported, state, scaling, likelihood, kept, order, options, public.family, counts)

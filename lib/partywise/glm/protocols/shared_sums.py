@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,20 +13,9 @@ from ...federation.exchanges.residues import Ring
 from ...federation.exchanges.shared_values import Masked, Shared
 from ...federation.roles import ANALYST, involved
 from ...federation.run import Own, Run
-from ..shared.places import (
-    local_cut,
-    local_vector,
-)
-from ..shared.plan import (
-    COEFFICIENT,
-    LAST_COEFFICIENT,
-    NUMBER,
-    PREDICTOR,
-    Plan,
-    degree_of,
-    last_bits,
-    pearson_of,
-)
+from ..shared.links import FineLink, SharedLink
+from ..shared.places import local_cut, local_vector
+from ..shared.plan import COEFFICIENT, NUMBER, PREDICTOR, Plan, degree_of, last_bits, last_of
 
 
 @dataclass(frozen=True)
@@ -50,12 +39,29 @@ class Dealt:
     scores: tuple[Masked, ...]
 
 
-def predicted(run: Run, dealt: Dealt, theta: Own, bits: int, ring: Ring, name: str) -> Masked:
+@dataclass(frozen=True)
+class Ends:
+    """Numbers of the response behind masks in the ring of the optimum, once for all evaluations there.
+
+    constant : v_0 as the active party has it; linear, scores, weight, pearson : of `Terms`, behind masks
+    """
+
+    constant: Shared
+    linear: Masked
+    scores: tuple[Masked, ...]
+    weight: Masked
+    pearson: tuple[Masked, ...]
+
+
+def predicted(
+    run: Run, dealt: Dealt, theta: Own, bits: int, ring: Ring, name: str, link: SharedLink | FineLink
+) -> Masked:
     """u / R of all parties in shares of both holders, behind a mask."""
-    n, plan, own = dealt.plan.n, dealt.plan, []
+    most = link.widest / len(dealt.order)
+    n, own = dealt.plan.n, []
     for party in dealt.order:
         shift = dealt.shift if party.role == "active" else 0.0
-        cut = run.at(party, local_cut, dealt.blocks, theta, shift, plan)
+        cut = run.at(party, local_cut, dealt.blocks, theta, shift, link.radius, most)
         value = private(run, dealt.dealing, party, cut, (n, 1), bits, ring=ring)
         if party not in dealt.holders:
             value = shared_between(run, dealt.dealing, value, dealt.holders, f"part of {party.name}, {name}")
@@ -68,7 +74,7 @@ def evaluated(run: Run, dealt: Dealt, theta: Own, name: str) -> tuple[Any, list[
     plan, dealing, parts = dealt.plan, dealt.dealing, involved(run.parties)
     link, degree = plan.link, degree_of(plan.link.scores)
     bits = (degree + 1) * PREDICTOR + COEFFICIENT
-    u = predicted(run, dealt, theta, PREDICTOR, plan.ring, name)
+    u = predicted(run, dealt, theta, PREDICTOR, plan.ring, name, link)
     count = len(link.scores)
     integrals = polynomials(run, dealing, u, link.integrals, name, bits, slopes=True)
     # All in units of R, as the slopes are derivatives in u / R.
@@ -87,6 +93,19 @@ def evaluated(run: Run, dealt: Dealt, theta: Own, name: str) -> tuple[Any, list[
     return opened_sum(run, dealt, [linear], pairs, f"objective, {name}", bits), found
 
 
+def ends_of(run: Run, dealt: Dealt, terms: Any, pearson: int) -> Ends:
+    """The numbers of the response for evaluations at the optimum, with some of Pearson's statistic."""
+
+    def vector(name: str, place: int | None = None) -> tuple[Shared, Masked]:
+        which = name, place
+        return vector_of(run, dealt.dealing, dealt.holders, terms, which, dealt.plan, dealt.plan.last, ", optimum")
+
+    constant, linear = vector("linear")
+    scores = tuple(vector("scores", place)[1] for place in range(len(dealt.scores)))
+    rest = tuple(vector("pearson", place)[1] for place in range(pearson))
+    return Ends(constant, linear, scores, vector("weight")[1], rest)
+
+
 def opened_gram(run: Run, dealt: Dealt, whole: bool) -> list[list[Any]]:
     """X_j'X_k at the analyst, of all pairs of parties or of every party's own columns."""
     found: list[list[Any]] = []
@@ -100,46 +119,70 @@ def opened_gram(run: Run, dealt: Dealt, whole: bool) -> list[list[Any]]:
     return found
 
 
-def opened_information(run: Run, dealt: Dealt, weights: Shared) -> list[list[Any]]:
+def opened_information(run: Run, dealt: Dealt, weights: Shared, name: str) -> list[list[Any]]:
     """X_j'W X_k at the analyst, of all pairs of parties."""
     dealing, parts = dealt.dealing, involved(run.parties)
-    W = masked(run, dealing, weights, "weights", dealt.order)
+    W = masked(run, dealing, weights, f"weights, {name}", dealt.order)
     found: list[list[Any]] = [[None] * len(dealt.order) for _ in dealt.order]
     for k, other in enumerate(dealt.columns):
-        weighted = product(run, dealing, W, other, f"weighted columns {k}", entries=True)
-        closed = masked(run, dealing, weighted, f"weighted columns behind masks {k}", dealt.order)
+        weighted = product(run, dealing, W, other, f"weighted columns {k}, {name}", entries=True)
+        closed = masked(run, dealing, weighted, f"weighted columns behind masks {k}, {name}", dealt.order)
         for j in range(k + 1):
-            sums = product(run, dealing, dealt.columns[j], closed, f"information {j}, {k}")
+            sums = product(run, dealing, dealt.columns[j], closed, f"information {j}, {k}, {name}")
             found[j][k] = opened(run, sums, ANALYST, "information", parts)
     return found
 
 
-def at_optimum(run: Run, dealt: Dealt, theta: Own, terms: Any) -> tuple[list[list[Any]], Any, Any]:
-    """X'WX at expected weights, the sums of the deviance, and those of Pearson's statistic (None if not wanted)."""
-    plan, dealing = dealt.plan, dealt.dealing
-    wanted = pearson_of(plan.link, run.spec.public.family, run.spec.options)
-    every, count = (plan.link.weight, *plan.link.exact, *wanted), len(plan.link.exact)
-    low = last_bits(degree_of(every))
-    bits = degree_of(every) * low + LAST_COEFFICIENT
-    u = predicted(run, dealt, theta, low, plan.last, "optimum")
-    values = [
-        masked(run, dealing, value, f"polynomial {place}, optimum", ())
-        for place, value in enumerate(polynomials(run, dealing, u, every, "optimum", bits))
-    ]
-    _, own = vector_of(run, dealing, dealt.holders, terms, ("weight", None), plan, plan.last)
-    weights = product(run, dealing, own, values[0], "weights of records", entries=True)
-    pairs = list(zip(dealt.scores, values[1 : 1 + count], strict=True))
-    linear = product(run, dealing, dealt.linear, u, "linear part, optimum"), plan.link.radius
-    deviance = opened_sum(run, dealt, [linear], pairs, "deviance", bits)
-    information = opened_information(run, dealt, weights)
-    if not wanted:
-        return information, deviance, None
-    given = [
-        vector_of(run, dealing, dealt.holders, terms, ("pearson", place), plan, plan.last)[1]
-        for place in range(len(wanted))
-    ]
-    pairs = list(zip(given, values[1 + count :], strict=True))
-    return information, deviance, opened_sum(run, dealt, [], pairs, "Pearson's statistic", bits)
+def opened_scores(run: Run, dealt: Dealt, ends: Ends, values: Sequence[Masked], bits: int, name: str) -> list[Any]:
+    """X_k'(scores) at the analyst, of every party, from the polynomials of the scores."""
+    dealing, parts = dealt.dealing, involved(run.parties)
+    terms = [(ends.constant, 1.0)]
+    for place, (given, p) in enumerate(zip(ends.scores, values, strict=True)):
+        terms.append((product(run, dealing, given, p, f"scores {place + 1}, {name}", entries=True), 1.0))
+    closed = masked(run, dealing, combined(run, terms, bits + NUMBER), f"scores, {name}", dealt.order)
+    found = []
+    for party, X in zip(dealt.order, dealt.columns, strict=True):
+        sums = product(run, dealing, X, closed, f"scores of {party.name}, {name}")
+        found.append(opened(run, sums, ANALYST, "scores", parts))
+    return found
+
+
+def at_optimum(
+    run: Run, dealt: Dealt, ends: Ends, theta: Own, fine: FineLink, name: str
+) -> tuple[Any, Any, Any, Any, Any]:
+    """X'WX at expected weights, scores, deviance, power sum of predictors, Pearson's sum; None where not wanted."""
+    dealing, every = dealt.dealing, last_of(fine, run.spec.public.family, run.spec.options)
+    low, bits = last_bits(every)
+    u = predicted(run, dealt, theta, low, dealt.plan.last, name, fine)
+    shares = iter(polynomials(run, dealing, u, every, name, bits))
+
+    def values(count: int, what: str) -> list[Masked]:
+        """The next polynomials behind masks."""
+        return [masked(run, dealing, next(shares), f"{what} {place}, {name}", ()) for place in range(count)]
+
+    def sums(terms: Sequence[tuple[Shared, float]], pairs: Iterable[tuple[Masked, Masked]], what: str) -> Any:
+        return opened_sum(run, dealt, terms, tuple(pairs), f"{what}, {name}", bits)
+
+    weight, integrals, scores, powers, pearson = (
+        values(len(some), what)
+        for some, what in (
+            ((fine.weight,), "weight"),
+            (fine.exact, "integral"),
+            (fine.scores, "score"),
+            (fine.outside, "power"),
+            (ends.pearson, "Pearson's"),
+        )
+    )
+    weights = product(run, dealing, ends.weight, weight[0], f"weights of records, {name}", entries=True)
+    linear = product(run, dealing, ends.linear, u, f"linear part, {name}"), fine.radius
+    return (
+        opened_information(run, dealt, weights, name),
+        opened_scores(run, dealt, ends, scores, bits, name) if scores else None,
+        sums([linear], zip(ends.scores, integrals, strict=True), "deviance"),
+        # Of weights of mean 1: what has no weight is no record.
+        sums([], [(ends.weight, powers[0])], "power sum") if powers else None,
+        sums([], zip(ends.pearson, pearson, strict=True), "Pearson's statistic") if pearson else None,
+    )
 
 
 def opened_sum(
@@ -164,9 +207,10 @@ def vector_of(
     which: tuple[str, int | None],
     plan: Plan,
     ring: Ring,
+    purpose: str = "",
 ) -> tuple[Shared, Masked]:
     """One of the vectors of the response, at its owner, and behind its mask at both holders."""
     values = run.at(holders[0], local_vector, terms, which)
     bound = plan.bound(which[0])
     own = private(run, dealing, holders[0], values, (plan.n, 1), NUMBER, bound=bound, ring=ring)
-    return own, masked(run, dealing, own, f"{which[0]} {which[1]}", holders[1:])
+    return own, masked(run, dealing, own, f"{which[0]} {which[1]}{purpose}", holders[1:])

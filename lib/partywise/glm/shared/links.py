@@ -1,18 +1,20 @@
 """Polynomials that stand for links on shared predictors: least-squares Chebyshev fits, computed here.
 
-With u the linear predictor less that of the intercept alone (binomial: the predictor itself), and t = u / R:
+u is the linear predictor less a centre that all know: that of the intercept alone, of the binomial family rounded to a
+multiple of 1/4 (`centre_of`; the active party tells it). A search goes along a short polynomial p of t = u / R and ends
+near its root; a few Newton steps with a finer one lead to the link's own root and tell how far the search was from it
+(`refinement`).
 
-| family | R, degree | fitted on |u| <= R | residuals weighted by |
-|---|---|---|---|
-| gaussian | 1, 1 | u, exactly | |
-| binomial | 8, 9 | 1 / (1 + e^-u) | 1 |
-| poisson | 4, 8 | e^u | e^(-u/2) |
-| gamma | 4, 8 | e^-u | e^(u/2) |
-| inverse_gaussian | 3, 10 and 8 | e^-2u, e^-u | e^u, e^(u/2) |
+| family | R, degree of p | fitted on abs(u) <= R | residuals weighted by | finer: R, degree |
+|---|---|---|---|---|
+| gaussian | 1, 1 | u, exactly | | |
+| binomial | 5, 9 | mu = 1 / (1 + e^-(c + u)) | (mu (1 - mu))^(-1/2) | 6, 26; 9, 30; 12, 30 |
+| poisson | 4, 8 | e^u | e^(-u/2) | 4, 12 |
+| gamma | 4, 8 | e^-u | e^(u/2) | 4, 12 |
+| inverse_gaussian | 3, 10 and 8 | e^-2u, e^-u | e^u, e^(u/2) | 3, 14 and 10 |
 
-Weights, Pearson's statistic and the reported deviance are taken once, at the optimum, with polynomials of up to degree
-26 of their own.
-Outside of [-R, R] they are wrong at once; whoever evaluates a fit looks for records there.
+Outside of [-R, R] they are wrong at once: the sum over records of a high power of t is opened with the finer ones. It
+bounds from above how many records lie there, and says which of several ranges is wide enough.
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ from scipy.special import expit
 
 from ..model import Family
 
-__all__ = ["SharedLink", "least_squares", "link_of"]
+__all__ = ["CENTRED", "FineLink", "SharedLink", "centre_of", "largest", "least_squares", "link_of"]
 
 # Chebyshev points of a fit: the sums over them differ from integrals by less than any digit of the coefficients.
 POINTS = 501
@@ -36,22 +38,48 @@ Function = Callable[[np.ndarray], np.ndarray]
 
 
 @dataclass(frozen=True)
-class SharedLink:
-    """What a family needs on shares; all coefficients are of powers of t = u / radius, from 0.
+class FineLink:
+    """What is evaluated at the end of a search; all coefficients are of powers of t = u / radius, from 0.
 
     radius : R; widest : multiple of R at which predictors are cut
-    scores : p_1, p_2, ...: the score of a record is v_0 + sum_j v_j p_j(u), with v_j of its response and weight alone
+    scores : as those of `SharedLink`, nearer to the link; none where those are the link itself
     weight : the expected weight of a record is that of its response times this polynomial
+    exact : integrals of the link: minus half the deviance of a record is v_0 u + sum_j v_j times these
     pearson : g_1, g_2, ...: Pearson's statistic is a constant and sum_j <a_j, g_j(u)>
-    primitives : functions whose derivatives the p_j stand for; exact : polynomials of them, for the reported deviance
+    power : even; the sum over records of t^power bounds how many of them lie outside of [-R, R]
     """
 
     radius: float
     scores: tuple[np.ndarray, ...]
     weight: np.ndarray
-    pearson: tuple[np.ndarray, ...]
-    primitives: tuple[Function, ...]
     exact: tuple[np.ndarray, ...]
+    pearson: tuple[np.ndarray, ...]
+    power: int
+    widest: float = 64.0
+
+    @property
+    def outside(self) -> tuple[np.ndarray, ...]:
+        """t^power, where there is a range."""
+        return (np.eye(1 + self.power)[self.power],) if self.scores else ()
+
+    @property
+    def name(self) -> str:
+        """What says that an evaluation on this range follows."""
+        return f"going on within {self.radius:g}"
+
+
+@dataclass(frozen=True)
+class SharedLink:
+    """What a family needs on shares while a search goes on; all coefficients are of powers of t = u / radius, from 0.
+
+    radius : R; widest : multiple of R at which predictors are cut
+    scores : p_1, p_2, ...: the score of a record is v_0 + sum_j v_j p_j(u), with v_j of its response and weight alone
+    fine : what is evaluated at the end, on ranges from the narrowest to the widest
+    """
+
+    radius: float
+    scores: tuple[np.ndarray, ...]
+    fine: tuple[FineLink, ...]
     widest: float = 64.0
 
     @property
@@ -59,9 +87,10 @@ class SharedLink:
         """Of the scores in u, from 0: minus half the deviance of a record is v_0 u + sum_j v_j times these."""
         return tuple(self.radius * polynomial.polyint(one) for one in self.scores)
 
-    def largest(self, coefficients: np.ndarray, t: float) -> float:
-        """Bound of a polynomial on [-t, t]."""
-        return float(np.abs(coefficients) @ t ** np.arange(len(coefficients)))
+
+def largest(coefficients: np.ndarray, t: float) -> float:
+    """Bound of a polynomial on [-t, t]."""
+    return float(np.abs(coefficients) @ t ** np.arange(len(coefficients)))
 
 
 def least_squares(function: Function, radius: float, degree: int, weight: Function | None = None) -> np.ndarray:
@@ -84,65 +113,79 @@ def exponential(factor: float, radius: float, degree: int, power: float = 0.5) -
     return least_squares(lambda u: np.exp(factor * u), radius, degree, lambda u: np.exp(-factor * power * u))
 
 
-def gaussian() -> SharedLink:
+def gaussian(centre: float) -> SharedLink:
     """The identity is a polynomial; the weight and Pearson's statistic follow from it."""
     line = np.array([0.0, 1.0])
     square = np.array([0.0, 0.0, 1.0])
-    return SharedLink(1.0, (line,), np.ones(1), (line, square), (lambda u: u**2 / 2,), (square / 2,), 2.0**20)
+    fine = FineLink(1.0, (), np.ones(1), (square / 2,), (line, square), 0, 2.0**20)
+    return SharedLink(1.0, (line,), (fine,), 2.0**20)
 
 
-def binomial() -> SharedLink:
-    """The logistic function; its derivative is fitted on its own."""
-    p = least_squares(expit, 8.0, 9)
-    # Far records weigh little, and one just outside of R must not weigh for thousands: fitted on a wider range.
-    wider = 10.4
-    w = least_squares(weight, wider, 26, lambda u: 1 / (weight(u) + 0.03)) * (8.0 / wider) ** np.arange(27)
-    pearson = exponential(-1, 8.0, 14, 1), exponential(1, 8.0, 14, 1)
-    return SharedLink(8.0, (p,), w, pearson, (softplus,), (least_squares(softplus, 8.0, 16),))
+def binomial(centre: float) -> SharedLink:
+    """The logistic function around a centre; its derivative serves as weight, so that Newton's steps are their own."""
+
+    def weighted(function: Function, radius: float, degree: int, power: float) -> np.ndarray:
+        """A function of the predictor, residuals over a power of mu (1 - mu)."""
+        return least_squares(lambda u: function(centre + u), radius, degree, lambda u: weight(centre + u) ** -power)
+
+    def finer(radius: float, degree: int, powers: int) -> FineLink:
+        score = weighted(expit, radius, degree, 0.5)
+        integral = weighted(softplus, radius, degree, 0.25)
+        pearson = exponential(-1, radius, powers, 1), exponential(1, radius, powers, 1)
+        slope = polynomial.polyder(score) / radius
+        return FineLink(radius, (score,), slope, (integral,), pearson, 2 * (degree // 2), 16.0)
+
+    ranges = finer(6.0, 26, 14), finer(9.0, 30, 20), finer(12.0, 30, 24)
+    return SharedLink(5.0, (weighted(expit, 5.0, 9, 0.5),), ranges)
 
 
-def weight(u: np.ndarray) -> np.ndarray:
+def weight(eta: np.ndarray) -> np.ndarray:
     """mu (1 - mu) of the logistic function."""
-    return expit(u) * expit(-u)
+    return expit(eta) * expit(-eta)
 
 
-def softplus(u: np.ndarray) -> np.ndarray:
-    """log(1 + e^u), whose derivative is the logistic function."""
-    return np.logaddexp(0, u)
+def softplus(eta: np.ndarray) -> np.ndarray:
+    """log(1 + e^eta), whose derivative is the logistic function."""
+    return np.logaddexp(0, eta)
 
 
-def poisson() -> SharedLink:
+def poisson(centre: float) -> SharedLink:
     """e^u."""
-    p = exponential(1, 4.0, 8)
-    both = exponential(-1, 4.0, 12, 1), exponential(1, 4.0, 12, 1)
-    return SharedLink(4.0, (p,), both[1], both, (np.exp,), both[1:])
+    down, up = exponential(-1, 4.0, 12, 1), exponential(1, 4.0, 12, 1)
+    return SharedLink(4.0, (exponential(1, 4.0, 8),), (FineLink(4.0, (up,), up, (up,), (down, up), 20),))
 
 
-def gamma() -> SharedLink:
+def gamma(centre: float) -> SharedLink:
     """e^-u; expected weights are those of the records."""
-    p = exponential(-1, 4.0, 8)
-    both = exponential(-2, 4.0, 14, 1), exponential(-1, 4.0, 12, 1)
-    return SharedLink(4.0, (p,), np.ones(1), both, (lambda u: -np.exp(-u),), (-both[1],))
+    twice, once = exponential(-2, 4.0, 14, 1), exponential(-1, 4.0, 12, 1)
+    fine = FineLink(4.0, (once,), np.ones(1), (-once,), (twice, once), 20)
+    return SharedLink(4.0, (exponential(-1, 4.0, 8),), (fine,))
 
 
-def inverse_gaussian() -> SharedLink:
+def inverse_gaussian(centre: float) -> SharedLink:
     """e^-2u and e^-u."""
-    p_2, p_1 = exponential(-2, 3.0, 10), exponential(-1, 3.0, 8)
     pearson = exponential(-3, 3.0, 14, 1), exponential(-2, 3.0, 14, 1), exponential(-1, 3.0, 10, 1)
-    primitives = (lambda u: -np.exp(-2 * u) / 2, lambda u: -np.exp(-u))
-    return SharedLink(3.0, (p_2, p_1), pearson[2], pearson, primitives, (-pearson[1] / 2, -pearson[2]))
+    fine = FineLink(3.0, pearson[1:], pearson[2], (-pearson[1] / 2, -pearson[2]), pearson, 20)
+    return SharedLink(3.0, (exponential(-2, 3.0, 10), exponential(-1, 3.0, 8)), (fine,))
 
 
-MAKERS: Mapping[Family, Callable[[], SharedLink]] = {
+MAKERS: Mapping[Family, Callable[[float], SharedLink]] = {
     "gaussian": gaussian,
     "binomial": binomial,
     "poisson": poisson,
     "gamma": gamma,
     "inverse_gaussian": inverse_gaussian,
 }
+# Families whose polynomials depend on where they are centred: those of the log links change by a factor only.
+CENTRED = ("binomial",)
+
+
+def centre_of(family: Family, intercept: float) -> float:
+    """The centre of the polynomials: the predictor of the intercept alone, to a multiple of 1/4; 0 of most families."""
+    return round(4 * intercept) / 4 if family in CENTRED else 0.0
 
 
 @cache
-def link_of(family: Family) -> SharedLink:
-    """The polynomials of a family."""
-    return MAKERS[family]()
+def link_of(family: Family, centre: float = 0.0) -> SharedLink:
+    """The polynomials of a family around a centre."""
+    return MAKERS[family](centre)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -17,20 +17,15 @@ from ..options import JointOptions
 from ..records import Response
 from ..solvers import penalties
 from ..standardise import Scaling, with_ones
+from .links import SharedLink, centre_of
 from .plan import Plan, assembled
+from .refinement import EVALUATIONS, Optimum, Refinement, advanced_finer
 from .search import Search, advanced, started
 from .terms import Terms, terms_of
 
 # Relative error of an opened objective.
 ROUNDING = 1e-12
 GOING = "going on"
-# Share of the records outside of the polynomial's range from which on a fit is none.
-STRAYED = 0.01
-OUTSIDE = (
-    "more than 1 % of the records lie where the polynomial is not the link, as those of separated responses do: give "
-    "ridge > 0, drop a column, or use link 'opened'"
-)
-INDEFINITE = "X'WX of the polynomial weights is not definite: no standard errors, give ridge > 0 or use link 'opened'"
 
 
 @dataclass(frozen=True)
@@ -43,31 +38,39 @@ class Start:
     unit: float
     curvature: float
     constant: float
-    level: float
     used: float
+    levels: tuple[float, ...]
 
 
 @dataclass(frozen=True)
 class State:
-    """What the analyst has: the search, X'X / n or its blocks, the fit without columns, the first opened objective."""
+    """What the analyst has.
+
+    search; refinement : of its end, None while it goes on
+    gram : X'X / n or its blocks; start : the fit without columns; first : the first opened objective
+    """
 
     search: Search
     gram: np.ndarray
     start: Start
     first: float | None = None
+    refinement: Refinement | None = None
 
+    @property
+    def trial(self) -> np.ndarray:
+        """(q,) coefficients to evaluate next, in the end the result."""
+        return self.search.trial if self.refinement is None else self.refinement.trial
 
-@dataclass(frozen=True)
-class Optimum:
-    """Sums at the optimum in the units of the response.
+    @property
+    def evaluations(self) -> int:
+        """So far, of both kinds."""
+        return self.search.evaluations + (0 if self.refinement is None else self.refinement.evaluations)
 
-    information : X'WX of standardised columns; definite : whether it is, as weights are polynomials
-    """
-
-    information: np.ndarray
-    deviance: float
-    pearson: float
-    definite: bool
+    @property
+    def deviance(self) -> float:
+        """At the optimum, in the units of the response."""
+        assert self.refinement is not None and self.refinement.optimum is not None
+        return self.start.scale * self.refinement.optimum.deviance
 
 
 def local_block(party: Party, columns: np.ndarray, scaling: Scaling) -> np.ndarray:
@@ -81,14 +84,19 @@ def local_null(active: Party, response: Response) -> tuple[float, float]:
     return response.null()
 
 
-def local_terms(active: Party, response: Response, null: tuple[float, float]) -> Terms:
+def local_centre(active: Party, response: Response, null: tuple[float, float]) -> Clear:
+    """Where the polynomials are centred."""
+    return Clear(centre_of(response.family.name, null[0]), units=("label",), owner=active.name)
+
+
+def local_terms(active: Party, response: Response, null: tuple[float, float], centre: float) -> Terms:
     """The numbers of the response."""
-    return terms_of(response, null[0])
+    return terms_of(response, null[0], centre)
 
 
 def local_start(active: Party, response: Response, null: tuple[float, float], terms: Terms) -> Clear:
     """`Start` as numbers."""
-    found = (*null, terms.scale, terms.unit, terms.curvature, terms.constant, terms.level, response.used)
+    found = (*null, terms.scale, terms.unit, terms.curvature, terms.constant, response.used, *terms.levels)
     return Clear(np.array(found, dtype=float), units=("label",), owner=active.name)
 
 
@@ -109,14 +117,11 @@ def local_own(party: Party, block: np.ndarray) -> np.ndarray:
     return block
 
 
-def local_predictor(party: Party, X: np.ndarray, theta: np.ndarray) -> np.ndarray:
-    """(n,) the party's part of u."""
-    return X @ theta
-
-
-def local_cut(party: Party, X: np.ndarray, theta: np.ndarray, shift: np.ndarray | float, plan: Plan) -> np.ndarray:
-    """(n,) the same over R, with a shift, within what the ring holds."""
-    return np.clip((X @ theta + shift) / plan.link.radius, -plan.cut, plan.cut)
+def local_cut(
+    party: Party, X: np.ndarray, theta: np.ndarray, shift: np.ndarray | float, radius: float, most: float
+) -> np.ndarray:
+    """(n,) the party's part of u over R, with a shift, within what the ring holds."""
+    return np.clip((X @ theta + shift) / radius, -most, most)
 
 
 def local_likelihood(active: Party, response: Response, deviance: float) -> Clear:
@@ -133,7 +138,8 @@ def analyst_started(
     numbers: np.ndarray, gram: Sequence[Sequence[np.ndarray | None]], plan: Plan, options: JointOptions
 ) -> State:
     """The search before the first evaluation, at coefficients 0."""
-    start, total = Start(*numbers.tolist()), assembled(gram, plan)
+    first, levels = np.split(numbers, [len(fields(Start)) - 1])
+    start, total = Start(*first.tolist(), tuple(levels.tolist())), assembled(gram, plan)
     ridge = options.ridge * start.unit**2 / start.scale
     matrix = start.curvature * total + np.diag(penalties(len(total), ridge))
     return State(started(matrix, ridge, plan.reach), total / plan.n, start)
@@ -141,17 +147,17 @@ def analyst_started(
 
 def analyst_coefficients(state: State, place: int, plan: Plan, parts: Sequence[Clear]) -> Clear:
     """Coefficients of one party's columns at the trial, in units of u."""
-    return unprotected(np.ascontiguousarray(state.search.trial[plan.slices[place]]), parts)
+    return unprotected(np.ascontiguousarray(state.trial[plan.slices[place]]), parts)
 
 
 def analyst_advanced(
-    state: State, objective: np.ndarray, scores: Sequence[np.ndarray], radius: float, options: JointOptions
+    state: State, objective: np.ndarray, scores: Sequence[np.ndarray], plan: Plan, options: JointOptions
 ) -> State:
     """The state after an evaluation; ``objective`` is minus half a deviance but for a constant."""
     value = float(objective[0, 0])
     first = value if state.first is None else state.first
     deviance = state.start.null_deviance / state.start.scale - 2 * (value - first)
-    given = np.concatenate([one[:, 0] for one in scores]) / radius
+    given = np.concatenate([one[:, 0] for one in scores]) / plan.link.radius
     search = advanced(
         state.search,
         deviance,
@@ -160,8 +166,52 @@ def analyst_advanced(
         tolerance=options.tolerance,
         max_iter=options.max_iter,
         rounding=ROUNDING,
+        bounded=bool(plan.link.fine[0].scores),
     )
-    return State(search, state.gram, state.start, first)
+    if search.status is None or search.evaluations >= options.max_iter:
+        return State(search, state.gram, state.start, first)
+    # What a search without an end leads to is no start.
+    trial = search.trial if search.status == "ok" else np.zeros(len(search.trial))
+    return State(search, state.gram, state.start, first, Refinement(trial))
+
+
+def analyst_refined(
+    state: State,
+    information: Sequence[Sequence[np.ndarray | None]],
+    scores: Sequence[np.ndarray] | None,
+    deviance: np.ndarray,
+    outside: np.ndarray | None,
+    pearson: np.ndarray | None,
+    plan: Plan,
+    options: JointOptions,
+) -> State:
+    """The state after an evaluation at the end of the search."""
+    start, search = state.start, state.search
+    assert state.refinement is not None
+    null = start.null_deviance / start.scale
+    found = Optimum(
+        assembled(information, plan),
+        None if scores is None else np.concatenate([one[:, 0] for one in scores]),
+        null - 2 * (float(deviance[0, 0]) - start.levels[state.refinement.range]),
+        0.0 if pearson is None else start.constant + float(pearson[0, 0]),
+        0.0 if outside is None else float(outside[0, 0]),
+    )
+    q = len(search.trial)
+    dispersion = 1 / start.scale if pearson is None else max(found.pearson, 0.0) / (start.used - q)
+    # Of blocks alone the squares of a sum of K parts are bounded by K times those of the parts.
+    parts = 1 if options.start == "gram" else len(plan.widths)
+    refinement = advanced_finer(
+        state.refinement,
+        found,
+        start=search.memory.start,
+        ridge=search.ridge,
+        unit=dispersion,
+        null=null,
+        spread=parts * plan.n * state.gram,
+        ranges=[(fine.radius, fine.power) for fine in plan.link.fine],
+        most=min(EVALUATIONS, options.max_iter - search.evaluations),
+    )
+    return replace(state, refinement=refinement)
 
 
 def analyst_status(state: State, parts: Sequence[Clear]) -> Clear:
@@ -169,74 +219,52 @@ def analyst_status(state: State, parts: Sequence[Clear]) -> Clear:
     return unprotected(state.search.status or GOING, parts)
 
 
-def analyst_found(
-    state: State,
-    information: Sequence[Sequence[np.ndarray | None]],
-    deviance: np.ndarray,
-    pearson: np.ndarray | None,
-    plan: Plan,
-) -> Optimum:
-    """The sums in the units of the response."""
-    start, matrix = state.start, assembled(information, plan)
-    return Optimum(
-        matrix * start.scale / start.unit**2,
-        start.null_deviance - 2 * start.scale * (float(deviance[0, 0]) - start.level),
-        0.0 if pearson is None else start.scale * (start.constant + float(pearson[0, 0])),
-        bool(np.all(np.linalg.eigvalsh(matrix) > 0)),
-    )
+def analyst_end(state: State, link: SharedLink, parts: Sequence[Clear]) -> Clear:
+    """On which range another evaluation follows, or how they ended."""
+    assert state.refinement is not None
+    return unprotected(state.refinement.status or link.fine[state.refinement.range].name, parts)
 
 
-def analyst_deviance(found: Optimum, parts: Sequence[Clear]) -> Clear:
+def analyst_deviance(state: State, parts: Sequence[Clear]) -> Clear:
     """The deviance, for its likelihood."""
-    return unprotected(found.deviance, parts)
-
-
-def outside_of(predictors: Sequence[np.ndarray], shift: np.ndarray, cut: float, reach: float) -> np.ndarray:
-    """(n,) bool: where the sum of the parts of the predictor leaves +-reach, or one of them was cut at +-cut."""
-    first, *others = predictors
-    return np.any(np.abs([first + shift, *others]) > cut, axis=0) | (np.abs(shift + sum(predictors)) > reach)
+    return unprotected(state.deviance, parts)
 
 
 def reported(
     state: State,
     scalings: Mapping[str, Scaling],
-    predictors: Mapping[str, np.ndarray],
-    shift: np.ndarray,
-    optimum: tuple[Optimum, float] | None,
+    likelihood: float | None,
     rows: Mapping[str, np.ndarray] | None,
-    ranges: tuple[float, float],
     order: Sequence[tuple[str, Sequence[int]]],
     options: JointOptions,
     family: str,
     counts: Mapping[str, int],
 ) -> Estimate:
-    """What the analyst has, on the scale of the given columns, and what only an evaluator sees: who lies outside R."""
-    search, start = state.search, state.start
+    """What the analyst has, on the scale of the given columns."""
+    search, start, finer = state.search, state.start, state.refinement
     place = np.concatenate([np.zeros(1, dtype=int), 1 + column_order([group for _, group in order])])
     scaling = Scaling.joined([scalings[name] for name, _ in order], [group for _, group in order])
-    beta = start.unit * search.trial[place]
+    beta = start.unit * state.trial[place]
     beta[0] += start.intercept
+    ended: Search | Refinement = search if finer is None else finer
+    numbers: dict[str, Any] = dict(counts) | {"record_openings": 0, "approximate": family != "gaussian"}
+    if ended.status != "ok":
+        numbers["reason"] = ended.reason
+    if finer is not None and finer.optimum is not None:
+        numbers["outside"] = finer.optimum.outside
     found = Estimate(
         scaling.coefficients(beta),
-        status=search.status or "not_converged",
-        iterations=search.evaluations,
+        status=ended.status or "not_converged",
+        iterations=state.evaluations,
         null_deviance=start.null_deviance,
         objective=np.array(search.path) * start.scale,
         rows=None if rows is None else {name: np.array(own) for name, own in rows.items()},
+        numbers=numbers,
     )
-    numbers: dict[str, Any] = dict(counts) | {"record_openings": 0}
-    if search.status != "ok":
-        numbers["reason"] = search.reason
-    outside = outside_of(list(predictors.values()), shift, *ranges)
-    numbers["outside"] = int(outside.sum())
-    if numbers["outside"] > STRAYED * len(outside):
-        return replace(found, status="diverged", numbers=numbers | {"reason": OUTSIDE})
-    if optimum is None:
-        return replace(found, numbers=numbers)
-    sums, likelihood = optimum
-    if not sums.definite:
-        return replace(found, deviance=sums.deviance, numbers=numbers | {"reason": INDEFINITE})
-    given = Sums(sums.deviance, start.null_deviance, sums.pearson, likelihood, start.used)
-    matrix = sums.information[np.ix_(place, place)]
+    if ended.status != "ok" or finer is None or finer.optimum is None or likelihood is None:
+        return found
+    sums = finer.optimum
+    given = Sums(state.deviance, start.null_deviance, start.scale * sums.pearson, likelihood, start.used)
+    matrix = (sums.information * start.scale / start.unit**2)[np.ix_(place, place)]
     shown = diagnosed(given, matrix, scaling, family, ridge=options.ridge, dispersion=options.dispersion).fields()
     return replace(found, **shown | {"numbers": shown["numbers"] | numbers})

@@ -9,14 +9,14 @@ import numpy as np
 
 from ...federation.exchanges.residues import Ring, ring_for
 from ..families import FAMILIES
-from ..options import JointOptions
-from .links import SharedLink, link_of
+from ..options import Family, JointOptions
+from .links import FineLink, SharedLink, largest, link_of
 
 # Bits after the point: of predictors over R, of columns, of the response's numbers, of coefficients of polynomials.
 # A search ends where the objective falls by less than its rounding: that of predictors, over all records.
 PREDICTOR, COLUMN, NUMBER, COEFFICIENT = 40, 34, 24, 30
 # At the optimum no step depends on them: of predictors at most so many, and so many over the highest degree.
-LAST_PREDICTOR, LAST_POWER, LAST_COEFFICIENT = 24, 380, 24
+LAST_PREDICTOR, LAST_POWER, LAST_COEFFICIENT = 24, 420, 24
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,6 @@ class Plan:
     link : polynomials; n : records; widths : columns of each party in the order of the fit, the intercept among them
     predictor, score, integral : bits of u / R, of polynomials of it, of their integrals
     ring : of an evaluation; last : at the optimum; gram : of products of columns; columns : of these, the largest
-    cut : what a party's part of u / R is cut at
     """
 
     link: SharedLink
@@ -35,7 +34,6 @@ class Plan:
     ring: Ring
     last: Ring
     gram: Ring
-    cut: float
 
     @property
     def columns(self) -> Ring:
@@ -58,46 +56,49 @@ class Plan:
         return tuple(slice(end - width, end) for end, width in zip(ends, self.widths, strict=True))
 
 
-def planned(family: str, n: int, widths: Sequence[int], options: JointOptions) -> Plan:
+def planned(family: Family, centre: float, n: int, widths: Sequence[int], options: JointOptions) -> Plan:
     """Rings that hold whatever is opened.
 
     Standardised columns are at most sqrt(n), the numbers of the response sum to n in size (`shared_terms`), predictors
-    over R are cut at `SharedLink.widest`, each party's part at its share of it.
+    over R are cut at ``widest``, each party's part at its share of it.
 
     Raises
     ------
     OverflowError
         If no ring does.
     """
-    link = link_of(family)
-    degree, last = degree_of(link.scores), degree_of(last_of(link, family, options))
-    tops = [sum(link.largest(one, link.widest) for one in some) for some in (link.scores, link.integrals)]
+    link = link_of(family, centre)
+    degree = degree_of(link.scores)
+    tops = [sum(largest(one, link.widest) for one in some) for some in (link.scores, link.integrals)]
     scores = ring_for(2 * n**1.5 * link.radius * (1 + tops[0]), degree * PREDICTOR + COEFFICIENT + NUMBER + COLUMN)
     objective = ring_for(2 * n * (link.radius * link.widest + tops[1]), (degree + 1) * PREDICTOR + COEFFICIENT + NUMBER)
-    bits, top = last * last_bits(last) + LAST_COEFFICIENT + NUMBER, link.largest(link.weight, link.widest)
-    weights = ring_for(2.0 * n * n * (1 + top), bits + 2 * COLUMN)
-    rest = sum(link.largest(one, link.widest) for one in last_of(link, family, options))
-    pearson = ring_for(2.0 * n * n * (link.radius * link.widest + rest), bits)
-    deviance = ring_for(2.0 * n * (link.radius * link.widest + rest), bits)
-    ring = max(scores, objective, deviance, key=lambda one: one.m)
-    final = max(weights, pearson, key=lambda one: one.m)
-    return Plan(link, n, tuple(widths), ring, final, ring_for(2 * n, 2 * COLUMN), link.widest / len(widths))
+    final = []
+    for fine in link.fine:
+        every = last_of(fine, family, options)
+        bits = last_bits(every)[1] + NUMBER
+        final.append(ring_for(2.0 * n * n * (1 + largest(fine.weight, fine.widest)), bits + 2 * COLUMN))
+        rest = sum(largest(one, fine.widest) for one in every)
+        final.append(ring_for(2.0 * n * n * (fine.radius * fine.widest + rest), bits + COLUMN))
+    ring, last = (max(some, key=lambda one: one.m) for some in ((scores, objective), final))
+    return Plan(link, n, tuple(widths), ring, last, ring_for(2 * n, 2 * COLUMN))
 
 
-def last_bits(degree: int) -> int:
-    """Bits of predictors over R where polynomials of a degree are taken at the optimum."""
-    return min(LAST_PREDICTOR, LAST_POWER // degree)
+def last_bits(every: Sequence[np.ndarray]) -> tuple[int, int]:
+    """Bits of predictors over R where some polynomials are taken at the optimum, and of the polynomials."""
+    degree = degree_of(every)
+    low = min(LAST_PREDICTOR, LAST_POWER // degree)
+    return low, degree * low + LAST_COEFFICIENT
 
 
-def pearson_of(link: SharedLink, family: str, options: JointOptions) -> tuple[np.ndarray, ...]:
+def pearson_of(fine: FineLink, family: str, options: JointOptions) -> tuple[np.ndarray, ...]:
     """The polynomials of Pearson's statistic, where it is wanted."""
     wanted = FAMILIES[family].estimates_dispersion or options.dispersion == "pearson"
-    return link.pearson if wanted else ()
+    return fine.pearson if wanted else ()
 
 
-def last_of(link: SharedLink, family: str, options: JointOptions) -> tuple[np.ndarray, ...]:
-    """All polynomials at the optimum: of the weight, of the deviance, of Pearson's statistic."""
-    return (link.weight, *link.exact, *pearson_of(link, family, options))
+def last_of(fine: FineLink, family: str, options: JointOptions) -> tuple[np.ndarray, ...]:
+    """All polynomials at the optimum: of weight, deviance, scores, power sum of predictors, Pearson's statistic."""
+    return (fine.weight, *fine.exact, *fine.scores, *fine.outside, *pearson_of(fine, family, options))
 
 
 def degree_of(coefficients: Sequence[np.ndarray]) -> int:

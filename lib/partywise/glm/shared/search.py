@@ -57,6 +57,7 @@ def advanced(
     tolerance: float,
     max_iter: int,
     rounding: float,
+    bounded: bool = False,
 ) -> Search:
     """The search after the trial was evaluated.
 
@@ -74,6 +75,8 @@ def advanced(
         Evaluations at most.
     rounding : float
         Relative error of the deviance.
+    bounded : bool
+        Whether a deviance below 0 ends the search: that of a polynomial has no bound where records lie far out.
 
     Raises
     ------
@@ -84,6 +87,8 @@ def advanced(
         point = Point.at(search.trial, deviance, scores, search.ridge)
     search = replace(search, evaluations=search.evaluations + 1)
     last = search.evaluations >= max_iter
+    if bounded and not deviance >= 0:
+        return replace(search, status="not_converged", reason="the polynomial's deviance is below 0")
     if search.line is not None and not search.line.accepts(search.step, point.value, rounding):
         return _shorter(search, search.step / 2, last, max_iter)
     memory = search.memory if search.point is None else search.memory.after(search.point, point)

@@ -1,9 +1,9 @@
 """What the active party puts into a fit whose predictors stay in shares: one number a record for every polynomial.
 
-With u the linear predictor less that of the intercept alone, over ``unit`` of the Gaussian family (binomial: the
-predictor itself), the score of a record is v_0 + sum_j v_j p_j(u) times ``scale`` (`links`). Every v_j sums to at most
-n in size, since the fit of the intercept alone makes scores sum to 0: bounds of secure products follow from n. Offsets
-of the log links and of the Gaussian family are part of the v_j and widen no range.
+With u the linear predictor less that of the intercept alone, over ``unit`` of the Gaussian family (binomial: less a
+centre near it, `links.centre_of`), the score of a record is v_0 + sum_j v_j p_j(u) times ``scale`` (`links`). Every v_j
+sums to at most n in size, since the fit of the intercept alone makes scores sum to 0: bounds of secure products follow
+from n. Offsets of the log links and of the Gaussian family are part of the v_j and widen no range.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.polynomial import polynomial
 
 from ..records import Response
 from .links import link_of
@@ -27,7 +28,8 @@ class Terms:
     pearson : a_1, a_2, ...; constant : Pearson's statistic less the sums of a_j g_j(u)
     shift : part of u that is no coefficient's (binomial), else 0
     scale : deviance over that of these terms; unit : linear predictor over u
-    level : sum of v_0 u + sum_j v_j (primitive of p_j) at ``shift``: minus half the null deviance, but for a constant
+    levels : of every finer range the sum of v_0 u + sum_j v_j (integral of the link, as a polynomial) at ``shift``:
+        minus half the null deviance, but for a constant
     curvature : mean weight where the columns have coefficients 0, for the start matrix
     """
 
@@ -40,10 +42,10 @@ class Terms:
     scale: float
     unit: float = 1.0
     curvature: float = 1.0
-    level: float = 0.0
+    levels: tuple[float, ...] = ()
 
 
-def gaussian(response: Response, base: np.ndarray) -> Terms:
+def gaussian(response: Response, base: np.ndarray, centre: float) -> Terms:
     """Residuals of the intercept alone, over their deviation."""
     w, mean = _weights(response)
     residual = response.y - base
@@ -53,15 +55,16 @@ def gaussian(response: Response, base: np.ndarray) -> Terms:
     return Terms(w * r, (-w,), w, (-2 * w * r, w), float(w @ r**2), none, mean * unit**2, unit)
 
 
-def binomial(response: Response, base: np.ndarray) -> Terms:
-    """Responses as they are; the offset is part of u."""
+def binomial(response: Response, base: np.ndarray, centre: float) -> Terms:
+    """Responses as they are; what the offset and the centre's rounding leave is part of u."""
     w, mean = _weights(response)
-    y = response.y
+    y, shift = response.y, base - centre
     curvature = float(w @ response.family.weight(base)) / len(w)
-    return Terms(w * y, (-w,), w, (w * y, w * (1 - y)), 0.0, base, mean, curvature=curvature)
+    pearson = w * y * np.exp(-centre), w * (1 - y) * np.exp(centre)
+    return Terms(w * y, (-w,), w, pearson, 0.0, shift, mean, curvature=curvature)
 
 
-def poisson(response: Response, base: np.ndarray) -> Terms:
+def poisson(response: Response, base: np.ndarray, centre: float) -> Terms:
     """Counts over the mean count."""
     y, mu, w = response.y, np.exp(base), response.weighted(np.ones(len(base)))
     scale = float(np.mean(w * y))
@@ -70,7 +73,7 @@ def poisson(response: Response, base: np.ndarray) -> Terms:
     return Terms(observed, (-fitted,), fitted, pearson, -2 * float(np.sum(observed)), np.zeros(len(y)), scale)
 
 
-def gamma(response: Response, base: np.ndarray) -> Terms:
+def gamma(response: Response, base: np.ndarray, centre: float) -> Terms:
     """Responses over the mean of the intercept alone."""
     w, mean = _weights(response)
     ratio = response.y * np.exp(-base)
@@ -78,7 +81,7 @@ def gamma(response: Response, base: np.ndarray) -> Terms:
     return Terms(-w, (w * ratio,), w, pearson, float(np.sum(w)), np.zeros(len(w)), mean)
 
 
-def inverse_gaussian(response: Response, base: np.ndarray) -> Terms:
+def inverse_gaussian(response: Response, base: np.ndarray, centre: float) -> Terms:
     """The same; weights are over the mean as well."""
     ratio = response.y * np.exp(-base)
     w = response.weighted(np.exp(-base))
@@ -88,7 +91,7 @@ def inverse_gaussian(response: Response, base: np.ndarray) -> Terms:
     return Terms(none, (w * ratio, -w), w, (w * ratio**2, -2 * w * ratio, w), 0.0, none, scale)
 
 
-MAKERS: Mapping[str, Callable[[Response, np.ndarray], Terms]] = {
+MAKERS: Mapping[str, Callable[[Response, np.ndarray, float], Terms]] = {
     "gaussian": gaussian,
     "binomial": binomial,
     "poisson": poisson,
@@ -97,12 +100,15 @@ MAKERS: Mapping[str, Callable[[Response, np.ndarray], Terms]] = {
 }
 
 
-def terms_of(response: Response, intercept: float) -> Terms:
-    """The vectors of a response, around the fit of the intercept alone."""
-    found = MAKERS[response.family.name](response, response.shift + intercept)
-    primitives = link_of(response.family.name).primitives
-    sums = [v @ F(found.shift) for v, F in zip(found.scores, primitives, strict=True)]
-    return replace(found, level=float(found.linear @ found.shift + sum(sums)))
+def terms_of(response: Response, intercept: float, centre: float) -> Terms:
+    """The vectors of a response, around the fit of the intercept alone, for polynomials around a centre."""
+    found = MAKERS[response.family.name](response, response.shift + intercept, centre)
+    levels = []
+    for fine in link_of(response.family.name, centre).fine:
+        t = found.shift / fine.radius
+        sums = [v @ polynomial.polyval(t, P) for v, P in zip(found.scores, fine.exact, strict=True)]
+        levels.append(float(found.linear @ found.shift + sum(sums)))
+    return replace(found, levels=tuple(levels))
 
 
 def _weights(response: Response) -> tuple[np.ndarray, float]:
