@@ -45,6 +45,7 @@ class Block:
     b : (q,) coefficients
     shift : (n,) what its predictor has beside them, the offset; 0 where there is none
     weight : largest weight of a record at the start
+    unit : what changes are measured in (`partywise.glm.solvers.unit_of`); 1 of the published variant
     change : length of the last change of the coefficients
     path : at the beginning of every sweep, the penalty of the coefficients; where the party is the first to move, with
         the deviance of all predictors together
@@ -55,6 +56,7 @@ class Block:
     b: np.ndarray
     shift: np.ndarray | float = 0.0
     weight: float = 0.0
+    unit: float = 1.0
     change: float = 0.0
     path: tuple[float, ...] = ()
 
@@ -70,7 +72,8 @@ class Block:
 
     def moved(self, b: np.ndarray, objective: float) -> Block:
         """With new coefficients; ``objective`` is what the path keeps of the old ones."""
-        return replace(self, b=b, change=float(np.linalg.norm(b - self.b)), path=(*self.path, objective))
+        change = float(np.linalg.norm(b - self.b)) / self.unit
+        return replace(self, b=b, change=change, path=(*self.path, objective))
 
 
 def published_step(block: Block, b: np.ndarray, others: np.ndarray, response: Response) -> np.ndarray:
@@ -120,7 +123,7 @@ def updated(
     b = block.b
     for _ in range(1 if tolerance is None else STEPS):
         new = step(block, b, others, response)
-        change = float(np.linalg.norm(new - b))
+        change = float(np.linalg.norm(new - b)) / block.unit
         b = new
         if tolerance is None or not change >= tolerance:
             break

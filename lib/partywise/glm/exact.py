@@ -18,6 +18,7 @@ from .solvers import (
     newton_direction,
     penalties,
     searched,
+    unit_of,
     vanished,
 )
 from .standardise import Scaling, scaling_of, with_ones
@@ -116,7 +117,7 @@ def fitted(
     ridge : float
         On the coefficients of standardised columns.
     tolerance : float
-        Largest change of a coefficient of a standardised column at which steps end.
+        Largest change of a coefficient of a standardised column at which steps end; Gaussian: in the spread of y.
     max_iter : int
         Evaluations at most.
     solver : {"newton", "lbfgs"}
@@ -192,7 +193,7 @@ def _newton(
         if direction is None or vanished(matrix, first, data.ridge):
             status, reason = "diverged", SEPARATED
             break
-        if converged(direction, beta, tolerance):
+        if converged(direction, beta, tolerance, unit_of(data.family, path[0], first[0, 0])):
             beta, status, reason = beta + direction, "ok", ""
             break
         step = data.search(point, direction, eta)
@@ -216,7 +217,7 @@ def _lbfgs(
     status: Status = "not_converged"
     while True:
         direction = memory.direction(point.gradient)
-        if converged(direction, beta, tolerance):
+        if converged(direction, beta, tolerance, unit_of(data.family, path[0], first[0, 0])):
             beta, status, reason = beta + direction, "ok", ""
             break
         if len(path) == max_iter:

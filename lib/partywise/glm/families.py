@@ -40,11 +40,14 @@ class Family(ABC):
         What y may be, for messages.
     estimates_dispersion : bool
         Whether the dispersion is a parameter of the distribution (Gaussian, Gamma, inverse Gaussian).
+    identity : bool
+        Whether linear predictors are in the unit of the response.
     """
 
     name: ClassVar[str]
     domain: ClassVar[str]
     estimates_dispersion: ClassVar[bool] = True
+    identity: ClassVar[bool] = False
 
     @abstractmethod
     def mean(self, eta: np.ndarray) -> np.ndarray:
@@ -160,6 +163,7 @@ class Gaussian(Family):
     """Normal with the identity link: D = sum (y - mu)^2."""
 
     name, domain = "gaussian", "finite numbers"
+    identity = True
 
     def mean(self, eta: np.ndarray) -> np.ndarray:
         return np.asarray(eta, dtype=float)

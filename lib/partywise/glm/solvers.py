@@ -23,7 +23,20 @@ from dataclasses import dataclass
 
 import numpy as np
 
-__all__ = ["Line", "Memory", "Point", "converged", "newton_direction", "penalties", "rank_of", "searched", "vanished"]
+from .families import Family
+
+__all__ = [
+    "Line",
+    "Memory",
+    "Point",
+    "converged",
+    "newton_direction",
+    "penalties",
+    "rank_of",
+    "searched",
+    "unit_of",
+    "vanished",
+]
 
 # Armijo's share of the decrease that the slope promises; how often a step is halved; relative rounding of an objective.
 ARMIJO, HALVINGS, ROUNDING = 1e-4, 40, 1e-13
@@ -32,6 +45,8 @@ DEFINITE = 1e-11
 # Share of the curvature at the start below which a direction has none left: its coefficient runs off to infinity.
 VANISHED = 1e-10
 PAIRS = 10
+# Relative rounding of a sum of residuals of responses whose mean is far from 0.
+LAST_BITS = 2.0**-51
 
 
 def penalties(q: int, ridge: float) -> np.ndarray:
@@ -111,13 +126,25 @@ def searched(line: Line, deviance: Callable[[float], float], rounding: float = R
     return None
 
 
-def converged(direction: np.ndarray, beta: np.ndarray, tolerance: float) -> bool:
-    """Whether no coefficient of a standardised column would move by more than ``tolerance``, relative above 1.
+def unit_of(family: Family, deviance: float, weight: float) -> float:
+    """What steps of linear predictors are measured in: of the identity link the spread of the response, else 1.
 
-    A last step that is this small is added to the coefficients without a further evaluation: what it leaves is its
-    square with Newton, about a tenth of it with L-BFGS.
+    deviance : of the intercept alone; weight : sum of the weights there
     """
-    return float(np.max(np.abs(direction))) <= tolerance * max(1.0, float(np.max(np.abs(beta))))
+    return float(np.sqrt(deviance / weight)) if family.identity and weight > 0 else 1.0
+
+
+def converged(direction: np.ndarray, beta: np.ndarray, tolerance: float, unit: float = 1.0) -> bool:
+    """Whether no coefficient of a standardised column would move by more than ``tolerance`` times ``unit``.
+
+    Relative to the largest slope where that is above the unit; the intercept, which the origin of the response decides,
+    counts with what its rounding leaves alone. A last step that is this small is added to the coefficients without a
+    further evaluation: what it leaves is its square with Newton, about a tenth of it with L-BFGS.
+
+    unit : see `unit_of`
+    """
+    slopes = float(np.max(np.abs(beta[1:]), initial=unit))
+    return float(np.max(np.abs(direction))) <= tolerance * slopes + LAST_BITS * abs(float(beta[0]))
 
 
 def newton_direction(gradient: np.ndarray, matrix: np.ndarray) -> np.ndarray | None:

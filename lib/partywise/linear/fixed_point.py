@@ -12,7 +12,7 @@ from ..errors import CertificationError
 from .model import PublicFacts
 from .steps import SLOPES, WEIGHTS
 
-# Features, residuals and coefficients are multiples of 2^-40, products of two of 2^-80.
+# Features and residuals are multiples of 2^-40 of their units, products of two of 2^-80.
 FRACTION_BITS = 40
 
 
@@ -20,11 +20,23 @@ FRACTION_BITS = 40
 class Sizes:
     """Bits of integers: magnitudes are smaller than two to this power.
 
-    residual : of a residual, whole or of some parties; gradient : of a sum over a batch of feature times residual
+    residual : of a residual, whole or of some parties; gradient : of a sum over a batch of feature times residual, all
+        in their units
     """
 
     residual: int
     gradient: int
+
+
+def units(public: PublicFacts, model: str) -> tuple[np.ndarray, int]:
+    """Exponents of two of the units of the features (d,) and of the residual, from what is declared.
+
+    A bound below 1 is less than twice its unit, so that small numbers keep their digits; others have the unit 1.
+    """
+    bounds, label = declared(public, model)
+    exponents = np.frexp(np.append(bounds, label))[1]
+    own = np.minimum(exponents, 0)
+    return own[:-1], int(own[-1])
 
 
 def fixed(values: np.ndarray) -> np.ndarray:
@@ -70,16 +82,17 @@ def sizes(public: PublicFacts, options: Any, batch: int) -> Sizes:
     |u| <= s R ||b|| + w max|y|; the same holds of the part of the residual that some parties make.
     """
     bounds, label = declared(public, options.model)
+    unit = math.ldexp(1.0, units(public, options.model)[1])
     slope, weight = SLOPES[options.model], WEIGHTS[options.model]
     reach = math.sqrt(float(bounds @ bounds) + options.intercept)
     factor = max(1.0, options.learning_rate * (slope * reach**2 + options.ridge) - 1)
     step = options.learning_rate * weight * reach * label
     # A part for rounding: one beside the length of the coefficients, one beside each residual.
     try:
-        length = 1 + step * _geometric(factor, options.total_round_num)
+        length = unit + step * _geometric(factor, options.total_round_num)
     except OverflowError:
         length = math.inf
-    residual = slope * reach * length + weight * label + 1
+    residual = (slope * reach * length + weight * label) / unit + 1
     total = batch * max(1.0, float(bounds.max(initial=0))) * residual
     if not math.isfinite(total):
         raise OverflowError(

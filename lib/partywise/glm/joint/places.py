@@ -163,9 +163,11 @@ def analyst_newton(
     return newton_step(now, deviance[0], found, matrix, family, options)
 
 
-def analyst_lbfgs(now: Steering, deviance: tuple[float], found: np.ndarray, options: JointOptions) -> Steering:
+def analyst_lbfgs(
+    now: Steering, deviance: tuple[float], found: np.ndarray, family: str, options: JointOptions
+) -> Steering:
     """After an evaluation of L-BFGS."""
-    return lbfgs_step(now, deviance[0], found, options)
+    return lbfgs_step(now, deviance[0], found, family, options)
 
 
 def analyst_verdict(now: Steering, parts: Sequence[Clear]) -> Clear:

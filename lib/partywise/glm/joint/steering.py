@@ -11,7 +11,7 @@ import numpy as np
 
 from ..exact import NO_STEP, SEPARATED
 from ..families import FAMILIES, Family
-from ..solvers import Line, Memory, Point, converged, dependent, newton_direction, penalties, vanished
+from ..solvers import Line, Memory, Point, converged, dependent, newton_direction, penalties, unit_of, vanished
 
 __all__ = ["LAST", "MAJORANT", "STEP", "Steering", "lbfgs_step", "newton_step", "started", "without_step"]
 
@@ -82,10 +82,10 @@ def newton_step(
     now = replace(now, path=path, point=point, first=first)
     if direction is None or (not options.ridge and vanished(matrix, first)):
         return replace(now, direction=None, verdict="diverged", reason=SEPARATED)
-    return _judged(now, direction, options)
+    return _judged(now, direction, family, options)
 
 
-def lbfgs_step(now: Steering, deviance: float, scores: np.ndarray, options: Any) -> Steering:
+def lbfgs_step(now: Steering, deviance: float, scores: np.ndarray, family: str, options: Any) -> Steering:
     """After an evaluation.
 
     Raises
@@ -98,7 +98,7 @@ def lbfgs_step(now: Steering, deviance: float, scores: np.ndarray, options: Any)
     point = Point.at(now.beta, deviance, scores, options.ridge)
     memory = now.memory if now.point is None else now.memory.after(now.point, point)
     direction = memory.direction(point.gradient)
-    return _judged(replace(now, path=(*now.path, point.value), point=point, memory=memory), direction, options)
+    return _judged(replace(now, path=(*now.path, point.value), point=point, memory=memory), direction, family, options)
 
 
 def without_step(now: Steering) -> Steering:
@@ -112,8 +112,9 @@ def in_blocks(sizes: Sequence[int]) -> list[slice]:
     return [slice(*pair) for pair in itertools.pairwise(ends)]
 
 
-def _judged(now: Steering, direction: np.ndarray, options: Any) -> Steering:
-    if converged(direction, now.beta, options.tolerance):
+def _judged(now: Steering, direction: np.ndarray, family: str, options: Any) -> Steering:
+    unit = 1.0 if now.first is None else unit_of(FAMILIES[family], now.path[0], float(now.first[0, 0]))
+    if converged(direction, now.beta, options.tolerance, unit):
         return replace(now, direction=direction, verdict=LAST)
     if len(now.path) >= options.max_iter:
         return replace(now, direction=None, verdict="not_converged", reason=f"max_iter={options.max_iter} evaluations")

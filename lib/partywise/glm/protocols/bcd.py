@@ -42,7 +42,7 @@ from ..families import FAMILIES
 from ..model import Estimate, Status
 from ..options import BcdOptions
 from ..records import Response
-from ..solvers import rank_of
+from ..solvers import rank_of, unit_of
 from ..standardise import Scaling, scaling_of, with_ones
 from .common import local_columns, local_response
 
@@ -100,11 +100,13 @@ def local_block(party: Party, columns: np.ndarray, scaling: Scaling, response: R
             f"the columns of {party.name!r} have rank {rank}, not {X.shape[1]}: drop dependent or constant ones, or "
             "give ridge > 0."
         )
-    start, _ = response.null()
+    start, null = response.null()
     if first:
         penalty[0], b[0] = 0.0, start
     weight = float(np.max(response.weighted(response.family.weight(start + response.shift))))
-    return Block(X, penalty, b, response.shift, weight)
+    total = float(np.sum(response.weighted(response.family.weight(start + response.shift))))
+    unit = unit_of(response.family, null, total)
+    return Block(X, penalty, b, response.shift, weight, unit)
 
 
 def local_update(party: Party, block: Block, others: np.ndarray, response: Response, options: BcdOptions) -> Block:

@@ -111,7 +111,7 @@ def evaluated(run: Run, closed: Closed, X: Own, response: Any, predictor: Any, n
     deviance, own = run.gather((active,), ANALYST, names, local_own_scores, found, X, closed.parts)
     total = scores(run, closed, run.at(active, local_scores, found), own, step)
     if options.solver == "lbfgs":
-        now = run.at(ANALYST, analyst_lbfgs, now, deviance, total, options)
+        now = run.at(ANALYST, analyst_lbfgs, now, deviance, total, run.spec.public.family, options)
         return now, told(run, now, closed.parts)
     verdict = STEP
     for kind in ("observed", "majorant"):

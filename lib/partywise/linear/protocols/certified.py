@@ -47,7 +47,7 @@ from ...federation.parties import Party, joined
 from ...federation.roles import involved, roles, unprotected
 from ...federation.run import Own, Run
 from ...privacy.accounted import Clear
-from ..fixed_point import check_bounds, declared, fixed, mean_of, sizes
+from ..fixed_point import check_bounds, declared, fixed, mean_of, sizes, units
 from ..model import Estimate
 from ..options import CertifiedOptions
 from ..steps import SLOPES, residuals, shrinkage, with_ones
@@ -68,9 +68,15 @@ def local_columns(party: Party, train: np.ndarray, spec: Any) -> np.ndarray:
     return with_ones(X, True) if spec.options.intercept else X
 
 
-def local_integers(party: Party, columns: np.ndarray) -> np.ndarray:
+def local_exponents(party: Party, columns: np.ndarray, exponents: np.ndarray) -> np.ndarray:
+    """Exponents of the units of the party's columns; 0 of the ones that those of the active party may begin with."""
+    own = exponents[list(party.columns)]
+    return np.concatenate([np.zeros(columns.shape[1] - len(own), dtype=own.dtype), own])
+
+
+def local_integers(party: Party, columns: np.ndarray, exponents: np.ndarray) -> np.ndarray:
     """The party's columns in fixed point."""
-    return fixed(columns)
+    return fixed(np.ldexp(columns, -exponents))
 
 
 def local_started(party: Party, columns: np.ndarray) -> Trail:
@@ -86,12 +92,13 @@ def local_first(
     trail: Trail,
     response: np.ndarray,
     model: str,
+    exponent: int,
     step: int,
     rng_for: Callable,
 ) -> Cipher:
     """The residual as far as the active party knows it, closed."""
     u = residuals(columns[rows] @ trail[0], response[rows], model)
-    return encrypt(public, fixed(u), rng_for("encryption", active.name, step), key_holder=SERVER)
+    return encrypt(public, fixed(np.ldexp(u, -exponent)), rng_for("encryption", active.name, step), key_holder=SERVER)
 
 
 def local_added(
@@ -102,11 +109,12 @@ def local_added(
     trail: Trail,
     partial: Cipher,
     model: str,
+    exponent: int,
     step: int,
     rng_for: Callable,
 ) -> Cipher:
     """The residual with the party's part of the linear predictor, closed anew."""
-    part = fixed(SLOPES[model] * (columns[rows] @ trail[0]))
+    part = fixed(np.ldexp(SLOPES[model] * (columns[rows] @ trail[0]), -exponent))
     rng = rng_for("re-randomisation", passive.name, step)
     return rerandomised(public, add_plain(public, partial, part), rng)
 
@@ -132,10 +140,18 @@ def local_masked(
 
 
 def local_step(
-    party: Party, trail: Trail, opened: np.ndarray, drawn: Sequence[int], rows: np.ndarray, step: int, options: Any
+    party: Party,
+    trail: Trail,
+    opened: np.ndarray,
+    drawn: Sequence[int],
+    rows: np.ndarray,
+    exponents: np.ndarray,
+    exponent: int,
+    step: int,
+    options: Any,
 ) -> Trail:
     """A step along the party's own mean gradient."""
-    gradient = np.array([mean_of(total, len(rows)) for total in unmasked(opened, drawn)])
+    gradient = np.ldexp([mean_of(total, len(rows)) for total in unmasked(opened, drawn)], exponents + exponent)
     # Of the active party the first is the intercept, where there is one.
     shrunk = shrinkage(len(party.columns), options.ridge)
     return moved(trail, gradient, shrunk[len(shrunk) - len(gradient) :], step, options)
@@ -164,13 +180,14 @@ def closed_residual(
     """Rows of a batch and their residual, closed: every party adds its part to what it gets."""
     active, passive = roles(run.parties, bare=True)
     model, last = run.spec.options.model, passive[-1]
+    exponent = units(run.spec.public, model)[1]
     rows = run.broadcast(active, passive, "batch", local_batch, drawn, step)
-    given = public, columns, rows, trails
-    u = run.send(active, passive[0], "partial residual", local_first, *given, response, model, step, run.rng_for)
+    given, rest = (public, columns, rows, trails), (model, exponent, step, run.rng_for)
+    u = run.send(active, passive[0], "partial residual", local_first, *given, response, *rest)
     for party, following in pairwise(passive):
-        u = run.send(party, following, "partial residual", local_added, *given, u, model, step, run.rng_for)
-    rest = (active, *passive[:-1])
-    return rows, run.broadcast(last, rest, "residual", local_added, *given, u, model, step, run.rng_for)
+        u = run.send(party, following, "partial residual", local_added, *given, u, *rest)
+    others = (active, *passive[:-1])
+    return rows, run.broadcast(last, others, "residual", local_added, *given, u, *rest)
 
 
 def reported(
@@ -206,7 +223,9 @@ def fit(run: Run) -> Estimate:
     batch = n if options.batch_size is None else min(options.batch_size, n)
     width = mask_width(sizes(run.spec.public, options, batch).gradient, options.key_size - 2)
     columns = run.each(run.parties, local_columns, train, run.spec)
-    integers = run.each(run.parties, local_integers, columns)
+    exponents, exponent = units(run.spec.public, options.model)
+    own_units = run.each(run.parties, local_exponents, columns, exponents)
+    integers = run.each(run.parties, local_integers, columns, own_units)
     response = run.at(active, local_response, train, options.model)
     drawn = run.at(active, local_batches, train, options, run.rng_for)
     address = "key", SERVER
@@ -224,6 +243,6 @@ def fit(run: Run) -> Estimate:
             party.name: run.send(SERVER, party, "opened gradient", server_answer, opened, place, everybody)
             for place, party in enumerate(run.parties)
         }
-        trails = run.each(run.parties, local_step, trails, Own(answers), own, rows, step, options)
+        trails = run.each(run.parties, local_step, trails, Own(answers), own, rows, own_units, exponent, step, options)
     dealt = {party.name: party.columns for party in run.parties}
     return run.assemble(reported, trails, drawn, seen, dealt, active.name, options)
