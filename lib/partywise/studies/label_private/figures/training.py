@@ -120,7 +120,7 @@ def _proved(
     _marked(ax, x, np.where(decided, shares, np.nan), index, label, **options)
     color = options.get("color", SHADES[index % len(SHADES)])
     for at, low in zip(x[~decided], shares[~decided], strict=True):
-        ax.plot((at, at), (low, 1), color=color, linewidth=5, alpha=0.35, solid_capstyle="butt")
+        ax.plot((at, at), (low, 1), color=color, linewidth=2.5, solid_capstyle="butt")
 
 
 def _draws(cube: xr.Dataset, cases: list[str]) -> str:
