@@ -129,13 +129,20 @@ def test_ciphers_stay_closed_and_their_key_holder_gets_none(channel):
     assert (type(closed), closed.key_holder) == (Cipher, "active") and np.array_equal(
         closed.opened("active"), np.zeros(4)
     )
-    assert channel.bytes_total == 32 and len(channel.ledger) == 0
+    assert channel.bytes_total == 32
+    ((row,), ledger) = channel.ledger.rows, channel.ledger
+    assert (row.mechanism, row.owner, row.audience, row.key_holders) == ("cipher", "p1", ("p2",), ("active",))
+    assert channel.messages[-1].event == row.release_id
+    channel.send("p1", "p2", "another sum", cipher)
+    assert ledger.rows == (row,), "ciphers of one kind share a row"
+    for view, epsilon in (("p2", 0), ("active", 0), (("p2", "active"), math.inf), (("p1", "p2", "active"), 0)):
+        assert ledger.total(view, "row", DELTA).epsilon_certified == epsilon, view
     with pytest.raises(CertificationError, match="'active' holds the key"):
         channel.send("p1", "active", "sum", cipher)
     channel.send("p1", "active", "sum", Clear(cipher, units=("features",)))
     noisy = released("noisy sum").post_process(lambda value: Cipher(value, key_holder="active"))
     assert channel.send("p2", "active", "sum", noisy).opened("active").shape == (10, 3)
-    assert channel.bytes_total == 32 + 32 + 240 and channel.messages[-1].shape == (10, 3)
+    assert channel.bytes_total == 32 + 32 + 32 + 240 and channel.messages[-1].shape == (10, 3)
 
 
 def test_a_cipher_is_opened_by_its_key_holder_alone():

@@ -10,6 +10,7 @@ from glm_driver import FAMILIES, records
 from noisy_driver import GROUPS, oracle, private_run
 from partywise.audits.contract import agree
 from partywise.errors import BudgetExceeded
+from partywise.federation.exchanges.secure_sum import AGGREGATOR
 from partywise.federation.run import simulate
 from partywise.glm.options import NoisyGradientOptions, NoisyNewtonOptions
 from partywise.glm.private.budget import allotted
@@ -82,9 +83,15 @@ def test_every_view_costs_the_target_and_never_more(name, epsilon):
     run = private_run(*records("gamma", 80, 5), options, "gamma", epsilon)
     estimate = simulate(fit, run)
     assert estimate.epsilon_claimed == epsilon
-    # The aggregator, who is trusted with the records, owns none of them: no coalition with it looks free.
+    ledger, worst = run.channel.ledger, run.channel.ledger.worst_total(run.channel.names, "row", 1e-5)
+    assert worst.assumption == "aggregator colludes with nobody"
+    assert epsilon * (1 - 1e-9) <= worst.epsilon_certified <= epsilon
+    # The aggregator, who is trusted with the records, owns none of them: nothing is proved against it.
     for name, view in default_views(run.channel.names).items():
-        total = run.channel.ledger.total(view, "row", 1e-5)
+        total = ledger.total(view, "row", 1e-5)
+        if AGGREGATOR in view:
+            assert total.epsilon_certified == np.inf, name
+            continue
         assert total.epsilon_certified <= epsilon, name
         assert total.epsilon_certified == pytest.approx(epsilon, abs=1e-9), name
         assert total.trust_model == "central"

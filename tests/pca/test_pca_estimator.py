@@ -27,7 +27,8 @@ def test_the_estimator_is_the_protocol():
     model = pw.VerticalPCA(scores=True).fit(X, parties=groups, rng=pw.Streams(5))
     assert same(model.estimate_.matrix, estimate.matrix) and same(model.estimate_.scores, estimate.scores)
     assert model.privacy_.epsilon_certified == np.inf and model.privacy_.unit == "features"
-    assert model.ledger_.total("dealer", "features", 1e-5).epsilon_certified == 0
+    assert model.ledger_.total("dealer", "features", 1e-5).epsilon_certified == np.inf
+    assert model.privacy_.assumption == "dealer colludes with nobody"
     assert [row["bytes"] for row in model.transcript_] == [row["bytes"] for row in run.channel.transcript()]
 
 

@@ -75,7 +75,7 @@ class Run:
     def releases(self) -> list[Any]:
         """Certified or uncertified rows of the ledger that carry a mechanism of their own."""
         rows = self.channel.ledger.rows
-        return [event for event in rows if event.mechanism not in ("none", "post_processing", "budget")]
+        return [event for event in rows if event.mechanism not in ("none", "cipher", "post_processing", "budget")]
 
 
 def protocol_of(options: Any) -> Callable[..., Estimate]:

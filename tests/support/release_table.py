@@ -7,7 +7,7 @@ import warnings
 from pathlib import Path
 
 from every_protocol import fits, generated, planned
-from partywise.experiment.apart.rehearsal import floating_point
+from partywise.experiment.apart.rehearsal import floating_point, open_ciphers
 from partywise.experiment.cells import execution
 from partywise.federation.run import simulate
 from partywise.federation.secure_streams import SecureStreams
@@ -19,7 +19,8 @@ HEAD = """# Methods that can release
 With `mode: release` in the block `network`, everything secret (noise, keys, masks, shares) comes from the operating
 system. Noise that is drawn in floating point has no such source (its low bits tell more than its law), and some methods
 draw their batches by a generator with a seed: they are for experiments and are refused in one sentence, before anybody
-connects where a rehearsal on made-up records shows it, else at the first draw.
+connects where a rehearsal on made-up records shows it, else at the first draw. So is a method whose cipher stands for
+one in experiments and closes nothing (`cipher: sized`), or that gives records to an assumed functionality.
 
 This table is made by `python tests/support/release_table.py` and tested: every method of the default configuration was
 tried. A method without noise runs, and what it costs is infinite.
@@ -35,7 +36,10 @@ def outcome(study: str, case: str, method: str) -> str:
     chosen = plan.cases[case]
     epsilon = plan.epsilons(case, method)[0]
     run = execution(plan, case, method, chosen.parties[0], 0, epsilon, generated(study, case))
-    run.rng_for = SecureStreams(run.rng_for)
+    run.rng_for, run.channel.real = SecureStreams(run.rng_for), True
+    if schemes := open_ciphers(run.spec.options):
+        key, scheme = schemes[0]
+        return f"refused: `{key}: {scheme}` closes nothing; take `{key}: paillier`"
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

@@ -18,7 +18,7 @@ from hashlib import sha256
 
 import numpy as np
 
-from ..federation.cipher import Cipher
+from ..federation.cipher import RANDOM, Cipher
 from ..federation.exchanges.common_tokens import TOKEN_BYTES, common_tokens, key_bytes, local_order, local_rows
 from ..federation.parties import Party
 from ..federation.run import Own, Place, Run
@@ -39,7 +39,7 @@ def as_rows(digests: Sequence[bytes]) -> np.ndarray:
 def local_key(party: Party, rng_for: Callable) -> Cipher:
     """The key of a run, sealed for the parties."""
     words = words_of(rng_for("key of digests", party.name))(TOKEN_BYTES // 8)
-    return Cipher(words.astype("<u8").view(np.uint8), key_holder=KEY_HOLDERS)
+    return Cipher(words.astype("<u8").view(np.uint8), key_holder=KEY_HOLDERS, made_of=RANDOM)
 
 
 def local_keyed(party: Party, texts: Sequence[str], order: np.ndarray, key: Cipher) -> Clear:

@@ -10,13 +10,13 @@ from typing import Any
 
 from ..errors import CertificationError
 from ..privacy.accounted import Clear, Public
-from ..privacy.ledger.event import clear_event
+from ..privacy.ledger.event import clear_event, closed_event
 from ..privacy.ledger.ledger import Ledger
 from ..privacy.mechanisms.release import Release, derived_event, digest_of, released_parts
 from ..privacy.payer import Payer
 from .cipher import Cipher
 from .parties import Party
-from .payloads import KINDS, Payload, argument_of, emptied, measured, read_only, visible
+from .payloads import KINDS, Payload, argument_of, emptied, in_the_clear, measured, read_only, visible
 
 __all__ = ["Channel", "Message"]
 
@@ -35,7 +35,7 @@ class Message:
     argument : str
         Mechanism and law of a release, key holder of a cipher, reason of a public value, units of a clear one.
     event : str
-        Id of its row in the ledger, the first of several; empty where there is none, as for a cipher.
+        Id of its row in the ledger, the first of several; empty where there is none.
     shape : tuple of int
         Shape of an array; empty otherwise.
     bytes : int
@@ -64,6 +64,9 @@ class Channel:
         Names without a data block that take part too, such as ``("server",)``.
     record : bool
         Whether the contents of messages are kept, for `view`; without it only what they cost.
+    real : bool
+        Whether what crosses is real (mode ``release``): a cipher whose scheme does not close is then a value in the
+        clear of its makers, and counts with the bytes that cross. In an experiment it stands for one that closes.
 
     Attributes
     ----------
@@ -71,14 +74,16 @@ class Channel:
         Who is asked before a value is sent in the clear; nobody by default.
     """
 
-    def __init__(self, parties: Sequence[Party], extra: tuple[str, ...] = (), *, record: bool = False) -> None:
+    def __init__(
+        self, parties: Sequence[Party], extra: tuple[str, ...] = (), *, record: bool = False, real: bool = False
+    ) -> None:
         names = (*(party.name for party in parties), *extra)
         if len(set(names)) != len(names):
             raise ValueError(f"the parties {names} of a channel must have distinct names.")
         self.names: tuple[str, ...] = names
         self.connected = frozenset(names)
         self.payer: Payer | None = None
-        self.ledger = Ledger()
+        self.ledger, self.real = Ledger(), real
         self._messages: list[Message] = []
         self._record, self._payloads = record, list[Payload]()
         self._shared: tuple[Any, frozenset[str], str] = None, frozenset(), ""
@@ -125,6 +130,7 @@ class Channel:
             value leave in the clear.
         """
         self._check_ends(sender, receiver, name, payload)
+        payload = self.leaving(sender, payload)
         # The values of many rounds are many: unasked, a message leaves what it cost.
         kept = payload if self._record else None
         self._enter(sender, receiver, name, payload, *measured(payload, name), kept, pays=True)
@@ -190,6 +196,10 @@ class Channel:
         self._heard.setdefault((receiver, name), []).append(kept)
         return message
 
+    def leaving(self, sender: str, payload: Any) -> Any:
+        """What a payload is on this channel: in a real run a cipher that closes nothing is in the clear."""
+        return in_the_clear(payload, sender) if self.real else payload
+
     def heard(self, receiver: str, name: str) -> tuple[Payload, ...]:
         """The payloads of that name that a participant received, in order: what its functions of them are made of.
 
@@ -243,7 +253,7 @@ class Channel:
                     f"payload {name!r}: {receiver!r} holds the key, so the cipher is a disclosure; wrap it in a "
                     "Release or in Clear(units=...)."
                 )
-            return ""
+            return self._account_cipher(sender, receiver, name, payload)
         if isinstance(payload, Release):
             return self._account_release(sender, receiver, name, payload)
         last, shared, found = self._shared
@@ -281,6 +291,24 @@ class Channel:
         if kind is not None:
             self._charged[kind] = found
         return found
+
+    def _account_cipher(self, sender: str, receiver: str, name: str, cipher: Cipher) -> str:
+        """Rows of who is told closed what: one for each owner, shared by all messages of one kind."""
+        charges = cipher.charges(sender)
+        if self.real and charges and not cipher.closes:
+            raise CertificationError(
+                f"payload {name!r}: scheme {cipher.scheme!r} closes nothing in a run that is no experiment."
+            )
+        kind = sender, receiver, cipher.keys, cipher.knows, tuple(charges.items())
+        if kind not in self._charged:
+            found = []
+            for owner, units in charges.items():
+                if owner != receiver:
+                    row = f"cipher/{owner}/{sender}>{receiver}/{'+'.join(sorted(units))}/{'+'.join(cipher.keys)}"
+                    found.append(closed_event(row, owner, units, (receiver,), cipher.keys, cipher.knows))
+            stored = [self.ledger.append(event).release_id for event in found]
+            self._charged[kind] = stored[0] if stored else ""
+        return self._charged[kind]
 
     def _account_release(self, sender: str, receiver: str, name: str, release: Release) -> str:
         event = release.event

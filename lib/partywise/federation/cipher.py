@@ -1,13 +1,16 @@
 """A value that only the holder of a key can open: what may be done with it while it is closed, and nothing else."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from ..errors import CertificationError
+from ..privacy.accounted import Accounted, Clear, Public
+from ..privacy.mechanisms.release import Release
 
-__all__ = ["Cipher"]
+__all__ = ["OPEN_SCHEMES", "RANDOM", "SCHEMES", "Cipher"]
 
 # What a scheme computes on closed values: `Cipher` sums and scales shares, `exchanges.homomorphic` does the rest.
 PAILLIER = ("sums", "add_plain", "times", "packed", "rerandomised")
@@ -15,10 +18,15 @@ SCHEMES = {
     "sealed": (),
     "additive shares": ("add", "scale"),
     "share": (),
+    "masked": (),
     "blinded": (),
     "paillier": PAILLIER,
     "sized": PAILLIER,
 }
+# What is closed by nothing but the simulation's word, or stands for what an assumed functionality is given.
+OPEN_SCHEMES = ("sealed", "additive shares", "sized")
+# What seeds, masks and shares of random numbers are made of.
+RANDOM = (Public(None, because="random numbers, drawn without a look at the data"),)
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,24 +39,74 @@ class Cipher:
         What is closed: for the channel and its codec. A protocol calls `opened`.
     key_holder : str
         Who can open it: a party, or an assumed functionality (`partywise.federation.exchanges`).
-    scheme : {"sealed", "additive shares", "share", "blinded", "paillier", "sized"}
+    scheme : {"sealed", "additive shares", "share", "masked", "blinded", "paillier", "sized"}
         What can be done with it while it is closed: nothing, sums and multiples by public numbers, or what
         `partywise.federation.exchanges.homomorphic` does under a public key. "sized" holds its integers openly, for
         experiments, and is metered as what it stands for. With one share of several, which says nothing alone, its
         holder computes (`partywise.federation.exchanges.sharing`), and so it does with points behind exponents of
-        others ("blinded", `partywise.federation.exchanges.psi`).
+        others ("blinded", `partywise.federation.exchanges.psi`). What is "masked" the key holder's mask closes.
     size : int, optional
         Bytes on the wire, where they are not those of the content.
+    made_of : sequence of Accounted
+        What the closed value is computed from: whoever opens it knows the unprotected parts. By default whole records
+        of the sender.
+    holders : tuple of str
+        Of one of several shares: who has the others. With all of them, it is open; by default the key holder opens.
+    knows : tuple of str
+        Assumed places that could open it by themselves (a dealer that drew the mask, a functionality).
+
+    Raises
+    ------
+    ValueError
+        If the scheme is unknown.
+    TypeError
+        If ``made_of`` holds something that does not say what it cost.
     """
 
     content: Any
     key_holder: str
     scheme: str = "sealed"
     size: int | None = None
+    made_of: Sequence[Accounted] = ()
+    holders: tuple[str, ...] = ()
+    knows: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.scheme not in SCHEMES:
             raise ValueError(f"scheme={self.scheme!r} of a cipher is unknown; use one of {tuple(SCHEMES)}.")
+        for name in ("made_of", "holders", "knows"):
+            object.__setattr__(self, name, tuple(getattr(self, name)))
+        for part in self.made_of:
+            if not isinstance(part, Accounted):
+                raise TypeError(f"made_of of a cipher holds a bare {type(part).__name__}: wrap what it cost.")
+
+    @property
+    def closes(self) -> bool:
+        """Whether the content is closed to its receivers, and not by the word of a simulation alone."""
+        return self.scheme not in OPEN_SCHEMES
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """Who must all be in a view that opens it, besides a receiver."""
+        return self.holders or (self.key_holder,)
+
+    def charges(self, sender: str) -> dict[str, tuple[str, ...]]:
+        """Units that are closed, by the party whose data they are; none of random numbers."""
+        if not self.made_of:
+            return {sender: ("row",)}
+        found: dict[str, tuple[str, ...]] = {}
+        for part in self.made_of:
+            if isinstance(part, Clear):
+                units = part.charges(sender)
+            else:
+                units = {part.event.owner: (part.event.unit,)} if isinstance(part, Release) else {}
+            for owner, own in units.items():
+                found[owner] = tuple(dict.fromkeys((*found.get(owner, ()), *own)))
+        return found
+
+    def joined(self, parts: Sequence[Accounted]) -> "Cipher":
+        """The same, computed from some parts more."""
+        return replace(self, made_of=(*self.made_of, *parts))
 
     @property
     def shape(self) -> tuple[int, ...]:

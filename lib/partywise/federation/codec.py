@@ -20,7 +20,7 @@ __all__ = ["decoded", "encoded", "packed", "payload_of", "row_of", "unpacked"]
 KINDS = "biufcSU"
 # Tags of what JSON has no word for.
 ARRAY, TUPLE, BYTES, NUMBER, FLOAT, MAPPING, CIPHER = "array", "tuple", "bytes", "number", "float", "mapping", "cipher"
-CIPHER_FIELDS = tuple(field.name for field in fields(Cipher))
+CIPHER_FIELDS = tuple(field.name for field in fields(Cipher) if field.name != "made_of")
 # Entries that a header may list: each takes about a hundred bytes once it is read, and two to be written.
 ENTRIES = 2**22
 # An array without entries has a shape all the same: what is computed from it must fit into memory.
@@ -117,7 +117,7 @@ def _restored(form: Any, data: bytes, at: int) -> tuple[Any, int]:
         return tuple(items), at
     if tag == CIPHER:
         items, at = _sequence(form["fields"], data, at)
-        return Cipher(*items), at
+        return Cipher(**dict(zip(CIPHER_FIELDS, items, strict=True))), at
     if tag == MAPPING:
         pairs, at = _sequence(form["items"], data, at)
         return dict(pairs), at
@@ -196,6 +196,7 @@ def _form(payload: Any, value: bool) -> dict[str, Any]:
     kind = type(payload).__name__
     if isinstance(payload, Cipher):
         whole = {"kind": kind} | {name: getattr(payload, name) for name in CIPHER_FIELDS}
+        whole["made_of"] = [_form(part, value=False) for part in payload.made_of]
         return whole if value else whole | {"content": None}
     form: dict[str, Any] = {"kind": kind, "value": payload.value if value else None}
     form["made_of"] = [_form(part, value=False) for part in payload.made_of]
@@ -207,9 +208,10 @@ def _form(payload: Any, value: bool) -> dict[str, Any]:
 
 def _payload(form: Mapping[str, Any]) -> Any:
     rest = {name: value for name, value in form.items() if name != "kind"}
+    # Accounts of earlier versions do not say what a cipher is made of.
+    rest["made_of"] = tuple(_payload(part) for part in form.get("made_of", ()))
     if form["kind"] == "Cipher":
         return Cipher(**rest)
-    rest["made_of"] = tuple(_payload(part) for part in form["made_of"])
     if form["kind"] == "Release":
         return Release(**rest | {"event": Event.from_row(form["event"])})
     if form["kind"] == "Public":

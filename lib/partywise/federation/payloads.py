@@ -16,6 +16,7 @@ __all__ = [
     "argument_of",
     "content_of",
     "emptied",
+    "in_the_clear",
     "measured",
     "payload_bytes",
     "read_only",
@@ -88,6 +89,15 @@ def visible(payload: Any) -> Any:
 def emptied(payload: Any) -> Any:
     """A payload without what it holds: what it cost."""
     return replace(payload, content=None) if isinstance(payload, Cipher) else replace(payload, value=None)
+
+
+def in_the_clear(payload: Any, sender: str) -> Any:
+    """What a payload is where simulated ciphers close nothing: one of an open scheme is a value of its makers."""
+    if not isinstance(payload, Cipher) or payload.closes or not (charges := payload.charges(sender)):
+        return payload
+    parts = tuple(Clear(None, units, owner=owner) for owner, units in charges.items())
+    units = tuple(dict.fromkeys(unit for part in parts for unit in part.units))
+    return Clear(replace(payload, size=payload_bytes(payload.content), made_of=()), units, made_of=parts)
 
 
 def read_only(value: Any) -> Any:

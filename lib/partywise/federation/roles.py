@@ -54,9 +54,9 @@ def others_than(run: Run, *places: Place) -> tuple[Place, ...]:
 def involved(parties: Sequence[Any], units: tuple[str, ...] | None = None) -> tuple[Clear, ...]:
     """What a function of the blocks of some parties is made of, for the ledger.
 
-    units : of every party; by default the labels too of an active one
+    units : of every party; by default the labels too of an active one, and whole records of a client
     """
-    return tuple(Clear(None, units=units or UNITS[party.role], owner=party.name) for party in parties)
+    return tuple(Clear(None, units=units or UNITS.get(party.role, ("row",)), owner=party.name) for party in parties)
 
 
 def unprotected(value: Any, parts: Sequence[Clear]) -> Clear:

@@ -64,6 +64,8 @@ class Run:
         Places without data, such as ``("server",)``.
     record : bool
         Whether the channel keeps the contents of messages, for `Channel.view`.
+    real : bool
+        Whether what crosses is real (mode ``release``), as of `partywise.federation.channel.Channel`.
     """
 
     def __init__(
@@ -76,9 +78,10 @@ class Run:
         spec: Any,
         extra: tuple[str, ...] = (),
         record: bool = False,
+        real: bool = False,
     ) -> None:
         self.parties: tuple[Any, ...] = tuple(parties)
-        self.channel = Channel(parties, extra, record=record)
+        self.channel = Channel(parties, extra, record=record, real=real)
         self.epsilon, self.fold, self.rng_for, self.spec = epsilon, fold, rng_for, spec
 
     @property

@@ -66,7 +66,7 @@ def fit(run: Run):
     certificate = summed(2.0, "a test", "row", ("features",))
     names = iter(NAMES)
     chunks = tuple(
-        Chunk(rows, f"chunk {c}", tuple(Draw(next(names), certificate, run.epsilon, ("noise", c, k)) for k in range(2)))
+        Chunk(rows, f"c/{c}", tuple(Draw(next(names), certificate, run.epsilon, ("noise", c, k)) for k in range(2)))
         for c, rows in enumerate(ROWS)
     )
     layout = Layout(tuple(party.name for party in run.parties), GROUPS, PARTS)
@@ -111,11 +111,16 @@ def test_noise_is_drawn_by_address_and_is_in_every_sum():
 def test_a_release_per_draw_is_charged_to_every_view():
     run = a_run(integers(), mu=0.5)
     simulate(fit, run)
-    assert [event.release_id for event in run.channel.ledger.rows] == list(NAMES)
-    totals = [run.channel.ledger.total((name,), "features", 1e-5) for name in run.channel.names]
+    ledger = run.channel.ledger
+    assert [event.release_id for event in ledger.rows if event.mechanism != "cipher"] == list(NAMES)
+    totals = [ledger.total((name,), "features", 1e-5) for name in run.channel.names if name != DEALER]
     # Chunks are disjoint, so a record pays for the two releases of its own.
     assert {total.mu_total for total in totals} == {np.sqrt(0.5)}
     assert {total.trust_model for total in totals} == {"distributed"}
+    # The dealer knows the noise, and the masks.
+    assert ledger.total(DEALER, "features", 1e-5).epsilon_certified == np.inf
+    worst = ledger.worst_total(run.channel.names, "features", 1e-5)
+    assert (worst.mu_total, worst.assumption) == (np.sqrt(0.5), "dealer colludes with nobody")
 
 
 def test_before_the_releases_everything_is_closed():
@@ -174,5 +179,5 @@ def test_secure_streams_draw_masks_and_noise_from_the_system():
     assert not np.array_equal(one[0], other[0])
     run = a_run(integers(), SecureStreams(3), mu=0.5)
     simulate(fit, run)
-    assert {event.sampler for event in run.channel.ledger.rows} == {"secure"}
+    assert {event.sampler for event in run.channel.ledger.rows if event.law is not None} == {"secure"}
     assert isinstance(SecureStreams(3)("noise", 0, 0), SecureRandom)

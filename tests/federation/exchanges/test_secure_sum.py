@@ -73,8 +73,12 @@ def test_the_sums_of_all_columns_come_out_and_nothing_else():
     for who in ("p0", AGGREGATOR):
         with pytest.raises(CertificationError, match="only 'no single party' can open"):
             shares[0].opened(who)
-    # The ledger: two releases of the aggregator, and no row for what went in.
-    assert [(row.release_id, row.trust_model) for row in one.channel.ledger.rows] == [(n, "central") for n in NAMES]
+    # The ledger: what went in closed, against which nothing is proved to the aggregator, and its two releases.
+    closed, opened = one.channel.ledger.rows[:2], one.channel.ledger.rows[2:]
+    assert [(row.mechanism, row.knows) for row in closed] == [("cipher", (AGGREGATOR,))] * 2
+    assert [(row.release_id, row.trust_model) for row in opened] == [(n, "central") for n in NAMES]
+    assert one.channel.ledger.total(AGGREGATOR, "features", 1e-5).epsilon_certified == np.inf
+    assert one.channel.ledger.total("p0", "features", 1e-5).epsilon_certified < np.inf
 
 
 @pytest.mark.parametrize("how", [checked, forked])

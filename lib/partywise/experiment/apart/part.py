@@ -49,7 +49,7 @@ def part(shared: Shared, configuration: str, me: str, folder: Path, resources: P
     parties = [p if p.name == me else Party(p.name, p.role, {}, p.columns) for p in run.parties]
     more: dict[str, Any] = {"rng_for": run.rng_for, "spec": run.spec, "extra": shared.places}
     facts = {RECORDS: _digest(configuration, (*agreed, ids))} if agreed else {}
-    return Part(Run(parties, epsilon=run.epsilon, fold=run.fold, **more), facts)
+    return Part(Run(parties, epsilon=run.epsilon, fold=run.fold, real=run.channel.real, **more), facts)
 
 
 def whole(
@@ -67,7 +67,7 @@ def whole(
     run.spec = replace(run.spec, settings=case.settings)
     if network.mode == "release":
         secret: Any = SecureStreams(run.rng_for)
-        run.rng_for = secret
+        run.rng_for, run.channel.real = secret, True
     return run, placed.agreed, tuple(map(str, data.ids)) if placed.agreed else ()
 
 

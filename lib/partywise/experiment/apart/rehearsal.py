@@ -1,4 +1,7 @@
-"""Whether a method can run with secret randomness: tried on made-up records, before anybody connects."""
+"""Whether a method can run for real: with secret randomness, and closed by what closes.
+
+Tried on made-up records before anybody connects.
+"""
 
 from __future__ import annotations
 
@@ -7,16 +10,19 @@ import threading
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
+from typing import Any
 
 from ...errors import ConfigError
+from ...federation.cipher import OPEN_SCHEMES, Cipher
+from ...federation.payloads import in_the_clear
 from ...federation.run import simulate
 from ...privacy.mechanisms.random import SecureRandom
 from .part import whole
 from .settings import KEY, Shared
 
-__all__ = ["floating_point", "rehearse"]
+__all__ = ["floating_point", "open_ciphers", "rehearse"]
 
 # Seconds after which a rehearsal counts as passed: what is not known then is seen at the first draw.
 ENOUGH = 2.0
@@ -27,6 +33,10 @@ class _Enough(BaseException):
     """The rehearsal has taken long enough."""
 
 
+class _Open(Exception):
+    """A cipher whose scheme does not close."""
+
+
 def rehearse(shared: Shared, n: int) -> None:
     """Run the method in one process on records that are made of the public settings, with secret randomness.
 
@@ -35,23 +45,48 @@ def rehearse(shared: Shared, n: int) -> None:
     Raises
     ------
     ConfigError
-        If it draws noise in floating point. Any other error tells of the made-up records and is none.
+        If it draws noise in floating point, or sends as a cipher what is none (`partywise.federation.cipher`). Any
+        other error tells of the made-up records and is none.
     """
     method = shared.network.method
+    for key, scheme in open_ciphers(shared.plan.methods[method].options):
+        raise ConfigError(
+            f"{KEY}.mode is 'release': method {method} has {key}: {scheme}, which closes nothing: its records would "
+            f"cross in the open; take {key}: paillier, or mode experiment."
+        )
     try:
         with _at_most(ENOUGH), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             rows = shared.rows or dict.fromkeys(shared.holders, n)
             run, _, _ = whole(replace(shared, rows=rows), NOBODY, Path())
+            vars(run.channel)["leaving"] = _closed
             simulate(shared.plan.methods[method].protocol.fit, run)
     except _Enough:
         return
+    except _Open as error:
+        raise ConfigError(
+            f"{KEY}.mode is 'release': method {method} sends what {error} does not close: records would cross in the "
+            "open; take mode experiment, or another method (docs/release_mode.md lists them)."
+        ) from None
     except Exception as error:
         if (why := floating_point(error)) is not None:
             raise ConfigError(
                 f"{KEY}.mode is 'release': method {method} {why}: it is for experiments; take mode experiment, or a "
                 "method whose noise is discrete (docs/release_mode.md lists them)."
             ) from None
+
+
+def open_ciphers(options: Any) -> list[tuple[str, str]]:
+    """Options that name a scheme which closes nothing, with its name."""
+    named = ((field.name, getattr(options, field.name)) for field in fields(options) if field.name.endswith("cipher"))
+    return [(key, scheme) for key, scheme in named if scheme in OPEN_SCHEMES]
+
+
+def _closed(sender: str, payload: Any) -> Any:
+    """The payload; `_Open` for a cipher that would be in the clear."""
+    if isinstance(payload, Cipher) and in_the_clear(payload, sender) is not payload:
+        raise _Open(f"scheme {payload.scheme!r}")
+    return payload
 
 
 def floating_point(error: BaseException) -> str | None:

@@ -33,10 +33,12 @@ class SessionLink:
         Everyone on the channel, in the order of the run.
     account : Account
         Every message is written there before it leaves.
+    real : bool
+        As of `partywise.federation.channel.Channel`.
     """
 
-    def __init__(self, session: Session, names: Sequence[str], account: Account) -> None:
-        self.channel = Channel((), tuple(names))
+    def __init__(self, session: Session, names: Sequence[str], account: Account, *, real: bool = False) -> None:
+        self.channel = Channel((), tuple(names), real=real)
         self._session, self._account = session, account
 
     def put(self, step: int, sender: str, receiver: str, name: str, payload: Any) -> None:
@@ -49,6 +51,7 @@ class SessionLink:
         CertificationError, TypeError, ValueError
             As `Channel.send`; nothing leaves.
         """
+        payload = self.channel.leaving(sender, payload)
         shape, size = measured(payload, name)
         known = len(self.channel.ledger)
         row = self.channel.enter(sender, receiver, name, payload, shape, size)

@@ -64,7 +64,7 @@ def run_party(
     session = Session(transport, configuration, patience=patience, facts=facts)
     try:
         account.began(session.begin(), configuration)
-        link = SessionLink(session, run.names, account)
+        link = SessionLink(session, run.names, account, real=run.channel.real)
         placed = PlacedRun(run, [me], link, whole=False)
         # Whoever has data draws on its own; another place draws on what others were told of.
         placed.charge_to(account if me in (party.name for party in run.parties) else Told(account, placed))

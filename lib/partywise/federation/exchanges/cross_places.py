@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from ...privacy.accounted import Clear
+from ...privacy.accounted import Accounted, Clear
 from ...privacy.mechanisms.release import Release
-from ..cipher import Cipher
+from ..cipher import RANDOM, Cipher
 from ..parties import Party
 from .dealing import DEALER, Seed, drawn
 from .residues import Ring
@@ -35,9 +35,9 @@ def local_encoded(
     return ring.encoded(np.reshape(values, shape), bits)
 
 
-def local_masked(holder: Party, share: np.ndarray, mask: np.ndarray, ring: Ring) -> Cipher:
+def local_masked(holder: Party, share: np.ndarray, mask: np.ndarray, ring: Ring, parts: Sequence[Accounted]) -> Cipher:
     """A share behind its mask: only the dealer, to whom it is never sent, could take it off."""
-    return Cipher(ring.difference(share, [mask]), key_holder=DEALER)
+    return Cipher(ring.difference(share, [mask]), DEALER, "masked", made_of=parts, knows=(DEALER,))
 
 
 def local_difference(party: Party, parts: Sequence[Cipher], ring: Ring) -> np.ndarray:
@@ -146,4 +146,4 @@ def dealer_correction(
 ) -> Cipher:
     """The first holder's share of something that the dealer knows; the others draw theirs."""
     drawings = [drawn(seeds[other], f"share: {name}", shape, ring) for other in others]
-    return Cipher(ring.difference(made, drawings), key_holder=NOBODY, scheme=SCHEME)
+    return Cipher(ring.difference(made, drawings), key_holder=NOBODY, scheme=SCHEME, made_of=RANDOM)

@@ -1,6 +1,6 @@
 """Exchange: products of matrices whose columns lie at several parties, in shares, opened as sums or not at all.
 
-The dealer (`dealing`: it sees nothing of the data and **colludes with nobody**, which the ledger does not model) and a
+The dealer (`dealing`: it sees nothing of the data and **colludes with nobody**: nothing is proved against it) and a
 party draw the same mask A of the party's matrix X from the party's seed. X - A crosses once a run, to all who multiply
 with it. Of two masked matrices the dealer deals shares of A'B; X'Y = A'B + A'(Y - B) + (X - A)'Y follows in shares of
 the holders of both, without another message. Masks serve one plaintext each, whatever is multiplied with it.
@@ -36,6 +36,7 @@ import numpy as np
 from ...privacy.accounted import Clear
 from ...privacy.mechanisms.release import Release
 from ..parties import Party
+from ..roles import involved
 from ..run import Own, Place, Run, name_of
 from .cross_places import (
     assumed_release,
@@ -105,11 +106,14 @@ def masked(run: Run, dealt: Dealing, value: Shared, name: str, audience: Sequenc
     holders, shape, ring = value.holders, value.shape, value.ring
     everybody = dealt.ordered(holders, audience)
     masks = run.each(holders, local_drawn, dealt.seeds, name, shape, ring)
+    # A share of what several hold may be made of everybody's data.
+    owners = holders if len(holders) == 1 else dealt.parties
     mask = run.at(DEALER, dealer_mask, dealt.all_seeds, tuple(p.name for p in holders), name, shape, ring)
     parts = []
     for holder in holders:
         others = [party for party in everybody if party.name != holder.name]
-        parts.append(run.broadcast(holder, others, f"masked: {name}", local_masked, value.shares, masks, ring))
+        given = value.shares, masks, ring, involved(owners)
+        parts.append(run.broadcast(holder, others, f"masked: {name}", local_masked, *given))
     return Masked(value, masks, mask, run.each(everybody, local_difference, parts, ring), everybody)
 
 

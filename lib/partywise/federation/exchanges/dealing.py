@@ -1,7 +1,7 @@
 """Exchange: one secret seed for every party, from which it and the dealer draw the same masks and shares.
 
 Assumed: the dealer, a place without data, **colludes with nobody**; with the messages of one party it could open those
-of the others, and the ledger does not model it. It draws the seeds, sees names and shapes of what is multiplied and
+of the others, and the ledger is infinite against it. It draws seeds, sees names and shapes of what is multiplied and
 nothing that depends on data. Who holds data is semi-honest; all but one of the holders of a value may collude. What
 fewer hold for others (`polynomials.shared_between`), these have together.
 
@@ -24,7 +24,7 @@ import numpy as np
 
 from ...privacy.mechanisms.random import SecureRandom, words_of
 from ...randomness import stream
-from ..cipher import Cipher
+from ..cipher import RANDOM, Cipher
 from ..parties import Party
 from ..run import Own, Run
 from .residues import Ring
@@ -103,7 +103,7 @@ def dealer_seeds(names: Sequence[str], fold: Sequence[str | int], rng_for: Calla
 
 def dealer_seed(seeds: Mapping[str, Seed], name: str) -> Cipher:
     """The seed of one party, which says nothing of the data."""
-    return Cipher(seeds[name][0], key_holder=NOBODY, scheme=SCHEME)
+    return Cipher(seeds[name][0], key_holder=NOBODY, scheme=SCHEME, made_of=RANDOM)
 
 
 def local_seed(party: Party, sent: Cipher, rng_for: Callable) -> Seed:

@@ -1,8 +1,8 @@
 """Exchange: sums of columns of several parties and of their products, opened with noise and never without.
 
-The noise lies in the dealer's shares: it knows the noise and sees no data, and **colludes with nobody**, which the
-ledger does not model. The opener, a place without data, adds up uniform shares and sees the noisy sums; so does whoever
-it sends them to. All but one of the parties, and the opener, may collude: they learn what is released.
+The noise lies in the dealer's shares: it knows the noise and sees no data, and **colludes with nobody**: the ledger
+is infinite against it. The opener, a place without data, adds up uniform shares and sees the noisy sums; so does
+whoever it sends them to. All but one of the parties, and the opener, may collude: they learn what is released.
 
 Columns X_k are integers (whole steps of a public grid). With masks A_k that party and dealer draw from one seed, and
 D_k = X_k - A_k, parties j < k have X_j'X_k = A_j'A_k + A_j'D_k + D_j'X_k: the second term is known to j, the third to
@@ -33,10 +33,10 @@ import numpy as np
 
 from ...privacy.ledger.event import Event
 from ...privacy.mechanisms.random import sampler_of
-from ...privacy.mechanisms.release import Release
+from ...privacy.mechanisms.release import Release, Terms
 from ...privacy.mechanisms.shared import Shared, SharedGaussian
 from ...privacy.statistics.bounded import SensitivityCertificate
-from ..cipher import Cipher
+from ..cipher import RANDOM, Cipher
 from ..parties import Party
 from ..run import Own, Run
 from .cross_product import masked, private
@@ -239,7 +239,7 @@ def dealer_shares(
 
 def dealer_sent(made: np.ndarray, numbers: np.ndarray) -> Cipher:
     """The shares of some sums, for one place."""
-    return Cipher(np.ascontiguousarray(made[:, :, numbers]), key_holder=NOBODY, scheme=SCHEME)
+    return Cipher(np.ascontiguousarray(made[:, :, numbers]), key_holder=NOBODY, scheme=SCHEME, made_of=RANDOM)
 
 
 def assumed_releases(
@@ -263,7 +263,8 @@ def assumed_releases(
         for part, draw, values in zip(layout.parts, chunk.draws, np.split(row, ends), strict=True):
             mechanism, shared = SharedGaussian(draw.mu), Shared(values, draw.name)
             given = shared, draw.certificate, part.units, sampler
-            made.append(mechanism(*given, stratum=chunk.stratum, parents=draw.parents, trust_model="distributed"))
+            terms: Terms = {"trust_model": "distributed", "knows": (DEALER,)}
+            made.append(mechanism(*given, stratum=chunk.stratum, parents=draw.parents, **terms))
     return tuple(made)
 
 

@@ -19,14 +19,15 @@ from math import comb, prod
 import numpy as np
 
 from ...privacy.mechanisms.random import words_of
-from ..cipher import Cipher
+from ..cipher import RANDOM, Cipher
 from ..parties import Party
+from ..roles import involved
 from ..run import Own, Run
-from .cross_places import local_correction, local_sealed
+from .cross_places import local_correction
 from .dealing import DEALER, Dealing, Seed, drawn, local_drawn
 from .residues import Ring
 from .shared_values import Masked, Shared
-from .sharing import NOBODY, SCHEME
+from .sharing import NOBODY, SCHEME, sealed
 
 __all__ = ["HIGHEST", "polynomials", "shared_between", "summed"]
 
@@ -108,7 +109,7 @@ def shared_between(run: Run, dealt: Dealing, value: Shared, holders: Sequence[Pa
     made = run.at(owner, local_split, value.shares, len(names), name, value.ring, run.rng_for)
     shares = {}
     for place, holder in enumerate(holders):
-        sent = run.send(owner, holder, name, local_share, made, place)
+        sent = run.send(owner.name, holder, name, sealed, made, place, names, involved((owner,)))
         shares[holder.name] = run.at(holder, local_correction, sent)
     return replace(value, holders=tuple(holders), shares=Own(shares), hidden=frozenset(names))
 
@@ -124,11 +125,6 @@ def local_split(
 ) -> tuple[np.ndarray, ...]:
     """A party's numbers in shares for others."""
     return ring.split(residues, count, words_of(rng_for("shares", name, owner.name)))
-
-
-def local_share(owner: Party, shares: Sequence[np.ndarray], place: int) -> Cipher:
-    """One of several shares."""
-    return local_sealed(owner, shares[place])
 
 
 def local_summed(holder: Party, share: np.ndarray, ring: Ring) -> np.ndarray:
@@ -227,7 +223,7 @@ def dealer_shares(
 ) -> Cipher:
     """The first holder's shares of powers; the others draw theirs."""
     drawings = [drawn(seeds[other], f"powers: {name}", powers.shape[1:], ring) for other in others]
-    return Cipher(ring.difference(powers, drawings), key_holder=NOBODY, scheme=SCHEME)
+    return Cipher(ring.difference(powers, drawings), key_holder=NOBODY, scheme=SCHEME, made_of=RANDOM)
 
 
 def _powers(run: Run, dealt: Dealing, given: Masked, names: Sequence[str], name: str, degree: int) -> Own:

@@ -34,6 +34,7 @@ from ...privacy.accounted import Clear
 from ...privacy.mechanisms.random import words_of
 from ..cipher import Cipher
 from ..parties import Party
+from ..roles import involved
 from ..run import Own, Place, Run
 from .common_tokens import TOKEN_BYTES, check_tokens, common_tokens, local_order, local_rows
 
@@ -102,12 +103,13 @@ def local_points(party: Party, texts: Sequence[str], order: np.ndarray) -> np.nd
 
 def local_first(party: Party, points: np.ndarray, exponent: bytes) -> Cipher:
     """The party's own list, blinded by itself."""
-    return Cipher(multiplied(points, exponent, party.name), key_holder=NOBODY, scheme=SCHEME)
+    return Cipher(multiplied(points, exponent, party.name), NOBODY, SCHEME, made_of=involved((party,), ("row",)))
 
 
 def local_passed(party: Party, received: Cipher, exponent: bytes, owner: str) -> Cipher:
     """Another's list, blinded once more, in the order in which it came."""
-    return Cipher(multiplied(received.content, exponent, owner), key_holder=NOBODY, scheme=SCHEME)
+    made_of = (Clear(None, units=("row",), owner=owner),)
+    return Cipher(multiplied(received.content, exponent, owner), NOBODY, SCHEME, made_of=made_of)
 
 
 def local_last(party: Party, received: Cipher, exponent: bytes, owner: str) -> Clear:

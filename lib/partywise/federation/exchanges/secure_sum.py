@@ -18,6 +18,7 @@ from typing import Any
 from ...privacy.mechanisms.release import Release
 from ..cipher import Cipher
 from ..parties import Party
+from ..roles import involved
 from ..run import Place, Run
 
 __all__ = ["AGGREGATOR", "Input", "secure_sum", "shared_once", "sums_of_shares"]
@@ -31,7 +32,8 @@ Input = tuple[Sequence[Place], str, Callable[..., Any], tuple[Any, ...]]
 
 def local_share(party: Party, local_values: Callable[..., Any], *values: Any) -> Cipher:
     """What a party computes, in shares."""
-    return Cipher(local_values(party, *values), key_holder=NOBODY, scheme="additive shares")
+    terms: dict[str, Any] = {"made_of": involved((party,)), "knows": (AGGREGATOR,)}
+    return Cipher(local_values(party, *values), key_holder=NOBODY, scheme="additive shares", **terms)
 
 
 def assumed_releases(

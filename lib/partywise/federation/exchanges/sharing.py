@@ -16,9 +16,11 @@ from typing import Any
 
 import numpy as np
 
+from ...privacy.accounted import Accounted
 from ...privacy.mechanisms.random import RandomSource, words_of
-from ..cipher import Cipher
+from ..cipher import RANDOM, Cipher
 from ..parties import Party
+from ..roles import involved
 from ..run import Own, Run
 from .words import WORDS
 
@@ -65,9 +67,11 @@ def share_of(shares: Sequence[np.ndarray], place: int) -> np.ndarray:
     return shares[place]
 
 
-def sealed(shares: Sequence[np.ndarray], place: int) -> Cipher:
-    """One of several shares, for its holder: uniform, whatever it is a share of."""
-    return Cipher(shares[place], key_holder=NOBODY, scheme=SCHEME)
+def sealed(
+    shares: Sequence[np.ndarray], place: int, holders: tuple[str, ...] = (), made_of: Sequence[Accounted] = RANDOM
+) -> Cipher:
+    """One of several shares, for its holder: uniform, whatever it is a share of; ``holders`` have all of them."""
+    return Cipher(shares[place], key_holder=NOBODY, scheme=SCHEME, made_of=made_of, holders=holders)
 
 
 def local_words(holder: Party, share: Cipher) -> np.ndarray:
@@ -95,9 +99,9 @@ def shared(run: Run, owner: Party, holders: Sequence[Party], name: str, words: A
         A share at every holder.
     """
     shares = run.at(owner, local_shares, words, len(holders), name, rng_for)
-    own = {owner.name: run.at(owner.name, share_of, shares, 0)}
+    own, names = {owner.name: run.at(owner.name, share_of, shares, 0)}, tuple(holder.name for holder in holders)
     for place, holder in enumerate([holder for holder in holders if holder.name != owner.name], 1):
-        sent = run.send(owner.name, holder, name, sealed, shares, place)
+        sent = run.send(owner.name, holder, name, sealed, shares, place, names, involved((owner,)))
         own[holder.name] = run.at(holder, local_words, sent)
     return Own(own)
 

@@ -140,6 +140,7 @@ def noisy_score(
             rng_for("score", AGGREGATOR, step),
             release_id=f"score {step}",
             trust_model="central",
+            knows=(AGGREGATOR,),
         ),
     )
 

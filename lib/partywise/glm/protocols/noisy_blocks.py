@@ -14,7 +14,7 @@ from ...privacy.accounted import Accounted, Public
 from ...privacy.ledger.event import Event
 from ...privacy.mechanisms.gaussian import Gaussian
 from ...privacy.mechanisms.random import sampler_of
-from ...privacy.mechanisms.release import Release, noise_scale
+from ...privacy.mechanisms.release import Release, Terms, noise_scale
 from ...privacy.mechanisms.shared import Shared, SharedGaussian
 from ...privacy.statistics.moments import second_moment_bound
 from ..families import FAMILIES
@@ -122,7 +122,8 @@ def made_release(
     shared, sampler = Shared(total[:, 0], named("X'r", block, sweep)), sampler_of(rng_for("sampler", ANALYST))
     parents = tuple(dict.fromkeys((*block.length.parents, *plan.residual.parents, *rests_on)))
     mechanism = SharedGaussian(block.scores[sweep])
-    return mechanism(shared, certificate, units, sampler, parents=parents, trust_model="distributed")
+    terms: Terms = {"trust_model": "distributed", "knows": (DEALER,)}
+    return mechanism(shared, certificate, units, sampler, parents=parents, **terms)
 
 
 def server_release(release: Release) -> Release:

@@ -25,7 +25,7 @@ from ...federation.roles import ANALYST
 from ...federation.run import Run
 from ...privacy.ledger.event import Event
 from ...privacy.mechanisms.gaussian import Gaussian
-from ...privacy.mechanisms.release import Release, announced, noise_scale
+from ...privacy.mechanisms.release import Release, Terms, announced, noise_scale
 from ..model import Estimate
 from ..options import NoisyNewtonOptions
 from ..private.scores import Matrix, mean_weight, second_moments, second_moments_bound, second_moments_certificate
@@ -67,8 +67,8 @@ def noisy_second(
     """The second moments with their noise: computed inside the aggregation."""
     bounded = second_moments(records(blocks, plan.held), plan.radius)
     rng = rng_for(SECOND, AGGREGATOR)
-    release = Gaussian(mu=plan.mu[0])(bounded, rng, release_id=SECOND, trust_model="central")
-    return (release,)
+    terms: Terms = {"release_id": SECOND, "trust_model": "central", "knows": (AGGREGATOR,)}
+    return (Gaussian(mu=plan.mu[0])(bounded, rng, **terms),)
 
 
 def server_matrix(released: Sequence[Sequence[np.ndarray]], plan: Plan) -> Matrix:

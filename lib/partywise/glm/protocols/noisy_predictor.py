@@ -20,7 +20,7 @@ coefficients of its columns, at the end        analyst, every party     Public (
                                                                                                        if active
 
 The dealer draws the noise of X_k'r into its shares (`partywise.federation.exchanges.cross_product`) and must collude
-with nobody, which the ledger does not model.  y stays at the active party, whose block holds the intercept (q_1 = p_1
+with nobody: the ledger is infinite against it.  y stays at the active party, whose block holds the intercept (q_1 = p_1
 + 1, else q_k = p_k): nothing here is free of noise.  n entries with noise of sd 2 c_k |b_k| / mu each are what this
 architecture costs.  ``own: exact`` lets the active party keep the noise of its own predictor out of its residuals, at
 the same certified epsilon.

@@ -98,7 +98,8 @@ def local_first(
 ) -> Cipher:
     """The residual as far as the active party knows it, closed."""
     u = residuals(columns[rows] @ trail[0], response[rows], model)
-    return encrypt(public, fixed(np.ldexp(u, -exponent)), rng_for("encryption", active.name, step), key_holder=SERVER)
+    rng, scaled = rng_for("encryption", active.name, step), fixed(np.ldexp(u, -exponent))
+    return encrypt(public, scaled, rng, key_holder=SERVER, made_of=involved((active,)))
 
 
 def local_added(
@@ -116,7 +117,7 @@ def local_added(
     """The residual with the party's part of the linear predictor, closed anew."""
     part = fixed(np.ldexp(SLOPES[model] * (columns[rows] @ trail[0]), -exponent))
     rng = rng_for("re-randomisation", passive.name, step)
-    return rerandomised(public, add_plain(public, partial, part), rng)
+    return rerandomised(public, add_plain(public, partial, part), rng).joined(involved((passive,)))
 
 
 def local_masks(party: Party, columns: np.ndarray, width: int, step: int, rng_for: Callable) -> list[int]:
@@ -136,7 +137,8 @@ def local_masked(
 ) -> Cipher:
     """The party's gradient sums, closed and masked."""
     total = weighted_sums(public, u, integers[rows])
-    return masked(public, total, drawn, rng_for("masked", party.name, step), holder=party.name)
+    own = total.joined(involved((party,)))
+    return masked(public, own, drawn, rng_for("masked", party.name, step), holder=party.name)
 
 
 def local_step(

@@ -97,10 +97,12 @@ class Coalitions:
     def assumption(self) -> str:
         """Who must collude with nobody, or with nobody who has what its key closes; ``"none"``."""
         alone = {name for _, way in self._closed if not way.keys for name in way.audience}
-        keys = {"+".join(sorted(way.keys)) for _, way in self._closed if way.keys and way.keys <= set(self.names)}
+        keyed = [way for _, way in self._closed if way.keys and way.keys <= set(self.names) - alone]
+        shares = {" and ".join(sorted(way.keys)) for way in keyed if way.audience <= way.keys}
+        keys = {"+".join(sorted(way.keys)) for way in keyed if not way.audience <= way.keys}
         said = [f"{name} colludes with nobody" for name in sorted(alone)]
-        said += [f"{name} (key) colludes with no receiver" for name in sorted(keys - alone)]
-        return "; ".join(said) or "none"
+        said += [f"{name} (key) colludes with no receiver" for name in sorted(keys)]
+        return "; ".join([*said, *(f"{names} do not collude" for names in sorted(shares))]) or "none"
 
     def _subsets(self) -> Iterator[frozenset[str]]:
         for size in (1, 0, *range(2, len(self.names) + 1)):
@@ -138,7 +140,8 @@ def _closed_ways(rows: Sequence[Event], costs: Sequence[Law | float | None]) -> 
         if cost != 0.0 and (event.knows or event.mechanism == CLOSED):
             if event.knows:
                 found.add((event.owner, Way(frozenset(event.knows))))
-            if event.mechanism == CLOSED:
+            # A key that the owner holds too opens nothing of its own to others.
+            if event.mechanism == CLOSED and event.owner not in event.key_holders:
                 found.add((event.owner, Way(frozenset(event.audience), keys=frozenset(event.key_holders))))
     return frozenset(found)
 

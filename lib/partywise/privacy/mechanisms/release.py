@@ -195,6 +195,8 @@ class Terms(TypedDict, total=False):
         By the source's formula.
     trust_model : str
         "local" by default.
+    knows : tuple of str
+        Places that know the noise or the records (a dealer, an assumed functionality): nothing is proved against them.
     budget : PrivacyFilter
         What the release is charged to. If it does not fit, `BudgetExceeded` is raised and no noise is drawn. A release
         whose law depends on earlier ones is certified as part of a named budget for its unit: its row names that of the
@@ -206,6 +208,7 @@ class Terms(TypedDict, total=False):
     data_dependent_parameters: tuple[str | Accounted, ...]
     epsilon_claimed: float
     trust_model: str
+    knows: tuple[str, ...]
     budget: "PrivacyFilter"
 
 
@@ -286,6 +289,7 @@ def released(
         sampler=sampler_of(rng),
         data_dependent_parameters=parents,
         epsilon_claimed=terms.get("epsilon_claimed"),
+        knows=terms.get("knows", ()),
         **law,
     )
     budget, payer = terms.get("budget"), require_payer(rng)

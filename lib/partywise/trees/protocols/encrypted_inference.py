@@ -37,6 +37,7 @@ from ...federation.exchanges.homomorphic.paillier import (
     times,
 )
 from ...federation.parties import Party
+from ...federation.roles import involved
 from ...federation.run import Own, Run
 from ...privacy.accounted import Clear
 from ..leaves import Layout, Skeleton
@@ -82,13 +83,14 @@ def local_weights(
     weights = fixed_weights(form, layout.weight)
     open_leaves = form.open_leaves(*local_own_left(active, layout, rows))
     rng = rng_for("inference masks", active.name)
-    return encrypt(key, np.where(open_leaves.T, weights, 0), rng, key_holder=active.name)
+    made_of = involved((active,))
+    return encrypt(key, np.where(open_leaves.T, weights, 0), rng, key_holder=active.name, made_of=made_of)
 
 
 def local_kept(party: Party, public: PublicKey, cipher: Cipher, open_leaves: np.ndarray, rng_for: Callable) -> Cipher:
     """What a passive party passes on: its own choice of entries, in ciphertexts that nobody has seen before."""
     rng = rng_for("inference masks", party.name)
-    return rerandomised(public, zeroed(public, cipher, open_leaves.T.ravel()), rng)
+    return rerandomised(public, zeroed(public, cipher, open_leaves.T.ravel()), rng).joined(involved((party,)))
 
 
 def local_sums(

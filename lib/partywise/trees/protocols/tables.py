@@ -30,6 +30,7 @@ from ...federation.exchanges.homomorphic.keys import shared_key
 from ...federation.exchanges.homomorphic.lanes import joined_lanes
 from ...federation.exchanges.homomorphic.paillier import PrivateKey, PublicKey
 from ...federation.parties import Party
+from ...federation.roles import involved
 from ...federation.run import Run
 from ...privacy.accounted import Clear
 from ...privacy.mechanisms.discrete import DiscreteGaussian
@@ -70,7 +71,8 @@ def local_records(
 ) -> Cipher:
     """Gradient and hessian of every training record, side by side in one ciphertext."""
     rng = rng_for("gradient randomness", active.name)
-    return paillier.encrypt(key, joined_lanes(records, plan.bits), rng, key_holder=active.name)
+    lanes = joined_lanes(records, plan.bits)
+    return paillier.encrypt(key, lanes, rng, key_holder=active.name, made_of=involved((active,)))
 
 
 def local_sums(

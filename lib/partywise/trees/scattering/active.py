@@ -11,6 +11,7 @@ import numpy as np
 from ...federation.cipher import Cipher
 from ...federation.exchanges.homomorphic import lanes, paillier
 from ...federation.parties import Party
+from ...federation.roles import involved
 from ...privacy.accounted import Clear, Public
 from ...privacy.ledger.event import UNNAMED
 from ..codes import Coded
@@ -75,7 +76,7 @@ def local_gradients(
         return Clear(numbers, units=("label",))
     pairs = lanes.joined_lanes((numbers[:, 0], numbers[:, 1]), plan.bits)
     rng = rng_for("encryption", active.name, "gradients", *place)
-    return paillier.encrypt(key, pairs, rng, key_holder=active.name)
+    return paillier.encrypt(key, pairs, rng, key_holder=active.name, made_of=involved((active,), ("label",)))
 
 
 def local_nodes(active: Party, branches: Branches, plan: Plan, audience: tuple[str, ...]) -> Clear:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ....privacy.accounted import Accounted
 from ...cipher import Cipher
 from . import sized
 from .large_numbers import number_of
@@ -17,18 +18,20 @@ from .paillier_keys import PublicKey
 __all__ = ["carried", "cipher_of", "integers_of", "joined", "require_room", "take", "values_of"]
 
 
-def cipher_of(public: PublicKey, values: Sequence[Any], key_holder: str) -> Cipher:
+def cipher_of(public: PublicKey, values: Sequence[Any], key_holder: str, made_of: Sequence[Accounted] = ()) -> Cipher:
     """Ciphertexts as they are sent."""
     width = public.width
     if public.kind == "sized":
-        return Cipher(sized.closed(values), key_holder, "sized", len(values) * width)
+        return Cipher(sized.closed(values), key_holder, "sized", len(values) * width, made_of)
     flat = b"".join(value.to_bytes(width, "big") for value in values)
-    return Cipher(np.frombuffer(flat, dtype=np.uint8).reshape(len(values), width), key_holder, "paillier")
+    return Cipher(np.frombuffer(flat, dtype=np.uint8).reshape(-1, width), key_holder, "paillier", None, made_of)
 
 
 def values_of(public: PublicKey, cipher: Cipher) -> list[Any]:
     """Ciphertexts as numbers; ValueError if they are not closed under this key."""
-    if cipher.scheme != public.kind or (cipher.shape[0] and cipher.shape[1] != public.width):
+    # What closes nothing has the width of its integers where these are what crosses.
+    widths = (public.width, cipher.content.shape[1] if public.kind == "sized" else public.width)
+    if cipher.scheme != public.kind or (cipher.shape[0] and cipher.shape[1] not in widths):
         raise ValueError(
             f"a cipher of scheme {cipher.scheme!r} and shape {cipher.shape} is not closed under this key, of kind "
             f"{public.kind!r} and width {public.width}."
@@ -47,7 +50,8 @@ def take(cipher: Cipher, rows: Any) -> Cipher:
 
 def joined(public: PublicKey, ciphers: Sequence[Cipher]) -> Cipher:
     """The integers of several ciphers of one key, one cipher after another."""
-    return cipher_of(public, [value for one in ciphers for value in values_of(public, one)], ciphers[0].key_holder)
+    values = [value for one in ciphers for value in values_of(public, one)]
+    return cipher_of(public, values, ciphers[0].key_holder, [part for one in ciphers for part in one.made_of])
 
 
 def carried(cipher: Cipher) -> np.ndarray:

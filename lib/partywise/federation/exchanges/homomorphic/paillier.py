@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ....privacy.accounted import Accounted
 from ....privacy.mechanisms.random import RandomSource
 from ...cipher import Cipher
 from . import sized
@@ -37,7 +38,14 @@ __all__ = [
 ]
 
 
-def encrypt(key: PrivateKey | PublicKey, integers: Any, rng: RandomSource, *, key_holder: str) -> Cipher:
+def encrypt(
+    key: PrivateKey | PublicKey,
+    integers: Any,
+    rng: RandomSource,
+    *,
+    key_holder: str,
+    made_of: Sequence[Accounted] = (),
+) -> Cipher:
     """Close integers.
 
     Parameters
@@ -51,6 +59,8 @@ def encrypt(key: PrivateKey | PublicKey, integers: Any, rng: RandomSource, *, ke
         `SecureRandom`.
     key_holder : str
         Who has the private key.
+    made_of : sequence of Accounted
+        What the integers are computed from, as of `Cipher`; what is computed under encryption keeps it.
 
     Returns
     -------
@@ -68,11 +78,12 @@ def encrypt(key: PrivateKey | PublicKey, integers: Any, rng: RandomSource, *, ke
     values = integers_of(integers)
     require_room(values, public)
     if public.kind == "sized":
-        return cipher_of(public, values, key_holder)
+        return cipher_of(public, values, key_holder, made_of)
     if isinstance(key, PrivateKey):
-        return cipher_of(public, key.closed(values, rng), key_holder)
+        return cipher_of(public, key.closed(values, rng), key_holder, made_of)
     n, square = public.modulus, public.square
-    return cipher_of(public, public.masks([(1 + value * n) % square for value in values], rng), key_holder)
+    closed = public.masks([(1 + value * n) % square for value in values], rng)
+    return cipher_of(public, closed, key_holder, made_of)
 
 
 def decrypt(private: PrivateKey, cipher: Cipher) -> list[int]:
@@ -139,7 +150,7 @@ def sums(public: PublicKey, cipher: Cipher, groups: np.ndarray, count: int | Seq
             found += sized.group_sums(cipher.content, row, size)
         else:
             found += _group_products(values, row.tolist(), size, public.square)
-    return cipher_of(public, found, cipher.key_holder)
+    return cipher_of(public, found, cipher.key_holder, cipher.made_of)
 
 
 def additions(groups: np.ndarray) -> int:
@@ -152,7 +163,8 @@ def add(public: PublicKey, a: Cipher, b: Cipher) -> Cipher:
     """Sums of two ciphers, row by row."""
     if a.key_holder != b.key_holder:
         raise ValueError(f"ciphers of {a.key_holder!r} and {b.key_holder!r} have no sum: they need one key.")
-    return _each(public, a, operator.add, lambda one, other: one * other % public.square, values_of(public, b))
+    total = _each(public, a, operator.add, lambda one, other: one * other % public.square, values_of(public, b))
+    return total.joined(b.made_of)
 
 
 def add_plain(public: PublicKey, cipher: Cipher, integers: Any) -> Cipher:
@@ -196,7 +208,7 @@ def packed(public: PublicKey, cipher: Cipher, per: int, shift_bits: int) -> Ciph
             else:
                 total = gmpy2.powmod(total, factor, public.square) * value % public.square
         found.append(total)
-    return cipher_of(public, found, cipher.key_holder)
+    return cipher_of(public, found, cipher.key_holder, cipher.made_of)
 
 
 def rerandomised(public: PublicKey, cipher: Cipher, rng: RandomSource) -> Cipher:
@@ -204,7 +216,7 @@ def rerandomised(public: PublicKey, cipher: Cipher, rng: RandomSource) -> Cipher
     values = values_of(public, cipher)
     if public.kind == "sized":
         return cipher
-    return cipher_of(public, public.masks(values, rng), cipher.key_holder)
+    return cipher_of(public, public.masks(values, rng), cipher.key_holder, cipher.made_of)
 
 
 def _group_products(values: Sequence[Any], groups: Sequence[int], count: int, square: Any) -> list[Any]:
@@ -229,4 +241,4 @@ def _each(
         raise ValueError(f"{len(others)} operands for {len(values)} ciphertexts; give one for each, or one for all.")
     compute = openly if public.kind == "sized" else closed
     found = [compute(value, other) for value, other in zip(values, others, strict=True)]
-    return cipher_of(public, found, cipher.key_holder)
+    return cipher_of(public, found, cipher.key_holder, cipher.made_of)

@@ -7,6 +7,7 @@ rows of a column. The shift is taken off by one more power of the product of all
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -43,7 +44,7 @@ def weighted_sums(public: PublicKey, cipher: Cipher, weights: np.ndarray) -> Cip
         return sums(public, products, np.repeat(np.arange(d), m), d)
     found = _products([number_of(row.tobytes()) for row in cipher.content], weights, public.square)
     flat = b"".join(int(value).to_bytes(public.width, "big") for value in found)
-    return Cipher(np.frombuffer(flat, dtype=np.uint8).reshape(d, public.width), cipher.key_holder, cipher.scheme)
+    return replace(cipher, content=np.frombuffer(flat, dtype=np.uint8).reshape(d, public.width))
 
 
 def _products(values: list[Any], weights: np.ndarray, square: Any) -> list[Any]:
