@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from partywise.experiment.apart.rehearsal import floating_point
+from apart_cases import Apart
+from partywise.errors import ConfigError
+from partywise.experiment.apart import rehearsal
+from partywise.experiment.apart.rehearsal import floating_point, rehearse
 from partywise.privacy.mechanisms.random import SecureRandom
 from release_table import PAGE, page
 
@@ -19,3 +22,16 @@ def test_only_what_secret_randomness_lacks_counts():
             getattr(SecureRandom() if why else object(), draw)
         assert floating_point(found.value) == why
     assert floating_point(TypeError("a sum of text")) is None
+
+
+@pytest.mark.parametrize(("listed", "words"), [(True, "has cipher: sized, which closes"), (False, "sends what")])
+def test_what_closes_nothing_is_refused_before_anybody_is_met(listed, words, monkeypatch):
+    """By its options, and by what crosses in the rehearsal."""
+    case = Apart("vertical_linear")
+    case.network["mode"] = "release"
+    if not listed:
+        monkeypatch.setattr(rehearsal, "open_ciphers", lambda options: [])
+    with pytest.raises(ConfigError, match=words):
+        rehearse(case.shared(), 60)
+    case.method |= {"cipher": "paillier"}
+    rehearse(case.shared(), 60)
