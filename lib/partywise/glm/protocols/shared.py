@@ -6,8 +6,8 @@ numbers of the active party, and what is opened to the analyst are sums over all
 columns and one objective, the integral of the polynomial. Where that search ends, Newton steps follow with a finer
 polynomial (`..shared.refinement`): they lead to the root of the link itself, to a tenth of a standard error, and what
 they open tells where they do not. The dealer hands out correlated random numbers, hears where the polynomial is
-centred and when the evaluations end and nothing else of the data, and **colludes with nobody**: the ledger is
-infinite against it. The parties are semi-honest, and the two holders **must not collude**: together they open the predictor of
+centred and when the evaluations end and nothing else of the data, and **colludes with nobody**: the ledger is infinite
+against it. The parties are semi-honest, and the two holders **must not collude**: together they open the predictor of
 every further party, an n-vector an evaluation.
 
 Once                                              from, to                       payload, ring elements (4 m bytes)
