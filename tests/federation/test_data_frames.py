@@ -8,6 +8,7 @@ import pytest
 
 import partywise as pw
 from glm_driver import records
+from partywise.federation.estimator import Estimator
 
 NAMES = ["age", "dose", "stage", "smoker"]
 VALUES, Y = records("poisson", 80, 4)
@@ -58,8 +59,8 @@ def test_records_with_columns_in_another_order_are_refused(kind):
             ValueError, match=r"X has the columns \[.*\]: the fit was made with \['age', 'dose', 'stage'"
         ):
             ask(other)
-    # Names that the fit never saw are no other order.
-    np.testing.assert_array_equal(ask(X.set_axis(list("wxyz"), axis=1)), ask(VALUES))
+    # A fit of arrays knows no names.
+    np.testing.assert_array_equal(getattr(FITS[kind](VALUES), ask.__name__)(X[NAMES]), ask(VALUES))
 
 
 @pytest.mark.parametrize("kind", FITS)
@@ -81,3 +82,57 @@ def test_labels_0_and_1_need_no_range():
     np.testing.assert_array_equal(fits[0].coef_, fits[1].coef_)
     with pytest.raises(ValueError, match="statistic=None"):
         pw.VerticalGLM("poisson", "moments", epsilon=3.0, **CONSTANTS).fit(X, Y, rng=1)
+
+
+# Every estimator that takes a table, fitted to a frame or an array with four columns.
+TABLES = {
+    "VerticalGLM": FITS["glm"],
+    "VerticalPCA": FITS["pca"],
+    "VerticalBoosting": lambda X: pw.VerticalBoosting("pooled", num_of_trees=2).fit(X, LABELS, parties=2, rng=1),
+    "VerticalLinear": lambda X: pw.VerticalLinear("exact").fit(X, LABELS, parties=2, rng=1),
+    "LabelPrivateLogisticRegression": lambda X: pw.LabelPrivateLogisticRegression("non_private").fit(X, LABELS, rng=1),
+    "SlicedInverseRegression": lambda X: pw.SlicedInverseRegression("reference", classes=[0, 1]).fit(
+        X, LABELS, parties=2, rng=1
+    ),
+}
+LABELS = (np.median(Y) < Y).astype(int)
+
+
+def test_every_estimator_of_tables_is_tried():
+    """Curves are arrays of three axes, which no frame holds."""
+    known = {
+        name for name in dir(pw) if isinstance(getattr(pw, name), type) and issubclass(getattr(pw, name), Estimator)
+    }
+    assert set(TABLES) == known - {"FunctionalBoosting", "Estimator"}
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_names_of_a_fit_are_kept_and_compared(name):
+    """Scores of trees and labels of a logistic fit came from the wrong columns, without a word."""
+    model = TABLES[name](X)
+    assert model.feature_names_in_.tolist() == NAMES and model.n_features_in_ == 4
+    asked = [
+        ask for ask in ("predict", "predict_proba", "decision_function", "transform", "score") if hasattr(model, ask)
+    ]
+    assert asked
+    for ask in asked:
+        call = getattr(model, ask)
+        more = () if ask != "score" else (Y if name == "VerticalGLM" else LABELS,)
+        try:
+            expected = call(X, *more)
+        except AttributeError:
+            continue  # what another kind of model answers
+        np.testing.assert_array_equal(expected, call(VALUES, *more))
+        for other in (
+            X[NAMES[::-1]],
+            X.rename(columns={"dose": "doses"}),
+            X.set_axis(list("wxyz"), axis=1),
+            X[NAMES[:3]],
+        ):
+            with pytest.raises(ValueError, match=r"X has the columns \[.*the fit was made with \['age', .*this order"):
+                call(other, *more)
+    # A fit of an array, also after one of a frame, knows no names.
+    plain = TABLES[name](VALUES)
+    assert not hasattr(plain, "feature_names_in_")
+    call = getattr(plain, asked[0])
+    np.testing.assert_array_equal(call(X[NAMES]), call(VALUES))

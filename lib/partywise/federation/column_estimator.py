@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from .estimator import groups_of, numbers, party
+from .estimator import column_labels, groups_of, numbers, party
 from .parties import Party, split_columns
 
-__all__ = ["COLUMNS", "blocks_of", "check_order", "held_columns", "holders", "response_of", "share_explained"]
+__all__ = ["COLUMNS", "blocks_of", "held_columns", "holders", "response_of", "share_explained"]
 
 LIKE = "(n,): one label or number for each record"
 COLUMNS = "(n, p): records, columns of all parties without one for the intercept"
@@ -84,10 +84,9 @@ def blocks_of(
 def names_of(given: Sequence[Any], blocks: Sequence[np.ndarray], names: Sequence[str] | None) -> tuple[str, ...]:
     """Names of all columns: as given, else those of data frames, else x0, x1, ..."""
     p = sum(block.shape[1] for block in blocks)
-    if names is None and not all(hasattr(one, "columns") for one in given):
+    shown = column_labels(given) if names is None else tuple(map(str, names))
+    if shown is None:
         return tuple(f"x{j}" for j in range(p))
-    labels = names if names is not None else [name for one in given for name in one.columns]
-    shown = tuple(map(str, labels))
     if len(shown) != p or len(set(shown)) != p:
         raise ValueError(f"names={shown if p < 20 else '...'}: give {p} different ones, one a column.")
     return shown
@@ -102,15 +101,6 @@ def numbered(parties: int | Sequence[Sequence[int | str]], names: Sequence[str])
     if unknown:
         raise ValueError(f"parties name the column {unknown[0]!r}, which X does not have: it has {list(names)}.")
     return [[place[one] if isinstance(one, str) else one for one in group] for group in parties]
-
-
-def check_order(X: Any, names: Sequence[str]) -> None:
-    """ValueError for a data frame whose columns are those of a fit in another order, or some of them."""
-    given = tuple(map(str, getattr(X, "columns", ())))
-    if given != tuple(names) and set(given) & set(names):
-        raise ValueError(
-            f"X has the columns {list(given)}: the fit was made with {list(names)}; give them in this order."
-        )
 
 
 def holders(

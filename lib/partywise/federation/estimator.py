@@ -21,7 +21,7 @@ from .parties import Party
 from .run import Run, simulate
 from .secure_streams import addresses_of
 
-__all__ = ["Estimator", "Method", "Spec", "groups_of", "numbers", "party"]
+__all__ = ["Estimator", "Method", "Spec", "column_labels", "groups_of", "numbers", "party"]
 
 
 @dataclass(frozen=True)
@@ -68,11 +68,16 @@ class Estimator:
         Every release with its cost.
     transcript_ : list of dict
         Every message, in order.
+    n_features_in_ : int
+        Columns of the fit.
+    feature_names_in_ : ndarray of str
+        Their names, of a data frame or as given; later records with other names or another order are refused.
     privacy_ : Total
         What the worst view learnt: epsilon at ``delta``, mu, the best attack's true-positive rates.
     """
 
     methods: ClassVar[Mapping[str, Method]] = {}
+    n_features_in_: int
     unit: ClassVar[str] = "row"
 
     def __init__(self, protocol: str, epsilon: float | None, delta: float, options: Mapping[str, Any]) -> None:
@@ -174,6 +179,27 @@ class Estimator:
             )
         return self.estimate_
 
+    def _keep_names(self, X: Any, names: Sequence[str] | None = None) -> None:
+        """Keep the names of the columns of a fit: as given, else those of a data frame, else none."""
+        self.__dict__.pop("feature_names_in_", None)
+        labels = column_labels(X) if names is None else tuple(map(str, names))
+        if labels is not None:
+            self.feature_names_in_ = np.array(labels, dtype=object)
+
+    def _records(self, X: Any, ndim: int, like: str) -> np.ndarray:
+        """Records with the columns of the fit; ValueError for other names, another order or another number of them."""
+        self._fitted()
+        given, names = column_labels(X), getattr(self, "feature_names_in_", None)
+        if given is not None and names is not None and given != tuple(names):
+            raise ValueError(
+                f"X has the columns {list(given)}: the fit was made with {names.tolist()}; give these in this order, "
+                "X[list(model.feature_names_in_)], or an array where other names mean the same."
+            )
+        array = numbers("X", X, ndim, like)
+        if array.shape[1] != self.n_features_in_:
+            raise ValueError(f"X has {array.shape[1]} columns: the fit was made with {self.n_features_in_}.")
+        return array
+
     def _fitted(self) -> Any:
         if not hasattr(self, "estimate_"):
             raise ValueError(
@@ -201,6 +227,14 @@ def numbers(name: str, value: Any, ndim: int, like: str) -> np.ndarray:
             "incomplete records first."
         )
     return array
+
+
+def column_labels(X: Any) -> tuple[str, ...] | None:
+    """Names of the columns of a data frame, or of one a party; None where there are none."""
+    frames = X if isinstance(X, list | tuple) and X else [X]
+    if not all(hasattr(one, "columns") for one in frames):
+        return None
+    return tuple(str(name) for one in frames for name in one.columns)
 
 
 def groups_of(parties: int | Sequence[Sequence[int]], count: int, split: Callable[[int, int], Any]) -> list[tuple]:

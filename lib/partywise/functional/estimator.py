@@ -109,6 +109,7 @@ class FunctionalBoosting(Estimator):
         TypeError
             For an ``rng`` of another kind, or an unknown option.
         """
+        frame = X
         X, Y = numbers("X", X, 3, "(N, p, Q): records, predictors, coordinates"), numbers("y", y, 2, "(N, Q)")
         n, p, q = X.shape
         if len(Y) != n:
@@ -125,6 +126,7 @@ class FunctionalBoosting(Estimator):
         public = PublicFacts(*bases, (unused,) * p, unused, names)
         found = self._simulate([party("active", "active", Y=Y), *owners], n, rng, public=public, settings=self)
         self.coef_, self.selected_, self.n_features_in_ = found.operators, found.selected, p
+        self._keep_names(frame)
         self.intercept_ = found.mean_y - found.mean_x.ravel() @ found.operators.reshape(-1, Y.shape[1])
         return self
 
@@ -144,7 +146,7 @@ class FunctionalBoosting(Estimator):
 
     def predict(self, X: np.ndarray) -> np.ndarray:
         """Fitted curves, shape (N, Qy), of predictors (N, p, Qx); later queries are not in the account."""
-        return self._fitted().predict(numbers("X", X, 3, "(N, p, Q)"))
+        return self._fitted().predict(self._records(X, 3, "(N, p, Q)"))
 
     def score(self, X: np.ndarray, y: np.ndarray) -> float:
         """One minus the integrated squared error over that of the mean curve of ``y``."""

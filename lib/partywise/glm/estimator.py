@@ -176,6 +176,7 @@ class VerticalGLM(Results):
         public = self._public(shown, owners, ids is None)
         settings = SimpleNamespace(delta=self.delta, unit=self.unit)
         found = self._simulate(held, len(held[0].block["y"]), rng, public=public, settings=settings)
+        self._keep_names(X, names)
         first = held[0]
         rows = np.arange(len(first.block["y"])) if found.rows is None else found.rows[first.name]
         self._keep(found, shown, response_of(first.block, rows, self.family, first.name))

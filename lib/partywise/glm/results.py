@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..federation.column_estimator import COLUMNS, check_order
+from ..federation.column_estimator import COLUMNS
 from ..federation.estimator import Estimator, numbers
 from .diagnostics import Wald, aic, deviance_r2, deviance_table, wald
 from .families import FAMILIES, Family
@@ -113,10 +113,7 @@ class Results(Estimator):
     def decision_function(self, X: np.ndarray, offset: np.ndarray | None = None) -> np.ndarray:
         """Linear predictors, shape (n,), of records (n, p) with all columns."""
         estimate = self._fitted()
-        check_order(X, self.names_)
-        array = numbers("X", X, 2, COLUMNS)
-        if array.shape[1] != self.n_features_in_:
-            raise ValueError(f"X has {array.shape[1]} columns: the fit was made with {self.n_features_in_}.")
+        array = self._records(X, 2, COLUMNS)
         shift = None if offset is None else numbers("offset", offset, 1, f"({len(array)},): one a record")
         if shift is not None and len(shift) != len(array):
             raise ValueError(f"offset has {len(shift)} entries for {len(array)} rows of X.")

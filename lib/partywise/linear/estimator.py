@@ -110,6 +110,7 @@ class VerticalLinear(Estimator):
         found = self._simulate(held, len(features), rng, public=self._public(d), settings=SimpleNamespace())
         self.intercept_, self.coef_ = float(found.coefficients[0]), found.coefficients[1:]
         self.n_features_in_ = d
+        self._keep_names(X)
         if self._logistic:
             self.classes_ = np.array([0, 1])
         return self
@@ -141,10 +142,7 @@ class VerticalLinear(Estimator):
 
     def decision_function(self, X: np.ndarray) -> np.ndarray:
         """Linear predictors, shape (n,)."""
-        array, estimate = numbers("X", X, 2, "(n, d): records, features"), self._fitted()
-        if array.shape[1] != self.n_features_in_:
-            raise ValueError(f"X has {array.shape[1]} features: the fit was made with {self.n_features_in_}.")
-        return estimate.scores(array)
+        return self._fitted().scores(self._records(X, 2, "(n, d): records, features"))
 
     def predict_proba(self, X: np.ndarray) -> np.ndarray:
         """Probabilities of the labels 0 and 1, shape (n, 2), of a logistic model."""

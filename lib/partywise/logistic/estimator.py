@@ -20,6 +20,8 @@ __all__ = ["LabelPrivateLogisticRegression"]
 # Of the options of the study these ask an evaluator, who is not part of a fit.
 EVALUATOR = ("noise_draws", "bounded_draws", "audit_draws", "trace_steps")
 
+LIKE = "(N, p): examples, features without the intercept"
+
 
 class LabelPrivateLogisticRegression(Estimator):
     """Logistic regression whose labels stay private: one noisy dot-product is released (seed 002), or a comparator.
@@ -98,7 +100,7 @@ class LabelPrivateLogisticRegression(Estimator):
         TypeError
             For an ``rng`` of another kind, or an unknown option.
         """
-        features = self._with_intercept(X)
+        features = with_intercept(numbers("X", X, 2, LIKE))
         labels = check_labels(y, len(features))
         if isinstance(parties, str) or not isinstance(parties, Sequence) or len(parties) != 2:
             raise ValueError(f"parties={parties!r}: give two names, of who holds the features and who the labels.")
@@ -118,19 +120,12 @@ class LabelPrivateLogisticRegression(Estimator):
         theta = self._simulate(held, n, rng, public=public, settings=settings).theta
         self.intercept_, self.coef_ = float(theta[0]), theta[1:]
         self.classes_, self.n_features_in_ = np.array([0, 1]), k - 1
+        self._keep_names(X)
         return self
-
-    @staticmethod
-    def _with_intercept(X: np.ndarray) -> np.ndarray:
-        array = numbers("X", X, 2, "(N, p): examples, features without the intercept")
-        return np.column_stack([np.ones(len(array)), array])
 
     def decision_function(self, X: np.ndarray) -> np.ndarray:
         """Logits, shape (N,)."""
-        features, theta = self._with_intercept(X), self._fitted().theta
-        if features.shape[1] != len(theta):
-            raise ValueError(f"X has {features.shape[1] - 1} features: the fit was made with {len(theta) - 1}.")
-        return features @ theta
+        return with_intercept(self._records(X, 2, LIKE)) @ self._fitted().theta
 
     def predict_proba(self, X: np.ndarray) -> np.ndarray:
         """Probabilities of the labels 0 and 1, shape (N, 2)."""
@@ -144,3 +139,8 @@ class LabelPrivateLogisticRegression(Estimator):
     def score(self, X: np.ndarray, y: np.ndarray) -> float:
         """Share of labels that are predicted right."""
         return float(np.mean(self.predict(X) == check_labels(y, len(X))))
+
+
+def with_intercept(X: np.ndarray) -> np.ndarray:
+    """Features (N, p + 1) with a constant in column 0."""
+    return np.column_stack([np.ones(len(X)), X])

@@ -10,8 +10,8 @@ import numpy as np
 
 from ..alignment.identifiers import prepared
 from ..alignment.options import IdentifierRules
-from ..federation.column_estimator import blocks_of, check_order
-from ..federation.estimator import Estimator, Method, numbers, party
+from ..federation.column_estimator import blocks_of
+from ..federation.estimator import Estimator, Method, party
 from ..federation.exchanges.sharing import DEALER
 from ..federation.parties import Party
 from ..federation.roles import ANALYST
@@ -133,6 +133,7 @@ class VerticalPCA(Estimator):
         public = PublicFacts(shown, ids is None)
         found = self._simulate(held, len(blocks[0]), rng, public=public, settings=SimpleNamespace())
         self._forget()
+        self._keep_names(X, names)
         self.components_ = found.loadings.T
         self.explained_variance_, self.explained_variance_ratio_ = found.eigenvalues, shares(found.eigenvalues)
         self.scores_, self.rows_, self.names_, self.n_features_in_ = found.scores, found.rows, shown, p
@@ -165,8 +166,4 @@ class VerticalPCA(Estimator):
         self._fitted()
         if self.protocol == "block_svd":
             raise AttributeError("transform is of protocol 'correlation': the loadings of 'block_svd' fit no columns.")
-        check_order(X, self.names_)
-        columns = numbers("X", X, 2, LIKE)
-        if columns.shape[1] != self.n_features_in_:
-            raise ValueError(f"X has {columns.shape[1]} columns: the fit was made with {self.n_features_in_}.")
-        return (columns - self.mean_) / self.scale_ @ self.components_.T
+        return (self._records(X, 2, LIKE) - self.mean_) / self.scale_ @ self.components_.T

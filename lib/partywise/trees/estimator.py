@@ -151,6 +151,7 @@ class VerticalBoosting(Estimator):
         public = PublicFacts(self._columns(d), self.criterion)
         self.ensemble_ = self._simulate(held, len(features), rng, public=public, settings=self._settings()).ensemble
         self.n_features_in_ = d
+        self._keep_names(X)
         if self._classifies:
             self.classes_ = np.array([0, 1])
         return self
@@ -183,10 +184,7 @@ class VerticalBoosting(Estimator):
 
     def decision_function(self, X: np.ndarray) -> np.ndarray:
         """Scores, shape (n,): log odds where classes are boosted, shares of a forest, numbers of a regression."""
-        array, estimate = numbers("X", X, 2, "(n, d): records, columns"), self._fitted()
-        if array.shape[1] != self.n_features_in_:
-            raise ValueError(f"X has {array.shape[1]} columns: the fit was made with {self.n_features_in_}.")
-        return estimate.ensemble.scores(array)
+        return self._fitted().ensemble.scores(self._records(X, 2, "(n, d): records, columns"))
 
     def predict_proba(self, X: np.ndarray) -> np.ndarray:
         """Probabilities of the labels 0 and 1, shape (n, 2)."""
