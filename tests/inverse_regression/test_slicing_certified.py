@@ -15,7 +15,15 @@ from error_rates import accepts_sigma
 from fixed import fixed
 from partywise.errors import CertificationError
 from partywise.inverse_regression import certified, models
-from partywise.inverse_regression.bounded import bounded_means, bounded_second, check_budget, means_sensitivity
+from partywise.inverse_regression.bounded import (
+    MEAN_SHARE,
+    bounded_means,
+    bounded_second,
+    bounded_second_and_mean,
+    bounded_slices,
+    check_budget,
+    means_sensitivity,
+)
 from partywise.inverse_regression.estimate import aggregate, inverse_root
 from partywise.inverse_regression.moments import ball_moments, centred, client_moments, whitened_means
 from partywise.inverse_regression.slices import class_slices, equal_frequency, public_slices
@@ -143,13 +151,18 @@ def test_no_neighbour_exceeds_a_certificate(responses, response, seed, kind):
         return client_moments(a, b, slices(b), radius=fixed(R))
 
     found, record = made(X, y), numbers.choice([-2.0, 2.0], 2)
+    # A function of public numbers alone: another data set has the same.
+    other = made(X[::-1], np.arange(9.0) % 5)
     for bounded, part in ((bounded_means, "means"), (bounded_second, "second")):
         certificate = bounded(found, certified=False).certificate
         reached = moved(lambda a, b, part=part: getattr(made(a, b), part), X, y, record, response)
         assert reached <= certificate.value * (1 + 1e-12)
-        # A function of public numbers alone: another data set has the same.
-        other = made(X[::-1], np.arange(9.0) % 5)
         assert bounded(other, certified=False).certificate.value == certificate.value
+    for bounded in (bounded_second_and_mean, *(() if kind == "quantile" else (bounded_slices,))):
+        certificate = bounded(found).certificate
+        reached = moved(lambda a, b, bounded=bounded: bounded(made(a, b)).value, X, y, record, response)
+        assert reached <= certificate.value * (1 + 1e-12)
+        assert bounded(other).certificate.value == certificate.value
 
 
 def test_certificates_equal_those_of_the_privacy_core():
@@ -162,6 +175,51 @@ def test_certificates_equal_those_of_the_privacy_core():
     assert bounded_second(clipped(X, y)).certificate.depends_on == {"features"}
 
 
+def table(found):
+    """Slice means and, below them, slice proportions, as they are released."""
+    return np.vstack([found.means, found.counts / found.n])
+
+
+def neighbour_share(X, y, statistic, extreme):
+    """Largest move of a statistic over random neighbours and some given ones, as a share of its certificate."""
+    bound = statistic(X, y).certificate.value
+    return worst_case(lambda a, b: statistic(a, b).value, bound, X, y, extreme)
+
+
+def test_proportions_beside_slice_means_cost_nothing():
+    """A record that changes its slice moves 2 L / n, as much as one that changes its sign: both reach the bound."""
+    X, y = data()
+    X[0], y[0] = 9.0, 0.0
+    assert bounded_slices(clipped(X, y)).certificate.value == means_sensitivity(clipped(X, y))
+    for extreme in ((np.full(P, -9.0), 0.0), (np.full(P, 9.0), 5.0), (np.where(np.arange(P) % 2, 9.0, -9.0), 5.0)):
+        share = neighbour_share(X, y, lambda a, b: bounded_slices(clipped(a, b)), [extreme])
+        assert 0.999 < share <= 1 + 1e-12
+    plain = np.zeros((2, P))
+    ball = neighbour_share(
+        plain,
+        np.zeros(2),
+        lambda a, b: bounded_slices(ball_moments(a, b, public_slices(fixed(EDGES)), fixed(C))),
+        [(np.eye(P)[0] * 9, 5.0)],
+    )
+    assert 0.5 < ball <= 1 + 1e-12
+
+
+def test_the_mean_beside_the_second_moment_is_in_its_certificate():
+    """sqrt(2) (S^2 + c^2) / n: records at an angle whose cosine is -c^2 / S^2 reach it."""
+    slices, p = public_slices(fixed(EDGES)), 2
+    cosine = -MEAN_SHARE
+    X, y = np.zeros((4, p)), np.zeros(4)
+    X[0] = [9.0, 0.0]
+    other = 9 * np.array([cosine, math.sqrt(1 - cosine**2)])
+
+    def statistic(a, b):
+        return bounded_second_and_mean(ball_moments(a, b, slices, fixed(C)))
+
+    assert statistic(X, y).certificate.value == pytest.approx(math.sqrt(2) * C**2 * (1 + MEAN_SHARE) / 4, rel=1e-12)
+    assert neighbour_share(X, y, statistic, [(other, 0.0)]) == pytest.approx(1, abs=1e-12)
+    assert neighbour_share(X, y, statistic, [(-X[0], 0.0)]) <= 1 + 1e-12
+
+
 def test_isometry():
     A = np.arange(16.0).reshape(4, 4)
     A += A.T
@@ -172,9 +230,11 @@ def test_isometry():
 def test_noise_has_the_analytic_level():
     """sigma on M and on the diagonal of S, sigma / sqrt(2) off it."""
     found = clipped(*data())
-    means = [certified.release_means(found, 1.0, DELTA, rng("M", k), owner="c").value - found.means for k in range(800)]
+    released = [certified.release_slices(found, 1.0, DELTA, rng("M", k), owner="c").value for k in range(800)]
+    noise = np.array(released) - table(found)
     sigma = analytic_gaussian_sigma(1.0, DELTA, 2 * R * math.sqrt(P) / N)
-    assert accepts_sigma(means, sigma) and not accepts_sigma(means, 1.1 * sigma)
+    assert accepts_sigma(noise[:, :-1], sigma) and not accepts_sigma(noise[:, :-1], 1.1 * sigma)
+    assert accepts_sigma(noise[:, -1], sigma / (R * math.sqrt(P)))
     second = np.array(
         [certified.release_second(found, 1.0, DELTA, rng("S", k), owner="c").value - found.second for k in range(800)]
     )
@@ -188,11 +248,12 @@ def test_noise_has_the_analytic_level():
 
 def test_one_draw_of_the_noise_serves_every_budget():
     found = clipped(*data())
-    one, two = (certified.release_means(found, eps, DELTA, rng("same"), owner="c").value for eps in (1.0, 2.0))
+    one, two = (certified.release_slices(found, eps, DELTA, rng("same"), owner="c").value for eps in (1.0, 2.0))
     scale = gdp_mu(2.0, DELTA) / gdp_mu(1.0, DELTA)
-    np.testing.assert_allclose(one - found.means, scale * (two - found.means), rtol=1e-9)
-    exact = certified.release_means(found, math.inf, DELTA, rng("same"), owner="c")
-    assert np.array_equal(exact.value, found.means) and exact.event.mu == math.inf
+    np.testing.assert_allclose(one - table(found), scale * (two - table(found)), rtol=1e-9)
+    exact = certified.release_slices(found, math.inf, DELTA, rng("same"), owner="c")
+    np.testing.assert_allclose(exact.value, table(found), rtol=1e-15)
+    assert exact.event.mu == math.inf
     exact = certified.release_second(found, math.inf, DELTA, rng("same"), owner="c")
     np.testing.assert_allclose(exact.value, found.second, rtol=1e-15)
 
@@ -206,7 +267,7 @@ def test_what_a_protocol_costs():
         first = certified.release_second(found, 1.0, DELTA, rng("S", k), **terms)
         root = replace(first, value=inverse_root(first.value)[0])
         white = whitened_means(*data(), public_slices(fixed(EDGES)), root, fixed(C))
-        second = certified.release_means(white, 1.0, DELTA, rng("z", k), **terms)
+        second = certified.release_slices(white, 1.0, DELTA, rng("z", k), **terms)
         assert second.event.data_dependent_parameters == (first.event.release_id,)
         releases += [first, second]
     total = Ledger([release.event for release in releases]).total(["server"], "row", 2 * DELTA)
@@ -226,13 +287,16 @@ def test_without_noise_federation_is_pooling(model):
     def protocol(rows):
         clients = [client_moments(X[r], y[r], slices, radius=fixed(R)) for r in rows]
         weights = [one.n for one in clients]
-        means = np.array([certified.release_means(one, *noise, owner="c").value for one in clients])
-        second = np.array([certified.release_second(one, *noise, owner="c").value for one in clients])
-        merged = merge(clients).second
-        root = inverse_root(merged)[0]
-        white = [whitened_means(X[r], y[r], slices, fixed(root), fixed(C)) for r in rows]
-        z = np.array([certified.release_means(one, *noise, owner="c").value for one in white])
-        return aggregate(means, weights, second, 2).basis, certified.unwhiten(z, weights, merged, 2).basis
+        released = np.array([certified.release_slices(one, *noise, owner="c").value for one in clients])
+        both = np.array([certified.release_second_and_mean(one, *noise, owner="c").value for one in clients])
+        M, mean = certified.about_the_mean(np.average(released, axis=0, weights=weights))
+        merged = np.average(both, axis=0, weights=weights)
+        np.testing.assert_allclose(merged[-1], mean, atol=1e-12)
+        covariance = certified.covariance_of(merged[:-1], mean)
+        root = inverse_root(covariance)[0]
+        white = [whitened_means(X[r], y[r], slices, fixed(root), fixed(C), shift=fixed(mean)) for r in rows]
+        z = np.array([certified.release_slices(one, *noise, owner="c").value for one in white])
+        return aggregate(M[None], [1], covariance, 2).basis, certified.unwhiten(z, weights, covariance, 2).basis
 
     federated, pooled = protocol(parts), protocol([np.arange(900)])
     assert projection_loss(federated[0], pooled[0]) < 1e-10
@@ -246,7 +310,7 @@ def test_releases_go_into_the_servers_estimate_as_they_are_for_as_many_slices_as
     slices = public_slices(fixed(np.quantile(y, np.arange(1, 8) / 8)))
     clients = [client_moments(X[r], y[r], slices, radius=fixed(R)) for r in np.split(np.arange(900), 3)]
     noise, weights = (math.inf, DELTA, rng("none")), [one.n for one in clients]
-    means = [certified.release_means(one, *noise, owner="c") for one in clients]
+    means = [certified.release_slices(one, *noise, owner="c").post_process(lambda value: value[:-1]) for one in clients]
     seconds = [certified.release_second(one, *noise, owner="c") for one in clients]
     assert means[0].value.shape == (8, 8)
     pooled = merge(clients)
@@ -262,13 +326,13 @@ def test_certified_releases_refuse_what_has_no_proof():
     X, y = data()
     quantile = client_moments(X, y, equal_frequency(y, H), radius=fixed(R))
     with pytest.raises(CertificationError, match="edges='quantile'"):
-        certified.release_means(quantile, 1.0, DELTA, rng("x"), owner="c")
+        certified.release_slices(quantile, 1.0, DELTA, rng("x"), owner="c")
     raw = clipped(X, y, radius=None)
-    for release in (certified.release_means, certified.release_second):
+    for release in (certified.release_slices, certified.release_second, certified.release_second_and_mean):
         with pytest.raises(CertificationError, match="radius=None"):
             release(raw, 1.0, DELTA, rng("x"), owner="c")
     classes = client_moments(X, np.where(y > 0, "up", "down"), class_slices(fixed(["up", "down"])), radius=fixed(R))
-    assert certified.release_means(classes, 1.0, DELTA, rng("x"), owner="c").event.certified
+    assert certified.release_slices(classes, 1.0, DELTA, rng("x"), owner="c").event.certified
     # The second moment does not read the slices: quantile ones do not matter to it.
     assert certified.release_second(quantile, 1.0, DELTA, rng("x"), owner="c").event.certified
 
@@ -288,7 +352,7 @@ def test_bad_budgets_are_named(epsilon, delta, message):
     found = clipped(*data())
     with pytest.raises(ValueError, match=message):
         certified.second_sigma(found, epsilon, delta)
-    for release in (certified.release_means, certified.release_second):
+    for release in (certified.release_slices, certified.release_second, certified.release_second_and_mean):
         with pytest.raises(ValueError, match=message):
             release(found, epsilon, delta, rng("x"), owner="c")
 
@@ -304,8 +368,8 @@ def test_a_large_delta_is_warned_of():
 def test_a_client_of_one_record_and_an_empty_slice_are_legal():
     X, y = data()
     one = clipped(X[:1], y[:1])
-    release = certified.release_means(one, 1.0, 0.5, rng("x"), owner="c")
-    assert release.value.shape == (P, H) and one.empty == H - 1
+    release = certified.release_slices(one, 1.0, 0.5, rng("x"), owner="c")
+    assert release.value.shape == (P + 1, H) and one.empty == H - 1
     joined = merge([one, clipped(X[1:], y[1:])])
     np.testing.assert_allclose(joined.means, clipped(X, y).means, atol=1e-15)
 
@@ -324,15 +388,16 @@ def test_what_moments_were_made_with_travels_to_their_release():
         "radius": client_moments(X, y, edges, radius=taken),
         "edges": client_moments(X, y, public_slices(own), radius=fixed(R)),
         "root": whitened_means(X, y, edges, root, fixed(C)),
+        "mean": whitened_means(X, y, edges, fixed(np.eye(P)), fixed(C), shift=shift),
         "ball": ball_moments(X, y, edges, taken),
         "shift": client_moments(X, y, edges, radius=fixed(R), shift=shift),
         "centre": centred(plain),
     }
     for name, moments in made.items():
-        for release in (certified.release_means, certified.release_second):
+        for release in (certified.release_slices, certified.release_second, certified.release_second_and_mean):
             event = release(moments, 1.0, 1e-5, rng(name), owner="c").event
             # The second moment has no slices.
-            certain = name == "public" or (name == "edges" and release is certified.release_second)
+            certain = name == "public" or (name == "edges" and release is not certified.release_slices)
             total = Ledger([event]).total("server", "row", DELTA)
             assert math.isfinite(total.epsilon_certified) is certain, (name, release.__name__)
     for call in (
@@ -341,6 +406,7 @@ def test_what_moments_were_made_with_travels_to_their_release():
         lambda: public_slices(EDGES),
         lambda: class_slices([0, 1]),
         lambda: whitened_means(X, y, edges, np.eye(X.shape[1]), fixed(C)),
+        lambda: whitened_means(X, y, edges, fixed(np.eye(P)), fixed(C), shift=X.mean(axis=0)),
         lambda: ball_moments(X, y, edges, C),
     ):
         with pytest.raises(TypeError, match="must say where it comes from"):

@@ -12,6 +12,8 @@ from fixed import fixed
 from partywise.inverse_regression.protocols.budgets import Round
 from partywise.inverse_regression.protocols.screening import server_heard
 from partywise.inverse_regression.screening import (
+    MEAN_WEIGHT,
+    about_the_mean_sign,
     bounded_contrasts,
     contrasts,
     contrasts_release,
@@ -38,7 +40,8 @@ def slices_of(H):
 def statistic(X, y, code=None):
     slices = public_slices(fixed(EDGES))
     sums = sign_sums(X, slices.codes(y), 8)
-    return np.asarray(bounded_contrasts(sums, fixed(contrasts(slices) if code is None else code), len(X)).value)
+    counts = np.bincount(slices.codes(y), minlength=8)
+    return np.asarray(bounded_contrasts(sums, counts, fixed(contrasts(slices) if code is None else code), len(X)).value)
 
 
 def test_signs_are_summed_over_their_slices():
@@ -75,15 +78,16 @@ def test_eight_slices_have_halves_and_quarters():
 
 @pytest.mark.parametrize("code", [None, np.eye(8)], ids=["contrasts", "slice means"])
 def test_the_sensitivity_is_reached_and_never_passed(code):
-    """2 sqrt(p) / n by opposite signs in one slice; random neighbours stay below."""
+    """2 sqrt(p (1 + w^2)) / n by opposite signs in one slice; other slices and random neighbours stay below."""
     X, y = rng("data").standard_normal((N, P)), rng("data y").standard_normal(N)
     X[0], y[0] = 1.0, 2.0
     before = statistic(X, y, code)
     bound = contrasts_sensitivity(contrasts(public_slices(fixed(EDGES))) if code is None else code, N, P)
-    assert bound == pytest.approx(2 * math.sqrt(P) / N)
+    assert bound == pytest.approx(2 * math.sqrt(P * (1 + MEAN_WEIGHT**2)) / N)
     numbers = rng("neighbours")
     moves = []
-    for record, response in [(np.full(P, -9.0), 2.0)] + [
+    jumps = [(record, response) for record in (X[0], -X[0]) for response in (*EDGES, 9.0)]
+    for record, response in [(np.full(P, -9.0), 2.0), *jumps] + [
         (numbers.standard_normal(P) * 5, numbers.standard_normal()) for _ in range(100)
     ]:
         other, other_y = X.copy(), y.copy()
@@ -96,38 +100,63 @@ def test_the_release_has_the_noise_of_its_budget():
     X, y, mu = rng("data").standard_normal((N, P)), rng("data y").standard_normal(N), 0.4
     slices = public_slices(fixed(EDGES))
     sums, code = sign_sums(X, slices.codes(y), 8), contrasts(slices)
-    exact = statistic(X, y)
-    terms = {"owner": "client 1", "stratum": "clients/1"}
-    releases = [contrasts_release(sums, fixed(code), N, mu, rng("noise", k), **terms) for k in range(2000)]
-    noise = [release.value - exact for release in releases]
-    sigma = 2 * math.sqrt(P) / N / mu
-    assert accepts_sigma(noise, sigma)
-    assert not accepts_sigma(noise, sigma * 1.03)
+    counts, terms = np.bincount(slices.codes(y), minlength=8), {"owner": "client 1", "stratum": "clients/1"}
+    shares = np.append(sums / N, counts[:, None] / N, axis=1)
+    exact = np.vstack([code, np.ones(8)]) @ shares
+    releases = [contrasts_release(sums, counts, fixed(code), N, mu, rng("noise", k), **terms) for k in range(2000)]
+    noise = np.array([release.value for release in releases]) - exact
+    sigma = 2 * math.sqrt(P * (1 + MEAN_WEIGHT**2)) / N / mu
+    assert accepts_sigma(noise[:, :-1, :-1], sigma)
+    assert not accepts_sigma(noise[:, :-1, :-1], sigma * 1.03)
+    assert accepts_sigma(noise[:, -1, :-1], sigma / MEAN_WEIGHT)
+    assert accepts_sigma(noise[:, :-1, -1], sigma / MEAN_WEIGHT / math.sqrt(P))
     event = releases[0].event
     assert (event.mu, event.unit, event.relation, event.stratum) == (mu, "row", "replace_one", "clients/1")
-    assert event.sensitivity == pytest.approx(2 * math.sqrt(P) / N) and event.certified
-    free = contrasts_release(sums, fixed(code), N, math.inf, rng("none"), **terms)
-    assert np.array_equal(free.value, exact) and free.event.mu == math.inf
+    assert event.sensitivity == pytest.approx(sigma * mu) and event.certified
+    free = contrasts_release(sums, counts, fixed(code), N, math.inf, rng("none"), **terms)
+    np.testing.assert_allclose(free.value, exact, atol=1e-15)
+    assert free.event.mu == math.inf
+
+
+def test_a_mean_sign_does_not_show_in_contrasts_of_unequal_slices():
+    """One slice of eight holds half of all records: columns with a mean sign and no signal have contrasts of 0."""
+    numbers, n = rng("unequal"), 40_000
+    y = numbers.standard_normal(n)
+    y[: n // 2] = 2.0
+    X = numbers.standard_normal((n, 3)) + np.array([0.0, 1.0, -2.0])
+    X[:, 0] += 0.3 * y
+    slices = public_slices(fixed(EDGES))
+    codes, code = slices.codes(y), contrasts(slices)
+    released = contrasts_release(
+        sign_sums(X, codes, 8), np.bincount(codes, minlength=8), fixed(code), n, math.inf, rng("none"), owner="client 1"
+    ).value
+    raw, about = released[:-1, :-1], about_the_mean_sign(released)
+    assert np.abs(raw[:, 1:]).min() > 0.1 > 10 * np.abs(about[:, 1:]).max()
+    assert np.argmax(score(raw)) != 0 and np.argmax(score(about)) == 0
 
 
 def test_clients_compose_in_parallel_and_rounds_in_sequence():
-    sums, code = np.zeros((8, P)), contrasts(public_slices(fixed(EDGES)))
+    sums, counts, code = np.zeros((8, P)), np.full(8, N / 8), contrasts(public_slices(fixed(EDGES)))
     events = [
         contrasts_release(
-            sums, fixed(code), N, mu, rng("parallel", k, place), owner=f"client {k}", stratum=f"clients/{k}"
+            sums, counts, fixed(code), N, mu, rng("parallel", k, place), owner=f"client {k}", stratum=f"clients/{k}"
         ).event
         for k in range(3)
         for place, mu in enumerate((0.3, 0.4))
     ]
     one, all_of_them = (Ledger(part).total(["server"], "row", 1e-5) for part in (events[:2], events))
     assert one.epsilon_certified == all_of_them.epsilon_certified < math.inf
-    direct = contrasts_release(sums, fixed(code), N, 0.5, rng("direct"), owner="client 0", stratum="clients/0").event
+    direct = contrasts_release(
+        sums, counts, fixed(code), N, 0.5, rng("direct"), owner="client 0", stratum="clients/0"
+    ).event
     assert one.epsilon_certified == pytest.approx(Ledger([direct]).total(["server"], "row", 1e-5).epsilon_certified)
 
 
 def test_the_server_weights_clients_by_their_size():
     step = Round(1, "contrasts of signs", 1.0, 0.6, 3)
-    heard = server_heard([np.ones((2, 5)), np.zeros((2, 5))], [100, 300], step, None)
+    one = np.ones((3, 6))
+    one[:, -1] = 0.0
+    heard = server_heard([one, np.zeros((3, 6))], [100, 300], step, None)
     assert np.allclose(heard.merged, 0.25) and heard.weight == pytest.approx(0.12)
     assert heard.columns.tolist() == list(range(5))
     assert np.allclose(score(heard.merged), 2 * 0.25**2)
@@ -138,8 +167,8 @@ def test_the_server_weights_clients_by_their_size():
 @pytest.mark.parametrize(
     ("sums", "code", "n", "message"),
     [
-        (np.zeros((8, 3)), np.eye(7), 5, r"code has shape \(7, 7\)"),
-        (np.zeros(8), np.eye(8), 5, r"sums of shape \(8,\)"),
+        (np.zeros((8, 3)), np.eye(7), 8, r"code has shape \(7, 7\)"),
+        (np.zeros(8), np.eye(8), 8, r"sums of shape \(8,\)"),
         (np.full((8, 3), 2.0), np.eye(8), 15, "n=15 records do not reach"),
         (np.zeros((8, 3)), np.eye(8), 0, "n=0"),
         (np.full((8, 3), math.nan), np.eye(8), 15, "n=15"),
@@ -147,4 +176,4 @@ def test_the_server_weights_clients_by_their_size():
 )
 def test_bad_shapes_and_sizes_are_named(sums, code, n, message):
     with pytest.raises(ValueError, match=message):
-        bounded_contrasts(sums, fixed(code), n)
+        bounded_contrasts(sums, np.ones(8), fixed(code), n)

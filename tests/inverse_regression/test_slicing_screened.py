@@ -21,6 +21,7 @@ from partywise.inverse_regression.protocols import screening as screened
 from partywise.inverse_regression.protocols.budgets import FIRST_SHARE, CertifiedPlan, allotted, screening_rounds
 from partywise.inverse_regression.protocols.certified import local_release
 from partywise.inverse_regression.protocols.common import local_records
+from partywise.inverse_regression.screening import MEAN_WEIGHT
 from partywise.inverse_regression.slices import class_slices
 from partywise.privacy.accounting.calibration import gaussian_epsilon, gdp_mu
 from partywise.randomness import Streams, stream
@@ -53,16 +54,19 @@ def test_what_crosses(many, protocol):
     done = fit(protocol, many["V"], MANY, 2, 1.0)
     seen = [(m.receiver == "server", m.name, m.kind, m.shape) for m in done.channel.messages]
     up, down = (True, "contrasts of signs", "release"), (False, "columns", "release")
-    expected = [(*up, (2, 60))] * 2 + [(*down, (15,))] * 2 + [(*up, (2, 15))] * 2 + [(*down, (10,))] * 2
+    expected = [(*up, (3, 61))] * 2 + [(*down, (15,))] * 2 + [(*up, (3, 16))] * 2 + [(*down, (10,))] * 2
     assert seen[:8] == expected
     assert {m.kind for m in done.channel.messages} == {"release"}
     made_of = {row.release_id: row.data_dependent_parameters for row in done.channel.ledger.rows}
     first, second = ([f"contrasts of signs {t} of client {k}" for k in (1, 2)] for t in (1, 2))
     assert made_of["columns of round 1"] == tuple(first)
     assert made_of["columns of round 2"] == (*first, *second)
-    assert {m.shape for m in done.channel.messages[8:]} == {(10, 8), (10, 10)}
+    shapes = {"certified": {(11, 8), (10, 10)}, "whitened": {(11, 8), (11, 10)}}
+    assert {m.shape for m in done.channel.messages[8:]} == shapes[protocol]
     rows = [row for row in done.channel.ledger.rows if row.release_id.startswith("contrasts of signs")]
-    assert [row.sensitivity for row in rows] == pytest.approx([2 * math.sqrt(q) / 400 for q in (60, 60, 15, 15)])
+    assert [row.sensitivity for row in rows] == pytest.approx(
+        [2 * math.sqrt(q * (1 + MEAN_WEIGHT**2)) / 400 for q in (60, 60, 15, 15)]
+    )
     votes = fit(protocol, many["V"], MANY, 2, 1.0, screening="votes")
     assert [m.name for m in votes.channel.messages[:4]] == ["votes"] * 2 + ["columns"] * 2
     assert votes.channel.messages[0].shape == (60,)
@@ -71,14 +75,16 @@ def test_what_crosses(many, protocol):
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 @pytest.mark.parametrize("way", WAYS, ids=str)
 def test_every_way_to_screen_costs_the_same(many, protocol, way):
-    """The exact composition of all releases; the claim is their sum; neither knows the number of clients."""
+    """The composition of all releases, the sum of the claims, or epsilon itself; none knows the number of clients."""
     mu = math.sqrt(3) * float(gdp_mu(1.0, MANY.release_delta))
     for clients in (1, 8):
-        done = fit(protocol, many["V"], MANY, clients, 1.0, **way)
+        done = fit(protocol, many["V"], MANY, clients, 1.0, calibrate="each", **way)
         assert done.estimate.epsilon_claimed == 3.0 and done.delta == 400**-1.1 < 1 / 400
         assert done.total().epsilon_certified == pytest.approx(gaussian_epsilon(mu, MANY.delta), rel=1e-9)
-    exact = fit(protocol, many["V"], MANY, 2, 1.0, calibrate="total", **way)
-    assert exact.total().epsilon_certified == pytest.approx(3.0, rel=1e-9)
+    for calibrate, total in (("claims", 3.0), ("total", 1.0)):
+        exact = fit(protocol, many["V"], MANY, 2, 1.0, calibrate=calibrate, **way)
+        assert exact.estimate.epsilon_claimed == total
+        assert exact.total().epsilon_certified == pytest.approx(total, rel=1e-9)
     assert fit(protocol, many["V"], MANY, 2, **way).total().epsilon_certified == math.inf
 
 
@@ -99,7 +105,10 @@ def test_signs_find_at_epsilon_one_what_votes_do_not():
     for replicate in range(6):
         data = simulated(settings, replicate)
         kept.append(
-            [fit("certified", data, settings, 30, 1.0, replicate, **way).scalars["support_kept"] for way in WAYS]
+            [
+                fit("certified", data, settings, 30, 1.0, replicate, calibrate="each", **way).scalars["support_kept"]
+                for way in WAYS
+            ]
         )
     two, one, votes = np.mean(kept, axis=0)
     assert two >= one > votes + 0.4 and two > 0.9
@@ -143,7 +152,7 @@ def test_real_records_are_screened_as_they_are():
     release = screened.local_screening(client, plan, steps[0], None, noise)
     wanted = np.stack([np.sign(X[y == h]).sum(axis=0) for h in range(3)])
     assert np.array_equal(screened.local_sign_sums(client, plan.how, noise), wanted)
-    assert release.value.shape == (2, 6)
+    assert release.value.shape == (3, 7)
     spread = np.sum((wanted - wanted.mean(axis=0)) ** 2, axis=0)
     heard = screened.server_heard([release.value], [90], steps[0], None)
     columns = screened.server_columns([heard], steps[0], plan.spec)
@@ -154,7 +163,7 @@ def test_real_records_are_screened_as_they_are():
 def test_rounds_share_one_budget(many):
     spec = spec_of(many["V"])
     budget = allotted(spec, 1.0)
-    mu = float(gdp_mu(1.0, MANY.release_delta))
+    mu = float(gdp_mu(1.0, MANY.delta)) / math.sqrt(3)
     first, second = screening_rounds(spec, budget)
     assert math.hypot(first.mu, second.mu) == pytest.approx(mu) and first.mu**2 / mu**2 == pytest.approx(FIRST_SHARE)
     assert (first.keep, second.keep) == (15, 10)

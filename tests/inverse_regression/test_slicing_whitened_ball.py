@@ -12,7 +12,7 @@ from hypothesis import settings as examples
 from hypothesis import strategies as st
 
 from fixed import fixed
-from partywise.inverse_regression.bounded import bounded_second
+from partywise.inverse_regression.bounded import MEAN_SHARE, bounded_second, bounded_second_and_mean
 from partywise.inverse_regression.certified import BALANCE, LARGEST_REACH, reach_of
 from partywise.inverse_regression.moments import ball_moments, client_moments, whitened_means
 from partywise.inverse_regression.slices import public_slices
@@ -41,13 +41,15 @@ def test_the_radius_is_known_before_the_data():
     """Other records, the same radius; another number of clients or epsilon, another one, as the rule says."""
     one, other = (simulated(SMALL, replicate) for replicate in (0, 1))
     for clients, epsilon in ((1, 1.0), (4, 1.0), (4, 2.0)):
-        mu = float(gdp_mu(epsilon, SMALL.release_delta))
+        mu = float(gdp_mu(epsilon, SMALL.delta)) / math.sqrt(2)
         wanted = reach_of(6, 300 * clients, clients, mu) * SMALL.radius * math.sqrt(6)
         for data in (one, other):
             done = fit("whitened", data, SMALL, clients, epsilon)
-            assert done.scalars["clip_radius"] == wanted
+            assert done.scalars["clip_radius"] == pytest.approx(wanted, rel=1e-9)
             rows = [row for row in done.channel.ledger.rows if row.release_id.startswith("second moment of")]
-            assert [row.sensitivity for row in rows] == pytest.approx([math.sqrt(2) * wanted**2 / 300] * clients)
+            assert [row.sensitivity for row in rows] == pytest.approx(
+                [math.sqrt(2) * (1 + MEAN_SHARE) * wanted**2 / 300] * clients
+            )
             assert done.total().certified
     stated = fit("whitened", one, SMALL, 2, 1.0, reach=0.5)
     assert stated.scalars["clip_radius"] == pytest.approx(0.5 * math.sqrt(6))
@@ -65,6 +67,9 @@ def test_no_neighbour_moves_the_second_moment_further_than_its_certificate(seed,
     other[0] = 1e3 * numbers.standard_normal(3)
     one, two = (bounded_second(ball_moments(part, y, SLICES, fixed(radius))) for part in (X, other))
     assert one.certificate.value == two.certificate.value == math.sqrt(2) * radius**2 / 12
+    assert np.linalg.norm(one.value - two.value) <= one.certificate.value * (1 + 1e-12)
+    one, two = (bounded_second_and_mean(ball_moments(part, y, SLICES, fixed(radius))) for part in (X, other))
+    assert one.certificate.value == two.certificate.value == pytest.approx(math.sqrt(2) * 1.02 * radius**2 / 12)
     assert np.linalg.norm(one.value - two.value) <= one.certificate.value * (1 + 1e-12)
 
 

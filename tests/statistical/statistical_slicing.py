@@ -75,27 +75,31 @@ def edges_of(model: str):
 
 
 def certified_losses(model: str, n: int, K: int, epsilon: float, replicate: int) -> tuple[float, float]:
-    """One data set, `cert` and `cert_whiten` with ``clip: box``: both from one release of the second moments.
+    """One data set, `cert` and `cert_whiten` with ``clip: box``: both with the same noise of the second moments.
 
     Each release has delta = n^(-1.1), as where the reference was measured.
     """
     d, delta, beta = models.MODELS[model].n_directions, n**-1.1, basis_of(model, replicate)
-    means, second = [], np.zeros((P, P))
+    means, second, both = [], np.zeros((P, P)), np.zeros((P + 1, P))
     for k in range(K):
         moments = client(model, n, replicate, k, beta, edges_of(model))[-1]
         terms = {"owner": f"client {k}", "stratum": f"clients/{k}"}
         rng = noise("cert", replicate, k, "mean")
-        means.append(certified.release_means(moments, epsilon, delta, rng, **terms).value)
+        means.append(certified.release_slices(moments, epsilon, delta, rng, **terms).value)
         rng = noise("cert", replicate, k, "covariance")
         second += certified.release_second(moments, epsilon, delta, rng, **terms).value / K
-    plain = aggregate(np.array(means), np.full(K, n), second, d)
-    root, white = inverse_root(second)[0], []
+        rng = noise("cert", replicate, k, "covariance")
+        both += certified.release_second_and_mean(moments, epsilon, delta, rng, **terms).value / K
+    M, mean = certified.about_the_mean(np.mean(means, axis=0))
+    plain = aggregate(M[None], [1], certified.covariance_of(second, mean), d)
+    covariance, middle = certified.covariance_of(both[:-1], both[-1]), fixed(both[-1])
+    root, white = inverse_root(covariance)[0], []
     for k in range(K):
         X, y, slices, _ = client(model, n, replicate, k, beta, edges_of(model))
-        moments = whitened_means(X, y, slices, fixed(root), fixed(BALL))
+        moments = whitened_means(X, y, slices, fixed(root), fixed(BALL), shift=middle)
         rng = noise("cert_whiten", replicate, k, "mean")
-        white.append(certified.release_means(moments, epsilon, delta, rng, owner=f"client {k}").value)
-    shaped = certified.unwhiten(np.array(white), np.full(K, n), second, d)
+        white.append(certified.release_slices(moments, epsilon, delta, rng, owner=f"client {k}").value)
+    shaped = certified.unwhiten(np.array(white), np.full(K, n), covariance, d)
     return projection_loss(plain.basis, beta), projection_loss(shaped.basis, beta)
 
 

@@ -8,6 +8,9 @@ from __future__ import annotations
 
 import math
 import warnings
+from dataclasses import replace
+
+import numpy as np
 
 from ..errors import CertificationError
 from ..privacy.statistics.bounded import Bounded, summed
@@ -16,9 +19,19 @@ from ..privacy.statistics.moments import second_moment_bound
 from ..privacy.statistics.slices import slice_means_bound
 from .moments import Moments
 
-__all__ = ["bounded_means", "bounded_second", "check_budget", "means_sensitivity", "second_sensitivity"]
+__all__ = [
+    "bounded_means",
+    "bounded_second",
+    "bounded_second_and_mean",
+    "bounded_slices",
+    "check_budget",
+    "means_sensitivity",
+    "second_sensitivity",
+]
 
 ROW = frozenset({"label", "features"})
+# Weight of the mean beside the second moment, as a share of the squared length of a record: what it adds to the noise.
+MEAN_SHARE = 0.02
 
 
 def check_budget(epsilon: float, delta: float, n: int) -> None:
@@ -102,6 +115,54 @@ def bounded_second(moments: Moments, *, stratum: str = "*", certified: bool = Tr
     require_clip(moments, certified)
     certificate = summed(second_sensitivity(moments), "sqrt(2) S^2 / n from |xx' - yy'|", "row", {"features"})
     return Bounded(to_vector(moments.second), certificate, stratum, moments.clip_share, moments.parents)
+
+
+def bounded_slices(moments: Moments, *, stratum: str = "*") -> Bounded:
+    """Slice means and slice proportions as one vector (H p + H,): M slice by slice, then L n_h / n.
+
+    L is the length to which records are clipped. The proportions cost nothing: a record that stays in its slice moves
+    M by at most 2 L / n and no proportion, one that changes its slice moves both together by at most
+    sqrt(L^2 + L^2 + 2 L^2) / n.
+
+    Raises
+    ------
+    CertificationError
+        As `bounded_means`.
+    """
+    means = bounded_means(moments, stratum=stratum)
+    shares = record_length(moments) / moments.n * moments.counts
+    source = "slice means and proportions: 2 S / n, public slices"
+    return replace(
+        means,
+        value=np.concatenate([np.ravel(means.value), shares]),
+        certificate=replace(means.certificate, source=source),
+    )
+
+
+def bounded_second_and_mean(moments: Moments, *, stratum: str = "*") -> Bounded:
+    """S as isometric vector, then sqrt(2) c times the mean of the records, c = `mean_weight`.
+
+    These are the entries of the second moment of (c, x), but for c^2: its certificate is that of records of the length
+    sqrt(L^2 + c^2).
+
+    Raises
+    ------
+    CertificationError
+        If nothing was clipped.
+    """
+    second, c = bounded_second(moments, stratum=stratum), mean_weight(moments)
+    certificate = replace(
+        second.certificate,
+        value=second_moment_bound(math.hypot(record_length(moments), c), moments.n),
+        source="second moment of (c, x): sqrt(2) (S^2 + c^2) / n",
+    )
+    value = np.concatenate([second.value, math.sqrt(2) * c * moments.means.sum(axis=1)])
+    return replace(second, value=value, certificate=certificate)
+
+
+def mean_weight(moments: Moments) -> float:
+    """c, the constant beside every record where their mean is released with their second moment."""
+    return math.sqrt(MEAN_SHARE) * record_length(moments)
 
 
 def require_clip(moments: Moments, certified: bool) -> None:

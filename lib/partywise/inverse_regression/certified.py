@@ -17,12 +17,30 @@ from ..privacy.accounting.calibration import analytic_gaussian_sigma, gdp_mu
 from ..privacy.mechanisms.gaussian import Gaussian
 from ..privacy.mechanisms.release import Release, Terms
 from ..privacy.statistics.isometry import to_matrix
-from .bounded import bounded_means, bounded_second, check_budget, second_sensitivity
+from .bounded import (
+    bounded_second,
+    bounded_second_and_mean,
+    bounded_slices,
+    check_budget,
+    mean_weight,
+    record_length,
+    second_sensitivity,
+)
 from .estimate import Subspace, inverse_root, leading, tied
 from .moments import Moments
 from .options import refuse
 
-__all__ = ["reach_of", "refuse", "release_means", "release_second", "second_sigma", "unwhiten"]
+__all__ = [
+    "about_the_mean",
+    "covariance_of",
+    "reach_of",
+    "refuse",
+    "release_second",
+    "release_second_and_mean",
+    "release_slices",
+    "second_sigma",
+    "unwhiten",
+]
 
 # Chosen on the models of the source at p = 10; the same number fits p = 20, on which it was not chosen.
 BALANCE = 115.0
@@ -64,7 +82,7 @@ def reach_of(p: int, total: int, clients: int, mu: float) -> float:
     return min(reach, LARGEST_REACH)
 
 
-def release_means(
+def release_slices(
     moments: Moments,
     epsilon: float,
     delta: float,
@@ -74,7 +92,7 @@ def release_means(
     stratum: str = "*",
     **terms: Unpack[Terms],
 ) -> Release:
-    """Release M.
+    """Release M and the slice proportions, which cost nothing beside it (`bounded_slices`).
 
     Parameters
     ----------
@@ -83,7 +101,7 @@ def release_means(
     epsilon, delta : float
         Budget of this release; ``epsilon = inf`` adds no noise.
     rng : numpy.random.Generator
-        One standard normal an entry, whatever the budget.
+        One standard normal an entry of M, then one a slice, whatever the budget.
     owner, stratum : str
         The client; the stratum is its cell of the partition by clients where membership is public.
     **terms
@@ -92,7 +110,8 @@ def release_means(
     Returns
     -------
     Release
-        Value of shape (p, H), one slice a column, as `aggregate` and `unwhiten` take it.
+        Value of shape (p + 1, H), one slice a column, whose last row are the proportions: `about_the_mean` and
+        `unwhiten` take it so.
 
     Raises
     ------
@@ -107,8 +126,14 @@ def release_means(
         If delta >= 1 / n.
     """
     check_budget(epsilon, delta, moments.n)
-    bounded = bounded_means(moments, stratum=stratum)
-    return _gaussian(epsilon, delta)(bounded, rng, owner=owner, **terms).post_process(np.transpose)
+    bounded, length = bounded_slices(moments, stratum=stratum), record_length(moments)
+    release = _gaussian(epsilon, delta)(bounded, rng, owner=owner, **terms)
+    split = moments.p * moments.n_slices
+
+    def table(vector: np.ndarray) -> np.ndarray:
+        return np.vstack([vector[:split].reshape(moments.n_slices, moments.p).T, vector[split:] / length])
+
+    return release.post_process(table)
 
 
 def release_second(
@@ -121,7 +146,7 @@ def release_second(
     stratum: str = "*",
     **terms: Unpack[Terms],
 ) -> Release:
-    """Release S as a symmetric matrix (p, p); parameters and errors as in `release_means`.
+    """Release S as a symmetric matrix (p, p); parameters and errors as in `release_slices`.
 
     The noise is independent on the isometric vector (diagonal, sqrt(2) times the upper triangle), where the
     Frobenius sensitivity is the l2 one.
@@ -132,26 +157,72 @@ def release_second(
     return release.post_process(lambda vector: to_matrix(vector, moments.p))
 
 
+def release_second_and_mean(
+    moments: Moments,
+    epsilon: float,
+    delta: float,
+    rng: np.random.Generator,
+    *,
+    owner: str,
+    stratum: str = "*",
+    **terms: Unpack[Terms],
+) -> Release:
+    """Release S and, as last row, the mean of the records: (p + 1, p); parameters and errors as in `release_slices`."""
+    check_budget(epsilon, delta, moments.n)
+    bounded, weight = bounded_second_and_mean(moments, stratum=stratum), math.sqrt(2) * mean_weight(moments)
+    release = _gaussian(epsilon, delta)(bounded, rng, owner=owner, **terms)
+    p = moments.p
+    return release.post_process(lambda vector: np.vstack([to_matrix(vector[:-p], p), vector[-p:] / weight]))
+
+
+def about_the_mean(slices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Released slice means about the mean of the records, and that mean: sum_h m_h.
+
+    Parameters
+    ----------
+    slices : ndarray of shape (..., p + 1, H)
+        Values of `release_slices`, merged or of each client.
+
+    Returns
+    -------
+    means : ndarray of shape (..., p, H)
+        m_h - p_h m, which a shift of the records leaves as it is. Released proportions do not sum to one: the nearest
+        ones that do are taken.
+    mean : ndarray of shape (..., p)
+    """
+    means, shares = slices[..., :-1, :], slices[..., -1, :]
+    shares = shares + (1 - shares.sum(axis=-1, keepdims=True)) / shares.shape[-1]
+    mean = means.sum(axis=-1)
+    return means - mean[..., :, None] * shares[..., None, :], mean
+
+
+def covariance_of(second: np.ndarray, mean: np.ndarray) -> np.ndarray:
+    """S - m m': the second moment about a released mean."""
+    return second - np.outer(mean, mean)
+
+
 @cache
 def _gaussian(epsilon: float, delta: float) -> Gaussian:
     """Calibrated once for all clients of one size: the root costs more than a release."""
     return Gaussian(sigma=0.0) if np.isinf(epsilon) else Gaussian(mu=float(gdp_mu(epsilon, delta)))
 
 
-def unwhiten(means, weights, second, n_directions: int) -> Subspace:
+def unwhiten(slices, weights, covariance, n_directions: int) -> Subspace:
     """Basis B = Sigma^(-1/2) U_d from released whitened slice means: the end of round 2 of ``cert_whiten``.
 
     Parameters
     ----------
-    means : ndarray of shape (K, p, H), or sequence of K releases
-        Slice means of z = Sigma^(-1/2) x, clipped to ||z|| <= C.
+    slices : ndarray of shape (K, p + 1, H)
+        Slice means of z = Sigma^(-1/2) (x - m), clipped to ||z|| <= C, and proportions (`release_slices`).
     weights : ndarray of shape (K,)
         Public sizes.
-    second : ndarray of shape (p, p)
-        The merged releases of round 1; its root is computed as in round 1.
+    covariance : ndarray of shape (p, p)
+        Of the merged releases of round 1 (`covariance_of`); its root is computed as in round 1.
     n_directions : int
         d.
     """
-    root, floored, indefinite = inverse_root(second)
-    directions, strengths = leading(means, weights, n_directions)
+    root, floored, indefinite = inverse_root(covariance)
+    w = np.asarray(weights, dtype=float)
+    means, _ = about_the_mean(np.tensordot(w / w.sum(), np.asarray(slices, dtype=float), 1))
+    directions, strengths = leading(means[None], [1], n_directions)
     return Subspace(root @ directions, strengths, floored, indefinite, tied(strengths, n_directions))

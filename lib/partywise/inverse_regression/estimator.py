@@ -13,7 +13,7 @@ from ..federation.estimator import Estimator, Method, groups_of, numbers, party
 from ..federation.parties import split_rows
 from ..privacy.accounted import Public
 from .model import PublicFacts
-from .options import CertifiedOptions, PublishedOptions, ReferenceOptions, WhitenedOptions
+from .options import CertifiedOptions, PublishedOptions, ReferenceOptions, WhitenedOptions, check_budget_options
 from .protocols import certified, published, reference, whitened
 from .slices import Slices, class_slices, public_slices
 
@@ -57,7 +57,8 @@ class SlicedInverseRegression(Estimator):
     protocol : {"certified", "whitened", "published", "reference"}
         With a proof in one round or, whitened, in two; as published; or without privacy.
     epsilon : float, optional
-        Of each kind of release, as in the source (inf: no noise); refused by the reference.
+        Certified, whitened: of all releases of a client together, or as ``calibrate`` says. Published: of each kind of
+        release, as in the source. inf: no noise; refused by the reference.
     delta : float
         Of all releases of a client together.
     n_directions : int
@@ -69,7 +70,7 @@ class SlicedInverseRegression(Estimator):
     radius : float
         Every entry of X is clipped to [-radius, radius].
     epsilon_second : float, optional
-        Of the second moment, where it differs from ``epsilon``.
+        Of the second moment, where ``epsilon`` is that of each kind of release and this one's differs.
     screened : bool
         Whether columns are selected before anything else is released.
     active : int, optional
@@ -145,6 +146,7 @@ class SlicedInverseRegression(Estimator):
         TypeError
             For an ``rng`` of another kind, or an unknown option.
         """
+        frame = X
         X, y = numbers("X", X, 2, "(N, p): records, columns"), np.asarray(y)
         n, p = X.shape
         if y.shape != (n,):
@@ -163,6 +165,7 @@ class SlicedInverseRegression(Estimator):
         public = PublicFacts(names, sizes, p, slices.n_slices, self.n_directions, slices)
         found = self._simulate(clients, n, rng, public=public, settings=self._settings())
         self.components_, self.columns_, self.n_features_in_ = found.basis.T, found.columns, p
+        self._keep_names(frame)
         return self
 
     def _slices(self) -> Slices:
@@ -177,6 +180,7 @@ class SlicedInverseRegression(Estimator):
     def _settings(self) -> Settings:
         positive(radius=self.radius, epsilon_second=self.epsilon_second, active=self.active)
         options: Any = self._options()
+        check_budget_options(options, self.epsilon_second)
         chosen = getattr(options, "max_size", None) or getattr(options, "top", None)
         if self.screened and self.active is None and chosen is None and getattr(options, "threshold", None) is None:
             raise ValueError("active is missing: screening needs the size of the support, or max_size (or top).")
@@ -184,10 +188,7 @@ class SlicedInverseRegression(Estimator):
 
     def transform(self, X: np.ndarray) -> np.ndarray:
         """Projections on the basis, shape (N, d)."""
-        basis, array = self._fitted().basis, numbers("X", X, 2, "(N, p)")
-        if array.shape[1] != len(basis):
-            raise ValueError(f"X has {array.shape[1]} columns: the fit was made with {len(basis)}.")
-        return array @ basis
+        return self._records(X, 2, "(N, p)") @ self._fitted().basis
 
     def fit_transform(
         self, X: np.ndarray, y: np.ndarray, *, parties: int | Sequence[Sequence[int]], rng: Any

@@ -195,7 +195,9 @@ def slice_sums(block: np.ndarray, y: np.ndarray, slices: Slices) -> tuple[np.nda
     return sums, np.bincount(codes, minlength=H)
 
 
-def whitened_means(X, y, slices: Slices, root: Accounted, radius: Accounted) -> Moments:
+def whitened_means(
+    X, y, slices: Slices, root: Accounted, radius: Accounted, *, shift: Accounted | None = None
+) -> Moments:
     """Slice means of whitened records: round 2 of the certified method.
 
     Parameters
@@ -205,7 +207,9 @@ def whitened_means(X, y, slices: Slices, root: Accounted, radius: Accounted) -> 
     root : Public, Release or Clear
         Sigma^(-1/2) of shape (p, p), symmetric.
     radius : Public, Release or Clear
-        C > 0: z = root x is shrunk to ``z min(1, C / ||z||)``.
+        C > 0: z = root (x - shift) is shrunk to ``z min(1, C / ||z||)``.
+    shift : Public, Release or Clear, optional
+        Of shape (p,): subtracted from every record before it is whitened.
 
     Returns
     -------
@@ -221,7 +225,8 @@ def whitened_means(X, y, slices: Slices, root: Accounted, radius: Accounted) -> 
     X, y = check_records(X, y)
     if matrix.shape != (X.shape[1], X.shape[1]):
         raise ValueError(f"root has shape {matrix.shape} for records of length {X.shape[1]}.")
-    return replace(_in_ball(matrix @ X.T, y, slices, C), parents=parents_of(root, radius))
+    columns = matrix @ (X.T if shift is None else X.T - np.asarray(parameter("shift", shift))[:, None])
+    return replace(_in_ball(columns, y, slices, C), parents=parents_of(root, radius, shift))
 
 
 def ball_moments(X, y, slices: Slices, radius: Accounted) -> Moments:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, NoReturn, final
 
-from ..checks import Checked, Count, NotNegative, Positive, check_fields, unread
+from ..checks import Checked, Count, NotNegative, Positive, Share, check_fields, unread
 from ..errors import CertificationError
 
 REFUSED = {
@@ -14,8 +14,17 @@ REFUSED = {
     "largest norm": "c_R = max ||X_i|| is one record's own; use the public bound R sqrt(p)",
     "vgm": "its covariance is made of the private singular vectors; use independent noise at the analytic sd",
     "eigengap": "the dimension is chosen on private singular values; state d",
-    "sample centring": "the slice counts that it needs are a release of their own; centre by released quantities",
+    "sample centring": "certified protocols centre by released slice means and proportions, always; leave it out",
 }
+
+
+def check_budget_options(options: object, epsilon_second: float | None) -> None:
+    """ValueError for an epsilon of the second moment of its own where epsilon is that of all releases together."""
+    if epsilon_second is not None and getattr(options, "calibrate", None) == "total":
+        raise ValueError(
+            f"epsilon_second is {epsilon_second:g}: with calibrate 'total' epsilon is that of all releases together; "
+            "give second_share, or calibrate 'each' or 'claims'."
+        )
 
 
 def refuse(what: str) -> NoReturn:
@@ -89,15 +98,19 @@ class PublishedOptions:
 class ExactOptions:
     """Public slices, clipped moments, independent Gaussian noise at its exact level.
 
-    calibrate : ``each`` release at (epsilon, delta), or ``total``: all releases together cost exactly the sum of the
-        claims; the epsilons are those of the grid for each release
+    calibrate : what epsilon is of: the ``total`` of all releases of a client; or, as in the source, of every kind of
+        release, which then costs it (``each``), or all kinds together exactly the sum of these ``claims``
+    second_share : of the squared Gaussian-DP parameter of slice means and second moment, what the second moment takes
+    screening_share : of that of all releases, what screening takes; only ``total`` reads the shares
     max_size : T, columns that screening keeps; None takes 2 s
     screening : ``signs`` (contrasts of the signs of all columns) or ``votes`` (each client's noisy index set)
     rounds : of screening by signs; 2 releases the better quarter of the columns once more, at no higher total cost
     mechanism, slices, screen, norm, dimension, centre : stated so that what has no proof is refused by its name
     """
 
-    calibrate: Literal["each", "total"] = "each"
+    calibrate: Literal["total", "each", "claims"] = "total"
+    second_share: Share = 0.5
+    screening_share: Share = 1 / 3
     max_size: Count | None = None
     screening: Literal["signs", "votes"] = "signs"
     rounds: Literal[1, 2] = 2
@@ -117,6 +130,8 @@ class ExactOptions:
 
     def __post_init__(self) -> None:
         check_fields(self)
+        if self.calibrate != "total":
+            unread(self, ("second_share", "screening_share"), "calibrate 'total'")
         if self.screening == "votes":
             unread(self, ("rounds",), "screening 'signs'")
         unproved = {

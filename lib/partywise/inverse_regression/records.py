@@ -31,6 +31,9 @@ class Records(Protocol):
     def sign_sums(self) -> np.ndarray:
         """Sums (H, p) of the signs of all columns over the public slices."""
 
+    def counts(self) -> np.ndarray:
+        """Records (H,) of the public slices."""
+
 
 class Sliced(Protocol):
     """What records need of the public facts: p, H and the public slices."""
@@ -78,6 +81,15 @@ class ArrayRecords:
         """As in `Records`."""
         X, y = check_records(*self.records())
         return sign_sums(X, self.facts.fixed.codes(y), self.facts.n_slices)
+
+    def counts(self) -> np.ndarray:
+        """As in `Records`."""
+        return np.bincount(self.facts.fixed.codes(self.responses), minlength=self.facts.n_slices)
+
+    @property
+    def responses(self) -> np.ndarray:
+        """Responses (n,)."""
+        return self.block["y"]
 
     def slices(self, y: np.ndarray, own: bool) -> Slices:
         """The client's own slices of its responses, or the public ones."""

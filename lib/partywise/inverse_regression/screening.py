@@ -4,7 +4,9 @@ Source: seed 001, section 3.3, algorithm 3. Omega_jh = |mean of x_j in slice h -
 sending index sets leaks nothing is wrong: a set is a function of the data like any other.
 
 By signs: a client holds Z_jh = (1/n) sum_i sign(x_ij) 1(y_i in h) and releases F Z, where F (m, H) holds few public
-contrasts between slices, with noise at an exact level. Where noise dominates, columns are found better by few contrasts
+contrasts between slices, with noise at an exact level. Slices that are not equally filled let the mean sign of a
+column into its contrasts; so the mean signs Z 1 and the contrasts F p of the slice proportions are released too, and
+the server takes F Z - F p (Z 1)'. Where noise dominates, columns are found better by few contrasts
 than by H slices, each with 1/H of the records and noise of its own: at H = 8 a trend over the slices stands out against
 its noise 8^(1/2) times as far. Signs are bounded at no cost: per unit of sensitivity they carry E|x| = .80 of a normal
 column, entries clipped to [-1, 1] .68.
@@ -28,6 +30,7 @@ from .moments import check_records, slice_sums
 from .slices import Slices
 
 __all__ = [
+    "about_the_mean_sign",
     "bounded_contrasts",
     "ccmd_multiplicity",
     "ccmd_select",
@@ -44,6 +47,8 @@ __all__ = [
 ]
 
 BLOCK_ENTRIES = 1 << 18
+# Weight of the mean sign and of the proportions beside contrasts: it lengthens a record by 3 %.
+MEAN_WEIGHT = 0.25
 
 
 def slice_profile(X, y, slices: Slices) -> tuple[np.ndarray, np.ndarray]:
@@ -210,24 +215,32 @@ def sign_sums(X, codes, n_slices: int) -> np.ndarray:
 
 
 def contrasts_sensitivity(code: np.ndarray, n: int, p: int) -> float:
-    """l2 sensitivity of F Z: 2 sqrt(p) / n times the longest column of F.
+    """l2 sensitivity of F Z with mean signs and proportions: 2 sqrt(p (1 + w^2)) / n times the longest column of F.
 
-    A record adds the outer product of its slice's column of F and of its p signs, over n; the opposite signs in the
-    same slice reach the bound.
+    A record adds, over n, the outer product of (f, w L) and (s, w sqrt(p)): f its slice's column of F, of length at
+    most L, s its p signs, w = ``MEAN_WEIGHT``. Opposite signs in the slice of the longest column reach the bound.
+    Between slices whose columns are opposite the square is at most 2 (1 + w^2) + 2 (1 - w^2) = 4 times
+    L^2 p (1 + w^2).
     """
+    return 2 * math.sqrt(p * (1 + MEAN_WEIGHT**2)) / n * longest_column(code)
+
+
+def longest_column(code: np.ndarray) -> float:
+    """Length of the longest column of a matrix."""
     # Scaled by a power of two: no digit changes and no square vanishes.
     _, exponent = np.frexp(np.max(np.abs(code)))
-    longest = math.ldexp(float(np.linalg.norm(np.ldexp(code, -exponent), axis=0).max()), int(exponent))
-    return 2 * math.sqrt(p) / n * longest
+    return math.ldexp(float(np.linalg.norm(np.ldexp(code, -exponent), axis=0).max()), int(exponent))
 
 
-def bounded_contrasts(sums, code: Accounted, n: int, *, stratum: str = "*") -> Bounded:
-    """F Z of one client with its certificate (unit ``row``, replace one, n public).
+def bounded_contrasts(sums, counts, code: Accounted, n: int, *, stratum: str = "*") -> Bounded:
+    """Contrasts, mean signs and proportions of one client with their certificate (unit ``row``, replace one, n public).
 
     Parameters
     ----------
     sums : ndarray of shape (H, p)
         `sign_sums`.
+    counts : ndarray of shape (H,)
+        Records of every slice.
     code : Accounted
         F of shape (m, H): `contrasts`, or the unit matrix for the slice means themselves.
     n : int
@@ -238,18 +251,22 @@ def bounded_contrasts(sums, code: Accounted, n: int, *, stratum: str = "*") -> B
     Returns
     -------
     Bounded
-        Shape (m, p).
+        Shape (m + 1, p + 1): F Z; as last row the mean signs, as last column F p, each times its weight. The corner is
+        a constant.
 
     Raises
     ------
     ValueError
         If shapes do not fit, or sums exceed what n signs can reach.
     """
+    counts = np.asarray(counts, dtype=float)
     sums, rows = np.asarray(sums, dtype=float), np.asarray(parameter("code", code), dtype=float)
     if sums.ndim != 2 or rows.ndim != 2 or rows.shape[1] != len(sums):
         raise ValueError(f"code has shape {rows.shape} for sums of shape {sums.shape}; it needs one column a slice.")
-    if not n >= 1 or not np.all(np.abs(sums).sum(axis=0) <= n):
+    if counts.shape != (len(sums),) or not n >= 1 or counts.sum() != n or not np.all(np.abs(sums) <= counts[:, None]):
         raise ValueError(f"n={n!r} records do not reach these sums of signs; give the number of records behind them.")
+    heights = np.vstack([rows, np.full(len(sums), MEAN_WEIGHT * longest_column(rows))])
+    widths = np.column_stack([sums, MEAN_WEIGHT * math.sqrt(sums.shape[1]) * counts])
     certificate = SensitivityCertificate(
         value=contrasts_sensitivity(rows, n, sums.shape[1]),
         norm="l2",
@@ -257,13 +274,14 @@ def bounded_contrasts(sums, code: Accounted, n: int, *, stratum: str = "*") -> B
         relation="replace_one",
         depends_on=ROW,
         assumptions=("number of records public", "contrasts and slices public"),
-        source="contrasts of signs: 2 sqrt(p) / n, public slices",
+        source="contrasts of signs, mean signs and proportions: 2 sqrt(p (1 + w^2)) / n, public slices",
     )
-    return Bounded(rows @ sums / n, certificate, stratum, parents=code.parents)
+    return Bounded(heights @ widths / n, certificate, stratum, parents=code.parents)
 
 
 def contrasts_release(
     sums,
+    counts,
     code: Accounted,
     n: int,
     mu: float,
@@ -273,16 +291,26 @@ def contrasts_release(
     stratum: str = "*",
     **terms: Unpack[Terms],
 ) -> Release:
-    """Release F Z, mu-Gaussian-DP for replacing one record; ``mu = inf`` adds no noise.  Arguments as above.
+    """Release F Z with mean signs and F p, mu-Gaussian-DP for replacing one record; ``mu = inf`` adds no noise.
+
+    Arguments as above.
 
     Returns
     -------
     Release
-        Value of shape (m, p).
+        Value of shape (m + 1, p + 1), as `about_the_mean_sign` takes it.
     """
-    bounded = bounded_contrasts(sums, code, n, stratum=stratum)
+    bounded = bounded_contrasts(sums, counts, code, n, stratum=stratum)
     mechanism = Gaussian(sigma=0.0) if math.isinf(mu) else Gaussian(mu=mu)
-    return mechanism(bounded, rng, owner=owner, **terms)
+    row, column = np.ones(len(bounded.value)), np.ones(bounded.value.shape[1])
+    row[-1] = MEAN_WEIGHT * longest_column(np.asarray(parameter("code", code), dtype=float))
+    column[-1] = MEAN_WEIGHT * math.sqrt(len(column) - 1)
+    return mechanism(bounded, rng, owner=owner, **terms).post_process(lambda value: value / row[:, None] / column)
+
+
+def about_the_mean_sign(released: np.ndarray) -> np.ndarray:
+    """F Z - F p (Z 1)': contrasts (m, p) of signs about their means, from one or merged releases (m + 1, p + 1)."""
+    return released[:-1, :-1] - np.outer(released[:-1, -1], released[-1, :-1])
 
 
 def score(merged) -> np.ndarray:

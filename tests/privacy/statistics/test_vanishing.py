@@ -8,9 +8,14 @@ import pytest
 
 from fixed import fixed
 from partywise.errors import CertificationError
-from partywise.inverse_regression.bounded import bounded_means, bounded_second
+from partywise.inverse_regression.bounded import (
+    bounded_means,
+    bounded_second,
+    bounded_second_and_mean,
+    bounded_slices,
+)
 from partywise.inverse_regression.moments import client_moments
-from partywise.inverse_regression.screening import bounded_contrasts, contrasts_sensitivity
+from partywise.inverse_regression.screening import MEAN_WEIGHT, bounded_contrasts, contrasts_sensitivity
 from partywise.inverse_regression.slices import public_slices
 from partywise.privacy.accounting.tradeoff import pure_mu
 from partywise.privacy.audit.pairs import audit_pair
@@ -204,7 +209,9 @@ def test_statistics_of_the_studies_do_not_lose_their_sensitivity(scale):
     for made in (
         bounded_means,
         bounded_second,
-        lambda _: bounded_contrasts(np.ones((2, 3)), fixed(scale * np.eye(2)), 4),
+        bounded_slices,
+        bounded_second_and_mean,
+        lambda _: bounded_contrasts(np.ones((2, 3)), np.full(2, 2), fixed(scale * np.eye(2)), 4),
     ):
         try:
             with np.errstate(over="ignore", invalid="ignore"):
@@ -213,7 +220,8 @@ def test_statistics_of_the_studies_do_not_lose_their_sensitivity(scale):
             assert scale < 1e-140 or "finite" in str(error), error
             continue
         assert sensitivity >= 1e-290
-    assert contrasts_sensitivity(scale * np.eye(2), 4, 3) == pytest.approx(scale * math.sqrt(3) / 2, rel=1e-15)
+    wanted = scale * math.sqrt(3 * (1 + MEAN_WEIGHT**2)) / 2
+    assert contrasts_sensitivity(scale * np.eye(2), 4, 3) == pytest.approx(wanted, rel=1e-15)
 
 
 def test_features_of_few_digits_have_a_bound_of_all_digits():

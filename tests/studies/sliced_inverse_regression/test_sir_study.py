@@ -14,7 +14,7 @@ from partywise.experiment.plan import plan
 from partywise.experiment.study import MethodSpec
 from partywise.inverse_regression.certified import unwhiten
 from partywise.inverse_regression.estimate import aggregate, inverse_root
-from partywise.inverse_regression.moments import ball_moments, client_moments, whitened_means
+from partywise.inverse_regression.moments import ball_moments, centred, client_moments, whitened_means
 from partywise.inverse_regression.options import CertifiedOptions
 from partywise.inverse_regression.protocols import certified
 from partywise.inverse_regression.protocols.budgets import CertifiedPlan
@@ -56,7 +56,8 @@ def test_without_noise_any_number_of_clients_is_the_pooled_estimate(data):
     for clients in (1, 3, 6):
         X, y = (np.concatenate(part) for part in zip(*records(data, SMALL, clients), strict=True))
         pooled = client_moments(X, y, data.fixed, radius=fixed(SMALL.radius))
-        wanted = aggregate(pooled.means[None], [1], pooled.second, 2).basis
+        about = centred(pooled)
+        wanted = aggregate(about.means[None], [1], about.second, 2).basis
         for protocol, options in (("reference", {"slices": "public"}), ("certified", {})):
             found = fit(protocol, data, SMALL, clients, **options)
             assert projection_loss(found.estimate.basis, wanted) < 1e-12, (clients, protocol)
@@ -71,9 +72,11 @@ def test_two_rounds_without_noise_are_the_whitened_estimate(data, clip):
         "box": lambda X, y: client_moments(X, y, data.fixed, radius=fixed(SMALL.radius)),
     }
     merged = merge(parts[clip](X, y) for X, y in drawn)
-    root = inverse_root(merged.second)[0]
-    means = np.stack([whitened_means(X, y, data.fixed, fixed(root), fixed(1.5)).means for X, y in drawn])
-    wanted = unwhiten(means, [1] * 4, merged.second, 2).basis
+    mean = merged.means.sum(axis=1)
+    covariance = merged.second - np.outer(mean, mean)
+    root = fixed(inverse_root(covariance)[0])
+    whole = merge(whitened_means(X, y, data.fixed, root, fixed(1.5), shift=fixed(mean)) for X, y in drawn)
+    wanted = unwhiten(np.vstack([whole.means, whole.counts / whole.n])[None], [1], covariance, 2).basis
     found = fit("whitened", data, SMALL, 4, clip=clip)
     assert projection_loss(found.estimate.basis, wanted) < 1e-10
     assert found.scalars["clip_radius"] == (radius if clip == "ball" else None)
@@ -82,7 +85,7 @@ def test_two_rounds_without_noise_are_the_whitened_estimate(data, clip):
 
 def test_unclipped_and_classical_references_read_the_records_again(data):
     X, y = (np.concatenate(part) for part in zip(*records(data, SMALL, 6), strict=True))
-    plain = client_moments(X, y, data.fixed)
+    plain = centred(client_moments(X, y, data.fixed))
     wanted = aggregate(plain.means[None], [1], plain.second, 2).basis
     found = fit("reference", data, SMALL, 6, clipped=False, slices="public")
     assert projection_loss(found.estimate.basis, wanted) < 1e-12
@@ -109,7 +112,7 @@ def test_clients_are_nested_and_their_releases_are_reused(data, protocol, option
 
 def test_the_noise_is_one_draw_rescaled_over_epsilon(data):
     """The same standard normals times the sd of each epsilon: the address holds no epsilon."""
-    spec = MethodSpec(CertifiedOptions(), None, SMALL, data.public())
+    spec = MethodSpec(CertifiedOptions(calibrate="each"), None, SMALL, data.public())
     client = split(data, 3, None, SMALL)[2]
     drawn = []
     for epsilon in (1.0, 2.0):
@@ -117,6 +120,8 @@ def test_the_noise_is_one_draw_rescaled_over_epsilon(data):
         sds = [noise_sd([release]) for release in (means, second)]
         sensitivity = 2 * math.sqrt(6) / 300
         assert sds[0] == pytest.approx(analytic_gaussian_sigma(epsilon, SMALL.release_delta, sensitivity), rel=1e-9)
+        # Proportions, the last row, have another sd.
+        means = means.post_process(lambda value: value[:-1])
         clean = client.block["means_fixed"], to_matrix(client.block["second"], 6)
         drawn.append([(noisy.value - exact) / sd for noisy, exact, sd in zip((means, second), clean, sds, strict=True)])
     for once, twice in zip(*drawn, strict=True):
@@ -138,24 +143,40 @@ def test_epsilon_of_every_cell(data):
     assert SMALL.delta == 2 * SMALL.release_delta == 300**-1.1 and SMALL.claimed_delta == 2 * 300**-1.1
     for protocol in ("certified", "whitened"):
         for clients in (1, 6):
-            done = fit(protocol, data, SMALL, clients, 1.0)
+            done = fit(protocol, data, SMALL, clients, 1.0, calibrate="each")
             assert done.estimate.epsilon_claimed == 2.0
             assert done.total().epsilon_certified == pytest.approx(gaussian_epsilon(mu, SMALL.delta), rel=1e-9)
-        exact = fit(protocol, data, SMALL, 4, 1.0, calibrate="total")
+        exact = fit(protocol, data, SMALL, 4, 1.0, calibrate="claims")
         assert exact.total().epsilon_certified == pytest.approx(2.0, rel=1e-9)
+        exact = fit(protocol, data, SMALL, 4, 1.0)
+        assert exact.estimate.epsilon_claimed == 1.0
+        assert exact.total().epsilon_certified == pytest.approx(1.0, rel=1e-9)
         assert exact.total("user").epsilon_certified == math.inf
     assert fit("reference", data, SMALL, 2).total().epsilon_certified == math.inf
 
 
 def test_two_budgets_add_up(data):
     settings = replace(SMALL, epsilon_second=3.0)
-    for protocol in ("published", "certified"):
-        assert fit(protocol, data, settings, 2, 1.0).estimate.epsilon_claimed == 4.0
-    exact = fit("certified", data, settings, 2, 1.0, calibrate="total")
+    for protocol, options in (("published", {}), ("certified", {"calibrate": "each"})):
+        assert fit(protocol, data, settings, 2, 1.0, **options).estimate.epsilon_claimed == 4.0
+    exact = fit("certified", data, settings, 2, 1.0, calibrate="claims")
     assert exact.total().epsilon_certified == pytest.approx(4.0, rel=1e-9)
     # The larger epsilon buys the smaller noise, relative to its sensitivity.
     mus = {row.release_id.split(" of ")[0]: row.mu for row in exact.channel.ledger.rows}
     assert mus["second moment"] > 2 * mus["slice means"]
+
+
+def test_shares_divide_one_epsilon(data, many):
+    """The squared parameters of all kinds of release stand in the ratio of the shares; the total is epsilon."""
+    for protocol in ("certified", "whitened"):
+        done = fit(protocol, data, SMALL, 2, 1.0, second_share=0.8)
+        squares = [row.mu**2 for row in done.channel.ledger.rows if row.owner == "client 1" and row.mu]
+        assert max(squares) / sum(squares) == pytest.approx(0.8, rel=1e-9)
+        assert done.total().epsilon_certified == pytest.approx(1.0, rel=1e-9)
+    done = fit("certified", many, MANY, 2, 1.0, screening_share=0.5, rounds=1)
+    squares = {row.release_id: row.mu**2 for row in done.channel.ledger.rows if row.owner == "client 1" and row.mu}
+    assert squares["contrasts of signs 1 of client 1"] / sum(squares.values()) == pytest.approx(0.5, rel=1e-9)
+    assert done.total().epsilon_certified == pytest.approx(1.0, rel=1e-9)
 
 
 def test_a_certified_release_with_an_unproved_parameter_is_infinite(data):
@@ -204,7 +225,7 @@ def test_screening_keeps_the_support_and_is_paid_for(many):
     assert done.estimate.basis.shape == (60, 2) and np.count_nonzero(done.estimate.basis.any(axis=1)) <= 8
     kinds = [message.kind for message in done.channel.messages]
     assert kinds[:16] == ["clear"] * 16
-    certified = fit("certified", many, MANY, 8, 1.0, calibrate="total")
+    certified = fit("certified", many, MANY, 8, 1.0, calibrate="claims")
     assert certified.estimate.epsilon_claimed == 3.0
     assert certified.total().epsilon_certified == pytest.approx(3.0, rel=1e-9)
     assert certified.scalars["selected"] == 10
@@ -323,7 +344,7 @@ def refused(method, case=CASE, **grid):
         ({"norm": "largest"}, "'largest norm' has no certificate: c_R"),
         ({"mechanism": "vgm"}, "'vgm' has no certificate: its covariance is made of"),
         ({"dimension": "eigengap"}, "'eigengap' has no certificate: the dimension is chosen"),
-        ({"centre": True}, "'sample centring' has no certificate: the slice counts"),
+        ({"centre": True}, "'sample centring' has no certificate: certified protocols centre"),
     ],
 )
 @pytest.mark.parametrize("protocol", ["certified", "whitened"])
@@ -355,11 +376,24 @@ def test_what_has_no_proof_is_refused_before_any_job(protocol, option, reason):
             {},
             "reach is 1.0: it is read with clip",
         ),
-        ({"protocol": "whitened", "second": "mirrored"}, CASE, {}, "second is unknown: allowed here: "),
+        ({"protocol": "whitened", "second": "mirrored"}, CASE, {}, "second is unknown: did you mean second_share?"),
         ({"protocol": "published"}, CASE | {"settings": {"model": "VI"}}, {}, "model is 'VI'"),
         ({"protocol": "published"}, CASE | {"settings": {"radius": -1.0}}, {}, "radius is -1.0"),
         ({"protocol": "published"}, CASE | {"settings": {"model": "III", "n_slices": 2}}, {}, "n_slices"),
         ({"protocol": "published"}, CASE | {"settings": {"p": 8, "active": 8}}, {}, "active is 8"),
+        (
+            {"protocol": "certified", "calibrate": "each", "second_share": 0.7},
+            CASE,
+            {},
+            "second_share is 0.7: it is read with calibrate 'total'",
+        ),
+        ({"protocol": "certified", "screening_share": 0.2}, CASE, {}, "with screening_share 0.2: the case has no col"),
+        (
+            {"protocol": "whitened"},
+            CASE | {"settings": {"epsilon_second": 3.0}},
+            {},
+            "epsilon_second is 3: with calibrate 'total' epsilon is that of all releases together; give second_share",
+        ),
         ({"protocol": "whitened", "screening": "votes"}, CASE, {}, "with screening votes: the case has no columns"),
         ({"protocol": "certified", "rounds": 1}, CASE, {}, "with rounds 1: the case has no columns to screen"),
         ({"protocol": "whitened"}, {"source": "activity"}, {}, "the true support is unknown, so give max_size"),
@@ -371,3 +405,35 @@ def test_what_has_no_proof_is_refused_before_any_job(protocol, option, reason):
 )
 def test_contradictions_are_one_sentence_each(method, case, grid, reason):
     assert reason in refused(method, case, **grid)
+
+
+@pytest.mark.parametrize("screening", ["signs", "slice means"])
+@pytest.mark.parametrize("model", ["III", "IV"])
+def test_records_without_a_choice_of_columns_are_all_columns(model, screening):
+    """A method that screens nothing was handed the true support: 5 of 100 columns."""
+    settings = SimulatedSettings(model=model, n=200, clients=2, p=100, active=5)
+    client = records_of(simulated(settings), 1, settings, screening)
+    X, y = client.records()
+    assert X.shape == (200, 100) and client.moments(own=False).p == 100
+    chosen = np.array([0, 3, 7, 60, 99])
+    some, responses = records_of(simulated(settings), 1, settings, screening).records(chosen)
+    assert np.array_equal(y, responses) and np.array_equal(X[:, :5], client.drawn[0])
+    if screening == "signs":
+        assert np.array_equal(X[:, chosen], some)
+        assert np.array_equal(np.sign(X).sum(axis=0), client.sign_sums().sum(axis=0))
+    else:
+        assert np.allclose(X[:, chosen].mean(axis=0), some.mean(axis=0), atol=1e-12)
+    assert abs(X[:, 5:].mean()) < 0.05 and abs(X[:, 5:].std() - 1) < 0.05
+
+
+def test_a_clipped_share_is_that_of_the_entries_of_this_fit(data, many):
+    """Whitened records are shrunk to a ball: the share of the box, of another method, stood in its column."""
+    records_ = [client.block["clip_share"] for client in data.clients]
+    for protocol, options in (("certified", {}), ("whitened", {"clip": "box"}), ("published", {}), ("reference", {})):
+        found = fit(protocol, data, SMALL, 4, 1.0, **options).scalars["entry_clip_share"]
+        assert found == pytest.approx(np.mean(records_[:4])) and 0 < found < 1
+    assert "entry_clip_share" not in fit("whitened", data, SMALL, 4, 1.0).scalars
+    assert "entry_clip_share" not in fit("reference", data, SMALL, 4, clipped=False).scalars
+    done = fit("certified", many, MANY, 2, 1.0)
+    drawn = [records_of(many, k, MANY, "signs").records(done.estimate.columns)[0] for k in range(2)]
+    assert done.scalars["entry_clip_share"] == pytest.approx(np.mean(np.abs(drawn) > MANY.radius))

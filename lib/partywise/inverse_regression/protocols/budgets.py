@@ -34,7 +34,9 @@ class CertifiedPlan(Plan):
 
     @cached_property
     def claimed(self) -> float:
-        """Sum of the claims of all kinds of release."""
+        """Epsilon of all releases of a client together: the one asked for, or the sum of the source's claims."""
+        if self.spec.options.calibrate == "total":
+            return self.epsilon
         return sum(claimed(self.spec, self.epsilon).values())
 
     @cached_property
@@ -49,7 +51,7 @@ class CertifiedPlan(Plan):
 
 
 def claimed(spec: Any, epsilon: float) -> dict[str, float]:
-    """Epsilon of each kind of release of a client; their sum is the claim."""
+    """Epsilon of each kind of release of a client, as the source has it; their sum is its claim."""
     second = spec.settings.epsilon_second or epsilon
     budget = {"means": epsilon, "second": second}
     return budget | ({"screening": epsilon} if spec.settings.screened else {})
@@ -58,26 +60,41 @@ def claimed(spec: Any, epsilon: float) -> dict[str, float]:
 def allotted(spec: Any, epsilon: float) -> dict[str, float]:
     """Epsilon at which each kind is calibrated, at its share of delta.
 
-    ``calibrate="each"``: the claims themselves, so that the exact total lies below their sum.  ``"total"``: the
-    Gaussian-DP parameters of the claims times one factor, such that all kinds together cost exactly the sum of the
-    claims at delta.  Where persons are protected, these are the costs of all m records of one, and a record's is
+    ``calibrate="total"``: the options' shares of the squared Gaussian-DP parameter of epsilon, so that all kinds
+    together cost exactly epsilon at delta.  ``"claims"``: the parameters of the source's claims times one factor, such
+    that all kinds together cost exactly their sum.  ``"each"``: the claims themselves, so that the exact total lies
+    below their sum.  Where persons are protected, these are the costs of all m records of one, and a record's is
     1/m of each parameter.
     """
-    budget, settings, group = claimed(spec, epsilon), spec.settings, records_of(spec)
-    if math.isinf(epsilon) or (spec.options.calibrate == "each" and group == 1):
+    options, settings, group = spec.options, spec.settings, records_of(spec)
+    budget = claimed(spec, epsilon)
+    if math.isinf(epsilon) or (options.calibrate == "each" and group == 1):
         return budget
-    mus = {kind: float(gdp_mu(value, settings.release_delta)) for kind, value in budget.items()}
+    if options.calibrate == "total":
+        wanted = float(gdp_mu(epsilon, settings.delta))
+        mus = {kind: wanted * math.sqrt(share) for kind, share in shares(spec).items()}
+    else:
+        mus = {kind: float(gdp_mu(value, settings.release_delta)) for kind, value in budget.items()}
     factor = 1.0
-    if spec.options.calibrate == "total":
+    if options.calibrate == "claims":
         wanted = float(gdp_mu(sum(budget.values()), settings.delta))
         factor = wanted / math.sqrt(math.fsum(mu * mu for mu in mus.values()))
     found = {kind: float(gaussian_epsilon(factor * mu / group, settings.release_delta)) for kind, mu in mus.items()}
     if not all(found.values()):
         raise ValueError(
-            f"rows_per_user is {group}: one record's share of epsilon {epsilon:g} is below what delta "
-            f"{settings.release_delta:.3g} gives away; take a larger epsilon, a larger delta_power or a smaller bound."
+            f"epsilon is {epsilon:g}: the share of one release of one of {group} records is below what delta "
+            f"{settings.release_delta:.3g} gives away; take a larger epsilon, a larger delta_power or a smaller "
+            "rows_per_user."
         )
     return found
+
+
+def shares(spec: Any) -> dict[str, float]:
+    """Share of each kind of release in the squared Gaussian-DP parameter of all of them."""
+    first = spec.options.screening_share if spec.settings.screened else 0.0
+    second = spec.options.second_share
+    found = {"means": (1 - first) * (1 - second), "second": (1 - first) * second}
+    return found | ({"screening": first} if spec.settings.screened else {})
 
 
 def records_of(spec: Any) -> int:

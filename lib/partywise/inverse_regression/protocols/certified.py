@@ -21,11 +21,20 @@ from ...federation.run import Run
 from ...privacy.mechanisms.release import Release
 from ...privacy.strata import cell_of
 from ...randomness import Rng, once
-from ..certified import release_means, release_second, second_sigma
+from ..certified import about_the_mean, covariance_of, release_second, release_slices, second_sigma
 from ..model import Estimate
 from ..published import covariance_release
 from .budgets import CertifiedPlan, user_epsilon
-from .common import local_moments, merged, noise_sd, server_basis, server_estimate, taking_part
+from .common import (
+    local_clip_share,
+    local_moments,
+    merged,
+    noise_sd,
+    server_basis,
+    server_estimate,
+    taking_part,
+    with_clip_share,
+)
 from .screening import screen
 
 
@@ -33,14 +42,14 @@ from .screening import screen
 def local_release(
     client: Party, plan: CertifiedPlan, columns: np.ndarray | None, rng_for: Rng
 ) -> tuple[Release, Release]:
-    """Noisy slice means (p, H) and second moment (p, p): one release at an epsilon, however many others take part."""
+    """Noisy slices (p + 1, H) and second moment (p, p): one release at an epsilon, however many others take part."""
     spec, budget, delta = plan.spec, plan.budget, plan.spec.settings.release_delta
     number = spec.public.number(client.name)
     moments = local_moments(client, plan.how, False, columns, True, rng_for)
     common: dict[str, Any] = {"owner": client.name, "stratum": cell_of("clients", client.name)}
     mean_terms = common | {"release_id": f"slice means of {client.name}"}
     terms = common | {"release_id": f"second moment of {client.name}"}
-    means = release_means(moments, budget["means"], delta, rng_for("client", number, "mean"), **mean_terms)
+    means = release_slices(moments, budget["means"], delta, rng_for("client", number, "mean"), **mean_terms)
     rng = rng_for("client", number, "covariance")
     if spec.options.second == "goe":
         return means, release_second(moments, budget["second"], delta, rng, **terms)
@@ -58,11 +67,14 @@ def server_fit(
     plan: CertifiedPlan,
     clients: int,
 ) -> Estimate:
-    """Aggregation and inversion with a floor; the noise sds are those of the last client."""
+    """Slice means and second moment about the released mean, inverted; the noise sds are those of the last client."""
     spec = plan.spec
-    second, d = merged(seconds, weights), spec.public.n_directions
+    M, mean = about_the_mean(merged(means, weights))
+    covariance, aggregation = covariance_of(merged(seconds, weights), mean), spec.options.aggregation
+    # Kernel and projector are made of every client's matrix, about its own mean.
+    stack, shares = ([M], [1]) if aggregation == "mean" else (about_the_mean(np.stack(means))[0], weights)
     return server_estimate(
-        server_basis(means, weights, second, d, aggregation=spec.options.aggregation),
+        server_basis(stack, shares, covariance, spec.public.n_directions, aggregation=aggregation),
         spec,
         claimed=plan.claimed,
         epsilon=plan.epsilon,
@@ -82,4 +94,6 @@ def fit(run: Run) -> Estimate:
     names = ("slice means", "second moment")
     means, seconds = run.gather(clients, "server", names, local_release, plan, columns, run.rng_for)
     said = tuple(run.heard("server", name) for name in names)
-    return run.at("server", server_fit, means, seconds, said, weights, columns, plan, len(run.parties))
+    estimate = run.at("server", server_fit, means, seconds, said, weights, columns, plan, len(run.parties))
+    clipped = run.each(clients, local_clip_share, plan.how, False, columns, run.rng_for)
+    return run.assemble(with_clip_share, estimate, clipped, weights)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -79,6 +79,17 @@ def local_moments(
 ) -> Moments:
     """Moments of the client in its own slices or the public ones, which stay with it."""
     return local_records(client, how, rng_for).moments(own=own, columns=columns, clipped=clipped)
+
+
+def local_clip_share(client: Party, how: Reading, own: bool, columns: np.ndarray | None, rng_for: Rng) -> float:
+    """Share of the entries behind the client's moments that the public radius clipped, which stays with it."""
+    return local_moments(client, how, own, columns, True, rng_for).clip_share
+
+
+def with_clip_share(estimate: Estimate, shares: Mapping[str, float], weights: Sequence[int]) -> Estimate:
+    """The estimate, with the share of all its entries that were clipped."""
+    found = float(np.average(list(shares.values()), weights=weights))
+    return replace(estimate, numbers=estimate.numbers | {"entry_clip_share": found})
 
 
 @dataclass(frozen=True)

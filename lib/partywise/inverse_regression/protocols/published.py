@@ -42,6 +42,7 @@ from .common import (
     Plan,
     Reading,
     local_choice,
+    local_clip_share,
     local_moments,
     merged,
     server_answer,
@@ -49,6 +50,7 @@ from .common import (
     server_estimate,
     server_table,
     taking_part,
+    with_clip_share,
 )
 
 
@@ -222,4 +224,6 @@ def fit(run: Run) -> Estimate:
         columns = run.broadcast("server", clients, "columns", server_columns, selected, heard, audience)
     names = ("slice means", "second moment")
     means, seconds = run.gather(clients, "server", names, local_release, plan, columns, run.rng_for)
-    return run.at("server", server_fit, means, seconds, weights, selected, plan, len(run.parties))
+    estimate = run.at("server", server_fit, means, seconds, weights, selected, plan, len(run.parties))
+    clipped = run.each(clients, local_clip_share, plan.how, plan.second.own, columns, run.rng_for)
+    return run.assemble(with_clip_share, estimate, clipped, weights)

@@ -18,18 +18,20 @@ from ...privacy.accounted import Clear
 from ...randomness import Rng
 from ..estimate import classical
 from ..model import Estimate
-from ..moments import Moments
+from ..moments import Moments, centred
 from ..screening import ccmd_select
 from .common import (
     Choice,
     Plan,
     local_choice,
+    local_clip_share,
     local_moments,
     merged,
     server_answer,
     server_basis,
     server_estimate,
     server_table,
+    with_clip_share,
 )
 
 
@@ -48,14 +50,15 @@ def server_columns(choices: Sequence[np.ndarray], n_columns: int) -> np.ndarray:
 def server_fit(
     moments: Sequence[list[np.ndarray]], weights: Sequence[int], columns: np.ndarray | None, spec: Any
 ) -> Estimate:
-    """The pooled estimate, or Li's from merged moments, centred."""
+    """The pooled estimate from merged moments about their mean: with the kernel of the source, or with Li's."""
     means, seconds, counts = zip(*moments, strict=True)
-    second, d = merged(seconds, weights), spec.public.n_directions
+    n_h, d = np.sum(counts, axis=0), spec.public.n_directions
+    pooled = Moments(int(n_h.sum()), merged(means, weights), merged(seconds, weights), n_h, "quantile")
     if spec.options.kernel == "classical":
-        M, n_h = np.tensordot(np.asarray(weights) / sum(weights), np.stack(means), 1), np.sum(counts, axis=0)
-        found = classical(Moments(int(n_h.sum()), M, second, n_h, "quantile"), d)
+        found = classical(pooled, d)
     else:
-        found = server_basis(means, weights, second, d, estimator=spec.options.estimator)
+        about = centred(pooled)
+        found = server_basis([about.means], [1], about.second, d, estimator=spec.options.estimator)
     return server_estimate(found, spec, claimed=inf, epsilon=inf, clients=len(weights), columns=columns)
 
 
@@ -70,4 +73,9 @@ def fit(run: Run) -> Estimate:
         heard, audience = run.heard("server", "selected columns"), [client.name for client in clients]
         columns = run.broadcast("server", clients, "columns", server_answer, selected, heard, audience)
     moments = run.gather(clients, "server", "moments", local_clear, plan, columns, run.rng_for)
-    return run.at("server", server_fit, moments, spec.public.sizes[: len(clients)], columns, spec)
+    weights = spec.public.sizes[: len(clients)]
+    estimate = run.at("server", server_fit, moments, weights, columns, spec)
+    if not spec.options.clipped:
+        return estimate
+    clipped = run.each(clients, local_clip_share, plan.how, spec.options.slices == "quantile", columns, run.rng_for)
+    return run.assemble(with_clip_share, estimate, clipped, weights)

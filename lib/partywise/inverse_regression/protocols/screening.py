@@ -20,7 +20,7 @@ from ...privacy.accounted import Accounted, Public
 from ...privacy.mechanisms.release import Release, derived
 from ...privacy.strata import cell_of
 from ...randomness import Rng, once
-from ..screening import contrasts, contrasts_release, score, vote_release, vote_select
+from ..screening import about_the_mean_sign, contrasts, contrasts_release, score, vote_release, vote_select
 from .budgets import CertifiedPlan, Round, kept_columns
 from .common import Reading, local_records
 
@@ -31,7 +31,7 @@ __all__ = ["Heard", "local_screening", "screen", "server_columns", "server_heard
 class Heard:
     """What the server heard in one round.
 
-    columns : (q,) of which it was; merged : (m, q) contrasts, or votes (1, q), over all clients
+    columns : (q,) of which it was; merged : (m, q) contrasts about the mean signs, or votes (1, q), over all clients
     weight : inverse variance of the noise, in units that all rounds share
     """
 
@@ -68,7 +68,7 @@ def local_differences(client: Party, how: Reading, rng_for: Rng) -> np.ndarray:
 def local_screening(
     client: Party, plan: CertifiedPlan, step: Round, columns: np.ndarray | None, rng_for: Rng
 ) -> Release:
-    """Release of one round: contrasts of signs (m, q) of the columns that are left (None: all), or votes (p,)."""
+    """Release of one round: contrasts of signs of the columns that are left (None: all), or votes (p,)."""
     spec, how = plan.spec, plan.how
     number = spec.public.number(client.name)
     if spec.options.screening == "votes":
@@ -85,6 +85,7 @@ def local_screening(
     sums = local_sign_sums(client, how, rng_for)
     return contrasts_release(
         sums if columns is None else sums[:, columns],
+        local_records(client, how, rng_for).counts(),
         Public(contrasts(spec.public.fixed), because="a function of the number of the public slices"),
         spec.public.sizes[number],
         step.mu,
@@ -108,7 +109,7 @@ def server_heard(
     if step.message == "votes":
         merged = stack.sum(axis=0)[None]
     else:
-        merged = np.tensordot(np.asarray(weights) / np.sum(weights), stack, 1)
+        merged = about_the_mean_sign(np.tensordot(np.asarray(weights) / np.sum(weights), stack, 1))
     q = merged.shape[1]
     return Heard(np.arange(q) if columns is None else columns, merged, step.share / q)
 

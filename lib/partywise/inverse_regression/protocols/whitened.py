@@ -25,12 +25,21 @@ from ...privacy.accounting.calibration import gdp_mu
 from ...privacy.mechanisms.release import Release, derived
 from ...privacy.strata import cell_of
 from ...randomness import Rng
-from ..certified import reach_of, release_means, release_second, unwhiten
+from ..certified import covariance_of, reach_of, release_second_and_mean, release_slices, unwhiten
 from ..estimate import inverse_root
 from ..model import Estimate
 from ..moments import ball_moments, whitened_means
 from .budgets import CertifiedPlan, user_epsilon
-from .common import failed, local_moments, local_records, noise_sd, server_estimate, taking_part
+from .common import (
+    failed,
+    local_clip_share,
+    local_moments,
+    local_records,
+    noise_sd,
+    server_estimate,
+    taking_part,
+    with_clip_share,
+)
 from .screening import screen
 
 
@@ -50,7 +59,7 @@ def public_radius(plan: CertifiedPlan, p: int, counted: tuple[int, int]) -> floa
 def local_second(
     client: Party, plan: CertifiedPlan, columns: np.ndarray | None, counted: tuple[int, int], rng_for: Rng
 ) -> Release:
-    """Round 1: noisy second moment (p, p) of clipped records."""
+    """Round 1: noisy second moment of clipped records and, as last row, their mean: (p + 1, p)."""
     spec, how = plan.spec, plan.how
     radius = public_radius(plan, spec.public.n_columns if columns is None else len(columns), counted)
     if radius is None:
@@ -58,7 +67,7 @@ def local_second(
     else:
         ball = Public(radius, because="by public numbers: columns, sizes and the budget")
         moments = ball_moments(*local_records(client, how, rng_for).records(columns), spec.public.fixed, ball)
-    return release_second(
+    return release_second_and_mean(
         moments,
         plan.budget["second"],
         spec.settings.release_delta,
@@ -73,22 +82,23 @@ def local_whitened(
     client: Party,
     plan: CertifiedPlan,
     columns: np.ndarray | None,
-    second: np.ndarray,
+    merged_moments: np.ndarray,
     said: Sequence[Release],
     rng_for: Rng,
 ) -> tuple[Release, float]:
-    """Round 2: noisy slice means (p, H) of whitened records, and the share of records that shrank.
+    """Round 2: noisy slices (p + 1, H) of whitened records, and the share of records that shrank.
 
-    Nothing, where the merged second moment has no positive eigenvalue.
+    Nothing, where the merged covariance has no positive eigenvalue.
     """
-    spec = plan.spec
-    if not whitens(second):
+    spec, covariance = plan.spec, server_covariance(merged_moments)
+    if not whitens(covariance):
         return replace(said[-1], value=None), math.nan
-    root = replace(said[-1], value=inverse_root(second)[0])
+    root = replace(said[-1], value=inverse_root(covariance)[0])
+    mean = replace(said[-1], value=merged_moments[-1])
     ball = Public(spec.options.ball, because="ball of the method, an option")
     X, y = local_records(client, plan.how, rng_for).records(columns)
-    moments = whitened_means(X, y, spec.public.fixed, root, ball)
-    release = release_means(
+    moments = whitened_means(X, y, spec.public.fixed, root, ball, shift=mean)
+    release = release_slices(
         moments,
         plan.budget["means"],
         spec.settings.release_delta,
@@ -106,14 +116,19 @@ def local_means(client: Party, whitened: tuple[Release, float]) -> Release:
 
 
 def server_merge(seconds: Sequence[np.ndarray], weights: Sequence[int], said: Sequence[Release]) -> Accounted:
-    """Weighted mean (p, p) of the released second moments."""
+    """Weighted mean (p + 1, p) of the released second moments and means."""
     mean = np.tensordot(np.asarray(weights) / sum(weights), np.stack(seconds), 1)
-    return derived(mean, said, name="merged second moment", owner="server")
+    return derived(mean, said, name="merged moments", owner="server")
 
 
-def whitens(second: np.ndarray) -> bool:
-    """Whether a second moment has a positive eigenvalue."""
-    return bool(np.linalg.eigvalsh(second)[-1] > 0)
+def server_covariance(released: np.ndarray) -> np.ndarray:
+    """Covariance (p, p) from a released second moment and mean (p + 1, p)."""
+    return covariance_of(released[:-1], released[-1])
+
+
+def whitens(covariance: np.ndarray) -> bool:
+    """Whether a covariance has a positive eigenvalue."""
+    return bool(np.linalg.eigvalsh(covariance)[-1] > 0)
 
 
 def server_fit(
@@ -126,10 +141,10 @@ def server_fit(
     clients: int,
 ) -> Estimate:
     """Back to x-space; the noise sds are those of the last client."""
-    spec, d, merged = plan.spec, plan.spec.public.n_directions, answer.value
-    found, numbers = failed(len(merged), d), dict[str, float]()
-    if whitens(merged):
-        found = unwhiten(np.stack(means), weights, merged, d)
+    spec, d, covariance = plan.spec, plan.spec.public.n_directions, server_covariance(answer.value)
+    found, numbers = failed(len(covariance), d), dict[str, float]()
+    if whitens(covariance):
+        found = unwhiten(np.stack(means), weights, covariance, d)
         numbers["sd_means"] = noise_sd(said[1])
     return server_estimate(
         found,
@@ -142,7 +157,7 @@ def server_fit(
         epsilon_user=user_epsilon(spec, plan.budget),
         **numbers,
         sd_second=noise_sd(said[0]),
-        clip_radius=public_radius(plan, len(merged), (sum(weights), len(weights))),
+        clip_radius=public_radius(plan, len(covariance), (sum(weights), len(weights))),
     )
 
 
@@ -166,12 +181,15 @@ def fit(run: Run) -> Estimate:
     # 2. one client after the other gets the merged matrix, whitens its records with it and releases their slice means
     means, drawn = [], []
     for client in clients:
-        second = run.send("server", client, "merged second moment", answer)
-        said = run.heard(client, "merged second moment")
-        drawn.append(run.at(client, local_whitened, plan, columns, second, said, run.rng_for))
+        moments = run.send("server", client, "merged moments", answer)
+        said = run.heard(client, "merged moments")
+        drawn.append(run.at(client, local_whitened, plan, columns, moments, said, run.rng_for))
         means.append(run.send(client, "server", "whitened slice means", local_means, drawn[-1]))
 
     # 3. back to x-space
     said = tuple(run.heard("server", name) for name in ("second moment", "whitened slice means"))
     estimate = run.at("server", server_fit, answer, means, said, weights, columns, plan, len(run.parties))
+    if plan.spec.options.clip == "box":
+        clipped = run.each(clients, local_clip_share, plan.how, False, columns, run.rng_for)
+        estimate = run.assemble(with_clip_share, estimate, clipped, weights)
     return run.assemble(finished, estimate, drawn)

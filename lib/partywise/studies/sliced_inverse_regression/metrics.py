@@ -21,7 +21,6 @@ def metrics(estimate: Estimate, data: SlicingData, train: np.ndarray, spec: Any)
     scalars: dict[str, Any] = dict(estimate.numbers) | source_numbers(estimate, spec)
     scalars["n_columns"] = len(basis)
     scalars["n_protected"] = data.protected(spec.study.unit, estimate.clients)
-    scalars["entry_clip_share"] = clip_share(estimate, data, spec)
     if not np.all(np.isfinite(basis)):
         return scalars | {"diverged": True}
     if beta.shape[1]:
@@ -44,19 +43,6 @@ def metrics(estimate: Estimate, data: SlicingData, train: np.ndarray, spec: Any)
 def random_loss(p: int, d: int) -> float:
     """Root of the mean squared loss of a subspace that is drawn at random: E ||P - Q||^2 = 2 d (1 - d / p)."""
     return math.sqrt(2 * d * (1 - d / p))
-
-
-def clip_share(estimate: Estimate, data: SlicingData, spec: Any) -> float | None:
-    """Share of entries beyond the public radius R, over the clients that took part; None where nothing is clipped.
-
-    A client counts them where it keeps moments of all columns; where columns are screened it keeps none.
-    """
-    if not getattr(spec.options, "clipped", True):
-        return None
-    sizes = data.sizes[: estimate.clients]
-    if len(data.clip_share) < len(sizes):
-        return None
-    return float(np.average(data.clip_share[: len(sizes)], weights=sizes))
 
 
 def source_numbers(estimate: Estimate, spec: Any) -> dict[str, float]:

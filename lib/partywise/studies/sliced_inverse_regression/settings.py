@@ -18,7 +18,8 @@ class CaseSettings(Checked):
     radius : R, every entry is clipped to [-R, R]
     delta_power : delta = n^(-delta_power), n the public least size of a client: of all releases of a client together
         where it is certified, of each of them where it is published
-    epsilon_second : epsilon of the second moment; None takes that of the grid
+    epsilon_second : epsilon of the second moment, for methods whose epsilon is that of each kind of release; None
+        takes that of the grid
     """
 
     radius: Positive = 1.0

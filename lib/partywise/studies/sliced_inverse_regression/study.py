@@ -12,7 +12,13 @@ from typing import TYPE_CHECKING, Any, Literal
 from ...checks import Checked
 from ...errors import ConfigError
 from ...experiment.study import Figure, Heading, Lazy, Protocol, Source, Study
-from ...inverse_regression.options import CertifiedOptions, PublishedOptions, ReferenceOptions, WhitenedOptions
+from ...inverse_regression.options import (
+    CertifiedOptions,
+    PublishedOptions,
+    ReferenceOptions,
+    WhitenedOptions,
+    check_budget_options,
+)
 from .own_settings import OwnSettings
 from .settings import ActivitySettings, FlightsSettings, SimulatedSettings
 
@@ -73,12 +79,16 @@ def _kind(settings: Any) -> str:
 
 def _check_method(options: Any, lists: str, settings: Any) -> None:
     active = getattr(settings, "active", None)
+    try:
+        check_budget_options(options, settings.epsilon_second)
+    except ValueError as error:
+        raise ConfigError(f"{lists}: {error}") from None
     if getattr(options, "estimator", "sir") == "lda" and settings.slices != 2:
         raise ConfigError(f"{lists}, whose estimator is 'lda': the case has {settings.slices} classes, not 2.")
     size = getattr(options, "max_size", None)
     if size is not None and not settings.screened:
         raise ConfigError(f"{lists} with max_size {size}: the case has no columns to screen.")
-    for name, default in (("screening", "signs"), ("rounds", 2)):
+    for name, default in (("screening", "signs"), ("rounds", 2), ("screening_share", 1 / 3)):
         given = getattr(options, name, default)
         if given != default and not settings.screened:
             raise ConfigError(f"{lists} with {name} {given}: the case has no columns to screen.")
@@ -93,7 +103,7 @@ def _check_method(options: Any, lists: str, settings: Any) -> None:
 VARIABLES: dict[str, tuple[str, str]] = {
     "loss": ("Frobenius distance of the projections on the estimated and the true subspace", "1"),
     "worse_than_random": ("1 if the loss exceeds that of a random subspace, sqrt(2 d (1 - d/p))", "1"),
-    "entry_clip_share": ("share of entries of the records that the public radius clipped", "1"),
+    "entry_clip_share": ("share of the entries behind the moments of the fit that the public radius clipped", "1"),
     "angle": ("largest principal angle between the estimated and the true subspace", "degree"),
     "separation": ("share of the variance of projected records between slices, mean over directions", "1"),
     "paper_mean": ("mean loss that the source prints for this cell", "1"),

@@ -29,7 +29,7 @@ def home(estimate: Estimate, data: LinearData, train: np.ndarray, spec: Any) -> 
     scores = centre + half * estimate.scores(data.X)
     predicted = expit(scores) if model == "logistic" else scores
     fitted = estimate.coefficients * half
-    coefficients, gain = scale_of(settings.columns, -1.0, -1.0).coefficients(fitted[1:])
+    coefficients, gain = scale_of(settings.columns, -1.0).coefficients(fitted[1:])
     told = [
         {**one, "coefficient": value} for one, value in zip(features_told(settings.columns), coefficients, strict=True)
     ]

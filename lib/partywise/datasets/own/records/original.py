@@ -23,19 +23,19 @@ class Scale(NamedTuple):
         return (fitted.T * self.slope).T, self.shift @ fitted
 
 
-def scale_of(columns: Sequence[ColumnBlock], low: float, low_level: float = 0.0) -> Scale:
-    """Scale of columns whose bounds became [low, 1], and whose indicators of levels became [low_level, 1]."""
+def scale_of(columns: Sequence[ColumnBlock], low: float) -> Scale:
+    """Scale of columns whose bounds, and whose indicators of levels, became [low, 1]."""
     slope, shift = list[float](), list[float]()
     for column in columns:
-        least, width, start, times = 0.0, 1.0, low_level, 1
+        least, width, times = 0.0, 1.0, 1
         if column.levels is not None:
             times = len(column.levels) - 1
         elif column.bounds is not None:
-            least, width, start = column.bounds[0], column.bounds[1] - column.bounds[0], low
+            least, width = column.bounds[0], column.bounds[1] - column.bounds[0]
         else:
             raise ValueError(f"column {column.name!r} has neither bounds nor levels: it has no public scale.")
-        slope += [(1 - start) / width] * times
-        shift += [start - (1 - start) * least / width] * times
+        slope += [(1 - low) / width] * times
+        shift += [low - (1 - low) * least / width] * times
     return Scale(np.array(slope), np.array(shift))
 
 

@@ -19,7 +19,7 @@ LOG = logging.getLogger("partywise")
 
 
 def features(tables: Sequence[TextTable], columns: Sequence[ColumnBlock], low: float, *, clip: bool) -> np.ndarray:
-    """Columns (N, d) of all tables: bounds become [low, 1], a category indicators of each level but the first.
+    """Columns (N, d) of all tables: bounds become [low, 1], a category indicators ``low`` or 1 of all levels but one.
 
     ``clip`` says whether values outside their bounds are clipped here, or where a protocol does it.
 
@@ -41,8 +41,8 @@ def features(tables: Sequence[TextTable], columns: Sequence[ColumnBlock], low: f
         if column.bounds is not None:
             least, most = column.bounds
             inside = clipped(raw, column.bounds, tables, column.name, "bounds")
-            whole = low + (1 - low) * ((inside if clip else whole) - least) / (most - least)
-        parts += indicators(whole, column)
+            whole = ((inside if clip else whole) - least) / (most - least)
+        parts += [low + (1 - low) * part for part in indicators(whole, column)]
     return np.column_stack(parts)
 
 

@@ -106,7 +106,7 @@ def party_counts(cube: xr.Dataset, case: str) -> int:
 
 def compared(cube: xr.Dataset, case: str) -> tuple[list[str], list[str]]:
     """Methods of a case at their own claims, and those whose releases cost one total; no privacy is in both."""
-    total, free = having(cube, "method", calibrate="total"), having(cube, "method", protocol="reference")
+    total, free = having(cube, "method", calibrate="claims"), having(cube, "method", protocol="reference")
     own = methods_of(cube, case)
     return [m for m in own if m not in total], [m for m in own if m in (*total, *free)]
 
@@ -166,7 +166,7 @@ def _axes(ax: Axes, cube: xr.Dataset, case: str, place: tuple[int, int, int], ti
     ax.set(xscale="log", ylim=(0, 92))
     at = "each method at its own claim"
     if row:
-        total = having(cube, "method", calibrate="total")
+        total = having(cube, "method", calibrate="claims")
         equal = [price(cube, case, m, "epsilon_certified") for m in compared(cube, case)[1] if m in total]
         at = f"certified methods at ε = {equal[0]:.3g}" if equal else ""
     if columns == 1:

@@ -30,14 +30,14 @@ def separation_by_epsilon(cube: xr.Dataset) -> Figure:
     """Share of the variance of projected records between slices, against the target epsilon; a panel for each case.
 
     Higher is better. Lines: means over {replicates}, bands: ± 1 standard error; horizontal lines: methods without a
-    target. Hollow: a method as published, whose target is that of one record where the axis has another unit.
+    target. Hollow: a method as published, whose target is that of each kind of release, for one record.
     """
     cases = own_cases(cube)
     if not cases:
         return empty(NONE)
     unit = PROTECTED[plan_behind(cube).spec.unit]
-    # The formulas as published are about one record, whatever the unit.
-    apart = [] if unit == PROTECTED["row"] else having(cube, "method", protocol="published")
+    # The formulas as published are about one record, whatever the unit, and about one kind of release.
+    apart = having(cube, "method", protocol="published")
     figure, axes = panels(1, len(cases), 5.6, 3.6, sharey=True)
     for ax, case in zip(axes, cases, strict=True):
         for method in methods_of(cube, case):
@@ -47,8 +47,10 @@ def separation_by_epsilon(cube: xr.Dataset) -> Figure:
             elif line:
                 ax.axhline(line.mean[-1], color=style.color, linestyle=style.rule, label=style.label)
         ax.set(xscale="log", title=title(cube, "case", case))
-        words = f"target epsilon of each kind of release, for {unit}"
-        ax.set_xlabel(words + ("\n(hollow: for a record alone)" if set(apart) & set(methods_of(cube, case)) else ""))
+        words = f"target epsilon of all releases, for {unit}"
+        ax.set_xlabel(
+            words + ("\n(hollow: of each kind, for a record)" if set(apart) & set(methods_of(cube, case)) else "")
+        )
         targets = [value for value in plan_behind(cube).cases[case].epsilon if np.isfinite(value)]
         ax.set_xticks(targets, [f"{value:g}" for value in targets])
         ax.xaxis.set_minor_locator(NullLocator())

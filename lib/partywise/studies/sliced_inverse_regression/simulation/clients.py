@@ -38,6 +38,11 @@ class SimulatedRecords(ArrayRecords):
         return self._kept_true if self.settings.n * len(self.beta) <= self.room else self._true
 
     @property
+    def responses(self) -> np.ndarray:
+        """As in `ArrayRecords`."""
+        return self.drawn[1]
+
+    @property
     def room(self) -> int:
         """Entries that the client may keep."""
         return min(REMEMBERED, TOGETHER // self.settings.clients)
@@ -95,10 +100,12 @@ class SimulatedRecords(ArrayRecords):
         return self.drawn[0][:, -1] if models.settings(self.settings.model).autoregressive else None
 
     def records(self, columns: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
-        """As in `Records`: the ones that were screened. After slice means one call is one draw of the residuals."""
+        """As in `Records`; null columns are drawn where they are asked for, after slice means in one draw a call."""
         X, y = self.drawn
         if columns is None:
-            return X, y
+            if not self.nulls:
+                return X, y
+            columns = np.arange(self.settings.p)
         s = len(self.beta)
         true, null = columns[columns < s], columns[columns >= s] - s
         if self.screening == "signs":
