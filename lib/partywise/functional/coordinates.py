@@ -14,6 +14,7 @@ import numpy as np
 
 from ..privacy.accounted import Accounted
 from ..privacy.accounted import Public as Fixed
+from ..privacy.rounding import bounded_entries
 from .bases import roughness_directions
 from .model import BasisSpec
 from .model import PublicFacts as Public
@@ -54,11 +55,11 @@ class Coordinates:
 
     def predictors(self, X: np.ndarray) -> np.ndarray:
         """Working coordinates (..., q) of predictors in orthonormal coordinates (..., Qx)."""
-        return X @ self.to_x.T
+        return bounded_entries(X) @ self.to_x.T
 
     def response(self, Y: np.ndarray) -> np.ndarray:
         """Working coordinates of the response."""
-        return Y @ self.to_y.T
+        return bounded_entries(Y) @ self.to_y.T
 
     def operators(self, B: np.ndarray) -> np.ndarray:
         """Orthonormal operators (p, Qx, Qy) of a working operator (P, Qy) or (p, q, Qy)."""

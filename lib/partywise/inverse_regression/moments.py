@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..privacy.accounted import Accounted, parameter, parents_of
+from ..privacy.rounding import bounded_entries
 from .slices import Slices
 
 __all__ = [
@@ -133,11 +134,12 @@ def client_moments(X, y, slices: Slices, *, radius: Accounted | None = None, shi
     TypeError
         For a bare number as radius or a bare array as shift: they do not say where they come from.
     ValueError
-        For a length mismatch, no records, entries that are not finite, ``radius <= 0``, or an unknown label.
+        For a length mismatch, no records, ``radius <= 0``, an unknown label, or, without a radius, entries that are
+        not finite: clipped records are taken as `bounded_entries` has them.
     """
     R = None if radius is None else positive_radius(radius)
     centre = None if shift is None else parameter("shift", shift)
-    X, y = check_records(X, y)
+    X, y = check_records(X, y) if R is None else check_records(bounded_entries(X), bounded_entries(y))
     n, p = X.shape
     second, sums = np.zeros((p, p)), np.zeros((slices.n_slices, p))
     counts, largest, clipped = np.zeros(slices.n_slices, dtype=np.int64), 0.0, 0
@@ -222,7 +224,7 @@ def whitened_means(
         As in `client_moments`, or if ``root`` does not fit X.
     """
     C, matrix = positive_radius(radius), np.asarray(parameter("root", root))
-    X, y = check_records(X, y)
+    X, y = check_records(bounded_entries(X), bounded_entries(y))
     if matrix.shape != (X.shape[1], X.shape[1]):
         raise ValueError(f"root has shape {matrix.shape} for records of length {X.shape[1]}.")
     columns = matrix @ (X.T if shift is None else X.T - np.asarray(parameter("shift", shift))[:, None])
@@ -236,7 +238,7 @@ def ball_moments(X, y, slices: Slices, radius: Accounted) -> Moments:
     entry by entry does not. Arguments, result and errors as in `whitened_means`.
     """
     C = positive_radius(radius)
-    X, y = check_records(X, y)
+    X, y = check_records(bounded_entries(X), bounded_entries(y))
     return replace(_in_ball(np.array(X.T, dtype=float), y, slices, C), parents=radius.parents)
 
 

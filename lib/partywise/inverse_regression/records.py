@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from ..privacy.rounding import bounded_entries
 from ..privacy.statistics.isometry import to_matrix
 from .moments import Moments, check_records, client_moments
 from .screening import mean_differences, sign_sums, slice_profile
@@ -74,17 +75,17 @@ class ArrayRecords:
 
     def differences(self, *, own: bool) -> np.ndarray:
         """As in `Records`."""
-        X, y = self.records()
+        X, y = map(bounded_entries, self.records())
         return mean_differences(*slice_profile(X, y, self.slices(y, own)))
 
     def sign_sums(self) -> np.ndarray:
         """As in `Records`."""
-        X, y = check_records(*self.records())
+        X, y = check_records(*map(bounded_entries, self.records()))
         return sign_sums(X, self.facts.fixed.codes(y), self.facts.n_slices)
 
     def counts(self) -> np.ndarray:
         """As in `Records`."""
-        return np.bincount(self.facts.fixed.codes(self.responses), minlength=self.facts.n_slices)
+        return np.bincount(self.facts.fixed.codes(bounded_entries(self.responses)), minlength=self.facts.n_slices)
 
     @property
     def responses(self) -> np.ndarray:

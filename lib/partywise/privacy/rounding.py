@@ -3,10 +3,28 @@
 import math
 from collections.abc import Iterable
 
-__all__ = ["raised", "square", "total"]
+import numpy as np
+
+__all__ = ["bounded_entries", "raised", "square", "total"]
 
 # Below this a product may have lost digits; above it none has, whatever its factors were.
 NORMAL = 1e-290
+# Entries up to here have squares, and sums and products of many of them, that floats hold.
+LARGEST_ENTRY = 1e100
+
+
+def bounded_entries(values) -> np.ndarray:
+    """Entries of records as every constructor of a certified statistic may read them: nan is 0, the rest in +-1e100.
+
+    The rule reads each entry alone, so that it moves no sensitivity, and no record of one party can end a run of all
+    or show its value in an error. Arrays that it leaves as they are come back themselves.
+    """
+    array = np.asarray(values)
+    if array.dtype.kind != "f" or bool(np.all(np.abs(array) <= LARGEST_ENTRY)):
+        return array
+    # Single precision ends below the bound.
+    most = min(LARGEST_ENTRY, float(np.finfo(array.dtype).max))
+    return np.clip(np.nan_to_num(array, nan=0.0, posinf=most, neginf=-most), -most, most)
 
 
 def raised(value: float, *factors: float) -> float:

@@ -15,6 +15,7 @@ from ...federation.run import Run
 from ...privacy.accounted import Accounted, Clear, Public
 from ...privacy.mechanisms.quantiles import QuantileRadius
 from ...privacy.mechanisms.release import Release, derived
+from ...privacy.rounding import bounded_entries
 from ...privacy.statistics.bounded import Bounded
 from ...privacy.statistics.records import clipped_coefficients
 from ..boosting import BoostingFit
@@ -155,7 +156,7 @@ def local_public(party: Party, plan: Plan) -> tuple[Accounted, ...]:
 
 def local_radii(party: Party, plan: Plan, rng_for: RngFor) -> tuple[Release | Clear, ...]:
     """Radii of the party's predictors from its data: a private quantile, or the source's ``adapt_Sx``, not private."""
-    norms = [np.linalg.norm(party.block["X"][:, i], axis=1) for i in range(len(party.columns))]
+    norms = [np.linalg.norm(bounded_entries(party.block["X"][:, i]), axis=1) for i in range(len(party.columns))]
     if plan.options.radius == "quantile":
         values = [float(np.quantile(one, 0.95)) for one in norms]
         return tuple(Clear(value, units=("features",), owner=party.name) for value in values)
