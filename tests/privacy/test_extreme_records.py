@@ -12,7 +12,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from noisy_driver import subject as private_subject
 from partywise.audits.contract import check_neighbours
+from partywise.glm.families import FAMILIES
+from partywise.glm.options import MomentsOptions, NoisyGradientOptions, NoisyNewtonOptions, NoisyPredictorOptions
+from partywise.glm.protocols import moments, noisy_gradient, noisy_newton, noisy_predictor
 from partywise.studies.sliced_inverse_regression.trials import kept
 
 sys.path.insert(0, str(Path(__file__).parent / "statistics"))
@@ -79,3 +83,41 @@ def test_an_extreme_record_shows_in_nothing_public(study, case, method, unit):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         check_neighbours(tried, [unit], 1, 1)
+
+
+def strange(data: tuple) -> Iterator[tuple[str, tuple]]:
+    """Neighbours whose record has a response that its family may not have, and columns at the end of floats."""
+    for value in (0.0, -3.0, 0.4, 1e-308, *BEYOND):
+        X, y = (part.astype(float) for part in data)
+        X[3], y[3] = value, value
+        yield f"entries {value}", (X, y)
+
+
+PRIVATE = [
+    (fit, options, family)
+    for fit, options in (
+        (noisy_newton.fit, NoisyNewtonOptions()),
+        (noisy_newton.fit, NoisyNewtonOptions(clip="record")),
+        (noisy_gradient.fit, NoisyGradientOptions(steps=2, rate=0.4)),
+        (moments.fit, MomentsOptions()),
+    )
+    for family in FAMILIES
+]
+PRIVATE += [(noisy_predictor.fit, NoisyPredictorOptions(sweeps=2), family) for family in ("gaussian", "binomial")]
+
+
+@pytest.mark.parametrize(("fit", "options", "family"), PRIVATE, ids=str)
+def test_a_response_that_the_family_does_not_have_ends_no_private_fit(fit, options, family):
+    """A Gamma fit stopped with 'y of the active party has the value 0', which told all of that record."""
+    given = private_subject(fit, options, family)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        check_neighbours(replace(given, neighbours=lambda data, unit, count, seed: strange(data)), ["row"], 1, 1)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_responses_of_a_family_are_their_own_nearest(family):
+    values = np.array([-5.0, 0.0, 0.3, 1.0, 2.0, 7.5, 1e6])
+    nearest = FAMILIES[family].nearest(values)
+    own = FAMILIES[family].contains(values)
+    assert np.all(FAMILIES[family].contains(nearest)) and np.array_equal(nearest[own], values[own])

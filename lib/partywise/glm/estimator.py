@@ -179,7 +179,8 @@ class VerticalGLM(Results):
         self._keep_names(X, names)
         first = held[0]
         rows = np.arange(len(first.block["y"])) if found.rows is None else found.rows[first.name]
-        self._keep(found, shown, response_of(first.block, rows, self.family, first.name))
+        private = self._options().uses_epsilon
+        self._keep(found, shown, response_of(first.block, rows, self.family, first.name, nearest=private))
         if found.status != "ok":
             reason = found.numbers.get("reason") or "give more steps, a ridge or fewer columns"
             warnings.warn(f"the fit is {found.status}: {reason}.", UserWarning, stacklevel=2)

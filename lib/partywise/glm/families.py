@@ -25,6 +25,8 @@ __all__ = ["FAMILIES", "Family"]
 
 # exp(LIMIT) is 2e130: its square, times a sum over many records, is a number still.
 LIMIT = 300.0
+# Least response of families of positive ones: its square and its reciprocal are floats.
+LEAST = 1e-100
 
 
 class Family(ABC):
@@ -80,6 +82,10 @@ class Family(ABC):
     @abstractmethod
     def contains(self, y: np.ndarray) -> np.ndarray:
         """(n,) bool, whether each value is a response of this family."""
+
+    @abstractmethod
+    def nearest(self, y: np.ndarray) -> np.ndarray:
+        """(n,) the response of this family nearest to each finite value; responses stay what they are."""
 
     @abstractmethod
     def log_density(self, y: np.ndarray, mu: np.ndarray, dispersion: np.ndarray) -> np.ndarray:
@@ -191,6 +197,9 @@ class Gaussian(Family):
     def contains(self, y: np.ndarray) -> np.ndarray:
         return np.isfinite(y)
 
+    def nearest(self, y: np.ndarray) -> np.ndarray:
+        return y
+
     def log_density(self, y: np.ndarray, mu: np.ndarray, dispersion: np.ndarray) -> np.ndarray:
         return -((y - mu) ** 2 / dispersion + np.log(2 * np.pi * dispersion)) / 2
 
@@ -239,6 +248,9 @@ class Binomial(Family):
 
     def contains(self, y: np.ndarray) -> np.ndarray:
         return (y == 0) | (y == 1)
+
+    def nearest(self, y: np.ndarray) -> np.ndarray:
+        return (y > 0.5).astype(float)
 
     def log_density(self, y: np.ndarray, mu: np.ndarray, dispersion: np.ndarray) -> np.ndarray:
         return xlogy(y, mu) + xlogy(1 - y, 1 - mu)
@@ -289,6 +301,9 @@ class Poisson(LogLink):
     def contains(self, y: np.ndarray) -> np.ndarray:
         return (y >= 0) & (y == np.floor(y))
 
+    def nearest(self, y: np.ndarray) -> np.ndarray:
+        return np.floor(np.maximum(y, 0.0))
+
     def log_density(self, y: np.ndarray, mu: np.ndarray, dispersion: np.ndarray) -> np.ndarray:
         return xlogy(y, mu) - mu - gammaln(y + 1)
 
@@ -316,6 +331,9 @@ class Gamma(LogLink):
 
     def contains(self, y: np.ndarray) -> np.ndarray:
         return y > 0
+
+    def nearest(self, y: np.ndarray) -> np.ndarray:
+        return np.maximum(y, LEAST)
 
     def log_density(self, y: np.ndarray, mu: np.ndarray, dispersion: np.ndarray) -> np.ndarray:
         shape = 1 / dispersion
@@ -351,6 +369,9 @@ class InverseGaussian(LogLink):
 
     def contains(self, y: np.ndarray) -> np.ndarray:
         return y > 0
+
+    def nearest(self, y: np.ndarray) -> np.ndarray:
+        return np.maximum(y, LEAST)
 
     def log_density(self, y: np.ndarray, mu: np.ndarray, dispersion: np.ndarray) -> np.ndarray:
         return -((y / mu - 1) ** 2 / (y * dispersion) + np.log(2 * np.pi * dispersion) + 3 * np.log(y)) / 2

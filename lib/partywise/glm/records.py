@@ -49,8 +49,13 @@ class Response:
         return intercept_only(self.y, self.family, self.weights, self.offset)
 
 
-def response_of(block: Mapping[str, np.ndarray], rows: np.ndarray, family: str, party: str) -> Response:
+def response_of(
+    block: Mapping[str, np.ndarray], rows: np.ndarray, family: str, party: str, *, nearest: bool = False
+) -> Response:
     """The response at the used records, with weights and offset where the party has them.
+
+    ``nearest`` : where a record is protected, a finite value that the family does not have counts as the nearest one
+    that it has, since an error would tell all others of it.
 
     Raises
     ------
@@ -66,7 +71,9 @@ def response_of(block: Mapping[str, np.ndarray], rows: np.ndarray, family: str, 
             raise ValueError(f"{name} of {party!r} has the value {value}: fill or drop incomplete records first.")
     if "y" not in found:
         raise ValueError(f"{party!r} is the active party and holds no y: give it the response.")
-    FAMILIES[family].check(found["y"], f"y of {party!r}")
+    (FAMILIES["gaussian"] if nearest else FAMILIES[family]).check(found["y"], f"y of {party!r}")
+    if nearest:
+        found["y"] = FAMILIES[family].nearest(found["y"])
     weights = found.get("weights")
     if weights is not None and (np.any(weights < 0) or not np.any(weights > 0)):
         raise ValueError(

@@ -16,6 +16,7 @@ import numpy as np
 from ...alignment.held import columns_of
 from ...federation.parties import Party
 from ...privacy.accounted import Accounted, Public, parameter
+from ...privacy.rounding import bounded_entries
 from ...privacy.statistics.bounded import clip_curves
 from ...privacy.statistics.geometry import lengths
 from ..model import PublicFacts
@@ -37,9 +38,6 @@ __all__ = [
 ]
 
 RADIUS = 1.4
-# Beyond it values count as this: far outside any radius or range, and no product of two of them overflows. A run that
-# stopped at a value that no float holds would tell who has it.
-LARGEST = 1e150
 BECAUSE_RADIUS = "1.4 times the root of the number of columns of the party"
 BECAUSE_SCALED = "a radius on the public scales of the columns"
 BECAUSE_TOTAL = "root of the sum of squares of the radii of all parties"
@@ -74,16 +72,16 @@ def local_scaled_block(party: Party, rows: np.ndarray, public: PublicFacts) -> n
     X = columns_of(party.block, rows, [public.names[column] for column in own], party.name)
     with np.errstate(over="ignore"):
         z = (X - location) / scale
-    return clip_curves(np.clip(z, -LARGEST, LARGEST), None, radius_of(public, party).value)[0]
+    return clip_curves(bounded_entries(z), None, radius_of(public, party).value)[0]
 
 
 def local_response(active: Party, rows: np.ndarray, public: PublicFacts) -> np.ndarray:
-    """The response (n,) of some records.
+    """The response (n,) of some records, values outside the family's domain as the nearest ones inside.
 
     Raises
     ------
     ValueError
-        If a response is outside the family's domain; if records have weights or offsets, which no sensitivity counts.
+        If a value is not finite; if records have weights or offsets, which no sensitivity counts.
     """
     given = sorted({"weights", "offset"} & set(active.block))
     if given:
@@ -91,7 +89,7 @@ def local_response(active: Party, rows: np.ndarray, public: PublicFacts) -> np.n
             f"{' and '.join(given)} of party {active.name!r}: private protocols take records without them; leave the "
             "columns out, or use a protocol that is not private."
         )
-    return np.clip(response_of(active.block, rows, public.family, active.name).y, -LARGEST, LARGEST)
+    return bounded_entries(response_of(active.block, rows, public.family, active.name, nearest=True).y)
 
 
 def statistic(y: np.ndarray, family: str) -> np.ndarray:
