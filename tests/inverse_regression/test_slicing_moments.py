@@ -10,7 +10,7 @@ import pytest
 from fixed import fixed
 from partywise.inverse_regression import models, moments
 from partywise.inverse_regression.estimate import aggregate, classical
-from partywise.inverse_regression.moments import centred, client_moments, participants, whitened_means
+from partywise.inverse_regression.moments import ball_moments, centred, client_moments, participants, whitened_means
 from partywise.inverse_regression.slices import class_slices, equal_frequency, public_slices
 from partywise.inverse_regression.subspace import projection_loss
 from partywise.privacy.statistics.slices import slice_means
@@ -188,7 +188,7 @@ def test_memory_does_not_grow_with_the_number_of_clients():
         (lambda X, y: client_moments(X[:, 0], y, public_slices(fixed(EDGES))), "X has shape"),
         (lambda X, y: client_moments(X[:0], y[:0], public_slices(fixed(EDGES))), "no records"),
         (lambda X, y: client_moments(np.where(X > 2, np.nan, X), y, public_slices(fixed(EDGES))), "X has entries"),
-        (lambda X, y: client_moments(np.where(X > 2, np.inf, X), y, SLICES, radius=fixed(1.0)), "X has entries"),
+        (lambda X, y: client_moments(np.where(X > 2, np.inf, X), y, SLICES), "X has entries"),
         (lambda X, y: client_moments(X, np.where(y > 1, np.nan, y), public_slices(fixed(EDGES))), "y has entries"),
         (lambda X, y: client_moments(X, y, public_slices(fixed(EDGES)), radius=fixed(0.0)), "radius=0.0"),
         (lambda X, y: client_moments(X, y, public_slices(fixed(EDGES)), radius=fixed(float("nan"))), "radius=nan"),
@@ -210,6 +210,24 @@ def test_memory_does_not_grow_with_the_number_of_clients():
 def test_bad_input_is_named(call, message):
     with pytest.raises(ValueError, match=message):
         call(*data())
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_clipped_moments_are_of_any_records(kind):
+    """Whatever stands in a record, it counts as an entry on the bound, or as zero where there is no number."""
+    X, y = data()
+    X, wanted = X.astype(kind), X.astype(kind)
+    X[:3], wanted[:3] = np.array([[np.inf], [-np.inf], [np.nan]]), np.array([[9.0], [-9.0], [0.0]])
+    odd, even = y.copy(), y.copy()
+    odd[:3], even[:3] = (np.nan, np.inf, -np.inf), (0.0, 1e9, -1e9)
+    for made in (
+        lambda a, b: client_moments(a, b, SLICES, radius=fixed(1.0)),
+        lambda a, b: ball_moments(a, b, SLICES, fixed(1.0)),
+        lambda a, b: whitened_means(a, b, SLICES, fixed(np.eye(4)), fixed(1.0)),
+    ):
+        found, expected = made(X, odd), made(wanted, even)
+        assert np.allclose(found.means, expected.means, atol=1e-15) and np.array_equal(found.counts, expected.counts)
+        assert np.allclose(found.second, expected.second, atol=1e-15)
 
 
 def test_small_clients_are_skipped_and_none_left_is_an_error():

@@ -20,10 +20,12 @@ def bounded_entries(values) -> np.ndarray:
     or show its value in an error. Arrays that it leaves as they are come back themselves.
     """
     array = np.asarray(values)
-    if array.dtype.kind != "f" or bool(np.all(np.abs(array) <= LARGEST_ENTRY)):
+    if array.dtype.kind != "f":
         return array
     # Single precision ends below the bound.
-    most = min(LARGEST_ENTRY, float(np.finfo(array.dtype).max))
+    most = array.dtype.type(min(LARGEST_ENTRY, float(np.finfo(array.dtype).max)))
+    if bool(np.all(np.abs(array) <= most)):
+        return array
     return np.clip(np.nan_to_num(array, nan=0.0, posinf=most, neginf=-most), -most, most)
 
 

@@ -12,7 +12,7 @@ charged.  Whether noise left a second moment that whitens nothing decides what t
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -161,7 +161,14 @@ def server_fit(
     )
 
 
-def finished(estimate: Estimate, drawn: Sequence[tuple[Any, float]]) -> Estimate:
+def with_both(
+    estimate: Estimate, drawn: Sequence[tuple[Any, float]], clipped: Mapping[str, float], weights: Sequence[int]
+) -> Estimate:
+    """The estimate, with the shares of entries that were clipped and of records that shrank."""
+    return with_shrunk(with_clip_share(estimate, clipped, weights), drawn)
+
+
+def with_shrunk(estimate: Estimate, drawn: Sequence[tuple[Any, float]]) -> Estimate:
     """The estimate, with the share of records that shrank, which stays with the clients."""
     if "sd_means" not in estimate.numbers:
         return estimate
@@ -189,7 +196,7 @@ def fit(run: Run) -> Estimate:
     # 3. back to x-space
     said = tuple(run.heard("server", name) for name in ("second moment", "whitened slice means"))
     estimate = run.at("server", server_fit, answer, means, said, weights, columns, plan, len(run.parties))
-    if plan.spec.options.clip == "box":
-        clipped = run.each(clients, local_clip_share, plan.how, False, columns, run.rng_for)
-        estimate = run.assemble(with_clip_share, estimate, clipped, weights)
-    return run.assemble(finished, estimate, drawn)
+    if plan.spec.options.clip == "ball":
+        return run.assemble(with_shrunk, estimate, drawn)
+    clipped = run.each(clients, local_clip_share, plan.how, False, columns, run.rng_for)
+    return run.assemble(with_both, estimate, drawn, clipped, weights)
