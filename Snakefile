@@ -34,10 +34,6 @@ include: "workflow/rules/origins.smk"
 include: "workflow/rules/study.smk"
 
 
-if workflow.is_main_process:
-    set_back_stale()
-
-
 localrules:
     all,
 

@@ -1,12 +1,17 @@
 """Draw one figure of one study from its cube."""
 
+from partywise.experiment.results.sources import load_by_content
+
+load_by_content(snakemake.params.sources)
+
 from partywise.experiment.logs import log_to
 from partywise.experiment.plotting.save import draw_figure
-from partywise.experiment.results.origin import write_origin
+from partywise.experiment.results.origin import as_planned, digests_before, write_origin
 
 log = log_to(snakemake.log[0])
-params, outputs = snakemake.params, dict(snakemake.output.items())
+params, inputs, outputs = snakemake.params, snakemake.input, dict(snakemake.output.items())
 origin = outputs.pop("origin")
-draw_figure(params.address, snakemake.input.cube[0], **outputs)
-write_origin(origin, params.told, snakemake.output, snakemake.input.origin)
+with as_planned(params.sources, digests_before(params.told, params.fingerprint, inputs.origin, inputs.cube)):
+    draw_figure(params.address, inputs.cube[0], **outputs)
+write_origin(origin, params.fingerprint, outputs.values())
 log.info("drawn by %s", params.address)

@@ -16,6 +16,7 @@ from typing import Any
 import yaml
 
 from partywise.errors import ConfigError
+from partywise.experiment.config import refuse_misread
 
 # The largest configurations that make sense have some 10,000 values and 1 MB.
 LONGEST = 10_000_000
@@ -24,6 +25,7 @@ DEEPEST = 50
 # Keys of YTE, the language of programs that Snakemake looks for; a merge (<<) can bring them to the top.
 PROGRAM = ("__use_yte__", "__definitions__", "__variables__")
 NAME, MERGE = "tag:yaml.org,2002:str", "tag:yaml.org,2002:merge"
+NUMBERS = {"tag:yaml.org,2002:int", "tag:yaml.org,2002:float"}
 PLAIN = {f"tag:yaml.org,2002:{name}" for name in ("null", "bool", "int", "float", "str", "seq", "map", "merge")}
 
 
@@ -151,12 +153,14 @@ def _children(node: yaml.Node) -> Iterator[yaml.Node]:
 
 
 def _check_node(node: yaml.Node, path: Path) -> None:
-    """Raise when a node has a tag of its own, or keys that are no names or given twice."""
+    """Raise when a node has a tag of its own, a number that is misread, or keys that are no names or given twice."""
     where = f"{path}{_line(node.start_mark)}"
     if node.tag not in PLAIN:
         tag = node.tag.replace("tag:yaml.org,2002:", "!!")
         what = "a date: put it in quotes" if tag == "!!timestamp" else "unknown: a configuration holds plain data"
         raise ConfigError(f"{where} has the YAML tag {tag}, which is {what}.")
+    if node.tag in NUMBERS:
+        refuse_misread(node.value, where)
     if not isinstance(node, yaml.MappingNode):
         return
     seen: dict[str, int] = {}

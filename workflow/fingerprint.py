@@ -12,7 +12,7 @@ import hashlib
 import importlib.util
 import os
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 
@@ -111,12 +111,12 @@ def closure(roots: Iterable[str], lib: Path = LIB) -> dict[str, Path]:
 
 
 @cache
-def _digest(path: Path) -> bytes:
-    return hashlib.sha256(path.read_bytes()).digest()
+def _digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-def fingerprint(roots: Iterable[str], lib: Path = LIB) -> str:
-    """SHA-256 over names and contents of all files that the roots use, in the order of their names.
+def sources(roots: Iterable[str], lib: Path = LIB) -> dict[str, str]:
+    """SHA-256 of the source of every module that the roots use, in the order of their names.
 
     Raises
     ------
@@ -127,10 +127,17 @@ def fingerprint(roots: Iterable[str], lib: Path = LIB) -> str:
     for root in roots:
         if source(root, [root.partition(".")[0]], lib) is None:
             raise ValueError(f"root {root!r} is no module with a source: correct the name in the study.")
-    total = hashlib.sha256()
-    for module, path in sorted(closure(roots, lib).items()):
-        total.update(module.encode() + b"\0" + _digest(path))
-    return total.hexdigest()
+    return {module: _digest(path) for module, path in sorted(closure(roots, lib).items())}
+
+
+def fingerprint(roots: Iterable[str], lib: Path = LIB) -> str:
+    """SHA-256 over the names and sources of all modules that the roots use."""
+    return digest_of(sources(roots, lib))
+
+
+def digest_of(digests: Mapping[str, str]) -> str:
+    """SHA-256 over names and digests, in their order."""
+    return hashlib.sha256("".join(f"{name}\0{digest}\n" for name, digest in digests.items()).encode()).hexdigest()
 
 
 def script_roots(script: Path) -> tuple[str, ...]:

@@ -21,7 +21,7 @@ from last_run import LastRun, read, tell_old
 from launching.ending import report
 from launching.supervision import SIGNALLED, supervise, unlock
 from launching.surroundings import account, display, environment
-from launching.words import CHANGES, NO_CONFIGURATION, NO_RUN, Refused, configuration, options
+from launching.words import CHANGES, NO_CONFIGURATION, NO_RUN, Refused, asks_for_part, configuration, options
 from launching.writable import check_writable
 from partywise.errors import ConfigError
 from place import RECORD, Place
@@ -98,7 +98,9 @@ def run(call: Call, command: Sequence[str]) -> int:
     elif earlier is not None and not (folder / call.place.folder / RECORD).exists():
         # Nothing was begun, as with a configuration that is refused: the run before is still the last one.
         earlier.write(folder)
-    report(code, begun, since, folder, call.place, call.names)
+    # Of results that the call left as they were nobody knows here whether they are current.
+    names = () if asks_for_part(call.words, call.place) else call.names
+    report(code, begun, since, folder, call.place, names)
     return code
 
 

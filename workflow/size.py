@@ -1,4 +1,4 @@
-"""How large a study grows: memory of the jobs that hold all its cells, before any job starts.
+"""How large a run grows: jobs to plan, and memory of the jobs that hold all cells of a study, before any job starts.
 
 Bytes a cell were measured with tests/support/growth_driver.py, and rounded up.
 """
@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from partywise.errors import ConfigError
+from partywise.experiment.batches import most_blocks
 from partywise.experiment.plan import Plan
 
 # Python, the libraries and the buffers of a job, before its first cell.
@@ -20,6 +21,9 @@ COLLECT_FIXED_BYTES = 60 * 10**6
 # A figure reads a few variables over the product of the six dims, 8 bytes a value, and works on copies.
 FIGURE_BYTES = 80
 LIMIT = Path("/sys/fs/cgroup/memory.max")
+# Fit jobs of a run: what Snakemake needs to plan one, from how many on that is told, and how many there may be.
+JOB_SECONDS, JOB_BYTES = 0.0015, 26_000
+MANY_JOBS, MOST_JOBS = 10_000, 100_000
 
 
 def collect_megabytes(plan: Plan) -> int:
@@ -49,3 +53,19 @@ def check_sizes(plans: Mapping[str, Plan], available: int) -> None:
                     f"them takes {needed / 1000:,.1f} GB, and this machine has {available / 1000:,.1f} GB; take fewer "
                     "replicates, parties, folds or epsilons, or split the cases into several runs."
                 )
+
+
+def check_jobs(plans: Mapping[str, Plan], available: int) -> str:
+    """What planning many jobs costs, in a sentence, or nothing; :class:`ConfigError` where it is too much (MB)."""
+    counts = {name: most_blocks(plan) for name, plan in plans.items()}
+    total = sum(counts.values())
+    if total < MANY_JOBS:
+        return ""
+    gigabytes = total * JOB_BYTES / 10**9
+    largest = max(counts, key=lambda name: counts[name])
+    minutes = total * JOB_SECONDS / 60
+    told = f"{total:,} fit jobs are about {minutes:,.1f} CPU minutes and {gigabytes:,.1f} GB to plan alone"
+    remedy = f"let each compute more, by replicates_per_job, folds_per_job or the others under studies.{largest}.batch."
+    if total > MOST_JOBS or gigabytes * 1000 > available:
+        raise ConfigError(f"{told}, and a run has at most {MOST_JOBS:,} that fit into memory: {remedy}")
+    return f"{told}: to plan faster, {remedy}"

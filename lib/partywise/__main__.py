@@ -21,6 +21,7 @@ from typing import Any
 
 from .errors import AccountError, ConfigError, CubeError, DataMissing
 from .experiment.apart.verbs import add_apart, certificates, party, union
+from .experiment.config import refuse_misread
 from .experiment.differences.reference import add_reference, reference
 from .experiment.differences.verb import add_diff, diff
 from .experiment.register.verb import add_claims, claims
@@ -107,7 +108,13 @@ def shared_configuration(path: Path) -> dict[str, Any]:
         pairs = [[loader.construct_object(part, deep=True) for part in pair] for pair in node.value]
         return dict(pairs)
 
+    def number(loader: yaml.SafeLoader, node: Any) -> Any:
+        refuse_misread(node.value, f"{path} line {node.start_mark.line + 1}")
+        return yaml.SafeLoader.yaml_constructors[node.tag](loader, node)
+
     Loader.add_constructor("tag:yaml.org,2002:map", mapping)
+    for tag in ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float"):
+        Loader.add_constructor(tag, number)
     try:
         content = yaml.load(path.read_text(encoding="utf-8"), Loader)
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:

@@ -21,6 +21,10 @@ class DataMissing(RuntimeError):
     """A data file is absent, truncated or not the pinned one."""
 
 
+class InputChanged(DataMissing):
+    """A file that a job uses is not what it was when the run of the job was planned."""
+
+
 class CubeError(ValueError):
     """A cell of a result cube is missing, duplicated or unexpected, or a cube file cannot be read."""
 

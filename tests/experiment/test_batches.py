@@ -10,7 +10,7 @@ import pytest
 
 import every_protocol
 import toy
-from partywise.experiment.batches import Block, blocks, runs
+from partywise.experiment.batches import Block, blocks, most_blocks, runs
 from partywise.experiment.blocks import read_entries, write_block
 from partywise.experiment.cells import compute
 from partywise.experiment.plan import Plan, plan
@@ -45,6 +45,7 @@ def cells(block: Block) -> list[tuple[Any, ...]]:
 def test_every_cell_is_in_one_block(sizes):
     keys = ("cases_per_job", "methods_per_job", "replicates_per_job", "folds_per_job", "parties_per_job")
     made = study(dict(zip(keys, sizes, strict=True)), NAMES, ["a", "b", "c", "d"])
+    assert most_blocks(made) == len(blocks(made))
     ragged = dict(made.cases)
     few = {"methods": ["c"], "replicates": 2, "parties": [3], "folds": 1, "epsilon": [1.0]}
     ragged["size_7"] = plan(
@@ -61,6 +62,7 @@ def test_every_cell_is_in_one_block(sizes):
     }
     assert len(found) == len(set(found)) and set(found) == wanted
     assert all(name == block.name for name, block in blocks(made).items())
+    assert most_blocks(made) >= len(blocks(made))
 
 
 @pytest.mark.parametrize("key", ["replicates_per_job", "folds_per_job", "parties_per_job"])

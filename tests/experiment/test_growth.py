@@ -19,12 +19,12 @@ import toy
 from growth_driver import design, write_blocks
 from partywise.errors import ConfigError
 from partywise.experiment.blocks import read_entries
-from partywise.experiment.plan import plan
+from partywise.experiment.plan import Batch, plan
 from partywise.experiment.results.columns import Columns, Places
 from partywise.experiment.tables import summary
 from partywise.experiment.tables.summary import averages, summary_rows
 from pipeline import ROOT, copy_project, environment, snakemake
-from size import COLLECT_BYTES, COLLECT_FIXED_BYTES, check_sizes, collect_megabytes, figure_megabytes
+from size import COLLECT_BYTES, COLLECT_FIXED_BYTES, check_jobs, check_sizes, collect_megabytes, figure_megabytes
 
 DRIVER = ROOT / "tests" / "support" / "growth_driver.py"
 CONFIGURATIONS = sorted((ROOT / "config").glob("*.yaml"))
@@ -128,15 +128,46 @@ def test_a_sparse_study_whose_product_is_too_large_to_read_is_refused():
         check_sizes({"toy": plan}, 8_000)
 
 
-def test_a_huge_grid_starts_nothing(tmp_path):
+def test_more_jobs_than_can_be_planned_are_refused_and_many_are_told():
+    """By the numbers that a plan of 100,000 jobs was measured at: 1.5 ms and 26 kB each."""
+    one = {"methods": ("noisy",), "folds": 1, "epsilon": (1.0,), "parties": (1,)}
+    few, many, most = (
+        toy.toy_plan(dense={**one, "parties": tuple(range(1, parties + 1)), "replicates": 10_000})
+        for parties in (1, 15, 101)
+    )
+    few, many, most = (replace(made, batch=Batch(replicates_per_job=1)) for made in (few, many, most))
+    assert check_jobs({"toy": replace(few, batch=Batch(replicates_per_job=2))}, 16_000) == ""
+    remedy = "let each compute more, by replicates_per_job, folds_per_job or the others under studies.toy.batch."
+    told = "fit jobs are about {} CPU minutes and {} GB to plan alone"
+    assert check_jobs({"toy": few}, 260) == f"10,000 {told.format(0.2, 0.3)}: to plan faster, {remedy}"
+    for plans, memory, start in (
+        ({"toy": most}, 16_000, f"1,010,000 {told.format(25.2, 26.3)}"),
+        ({"few": few, "toy": many}, 16_000, f"160,000 {told.format('4.0', 4.2)}"),
+        ({"toy": few}, 259, f"10,000 {told.format(0.2, 0.3)}"),
+    ):
+        with pytest.raises(ConfigError) as refused:
+            check_jobs(plans, memory)
+        assert str(refused.value) == f"{start}, and a run has at most 100,000 that fit into memory: {remedy}"
+
+
+@pytest.mark.parametrize(
+    ("axes", "batch", "sentence"),
+    [
+        ({"folds": 50, "epsilon": [float(e) for e in range(1, 301)]}, 2, "studies.functional_boosting asks for"),
+        ({"folds": 1, "parties": [2, 3, 4]}, 1, "150,000 fit jobs are about 3.8 CPU minutes and 3.9 GB to plan alone"),
+    ],
+    ids=["cells", "jobs"],
+)
+def test_a_huge_grid_starts_nothing(tmp_path, axes, batch, sentence):
     folder = copy_project(tmp_path / "project")
     config = yaml.safe_load((folder / "config" / "tiny.yaml").read_text())
-    grid = config["studies"]["functional_boosting"]["cases"]["simulated"]["grid"]
-    grid |= {"replicates": 10_000, "folds": 50, "epsilon": [float(e) for e in range(1, 301)]}
+    study = config["studies"]["functional_boosting"]
+    study["cases"]["simulated"]["grid"] |= {"replicates": 10_000} | axes
+    study["batch"]["replicates_per_job"] = batch
     (folder / "huge.yaml").write_text(yaml.safe_dump(config))
     done = snakemake(folder, "-n", "--configfile", "huge.yaml")
     assert done.returncode != 0 and "Traceback" not in done.stderr
-    assert "Configuration error: studies.functional_boosting asks for" in done.stderr
+    assert f"Configuration error: {sentence}" in done.stderr
     assert not (folder / "results").exists()
 
 

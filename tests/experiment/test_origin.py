@@ -1,4 +1,4 @@
-"""Origins of results: what makes them stale, and what does not."""
+"""Origins of results: what makes them stale, what does not, and which jobs leave none."""
 
 from __future__ import annotations
 
@@ -7,7 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from partywise.experiment.results.origin import fingerprint_of, is_current, read_origin, write_origin
+from partywise.errors import InputChanged
+from partywise.experiment.results.origin import (
+    as_planned,
+    digests_before,
+    fingerprint_of,
+    is_current,
+    read_origin,
+    sha256,
+    write_origin,
+)
 
 
 @pytest.fixture
@@ -15,7 +24,7 @@ def job(tmp_path: Path) -> Path:
     """A finished job that wrote two files."""
     for path in outputs(tmp_path):
         path.write_text(path.name)
-    write_origin(tmp_path / "origin", "told", [*outputs(tmp_path), tmp_path / "origin"])
+    write_origin(tmp_path / "origin", fingerprint_of("told"), outputs(tmp_path))
     return tmp_path
 
 
@@ -50,7 +59,7 @@ def test_an_output_that_was_changed_is_stale_at_its_old_time(job, text):
 
 
 def test_an_output_that_no_origin_names_is_stale(job):
-    write_origin(job / "origin", "told", [job / "cube"])
+    write_origin(job / "origin", fingerprint_of("told"), [job / "cube"])
     assert not current(job)
 
 
@@ -62,13 +71,53 @@ def test_what_has_no_readable_origin_is_stale(job, text):
     assert not current(job)
 
 
-def test_a_job_claims_what_those_before_it_hold_and_nothing_else(job):
-    """Not what they would hold now: what it read may be older than the code of this moment."""
-    held = read_origin(job / "origin")
-    write_origin(job / "later", "later", [], [job / "origin"])
-    assert read_origin(job / "later").fingerprint == fingerprint_of("later", [held.fingerprint])
-    write_origin(job / "origin", "another", [])
-    assert read_origin(job / "later").fingerprint != fingerprint_of("later", [read_origin(job / "origin").fingerprint])
-    (job / "origin").unlink()
-    write_origin(job / "later", "later", [], [job / "origin"])
-    assert read_origin(job / "later").fingerprint not in {fingerprint_of("later"), fingerprint_of("later", [""])}
+def test_a_job_reads_what_those_before_it_were_planned_to_write_and_nothing_else(job):
+    """Each is told by its own origin: files of several jobs may have one name."""
+    other = job / "other"
+    other.mkdir()
+    (other / "cube").write_text("another")
+    write_origin(other / "origin", fingerprint_of("other"), [other / "cube"])
+    origins, cubes = [job / "origin", other / "origin"], [job / "cube", other / "cube"]
+    planned = fingerprint_of("later", [fingerprint_of("told"), fingerprint_of("other")])
+    assert digests_before("later", planned, origins, cubes) == {str(cube): sha256(cube) for cube in cubes}
+    (other / "origin").unlink()
+    with pytest.raises(InputChanged, match=r"^A job before this one was made of other code or data .*: run again\.$"):
+        digests_before("later", planned, origins, cubes)
+    write_origin(other / "origin", fingerprint_of("edited"), [other / "cube"])
+    with pytest.raises(InputChanged, match="A job before this one"):
+        digests_before("later", planned, origins, cubes)
+
+
+def put_back(path: Path) -> None:
+    """Another content for a moment; content, size and time are those from before."""
+    before, content = path.stat(), path.read_bytes()
+    path.write_text("abcd")
+    path.write_bytes(content)
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+
+@pytest.mark.parametrize("happens", [put_back, Path.unlink, lambda path: path.write_text("x")])
+@pytest.mark.parametrize("error", [None, ValueError("row 3 has no number")])
+def test_a_job_ends_where_a_file_that_it_reads_is_written_meanwhile(tmp_path, happens, error):
+    """Whatever else went wrong: that may be why."""
+    own = tmp_path / "own.csv"
+    own.write_text("1234")
+    files = {str(own): sha256(own)}
+    with as_planned({}, files):
+        assert own.read_text() == "1234"
+    sentence = rf"^{own} was changed while this run was under way: run again\.$"
+    with pytest.raises(InputChanged, match=sentence), as_planned({}, files):
+        happens(own)
+        if error:
+            raise error
+
+
+def test_a_job_does_not_begin_with_other_files_than_planned(tmp_path):
+    own, other = tmp_path / "own.csv", tmp_path / "other.csv"
+    own.write_text("1234")
+    planned = {str(own): sha256(own), str(other): sha256(own)}
+    own.write_text("1235")
+    began = []
+    with pytest.raises(InputChanged, match=r"own\.csv \(and 1 more files\) was changed"), as_planned({}, planned):
+        began.append(True)
+    assert not began

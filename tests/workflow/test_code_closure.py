@@ -19,6 +19,7 @@ import pytest
 
 import every_protocol
 import fingerprint
+from partywise.experiment.results.origin import fingerprint_of
 from partywise.experiment.study import available, load
 from pipeline import ROOT, environment
 
@@ -61,7 +62,8 @@ def asked(folder: Path, smk: dict[str, Any]) -> list[tuple[str, set[str], dict[s
                 names = {"block": "npz", "timings": "csv", "origin": "json"}
                 out = {name: str(folder / study / f"{case}_{method}.{end}") for name, end in names.items()}
                 share = {"case": case, "methods": [method], "parties": list(made.parties)}
-                params = {"job": plan.part({case: [method]}), "resources_folder": "resources", "told": TOLD}
+                params = {"job": plan.part({case: [method]}), "resources_folder": "resources", "files": {}}
+                params |= {"sources": {}, "fingerprint": fingerprint_of(TOLD)}
                 params["shares"] = [share | {"replicates": [0], "folds": [0]}]
                 roots = smk["fit_roots"](study, {case: [method]})
                 jobs.append((f"{study}/{case}/{method}", roots, job("fit", {}, out, params)))
@@ -71,13 +73,16 @@ def asked(folder: Path, smk: dict[str, Any]) -> list[tuple[str, set[str], dict[s
         names = ("cube", "tidy", "predictions", "models", "dictionary", "ledger", "totals", "wire", "summary", "text")
         names += ("screen", "tables", "timings", "origin")
         outputs = {name: str(folder / study / name) for name in names}
-        whole = {"job": smk["whole_plan"](SimpleNamespace(study=study)), "code": "0" * 64, "told": TOLD}
+        whole = {"job": smk["whole_plan"](SimpleNamespace(study=study)), "code": "0" * 64, "sources": {}}
+        fingerprints = [fingerprint_of(TOLD)] * len(files["blocks"])
+        whole |= {"told": TOLD, "fingerprint": fingerprint_of(TOLD, fingerprints)}
         roots = collected | set(smk["script_modules"]("collect"))
         jobs.append((f"{study}/collect", roots, job("collect", files, outputs, whole)))
         for figure, drawn in load(study).figures.items():
             files = {kind: str(folder / study / f"{figure}.{kind}") for kind in (*KINDS[drawn.output], "origin")}
             roots = smk["figure_roots"](study, figure)
-            params = {"address": drawn.address, "caption": "", "told": TOLD}
+            params = {"address": drawn.address, "caption": "", "sources": {}, "told": TOLD}
+            params |= {"fingerprint": fingerprint_of(TOLD, [whole["fingerprint"]])}
             read = {name: [outputs[name]] for name in ("cube", "origin")}
             jobs.append((f"{study}/figure {figure}", roots, job("figure", read, files, params)))
     return jobs

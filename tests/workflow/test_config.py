@@ -289,6 +289,16 @@ NO_DATA = {
     ),
     "two documents": ("a: 1\n---\nb: 2\n", " line 2 column 1 is no YAML: expected a single document in the stream"),
     "empty": ("# nothing\n", " is empty: begin with `root_seed:` and `studies:`."),
+    "octal": (
+        "root_seed: 010\n",
+        " line 1 has the number 010, which YAML reads to the base 8: write a number without zeros before it and ",
+    ),
+    "octal, deep": (
+        "root_seed: 1\na: {b: [1, -0_17]}\n",
+        " line 2 has the number -0_17, which YAML reads to the base 8:",
+    ),
+    "sexagesimal": ("root_seed: 1:30\n", " line 1 has the number 1:30, which YAML reads to the base 60: write"),
+    "sexagesimal, a fraction": ("a: 1:30.5\n", " line 1 has the number 1:30.5, which YAML reads to the base 60"),
     "long number": ("root_seed: " + "9" * 5000, " is no YAML: "),
 }
 

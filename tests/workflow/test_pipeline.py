@@ -67,13 +67,25 @@ def test_run_prints_progress_and_summary(finished):
     assert f"first figures of {STUDY}: {RESULTS}/figures/{STUDY}" in progress
 
 
-def test_second_run_says_in_one_sentence_that_nothing_was_to_be_done(finished, tmp_path):
-    done = launch(copy_run(finished, tmp_path / "again"), *TINY)
+def test_second_run_says_that_nothing_was_to_be_done_below_the_screen_of_what_is_there(finished, tmp_path):
+    """Not of what an earlier run wrote: that was of another epsilon, or of other studies."""
+    folder = copy_run(finished, tmp_path / "again")
+    screen = folder / RESULTS / "screen.txt"
+    before = screen.read_text()
+    screen.write_text(before.replace("ε 8", "ε 466.9"))
+    assert screen.read_text() != before
+    done = launch(folder, *TINY)
     # Snakemake says which profile it reads before anything of ours can ask it not to.
     profile = "Using workflow specific profile profiles/default for setting default command line arguments.\n"
     assert done.returncode == 0 and done.stderr == profile
-    screen = f"{RESULTS}/screen.txt"
-    assert done.stdout == f"Nothing to be done: {RESULTS} is up to date with config/tiny.yaml; its screen: {screen}\n"
+    nothing = f"Nothing to be done: {RESULTS} is up to date with config/tiny.yaml.\n"
+    assert done.stdout == before + nothing and screen.read_text() == before
+    # Results that a call leaves as they are may be of another configuration: no screen tells of them.
+    screen.unlink()
+    edit(folder / "config/tiny.yaml", "epsilon: [8.0, 64.0]", "epsilon: [8.0, 32.0]")
+    block = f"{RESULTS}/{STUDY}/blocks/simulated/mean_curve/k2_r0000-0001_f00-01.npz"
+    done = launch(folder, *TINY, block)
+    assert done.returncode == 0 and done.stdout == nothing and not screen.exists()
 
 
 def test_the_verb_summary_prints_the_tables_of_the_last_run(finished):

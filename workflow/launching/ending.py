@@ -17,15 +17,19 @@ sys.path.insert(0, str(PLUGINS))
 
 
 def report(code: int, begun: float, since: float, folder: Path, place: Place, names: Sequence[str]) -> None:
-    """One screen of results and how long they took; that nothing was to be done; or why jobs failed."""
+    """One screen of results, and how long they took or that nothing was to be done; or why jobs failed.
+
+    names : studies whose results are current where the code is 0
+    """
     from snakemake_logger_plugin_partywise import clock, finished
 
     top = folder / place.folder
-    if code == 0 and finished(folder, since) == 0:
-        print(f"Nothing to be done: {top} is up to date with {place.configuration}; its screen: {top / 'screen.txt'}")
-    elif code == 0:
-        print(write_screen(folder, place.folder, names), end="")
-        print(f"Done in {clock(time.monotonic() - begun)} (minutes:seconds).", flush=True)
+    if code == 0:
+        if names:
+            print(write_screen(folder, place.folder, names), end="")
+        done = f"Done in {clock(time.monotonic() - begun)} (minutes:seconds)."
+        nothing = f"Nothing to be done: {top} is up to date with {place.configuration}."
+        print(done if finished(folder, since) else nothing, flush=True)
     else:
         logs = top / "logs"
         print(

@@ -20,10 +20,17 @@ NO_CONFIGURATION = {"-h", "--help", "-v", "--version"}
 # Those of them that change what lies in the folder.
 CHANGES = {"--unlock", "--touch", "-t", "--delete-all-output", "--delete-temp-output", "--cleanup-metadata", "--cm"}
 NO_RUN |= CHANGES
+# Those that leave out jobs of the configuration.
+PART = {"--until", "-U", "--omit-from", "-O", "--allowed-rules", "--batch"}
 
 
 class Refused(RuntimeError):
     """Nothing was started; says why, in one sentence."""
+
+
+def asks_for_part(words: Sequence[str], place: Place) -> bool:
+    """Whether a call leaves out jobs of its configuration, or names files, so that other results stay as they are."""
+    return any(word.partition("=")[0] in PART or word.startswith(place.folder) for word in words)
 
 
 def options(words: Sequence[str]) -> argparse.Namespace:

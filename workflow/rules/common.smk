@@ -12,11 +12,17 @@ sys.path.insert(0, str(ROOT / "workflow"))
 
 from captions import caption
 from config_check import check_files, check_network
-from fingerprint import fingerprint, script_roots
+from fingerprint import digest_of, script_roots, sources
 from partywise.errors import ConfigError
 from partywise.experiment.batches import blocks
 from partywise.experiment.plan import plans as checked_plans
-from size import check_sizes, collect_megabytes, figure_megabytes, machine_megabytes
+from size import (
+    check_jobs,
+    check_sizes,
+    collect_megabytes,
+    figure_megabytes,
+    machine_megabytes,
+)
 
 
 def plans():
@@ -26,6 +32,8 @@ def plans():
         check_files(made, Path.cwd())
         check_network(config, made)
         check_sizes(made, machine_megabytes())
+        if (many := check_jobs(made, machine_megabytes())) and workflow.is_main_process:
+            print(many, file=sys.stderr)
         return made
     except ConfigError as error:
         sys.exit(f"Configuration error: {error}")
@@ -95,17 +103,33 @@ def block_part(wildcards):
     return PLANS[wildcards.study].part(block(wildcards).methods)
 
 
-def resource_files(wildcards):
-    """What the sources of a block need from resources/, and the user's own files that its settings name."""
-    cases = [PLANS[wildcards.study].cases[case] for case in block(wildcards).methods]
-    own = [
-        file for case in cases for file in getattr(case.settings, "files", {}).values()
-    ]
-    named = [name for case in cases for name in case.resources]
-    return [
-        *(f"resources/{name}/provenance.json" for name in dict.fromkeys(named)),
-        *dict.fromkeys(own),
-    ]
+def block_cases(wildcards):
+    """The plans of the cases of a block."""
+    return [PLANS[wildcards.study].cases[case] for case in block(wildcards).methods]
+
+
+def datasets(wildcards):
+    """The data sets that the sources of a block need."""
+    return list(
+        dict.fromkeys(
+            name for case in block_cases(wildcards) for name in case.resources
+        )
+    )
+
+
+def own_files(wildcards):
+    """The user's own files that the settings of a block name."""
+    settings = [case.settings for case in block_cases(wildcards)]
+    return list(
+        dict.fromkeys(
+            file for one in settings for file in getattr(one, "files", {}).values()
+        )
+    )
+
+
+def dataset_records(wildcards):
+    """Records of the data sets of a block."""
+    return [f"resources/{name}/provenance.json" for name in datasets(wildcards)]
 
 
 def fit_priority(wildcards):
@@ -205,21 +229,27 @@ def fit_roots(study, methods):
 
 
 @cache
-def code(roots):
-    """Fingerprint of the code behind a job; many jobs have the same roots."""
-    return fingerprint(roots)
+def sources_of(roots):
+    """Sources behind a job, and the fingerprint of them; many jobs have the same roots."""
+    found = sources(roots)
+    return found, digest_of(found)
 
 
-def fit_code(wildcards):
-    """Fingerprint of the code behind a block."""
-    return code(fit_roots(wildcards.study, block(wildcards).methods))
+def fit_sources(wildcards):
+    """Sources behind a block, and their fingerprint."""
+    return sources_of(fit_roots(wildcards.study, block(wildcards).methods))
+
+
+def cube_sources(wildcards):
+    """Sources behind a cube, and their fingerprint."""
+    study = wildcards.study
+    methods = {name: case.methods for name, case in PLANS[study].cases.items()}
+    return sources_of(fit_roots(study, methods) | frozenset(script_modules("collect")))
 
 
 def cube_code(wildcards):
     """Fingerprint of all code behind a cube."""
-    study = wildcards.study
-    methods = {name: case.methods for name, case in PLANS[study].cases.items()}
-    return code(fit_roots(study, methods) | frozenset(script_modules("collect")))
+    return cube_sources(wildcards)[1]
 
 
 def figure_roots(study, figure):
@@ -235,6 +265,6 @@ def figure_roots(study, figure):
     }
 
 
-def figure_code(wildcards):
-    """Fingerprint of the code behind a figure."""
-    return code(frozenset(figure_roots(wildcards.study, wildcards.figure)))
+def figure_sources(wildcards):
+    """Sources behind a figure, and their fingerprint."""
+    return sources_of(frozenset(figure_roots(wildcards.study, wildcards.figure)))

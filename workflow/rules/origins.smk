@@ -1,20 +1,19 @@
 """Which results are current: what lies there, by its origins, against what the jobs would make now.
 
 Inputs: the plans and the code of common.smk, the origins in <results>/origins/.
-Steps: a digest of all that each job is told; a fingerprint of it and of the jobs before it; a job whose results have
-another origin gets one more input, a file that is younger than they are.  Inputs of all others are ancient: no time counts.
-Outputs: functions for params and inputs of the rules in study.smk.
+Steps: a fingerprint of all that each job is told and of the jobs before it; what has another one joins the jobs that the call forces.
+Outputs: functions for params of the rules in study.smk.
 """
 
 import hashlib
 import json
+import os
 from collections import namedtuple
 from types import SimpleNamespace
 
-from partywise.datasets.catalogue import RESOURCES
 from partywise.datasets.fetch import contents, is_pinned
 from partywise.experiment.results.origin import fingerprint_of, is_current, sha256
-from young import set_back, there, young_file
+from partywise.experiment.results.sources import SCRIPT
 
 # A job that leaves an origin: its rule, its study, and its block or figure.
 Job = namedtuple("Job", "rule study name", defaults=[""])
@@ -26,27 +25,17 @@ def job_of(rule_name, wildcards):
     return Job(rule_name, wildcards.study, name)
 
 
-def no_jobs(job):
-    """Jobs before a block."""
-    return []
+def jobs_before(job):
+    """The jobs whose outputs a job reads, in the order of its inputs."""
+    if job.rule == "figure":
+        return [Job("collect", job.study)]
+    names = BLOCKS[job.study] if job.rule == "collect" else ()
+    return [Job("fit", job.study, name) for name in names]
 
 
-def blocks_of(job):
-    """Jobs before a cube, in the order of its inputs."""
-    return [Job("fit", job.study, name) for name in BLOCKS[job.study]]
-
-
-def cube_of(job):
-    """Jobs before a figure."""
-    return [Job("collect", job.study)]
-
-
-BEFORE = {"fit": no_jobs, "collect": blocks_of, "figure": cube_of}
-
-
-def path_of(pattern, job):
-    """A file of a job, by its pattern in the rule."""
-    return str(pattern).format(study=job.study, block=job.name, figure=job.name)
+def wildcards_of(job):
+    """The wildcards of a job."""
+    return SimpleNamespace(study=job.study, block=job.name, figure=job.name)
 
 
 def rule_of(job):
@@ -59,39 +48,40 @@ def rule_of(job):
 
 def outputs_of(job):
     """The origin of a job, and its other outputs."""
-    patterns = rule_of(job).output
-    origin = path_of(patterns.origin, job)
-    paths = [path_of(pattern, job) for pattern in patterns]
+    names, output = vars(wildcards_of(job)), rule_of(job).output
+    origin = str(output.origin).format(**names)
+    paths = [str(pattern).format(**names) for pattern in output]
     return origin, [path for path in paths if path != origin]
 
 
 @cache
-def worker(rule_name):
-    """Who carries out a rule: its script, and the packages that are pinned for it."""
-    files = ROOT / "scripts" / f"{rule_name}.py", ROOT / "envs" / f"{rule_name}.yaml"
-    return [sha256(file) for file in files]
-
-
-@cache
-def content(path):
-    """A file from outside that a block reads, by its content; a data set that is not here yet, by its pins."""
-    folder = Path(path).parent
-    if path == f"resources/{folder.name}/provenance.json":
-        return contents(folder.name, folder)
+def digest(path):
+    """SHA-256 of a file, read once."""
     return sha256(path)
 
 
+def block_digests(wildcards):
+    """SHA-256 of every file from outside that a block reads; of a data set that is to be fetched, its pins."""
+    found = {path: digest(path) for path in own_files(wildcards)}
+    for name in datasets(wildcards):
+        members = contents(name, f"resources/{name}")
+        found |= {f"resources/{name}/{file}": sha for file, sha in members.items()}
+    return found
+
+
 def told(rule_name, *parts):
-    """SHA-256 of all that a job is told, as plain data."""
-    text = json.dumps([worker(rule_name), *parts])
-    return hashlib.sha256(text.encode()).hexdigest()
+    """SHA-256 of all that a job is told, as plain data: its script, the packages pinned for it, and the parts."""
+    worker = [
+        digest(ROOT / "scripts" / f"{rule_name}.py"),
+        digest(ROOT / "envs" / f"{rule_name}.yaml"),
+    ]
+    return hashlib.sha256(json.dumps([worker, *parts]).encode()).hexdigest()
 
 
 def fit_told(wildcards):
     """What decides what a block holds."""
-    files = [content(path) for path in resource_files(wildcards)]
-    part, shares = block_part(wildcards), block_shares(wildcards)
-    return told("fit", fit_code(wildcards), part, shares, files)
+    parts = fit_sources(wildcards)[1], block_part(wildcards), block_shares(wildcards)
+    return told("fit", *parts, block_digests(wildcards))
 
 
 def collect_told(wildcards):
@@ -101,104 +91,79 @@ def collect_told(wildcards):
 
 def figure_told(wildcards):
     """What decides what a figure shows, beside its cube."""
-    return told("figure", figure_code(wildcards), figure_address(wildcards))
-
-
-TOLD = {"fit": fit_told, "collect": collect_told, "figure": figure_told}
+    return told("figure", figure_sources(wildcards)[1], figure_address(wildcards))
 
 
 @cache
 def fingerprint_now(job):
     """Fingerprint of a job as it would run now."""
-    names = SimpleNamespace(study=job.study, block=job.name, figure=job.name)
+    tell = {"fit": fit_told, "collect": collect_told, "figure": figure_told}[job.rule]
     return fingerprint_of(
-        TOLD[job.rule](names),
-        [fingerprint_now(before) for before in BEFORE[job.rule](job)],
+        tell(wildcards_of(job)), map(fingerprint_now, jobs_before(job))
     )
 
 
+def fingerprint_of_rule(rule_name):
+    """Fingerprint that a job of a rule is planned with."""
+
+    def of_job(wildcards):
+        return fingerprint_now(job_of(rule_name, wildcards))
+
+    return of_job
+
+
+def sources_of_rule(rule_name, sources_behind):
+    """SHA-256 of the script and of every source that a job of a rule may load."""
+
+    def of_job(wildcards):
+        script = digest(ROOT / "scripts" / f"{rule_name}.py")
+        return {SCRIPT: script} | sources_behind(wildcards)[0]
+
+    return of_job
+
+
 @cache
-def is_stale(job):
-    """Whether what is there is not what the job would make now: it or one before it lacks outputs, or has another origin.
+def is_forced(job):
+    """Whether the call asks for a job, what is there is not what it would make now, or so it is with one before it.
 
     A block that is not there is none of these: its cube needs it no more once that is there.
     """
+    asked = workflow.dag_settings.forcerun
     origin, outputs = outputs_of(job)
-    found = there(outputs)
+    there = [path for path in outputs if os.path.exists(path)]
     # How long something took is another number each time, and nothing is made of it.
-    lasting = [path for path in found if not path.endswith("timings.csv")]
+    lasting = [path for path in there if not path.endswith("timings.csv")]
     return (
-        (job.rule in ("collect", "figure") and found != outputs)
-        or any(is_stale(before) for before in BEFORE[job.rule](job))
+        not {rule_of(job).rule.name, origin, *outputs}.isdisjoint(map(str, asked))
+        or any([is_forced(before) for before in jobs_before(job)])
+        or (job.rule != "fit" and there != outputs)
         or not (lasting == [] or is_current(origin, fingerprint_now(job), lasting))
     )
 
 
-@cache
-def is_asked(job):
-    """Whether words of the call ask for a job, or for one before it."""
-    settings = workflow.dag_settings
-    words = map(str, settings.forcerun if settings else ())
-    origin, outputs = outputs_of(job)
-    return not {rule_of(job).rule.name, origin, *outputs}.isdisjoint(words) or any(
-        is_asked(before) for before in BEFORE[job.rule](job)
-    )
+def force(*paths):
+    """Let Snakemake run the jobs of files again, as if the call asked for them: in a dry run too, nothing is written."""
+    if workflow.is_main_process:
+        workflow.dag.forcefiles.update(paths)
 
 
-def runs(job):
-    """Whether a job runs: it is stale or asked for, or a block that a cube needs and that is not there."""
-    cube = Job("collect", job.study)
-    needed = is_stale(cube) or is_asked(cube)
-    outputs = outputs_of(job)[1]
-    return is_stale(job) or is_asked(job) or (needed and there(outputs) != outputs)
-
-
-def changed(rule_name):
-    """For the inputs of a rule: nothing where its results are current, else the young file."""
+def checked(rule_name, files):
+    """Files as inputs of a rule: no time counts.  Of a job that is not current they are what makes it run again."""
 
     def of_job(wildcards):
-        # A job that is started itself asks no more.
-        again = workflow.is_main_process and is_stale(job_of(rule_name, wildcards))
-        return [young_file()] if again else []
+        job = job_of(rule_name, wildcards)
+        if not (workflow.is_main_process and is_forced(job)):
+            return ancient(files(wildcards))
+        force(outputs_of(job)[0])
+        # Snakemake leaves out a job all of whose inputs are ancient and made anew.
+        return files(wildcards)
 
     return of_job
 
 
-def untimed(rule_name, files):
-    """Files as inputs of a rule: ancient, so that their times do not count, unless the job runs.
-
-    Snakemake would leave that out, were all its inputs ancient and there and one of them made anew.
-    """
-
-    def of_job(wildcards):
-        paths = files(wildcards)
-        again = workflow.is_main_process and runs(job_of(rule_name, wildcards))
-        return paths if again else ancient(paths)
-
-    return of_job
-
-
-def fetch_changed(wildcards):
-    """The same as `changed` for a data set: the catalogue pins another content than was fetched."""
-    folder = Path("resources") / wildcards.dataset
-    again = workflow.is_main_process and not is_pinned(wildcards.dataset, folder)
-    return [young_file()] if again else []
-
-
-def set_back_stale():
-    """Make what is stale older than the young file, before Snakemake looks at times, which it does once.
-
-    To it a benchmark is an output.
-    """
-    for study, made in PLANS.items():
-        cube = Job("collect", study)
-        figures = [Job("figure", study, name) for name in made.figures]
-        for job in (*blocks_of(cube), cube, *figures):
-            if is_stale(job):
-                origin, outputs = outputs_of(job)
-                benchmark = path_of(rule_of(job).benchmark, job)
-                set_back([origin, *outputs, benchmark])
-    for name in RESOURCES:
-        if not is_pinned(name, f"resources/{name}"):
-            record = f"resources/{name}/provenance.json"
-            set_back([record, str(rules.fetch.benchmark).format(dataset=name)])
+def checked_pins(wildcards):
+    """No inputs of a data set, which is fetched again where the catalogue pins another content than was fetched."""
+    folder = f"resources/{wildcards.dataset}"
+    if not is_pinned(wildcards.dataset, folder):
+        force(f"{folder}/provenance.json")
+    return []

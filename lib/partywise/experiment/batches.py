@@ -7,9 +7,11 @@ that a new name changes the block that it joins and no other.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from hashlib import sha256
+from itertools import product
+from math import prod
 from typing import Any
 
 from .plan import CasePlan, Plan
@@ -52,20 +54,37 @@ def blocks(plan: Plan) -> dict[str, Block]:
 
     Cases that need the same files may share a job: one that needs none never waits for a download.
     """
-    batch, found = plan.batch, dict[str, Block]()
+    found = dict[str, Block]()
+    for cases, cuts in _cuts(plan):
+        for methods, parties, replicates, folds in product(*cuts):
+            shares = [_share(case, methods, parties, replicates, folds) for case in cases]
+            block = _named([share for share in shares if all(asdict(share).values())])
+            if block.shares:
+                found[block.name] = block
+    return found
+
+
+def most_blocks(plan: Plan) -> int:
+    """How many blocks a plan has at most, without making them: of cases that differ in their grids some are empty."""
+    return sum(prod(map(len, cuts)) for _, cuts in _cuts(plan))
+
+
+def _cuts(plan: Plan) -> Iterator[tuple[list[CasePlan], tuple[Sequence[Any], ...]]]:
+    """Cases that share jobs, and what their methods, parties, replicates and folds are cut into."""
+    batch = plan.batch
     for names in (run for group in _by_files(plan) for run in runs(group, batch.cases_per_job)):
         cases = [plan.cases[name] for name in names]
         used = [label for label in plan.methods if any(label in case.methods for case in cases)]
         counts = sorted({count for case in cases for count in case.parties})
-        for methods in runs(used, batch.methods_per_job):
-            for parties in pieces(counts, batch.parties_per_job):
-                for replicates in pieces(range(max(case.replicates for case in cases)), batch.replicates_per_job):
-                    for folds in pieces(range(max(case.folds for case in cases)), batch.folds_per_job):
-                        shares = [_share(case, methods, parties, replicates, folds) for case in cases]
-                        block = _named([share for share in shares if all(asdict(share).values())])
-                        if block.shares:
-                            found[block.name] = block
-    return found
+        yield (
+            cases,
+            (
+                runs(used, batch.methods_per_job),
+                pieces(counts, batch.parties_per_job),
+                pieces(range(max(case.replicates for case in cases)), batch.replicates_per_job),
+                pieces(range(max(case.folds for case in cases)), batch.folds_per_job),
+            ),
+        )
 
 
 def runs(names: Sequence[str], size: int) -> list[list[str]]:

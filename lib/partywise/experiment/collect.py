@@ -72,7 +72,7 @@ def collect(
     write_cube(outputs["cube"], header, columns.layers)
     write_text(outputs["wire"], wire.markdown())
     write_csv(outputs["tidy"], tidy_rows(plan, columns))
-    write_csv(outputs["predictions"], homes.rows(), homes.names())
+    write_csv(outputs["predictions"], homes.rows(), homes.names(), joined=["id"])
     write_text(outputs["models"], homes.text())
     write_csv(outputs["dictionary"], dictionary_rows(columns, homes.names()))
     write_csv(outputs["summary"], summary_rows(plan, columns))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 import types
 from collections.abc import Collection, Mapping
 from dataclasses import MISSING, fields
@@ -61,6 +62,15 @@ def build(cls: type[T], mapping: object, where: str) -> T:
         message = str(error)
         own = message.replace("[", " ", 1).split(" ", 1)[0] in known
         raise ConfigError(f"{where}.{message}" if own else f"{where}: {message}") from None
+
+
+def refuse_misread(number: str, where: str) -> None:
+    """Raise a named error for a number that YAML reads to another base than people: 010 as 8, 1:30 as 90."""
+    if re.fullmatch(r"[-+]?0[0-9_]+|[-+]?[0-9][0-9_]*(:[0-9]+)+(\.[0-9_]*)?", number):
+        raise ConfigError(
+            f"{where} has the number {number}, which YAML reads to the base {60 if ':' in number else 8}: write a "
+            "number without zeros before it and without colons, or text in quotes."
+        )
 
 
 def as_block(value: object, where: str) -> dict[str, Any]:

@@ -45,6 +45,7 @@ def test_what_is_wrong_with_a_configuration(case, capsys):
     assert "is nowhere.yaml, which is no YAML that can be read" in told(capsys, *party(config="nowhere.yaml"))
     for text, sentence in (
         ("root_seed: 1\nroot_seed: 2\n", "line 2 has the key 'root_seed', which is given twice: keep one."),
+        ("root_seed: 010\n", "line 1 has the number 010, which YAML reads to the base 8: write a number without"),
         ("studies: {yes: 1}\n", "has the key True, which is no text: put it in quotes."),
         ("- 1\n", "which is no block of keys: begin with `root_seed:` and `studies:`."),
         ("a: [\n", "which is no YAML that can be read"),

@@ -115,6 +115,28 @@ def test_text_that_a_spreadsheet_takes_for_a_formula_is_quoted(tmp_path, text):
     assert row == {"owner": f"'{text.strip()}", "n": "-1.5", "mean": "-2.5e-3", "bound": "-inf", "other": "a=b"}
 
 
+def test_an_id_that_a_spreadsheet_takes_for_a_formula_keeps_its_join(tmp_path):
+    """One quote taken off every entry gives back the owner's ids: none is a formula, and no two become one."""
+    ids = [
+        "=cmd|' /C calc'!A0",
+        "'=cmd|' /C calc'!A0",
+        "@b",
+        "-c",
+        "'",
+        "it's",
+        "-5",
+        "+1e3",
+        "a b",
+        "a\u00a0b",
+        "a\tb",
+    ]
+    write_csv(tmp_path / "t.csv", [{"id": name, "predicted": 1.0} for name in ids], joined=["id"])
+    with (tmp_path / "t.csv").open(newline="") as handle:
+        written = [row["id"] for row in csv.DictReader(handle)]
+    assert [name.removeprefix("'") for name in written] == ids
+    assert {name[:1] for name in written} & {"=", "@"} == set() and written[6] == "-5"
+
+
 @pytest.mark.parametrize("separator", ["\n", "\r", "\x85", "\u2028", "\u2029", "\x0b"])
 def test_a_line_separator_in_a_message_keeps_its_row_together(separator):
     row = {"sender": "a", "receiver": "b", "name": f"sum{separator}of x", "kind": "clear", "argument": "row"}

@@ -1,18 +1,22 @@
 """The origin of what a job wrote: a fingerprint of all that it was made of, and digests of the files.
 
-Times of files say nothing: a branch switch, a copy or an archive changes them all. An origin lies beside the results
-and travels with them, so that whoever unpacks them can tell what is current from what is not.
+An origin lies beside the results and travels with them, so that whoever unpacks them can tell what is current from
+what is not.  It is written by a job that used what its run was planned with, and by no other.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from ...errors import InputChanged
 from ...files import replacing
+from .sources import changed_sources
 
 
 @dataclass(frozen=True)
@@ -25,12 +29,6 @@ class Origin:
 
     fingerprint: str
     outputs: Mapping[str, str]
-
-    def write(self, path: Path | str) -> None:
-        """Keep it, whole or not at all."""
-        content = {"fingerprint": self.fingerprint, "outputs": dict(self.outputs)}
-        with replacing(path) as temporary:
-            temporary.write_text(json.dumps(content, indent=1, sort_keys=True) + "\n", encoding="utf-8")
 
 
 def fingerprint_of(told: str, before: Iterable[str] = ()) -> str:
@@ -47,42 +45,84 @@ def read_origin(path: Path | str) -> Origin | None:
         return None
 
 
-def write_origin(path: Path | str, told: str, outputs: Iterable[Path | str], before: Iterable[Path | str] = ()) -> None:
-    """Write the origin of a job that ends.
-
-    Parameters
-    ----------
-    path : path
-        Of the origin; where it is among the outputs it leaves itself out.
-    told : str
-        Digest of the code, the packages, the parameters and the files from outside that the job was given.
-    outputs : iterable of path
-        What it wrote.
-    before : iterable of path
-        Origins of the jobs whose outputs it read: as they are, so that it claims nothing that they do not hold. One
-        that cannot be read gives a fingerprint that no job will ever have.
-    """
-    held = [read_origin(one) for one in before]
-    made_of = fingerprint_of(told, ["none" if one is None else one.fingerprint for one in held])
-    Origin(made_of, {Path(name).name: sha256(name) for name in outputs if str(name) != str(path)}).write(path)
+def write_origin(path: Path | str, fingerprint: str, outputs: Iterable[Path | str]) -> None:
+    """Write the origin of a job that ends, with the digests of ``outputs``."""
+    digests = {Path(name).name: sha256(name) for name in outputs}
+    with replacing(path) as temporary:
+        content = {"fingerprint": fingerprint, "outputs": digests}
+        temporary.write_text(json.dumps(content, indent=1, sort_keys=True) + "\n", encoding="utf-8")
 
 
 def is_current(path: Path | str, fingerprint: str, outputs: Iterable[Path | str]) -> bool:
-    """Whether outputs are what a job with this fingerprint wrote: by their contents, whatever the times of files.
-
-    Parameters
-    ----------
-    path : path
-        Of the origin.
-    fingerprint : str
-        Of the job as it would run now.
-    outputs : iterable of path
-        Files that are there, without the origin.
-    """
+    """Whether outputs that are there are what a job with this fingerprint wrote, by the origin at ``path``."""
     held = read_origin(path)
     if held is None or held.fingerprint != fingerprint:
         return False
     return all(held.outputs.get(Path(name).name) == sha256(name) for name in outputs)
+
+
+def digests_before(
+    told: str, fingerprint: str, origins: Iterable[Path | str], files: Iterable[Path | str]
+) -> dict[str, str]:
+    """SHA-256 of the file that each job before wrote, by its origin, in the same order.
+
+    Raises
+    ------
+    InputChanged
+        Where one has no origin, or they are not those that this job was planned with.
+    """
+    held = [read_origin(one) or Origin("", {}) for one in origins]
+    if fingerprint_of(told, [one.fingerprint for one in held]) != fingerprint:
+        raise InputChanged(
+            "A job before this one was made of other code or data than this run was planned with: run again."
+        )
+    return {str(path): one.outputs.get(Path(path).name, "") for one, path in zip(held, files, strict=True)}
+
+
+@contextmanager
+def as_planned(sources: Mapping[str, str], files: Mapping[str, str]) -> Iterator[None]:
+    """The work of a job, which uses what its run was planned with.
+
+    Parameters
+    ----------
+    sources : mapping
+        SHA-256 of the source of each module that the job may load.
+    files : mapping
+        SHA-256 of each file that it reads; none is written while it works, not even to be put back.
+
+    Raises
+    ------
+    InputChanged
+        At the begin or at the end of the work, whatever else went wrong in it.
+    """
+    states = {path: _state(path) for path in files}
+    _refuse([*changed_sources(sources), *(path for path, digest in files.items() if _digest(path) != digest)])
+    try:
+        yield
+    finally:
+        _refuse([*changed_sources(sources), *(path for path in files if _state(path) != states[path])])
+
+
+def _refuse(changed: list[str]) -> None:
+    """Raise for files that changed."""
+    if changed:
+        more = f" (and {len(changed) - 1} more files)" if len(changed) > 1 else ""
+        raise InputChanged(f"{changed[0]}{more} was changed while this run was under way: run again.")
+
+
+def _state(path: str) -> tuple[int, ...]:
+    """What no writer leaves as it is, put back or not; of an open file, since a network file system looks anew then."""
+    with suppress(OSError), open(path, "rb") as handle:
+        about = os.fstat(handle.fileno())
+        return about.st_ino, about.st_size, about.st_mtime_ns, about.st_ctime_ns
+    return ()
+
+
+def _digest(path: str) -> str:
+    """SHA-256 of a file; empty where it cannot be read."""
+    with suppress(OSError):
+        return sha256(path)
+    return ""
 
 
 def sha256(path: Path | str) -> str:

@@ -105,7 +105,11 @@ GROUP: dict[str, Entry] = {word: LABELS[word] for word in ("case", "method", "re
 
 PREDICTIONS: dict[str, Entry] = LABELS | {
     "epsilon_certified": COMMON["epsilon_certified"],
-    "id": ("record, as the owner's files call it; it stays with whoever runs the simulation", "1"),
+    "id": (
+        "record, as the owner's files call it, behind one ' where it begins with = + - @ or ' and is no number: take "
+        "one ' off the begin to join; it stays with whoever runs the simulation",
+        "1",
+    ),
     "time": ("point of a curve", "that of the curves"),
     "held_out": ("1 if the fit did not use the record, 0 if it trained on it", "1"),
     "observed": ("value of the owner's file, of curves the smoothed one: private", "that of the response"),

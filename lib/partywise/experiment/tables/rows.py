@@ -23,8 +23,13 @@ def write_text(path: Path | str, text: str) -> None:
         temporary.write_text(text, encoding="utf-8", newline="\n")
 
 
-def write_csv(path: Path | str, rows: Iterable[Mapping[str, Any]], names: Sequence[str] = ()) -> None:
-    """Write rows that share their keys, one by one; an empty table keeps the names, without any an empty file."""
+def write_csv(
+    path: Path | str, rows: Iterable[Mapping[str, Any]], names: Sequence[str] = (), joined: Sequence[str] = ()
+) -> None:
+    """Write rows that share their keys, one by one; an empty table keeps the names, without any an empty file.
+
+    joined : columns by which others join the table, from whose entries `quoted` can be taken off
+    """
     with replacing(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as handle:
         writer: csv.DictWriter[str] | None = None
         if names:
@@ -34,7 +39,7 @@ def write_csv(path: Path | str, rows: Iterable[Mapping[str, Any]], names: Sequen
             if writer is None:
                 writer = csv.DictWriter(handle, list(row), lineterminator="\n")
                 writer.writeheader()
-            writer.writerow({key: inert(value) for key, value in row.items()})
+            writer.writerow({key: (quoted if key in joined else inert)(value) for key, value in row.items()})
 
 
 class SortedRows:
@@ -92,14 +97,24 @@ def inert(value: Any) -> Any:
     return _inert_text(value) if isinstance(value, str) else value
 
 
+def quoted(value: str) -> str:
+    """A key as it is, behind one quote where a spreadsheet would take it for a formula or it begins with a quote.
+
+    Who takes one quote off the begin of every entry has all keys back.
+    """
+    return f"'{value}" if value.startswith((*FORMULA, "'", "\t", "\r")) and not _is_number(value) else value
+
+
 @lru_cache(maxsize=10_000)
 def _inert_text(value: str) -> str:
     """Most texts of a ledger stand in many rows."""
     value = value if value.isprintable() else " ".join(value.split())
-    if not value.startswith(FORMULA):
-        return value
+    return f"'{value}" if value.startswith(FORMULA) and not _is_number(value) else value
+
+
+def _is_number(value: str) -> bool:
     try:
         float(value)
     except ValueError:
-        return f"'{value}"
-    return value
+        return False
+    return True

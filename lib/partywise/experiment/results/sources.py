@@ -1,0 +1,81 @@
+"""What a job really loads: its modules from the bytes of their sources, each with its SHA-256.
+
+Python takes bytecode for current by the time and the size of its source alone, and a source can be edited after a run
+was planned.  A script imports this module first; whatever the library is then loaded from is known.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import marshal
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from importlib import import_module
+from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
+from importlib.util import MAGIC_NUMBER, cache_from_source, source_hash
+from pathlib import Path
+from types import CodeType, ModuleType
+from typing import Any
+
+# Of bytecode that holds for a source of one content, whatever its time (PEP 552).
+CHECKED = (3).to_bytes(4, "little")
+SCRIPT = "__main__"
+# Snakemake runs a copy of a script, with lines of its own before it.
+PREAMBLE_END = b"######## snakemake preamble end #########\n"
+LOADED: dict[str, str] = {}
+
+
+class Loader(SourceFileLoader):
+    """Loads a module from its source, or from bytecode of the same content, and keeps the digest of that content."""
+
+    def get_code(self, fullname: str) -> CodeType:
+        source = self.get_data(self.path)
+        LOADED[fullname] = hashlib.sha256(source).hexdigest()
+        kept, head = cache_from_source(self.path), MAGIC_NUMBER + CHECKED + source_hash(source)
+        try:
+            bytecode = self.get_data(kept)
+        except OSError:
+            bytecode = b""
+        if bytecode.startswith(head):
+            return marshal.loads(memoryview(bytecode)[len(head) :])  # type: ignore[no-any-return]
+        code: CodeType = self.source_to_code(source, self.path)
+        if not sys.dont_write_bytecode:
+            self.set_data(kept, head + marshal.dumps(code))
+        return code
+
+
+class Finder:
+    """Finds the modules that a plan names, wherever Python would find them."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self.names = frozenset(names)
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """Where a module is and how it is loaded; None for one that no plan names."""
+        spec = PathFinder.find_spec(name, path, target) if name in self.names else None
+        if spec is not None and spec.origin and isinstance(spec.loader, SourceFileLoader):
+            spec.loader = Loader(name, spec.origin)
+        return spec
+
+
+def load_by_content(sources: Mapping[str, str]) -> None:
+    """From here on load the modules that ``sources`` names by the content of their sources, this one included."""
+    sys.meta_path.insert(0, Finder(list(sources)))
+    for name in set(sources) - {SCRIPT}:
+        sys.modules.pop(name, None)
+    vars(import_module(__name__))["LOADED"] = LOADED
+
+
+def changed_sources(sources: Mapping[str, str]) -> Iterator[str]:
+    """Files that this process loaded with another content than has the SHA-256 that ``sources`` gives by module."""
+    for name, module in list(sys.modules.items()):
+        if name in sources and sources[name] != (_script(module) if name == SCRIPT else LOADED.get(name)):
+            yield str(module.__file__)
+
+
+def _script(module: Any) -> str:
+    """SHA-256 of the script that this process was started with."""
+    text = Path(getattr(module, "__real_file__", module.__file__)).read_bytes()
+    return hashlib.sha256(text.partition(PREAMBLE_END)[2] or text).hexdigest()
