@@ -34,6 +34,9 @@ include: "workflow/rules/origins.smk"
 include: "workflow/rules/study.smk"
 
 
+refuse_folders()
+
+
 localrules:
     all,
 

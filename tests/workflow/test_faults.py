@@ -403,6 +403,23 @@ def test_a_file_where_a_folder_should_be_is_told_before_any_job(finished, tmp_pa
     assert (tmp_path / name).read_text() == "in the way"
 
 
+FIGURE = f"{RESULTS}/figures/{STUDY}/error_by_parties.svg"
+ORIGIN = f"{RESULTS}/origins/{STUDY}/collect.json"
+
+
+@pytest.mark.parametrize("name", [CUBE, FIGURE, ORIGIN, f"{RESULTS}/screen.txt", "results/last_run.json"])
+def test_a_folder_where_a_file_should_be_is_told_before_any_job(finished, tmp_path, name):
+    """With something in it, or else Snakemake would take it away."""
+    (tmp_path / name).mkdir(parents=True)
+    (tmp_path / name / "precious").write_text("numbers")
+    done = launch(finished, *TINY, "--directory", str(tmp_path))
+    assert done.returncode in (1, 2)
+    told = [line for line in done.stderr.splitlines() if " is a folder where a file " in line]
+    assert len(told) == 1 and name in told[0] and told[0].endswith(": move it away or remove it."), done.stderr
+    assert "Traceback" not in done.stderr and "rule" not in done.stderr
+    assert (tmp_path / name / "precious").read_text() == "numbers"
+
+
 def test_the_probe_writes_into_no_other_file(tmp_path):
     """A link that waits where the probe once was, named by the process, is not followed."""
     (tmp_path / "results").mkdir()

@@ -7,7 +7,8 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from place import RESULTS, TAKEN, Place
+from last_run import path_of
+from place import RECORD, RESULTS, TAKEN, Place
 
 from .words import Refused
 
@@ -26,6 +27,9 @@ def check_writable(folder: Path, place: Place, names: Sequence[str]) -> None:
             reason = "Permission denied"
         if reason and os.path.lexists(path):
             raise Refused(f"{path} cannot be written ({reason}): make it a folder that you may write, or remove it.")
+    for path in (path_of(folder), top / RECORD, top / "screen.txt"):
+        if path.is_dir():
+            raise Refused(f"{path} is a folder where a file should be: move it away or remove it.")
     probed = top if top.is_dir() else folder / RESULTS
     try:
         probed.mkdir(parents=True, exist_ok=True)

@@ -167,3 +167,21 @@ def checked_pins(wildcards):
     if not is_pinned(wildcards.dataset, folder):
         force(f"{folder}/provenance.json")
     return []
+
+
+def refuse_folders():
+    """End before any job where a folder lies in the place of a file that a job writes."""
+    for study, made in PLANS.items() if workflow.is_main_process else ():
+        cube = Job("collect", study)
+        figures = [Job("figure", study, name) for name in made.figures]
+        for job in (cube, *figures, *jobs_before(cube)):
+            rule_of = getattr(rules, job.rule)
+            beside = [
+                str(path).format(**vars(wildcards_of(job)))
+                for path in (*rule_of.log, rule_of.benchmark)
+            ]
+            origin, outputs = outputs_of(job)
+            for path in filter(os.path.isdir, (origin, *outputs, *beside)):
+                sys.exit(
+                    f"{path} is a folder where a file of the results should be: move it away or remove it."
+                )

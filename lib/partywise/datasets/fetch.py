@@ -87,7 +87,9 @@ def is_pinned(name: str, folder: str | Path) -> bool:
 def contents(name: str, folder: str | Path) -> dict[str, str]:
     """SHA-256 of each file of a data set: as it lies there, or as the catalogue pins it where it is to be fetched."""
     folder, pins = Path(folder), _pins(name)
-    kept = {file for file in pins if (folder / file).exists()} - (_outdated(RESOURCES[name], folder) if pins else set())
+    kept = {file for file in pins if (folder / file).is_file()} - (
+        _outdated(RESOURCES[name], folder) if pins else set()
+    )
     return {file: digest((folder / file).read_bytes()) if file in kept else pin for file, pin in pins.items()}
 
 
