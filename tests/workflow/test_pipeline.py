@@ -84,7 +84,7 @@ def test_second_run_says_that_nothing_was_to_be_done_below_the_screen_of_what_is
     screen.unlink()
     edit(folder / "config/tiny.yaml", "epsilon: [8.0, 64.0]", "epsilon: [8.0, 32.0]")
     block = f"{RESULTS}/{STUDY}/blocks/simulated/mean_curve/k2_r0000-0001_f00-01.npz"
-    done = launch(folder, *TINY, block)
+    done = launch(folder, block, *TINY)
     assert done.returncode == 0 and done.stdout == nothing and not screen.exists()
 
 
