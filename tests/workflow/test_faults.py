@@ -102,7 +102,7 @@ def strike(folder: Path, delay: float, everything: bool) -> bool:
 
 @pytest.mark.runs
 def test_kills_at_random_moments_leave_the_same_results(finished, tmp_path):
-    """Fifteen SIGKILLs at seeded random moments, then an undisturbed run: cube, tables and figures equal byte for byte."""
+    """Fifteen SIGKILLs at seeded random moments, then an undisturbed run: all results equal byte for byte."""
     folder = copy_project(tmp_path / "killed", finished)
     draw = random.Random(20240601)
     kills = rounds = 0

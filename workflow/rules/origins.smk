@@ -175,10 +175,9 @@ def refuse_folders():
         cube = Job("collect", study)
         figures = [Job("figure", study, name) for name in made.figures]
         for job in (cube, *figures, *jobs_before(cube)):
-            rule_of = getattr(rules, job.rule)
+            asked, names = rule_of(job), vars(wildcards_of(job))
             beside = [
-                str(path).format(**vars(wildcards_of(job)))
-                for path in (*rule_of.log, rule_of.benchmark)
+                str(path).format(**names) for path in (*asked.log, asked.benchmark)
             ]
             origin, outputs = outputs_of(job)
             for path in filter(os.path.isdir, (origin, *outputs, *beside)):
