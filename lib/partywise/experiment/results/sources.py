@@ -37,7 +37,7 @@ class Loader(SourceFileLoader):
         except OSError:
             bytecode = b""
         if bytecode.startswith(head):
-            return marshal.loads(memoryview(bytecode)[len(head) :])  # type: ignore[no-any-return]
+            return marshal.loads(memoryview(bytecode)[len(head) :])
         code: CodeType = self.source_to_code(source, self.path)
         if not sys.dont_write_bytecode:
             self.set_data(kept, head + marshal.dumps(code))
