@@ -96,7 +96,7 @@ class LogHandler(LogHandlerBase):
     def _started(self, record: Any) -> None:
         wildcards = dict(record.wildcards)
         self.study = str(wildcards.get("study", self.study))
-        if record.rule_name == "figure":
+        if record.rule_name in ("figure", "table"):
             self.drawing[record.jobid] = self.study, next(iter(record.output), "")
         self._show()
 
