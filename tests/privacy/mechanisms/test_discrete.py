@@ -128,7 +128,7 @@ def test_plain_noise_on_a_mahalanobis_certificate_pays_for_the_flattest_directio
 
 
 def test_both_sources_give_one_law_and_one_release_never_mixes_them(monkeypatch):
-    bounded = constant(np.zeros(1000))
+    bounded = constant(np.zeros(1000), grid=2.0**-10)
 
     def refuse(*arguments):
         raise AssertionError("a simulated release asked the operating system for randomness")

@@ -20,7 +20,7 @@ from partywise.privacy.mechanisms import (
     SymmetricGaussian,
 )
 from partywise.privacy.mechanisms.random import SecureRandom
-from partywise.privacy.mechanisms.release import derived, released
+from partywise.privacy.mechanisms.release import derived, digest_of, released
 from partywise.privacy.statistics.bounded import Bounded, SensitivityCertificate
 from partywise.privacy.statistics.counts import membership
 from partywise.privacy.statistics.moments import record_sum, second_moment
@@ -153,3 +153,21 @@ def test_what_is_computed_from_an_unproved_release_is_unproved():
 def test_post_processing_needs_something_to_process():
     with pytest.raises(ValueError, match="at least one value"):
         derived(np.ones(2), [], name="merged", owner="server")
+
+
+def test_the_digest_of_few_bits_cannot_be_guessed():
+    """Without a salt whoever sees the ledger tries both values of a bit."""
+    bits = [RandomizedResponse(1.0, 2)(entries([1]), rng) for rng in (SecureRandom(), stream(1, "a"), stream(1, "a"))]
+    guesses = {digest_of(np.array([bit])) for bit in (0, 1)}
+    assert not guesses & {bit.event.noise_digest for bit in bits}
+    one, two, three = bits
+    assert two.event.noise_digest == three.event.noise_digest, "one seed, one digest"
+    again = [RandomizedResponse(math.inf, 2)(entries([1]), SecureRandom()).event.noise_digest for _ in range(2)]
+    assert again[0] != again[1], "a secret salt for every draw"
+    after = stream(1, "a")
+    RandomizedResponse(1.0, 2)(entries([1]), after)
+    plain = stream(1, "a")
+    plain.random(1), plain.integers(0, 1, 1)
+    assert after.random() == plain.random(), "the salt draws nothing"
+    free = derived(one.value, [one], name="bit", owner="p1")
+    assert free.event.noise_digest not in guesses | {digest_of(one.value)}

@@ -7,7 +7,6 @@ import pickle
 import subprocess
 import sys
 import time
-from types import SimpleNamespace
 
 import mpmath
 import numpy as np
@@ -17,12 +16,14 @@ from scipy.stats import chi2, chisquare, norm
 from error_rates import ALPHA, accepts_mean, accepts_sigma
 from fixed import fixed
 from partywise.errors import CertificationError
-from partywise.privacy.mechanisms import Gaussian
+from partywise.privacy.mechanisms import DiscreteGaussian, Gaussian, RandomizedResponse
 from partywise.privacy.mechanisms import random as sampling
 from partywise.privacy.mechanisms.random import SecureRandom, integer_noise, require_secure, sampler_of
 from partywise.privacy.secure import table as discrete_table
+from partywise.privacy.secure.fixed_point import fixed_point_sum
 from partywise.privacy.secure.table import cumulative_bounds, draw_integers
 from partywise.privacy.statistics.moments import record_sum
+from partywise.privacy.statistics.records import entries
 from partywise.randomness import SimulationRandom, stream
 from pipeline import ROOT
 
@@ -353,7 +354,13 @@ def test_publishing_simulation_output_as_a_release_fails():
     simulated = Gaussian(sigma=1.0)(record_sum(np.ones((5, 2)), fixed(3.0)), stream(1, "a"), release_id="sum/1")
     with pytest.raises(CertificationError, match=r"'sum/1' has sampler='simulation'.*DiscreteGaussian"):
         require_secure(simulated)
-    require_secure(SimpleNamespace(event=SimpleNamespace(sampler="secure", release_id="sum/2")))
+    # At 2^22 records the rounding of a sum of floats is 2.4e-4 of what it is certified for.
+    floats = DiscreteGaussian(mu=1.0)(record_sum(np.ones((5, 2)), fixed(3.0)), SecureRandom(), release_id="sum/2")
+    with pytest.raises(CertificationError, match=r"'sum/2' is of a statistic without a grid.*fixed_point_sum"):
+        require_secure(floats)
+    whole = fixed_point_sum(np.ones((5, 2)), fixed(3.0), fixed(2.0**-10))
+    require_secure(DiscreteGaussian(mu=1.0)(whole, SecureRandom()).post_process(np.sum))
+    require_secure(RandomizedResponse(1.0, 2)(entries([0, 1]), SecureRandom()))
 
 
 def test_a_million_exact_draws_take_at_most_fifteen_times_as_long_as_floats():

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,6 +22,8 @@ RATES = (0.01, 0.001)
 LEAST_DRAWS = 1000
 # Fewer distinct outputs than this are a finite law: their frequencies are the attack.
 FINITE = 64
+# Beyond every score of a usual output.
+FAR = 1e300
 # Error rate at which attacks are compared; those draws certify nothing.
 COMPARE = 0.1
 
@@ -86,7 +88,8 @@ def audit(
     Parameters
     ----------
     mechanism : callable
-        (data, rng) to a released output: a number, an array of fixed shape, or something hashable.
+        (data, rng) to a released output: a number, an array, or something hashable. Another shape, NaN and infinities
+        are outputs like others: one that comes under one data set more often than under the other is evidence.
     data, neighbour : object
         Two data sets that differ in one unit.
     rng : int, numpy.random.Generator or Streams
@@ -100,7 +103,8 @@ def audit(
         In (0, 1), of all four bounds together.
     score : callable, optional
         Attack of your own: output to a number, larger under one of the two data sets. By default the best of a linear
-        and a quadratic discriminant of the coordinates and, for finite laws, the frequencies of outputs.
+        and a quadratic discriminant of the coordinates and, for finite laws, the frequencies of outputs, or of their
+        shapes and of where they are not finite. A score that is not finite counts as one beyond all others.
 
     Returns
     -------
@@ -111,7 +115,7 @@ def audit(
     TypeError
         If ``mechanism`` or ``score`` cannot be called, or ``rng`` is of another kind.
     ValueError
-        If a number is out of range, both data sets are one object, or outputs or scores cannot be compared.
+        If a number is out of range, both data sets are one object, or outputs cannot be compared.
     """
     if not callable(mechanism) or not (score is None or callable(score)):
         raise TypeError(f"mechanism={mechanism!r} and score={score!r}: both must be callables (score may be left out).")
@@ -148,7 +152,8 @@ def _scored(
     """Scores of the draws that certify, by the best attack that the first quarter of the draws can make."""
     quarter = len(outputs[0]) // 4
     if own is not None:
-        return _numbers(map(own, outputs[0][quarter:])), _numbers(map(own, outputs[1][quarter:])), "score"
+        first, second = (np.fromiter((float(own(one)) for one in part), dtype=float) for part in outputs)
+        return *_scores(first, second, quarter), "score"
     learn = [part[: quarter // 2] for part in outputs]
     compare = [part[quarter // 2 : quarter] for part in outputs]
     attacks = _attacks(learn)
@@ -168,13 +173,59 @@ def _attacks(learn: list[list[Any]]) -> dict[str, Score]:
     if len(keys[0] | keys[1]) <= FINITE:
         ratio = {key: math.log((keys[0][key] + 1) / (keys[1][key] + 1)) for key in keys[0] | keys[1]}
         return {"frequencies": lambda part: np.array([ratio.get(_key(one), 0.0) for one in part])}
-    if all(_numeric(one) for part in learn for one in part[:1]):
-        first, second = map(_matrix, learn)
-        return {"linear": _linear(first, second), "quadratic": _quadratic(first, second)}
-    raise ValueError(
-        f"outputs such as {learn[0][0]!r} are no numbers and take more than {FINITE} values: give score=, which turns "
-        "an output into a number."
-    )
+    kinds = [Counter(map(_kind, part)) for part in learn]
+    sides = {kind: math.log((kinds[0][kind] + 1) / (kinds[1][kind] + 1)) for kind in kinds[0] | kinds[1]}
+    attacks: dict[str, Score] = {}
+    if len(sides) > 1:
+        attacks["kinds of output"] = lambda part: np.array([sides.get(_kind(one), 0.0) for one in part])
+    usual = max((kind for kind in sides if kind.finite), key=lambda kind: kinds[0][kind] + kinds[1][kind], default=None)
+    if usual is not None and min(kinds[0][usual], kinds[1][usual]) > 1:
+        first, second = (_matrix([one for one in part if _kind(one) == usual]) for part in learn)
+        for name, make in (("linear", _linear), ("quadratic", _quadratic)):
+            attacks[name] = _beside(make(first, second), usual, sides)
+    if not attacks:
+        raise ValueError(
+            f"outputs such as {learn[0][0]!r} are no numbers and take more than {FINITE} values: give score=, which "
+            "turns an output into a number."
+        )
+    return attacks
+
+
+class Kind(NamedTuple):
+    """What an output is before its digits are looked at; ``marks`` says where it is NaN or infinite."""
+
+    numeric: bool
+    shape: tuple[int, ...]
+    marks: bytes
+
+    @property
+    def finite(self) -> bool:
+        """Whether it is numbers, all of them finite."""
+        return self.numeric and not self.marks
+
+
+def _kind(output: Any) -> Kind:
+    array = np.asarray(output)
+    if array.dtype.kind not in "biuf":
+        return Kind(False, (), b"")
+    finite = np.isfinite(array)
+    if finite.all():
+        return Kind(True, array.shape, b"")
+    return Kind(True, array.shape, np.where(finite, 0.0, np.where(np.isnan(array), 2.0, np.sign(array))).tobytes())
+
+
+def _beside(score: Score, usual: Kind, sides: Mapping[Kind, float]) -> Score:
+    """A score of the usual kind of output, with all other kinds beyond it, on the side of their data set."""
+
+    def beside(part: list[Any]) -> np.ndarray:
+        kinds = [_kind(one) for one in part]
+        scores = np.array([FAR * np.sign(sides.get(kind, 0.0)) for kind in kinds])
+        here = np.array([kind == usual for kind in kinds])
+        if np.any(here):
+            scores[here] = score([one for one, one_here in zip(part, here, strict=True) if one_here])
+        return scores
+
+    return beside
 
 
 def _linear(first: np.ndarray, second: np.ndarray) -> Score:
@@ -234,28 +285,19 @@ def _share(hits: np.ndarray, false_hits: np.ndarray, fpr: float, error: float) -
     return float(lower) * min(fpr / max(float(upper), fpr), 1.0)
 
 
-def _numeric(output: Any) -> bool:
-    return np.asarray(output).dtype.kind in "biuf"
-
-
 def _key(output: Any) -> Any:
     array = np.asarray(output)
     return (array.shape, array.tobytes()) if array.dtype.kind != "O" else output
 
 
 def _matrix(outputs: list[Any]) -> np.ndarray:
-    """Outputs as rows; ValueError if they are not finite numbers of one shape."""
-    shapes = {np.shape(one) for one in outputs}
-    if len(shapes) > 1:
-        raise ValueError(f"outputs of the mechanism have shapes {sorted(shapes)}: give score=, or return one shape.")
-    return _finite(np.asarray(outputs, dtype=float).reshape(len(outputs), -1), "outputs of the mechanism")
+    """Outputs of one shape as rows of finite numbers."""
+    return np.asarray(outputs, dtype=float).reshape(len(outputs), -1)
 
 
-def _numbers(scores: Iterable[Any]) -> np.ndarray:
-    return _finite(np.fromiter((float(one) for one in scores), dtype=float), "scores")
-
-
-def _finite(array: np.ndarray, what: str) -> np.ndarray:
-    if not np.all(np.isfinite(array)):
-        raise ValueError(f"{what} are not all finite: give score=, which turns every output into a finite number.")
-    return array
+def _scores(first: np.ndarray, second: np.ndarray, quarter: int) -> tuple[np.ndarray, np.ndarray]:
+    """The scores that certify; one that is not finite lies beyond all others, NaN on the side that the rest showed."""
+    more = float(np.isnan(first[:quarter]).sum()) - float(np.isnan(second[:quarter]).sum())
+    ends = {"nan": FAR * float(np.sign(more)), "posinf": FAR, "neginf": -FAR}
+    one, other = (np.nan_to_num(part[quarter:], **ends) for part in (first, second))
+    return one, other

@@ -26,6 +26,7 @@ __all__ = [
     "charge_to",
     "integer_noise",
     "require_secure",
+    "salt_of",
     "sampler_of",
     "words_of",
 ]
@@ -193,6 +194,17 @@ def words_of(rng: RandomSource) -> Callable[[int], np.ndarray]:
     return lambda n: rng.integers(0, 1 << 64, n, dtype=np.uint64)
 
 
+def salt_of(rng: RandomSource | Spent) -> bytes:
+    """Bytes that whoever does not have the source cannot guess; drawing goes on as if nobody had asked.
+
+    For a secure source they are the operating system's, known to nobody. A generator gives its state, so that one seed
+    gives one salt: whoever knows the seed of a simulation knows its noise as well.
+    """
+    if isinstance(rng, SecureRandom):
+        return os.urandom(32)
+    return repr(rng.bit_generator.state).encode() if isinstance(rng, np.random.Generator) else b""
+
+
 def require_secure(release: Any) -> None:
     """Check a release before it leaves the laboratory.
 
@@ -205,7 +217,8 @@ def require_secure(release: Any) -> None:
     ------
     CertificationError
         If its noise was drawn by the simulation source: its event says what the release would cost if it were drawn
-        securely, and nothing about the bytes at hand.
+        securely, and nothing about the bytes at hand. Or if what was noised was computed in floating point, where
+        a sum may move by more than its certificate says.
     """
     event = release.event
     if event.sampler != "secure":
@@ -213,4 +226,10 @@ def require_secure(release: Any) -> None:
             f"release {event.release_id!r} has sampler={event.sampler!r}: its noise can be repeated by whoever knows "
             "the seed, and floating-point noise shows the value in its low bits. Publish only what a mechanism such "
             "as DiscreteGaussian drew from a SecureRandom."
+        )
+    if not release.exact:
+        raise CertificationError(
+            f"release {event.release_id!r} is of a statistic without a grid: rounding in floating point may move it by "
+            "more than its certificate says. Form it in integers (fixed_point_sum, counts), so that its certificate "
+            "states a grid."
         )

@@ -16,7 +16,7 @@ from ..payer import require_payer
 from ..rounding import raised
 from ..statistics.bounded import Bounded, SensitivityCertificate
 from ..statistics.closed import Closed
-from .random import RandomSource, Spent, sampler_of
+from .random import RandomSource, Spent, salt_of, sampler_of
 
 if TYPE_CHECKING:
     from ..ledger.budget import PrivacyFilter
@@ -73,11 +73,15 @@ class Release(Accounted):
         What it cost.
     made_of : sequence of Accounted
         What a free release was computed from (see `derived`); a mechanism's own has none.
+    exact : bool
+        Whether what was noised holds its certificate to the last bit: integers, steps of a public grid, or entries of
+        an alphabet. A sum of floats may move by more than it is certified for (`require_secure`).
     """
 
     value: Any
     event: Event
     made_of: Sequence[Accounted] = ()
+    exact: bool = False
 
     def __post_init__(self) -> None:
         if not isinstance(self.event, Event):
@@ -97,7 +101,7 @@ class Release(Accounted):
 
     def post_process(self, function: Callable[[Any], Any]) -> "Release":
         """The same release seen through a function that reads no other private data; same event, no further cost."""
-        return Release(function(self.value), self.event, self.made_of)
+        return replace(self, value=function(self.value))
 
 
 def derived(
@@ -145,7 +149,11 @@ def derived(
         return Clear(value, units, made_of=parts, audience=audience)
     if not any(part.parents for part in parts):
         return Public(value, because, parts)
-    return Release(value, derived_event(name, owner, parts, audience, digest_of(value)), parts)
+    # A function of its parts: another draw of one of them makes it another, and its value is in nobody's ledger.
+    releases = released_parts(parts)
+    mark = digest_of([release.event.noise_digest for release in releases])
+    exact = all(release.exact for release in releases)
+    return Release(value, derived_event(name, owner, parts, audience, mark), parts, exact)
 
 
 def derived_event(
@@ -247,7 +255,7 @@ def released(
         law that was computed from parameters which were released (sensitivity over a given noise level) is known only
         after they are seen: what it states is not certified, unless a budget that was fixed in advance pays for it.
     digest : callable, optional
-        Of the released value, by default `digest_of`; called after ``draw``.
+        Of the released value, by default `digest_of` with a salt of the generator; called after ``draw``.
 
     Returns
     -------
@@ -305,11 +313,19 @@ def released(
             stated["certified"] = False
     observer = OBSERVER.get()
     value = draw() if observer is None else observer.draw(bounded, mechanism, owner, draw)
-    mark = (digest or digest_of)(value)
+    mark = digest_of(value, salt_of(rng)) if digest is None else digest(value)
     event = Event(release_id=terms.get("release_id", f"{mechanism}-{mark}"), noise_digest=mark, **stated)
     if observer is not None:
         observer.made(event)
-    return Release(value.item() if isinstance(value, np.ndarray | np.generic) and np.ndim(value) == 0 else value, event)
+    scalar = isinstance(value, np.ndarray | np.generic) and np.ndim(value) == 0
+    return Release(value.item() if scalar else value, event, exact=_exact(bounded))
+
+
+def _exact(bounded: Bounded | Closed) -> bool:
+    """Whether no rounding of the statistic is outside of its certificate."""
+    certificate = bounded.certificate
+    whole = certificate.grid is not None or certificate.norm in ("hamming", "distance") or certificate.value == 0
+    return whole or isinstance(bounded, Closed)
 
 
 def announced(
@@ -429,10 +445,13 @@ def noise_scale(sensitivity: float, parameter: float, name: str = "mu") -> float
     return scale
 
 
-def digest_of(value) -> str:
-    """Short hash of a released value: it tells a second draw of the noise from the same one."""
+def digest_of(value, salt: bytes = b"") -> str:
+    """Short hash of a released value: it tells a second draw of the noise from the same one.
+
+    With a salt nobody finds a value of few bits from it by trying all.
+    """
     array = np.ascontiguousarray(value)
-    return hashlib.sha256(repr(array.shape).encode() + array.tobytes()).hexdigest()[:16]
+    return hashlib.sha256(salt + repr(array.shape).encode() + array.tobytes()).hexdigest()[:16]
 
 
 def _audience(value: str | tuple[str, ...]) -> tuple[str, ...]:
