@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import subprocess
 import sys
@@ -9,6 +10,8 @@ import sys
 import pytest
 
 from partywise.errors import ConfigError
+from partywise.experiment.cells import generate, run
+from partywise.experiment.plan import plan
 from partywise.experiment.study import available, load
 from partywise.experiment.trial import outcome, report, trials, tried
 from pipeline import ROOT
@@ -36,6 +39,10 @@ def test_the_shipped_example_keeps_its_contract():
         ("HALVES_THE_SENSITIVITY", "record and replay", "certified for"),
         ("TELLS_THE_SHARE", "record and replay", "'share'.*is not free of label"),
         ("DRAWS_ANEW", "ledger", "run again with the same seed"),
+        ("TWENTIETH", "record and replay", "says epsilon 1 at delta .*'scaled_noise'.*4000 draws.*show at least"),
+        ("NO_NOISE", "record and replay", "says epsilon 1 at delta .*'scaled_noise'.*4000 draws.*show at least"),
+        ("BY_HAND", "record and replay", "label sum of .* was drawn by no mechanism"),
+        ("SHARES_NOISE", "record and replay", "has the very noise of"),
         ("FORGETS_A_CLIENT", "federation equals pooling", "parties and 3 differ by"),
         ("RAISES", "federation equals pooling", "FloatingPointError: a division by nothing"),
         ("RAISES", "places", "FloatingPointError: a division by nothing"),
@@ -47,6 +54,40 @@ def test_a_broken_method_is_told_by_its_check(name, check, says):
 
     assert re.search(says, found.failures[check]), found.failures[check]
     assert f"FAILS  {check}" in report([found])
+
+
+def test_a_law_that_nobody_knows_is_tried_and_the_line_says_what_was_not_checked():
+    (found,) = tried("broken_methods:OWN_LAW")
+    assert found.failures == {} and found.own_laws == ("scaled_noise",)
+    said = report([found])
+    assert "scaled_noise: no law of the library, 4000 draws on two neighbours do not refute it" in said
+    assert "unproved in a study that does not name it under trusted_mechanisms" in said
+    (shipped,) = tried("config.own_method")
+    assert shipped.own_laws == () and "no law of the library" not in report([shipped])
+
+
+@pytest.mark.parametrize(("trusted", "certified"), [([], math.inf), (["other"], math.inf), (["scaled_noise"], 1.0)])
+def test_rows_of_a_mechanism_that_nobody_vouches_for_are_unproved_in_the_pipeline(trusted, certified):
+    grid = {"methods": ["own", "shipped"], "replicates": 1, "parties": [2], "folds": 1, "epsilon": [1.0]}
+    block = {
+        "spec": {"delta": 1e-5, "unit": "label"},
+        "methods": {
+            "own": {"protocol": "broken_methods:OWN_LAW"},
+            "shipped": {"protocol": "config.own_method:PROTOCOL"},
+        },
+        "cases": {"generated": {"settings": {"n": 200, "k": 3}, "grid": grid}},
+        "figures": [],
+        "trusted_mechanisms": trusted,
+    }
+    made = plan("label_private", block, 1)
+    labels = {"generated": ["own", "shipped"]}
+    part = made.part(labels)["block"]
+    assert part.get("trusted_mechanisms", []) == trusted, "a job knows it"
+    data = generate(made, "generated", [0], "resources")
+    found = {label: run(made, "generated", label, 2, [0], [0], data)[0] for label in labels["generated"]}
+    assert found["own"].scalars["epsilon_certified"] == pytest.approx(certified)
+    assert found["shipped"].scalars["epsilon_certified"] == pytest.approx(1.0)
+    assert [event.certified for event in found["own"].ledger if event.mechanism == "scaled_noise"] == [certified < 2]
 
 
 @pytest.mark.parametrize(

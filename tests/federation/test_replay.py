@@ -10,7 +10,8 @@ import pytest
 
 from fixed import fixed
 from partywise.audits.contract import Subject, changed_records, check_neighbours
-from partywise.audits.replay import check_noise, compare, record, replay
+from partywise.audits.noise import check_noise
+from partywise.audits.replay import compare, record, replay
 from partywise.errors import ContractError
 from partywise.federation.parties import Party
 from partywise.federation.run import Run

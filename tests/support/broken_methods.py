@@ -11,7 +11,9 @@ from partywise.experiment.study import Lazy, Protocol
 from partywise.logistic.model import Estimate, delta_of
 from partywise.privacy.accounted import Clear, Public
 from partywise.privacy.accounting.calibration import gdp_mu
+from partywise.privacy.ledger.event import Event
 from partywise.privacy.mechanisms.gaussian import Gaussian
+from partywise.privacy.mechanisms.release import Release, released
 from partywise.privacy.statistics.bounded import Bounded
 from partywise.privacy.statistics.records import label_dot_product
 
@@ -100,3 +102,66 @@ DRAWS_ANEW = Protocol(OneStepOptions, Lazy("broken_methods:fit_draws_anew"), stu
 FORGETS_A_CLIENT = Protocol(
     Client, Lazy("broken_methods:fit_forgets_a_client"), extra=("server",), study="sliced_inverse_regression"
 )
+
+
+def law_of_his_own(share, mechanism="scaled_noise"):
+    """A label sum whose noise is so much of what its event states, under a law of its own name."""
+
+    def summed(measurer, train, X, mu, rng_for):
+        bounded, rng = label_dot_product(X, measurer.block["y"][train]), rng_for("one step")
+        scale = share * bounded.certificate.value / mu
+
+        def draw():
+            return bounded.value + scale * rng.standard_normal(bounded.value.shape)
+
+        terms = {"release_id": "label sum"}
+        return released(bounded, {"mu": mu}, mechanism, draw, measurer.name, terms, rng, preset=True)
+
+    return summed
+
+
+def fit_states_a_law_of_its_own(run):
+    return one_step(run, summed=law_of_his_own(1.0))
+
+
+def fit_draws_a_twentieth_of_its_own_noise(run):
+    return one_step(run, summed=law_of_his_own(0.05))
+
+
+def fit_draws_no_noise_of_its_own(run):
+    return one_step(run, summed=law_of_his_own(0.0))
+
+
+def written_by_hand(measurer, train, X, mu, rng_for):
+    value = np.array(label_dot_product(X, measurer.block["y"][train]).value)
+    event = Event("label sum", measurer.name, "gaussian", "label", {"label", "features"}, mu=mu, relation="label_flip")
+    return Release(value, event)
+
+
+def fit_writes_a_release_by_hand(run):
+    return one_step(run, summed=written_by_hand)
+
+
+def two_sums(measurer, train, X, mu, rng_for):
+    """Releases of all and of the first two entries, from one address: the first two have one noise."""
+    y, half = measurer.block["y"][train], mu / np.sqrt(2)
+    whole, part = (label_dot_product(X[:, :count], y) for count in (X.shape[1], 2))
+    made = Gaussian(mu=half)(part, rng_for("one step"), owner=measurer.name, release_id="two entries")
+    return Gaussian(mu=half)(whole, rng_for("one step"), owner=measurer.name, release_id="label sum"), made
+
+
+def fit_shares_noise_in_part(run):
+    trainer, measurer = run.parties
+    mu = gdp_mu(run.epsilon, delta_of(run.spec))
+    X = run.send(trainer, measurer, "features", local_features, run.fold.train)
+    names = ("noisy label sum", "noisy two entries")
+    (sums,), _ = run.gather([measurer], trainer, names, two_sums, run.fold.train, X, mu, run.rng_for)
+    theta = run.at(trainer.name, server_step, X, sums, run.spec.options.ridge)
+    return run.assemble(lambda value: Estimate(value, run.epsilon), theta)
+
+
+OWN_LAW = Protocol(OneStepOptions, Lazy("broken_methods:fit_states_a_law_of_its_own"), study=LABEL)
+TWENTIETH = Protocol(OneStepOptions, Lazy("broken_methods:fit_draws_a_twentieth_of_its_own_noise"), study=LABEL)
+NO_NOISE = Protocol(OneStepOptions, Lazy("broken_methods:fit_draws_no_noise_of_its_own"), study=LABEL)
+BY_HAND = Protocol(OneStepOptions, Lazy("broken_methods:fit_writes_a_release_by_hand"), study=LABEL)
+SHARES_NOISE = Protocol(OneStepOptions, Lazy("broken_methods:fit_shares_noise_in_part"), study=LABEL)

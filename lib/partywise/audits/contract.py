@@ -18,7 +18,8 @@ from ..federation.channel import Channel
 from ..federation.placed import PlacedRun, together
 from ..federation.run import Run, simulate
 from ..privacy.ledger.event import OF_PERSONS
-from .replay import check_noise, compare, record, replay
+from .noise import check_noise, check_own_laws, own_distance, untried_laws
+from .replay import compare, record, replay
 
 __all__ = [
     "UNITS",
@@ -31,6 +32,7 @@ __all__ = [
     "check_places",
     "check_pooling",
     "draws_noise",
+    "laws_beyond_replay",
     "promises",
     "same",
 ]
@@ -164,15 +166,21 @@ def check_neighbours(
         tapes.append(first)
         for unit in units:
             epsilon = certified(first.channel, unit, subject.delta, subject.rows_per_user)
-            group = (subject.rows_per_user or 1) if unit in OF_PERSONS else 1
+            group, farthest = (subject.rows_per_user or 1) if unit in OF_PERSONS else 1, (0.0, first)
             totals[unit] = max(totals[unit], epsilon)
             if not isfinite(epsilon):
                 continue
             for name, other in subject.neighbours(data, unit, pairs, seed):
                 try:
-                    compare(first, replay(subject.channel(other, seed), first), unit, holder, group)
+                    second = replay(subject.channel(other, seed), first)
+                    compare(first, second, unit, holder, group)
                 except ContractError as error:
                     raise ContractError(f"unit {unit}, seed {seed}, {name}: {error}") from error
+                moved = own_distance(first, second)
+                farthest = (moved, second) if moved > farthest[0] else farthest
+            # Draws are many: the neighbour that moves such a statistic most stands for all, of the first data set.
+            if seed == 0 and farthest[0]:
+                check_own_laws(first, farthest[1], subject.delta)
     if any(map(isfinite, totals.values())):
         check_noise(tapes)
     return totals
@@ -205,6 +213,12 @@ def draws_noise(fit: Callable[[Any], Any], run: Run) -> bool:
         return False
     costs = [cost for event in run.channel.ledger.rows for cost in (event.mu, event.epsilon)]
     return any(cost is not None and 0 < cost < inf for cost in costs)
+
+
+def laws_beyond_replay(subject: Subject) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Laws of a run whose noise no replay looks at: of the library, and of others, which draws try."""
+    known, own = untried_laws(record(subject.channel(subject.data(0), 0)))
+    return tuple(sorted(known)), tuple(sorted(own))
 
 
 def promises(subject: Subject) -> dict[str, float]:

@@ -13,7 +13,6 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
-from scipy.special import bdtr, gammainc
 
 from ..errors import ContractError
 from ..federation.channel import Channel, Message
@@ -24,25 +23,23 @@ from ..privacy.mechanisms.release import OBSERVER
 from ..privacy.statistics.bounded import Bounded
 from ..privacy.statistics.closed import Closed
 
-__all__ = ["Call", "Tape", "check_noise", "compare", "distance", "record", "replay"]
+__all__ = ["Call", "Tape", "compare", "distance", "record", "replay", "require"]
 
 ROUNDING = 1e-9
-# Error rate of every test of the noise.
-ALPHA = 1e-9
-# Gaussian laws that add their noise to the statistic itself.
-ADDITIVE = ("gaussian", "symmetric_gaussian", "encrypted_rounded_gaussian", "shared_rounded_gaussian")
 
 
 @dataclass
 class Call:
     """One release: what it was made of, what was drawn, what it cost, and the releases inside its draw.
 
+    draw : gives another value of the mechanism on the same statistic
     sent : what left the mechanism; of a closed statistic not what was drawn, but ciphertexts of it
     closed : whether its owner had ciphertexts of the statistic only
     """
 
     bounded: Bounded
     mechanism: str
+    draw: Callable[[], Any]
     drawn: Any = None
     sent: Any = None
     closed: bool = False
@@ -114,103 +111,38 @@ def compare(first: Tape, second: Tape, unit: str, holder: str = "", group: int =
         Naming the first release or message that tells the neighbours apart.
     """
     names = [[call.mechanism for call in tape.calls] for tape in (first, second)]
-    _require(names[0] == names[1], f"other releases are made: {names}")
+    require(names[0] == names[1], f"other releases are made: {names}")
     for one, other in zip(first.calls, second.calls, strict=True):
         _same_fields(f"the certificate of {one.name}", one.bounded.certificate, other.bounded.certificate)
         _same_fields(f"the event of {one.name}", one.event, other.event)
         for part in ("stratum", "parents"):
             values = getattr(one.bounded, part), getattr(other.bounded, part)
-            _require(values[0] == values[1], f"{part} of {one.name}: {values[0]!r} and {values[1]!r}")
+            require(values[0] == values[1], f"{part} of {one.name}: {values[0]!r} and {values[1]!r}")
         if one.closed and unit != "features" and one.event is not None and one.event.audience == (holder,):
             continue
         moved, bound = distance(one.bounded, other.bounded), one.bounded.certificate.value
         bound *= 1 if one.bounded.certificate.unit == "user" else group
         # Not the other way round: NaN is no distance.
-        _require(moved <= bound * (1 + ROUNDING), f"{one.name} moved by {moved:.9g}, certified for {bound:.9g}")
+        require(moved <= bound * (1 + ROUNDING), f"{one.name} moved by {moved:.9g}, certified for {bound:.9g}")
         touched = {part} if (part := OF_PERSONS.get(unit, unit)) in ("label", "features") else {"label", "features"}
         named = touched & one.bounded.certificate.depends_on
-        _require(moved == 0 or bool(named), f"{one.name} depends on {sorted(touched)}, which it does not name")
+        require(moved == 0 or bool(named), f"{one.name} depends on {sorted(touched)}, which it does not name")
     _same_messages(first.sent, second.sent, OF_PERSONS.get(unit, unit))
 
 
 def distance(one: Bounded, other: Bounded) -> float:
     """How far a statistic moved, in the norm of its certificate."""
     first, second = np.asarray(one.value), np.asarray(other.value)
-    _require(first.shape == second.shape, f"a statistic has the shapes {first.shape} and {second.shape}")
+    require(first.shape == second.shape, f"a statistic has the shapes {first.shape} and {second.shape}")
     norm, gap = one.certificate.norm, first - second
     if norm == "mahalanobis":
         return float(np.sqrt(max(np.sum(gap @ one.certificate.metric * gap), 0.0)))
     if norm == "hamming":
         return float(np.count_nonzero(gap))
     if norm == "distance":
-        _require(bool(np.count_nonzero(gap) <= 1), "more than one entry of a statistic moved")
+        require(bool(np.count_nonzero(gap) <= 1), "more than one entry of a statistic moved")
     orders = {"l2": 2, "l1": 1, "linf": np.inf, "distance": np.inf}
     return float(np.linalg.norm(gap.ravel(), orders[norm])) if gap.size else 0.0
-
-
-def check_noise(tapes: Sequence[Tape]) -> None:
-    """What was drawn is as noisy as the events state, in Gaussian and in randomised releases.
-
-    Raises
-    ------
-    ContractError
-        If so little noise has a probability below 1e-9, an entry has none, or two releases share theirs.
-
-    Notes
-    -----
-    A statistic that moves by r in a metric M at most, released at mu, has noise of a covariance of at least
-    (r / mu)^2 M^-1 in every direction: the squares of the scaled residuals are at least chi-squared.
-    """
-    squares, entries = 0.0, 0
-    for tape in tapes:
-        seen: dict[int, list[tuple[str, np.ndarray]]] = {}
-        for call in tape.calls:
-            residual = scaled_residual(call)
-            if residual is None:
-                _check_flips(call)
-                continue
-            for name, other in seen.setdefault(residual.size, []):
-                _require(not np.allclose(residual, other, 1e-6, 1e-9), f"{call.name} has the very noise of {name}")
-            seen[residual.size].append((call.name, residual))
-            _enough(call.name, float(residual @ residual), residual.size)
-            squares, entries = squares + float(residual @ residual), entries + residual.size
-    _enough("the releases of all runs together", squares, entries)
-
-
-def scaled_residual(call: Call) -> np.ndarray | None:
-    """What was drawn less the statistic, over the least deviation that the event allows; None without such a law."""
-    event, certificate = call.event, call.bounded.certificate
-    if call.mechanism not in ADDITIVE or event is None or event.mu is None or not 0 < event.mu < np.inf:
-        return None
-    value, drawn = np.atleast_1d(call.bounded.value), np.atleast_1d(np.asarray(call.drawn, dtype=float))
-    _require(bool(np.all(np.isfinite(drawn))), f"{call.name} is not finite")
-    residual, scale = drawn - value, certificate.value / event.mu
-    bare = (residual == 0) & (scale > 1e6 * np.spacing(np.abs(value)))
-    _require(not np.any(bare), f"{call.name} has {np.count_nonzero(bare)} entries without noise")
-    if certificate.metric is not None:
-        residual = residual @ np.linalg.cholesky(certificate.metric)
-    if call.mechanism == "symmetric_gaussian":
-        residual = residual[np.triu_indices(len(residual))]
-    return residual.ravel() / scale
-
-
-def _enough(name: str, squares: float, entries: int) -> None:
-    low = float(gammainc(entries / 2, squares / 2)) if entries else 1.0
-    share = np.sqrt(squares / max(entries, 1))
-    _require(low > ALPHA, f"the noise of {name} is {share:.3g} of what its event states (probability {low:.1e})")
-
-
-def _check_flips(call: Call) -> None:
-    """Randomised labels are flipped as often as the event states."""
-    event = call.event
-    if event is None or event.epsilon is None or event.k is None:
-        return
-    value, drawn = np.asarray(call.bounded.value), np.asarray(call.drawn)
-    if value.shape != drawn.shape or not np.all(np.isin(value, np.arange(event.k))):
-        return
-    flips, chance = int(np.count_nonzero(value != drawn)), (event.k - 1) / (event.k - 1 + np.exp(event.epsilon))
-    low = float(bdtr(flips, value.size, chance))
-    _require(low > ALPHA, f"{call.name} flips {flips} of {value.size} entries (probability {low:.1e})")
 
 
 class _Observer:
@@ -228,7 +160,7 @@ class _Observer:
         """The value of a release: always drawn, so that a generator shared with other draws stays in step."""
         closed = bounded if isinstance(bounded, Closed) else None
         known = bounded if isinstance(bounded, Bounded) else bounded.opened(bounded.content, self.keys)
-        place, call = len(self.tape.calls), Call(known, mechanism, closed=closed is not None)
+        place, call = len(self.tape.calls), Call(known, mechanism, draw, closed=closed is not None)
         past = self._past(place, call, owner)
         self.tape.calls.append(call)
         self.open.append(call)
@@ -249,9 +181,9 @@ class _Observer:
         if self.earlier is None:
             return None
         past = self.earlier.calls[place] if place < len(self.earlier.calls) else None
-        _require(past is not None, f"{owner} makes a release by {call.mechanism} more")
+        require(past is not None, f"{owner} makes a release by {call.mechanism} more")
         assert past is not None
-        _require(past.mechanism == call.mechanism, f"{owner} releases by {call.mechanism}, before by {past.mechanism}")
+        require(past.mechanism == call.mechanism, f"{owner} releases by {call.mechanism}, before by {past.mechanism}")
         distance(past.bounded, call.bounded)
         return past
 
@@ -266,7 +198,8 @@ def _observed(run: Callable[[], Channel], earlier: Tape | None) -> Tape:
     return tape
 
 
-def _require(holds: bool, sentence: str) -> None:
+def require(holds: bool, sentence: str) -> None:
+    """ContractError with the sentence, unless it holds."""
     if not holds:
         raise ContractError(sentence)
 
@@ -275,7 +208,7 @@ def _same_fields(name: str, one: Any, other: Any) -> None:
     for part in fields(one):
         values = getattr(one, part.name), getattr(other, part.name)
         same = np.array_equal(*values) if isinstance(values[0], np.ndarray) else values[0] == values[1]
-        _require(bool(same), f"{part.name} of {name}: {values[0]!r} and {values[1]!r}")
+        require(bool(same), f"{part.name} of {name}: {values[0]!r} and {values[1]!r}")
 
 
 def _same_messages(first: Sequence[tuple[Message, Any]], second: Sequence[tuple[Message, Any]], unit: str) -> None:
@@ -284,12 +217,12 @@ def _same_messages(first: Sequence[tuple[Message, Any]], second: Sequence[tuple[
         for sent in (first, second)
     ]
     for one, other in zip(*heads, strict=False):
-        _require(one == other, f"other messages cross: {one} and {other}")
-    _require(len(first) == len(second), f"{len(first)} messages cross, and {len(second)}")
+        require(one == other, f"other messages cross: {one} and {other}")
+    require(len(first) == len(second), f"{len(first)} messages cross, and {len(second)}")
     for (message, one), (_, other) in zip(first, second, strict=True):
         free = message.kind == "public" or (message.kind == "clear" and unit not in message.argument.split("+"))
         where = f"{message.name!r} from {message.sender} to {message.receiver}"
-        _require(not free or _equal(one, other), f"{where} is not free of {unit}")
+        require(not free or _equal(one, other), f"{where} is not free of {unit}")
 
 
 def _shapes(value: Any) -> Any:

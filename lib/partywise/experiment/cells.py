@@ -16,7 +16,9 @@ from ..errors import DataMissing
 from ..federation.channel import Channel
 from ..federation.folds import Fold
 from ..federation.run import Run, simulate
-from ..privacy.ledger.event import Event
+from ..privacy.ledger.event import POST_PROCESSING, Event
+from ..privacy.ledger.ledger import Ledger
+from ..privacy.mechanisms.release import MECHANISMS
 from ..randomness import Streams, stream
 from .home.taken import Home
 from .plan import Plan
@@ -242,6 +244,7 @@ class _Fits:
             execution = self.execution(held_out, epsilon)
             fold, channel = execution.fold, execution.channel
             estimate = simulate(self.method.protocol.fit, execution)
+            channel.ledger = doubt_unknown(channel.ledger, self.plan.trusted_mechanisms)
             scalars = dict(self.study.metrics(estimate, self.data, fold.train, self.spec))
             scalars |= self._privacy(channel) | {"epsilon_claimed": float(estimate.epsilon_claimed)}
             if self.study.ledger is not None:
@@ -299,6 +302,14 @@ class _Fits:
         for name in names:
             if name not in self.study.variables and name not in COMMON and name != "status":
                 raise ValueError(f"{name} is reported and not among the variables of study {self.study.name}: add it.")
+
+
+def doubt_unknown(ledger: Ledger, trusted: Iterable[str]) -> Ledger:
+    """The same rows; those of a mechanism that neither the library nor the study vouches for prove nothing."""
+    known = MECHANISMS.union(trusted, (POST_PROCESSING, "budget", "none"))
+    if all(event.mechanism in known for event in ledger.rows):
+        return ledger
+    return Ledger(event if event.mechanism in known else event.unproved for event in ledger.rows)
 
 
 def promised(scalars: Mapping[str, Any]) -> dict[str, Any]:

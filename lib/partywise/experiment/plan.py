@@ -17,6 +17,7 @@ TOP_KEYS = ("root_seed", "studies")
 # The folder of the results, and the fit that parties run apart (`partywise.experiment.apart`); no job depends on them.
 OTHER_KEYS = ("name", "network")
 BLOCK_KEYS = ("address", "spec", "methods", "grid", "cases", "batch", "figures", "ledger_replicates")
+BLOCK_KEYS += ("trusted_mechanisms",)
 GRID = "give methods, replicates, parties, folds and epsilon, here or for all cases under grid of the study"
 
 
@@ -136,6 +137,7 @@ class Plan:
     home : module that defines the study
     ledger_replicates : of how many replicates every release is kept; None for all of them.  The totals of each cell,
         and the end of the hash chain of its ledger, are in the cube for all.
+    trusted_mechanisms : names of mechanisms of own methods whose rows are certified by what they state
     """
 
     study: Study
@@ -149,6 +151,7 @@ class Plan:
     home: str
     plain: Mapping[str, Any] = field(repr=False)
     ledger_replicates: int | None = None
+    trusted_mechanisms: tuple[str, ...] = ()
 
     @property
     def n_cells(self) -> int:
@@ -215,7 +218,7 @@ class Plan:
             part["grid"] = {"folds": chosen["grid"]["folds"], "epsilon": list(epsilon), "methods": list(labels)}
             block["cases"][case] = part
             block["methods"] |= {label: self.plain["methods"][label] for label in labels}
-        for key in ("address", "ledger_replicates"):
+        for key in ("address", "ledger_replicates", "trusted_mechanisms"):
             if self.block.get(key) is not None:
                 block[key] = self.block[key]
         return {"name": self.study.name, "root_seed": self.root_seed, "block": block}
@@ -225,6 +228,8 @@ class Plan:
         block = {
             key: self.block[key] or {} for key in ("address", "spec", "methods", "grid", "cases") if key in self.block
         }
+        if self.trusted_mechanisms:
+            block["trusted_mechanisms"] = list(self.trusted_mechanisms)
         return {"name": self.study.name, "root_seed": self.root_seed, "block": block}
 
 
@@ -263,7 +268,7 @@ def plan(name: str, block: Mapping[str, Any], root_seed: int, *, complete: bool 
     block : mapping
         ``address`` (``package.module:NAME`` of a study from elsewhere),
         ``spec``, ``methods`` (label -> protocol and options), ``grid`` (axes for all cases), ``cases`` (name -> source,
-        settings, grid, sweep), ``batch``, ``figures``, ``ledger_replicates``.
+        settings, grid, sweep), ``batch``, ``figures``, ``ledger_replicates``, ``trusted_mechanisms``.
     root_seed : int
         Seed of the whole run.
     complete : bool
@@ -304,6 +309,7 @@ def plan(name: str, block: Mapping[str, Any], root_seed: int, *, complete: bool 
             "cases": {entry.name: entry.block for entry in entries},
         },
         ledger_replicates=_ledger_replicates(block, f"{where}.ledger_replicates"),
+        trusted_mechanisms=convert(block.get("trusted_mechanisms", []), tuple[str, ...], f"{where}.trusted_mechanisms"),
     )
     if complete:
         _contradictions(made, where)

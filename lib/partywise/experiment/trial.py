@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from ..audits.contract import PAIRS, SEEDS, Subject, broken, draws_noise, promises
+from ..audits.contract import PAIRS, SEEDS, Subject, broken, draws_noise, laws_beyond_replay, promises
+from ..audits.noise import DRAWS
 from ..errors import ConfigError
 from ..federation.folds import Fold
 from ..federation.run import Run
@@ -123,6 +124,7 @@ class Outcome:
 
     totals : certified epsilon by unit, at the target of the trial
     failures : reason by name of the check; pooled : whether the pooled answer was asked for
+    library_laws, own_laws : names of laws whose noise the replay does not look at
     """
 
     name: str
@@ -130,6 +132,8 @@ class Outcome:
     totals: Mapping[str, float]
     failures: Mapping[str, str]
     pooled: bool
+    library_laws: tuple[str, ...] = ()
+    own_laws: tuple[str, ...] = ()
 
 
 def tried(address: str, study: str | None = None, options: Mapping[str, Any] | None = None) -> Iterator[Outcome]:
@@ -165,7 +169,9 @@ def outcome(label: str, trial: Trial, study: str, entry: Mapping[str, Any]) -> O
     made = plan(study, {"methods": {"own": dict(entry)}, "cases": {"tried": case}, "figures": []}, ROOT_SEED)
     one = subject(made, "tried", "own", trial)
     failures = broken(one)
-    return Outcome(label, trial, {} if "ledger" in failures else promises(one), failures, one.silent is not None)
+    whole = "ledger" not in failures
+    laws = laws_beyond_replay(one) if whole else ((), ())
+    return Outcome(label, trial, promises(one) if whole else {}, failures, one.silent is not None, *laws)
 
 
 def report(outcomes: Sequence[Outcome]) -> str:
@@ -179,7 +185,7 @@ def report(outcomes: Sequence[Outcome]) -> str:
             "places": "no value is used where it is not",
             "ledger": f"certified at the target {one.trial.epsilon:g}: {', '.join(proved) or 'nothing'}",
             "federation equals pooling": _pooling(one),
-            "record and replay": f"{PAIRS} neighbours of {SEEDS} data sets for {_units(proved)}",
+            "record and replay": f"{PAIRS} neighbours of {SEEDS} data sets for {_units(proved)}{_laws(one)}",
         }
         for check, said in kept.items():
             failed = one.failures.get(check)
@@ -193,6 +199,20 @@ def _pooling(one: Outcome) -> str:
     if len(one.trial.parties) == 1:
         return f"not asked, the trial has {one.trial.parties[0]} parties only"
     return "not asked, the method draws noise where no target is set"
+
+
+def _laws(one: Outcome) -> str:
+    """What was tried of laws that the replay does not know, and what was not."""
+    said = ""
+    if one.own_laws:
+        said += (
+            f"; {', '.join(one.own_laws)}: no law of the library, {DRAWS} draws on two neighbours do not refute it, "
+            "that it holds was not checked; its rows are unproved in a study that does not name it under "
+            "trusted_mechanisms"
+        )
+    if one.library_laws:
+        said += f"; the noise of {', '.join(one.library_laws)} was not checked here, the library's own tests do"
+    return said
 
 
 def _units(proved: Sequence[str]) -> str:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from ..ledger.budget import PrivacyFilter
 
 __all__ = [
+    "MECHANISMS",
     "OBSERVER",
     "UNNAMED",
     "Release",
@@ -41,6 +42,28 @@ __all__ = [
     "resting_on",
 ]
 
+# The laws that this library draws and states: what a row of another name costs rests on the word of its maker.
+MECHANISMS = frozenset(
+    {
+        "adjusted_distance_exponential",
+        "discrete_gaussian",
+        "distance_exponential",
+        "encrypted_rounded_gaussian",
+        "gaussian",
+        "geometric",
+        "laplace",
+        "noisy_votes",
+        "objective_perturbation",
+        "private_quantile",
+        "quantile_radius",
+        "randomized_response",
+        "report_noisy_max",
+        "rounded_gaussian",
+        "shared_rounded_gaussian",
+        "subsampled_gaussian",
+        "symmetric_gaussian",
+    }
+)
 # What is left of a law where another row pays.
 UNCHARGED: dict[str, Any] = {"mu": 0.0, "rate": 1.0, "count": 1, "delta_numeric": 0.0}
 
@@ -274,7 +297,8 @@ def released(
     -----
     The event that is charged has no digest yet, and without a ``release_id`` no final name: a budget counts what
     is about to be drawn, each time anew. A payer is charged the law itself, also where the row of a budget stands for
-    it in the ledger: the sum of what was drawn is what a budget over runs holds.
+    it in the ledger: the sum of what was drawn is what a budget over runs holds. A law that is none of `MECHANISMS` is
+    charged as unproved.
     """
     certificate = bounded.certificate
     given = terms.get("data_dependent_parameters", ())
@@ -304,7 +328,7 @@ def released(
     if budget is not None:
         budget.spend(Event(release_id=terms.get("release_id", mechanism), **stated))
     if payer is not None:
-        proved = stated.get("certified", True) and UNPROVED not in parents
+        proved = stated.get("certified", True) and UNPROVED not in parents and mechanism in MECHANISMS
         payer.charge(Event(release_id=terms.get("release_id", mechanism), **stated | {"certified": proved}))
     if parents and not preset:
         if budget is not None and budget.pays_for(certificate.unit):

@@ -1,0 +1,184 @@
+"""Whether draws are as noisy as their events state: additive and randomised laws by residuals, others by attacks.
+
+A law that is not the library's is drawn on two neighbours and attacked; that it holds is shown by nothing here.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+from scipy.special import bdtr, gammainc
+
+from ..privacy.accounting.compose import compose
+from ..privacy.audit.sampled import audit
+from ..privacy.mechanisms.release import MECHANISMS
+from .replay import Call, Tape, distance, require
+
+__all__ = ["DRAWS", "check_noise", "check_own_laws", "own_distance", "untried_laws"]
+
+# Error rate of every test of the noise.
+ALPHA = 1e-9
+# Draws of a law that is not the library's on each of two neighbours, and the error rate of what they show.
+DRAWS, SAMPLED_ALPHA = 4000, 1e-6
+# Residuals with fewer digits than this are equal by chance.
+FINE = 1e-8
+# Gaussian laws that add their noise to the statistic itself.
+ADDITIVE = ("gaussian", "symmetric_gaussian", "encrypted_rounded_gaussian", "shared_rounded_gaussian")
+
+
+def check_noise(tapes: Sequence[Tape]) -> None:
+    """What was drawn is as noisy as the events state, in Gaussian and in randomised releases.
+
+    Raises
+    ------
+    ContractError
+        If so little noise has a probability below 1e-9, an entry has none, or two releases share theirs.
+
+    Notes
+    -----
+    A statistic that moves by r in a metric M at most, released at mu, has noise of a covariance of at least
+    (r / mu)^2 M^-1 in every direction: the squares of the scaled residuals are at least chi-squared.
+    """
+    squares, entries = 0.0, 0
+    for tape in tapes:
+        _check_made(tape)
+        seen: list[tuple[str, np.ndarray, float]] = []
+        for call in tape.calls:
+            residual = scaled_residual(call)
+            if residual is None:
+                _check_flips(call)
+                continue
+            seen.append((call.name, residual, _digits(call)))
+            _enough(call.name, float(residual @ residual), residual.size)
+            squares, entries = squares + float(residual @ residual), entries + residual.size
+        _check_shared(seen)
+    _enough("the releases of all runs together", squares, entries)
+
+
+def _check_made(tape: Tape) -> None:
+    """Every release that was sent and is said to cost something finite was drawn where an observer sees it."""
+    if tape.channel is None:
+        return
+    followed = {call.event.release_id for call in tape.calls if call.event is not None}
+    rows = {event.release_id: event for event in tape.channel.ledger.rows}
+    for message in tape.channel.messages:
+        event = rows.get(message.event) if message.kind == "release" else None
+        if event is not None and event.certified and event.law is not None and not event.law.free:
+            require(message.event in followed, f"{message.event} of {event.owner} was drawn by no mechanism")
+
+
+def _digits(call: Call) -> float:
+    """Rounding errors of a residual in units of the noise."""
+    assert call.event is not None and call.event.mu is not None
+    largest = max(np.max(np.abs(part), initial=0.0) for part in (call.bounded.value, np.asarray(call.drawn, float)))
+    scale, rounding = call.bounded.certificate.value / call.event.mu, float(np.spacing(largest))
+    return 1e-13 + 16 * rounding / scale * (1 if call.bounded.certificate.metric is None else 1e3)
+
+
+def _check_shared(seen: Sequence[tuple[str, np.ndarray, float]]) -> None:
+    """No two releases of a run have noise in common: none from the beginning, and no two entries anywhere."""
+    for place, (name, residual, digits) in enumerate(seen):
+        for earlier, other, coarse in seen[:place]:
+            size, tolerance = min(len(residual), len(other)), digits + coarse
+            together = size > 0 and bool(np.all(np.abs(residual[:size] - other[:size]) <= tolerance))
+            require(not together, f"{name} has the very noise of {earlier}")
+    if not seen:
+        return
+    noise = np.concatenate([residual for _, residual, _ in seen])
+    owner = np.repeat(np.arange(len(seen)), [len(residual) for _, residual, _ in seen])
+    digits = np.repeat([one for _, _, one in seen], [len(residual) for _, residual, _ in seen])
+    order = np.argsort(noise, kind="stable")
+    noise, owner, digits = noise[order], owner[order], digits[order]
+    # Two of a pair of releases may be close by chance, with a probability of the square of a rounding error.
+    close = (np.diff(noise) <= digits[1:] + digits[:-1]) & (owner[1:] != owner[:-1]) & (digits[1:] < FINE)
+    pairs = Counter(tuple(sorted(pair)) for pair in zip(owner[:-1][close], owner[1:][close], strict=True))
+    for (one, other), count in pairs.items():
+        require(count < 2, f"{seen[other][0]} has noise of {seen[one][0]} in {count} entries")
+
+
+def scaled_residual(call: Call) -> np.ndarray | None:
+    """What was drawn less the statistic, over the least deviation that the event allows; None without such a law."""
+    event, certificate = call.event, call.bounded.certificate
+    if call.mechanism not in ADDITIVE or event is None or event.mu is None or not 0 < event.mu < np.inf:
+        return None
+    value, drawn = np.atleast_1d(call.bounded.value), np.atleast_1d(np.asarray(call.drawn, dtype=float))
+    require(bool(np.all(np.isfinite(drawn))), f"{call.name} is not finite")
+    residual, scale = drawn - value, certificate.value / event.mu
+    bare = (residual == 0) & (scale > 1e6 * np.spacing(np.abs(value)))
+    require(not np.any(bare), f"{call.name} has {np.count_nonzero(bare)} entries without noise")
+    if certificate.metric is not None:
+        residual = residual @ np.linalg.cholesky(certificate.metric)
+    if call.mechanism == "symmetric_gaussian":
+        residual = residual[np.triu_indices(len(residual))]
+    return residual.ravel() / scale
+
+
+def _enough(name: str, squares: float, entries: int) -> None:
+    low = float(gammainc(entries / 2, squares / 2)) if entries else 1.0
+    share = np.sqrt(squares / max(entries, 1))
+    require(low > ALPHA, f"the noise of {name} is {share:.3g} of what its event states (probability {low:.1e})")
+
+
+def untried_laws(tape: Tape) -> tuple[set[str], set[str]]:
+    """Names of the library's laws whose noise `check_noise` does not look at, and of those that are not its own."""
+    names = {call.mechanism for call in tape.calls if call.event is not None and call.event.certified}
+    known = {*ADDITIVE, "randomized_response"}
+    return (names & MECHANISMS) - known, names - MECHANISMS
+
+
+def own_distance(first: Tape, second: Tape) -> float:
+    """How far statistics under laws that are not the library's moved, the farthest in units of its certificate."""
+    pairs = zip(first.calls, second.calls, strict=True)
+    own = [(one.bounded, other.bounded) for one, other in pairs if one.mechanism not in MECHANISMS and not one.closed]
+    return max((distance(*pair) / pair[0].certificate.value for pair in own if pair[0].certificate.value), default=0.0)
+
+
+def check_own_laws(first: Tape, second: Tape, delta: float) -> None:
+    """Draws of every law that is not the library's, on two neighbours, do not refute what it says that it costs.
+
+    Parameters
+    ----------
+    first, second : Tape
+        Of a run, and of its replay on a neighbour.
+    delta : float
+        Of the epsilon that is refuted.
+
+    Raises
+    ------
+    ContractError
+        With the epsilon that an attack has shown (`partywise.privacy.audit.sampled`).
+    """
+    for one, other in zip(first.calls, second.calls, strict=True):
+        event = one.event
+        if one.mechanism in MECHANISMS or one.closed or event is None or not event.certified or event.law is None:
+            continue
+        if not distance(one.bounded, other.bounded):
+            continue
+        claim = compose([event.law], event.delta_numeric).epsilon(delta)
+        # Both generators live at one address: the second goes beyond the numbers that the first will use.
+        for _ in range(DRAWS):
+            other.draw()
+        # The world is a closure that draws: both have the same earlier releases.
+        shown = audit(
+            lambda draw, _: draw(), one.draw, other.draw, rng=0, delta=delta, draws=DRAWS, confidence=1 - SAMPLED_ALPHA
+        )
+        require(
+            not shown.refutes(claim),
+            f"{one.name} says epsilon {claim:.4g} at delta {delta:g} by its law {one.mechanism!r}, and {DRAWS} draws "
+            f"on each of two neighbours show at least {shown.epsilon_lower:.4g}",
+        )
+
+
+def _check_flips(call: Call) -> None:
+    """Randomised labels are flipped as often as the event states."""
+    event = call.event
+    if event is None or event.epsilon is None or event.k is None:
+        return
+    value, drawn = np.asarray(call.bounded.value), np.asarray(call.drawn)
+    if value.shape != drawn.shape or not np.all(np.isin(value, np.arange(event.k))):
+        return
+    flips, chance = int(np.count_nonzero(value != drawn)), (event.k - 1) / (event.k - 1 + np.exp(event.epsilon))
+    low = float(bdtr(flips, value.size, chance))
+    require(low > ALPHA, f"{call.name} flips {flips} of {value.size} entries (probability {low:.1e})")
