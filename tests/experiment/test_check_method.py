@@ -51,7 +51,6 @@ def test_the_shipped_example_keeps_its_contract():
 def test_a_broken_method_is_told_by_its_check(name, check, says):
     found = next(iter(tried(f"broken_methods:{name}")))
     assert check in found.failures, found.failures
-
     assert re.search(says, found.failures[check]), found.failures[check]
     assert f"FAILS  {check}" in report([found])
 

@@ -155,8 +155,8 @@ def fit_shares_noise_in_part(run):
     mu = gdp_mu(run.epsilon, delta_of(run.spec))
     X = run.send(trainer, measurer, "features", local_features, run.fold.train)
     names = ("noisy label sum", "noisy two entries")
-    (sums,), _ = run.gather([measurer], trainer, names, two_sums, run.fold.train, X, mu, run.rng_for)
-    theta = run.at(trainer.name, server_step, X, sums, run.spec.options.ridge)
+    sums, _ = run.gather([measurer], trainer, names, two_sums, run.fold.train, X, mu, run.rng_for)
+    theta = run.at(trainer.name, lambda X, s, ridge: server_step(X, s[0], ridge), X, sums, run.spec.options.ridge)
     return run.assemble(lambda value: Estimate(value, run.epsilon), theta)
 
 
