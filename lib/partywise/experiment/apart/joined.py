@@ -12,6 +12,7 @@ from ...federation.account.reading import messages_of, opened_account, party_of
 from ...federation.apart.union import Reserved, Sent, union
 from ...federation.channel import Channel
 from ...privacy.ledger.total import Total
+from ..cells import doubt_unknown
 from .written import RECORD, Record, read_record
 
 __all__ = ["Joined", "joined"]
@@ -70,5 +71,7 @@ def joined(folders: Sequence[Path]) -> Joined:
     if missing := [name for name in names if name not in records]:
         raise PartyError(f"no folder is of {', '.join(missing)}: give those of all parties, {', '.join(names)}.")
     channel = union(names, rows, steps=record.steps)
+    # What an account paid as unproved is so in the union: no key of a study vouches for it here.
+    channel.ledger = doubt_unknown(channel.ledger, ())
     total = channel.ledger.worst_total(names, record.unit, record.delta, rows_per_user=record.rows_per_user)
     return Joined({name: records[name] for name in names}, channel, total)
