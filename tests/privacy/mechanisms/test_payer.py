@@ -24,6 +24,7 @@ from partywise.privacy.mechanisms.mixed_response import MixedResponse
 from partywise.privacy.mechanisms.quantiles import PrivateQuantile, QuantileRadius
 from partywise.privacy.mechanisms.random import SecureRandom, charge_to, words_of
 from partywise.privacy.mechanisms.randomized_response import RandomizedResponse
+from partywise.privacy.mechanisms.release import MECHANISMS, released
 from partywise.privacy.mechanisms.selection import NoisyVotes, ReportNoisyMax
 from partywise.privacy.mechanisms.shared import Shared, SharedGaussian
 from partywise.privacy.payer import OPEN_ACCOUNTS
@@ -134,19 +135,31 @@ def test_every_mechanism_of_the_library_is_among_them():
                 made.add(node.args[2].value)
     # Mixed responses have the law of randomised response; rounds on samples stand in the tests of every protocol.
     assert made - {"subsampled_gaussian"} <= set(CALLS) and len(made) > 10
+    assert MECHANISMS - {"subsampled_gaussian"} <= set(CALLS) and made <= MECHANISMS, "and each has its name"
+
+
+@pytest.mark.parametrize(("mechanism", "proved"), [("gaussian", True), ("my_noise", False)])
+def test_a_law_that_the_library_does_not_know_is_paid_as_unproved(mechanism, proved):
+    book, bounded = Book(), record_sum(RECORDS, fixed(1.0))
+    rng = charge_to(stream(1, "a"), book)
+    released(bounded, {"mu": 0.5}, mechanism, lambda: rng.standard_normal(2), "clinic", {}, rng)
+    ((paid, _),) = book.paid
+    assert paid.certified == proved
 
 
 def test_releases_are_made_by_mechanisms_and_noise_is_drawn_by_them_only():
     """Whatever else makes a `Release`, or draws from a source of noise, would be a draw that nobody was asked for."""
     noise = {"integer_noise", "draw_integers", "draw_huge_integers", "draw_wide_integers", "draw_geometric"}
     noise |= {"draw_index", "rare", "largest"}
+    homes = {"random", "table", "wide", "laplace", "finite_draws"}
     makers, drawers = set(), set()
     for path in sorted(LIB.rglob("*.py")):
         name = path.relative_to(LIB).as_posix()
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Release":
                 makers.add(name)
-            if isinstance(node, ast.ImportFrom) and {alias.name for alias in node.names} & noise:
+            home = (node.module or "").rpartition(".")[2] if isinstance(node, ast.ImportFrom) else ""
+            if home in homes and {alias.name for alias in node.names} & noise:
                 drawers.add(name)
     # The codec restores what was paid for; what is proved of nothing is charged as such in `unproved`.
     others = {"audits/exposure.py", "federation/codec.py", "privacy/mechanisms/quantiles.py"}
