@@ -18,10 +18,11 @@ from ..federation.channel import Channel
 from ..federation.placed import PlacedRun, together
 from ..federation.run import Run, simulate
 from ..privacy.ledger.event import OF_PERSONS
-from .noise import check_noise, check_own_laws, own_distance, untried_laws
+from .noise import DRAWS, check_noise, check_own_laws, own_distance, untried_laws
 from .replay import compare, record, replay
 
 __all__ = [
+    "DRAWS",
     "UNITS",
     "Subject",
     "broken",

@@ -59,14 +59,10 @@ def check_noise(tapes: Sequence[Tape]) -> None:
 
 def _check_made(tape: Tape) -> None:
     """Every release that was sent and is said to cost something finite was drawn where an observer sees it."""
-    if tape.channel is None:
-        return
     followed = {call.event.release_id for call in tape.calls if call.event is not None}
-    rows = {event.release_id: event for event in tape.channel.ledger.rows}
-    for message in tape.channel.messages:
-        event = rows.get(message.event) if message.kind == "release" else None
-        if event is not None and event.certified and event.law is not None and not event.law.free:
-            require(message.event in followed, f"{message.event} of {event.owner} was drawn by no mechanism")
+    for event in tape.sent_releases:
+        if event.certified and event.law is not None and not event.law.free:
+            require(event.release_id in followed, f"{event.release_id} of {event.owner} was drawn by no mechanism")
 
 
 def _digits(call: Call) -> float:
@@ -86,13 +82,13 @@ def _check_shared(seen: Sequence[tuple[str, np.ndarray, float]]) -> None:
             require(not together, f"{name} has the very noise of {earlier}")
     if not seen:
         return
+    sizes = [len(residual) for _, residual, _ in seen]
     noise = np.concatenate([residual for _, residual, _ in seen])
-    owner = np.repeat(np.arange(len(seen)), [len(residual) for _, residual, _ in seen])
-    digits = np.repeat([one for _, _, one in seen], [len(residual) for _, residual, _ in seen])
     order = np.argsort(noise, kind="stable")
-    noise, owner, digits = noise[order], owner[order], digits[order]
+    owner = np.repeat(np.arange(len(seen)), sizes)[order]
+    errors = np.repeat([one for _, _, one in seen], sizes)[order]
     # Two of a pair of releases may be close by chance, with a probability of the square of a rounding error.
-    close = (np.diff(noise) <= digits[1:] + digits[:-1]) & (owner[1:] != owner[:-1]) & (digits[1:] < FINE)
+    close = (np.diff(noise[order]) <= errors[1:] + errors[:-1]) & (owner[1:] != owner[:-1]) & (errors[1:] < FINE)
     pairs = Counter(tuple(sorted(pair)) for pair in zip(owner[:-1][close], owner[1:][close], strict=True))
     for (one, other), count in pairs.items():
         require(count < 2, f"{seen[other][0]} has noise of {seen[one][0]} in {count} entries")

@@ -64,6 +64,15 @@ class Tape:
         """The messages with their values, in order."""
         return () if self.channel is None else self.channel.view(*self.channel.names)
 
+    @property
+    def sent_releases(self) -> tuple[Event, ...]:
+        """The rows of the releases among the messages."""
+        if self.channel is None:
+            return ()
+        rows = {event.release_id: event for event in self.channel.ledger.rows}
+        sent = dict.fromkeys(message.event for message in self.channel.messages if message.kind == "release")
+        return tuple(rows[name] for name in sent if name in rows)
+
 
 def record(run: Callable[[], Channel]) -> Tape:
     """Run once and keep what was released and sent.

@@ -16,8 +16,8 @@ from .sweep import NAME, Entry, checked_title, fill, written_out
 TOP_KEYS = ("root_seed", "studies")
 # The folder of the results, and the fit that parties run apart (`partywise.experiment.apart`); no job depends on them.
 OTHER_KEYS = ("name", "network")
-BLOCK_KEYS = ("address", "spec", "methods", "grid", "cases", "batch", "figures", "ledger_replicates")
-BLOCK_KEYS += ("trusted_mechanisms",)
+BLOCK_KEYS: tuple[str, ...] = ("address", "spec", "methods", "grid", "cases", "batch", "figures")
+BLOCK_KEYS += ("ledger_replicates", "trusted_mechanisms")
 GRID = "give methods, replicates, parties, folds and epsilon, here or for all cases under grid of the study"
 
 

@@ -298,6 +298,6 @@ def _matrix(outputs: list[Any]) -> np.ndarray:
 def _scores(first: np.ndarray, second: np.ndarray, quarter: int) -> tuple[np.ndarray, np.ndarray]:
     """The scores that certify; one that is not finite lies beyond all others, NaN on the side that the rest showed."""
     more = float(np.isnan(first[:quarter]).sum()) - float(np.isnan(second[:quarter]).sum())
-    ends = {"nan": FAR * float(np.sign(more)), "posinf": FAR, "neginf": -FAR}
-    one, other = (np.nan_to_num(part[quarter:], **ends) for part in (first, second))
+    nan = FAR * float(np.sign(more))
+    one, other = (np.nan_to_num(part[quarter:], nan=nan, posinf=FAR, neginf=-FAR) for part in (first, second))
     return one, other
