@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import matplotlib as mpl
@@ -43,10 +44,11 @@ def draw_figure(address: str, cube: Path | str, **files: Path | str) -> None:
     TypeError
         When the function returns another kind than the study declares by ``output`` of its `Figure`.
     """
-    wanted, save = (Table, save_table) if "html" in files else (Figure, save_figure)
+    wanted: tuple[type, Callable[..., None]] = (Table, save_table) if "html" in files else (Figure, save_figure)
+    kind, save = wanted
     with open_cube(cube, load=False) as opened:
         drawn = Lazy(address)(opened)
-        if not isinstance(drawn, wanted):
+        if not isinstance(drawn, kind):
             raise TypeError(f"{address} returns a {type(drawn).__name__}: set `output` of its Figure in study.py.")
         save(drawn, **files)
 
