@@ -302,7 +302,7 @@ def contrasts_release(
     """
     bounded = bounded_contrasts(sums, counts, code, n, stratum=stratum)
     mechanism = Gaussian(sigma=0.0) if math.isinf(mu) else Gaussian(mu=mu)
-    row, column = np.ones(len(bounded.value)), np.ones(bounded.value.shape[1])
+    row, column = map(np.ones, np.shape(bounded.value))
     row[-1] = MEAN_WEIGHT * longest_column(np.asarray(parameter("code", code), dtype=float))
     column[-1] = MEAN_WEIGHT * math.sqrt(len(column) - 1)
     return mechanism(bounded, rng, owner=owner, **terms).post_process(lambda value: value / row[:, None] / column)

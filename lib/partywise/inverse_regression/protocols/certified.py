@@ -72,7 +72,7 @@ def server_fit(
     M, mean = about_the_mean(merged(means, weights))
     covariance, aggregation = covariance_of(merged(seconds, weights), mean), spec.options.aggregation
     # Kernel and projector are made of every client's matrix, about its own mean.
-    stack, shares = ([M], [1]) if aggregation == "mean" else (about_the_mean(np.stack(means))[0], weights)
+    stack, shares = ([M], [1]) if aggregation == "mean" else (list(about_the_mean(np.stack(means))[0]), weights)
     return server_estimate(
         server_basis(stack, shares, covariance, spec.public.n_directions, aggregation=aggregation),
         spec,
