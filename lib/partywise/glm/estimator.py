@@ -71,6 +71,8 @@ class VerticalGLM(Results):
     bse_, pvalues_ : ndarray of shape (1 + p,), or None
         Standard errors and Wald tests (Student's t where the dispersion is estimated, else normal), of the intercept
         first; None where the protocol has none or the fit has not reached its optimum.
+    noise_errors_ : ndarray of shape (1 + p,), or None
+        Standard deviation that the noise of privacy alone gives each coefficient; None where nothing released says it.
     conf_int_ : ndarray of shape (1 + p, 2), or None
         Of 95 %.
     deviance_, null_deviance_, deviance_r2_, dispersion_, aic_ : float, or None

@@ -50,6 +50,8 @@ class Estimate:
     status : ``not_converged`` and ``diverged`` fits have no standard errors
     standard_errors : (1 + p,), of the family's model, without the noise of privacy; None where nobody opened them
     covariance : (1 + p, 1 + p) of the coefficients, likewise
+    noise_errors : (1 + p,) standard deviation that the noise of privacy gives each coefficient, to first order and from
+        what was released alone; None without such noise, or where nothing that was released says it
     deviance, null_deviance, dispersion, log_likelihood : as the protocol itself reports them; None where it does not
     iterations : iterations or sweeps; None where there are none
     objective : (t,) penalised deviance by iteration, the start first, as an evaluator sees it; empty if none
@@ -67,6 +69,7 @@ class Estimate:
     status: Status = "ok"
     standard_errors: np.ndarray | None = None
     covariance: np.ndarray | None = None
+    noise_errors: np.ndarray | None = None
     deviance: float | None = None
     null_deviance: float | None = None
     dispersion: float | None = None

@@ -36,6 +36,7 @@ class Results(Estimator):
         self.status_, self.n_iter_, self.rows_ = found.status, found.iterations, found.rows
         self.deviance_, self.null_deviance_ = found.deviance, found.null_deviance
         self.dispersion_, self.bse_ = found.dispersion, found.standard_errors
+        self.noise_errors_ = found.noise_errors
         both = None not in (found.deviance, found.null_deviance)
         self.deviance_r2_ = deviance_r2(found.deviance, found.null_deviance) if both else None  # type: ignore[arg-type]
         likelihood = found.log_likelihood

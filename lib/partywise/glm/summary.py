@@ -34,15 +34,32 @@ def summary_of(fitted: Any, estimate: Estimate, tests: Wald | None) -> str:
     lines.append(f"epsilon {_number(spent.epsilon_certified)} at delta {spent.delta:g}, for one {spent.unit}")
     if estimate.numbers.get("penalised"):
         lines.append("penalised: standard errors leave out the bias of the ridge")
+    lines += _approximations(fitted, estimate)
     return "\n".join([*filter(None, lines), "", *_table(fitted, estimate, tests)])
+
+
+def _approximations(fitted: Any, estimate: Estimate) -> list[str]:
+    """What the coefficients are not, beside those of the exact fit."""
+    found = []
+    if estimate.numbers.get("approximate"):
+        found.append("approximate: a polynomial or a formula for normal columns stands in for the link")
+    if fitted._options().uses_epsilon and estimate.noise_errors is not None:
+        found.append("noisy: 'noise sd' is what the noise of privacy alone gives a coefficient, to first order")
+    elif fitted._options().uses_epsilon:
+        found.append("noisy: nothing that was released says what the noise of privacy gives each coefficient")
+    return found
 
 
 def _table(fitted: Any, estimate: Estimate, tests: Wald | None) -> list[str]:
     names = ("intercept", *fitted.names_)
     width = max(map(len, names))
     if tests is None or estimate.standard_errors is None:
-        head = f"{'':{width}}  {'coef':>11}"
-        return [head, *(f"{name:{width}}  {b:11.4g}" for name, b in zip(names, estimate.coefficients, strict=True))]
+        given = {"coef": estimate.coefficients}
+        if estimate.noise_errors is not None:
+            given["noise sd"] = estimate.noise_errors
+        head = f"{'':{width}}  " + " ".join(f"{title:>11}" for title in given)
+        values = zip(names, zip(*given.values(), strict=True), strict=True)
+        return [head, *(f"{name:{width}}  " + " ".join(f"{b:11.4g}" for b in row) for name, row in values)]
     known = ("coef", "std err", "z or t", "p", "2.5 %", "97.5 %")
     columns = np.column_stack(
         [estimate.coefficients, estimate.standard_errors, tests.statistic, tests.p_values, tests.interval]

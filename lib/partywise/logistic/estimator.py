@@ -45,6 +45,8 @@ class LabelPrivateLogisticRegression(Estimator):
     ----------
     coef_ : ndarray of shape (p,)
     intercept_ : float
+    noise_errors_ : ndarray of shape (1 + p,), or None
+        Standard deviation that the noise of the release alone gives each coefficient, the intercept first.
     classes_ : ndarray
         0 and 1.
     estimate_, ledger_, transcript_, privacy_, epsilon_claimed_
@@ -117,11 +119,25 @@ class LabelPrivateLogisticRegression(Estimator):
         ]
         names = ("intercept", *(f"x{j}" for j in range(k - 1)))
         public, settings = PublicFacts(n, k, names, self.from_the_data), SimpleNamespace(tau=self.tau, delta=self.delta)
-        theta = self._simulate(held, n, rng, public=public, settings=settings).theta
-        self.intercept_, self.coef_ = float(theta[0]), theta[1:]
+        found = self._simulate(held, n, rng, public=public, settings=settings)
+        self.intercept_, self.coef_ = float(found.theta[0]), found.theta[1:]
+        self.noise_errors_ = found.noise_errors
         self.classes_, self.n_features_in_ = np.array([0, 1]), k - 1
         self._keep_names(X)
         return self
+
+    def summary(self) -> str:
+        """The coefficients with what the noise of privacy gives each of them, and what the fit costs."""
+        theta, errors, spent = self._fitted().theta, self.noise_errors_, self.privacy_
+        said = "noise sd: of the noise of privacy alone, to first order"
+        if errors is None:
+            said = f"protocol {self.protocol!r} releases nothing that says what its noise gives each coefficient"
+        rows = [f"epsilon {spent.epsilon_certified:.6g} at delta {spent.delta:g}, for one {spent.unit}", said, ""]
+        rows.append(f"{'':10} {'coef':>11}" + ("" if errors is None else f" {'noise sd':>11}"))
+        for place, value in enumerate(theta):
+            name = f"x{place - 1}" if place else "intercept"
+            rows.append(f"{name:10} {value:11.4g}" + ("" if errors is None else f" {errors[place]:11.4g}"))
+        return "\n".join(rows)
 
     def decision_function(self, X: np.ndarray) -> np.ndarray:
         """Logits, shape (N,)."""

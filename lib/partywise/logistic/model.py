@@ -99,6 +99,8 @@ class Estimate:
     epsilon_claimed : by the formula that set the noise
     plan : noise and ridge of a released dot-product, else None
     noisy_dot : (k,) the release itself, else None
+    noise_errors : (k,) standard deviation that the noise of the release gives each coefficient, to first order and from
+        public features and the release alone; None where a trainer does not reach the optimum, or has other noise
     numbers : further scalars of the fit (steps, bounded, ...)
     """
 
@@ -107,6 +109,7 @@ class Estimate:
     plan: Plan | None = None
     noisy_dot: np.ndarray | None = None
     numbers: dict[str, float | int | bool | str | None] = field(default_factory=dict)
+    noise_errors: np.ndarray | None = None
 
 
 def labels_of(spec: Any) -> int:

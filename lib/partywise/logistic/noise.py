@@ -13,7 +13,7 @@ from scipy.special import erfcx, ndtr
 
 from ..privacy.accounting.calibration import classic_gaussian_sigma, gdp_mu
 from .model import Plan
-from .objective import INTERCEPT
+from .objective import INTERCEPT, Objective
 
 POWERS = (0.0, 0.25, 0.5, 0.75, 1.0)
 # The shape's ridge r, as shares of the mean diagonal of X'X/N: it bounds how much a rare row can cost.
@@ -119,6 +119,22 @@ def first_column(X: np.ndarray, plan: Plan) -> np.ndarray:
     if plan.law == "rr":
         return rr_covariance(X[:, INTERCEPT] @ X / len(X), len(X), plan.epsilon)
     return np.zeros(X.shape[1]) if plan.covariance is None else plan.covariance[INTERCEPT]
+
+
+def coefficient_deviations(X: np.ndarray, theta: np.ndarray, plan: Plan) -> np.ndarray:
+    """(k,) standard deviation that the noise of one release gives each coefficient of its optimum, to first order.
+
+    H^-1 Sigma H^-1 with the Hessian H at theta and the covariance Sigma of the noise: both of public features, the plan
+    and what was released, so that it costs nothing. What `attainable` takes of the noise is not taken off.
+    """
+    objective = Objective(X, np.zeros(X.shape[1]), plan.ridge)
+    covariance = plan.covariance
+    if plan.law == "rr":
+        covariance = rr_covariance(X.T @ X / len(X), len(X), plan.epsilon)
+    if covariance is None:
+        return np.zeros(X.shape[1])
+    inverse = np.linalg.pinv(objective.hessian(objective.at(theta)), hermitian=True)
+    return np.sqrt(np.maximum(np.diagonal(inverse @ covariance @ inverse), 0.0))
 
 
 def truncated_shift(value: float, deviation: float, low: float, high: float) -> float:

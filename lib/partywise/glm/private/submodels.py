@@ -75,21 +75,26 @@ def _slopes(moments: Moments, columns: list[int]) -> np.ndarray:
     slopes w c, w = g / (g^2 + lambda^2), those are taken whose excess, sum g (slope - truth)^2, has the least estimate
     without bias, sum g w^2 c^2 - 2 w (c^2 - nu^2).
     """
-    cross = moments.covariance[columns, -1]
     if not columns or moments.sd == 0:
-        return np.linalg.lstsq(moments.block(columns), cross, rcond=None)[0]
+        return np.linalg.lstsq(moments.block(columns), moments.covariance[columns, -1], rcond=None)[0]
+    return shrunken(moments, columns)[2]
+
+
+def shrunken(moments: Moments, columns: list[int]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Eigenvectors of G in columns, the weights w along them, and the slopes."""
+    cross = moments.covariance[columns, -1]
     values, vectors = np.linalg.eigh(moments.block(columns))
     values, along = np.maximum(values, 0.0) + SHARE * moments.ridge(columns), vectors.T @ cross
     weights = values / (values**2 + (values.max() * SHRINKAGE[:, None]) ** 2)
-    found = along / values
+    chosen = 1 / values
     for _ in range(ROUNDS):
-        noise = _noise(moments, vectors, vectors @ found, columns)
+        noise = noise_along(moments, vectors, vectors @ (chosen * along), columns)
         excess = values * weights**2 * along**2 - 2 * weights * (along**2 - noise)
-        found = weights[np.argmin(excess.sum(axis=1))] * along
-    return vectors @ found
+        chosen = weights[np.argmin(excess.sum(axis=1))]
+    return vectors, chosen, vectors @ (chosen * along)
 
 
-def _noise(moments: Moments, vectors: np.ndarray, slopes: np.ndarray, columns: list[int]) -> np.ndarray:
+def noise_along(moments: Moments, vectors: np.ndarray, slopes: np.ndarray, columns: list[int]) -> np.ndarray:
     """Variance of the noise of c - G b along eigenvectors: of products, and of the means that centre them."""
     constant, weight, mean = moments.public.constant, moments.public.weight, moments.mean[columns]
     level = float(moments.mean[-1]) / weight - float(mean @ slopes)
@@ -114,9 +119,22 @@ def _gaussian(moments: Moments, columns: list[int], slopes: np.ndarray) -> tuple
 
 def _gamma(moments: Moments, columns: list[int], slopes: np.ndarray) -> tuple[float, np.ndarray]:
     """The logarithm of a Gamma variable of shape a has variance psi'(a) and mean log mu + psi(a) - log a."""
-    variance = _residual(moments, columns, slopes)
-    shape = np.exp(_bisected(lambda a: float(polygamma(1, np.exp(a))) - variance, np.log(1e6), np.log(1e-3)))
+    shape = _shape(_residual(moments, columns, slopes))
     return moments.response + float(np.log(shape) - digamma(shape)), slopes
+
+
+def _shape(variance: float) -> float:
+    """The shape of a Gamma variable whose logarithm has a variance."""
+    found = _bisected(lambda a: float(polygamma(1, np.exp(a))) - variance, np.log(1e6), np.log(1e-3))
+    return float(np.exp(found))
+
+
+def correction_slope(moments: Moments, columns: list[int], family: Family, slopes: np.ndarray) -> float:
+    """By how much the intercept of a log link moves with the residual variance."""
+    if family == "inverse_gaussian":
+        return 0.5
+    shape = _shape(_residual(moments, columns, slopes))
+    return float((1 / shape - polygamma(1, shape)) / polygamma(2, shape))
 
 
 def _inverse_gaussian(moments: Moments, columns: list[int], slopes: np.ndarray) -> tuple[float, np.ndarray]:

@@ -50,6 +50,7 @@ from ...privacy.statistics.bounded import summed
 from ...privacy.statistics.moments import second_moment_bound
 from ..model import Estimate, PublicFacts
 from ..private.moments import Moments, Scale
+from ..private.noise import of_moments
 from ..private.scaled import (
     check_columns,
     check_statistic,
@@ -185,6 +186,7 @@ def reported(found: Moments, rows: dict[str, np.ndarray], epsilon: float, produc
     return Estimate(
         coefficients(found, plan.public.family),
         epsilon_claimed=epsilon,
+        noise_errors=of_moments(found, plan.public.family) if found.sd else None,
         correlation=found.correlation,
         moments=found,
         rows=None if plan.public.aligned else rows,
