@@ -53,7 +53,18 @@ def test_buckets_by_position_have_equal_counts_whatever_is_tied(values, buckets)
 def test_without_ties_both_kinds_of_quantile_buckets_are_equal():
     X = np.random.default_rng(3).permutation(103.0 * np.arange(97))[:, None]
     kept, cut = quantile_buckets(X, 10), quantile_buckets(X, 10, "position")
-    assert np.array_equal(kept.codes, cut.codes) and np.array_equal(kept.thresholds[0], cut.thresholds[0])
+    assert np.array_equal(kept.codes, cut.codes)
+    # By position a value that equals the cut goes right, as the program's x < cut does.
+    assert np.array_equal(np.nextafter(kept.thresholds[0], -np.inf), cut.thresholds[0])
+
+
+def test_ties_by_position_go_right_when_rows_are_scored():
+    x = np.array([3.0, 1.0, 1.0, 1.0, 2.0, 1.0])
+    halves, ranks = quantile_buckets(x[:, None], 2, "position"), dense_ranks(x[:, None], "position")
+    assert halves.codes[:, 0].tolist() == [1, 0, 0, 0, 1, 1] and ranks.codes[:, 0].tolist() == [5, 0, 1, 2, 4, 3]
+    # The cut at 1 sends all that are 1 right; a cut between rows is the value above it, and 1.5 lies on its left.
+    assert halves.thresholds[0].tolist() == [np.nextafter(1.0, 0.0)]
+    assert ranks.thresholds[0].tolist() == [np.nextafter(value, 0.0) for value in (1.0, 1.0, 1.0, 2.0, 3.0)]
 
 
 def test_quantile_edges_are_the_values_at_the_shares():

@@ -89,7 +89,13 @@ def test_the_printed_configuration_of_trees():
     assert found.settings == {"test_share": 0.2, "dims": [4, 8], "criterion": "RegressionMSELoss"}
     assert (found.parties, found.epsilon) == (2, None)
     assert made.methods["source"].options == GatheringOptions(
-        algo="xgb", num_of_trees=10, max_tree_depth=5, as_published=True, select_by="test_loss"
+        algo="xgb",
+        num_of_trees=10,
+        max_tree_depth=5,
+        as_published=True,
+        select_by="test_loss",
+        ties="position",
+        own_bucket_num=None,
     )
     assert any("max_tree_depth is 6" in note and "is 5" in note for note in found.notes)
 
@@ -104,6 +110,7 @@ def test_the_printed_example():
         edges="quantile",
         ties="position",
         bucket_num=100,
+        own_bucket_num=100,
         budget="feature",
         max_tree_depth=2,
         eta=0.5,
@@ -112,15 +119,13 @@ def test_the_printed_example():
     )
 
 
-QUANTILES = {"protect": "dp", "bucket_num": 50, "edges": "quantile", "ties": "position"}
+QUANTILES = {"protect": "dp", "bucket_num": 50, "edges": "quantile", "own_bucket_num": 50}
+INTEGERS = {"protect": "op_boost", "extremes": "sample", "budget": "feature", "own_bucket_num": None}
 PROTECTED = {
     "dp": (3.0, {**QUANTILES, "budget": "feature"}),
-    "shuffled": (
-        None,
-        {"protect": "dp", "bucket_num": 50, "edges": "quantile", "ties": "position", "randomise": False},
-    ),
-    "op_boost": (2.0, {"protect": "op_boost", "variant": "global", "extremes": "sample", "budget": "feature"}),
-    "adjust": (None, {"protect": "op_boost", "variant": "adjust", "extremes": "sample", "budget": "feature"}),
+    "shuffled": (None, {**QUANTILES, "randomise": False}),
+    "op_boost": (2.0, {**INTEGERS, "variant": "global"}),
+    "adjust": (None, {**INTEGERS, "variant": "adjust"}),
 }
 
 
@@ -129,7 +134,7 @@ def test_the_printed_protections_of_orders(name):
     epsilon, options = PROTECTED[name]
     found = from_source(filled(PRINTED[name]))
     assert found.epsilon == epsilon
-    expected = GatheringOptions(**options, max_tree_depth=5, as_published=True, select_by="test_loss")
+    expected = GatheringOptions(**options, max_tree_depth=5, as_published=True, select_by="test_loss", ties="position")
     assert planned(found).methods["source"].options == expected
 
 
@@ -201,7 +206,11 @@ def test_the_shares_of_adult_say_which_table_is_meant():
     adult = merged(EXAMPLE, {"data": {"splits": [0.8, 0.2]}, "vertical": {"data_size_for_debug": 2000}})
     found = from_source(adult)
     assert (found.source, found.settings["test_share"]) == ("adult", 0.2)
+    # Of the 2000 rows 1600 train, so that a batch of as many is all of them.
     planned(found)
+    assert "batch_size" not in from_source(merged(adult, {"dataloader": {"batch_size": 1600}})).options
+    with pytest.raises(ValueError, match=r"dataloader\.batch_size is 1599: trees of 'xgb' are grown on all 1600 rows"):
+        from_source(merged(adult, {"dataloader": {"batch_size": 1599}}))
 
 
 LINEAR = {

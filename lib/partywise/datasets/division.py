@@ -1,4 +1,4 @@
-"""Which rows of a table train, where it has no division of its own, and how rows are cut into folds."""
+"""Which rows of a table are used, which of them train, and how rows are cut into folds."""
 
 from __future__ import annotations
 
@@ -14,19 +14,21 @@ def training_rows(n: int, test_share: float, rng: np.random.Generator) -> np.nda
     return train
 
 
-def fewer(train: np.ndarray, count: int, rng: np.random.Generator) -> np.ndarray:
-    """(n,) bool: which rows are left when only so many random ones train: these, and all that test.
+def fewer(rows: np.ndarray, count: int, rng: np.random.Generator) -> np.ndarray:
+    """(n,) bool: so many random ones of some rows (n,) bool, and all others.
+
+    The rows are all of a table that is divided afterwards, or those that train by a division of its own.
 
     Raises
     ------
     ValueError
-        If fewer rows train.
+        If there are fewer.
     """
-    rows = np.flatnonzero(train)
-    if count > len(rows):
-        raise ValueError(f"data_size_for_debug is {count}: {len(rows)} rows train; leave it out for all of them.")
-    kept = ~train
-    kept[rng.choice(rows, count, replace=False)] = True
+    places = np.flatnonzero(rows)
+    if count > len(places):
+        raise ValueError(f"data_size_for_debug is {count}: there are {len(places)} rows; leave it out for all of them.")
+    kept = ~rows
+    kept[rng.choice(places, count, replace=False)] = True
     return kept
 
 

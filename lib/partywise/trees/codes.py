@@ -1,7 +1,7 @@
 """Columns as codes: dense ranks, quantile buckets, declared buckets; what trees see of values is their order.
 
-Bucket j of a column holds the values in ``(edges[j-1], edges[j]]``; equal values have equal codes, except where buckets
-of equal counts are cut by position, as the source does.
+Bucket j of a column holds the values in ``(edges[j-1], edges[j]]``; equal values have equal codes, except where they
+are cut by position, as the source's program does: there bucket j holds ``[edges[j-1], edges[j])`` when rows are scored.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+
+Ties = Literal["kept", "position"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,12 +35,22 @@ def coded(codes: np.ndarray, sizes: Sequence[int] | np.ndarray) -> Coded:
     return Coded(np.asarray(codes, dtype=np.int32), counts, tuple(np.full(int(size) - 1, np.nan) for size in counts))
 
 
-def dense_ranks(X: np.ndarray) -> Coded:
-    """Ranks of the distinct values of each column of X (n, d); thresholds are midpoints of neighbouring values."""
-    return _columns(X, lambda x: _ranks(*np.unique(x, return_inverse=True)))
+def dense_ranks(X: np.ndarray, ties: Ties = "kept") -> Coded:
+    """Ranks of each column of X (n, d).
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, d)
+    ties : {"kept", "position"}
+        Kept: ranks of the distinct values, thresholds midpoints of neighbouring values. Position: a rank for every
+        row, ties in the order of rows, and the threshold of a cut is the value above it, which goes right (as
+        published).
+    """
+    _check_ties(ties)
+    return _columns(X, _positions if ties == "position" else lambda x: _ranks(*np.unique(x, return_inverse=True)))
 
 
-def quantile_buckets(X: np.ndarray, buckets: int, ties: Literal["kept", "position"] = "kept") -> Coded:
+def quantile_buckets(X: np.ndarray, buckets: int, ties: Ties = "kept") -> Coded:
     """Buckets of about equal counts of each column of X (n, d).
 
     Parameters
@@ -48,12 +60,12 @@ def quantile_buckets(X: np.ndarray, buckets: int, ties: Literal["kept", "positio
         At least 2.
     ties : {"kept", "position"}
         Kept: at most so many buckets, equal values in one; a column with no more distinct values keeps them all.
-        Position: so many buckets of equal counts, ties in the order of rows (as published).
+        Position: so many buckets of equal counts, ties in the order of rows; the threshold of a cut is the mean of
+        its neighbours, and a value equal to it goes right (as published).
     """
     if buckets < 2:
         raise ValueError(f"buckets={buckets} must be at least 2.")
-    if ties not in ("kept", "position"):
-        raise ValueError(f"ties={ties!r} is unknown; use 'kept' or 'position'.")
+    _check_ties(ties)
     return _columns(X, lambda x: (_kept if ties == "kept" else _by_position)(x, buckets))
 
 
@@ -80,6 +92,11 @@ def side_by_side(parts: Sequence[Coded], columns: Sequence[Sequence[int]]) -> Co
     return Coded(codes, sizes, tuple(thresholds[place] for place in order))
 
 
+def _check_ties(ties: str) -> None:
+    if ties not in ("kept", "position"):
+        raise ValueError(f"ties={ties!r} is unknown; use 'kept' or 'position'.")
+
+
 def _columns(X: np.ndarray, code) -> Coded:
     """Every column by a function that returns its codes and thresholds."""
     found = [code(x) for x in np.ascontiguousarray(np.asarray(X, dtype=float).T)]
@@ -95,6 +112,13 @@ def _stacked(columns: Sequence[np.ndarray], n: int, thresholds: tuple[np.ndarray
 
 def _ranks(values: np.ndarray, ranks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return ranks, between(values[:-1], values[1:])
+
+
+def _positions(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    order = np.argsort(x, kind="stable")
+    codes = np.empty(len(x), dtype=np.int64)
+    codes[order] = np.arange(len(x))
+    return codes, below(x[order[1:]])
 
 
 def _kept(x: np.ndarray, buckets: int) -> tuple[np.ndarray, np.ndarray]:
@@ -116,10 +140,20 @@ def _by_position(x: np.ndarray, buckets: int) -> tuple[np.ndarray, np.ndarray]:
     # The first row of bucket j is the first place with place * b // n >= j; empty buckets share a cut.
     first = -(-n * np.arange(1, buckets) // buckets)
     right = x[order[np.minimum(first, n - 1)]]
-    return codes, between(x[order[first - 1]], right)
+    return codes, mean_below(x[order[first - 1]], right)
 
 
 def between(low: np.ndarray, high: np.ndarray) -> np.ndarray:
     """Midpoints, at least ``low`` and below ``high`` where that is larger."""
     middle = low / 2 + high / 2
     return np.where((middle >= low) & (middle < high), middle, low)
+
+
+def below(cuts: np.ndarray) -> np.ndarray:
+    """Largest numbers below cuts: ``x <= below(c)`` is ``x < c``, by which ties go right."""
+    return np.where(np.isfinite(cuts), np.nextafter(cuts, -np.inf), cuts)
+
+
+def mean_below(low: np.ndarray, high: np.ndarray) -> np.ndarray:
+    """Largest numbers below the means of neighbours."""
+    return below(low / 2 + high / 2)

@@ -10,7 +10,7 @@ from scipy.special import expit
 
 from .codes import Coded
 from .growth.cells import Bins, bins_of
-from .growth.level import Level, tree_of
+from .growth.level import Level, cut_at_next_row, tree_of
 from .growth.splits import Rule, grid, on_grid
 from .growth.tree import grow
 from .model import LEAF, Criterion, Ensemble, Tree
@@ -131,6 +131,9 @@ def grown(
         a, w = rounded(*statistics(y, state.scores, options, criterion, times), step)
         rows = None if times is None else times > 0
         level = grow(memo.of(own, columns), a, w, options.max_tree_depth, rule, rows)
+        if options.ties == "position":
+            # Where every row has a rank of its own, the program cuts at the value of a row of the node.
+            level = cut_at_next_row(level, own.codes, own.sizes == len(y))
         state = state.with_tree(level, own, options, criterion)
     return ensemble_of(state.trees, options)
 

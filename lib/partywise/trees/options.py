@@ -28,6 +28,8 @@ class TreeOptions:
     eval_freq : the loss along the trees is kept every so many trees
     select_by : ``test_loss`` keeps the trees up to the least loss on held-out rows, which is marked
     own_bucket_num : quantile buckets of the active party's columns, never sent; None for all their values
+    ties : ``kept`` (equal values never separate) or ``position`` (as the source's program: orders and buckets of equal
+        counts cut ties by the order of rows, and rows whose value is the threshold go right)
     """
 
     algo: Literal["xgb", "gbdt", "rf"] = "xgb"
@@ -42,6 +44,7 @@ class TreeOptions:
     eval_freq: Count = 3
     select_by: Literal["none", "test_loss"] = "none"
     own_bucket_num: Buckets | None = 50
+    ties: Literal["kept", "position"] = "kept"
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -51,6 +54,12 @@ class TreeOptions:
             unread(self, ("eta", "lambda_", "gamma"), "algo 'xgb' or 'gbdt'")
         if self.algo == "gbdt" and self.as_published:
             unread(self, ("gamma",), "as_published false, the published gains of 'gbdt' have none")
+
+
+def kept_ties(options: TreeOptions) -> None:
+    """ValueError where ties are cut by position in declared buckets."""
+    if options.ties == "position":
+        raise ValueError("ties is 'position': it needs edges 'quantile', whose buckets have equal counts.")
 
 
 @final
@@ -112,7 +121,6 @@ class GatheringOptions(DeployedOptions):
     protect : ``none`` (dense ranks), ``dp`` (bucket indices by randomised response) or ``op_boost`` (noise on integers)
     bucket_num : buckets of ``dp``; None for those of the declared edges. With ``op_boost`` buckets of the noised values
     edges : ``public`` (declared with the data) or ``quantile`` (published: of the data)
-    ties : ``kept`` (equal values never separate) or ``position`` (published: buckets of equal counts)
     randomise : whether indices of ``dp`` are randomised; False for the source's epsilon None, where rows are only
         shuffled inside a bucket
     variant : of ``op_boost``: ``global`` or ``adjusting`` (alias ``adjust``)
@@ -126,7 +134,6 @@ class GatheringOptions(DeployedOptions):
     protect: Literal["none", "dp", "op_boost"] = "none"
     bucket_num: Buckets | None = None
     edges: Literal["public", "quantile"] = "public"
-    ties: Literal["kept", "position"] = "kept"
     randomise: bool = True
     variant: Literal["global", "adjusting", "adjust"] = "global"
     lower_bound: int = 1
@@ -141,8 +148,8 @@ class GatheringOptions(DeployedOptions):
     def __post_init__(self) -> None:
         super().__post_init__()
         self._check_read()
-        if self.ties == "position" and self.edges != "quantile":
-            raise ValueError("ties is 'position': it needs edges 'quantile', whose buckets have equal counts.")
+        if self.protect == "dp" and self.edges != "quantile":
+            kept_ties(self)
         if self.protect == "dp" and self.edges == "quantile" and self.bucket_num is None:
             raise ValueError("bucket_num is None: edges 'quantile' need a number of buckets.")
         if self.lower_bound >= self.upper_bound:
@@ -158,7 +165,7 @@ class GatheringOptions(DeployedOptions):
 
     def _check_read(self) -> None:
         if self.protect != "dp":
-            unread(self, ("edges", "ties", "randomise"), "protect 'dp'")
+            unread(self, ("edges", "randomise"), "protect 'dp'")
         if self.protect == "none":
             unread(self, ("bucket_num", "budget", "redraw"), "protect 'dp' or 'op_boost'")
         if self.protect != "op_boost":
@@ -200,6 +207,8 @@ class ScatteringOptions(DeployedOptions):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.edges != "quantile":
+            kept_ties(self)
         if self.edges == "quantile" and self.bucket_num is None:
             raise ValueError("bucket_num is None: edges 'quantile' need a number of buckets.")
         if self.cipher == "identity" and self.inference != "he":
@@ -233,8 +242,9 @@ class TableOptions(DeployedOptions):
         super().__post_init__()
         if self.algo == "rf":
             raise ValueError("algo is 'rf': tables are boosted; use 'xgb' or 'gbdt'.")
-        if self.as_published:
-            raise ValueError("as_published is true: this method is none of the source's; leave it out.")
+        if self.as_published or self.ties == "position":
+            published = "as_published is true" if self.as_published else "ties is 'position'"
+            raise ValueError(f"{published}: this method is none of the source's; leave it out.")
 
 
 @final

@@ -1,7 +1,8 @@
 """Configurations of the source in settings and options of ours: its users' files run, or fail by the name of a key.
 
-Source: seed 003, the configurations that it prints. What it keeps silent about (ties cut by position, ends of the
-sample, noise of a forest drawn for each tree) is set as its published program does it.
+Source: seed 003, the configurations that it prints. What it keeps silent about (ties cut by position that go
+right when rows are scored, buckets of the active party, ends of the sample, noise of a forest drawn for each tree) is
+set as its published program does it.
 """
 
 from __future__ import annotations
@@ -131,6 +132,8 @@ def _trees(keys: Keys, model: str, notes: list[str]) -> SourceRun:
     }
     protocol, protection, epsilon = protection_of(keys, algo, settings["criterion"], notes)
     options = growth_of(keys, algo, rows, notes) | protection
+    # The program cuts all columns alike, those of the party with the labels too.
+    options |= {"ties": "position", "own_bucket_num": options.get("bucket_num")}
     options |= inference_of(keys, protocol, notes)
     select(keys, options, settings, notes)
     kind: type[DeployedOptions] = GatheringOptions if protocol == "feature_gathering" else ScatteringOptions
@@ -153,7 +156,8 @@ def _data(keys: Keys) -> tuple[str, dict[str, Any], int]:
         raise ValueError(f"vertical.data_size_for_debug is {fewer}: it must be at least 0, which stands for all rows.")
     if fewer:
         settings["data_size_for_debug"] = fewer
-    return source, settings, fewer or rows - int(share * rows)
+    rows = fewer or rows
+    return source, settings, rows - int(settings.get("test_share", 0.0) * rows)
 
 
 def _test_share(keys: Keys) -> float:

@@ -39,7 +39,7 @@ def planned(settings=None, grid=None, method=None, source="generated"):
             "test_share is 0.5: it is read with 1 fold, several folds test every row; leave it out",
         ),
         ({"settings": {"data_size_for_debug": 50}, "grid": {"folds": 3}}, "data_size_for_debug is 50: it is read with"),
-        ({"settings": {"n": 100, "data_size_for_debug": 90}}, "data_size_for_debug is 90: fewer of the 100 rows train"),
+        ({"settings": {"n": 100, "data_size_for_debug": 101}}, "data_size_for_debug is 101: there are 100 rows"),
         (
             {"settings": {"test_share": 0}, "method": {"select_by": "test_loss"}},
             "select_by is 'test_loss', and test_share 0 leaves no test rows",

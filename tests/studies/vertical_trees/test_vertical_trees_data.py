@@ -85,13 +85,15 @@ def test_one_fold_tests_the_share_and_several_test_every_row():
     assert (folds(none, 1, chosen) == -1).all()
 
 
-def test_fewer_rows_train_and_all_others_test():
+def test_fewer_rows_are_drawn_before_they_are_divided():
+    """As the program does: of 50 rows with shares .8 and .2 40 train and 10 test."""
     whole, _ = made(n=300)
     fewer, chosen = made(n=300, data_size_for_debug=50)
-    assert fewer.train.sum() == 50 and (~fewer.train).sum() == 60 == (~whole.train).sum()
-    np.testing.assert_array_equal(fewer.X[~fewer.train], whole.X[~whole.train])
-    assert {tuple(row) for row in fewer.X[fewer.train]} < {tuple(row) for row in whole.X[whole.train]}
-    assert (folds(fewer, 1, chosen) >= 0).sum() == 60
+    assert (fewer.train.sum(), (~fewer.train).sum()) == (40, 10)
+    assert {tuple(row) for row in fewer.X} < {tuple(row) for row in whole.X} and len(fewer.y) == 50
+    assert (folds(fewer, 1, chosen) >= 0).sum() == 10
+    every, _ = made(n=300, data_size_for_debug=300)
+    np.testing.assert_array_equal(every.X, whole.X)
 
 
 def test_wrong_values_are_named():
@@ -103,8 +105,8 @@ def test_wrong_values_are_named():
     one = TreeData(**{**vars(data), "y": np.where(data.train, 1.0, data.y)})
     with pytest.raises(DataMissing, match="y is 1 in all training rows of fold 0: bring records of both classes"):
         folds(one, 1, chosen)
-    with pytest.raises(ValueError, match="data_size_for_debug is 45: 40 rows train"):
-        made(n=50, data_size_for_debug=45)
+    with pytest.raises(ValueError, match="data_size_for_debug is 51: there are 50 rows"):
+        made(n=50, data_size_for_debug=51)
 
 
 def tabled(n=50, d=14, train=None):

@@ -100,10 +100,11 @@ def dealt(
     person: np.ndarray | None = None,
 ) -> dict[str, Any]:
     """Rows of a replicate, those that train, and the permutation of folds."""
-    train = division(len(y), person, settings.test_share, rng_for("split"))
     kept = np.ones(len(y), dtype=bool)
     if settings.data_size_for_debug:
-        kept = fewer(train, settings.data_size_for_debug, rng_for("sample"))
-    order = fold_order(int(kept.sum()), None if person is None else person[kept], rng_for("folds"))
+        kept = fewer(kept, settings.data_size_for_debug, rng_for("sample"))
+    n, persons = int(kept.sum()), None if person is None else person[kept]
+    train = division(n, persons, settings.test_share, rng_for("split"))
+    order = fold_order(n, persons, rng_for("folds"))
     names = None if ids is None else ids[kept]
-    return {"X": X[kept], "y": y[kept], "train": train[kept], "order": order, "ids": names}
+    return {"X": X[kept], "y": y[kept], "train": train, "order": order, "ids": names}

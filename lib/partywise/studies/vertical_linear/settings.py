@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Annotated, ClassVar, Literal
@@ -23,7 +22,7 @@ class CaseSettings:
     active : whether the ``last`` or the ``first`` party holds the labels
     criterion : ``CrossEntropyLoss`` (labels 0 and 1) or ``RegressionMSELoss``; by default what the data are for
     test_share : share of the rows that test where there is one fold; 0 for none
-    data_size_for_debug : so many random training rows; 0 for all
+    data_size_for_debug : so many random rows, of which ``test_share`` test; 0 for all
     """
 
     dims: tuple[Count, ...] | None = None
@@ -104,11 +103,6 @@ class GeneratedSettings(CaseSettings):
     def n_columns(self) -> int:
         """Columns of the data."""
         return self.d
-
-    @property
-    def n_train(self) -> int:
-        """Rows that train where there is one fold."""
-        return max(1, self.n - math.ceil(self.test_share * self.n))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -53,10 +53,10 @@ def check(plan: Plan) -> None:
                         f"{where}.settings.{key} is {getattr(settings, key)}: it is read with 1 fold, several folds "
                         "test every row; leave it out."
                     )
-        if isinstance(settings, GeneratedSettings) and settings.data_size_for_debug > settings.n_train:
+        if isinstance(settings, GeneratedSettings) and settings.data_size_for_debug > settings.n:
             raise ConfigError(
-                f"{where}.settings.data_size_for_debug is {settings.data_size_for_debug}: {settings.n_train} of the "
-                f"{settings.n} rows train; leave it out for all of them."
+                f"{where}.settings.data_size_for_debug is {settings.data_size_for_debug}: there are "
+                f"{settings.n} rows; leave it out for all of them."
             )
         if settings.loss == CLASSES and settings.usual == NUMBERS:
             raise ConfigError(

@@ -107,18 +107,20 @@ def _declared(j: int) -> Declared:
 
 def dealt(table: ColumnTable, settings: PartySettings, rng_for: Rng) -> TreeData:
     """A replicate of a table: which rows train, or all that are left of them, and the permutation of folds."""
-    train = table.train
-    if train is None:
-        assert isinstance(settings, CaseSettings)
-        train = division(len(table.y), table.person, settings.test_share, rng_for("split"))
-    kept = np.ones(len(train), dtype=bool)
+    kept = np.ones(len(table.y), dtype=bool)
     if settings.data_size_for_debug:
-        kept = fewer(train, settings.data_size_for_debug, rng_for("sample"))
+        rows = kept if table.train is None else table.train
+        kept = fewer(rows, settings.data_size_for_debug, rng_for("sample"))
     person = None if table.person is None else table.person[kept]
+    if table.train is None:
+        assert isinstance(settings, CaseSettings)
+        train = division(int(kept.sum()), person, settings.test_share, rng_for("split"))
+    else:
+        train = table.train[kept]
     return TreeData(
         y=table.y[kept],
         X=table.X[kept],
-        train=train[kept],
+        train=train,
         order=fold_order(int(kept.sum()), person, rng_for("folds")),
         ids=None if table.ids is None else table.ids[kept],
         names=table.names,

@@ -79,13 +79,10 @@ def _check_rows(case: CasePlan, where: str) -> None:
                     f"{where}.settings.{name} is {getattr(settings, name)}: it is read with 1 fold, several folds test "
                     "every row; leave it out."
                 )
-    if (
-        isinstance(settings, GeneratedSettings)
-        and settings.data_size_for_debug > (1 - settings.test_share) * settings.n
-    ):
+    if isinstance(settings, GeneratedSettings) and settings.data_size_for_debug > settings.n:
         raise ConfigError(
-            f"{where}.settings.data_size_for_debug is {settings.data_size_for_debug}: fewer of the {settings.n} rows "
-            "train; leave it out for all of them."
+            f"{where}.settings.data_size_for_debug is {settings.data_size_for_debug}: there are {settings.n} rows; "
+            "leave it out for all of them."
         )
 
 

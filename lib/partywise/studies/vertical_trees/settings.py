@@ -21,7 +21,8 @@ class PartySettings:
         there are none, the columns are cut into runs whose lengths differ by at most one
     active : whether the ``last`` or the ``first`` party holds the labels
     criterion : ``CrossEntropyLoss`` (labels 0 and 1) or ``RegressionMSELoss``; by default what the data are for
-    data_size_for_debug : so many random training rows; 0 for all
+    data_size_for_debug : so many random rows, of which ``test_share`` test, or so many training rows where the data
+        have test rows of their own; 0 for all
     """
 
     dims: tuple[Count, ...] | None = None

@@ -17,7 +17,7 @@ from ...privacy.statistics.bounded import Bounded, repeated
 from ...privacy.statistics.integers import integer_cuts, mapped_integers
 from ...privacy.statistics.records import entries
 from ...privacy.statistics.slices import Quantiles, bucket_index
-from ..codes import between, dense_ranks, quantile_buckets
+from ..codes import Coded, dense_ranks, mean_below, quantile_buckets
 from ..model import Column
 from ..options import GatheringOptions
 from .protection import Protection, integer_domain, public_cuts
@@ -51,7 +51,7 @@ class Order:
 def order_of(x: np.ndarray, facts: Column, owner: str, options: GatheringOptions) -> Order:
     """A column (n,) as the protection needs it."""
     if options.protect == "none":
-        ranks = dense_ranks(x[:, None])
+        ranks = dense_ranks(x[:, None], options.ties)
         return Order(ranks.codes[:, 0], ranks.thresholds[0])
     if options.protect == "op_boost":
         return _mapped(x, facts, owner, options)
@@ -95,11 +95,18 @@ def message_of(
     return derived(codes.astype(kind), made, name=f"orders/{owner}", owner=owner)
 
 
+def ranked(columns: np.ndarray, options: GatheringOptions) -> Coded:
+    """Codes of columns (n, d) by the order of their rows: buckets of equal counts, or a rank for every row."""
+    if options.bucket_num is None:
+        return dense_ranks(columns, "position")
+    return quantile_buckets(columns, options.bucket_num, "position")
+
+
 def cuts_by_rank(x: np.ndarray, codes: np.ndarray, size: int) -> np.ndarray:
-    """Raw values (size - 1,) between buckets that are runs of ranks of x (n,); ties at a cut end up on its left."""
+    """Raw values (size - 1,) between buckets that are runs of ranks of x (n,); ties at a cut go right."""
     order = np.argsort(x, kind="stable")
-    ranked, up_to = x[order], np.searchsorted(codes[order], np.arange(size - 1), side="right")
-    cuts = between(ranked[np.maximum(up_to - 1, 0)], ranked[np.minimum(up_to, len(x) - 1)])
+    values, up_to = x[order], np.searchsorted(codes[order], np.arange(size - 1), side="right")
+    cuts = mean_below(values[np.maximum(up_to - 1, 0)], values[np.minimum(up_to, len(x) - 1)])
     return np.where(up_to == 0, -np.inf, np.where(up_to == len(x), np.inf, cuts))
 
 
@@ -122,6 +129,9 @@ def _mapped(x: np.ndarray, facts: Column, owner: str, options: GatheringOptions)
     if options.extremes == "sample" or ends is None:
         ends = Clear((float(x.min()), float(x.max())), units=("features",), owner=owner)
     bounded, cuts = mapped_integers(x, ends, domain), integer_cuts(ends.value, domain.value)
+    if options.ties == "position":
+        # Cuts are places in the order of what was drawn, and mean the values at the same places of the raw order.
+        return _certified(bounded, ranked(x[:, None], options).thresholds[0], options.lower_bound)
     if options.bucket_num is None:
         return _certified(bounded, cuts, options.lower_bound)
     # Buckets are runs of the integers, so that a cut between buckets is one between integers, or at an end.

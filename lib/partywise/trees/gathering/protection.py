@@ -110,7 +110,9 @@ def _order_preserving(
     """OpBoost: one law for all columns."""
     for column in facts.values():
         _check_ends(column, options)
-    sizes = dict.fromkeys(facts, options.bucket_num or options.upper_bound - options.lower_bound + 1)
+    integers = options.upper_bound - options.lower_bound + 1
+    # Buckets of an order are made by who gets the integers.
+    sizes = dict.fromkeys(facts, integers if options.ties == "position" else options.bucket_num or integers)
     if options.uses_epsilon and math.isinf(epsilon):
         return Protection(sizes, {}, math.inf, math.inf)
     whole = None

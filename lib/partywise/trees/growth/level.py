@@ -107,6 +107,32 @@ def closed(level: Level) -> Level:
     return replace(level, at=np.full_like(level.at, -1), sums=np.empty((2, 0)), wanted=none[:0], nodes=nodes)
 
 
+def cut_at_next_row(level: Level, codes: np.ndarray, columns: np.ndarray) -> Level:
+    """A closed level whose cuts of some columns (D,) bool lie just below the first row of the node on their right.
+
+    Of all cuts that part the rows of a node alike it is the last one: that of a program whose cuts are at rows.
+    codes : (n, D)
+    """
+    feature, cut, left, right = level.nodes
+    parent = np.full(len(feature), LEAF)
+    inner = np.flatnonzero(feature != LEAF)
+    parent[left[inner]] = parent[right[inner]] = inner
+    first, at = np.full(len(feature), np.iinfo(np.int64).max), level.leaf
+    # Rows without part rest at the root, which splits.
+    rows = np.flatnonzero((feature[at] == LEAF) & (parent[at] != LEAF))
+    while rows.size:
+        above = parent[at[rows]]
+        on_right = right[above] == at[rows]
+        np.minimum.at(first, above[on_right], codes[rows[on_right], feature[above[on_right]]])
+        at = at.copy()
+        at[rows] = above
+        rows = rows[parent[above] != LEAF]
+    moved = inner[columns[feature[inner]]]
+    raised = cut.copy()
+    raised[moved] = first[moved] - 1
+    return replace(level, nodes=(feature, raised, left, right))
+
+
 def tree_of(level: Level, values: np.ndarray, thresholds: Sequence[np.ndarray]) -> Tree:
     """The finished tree of a closed level.
 

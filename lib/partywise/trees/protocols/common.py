@@ -37,8 +37,8 @@ def held_out(fold: Any) -> np.ndarray:
 def own_codes(X: np.ndarray, options: TreeOptions) -> Coded:
     """Codes of the active party's training rows (n, d): quantile buckets, or dense ranks."""
     if options.own_bucket_num is None:
-        return dense_ranks(X)
-    return quantile_buckets(X, options.own_bucket_num)
+        return dense_ranks(X, options.ties)
+    return quantile_buckets(X, options.own_bucket_num, options.ties)
 
 
 def local_codes(active: Party, train: np.ndarray, options: TreeOptions) -> Coded:

@@ -20,10 +20,11 @@ from ...federation.run import Run
 from ...privacy.accounted import Accounted
 from ..codes import Coded, coded, side_by_side
 from ..ensemble import Draws, grown, with_thresholds
-from ..gathering.orders import Order, message_of, order_of
+from ..gathering.orders import Order, message_of, order_of, ranked
 from ..gathering.protection import Protection, protection
 from ..gathering.routing import pooled_difference, rows_rerouted
 from ..model import Ensemble, Estimate
+from ..options import GatheringOptions
 from .common import active_of, columns_of, draws_of, local_codes, passive_of
 from .inference import deployed
 
@@ -50,7 +51,7 @@ def local_thresholds(passive: Party, orders: Sequence[Order]) -> tuple[np.ndarra
 
 
 def local_data(
-    active: Party, own: Coded, messages: Sequence[np.ndarray], groups: Any, plan: Protection
+    active: Party, own: Coded, messages: Sequence[np.ndarray], groups: Any, plan: Protection, options: GatheringOptions
 ) -> tuple[Coded, ...]:
     """All columns side by side in codes: once, or for each tree.
 
@@ -60,7 +61,9 @@ def local_data(
     found = []
     for draw in range(plan.draws):
         received = iter(messages)
-        parts = [own if name == active.name else _received(next(received), draw, plan, c) for name, c in groups]
+        parts = [
+            own if name == active.name else _received(next(received), draw, plan, c, options) for name, c in groups
+        ]
         found.append(side_by_side(parts, columns))
     return tuple(found)
 
@@ -89,9 +92,14 @@ def active_plan(train: np.ndarray, columns: tuple[int, ...], epsilon: float, spe
     return protection(spec.options, spec.public, n, columns, epsilon, spec.study.delta, group)
 
 
-def _received(codes: np.ndarray, draw: int, plan: Protection, columns: tuple[int, ...]) -> Coded:
+def _received(
+    codes: np.ndarray, draw: int, plan: Protection, columns: tuple[int, ...], options: GatheringOptions
+) -> Coded:
     """Codes of a passive party as the active one reads them."""
     chosen = codes[draw] if codes.ndim == 3 else codes
+    if options.protect == "op_boost" and options.ties == "position":
+        by_place = ranked(chosen, options)
+        return coded(by_place.codes, by_place.sizes)
     sizes = [plan.sizes[c] for c in columns] if plan.sizes else chosen.max(axis=0).astype(np.int64) + 1
     return coded(chosen, sizes)
 
@@ -142,7 +150,7 @@ def fit(run: Run) -> Estimate:
     orders = run.each(passive, local_orders, train, spec)
     messages = run.gather(passive, active, NAMES[spec.options.protect], local_message, orders, plan, run.rng_for)
     own = run.at(active, local_codes, train, spec.options)
-    data = run.at(active, local_data, own, messages, groups, plan)
+    data = run.at(active, local_data, own, messages, groups, plan, spec.options)
     draws = run.at(active, local_draws, train, groups, spec, run.rng_for)
     ensemble = run.at(active, local_ensemble, train, data, draws, spec)
     thresholds = run.each(passive, local_thresholds, orders)

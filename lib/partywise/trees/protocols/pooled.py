@@ -34,7 +34,7 @@ def local_estimate(
     """
     own, options = local_codes(active, train, spec.options), spec.options
     shown = iter(features)
-    parts = [own if name == active.name else dense_ranks(next(shown)) for name, _ in groups]
+    parts = [own if name == active.name else dense_ranks(next(shown), options.ties) for name, _ in groups]
     data, y = side_by_side(parts, [columns for _, columns in groups]), active.block["y"][train]
     draws = draws_of(groups, len(y), options, rng_for)
     return Estimate(grown(data, y, options, spec.public.criterion, draws), float("inf"))

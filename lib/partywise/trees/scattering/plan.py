@@ -84,7 +84,7 @@ def passive_buckets(X: np.ndarray, facts: Sequence[Column], options: ScatteringO
     """Codes of a passive party's training rows (n, d_k); each column has as many as everyone knows, empty ones too."""
     if options.edges == "public":
         return public_buckets(X, [_edges(column, options) for column in facts])
-    kept = quantile_buckets(X, int(options.bucket_num or 0))
+    kept = quantile_buckets(X, int(options.bucket_num or 0), options.ties)
     sizes = np.array([_size(column, options) for column in facts], dtype=np.int64)
     # Nothing lies above the last value of a column that has fewer values than buckets.
     above = (np.full(size - 1 - len(cuts), np.inf) for size, cuts in zip(sizes, kept.thresholds, strict=True))

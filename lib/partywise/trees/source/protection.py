@@ -66,11 +66,10 @@ def inference_of(keys: Keys, protocol: str, notes: list[str]) -> dict[str, Any]:
 
 
 def _buckets(args: Keys) -> tuple[dict[str, Any], float | None]:
-    """Randomised response on buckets of equal counts, ties cut by position; without epsilon rows are only shuffled."""
+    """Randomised response on buckets of equal counts; without epsilon rows are only shuffled."""
     options = {
         "protect": "dp",
         "edges": "quantile",
-        "ties": "position",
         "bucket_num": args.take("bucket_num", int),
     }
     if args.nothing("epsilon"):
