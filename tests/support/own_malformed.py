@@ -125,8 +125,12 @@ MALFORMED: dict[str, tuple[Change, str]] = {
         lambda own: [row.__setitem__(3, f"{100 * float(row[3]) + 500:g}") for row in own.response[1:]],
         f"{R} in row 2 is 500 m, outside its range [-10, 10]: is it in another unit? correct it, or the range",
     ),
+    "sentinel, no range": (
+        many(first(range=None), cell(3, 1, "-9999", "rain")),
+        "rain (rain.csv) in row 4, column h1 is -9999, more than 20 times its scale 2 from its centre 0: does it st",
+    ),
     "wrong unit, no range": (
-        many(first(range=None), lambda own: [row.__setitem__(1, "273.1") for row in own.rain[1:]], first(scale=0.02)),
+        many(first(range=None), lambda own: [row.__setitem__(1, "273.1") for row in own.rain[1:]], first(scale=20.0)),
         f"{A}: the root mean square of every scaled curve is beyond predictors[0].radius 2 (the smallest is ",
     ),
     "logarithm": (response(transform="log"), f"{R} in row 2 is 0 m, which has no log: correct it, or choose "),

@@ -76,6 +76,12 @@ FILES: list[Mistake] = [
     ("latin-1", raw("shop.csv", "id,a,c\nc1,1,é\n".encode("latin-1")), "is not utf-8 text (byte 0xe9 in row 2)"),
     ("semicolons", text(shop="id;a;c\nc1;1;x\n"), "set delimiter to ';', which stands between its names"),
     ("header twice", cell(0, 2, "a"), "shop.csv has several columns called 'a': give each its own name"),
+    (
+        "a mark beyond the bounds",
+        cell(3, 1, "-9999"),
+        "shop.csv: a is -9999 in row 4, which often stands for a missing value, beyond its bounds [-3, 3] by more than",
+    ),
+    ("far beyond the bounds", cell(5, 1, "9.5"), "shop.csv: a is 9.5 in row 6, beyond its bounds [-3, 3] by more than"),
     ("row names of R", cell(0, 0, ""), "shop.csv has no column 'id': its columns are , a, c; the first column has no "),
     (
         "row names of write.table",

@@ -71,6 +71,10 @@ BOTH: dict[str, tuple[Change, str]] = {
         column(0, bounds=[0.18, 0.8]),
         "data.csv: age is outside its bounds [0.18, 0.8] in 120 of 120 rows (",
     ),
+    "a mark beyond the bounds": (
+        cell(3, "age", "-9999"),
+        "data.csv: age is -9999 in row 4, which often stands for a missing value, beyond its bounds [",
+    ),
     "constant column": (every("kind", "x"), "data.csv: kind is 'x' in all 120 rows: it tells nothing; take it out, or"),
     "too few records": (
         many(setting(min_records=500)),

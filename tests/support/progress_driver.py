@@ -26,9 +26,11 @@ def told(level: int, message: str = "", **words: Any) -> logging.LogRecord:
 
 
 def main() -> None:
-    """Tell the records one after the other; a warning comes twice, a job fails once."""
+    """Tell the records one after the other; a warning comes twice, so does a note on data, a job fails once."""
     os.chdir(sys.argv[1])
     Path(".snakemake").mkdir(exist_ok=True)
+    log = Path("job.log")
+    log.write_text("INFO began\nWARNING own data: a.csv: x is outside its bounds\nWARNING other\n", encoding="utf-8")
     handler = LogHandler(None, None)  # type: ignore[arg-type]
     for job in range(1, JOBS + 1):
         study, figure = FIGURES.get(job, ("first_study" if job < 50 else "second_study", ""))
@@ -36,6 +38,7 @@ def main() -> None:
         output = [f"results/mine/figures/{study}/{figure}.svg"] if figure else ["a block"]
         rule = "figure" if figure else "fit"
         common = {"event": LogEvent.JOB_INFO, "jobid": job, "wildcards": wildcards}
+        common |= {"log": [log]} if job in (10, 60) else {}
         handler.emit(told(logging.INFO, rule_name=rule, output=output, **common))
         if job in (20, 30):
             handler.emit(told(logging.WARNING, "a warning that comes twice"))

@@ -76,6 +76,7 @@ def test_first_figures_warnings_and_errors_are_told_once_and_in_full(tmp_path, s
     announced = [line for line in lines if line.startswith("first figures")]
     assert announced == [f"first figures of {name}: results/mine/figures/{name}" for name in FIRST]
     assert lines.count("a warning that comes twice") == 1
+    assert [line for line in lines if "own data" in line] == ["own data: a.csv: x is outside its bounds"]
     at = lines.index("Error in rule fit:")
     assert lines[at + 1 : at + 3] == ["    the whole reason", "    and where"]
 

@@ -246,9 +246,9 @@ class _Fits:
             estimate = simulate(self.method.protocol.fit, execution)
             channel.ledger = doubt_unknown(channel.ledger, self.plan.trusted_mechanisms)
             scalars = dict(self.study.metrics(estimate, self.data, fold.train, self.spec))
-            scalars |= self._privacy(channel) | {"epsilon_claimed": float(estimate.epsilon_claimed)}
-            if self.study.ledger is not None:
-                scalars |= self.study.ledger(channel.ledger, channel.names, self.spec)
+            # The study enters what its evaluator discloses before anything is added up.
+            more = {} if self.study.ledger is None else self.study.ledger(channel.ledger, channel.names, self.spec)
+            scalars |= self._privacy(channel) | {"epsilon_claimed": float(estimate.epsilon_claimed)} | more
             scalars |= promised(scalars)
             first = self.replicate == 0 and held_out == 0
             example_fits = {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from partywise.errors import CertificationError, ConfigError
@@ -163,6 +164,22 @@ def test_regression_needs_a_public_bound_where_tables_or_lanes_rest_on_it():
 def test_what_contradicts_the_data_or_the_protocol_is_named(words, says):
     with pytest.raises(ConfigError, match=says):
         planned(**words)
+
+
+@pytest.mark.parametrize("protocol", ["tables", "own_trees:PROTOCOL"])
+def test_a_number_of_trees_that_was_chosen_by_held_out_values_is_infinite(protocol):
+    cells = {}
+    for select_by in ("none", "test_loss"):
+        method = {"protocol": protocol, "num_of_trees": 3} | ({"cipher": "sized"} if protocol == "tables" else {})
+        made = planned({"n": 200, "d": 4}, method=method | {"select_by": select_by})
+        (cells[select_by],) = run(made, "made", "tried", 2, [0], [0], generate(made, "made", [0], "resources"))
+    one, other = cells["none"].scalars, cells["test_loss"].scalars
+    assert (one["selected_on_test"], other["selected_on_test"]) == (False, True)
+    assert np.isfinite(one["epsilon_certified"]) and one["epsilon_label"] == 0
+    assert (other["epsilon_certified"], other["epsilon_label"]) == (np.inf, np.inf)
+    # What was certified is still told, as a part.
+    assert other["epsilon_certified_part"] == one["epsilon_certified"]
+    assert {row.owner for row in cells["test_loss"].ledger if row.mechanism == "none"} == {"active", "passive 1"}
 
 
 def test_a_method_by_its_address_runs_on_the_data_of_the_study():

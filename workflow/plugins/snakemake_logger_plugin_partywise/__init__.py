@@ -30,6 +30,8 @@ COUNT = Path(".snakemake") / "jobs_finished"
 WIDTH = 100
 # How the last line of a log begins that tells a mistake in the data (`partywise.experiment.logs`).
 NAMED = "ERROR "
+# How a line of a log begins that tells something about a person's data that did not end the job.
+NOTED = "WARNING own data: "
 # A script that failed has told why in its log; that it failed says nothing more.
 SCRIPT = re.compile(r"CalledProcessError in file .*/scripts/.* returned non-zero exit status 1\b", re.DOTALL)
 ENDS = ("Exiting because a job execution failed", "WorkflowError:\nAt least one job did not complete")
@@ -40,6 +42,12 @@ def _last_words(log: Path) -> str:
     text = log.read_text(encoding="utf-8", errors="replace").rstrip() if log.is_file() else ""
     last = text.splitlines()[-1] if text else ""
     return last.removeprefix(NAMED) if last.startswith(NAMED) else ""
+
+
+def _notes(log: Path) -> list[str]:
+    """What a job noted about a person's data."""
+    lines = log.read_text(encoding="utf-8", errors="replace").splitlines() if log.is_file() else []
+    return [line.removeprefix("WARNING ") for line in lines if line.startswith(NOTED)]
 
 
 def clock(seconds: float) -> str:
@@ -59,6 +67,7 @@ class LogHandler(LogHandlerBase):
         self.line, self.study = "", ""
         self.told: set[str] = set()
         self.mistaken = False
+        self.logs: dict[int, list[str]] = {}
         self.drawing: dict[int, tuple[str, str]] = {}
         self.drawn: set[str] = set()
 
@@ -95,13 +104,17 @@ class LogHandler(LogHandlerBase):
 
     def _started(self, record: Any) -> None:
         wildcards = dict(record.wildcards)
+        self.logs[record.jobid] = [str(path) for path in getattr(record, "log", ())]
         self.study = str(wildcards.get("study", self.study))
         if record.rule_name in ("figure", "table"):
             self.drawing[record.jobid] = self.study, next(iter(record.output), "")
         self._show()
 
     def _finished(self, job: int) -> None:
-        """Announce the first figure of a study."""
+        """Tell once what a job noted about a person's data, and announce the first figure of a study."""
+        for path in self.logs.pop(job, []):
+            for note in _notes(Path(path)):
+                self._once(note)
         study, path = self.drawing.pop(job, ("", ""))
         if study and study not in self.drawn:
             self.drawn.add(study)

@@ -24,6 +24,8 @@ TRANSFORM: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "sqrt": np.sqrt,
 }
 # The values that a transform takes begin here: at 0 or above -1, and log takes no 0.
+# With a good scale curves lie between -1 and 1.
+MOST_SCALES = 20
 LOWEST = {"none": -np.inf, "log": 0.0, "log1p": -1.0, "sqrt": 0.0}
 
 
@@ -144,4 +146,12 @@ def _scaled(raw: Measured, curve: CurveFile) -> np.ndarray:
     lowest = LOWEST[curve.transform]
     bad = value <= lowest if curve.transform in ("log", "log1p") else value < lowest
     raw.refuse(bad, f"is {{value:g}}{unit}, which has no {curve.transform}: correct it, or choose another transform")
-    return (TRANSFORM[curve.transform](value) - curve.centre) / curve.scale
+    scaled = (TRANSFORM[curve.transform](value) - curve.centre) / curve.scale
+    if curve.range is None:
+        raw.refuse(
+            np.abs(scaled) > MOST_SCALES,
+            f"is {{value:g}}{unit}, more than {MOST_SCALES} times its scale {curve.scale:g} from its centre "
+            f"{curve.centre:g}: does it stand for a missing value (list it under missing.marks), or is it in another "
+            "unit? correct it, or centre and scale, or give the range",
+        )
+    return scaled

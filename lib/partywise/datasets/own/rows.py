@@ -17,7 +17,7 @@ from .csv import TextTable, nearest, numbers, read_bytes, read_table
 from .files import MARKS
 from .matching import match_ids
 from .persons import first_rows, numbered, of_persons
-from .plausible import check_classes, check_column, check_varies
+from .plausible import check_classes, check_column, check_label
 from .table_files import ColumnBlock, Matching, TableFile
 
 LISTED = 3
@@ -97,7 +97,7 @@ def load(files: Sequence[TableFile], matching: Matching, contents: Mapping[str, 
             found = numbers_of(table, one.label)
             if matching.classes:
                 check_classes(found, table, one.label)
-            check_varies(found, table, one.label)
+            check_label(found, table, one.label, None if matching.classes else matching.label_bounds)
             labels.append(found[order])
     person = None if persons is None else numbered(persons)
     return Records(np.array(ids), np.column_stack(columns), labels[0], person)

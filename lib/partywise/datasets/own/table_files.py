@@ -79,7 +79,7 @@ class Matching(Checked):
     min_records : fewest records that must be left
     user, rows_per_user : column of the label's file that names the person behind a record, and how many records of one
         count, the first ones in the order of records
-    classes : whether labels are 0 and 1
+    classes : whether labels are 0 and 1; label_bounds : public range of other labels, if it is declared
     """
 
     id: str
@@ -88,6 +88,7 @@ class Matching(Checked):
     user: str | None = None
     rows_per_user: int | None = None
     classes: bool = False
+    label_bounds: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -161,7 +162,8 @@ class OwnTables:
     def matching(self) -> Matching:
         """How rows become records."""
         classes = getattr(self, "loss", None) == "CrossEntropyLoss"
-        return Matching(self.id, self.match, self.min_records, self.user, self.rows_per_user, classes)
+        bounds = getattr(self, "label_bounds", None)
+        return Matching(self.id, self.match, self.min_records, self.user, self.rows_per_user, classes, bounds)
 
     @property
     def files(self) -> dict[str, str]:

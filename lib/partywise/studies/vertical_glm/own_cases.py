@@ -18,7 +18,7 @@ from ...datasets.own.csv import TextTable, read_table
 from ...datasets.own.indicators import indicator_names, indicators, width
 from ...datasets.own.matching import match_ids
 from ...datasets.own.persons import first_rows, numbered, of_persons
-from ...datasets.own.plausible import check_column, check_varies
+from ...datasets.own.plausible import check_column, check_label
 from ...datasets.own.rows import Rows, numbers_of, present, read_files, values
 from ...errors import DataMissing
 from ...glm.families import FAMILIES
@@ -139,7 +139,7 @@ def _file(one: GlmFile, content: bytes, settings: TableSettings) -> Read:
             FAMILIES[settings.family].check(y, f"{one.file}: {one.label}")
         except ValueError as error:
             raise DataMissing(str(error)) from None
-        check_varies(numbers_of(table, one.label), table, one.label)
+        check_label(numbers_of(table, one.label), table, one.label, settings.label_bounds)
         of_label["y"] = y
         given = {"weights": one.weights, "offset": one.offset}
         more = {key: numbers_of(table, name) for key, name in given.items() if name is not None}

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...attacks.roc import rank_auc
+from ...privacy.ledger.event import clear_event
 from ...privacy.ledger.ledger import Ledger
 from ...trees.model import Criterion, Ensemble, Estimate
 from ...trees.options import TreeOptions
@@ -36,7 +37,15 @@ def metrics(estimate: Estimate, data: TreeData, train: np.ndarray, spec: Any) ->
 
 
 def ledger(releases: Ledger, names: tuple[str, ...], spec: Any) -> dict[str, Any]:
-    """What the worst view learns of one label; the study's unit is the features."""
+    """What the worst view learns of one label; the study's unit is the features.
+
+    Where the evaluator chose the trees by the loss on held-out rows, their number tells of the labels and columns of
+    these rows, without noise: a row for every party.
+    """
+    if isinstance(spec.options, TreeOptions) and spec.options.select_by != "none":
+        for name in spec.settings.party_names(spec.n_parties):
+            units = ("label",) if name == "active" else ("features",)
+            releases.append(clear_event(f"choice/{name}/number of trees", name, units, ("*",)))
     return {"epsilon_label": releases.worst_total(names, "label", spec.study.delta).epsilon_certified}
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Sequence
 
 import numpy as np
@@ -10,12 +9,11 @@ import numpy as np
 from ....errors import DataMissing
 from ..csv import TextTable
 from ..indicators import indicator_names, indicators
+from ..plausible import check_bounds
 from ..rows import values
 from ..table_files import ColumnBlock
 
 __all__ = ["clipped", "feature_names", "features"]
-
-LOG = logging.getLogger("partywise")
 
 
 def features(tables: Sequence[TextTable], columns: Sequence[ColumnBlock], low: float, *, clip: bool) -> np.ndarray:
@@ -49,21 +47,9 @@ def features(tables: Sequence[TextTable], columns: Sequence[ColumnBlock], low: f
 def clipped(
     raw: Sequence[np.ndarray], bounds: tuple[float, float], tables: Sequence[TextTable], name: str, key: str
 ) -> np.ndarray:
-    """Values (N,) clipped to their public bounds; DataMissing if most of them lie outside: a unit is wrong."""
+    """Values (N,) clipped to their public bounds; DataMissing and lines as in `check_bounds`."""
     whole = np.concatenate(raw)
-    outside = (whole < bounds[0]) | (whole > bounds[1])
-    count = int(np.count_nonzero(outside))
-    if 2 * count > len(whole):
-        first = int(np.argmax(outside))
-        file, line = [(one.file, line) for one in tables for line in one.lines][first]
-        raise DataMissing(
-            f"{file}: {name} is outside its {key} [{bounds[0]:g}, {bounds[1]:g}] in {count} of {len(whole)} rows "
-            f"({whole[first]:g} in row {line}): is it in another unit? correct the {key}, or the column."
-        )
-    if count:
-        LOG.info(
-            "%s: %s is outside its %s in %d of %d rows, which are clipped", tables[0].file, name, key, count, len(whole)
-        )
+    check_bounds(whole, bounds, name, key, [(one.file, line) for one in tables for line in one.lines].__getitem__)
     return np.clip(whole, *bounds)
 
 
