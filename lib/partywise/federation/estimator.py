@@ -12,6 +12,7 @@ import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
@@ -134,6 +135,12 @@ class Estimator:
         return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in shown.items())})"
 
     def _options(self) -> Any:
+        for name in ("epsilon", "delta"):
+            value = getattr(self, name)
+            if value is not None and not isinstance(value, Real):
+                raise TypeError(
+                    f"{name}={value!r} must be a number, not {type(value).__name__}: write it without quotes."
+                )
         self._check(self._given)
         return self._method.options(**self._given)
 

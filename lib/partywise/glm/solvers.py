@@ -18,14 +18,16 @@ new coefficients: it is what counts of iterations count, the one at the start in
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from .families import Family
 
 __all__ = [
+    "Dependent",
     "Line",
     "Memory",
     "Point",
@@ -236,12 +238,31 @@ class Memory:
         return Memory(self.start, (*self.pairs, (s, y))[-PAIRS:])
 
 
-def dependent(matrix: np.ndarray) -> np.linalg.LinAlgError:
-    """The error of columns that depend on each other, with their rank."""
-    return np.linalg.LinAlgError(
-        f"the columns of all parties with the intercept have rank {rank_of(matrix)}, not {len(matrix)}: drop dependent "
-        "or constant ones, or give a larger ridge."
-    )
+class Dependent(np.linalg.LinAlgError):
+    """Columns depend on each other; ``place``: the first that adds nothing to those before it, 0 is the intercept."""
+
+    def __init__(self, rank: int, size: int, place: int, name: str | None = None) -> None:
+        self.rank, self.size, self.place, self.name = rank, size, place, name
+        which = f"column {place} of all, 0 is the intercept," if name is None else repr(name)
+        super().__init__(
+            f"the columns of all parties with the intercept have rank {rank}, not {size}: drop dependent or constant "
+            f"ones ({which} depends on those before it), or give a larger ridge."
+        )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Exceptions of several arguments cross processes by these."""
+        return Dependent, (self.rank, self.size, self.place, self.name)
+
+    def named(self, names: Sequence[str]) -> Dependent:
+        """The error with the name of the column, from those of all in the order of the parties."""
+        return Dependent(self.rank, self.size, self.place, names[self.place - 1] if self.place else "the intercept")
+
+
+def dependent(matrix: np.ndarray) -> Dependent:
+    """The error of columns that depend on each other, from X'WX (q, q)."""
+    sizes = range(1, len(matrix) + 1)
+    place = next((k - 1 for k in sizes if rank_of(matrix[:k, :k]) < k), len(matrix) - 1)
+    return Dependent(rank_of(matrix), len(matrix), place)
 
 
 def _unit_scale(matrix: np.ndarray) -> np.ndarray | None:

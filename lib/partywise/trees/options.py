@@ -228,7 +228,7 @@ class TableOptions(DeployedOptions):
 
     stumps : most stumps of the tables; stump_eta, stump_lambda : their shrinkage and L2
     least_hessian : least sum of hessians on both sides of a stump
-    residual_bound : R of regression: gradients are clipped to [-R, R]; those of classes are at most 1 anyway
+    residual_bound : R of regression: gradients are clipped to [-R, R]; those of classes are at most 1, whatever it is
     """
 
     stumps: Natural = 300

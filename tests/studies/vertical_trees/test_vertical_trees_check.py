@@ -122,10 +122,6 @@ def test_regression_needs_a_public_bound_where_tables_or_lanes_rest_on_it():
             {"source": "abalone", "settings": {"criterion": "CrossEntropyLoss"}},
             "criterion is 'CrossEntropyLoss': the lab",
         ),
-        (
-            {"method": {"protocol": "local_tables", "residual_bound": 3.0}},
-            "residual_bound is 3.0: gradients of 'CrossEntropyLoss' are at most 1; leave it out",
-        ),
         ({"source": "adult_split", "grid": {"folds": 5}}, "grid.folds is 5: these data have their own test rows"),
         ({"source": "adult_split", "settings": {"test_share": 0.5}}, "settings.test_share is unknown"),
         ({"source": "abalone", "settings": {"dims": [4, 9]}}, r"dims is \[4, 9\]: its last end must be 8"),

@@ -8,7 +8,6 @@ from ...errors import CertificationError, ConfigError
 from ...trees.options import (
     DeployedOptions,
     GatheringOptions,
-    LocalTablesOptions,
     ScatteringOptions,
     TableOptions,
     TablesOptions,
@@ -95,10 +94,6 @@ def _check_method(case: CasePlan, method: MethodPlan, where: str) -> None:
             raise ConfigError(f"{at}: inference is {options.inference!r}, and test_share 0 leaves no rows to score.")
     if case.settings.loss == NUMBERS and getattr(options, "residual_bound", 0) is None:
         _check_bound(options, at)
-    if case.settings.loss == CLASSES and isinstance(options, LocalTablesOptions) and options.residual_bound is not None:
-        raise ConfigError(
-            f"{at}: residual_bound is {options.residual_bound}: gradients of {CLASSES!r} are at most 1; leave it out."
-        )
     _check_declared(case.settings, case.parties, options, at)
 
 

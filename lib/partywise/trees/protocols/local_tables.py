@@ -76,7 +76,8 @@ def local_statistics(active: Party, train: np.ndarray, ensemble: Ensemble, spec:
     g, h = gradients(active.block["y"][train], scores, spec.public.criterion)
     if spec.options.algo == "gbdt" and spec.public.criterion == "CrossEntropyLoss":
         h = np.full(len(g), QUARTER)
-    bound = spec.options.residual_bound
+    # Gradients of classes are at most 1.
+    bound = spec.options.residual_bound if spec.public.criterion == "RegressionMSELoss" else None
     # Features hang together by what the first model knows too: its quarters stand for pairs that nobody releases.
     quarters = np.unique(np.quantile(scores, (0.25, 0.5, 0.75), method="lower"))
     return g if bound is None else np.clip(g, -bound, bound), h, np.searchsorted(quarters, scores)

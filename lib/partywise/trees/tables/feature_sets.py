@@ -108,7 +108,6 @@ def feature_sets(
     are one pure law of g times the epsilon of one: as many in every stratum, so a person may have records in several.
     """
     options, facts = spec.options, spec.public
-    _check(options, facts.criterion)
     columns = tuple(sorted(column for _, own in groups for column in own))
     edges = {column: _declared(facts.columns[column]) for column in columns}
     group = records_together(spec)
@@ -176,10 +175,3 @@ def _declared(column: Any) -> Accounted:
     if not len(column.edges.value):
         raise ValueError(f"edges of column {column.name!r} are empty: a table needs at least two buckets, give a cut.")
     return column.edges
-
-
-def _check(options: LocalTablesOptions, criterion: str) -> None:
-    if criterion == "CrossEntropyLoss" and options.residual_bound is not None:
-        raise ValueError(
-            f"residual_bound is {options.residual_bound!r}: gradients of CrossEntropyLoss are at most 1; leave it out."
-        )

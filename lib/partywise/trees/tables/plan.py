@@ -163,9 +163,11 @@ def table_plan(spec: Any, groups: Sequence[tuple[str, tuple[int, ...]]], n: int,
 def _require_integers(bits: float, sigma: float, bound: float, n: int, epsilon: float) -> None:
     """bits : of a lane; sigma : of the widest noise, in steps."""
     if bits > LARGEST_LANE or sigma > LARGEST_SIGMA:
+        # Hessians of regression are 1: beside residuals that are much smaller their noise fills the lanes.
+        remedy = "a larger residual_bound" if bound < 1 else "units in which residual_bound is smaller"
         raise OverflowError(
             f"residual_bound={bound:g} with epsilon={epsilon:g} and {n} records: sums and their noise exceed 64 bits "
-            "in steps of 2^-32; use units in which residual_bound is smaller, or a larger epsilon."
+            f"in steps of 2^-32; use {remedy}, or a larger epsilon."
         )
 
 
