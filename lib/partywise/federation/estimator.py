@@ -135,12 +135,6 @@ class Estimator:
         return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in shown.items())})"
 
     def _options(self) -> Any:
-        for name in ("epsilon", "delta"):
-            value = getattr(self, name)
-            if value is not None and not isinstance(value, Real):
-                raise TypeError(
-                    f"{name}={value!r} must be a number, not {type(value).__name__}: write it without quotes."
-                )
         self._check(self._given)
         return self._method.options(**self._given)
 
@@ -161,6 +155,12 @@ class Estimator:
 
     def _simulate(self, parties: Sequence[Any], n: int, rng: Any, *, public: Any, settings: Any) -> Any:
         """Run the protocol on all ``n`` records and keep what it left behind."""
+        for name in ("epsilon", "delta"):
+            value = getattr(self, name)
+            if not isinstance(value, Real) and (value is not None or name == "delta"):
+                raise TypeError(
+                    f"{name}={value!r} must be a number, not {type(value).__name__}: write it without quotes."
+                )
         if not 0 < self.delta < 1:
             raise ValueError(f"delta={self.delta!r} must lie in (0, 1), well below 1/n.")
         options = self._options()
