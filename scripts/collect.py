@@ -15,9 +15,9 @@ from partywise.experiment.timings import gather
 log = log_to(snakemake.log[0])
 params, inputs, outputs = snakemake.params, snakemake.input, dict(snakemake.output.items())
 origin = outputs.pop("origin")
-with as_planned(params.sources, digests_before(params.told, params.fingerprint, inputs.origins, inputs.blocks)):
-    gather(inputs.timings).write(outputs.pop("timings"))
-    root = Path(snakemake.scriptdir).parent
-    collect(plan(**params.job), inputs.blocks, outputs, code_sha256=params.code, root=root)
+gather(inputs.timings).write(outputs.pop("timings"))
+root = Path(snakemake.scriptdir).parent
+planned = as_planned(params.sources, digests_before(params.told, params.fingerprint, inputs.origins, inputs.blocks))
+planned(collect)(plan(**params.job), inputs.blocks, outputs, code_sha256=params.code, root=root)
 write_origin(origin, params.fingerprint, outputs.values())
 log.info("study %s: %d blocks", params.job["name"], len(inputs.blocks))

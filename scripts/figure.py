@@ -11,7 +11,7 @@ from partywise.experiment.results.origin import as_planned, digests_before, writ
 log = log_to(snakemake.log[0])
 params, inputs, outputs = snakemake.params, snakemake.input, dict(snakemake.output.items())
 origin = outputs.pop("origin")
-with as_planned(params.sources, digests_before(params.told, params.fingerprint, inputs.origin, inputs.cube)):
-    draw_figure(params.address, inputs.cube[0], **outputs)
+planned = as_planned(params.sources, digests_before(params.told, params.fingerprint, inputs.origin, inputs.cube))
+planned(draw_figure)(params.address, inputs.cube[0], **outputs)
 write_origin(origin, params.fingerprint, outputs.values())
 log.info("drawn by %s", params.address)

@@ -16,11 +16,11 @@ from partywise.experiment.timings import Timings
 log = log_to(snakemake.log[0])
 params, timings = snakemake.params, Timings()
 begun = process_time()
-with as_planned(params.sources, params.files):
-    made = plan(**params.job, complete=False)
-    cells = [cell for share in params.shares for cell in compute(made, share, params.resources_folder, timings)]
+planned = as_planned(params.sources, params.files)
+made = planned(plan)(**params.job, complete=False)
+computed = [planned(compute)(made, share, params.resources_folder, timings) for share in params.shares]
 spent = process_time() - begun
-write_block(snakemake.output.block, cells)
+write_block(snakemake.output.block, [cell for cells in computed for cell in cells])
 timings.write(snakemake.output.timings)
 write_origin(snakemake.output.origin, params.fingerprint, [snakemake.output.block])
 log.info("%s", timings)
