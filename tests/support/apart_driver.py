@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from threading import Thread
 from typing import Any
 
+from partywise.federation.account.reading import cost_digest
 from partywise.federation.apart.outcome import Outcome
 from partywise.federation.apart.party import run_party
-from partywise.federation.apart.union import Reserved, Sent
+from partywise.federation.apart.union import Received, Reserved, Sent
 from partywise.federation.run import Run
 from partywise.federation.transport.interface import Transport
 from partywise.privacy.ledger.event import Event
@@ -22,21 +23,39 @@ class Notes:
     """An account in memory: what `partywise.federation.apart.account.Account` asks for, and nothing is refused."""
 
     me: str
-    rows: list[Sent | Reserved] = field(default_factory=list)
+    rows: list[Sent | Received | Reserved] = field(default_factory=list)
     paid: list[Event] = field(default_factory=list)
     runs: list[str] = field(default_factory=list)
     outcomes: list[str] = field(default_factory=list)
+    heads: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
-    def began(self, run: str, configuration: str) -> None:
+    def began(self, run: str, configuration: str, mode: str) -> None:
         self.runs.append(run)
 
     def charge(self, *events: Event) -> None:
         self.paid += events
 
     def sent(
-        self, step: int, receiver: str, name: str, payload: Mapping[str, Any], shape: tuple[int, ...], size: int
+        self,
+        step: int,
+        receiver: str,
+        name: str,
+        payload: Mapping[str, Any],
+        shape: tuple[int, ...],
+        size: int,
+        digest: str,
     ) -> None:
-        self.rows.append(Sent(step, self.me, receiver, name, payload, shape, size))
+        self.rows.append(Sent(step, self.me, receiver, name, payload, shape, size, digest))
+
+    def received(self, step: int, sender: str, name: str, payload: Mapping[str, Any], digest: str) -> None:
+        self.rows.append(Received(step, sender, self.me, name, cost_digest(payload), digest))
+
+    @property
+    def head(self) -> tuple[int, str]:
+        return len(self.rows), f"{len(self.rows)} rows of {self.me}"
+
+    def met(self, heads: Mapping[str, Mapping[str, Any]]) -> None:
+        self.heads = heads
 
     def reserved(self, step: int, event: Event) -> None:
         self.rows.append(Reserved(step, event))

@@ -12,7 +12,7 @@ class Meddling:
 
     def __init__(self, end, meddle):
         self.end, self.meddle, self.me, self.peers = end, meddle, end.me, end.peers
-        self.get, self.is_there, self.close = end.get, end.is_there, end.close
+        self.get, self.is_there, self.close, self.credential = end.get, end.is_there, end.close, end.credential
 
     def put(self, receiver, tag, data):
         for frame in self.meddle(receiver, tag, data):

@@ -14,6 +14,7 @@ from demonstration.apart import deal, differences, run, simulation
 from demonstration.cases import Dealt, clients, tables
 from partywise.errors import DataMissing, PartyError
 from partywise.experiment.apart.joined import Joined, joined
+from partywise.experiment.apart.verbs import certified
 
 CASES = {"clients": clients, "tables": tables}
 FOLDER = Path("results") / "demo_network"
@@ -50,11 +51,8 @@ def shown(dealt: Dealt, folder: Path) -> bool:
         return False
     found = joined([folder / name / "out" for name in case.names])
     print("\n".join([*crossed(found), *(paid(name, one.out) for name, one in ended.items())]))
-    total, record = found.total, next(iter(found.records.values()))
-    print(
-        f"certified for the unit {record.unit}: epsilon {total.epsilon_certified:.4g} at delta {record.delta:g}, for "
-        f"the worst coalition ({total.view_worst}; assumed: {total.assumption}); from start to end {seconds:.1f} s"
-    )
+    print(f"{certified(found)}; from start to end {seconds:.1f} s")
+    print(f"accounts: what each party sent was paid, received and {found.heads}")
     channel, digests = simulation(case, folder)
     other = list(differences(found, channel, digests))
     verdict = f"NOT equal: {', '.join(other)}" if other else "equal: transcript, ledger, and what each party holds"

@@ -4,23 +4,32 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 import os
+import re
 import shutil
 import signal
 import socket
+from contextlib import redirect_stdout
+from io import StringIO
 from pathlib import Path
 from time import monotonic
+from typing import Any
 
 import pytest
 
 from apart_cases import STUDIES, Apart
 from apart_processes import Parties, Told
+from forgeries import both_less, paid_less, rewritten, sent_as_public, sent_less
 from partywise.__main__ import main
+from partywise.errors import BudgetExceeded
 from partywise.experiment.apart.joined import joined
 from partywise.experiment.apart.written import read_record
 from partywise.experiment.cells import execution, generate
-from partywise.federation.account.chain import GENESIS, line_of
-from partywise.federation.account.reading import opened_account, runs_of
+from partywise.federation.account.account import Account
+from partywise.federation.account.chain import Row, line_of
+from partywise.federation.account.reading import opened_account, opened_extract, runs_of
+from partywise.federation.account.spending import Budget
 from partywise.federation.apart.outcome import outcomes
 
 GLM, TREES, CLIENTS = "vertical_glm", "vertical_trees", "sliced_inverse_regression"
@@ -94,18 +103,69 @@ def test_parties_apart_are_the_simulation(study, tmp_path, monkeypatch, started)
     assert len((tmp_path / "all.csv").read_text().splitlines()) == 1 + len(channel.messages)
 
 
-def test_a_budget_refuses_the_second_run_and_keeps_what_was_paid(started, tmp_path):
-    case = Apart(CLIENTS)
-    case.network |= {"budget": {"epsilon": 3.5, "delta": 0.003, "unit": "user"}}
+def test_a_budget_refuses_a_third_run_and_keeps_what_was_paid(started, tmp_path):
+    """Randomised response at epsilon 2 under a budget of 5: the screen, the account and the union say the same number."""
+    case = released(budget={"epsilon": 5.0, "delta": 1e-5, "unit": "features"})
     parties = started(case)
     first = parties.all()
-    assert {one.code for one in first.values()} == {0}
-    assert "budget: epsilon" in first["north"].out and " of 3.5 (unit user; " in first["north"].out
-    before = read_record(tmp_path / "out" / "north")
+    assert {one.code for one in first.values()} == {0}, first
+    found = joined([tmp_path / "out" / name for name in case.names])
+    number = f"{found.total.epsilon_certified:.6g}"
+    assert f"features {number} (epsilon at delta 1e-05, by unit)" in first["shop"].out
+    assert f"budget: epsilon {number} of 5 (unit features, delta 1e-05, composed exactly; left" in first["shop"].out
+    assert f"epsilon {found.epsilon_certified:.6g} at delta" in union(tmp_path, case)
     second = parties.all()
-    assert "Of the budget over all runs (epsilon = 3.5" in sentence(second["north"]) + sentence(second["south"])
-    assert "ended with an error of its own" in sentence(second["server"])
-    assert read_record(tmp_path / "out" / "north") == before
+    assert {one.code for one in second.values()} == {0}, second
+    paid = re.search(r"budget: epsilon (\S+) of 5 \(unit features, delta 1e-05, 2 runs added; ", second["shop"].out)
+    left = re.search(r"or epsilon (\S+) of pure laws\)", second["shop"].out)
+    assert paid and left and float(paid[1]) == pytest.approx(4, abs=2e-4)
+    assert float(left[1]) == pytest.approx(5 - float(paid[1]), abs=1e-5)
+    before = read_record(tmp_path / "out" / "shop")
+    third = parties.all()
+    assert "Of the budget over all runs (epsilon = 5" in sentence(third["shop"])
+    assert "ended with an error of its own" in sentence(third["bank"])
+    assert read_record(tmp_path / "out" / "shop") == before
+
+
+def released(**keys: Any) -> Apart:
+    """Trees on randomised buckets, with noise of the operating system."""
+    case = Apart(TREES)
+    case.network |= {"mode": "release", **keys}
+    return case
+
+
+def union(folder: Path, case: Apart) -> str:
+    """What the verb prints of the last run."""
+    with redirect_stdout(StringIO()) as told:
+        assert main(["union", *(str(folder / "out" / name) for name in case.names)]) == 0
+    return told.getvalue()
+
+
+def test_an_experiment_certifies_infinity_wherever_it_is_told(started, tmp_path):
+    case = Apart(TREES)
+    told = started(case).all()
+    assert {one.code for one in told.values()} == {0}
+    assert "features without limit" in told["shop"].out and "nothing here protects anybody" in told["shop"].out
+    together = union(tmp_path, case)
+    assert ", mode experiment; parties" in together and "certified for the unit features: epsilon inf (mode" in together
+    found = joined([tmp_path / "out" / name for name in case.names])
+    assert found.epsilon_certified == math.inf and found.total.epsilon_certified < 2.1
+    for name in case.names:
+        for file in ("run.json", "outcome.json"):
+            assert json.loads((tmp_path / "out" / name / file).read_text())["mode"] == "experiment"
+    assert main(["ledger", str(tmp_path / "shop")]) == 0
+    with Account(tmp_path / "shop", party="shop", budget=Budget(50.0, 1e-5, "features")) as account:
+        assert account.spent()["features"].epsilon == math.inf and account.left == 0
+        with pytest.raises(BudgetExceeded, match="mode 'experiment' under a budget: all parties know the seeds"):
+            account.began("another", "c", "experiment")
+
+
+def test_a_copy_of_the_configuration_under_another_name_has_no_fresh_budget(started, tmp_path):
+    case = released(budget={"epsilon": 3.0, "delta": 1e-5, "unit": "features"})
+    parties = started(case)
+    assert {one.code for one in parties.all("first").values()} == {0}
+    parties.configs = {name: {"name": "copy", **config} for name, config in parties.configs.items()}
+    assert "Of the budget over all runs (epsilon = 3" in sentence(parties.all("second")["shop"])
 
 
 def test_union_refuses_folders_of_different_runs_and_a_missing_one(started, tmp_path, capsys):
@@ -128,43 +188,79 @@ FORGERIES = {
     "delta": ({"delta": 0.5}, None, "has delta 0.5 and"),
     "unit": ({"unit": "label"}, None, "has unit 'label' and"),
     "steps without end": ({"steps": 10**15}, None, "has steps 1000000000000000 and"),
+    "mode": ({"mode": "release"}, None, "has mode 'release' and"),
+    "outcome": ({"outcome": "0" * 64}, None, "one of them was changed"),
     "what a terminal obeys": ({"outcome": "\x1b[2J"}, None, "has no run.json of a run that ended"),
     "a step that is none": ({}, {"step": [1]}, "row 4 (sent) is none that an account writes: it was changed"),
-    "a payload that is none": ({}, {"payload": [1]}, "row 4 (sent) is none that an account writes: it was changed"),
-    "a part that is none": ({}, {"payload": {"kind": "Public", "value": 0, "because": "x", "made_of": [[]]}}, "step "),
-    "a law beyond numbers": ({}, {"event": {"mu": 10**400}}, "is no message (int too large to convert to float)"),
-    "a release of another name": ({}, {"event": {"release_id": "\x1b[2J"}}, "release_id='\\x1b[2J' is in the ledger"),
-    "a receiver that is nobody": ({}, {"receiver": "nobody"}, "receiver='nobody' is not on this channel"),
+    "a payload that is none": ({}, {"payload": [1]}, "row 4 (sent) of "),
+    "a part that is none": ({}, {"payload": {"kind": "Public", "value": 0, "because": "x", "made_of": [[]]}}, "row 4 (sent) of "),
+    "a law beyond numbers": ({}, {"event": {"mu": 10**400}}, "row 4 (sent) of "),
+    "a release of another name": ({}, {"event": {"release_id": "\x1b[2J"}}, "sends release '\\x1b[2J', which no row"),
+    "a receiver that is nobody": ({}, {"receiver": "nobody"}, "the account of 'south' is not the one whose end 'north' saw"),
 }
 
 
 def forged(folder: Path, record: dict, sent: dict | None) -> None:
-    """Another record, and an account with other messages whose digests are made anew."""
+    """Another record, and rows with other messages, all of whose digests are made anew."""
     told = json.loads((folder / "run.json").read_text())
     (folder / "run.json").write_text(json.dumps(told | record))
-    lines, digest = b"", GENESIS
-    for row in opened_account(folder / "ledger.jsonl").rows:
-        fields = dict(row.fields)
-        if row.kind == "sent" and sent is not None:
-            payload = fields["payload"]
-            fields |= {key: value for key, value in sent.items() if key != "event"}
-            if "event" in sent:
-                fields["payload"] = payload | {"event": payload["event"] | sent["event"]}
-        line, again = line_of(row.number, digest, row.kind, row.run, fields)
-        lines, digest = lines + line, again.digest
-    (folder / "ledger.jsonl").write_bytes(lines)
+
+    def edit(row: Row, fields: dict[str, Any]) -> dict[str, Any]:
+        if row.kind != "sent" or sent is None:
+            return fields
+        payload = fields["payload"]
+        fields |= {key: value for key, value in sent.items() if key != "event"}
+        return fields | ({"payload": payload | {"event": payload["event"] | sent["event"]}} if "event" in sent else {})
+
+    if sent is not None:
+        rows = opened_extract(folder / "run.jsonl").rows
+        (folder / "run.jsonl").write_bytes(rewritten(rows, edit))
 
 
 def test_a_forged_folder_is_refused_in_one_sentence_and_decides_nothing(started, tmp_path, capsys):
     """No total rests on what the folder of one party says of the run; no row of others ends in a traceback."""
     assert {one.code for one in started(Apart(CLIENTS)).all().values()} == {0}
-    for what, (record, sent, words) in {"nothing": ({}, {}, ""), **FORGERIES}.items():
+    for what, (record, sent, words) in {"nothing": ({}, None, ""), **FORGERIES}.items():
         shutil.copytree(tmp_path / "out", tmp_path / what)
         forged(tmp_path / what / "south", record, sent)
         code = main(["union", *(str(tmp_path / what / name) for name in ("north", "server", "south"))])
         told = capsys.readouterr()
         assert (code, told.err == "") == ((0, True) if what == "nothing" else (1, False)), what
-        assert words in told.err and len(told.err.splitlines()) == (what != "nothing") and told.out.count("\x1b") == 0
+        assert words in told.err, (what, told.err)
+        assert len(told.err.splitlines()) == (what != "nothing") and told.out.count("\x1b") == 0
+
+
+EDITS = {
+    "the payments": (paid_less, "sends release 'slice means of north' with mu"),
+    "the messages": (sent_less, "sends release 'slice means of north' with mu"),
+    "messages to be free": (sent_as_public, "tells other payments without a message than there are, ["),
+    "both": (both_less, ""),
+}
+
+
+@pytest.mark.parametrize("mode", ["the own head too", "not the own head"])
+def test_an_account_that_its_owner_wrote_anew_is_seen(mode, started, tmp_path, capsys):
+    """Digests that are right hide nothing: payments and messages disagree, or the other parties saw another end."""
+    assert {one.code for one in started(Apart(CLIENTS)).all().values()} == {0}
+    folders = [str(tmp_path / "out" / name) for name in ("south", "server", "north")]
+    account, extract = tmp_path / "north" / "ledger.jsonl", tmp_path / "out" / "north" / "run.jsonl"
+    whole, run = opened_account(account).rows, opened_extract(extract).rows
+    for edit, words in EDITS.values():
+        account.write_bytes(rewritten(whole, edit, heads=mode == "the own head too"))
+        extract.write_bytes(rewritten(run, edit, heads=mode == "the own head too"))
+        code = main(["ledger", str(account)])
+        head = mode != "the own head too" and edit in (sent_as_public, both_less)
+        seen = "tells another digest of the row before" if head else words
+        told = capsys.readouterr().err
+        assert (code, seen in told, told == "") == (2 if seen else 0, True, not seen), told
+        assert main(["union", *folders]) == 1
+        told = capsys.readouterr().err
+        seen = seen or "the account of 'north' is not the one whose end 'south' saw"
+        assert seen in told and len(told.splitlines()) == 1
+    account.write_bytes(b"")
+    extract.write_bytes(b"".join(line_of(row.number, "0" * 64, row.kind, row.run, row.fields)[0] for row in run[:1]))
+    assert main(["union", *folders]) == 1
+    assert "run.json has outcome" in capsys.readouterr().err
 
 
 def test_a_party_that_does_not_come_is_named_by_all_others(started):
@@ -197,7 +293,7 @@ def test_whoever_is_killed_in_between_is_named_and_a_new_run_begins_with_whole_a
     case.method["total_round_num"] = 400
     parties = started(case)
     parties.start()
-    ledger = tmp_path / "out" / "shop" / "ledger.jsonl"
+    ledger = tmp_path / "shop" / "ledger.jsonl"
     while not ledger.exists() or ledger.read_bytes().count(b"\n") < 20:
         parties.processes["shop"].join(0.05)
         assert parties.processes["shop"].is_alive()
@@ -210,13 +306,18 @@ def test_whoever_is_killed_in_between_is_named_and_a_new_run_begins_with_whole_a
         assert "'bank' is gone" in sentence(told[name])
     assert not (tmp_path / "out" / "shop" / "run.json").exists()
     for name in case.names:
-        assert runs_of(opened_account(tmp_path / "out" / name / "ledger.jsonl").rows)
+        assert runs_of(opened_account(account(tmp_path, case, name)).rows)
     case.method["total_round_num"] = 2
     parties.configs = {name: dict(case.config) for name in case.names}
     assert {one.code for one in parties.all().values()} == {0}
     for name in case.names:
-        assert len(runs_of(opened_account(tmp_path / "out" / name / "ledger.jsonl").rows)) == 2
+        assert len(runs_of(opened_account(account(tmp_path, case, name)).rows)) == 2
     assert len(joined([tmp_path / "out" / name for name in case.names]).records) == 3
+
+
+def account(folder: Path, case: Apart, name: str) -> Path:
+    """The account of a party: beside its data, or its outputs where it has none."""
+    return (folder / name if name in case.files else folder / "out" / name) / "ledger.jsonl"
 
 
 def _listens(case: Apart, name: str) -> bool:

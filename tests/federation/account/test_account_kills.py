@@ -36,6 +36,7 @@ class Mortal:
     def __init__(self, end: Any, marks: Marks, last: int, before: bool) -> None:
         self.end, self.marks, self.left, self.before = end, marks, last, before
         self.me, self.peers, self.get, self.is_there, self.close = end.me, end.peers, end.get, end.is_there, end.close
+        self.credential = end.credential
 
     def put(self, receiver: str, tag: str, data: bytes) -> None:
         self.left -= 1

@@ -40,13 +40,14 @@ def test_totals_by_unit_runs_and_the_budget_left(folder, capsys):
     assert main(["ledger", str(folder)]) == 0
     clinic, lab = re.split(r"(?m)^lab: ", capsys.readouterr().out)
     digest = read_chain(folder / "clinic" / FILE).digest
-    assert clinic.startswith(f"clinic: 9 rows of 2 runs, chain whole, digest {digest}")
-    assert "run first: 2 paid, 0 sent, ended\n" in clinic and "run second: 1 paid, 0 sent, broke off\n" in clinic
-    assert number("spent of unit row: mu squared = ", clinic) == pytest.approx(0.09)
+    assert clinic.startswith(f"clinic: 9 rows of 2 runs, chain whole, rows agree, digest {digest}")
+    assert "run first: 2 paid, 0 sent, ended; mode release\n" in clinic
+    assert "run second: 1 paid, 0 sent, broke off; mode release\n" in clinic
+    assert number("mu squared = ", clinic) == pytest.approx(0.09)
     epsilon = float(gaussian_epsilon(0.3, 1e-5))
-    assert re.search(rf"unit row: .* epsilon = {epsilon:.6g} at delta = 1e-05\n", clinic)
+    assert re.search(rf"unit row: epsilon = {epsilon:.6g} at delta = 1e-05, 2 runs added; mu", clinic)
     left = float(gdp_mu(2.0, 1e-5)) ** 2 - 0.09
-    assert f"0.05 in run first, 0.04 in run second. {left:.6g} is left." in clinic
+    assert f"0.05 in run first, 0.04 in run second. Left for another run: mu squared {left:.6g}.\n" in clinic
     assert re.search(r"unit label: .*epsilon = inf at delta = 1e-06, 1 rows without a proof", lab)
     assert "No budget was stated." in lab
 

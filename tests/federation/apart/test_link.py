@@ -54,6 +54,7 @@ def test_a_message_is_written_down_before_it_leaves():
         def __init__(self, end):
             self.end, self.me, self.peers = end, end.me, end.peers
             self.get, self.is_there, self.close = end.get, end.is_there, end.close
+            self.credential = end.credential
 
         def put(self, receiver, tag, data):
             if tag.startswith("message/"):

@@ -8,7 +8,8 @@ import pytest
 
 from apart_driver import Notes, threads
 from partywise.errors import CertificationError, PartyError
-from partywise.federation.apart.union import Reserved, Sent, union
+from partywise.federation.account.reading import cost_digest
+from partywise.federation.apart.union import Received, Reserved, Sent, union
 from partywise.federation.run import simulate
 from partywise.federation.transport.memory import connected
 from toy_rounds import program, run
@@ -28,6 +29,14 @@ def digest():
     plain = run()
     simulate(program, plain)
     return plain.channel.ledger.digest
+
+
+def told_by_both(rows, first, changed):
+    """The rows with another one in place of the first, to which its receiver agrees."""
+    again = {first.step: Received(changed.step, changed.sender, changed.receiver, changed.name,
+                                  cost_digest(changed.payload), changed.digest)}  # fmt: skip
+    swapped = [changed if row is first else row for row in rows]
+    return [again.get(row.step, row) if isinstance(row, Received) else row for row in swapped]
 
 
 def test_rows_may_come_in_any_order(rows, digest):
@@ -58,14 +67,35 @@ def test_a_public_row_stands_in_every_account_alike(rows):
 def test_a_cheaper_release_is_seen_by_the_digest_and_one_that_nobody_paid_is_refused(rows, digest):
     first = next(row for row in rows if isinstance(row, Sent) and row.name == "sum")
     cheap = replace(first, payload=first.payload | {"event": first.payload["event"] | {"mu": 0.001}})
+    with pytest.raises(PartyError, match="step 1: 'client 0' wrote down another payload of 'sum' than 'server'"):
+        union(NAMES, [cheap if row is first else row for row in rows])
     try:
-        told = union(NAMES, [cheap if row is first else row for row in rows]).ledger.digest
+        told = union(NAMES, told_by_both(rows, first, cheap)).ledger.digest
     except CertificationError as error:
         told = str(error)
     assert told != digest
     public = {"kind": "Public", "value": None, "made_of": [], "because": "so it is"}
     with pytest.raises(CertificationError, match="send it first"):
-        union(NAMES, [replace(first, payload=public) if row is first else row for row in rows])
+        union(NAMES, told_by_both(rows, first, replace(first, payload=public)))
+
+
+@pytest.mark.parametrize("field", ["name", "digest", "receiver"])
+def test_what_a_receiver_wrote_down_is_what_its_sender_did(rows, field):
+    first = next(row for row in rows if isinstance(row, Received))
+    other = next(name for name in NAMES if name not in (first.sender, first.receiver))
+    changed = replace(first, **{field: other if field == "receiver" else "other"})
+    with pytest.raises(PartyError, match=f"{first.sender!r} wrote down another {field} of {first.name!r} than"):
+        union(NAMES, [changed if row is first else row for row in rows])
+
+
+def test_a_message_that_one_end_does_not_know_is_seen(rows):
+    first = next(row for row in rows if isinstance(row, Received))
+    with pytest.raises(
+        PartyError, match=f"step {first.step} of {first.sender!r} is not in the account of its receiver"
+    ):
+        union(NAMES, [row for row in rows if row is not first])
+    with pytest.raises(PartyError, match="step 99 was received and not sent"):
+        union(NAMES, [*rows, replace(first, step=99)])
 
 
 def test_rows_that_tell_two_stories_of_a_message_are_seen(rows):
@@ -78,4 +108,4 @@ def test_a_row_that_is_no_message_is_named(rows):
     first = next(row for row in rows if isinstance(row, Sent))
     broken = replace(first, payload={"kind": "Popen"})
     with pytest.raises(PartyError, match=f"step {first.step} of {first.sender!r} is no message"):
-        union(NAMES, [broken if row is first else row for row in rows])
+        union(NAMES, told_by_both(rows, first, broken))

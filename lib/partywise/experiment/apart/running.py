@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import AccountError, CertificationError, ConfigError, DataMissing, PartyError
-from ...federation.account.account import Account
-from ...federation.account.reading import messages_of, paid_events
+from ...federation.account.account import FILE, Account
+from ...federation.account.reading import extract_of, messages_of, paid_events
 from ...federation.account.spending import Budget, Spent, spent_of
 from ...federation.apart.outcome import Outcome
 from ...federation.apart.party import run_party
@@ -23,7 +23,7 @@ from ..config import choices
 from .part import part
 from .rehearsal import floating_point, rehearse
 from .settings import Shared
-from .written import TRANSCRIPT, Record, write_outcome, write_record, write_rows
+from .written import TRANSCRIPT, Record, write_extract, write_outcome, write_record, write_rows
 
 __all__ = ["Ended", "Failed", "Start", "run"]
 
@@ -41,6 +41,7 @@ class Start:
     """Where a party stands.
 
     configuration : digest of the shared configuration; me : its name; data, certificates, into : folders
+    account : file of its account over all runs, by default beside its data, or its outputs where it has none
     """
 
     shared: Shared
@@ -49,6 +50,14 @@ class Start:
     data: Path
     certificates: Path
     into: Path
+    account: Path | None = None
+
+    @property
+    def ledger(self) -> Path:
+        """The file of its account."""
+        if self.account is not None:
+            return self.account / FILE if self.account.is_dir() else self.account
+        return (self.data if self.me in self.shared.holders else self.into) / FILE
 
     @property
     def where(self) -> str:
@@ -61,7 +70,7 @@ class Ended:
     """A party's run that all have ended.
 
     sent : its messages; paid : what this run cost, by unit, at the delta of the case; spent : all runs of the account
-    budget : of all runs; left : how much of it is left, in the currency of its rule; files : with arrays that it holds
+    budget : of all runs; room : what it leaves for another one, in words; files : with arrays that it holds
     """
 
     outcome: Outcome
@@ -69,7 +78,7 @@ class Ended:
     paid: dict[str, Spent]
     spent: dict[str, Spent]
     budget: Budget | None
-    left: float
+    room: str
     files: tuple[str, ...]
 
 
@@ -108,7 +117,8 @@ def _run(start: Start) -> Ended:
     own = part(shared, start.configuration, start.me, start.data)
     if network.mode == "release":
         rehearse(shared, len(own.run.fold.of))
-    with Account(_folder(start.into), party=start.me, budget=_budget(shared)) as account:
+    _folder(start.into)
+    with Account(start.ledger, party=start.me, budget=_budget(shared)) as account:
         outcome = run_party(
             shared.plan.methods[network.method].protocol.fit,
             own.run,
@@ -157,19 +167,21 @@ def _written(start: Start, account: Account, outcome: Outcome) -> Ended:
     shared, network = start.shared, start.shared.network
     plan, case = shared.plan, network.case
     delta, group = plan.delta(case), plan.rows_per_user(case)
-    messages = messages_of(account.rows(), outcome.run)
+    rows = account.rows()
+    messages = messages_of(rows, outcome.run)
     write_rows(start.into / TRANSCRIPT, messages)
-    files = write_outcome(start.into, outcome)
+    write_extract(start.into, extract_of(rows, outcome.run))
+    files = write_outcome(start.into, outcome, network.mode)
     named: dict[str, Any] = {name: getattr(network, name) for name in ("study", "case", "method", "fold", "mode")}
     more = {"unit": plan.spec.unit, "delta": delta, "rows_per_user": group, "epsilon": network.epsilon}
     digests: dict[str, Any] = {"run": outcome.run, "configuration": start.configuration, "outcome": outcome.digest}
     write_record(
         start.into, Record(party=start.me, names=shared.names, steps=outcome.steps, **digests, **named, **more)
     )
-    paid = [event for owner, event in paid_events(account.rows()) if owner == outcome.run]
+    paid = [(owner, event) for owner, event in paid_events(rows) if owner == outcome.run]
     sent = tuple(row for row in messages if isinstance(row, Sent))
     costs, spent = dict(spent_of(paid, delta, group)), dict(account.spent())
-    return Ended(outcome, sent, costs, spent, account.budget, account.left, tuple(files))
+    return Ended(outcome, sent, costs, spent, account.budget, account.room, tuple(files))
 
 
 @contextmanager

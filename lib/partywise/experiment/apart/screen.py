@@ -6,13 +6,16 @@ from collections.abc import Sequence
 
 from ...federation.account.spending import Spent
 from .running import Ended, Start
-from .written import OUTCOME, RECORD, TRANSCRIPT
+from .written import EXTRACT, OUTCOME, RECORD, TRANSCRIPT
 
 __all__ = ["MOST", "screen"]
 
 # Lines of the screen; so many receivers have one each.
 MOST, RECEIVERS = 20, 6
-SEEDED = "every party could compute the noise of the others (mode experiment): nothing here protects anybody"
+SEEDED = (
+    "every party could compute the noise of the others (mode experiment): nothing here protects anybody, and what is "
+    "released costs infinity"
+)
 
 
 def screen(start: Start, ended: Ended) -> list[str]:
@@ -31,7 +34,9 @@ def screen(start: Start, ended: Ended) -> list[str]:
         f" and {_counted(len(ended.files), 'array')} ({', '.join(ended.files[:3])}{', ...' * (len(ended.files) > 3)})"
     )
     lines.append(f"holds: {OUTCOME}{arrays * bool(ended.files)}, digest {ended.outcome.digest[:12]}")
-    lines.append(f"files in {start.into}: ledger.jsonl, {TRANSCRIPT}, {OUTCOME}, {RECORD}")
+    lines.append(
+        f"files in {start.into}: {TRANSCRIPT}, {OUTCOME}, {EXTRACT}, {RECORD}; account of all runs: {start.ledger}"
+    )
     return lines
 
 
@@ -64,13 +69,13 @@ def _paid(start: Start, ended: Ended) -> list[str]:
     budget = ended.budget
     if budget is None:
         return [*lines, "budget: none was stated (network.budget)"]
-    spent, unit = ended.spent[budget.unit], budget.unit
-    share = f"{spent.amount:.6g} spent, {ended.left:.6g} left"
-    return [*lines, f"budget: epsilon {_epsilon(spent)} of {budget.epsilon:g} (unit {unit}; {spent.currency}: {share})"]
+    spent = ended.spent[budget.unit]
+    told = f"unit {budget.unit}, delta {budget.delta:g}, {spent.rule}; left for another run: {ended.room}"
+    return [*lines, f"budget: epsilon {_epsilon(spent)} of {budget.epsilon:g} ({told})"]
 
 
 def _epsilon(spent: Spent) -> str:
-    return "without limit" if spent.unproved else f"{spent.epsilon:.4g}"
+    return "without limit" if spent.unproved else f"{spent.epsilon:.6g}"
 
 
 def _counted(count: int, noun: str) -> str:

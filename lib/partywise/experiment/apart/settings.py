@@ -59,10 +59,11 @@ class Network:
 
     study, case, method, epsilon, fold : the fit that is run, of replicate 0; epsilon where the method has a target
     mode : ``experiment`` (all draw from streams of ``root_seed``, so that a simulation has the same numbers, and each
-        could compute the noise of the others) or ``release`` (what is secret comes from the operating system)
+        could compute the noise of the others: it costs infinity) or ``release`` (what is secret comes from the
+        operating system)
     rows : records of every client that count; where columns are split, one number of records for all
     patience : seconds that anybody waits for a party that is there; largest_message : bytes of the largest one
-    budget : see `Budget`; without it nothing is refused
+    budget : see `Budget`, of mode ``release``; without it nothing is refused
     parties : host and port of every data holder and every place without data, each once
     """
 
@@ -80,6 +81,11 @@ class Network:
 
     def __post_init__(self) -> None:
         check_fields(self)
+        if self.mode == "experiment" and self.budget is not None:
+            raise ValueError(
+                "budget is given with mode experiment: all parties know the seeds of its noise, so that no budget covers "
+                "what it releases; take mode release, or leave the budget out for data that are no secret."
+            )
 
 
 @dataclass(frozen=True)

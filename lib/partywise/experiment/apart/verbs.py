@@ -4,19 +4,26 @@ from __future__ import annotations
 
 import argparse
 import csv
+import math
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...errors import AccountError, CertificationError, ConfigError, PartyError
 
-__all__ = ["add_apart", "certificates", "party", "union"]
+if TYPE_CHECKING:
+    from .joined import Joined
+
+__all__ = ["add_apart", "certificates", "certified", "party", "union"]
+
+RELEASE = "release"
 
 PARTY = """exit code: 0 the run has ended for all, 1 it has not; the sentence on standard error says why
 
-All parties are started with the same configuration, each with its own file.  The account (ledger.jsonl) in the folder
---into is kept from run to run: what was paid stays paid."""
+All parties are started with the same configuration, each with its own file.  The account (ledger.jsonl) lies with the
+data, in the folder --data, and is one for all configurations and runs: what was paid stays paid.  A place without data
+has its account in the folder --into."""
 
 
 def add_apart(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -30,11 +37,20 @@ def add_apart(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     one.add_argument("--data", type=Path, default=Path(), help="where paths of own files begin (default: here)")
     one.add_argument("--certificates", type=Path, default=Path("certificates"), help="default certificates")
     one.add_argument("--into", type=Path, help="default results/NAME/parties/ME, by the name of the configuration")
+    one.add_argument(
+        "--account",
+        type=Path,
+        help="file or folder of the account over all runs on these data (default: ledger.jsonl in the folder --data; of a "
+        "place without data in --into); another one knows nothing of what was paid",
+    )
     made = verbs.add_parser("certificates", help="a test authority and a certificate for every party of a network")
     made.add_argument("--config", type=Path, required=True)
     made.add_argument("--into", type=Path, default=Path("certificates"), help="default certificates")
     together = verbs.add_parser("union", help="transcript, ledger and certified total of the folders of all parties")
     together.add_argument("folders", type=Path, nargs="+", help="what --into was of every party")
+    together.add_argument(
+        "--authority", type=Path, help="authority.pem that must have issued what accounts are signed with"
+    )
     together.add_argument("--transcript", type=Path, help="write the rows of the whole transcript to this file")
 
 
@@ -49,7 +65,7 @@ def party(config: Mapping[str, Any], given: argparse.Namespace) -> int:
     shared = _network(config, plans(config), given.config)
     name = checked_name(config["name"]) if "name" in config else name_of(given.config)
     into = given.into or Path(RESULTS) / name / "parties" / given.me
-    start = Start(shared, digest(config), given.me, given.data, given.certificates, into)
+    start = Start(shared, digest(config), given.me, given.data, given.certificates, into, given.account)
     if shared.network.mode == "experiment":
         print(f"WARNING: {SEEDED}.", file=sys.stderr)
     try:
@@ -84,19 +100,19 @@ def union(given: argparse.Namespace) -> int:
     from .joined import joined
 
     try:
-        found = joined(given.folders)
+        found = joined(given.folders, given.authority)
     except (AccountError, CertificationError, PartyError) as error:
         print(f"union: {error}", file=sys.stderr)
         return 1
     record, channel = next(iter(found.records.values())), found.channel
-    print(f"run {record.run}: {record.study}, {record.case}, {record.method}; parties {', '.join(record.names)}")
+    print(
+        f"run {record.run}: {record.study}, {record.case}, {record.method}, mode {record.mode}; parties "
+        f"{', '.join(record.names)}"
+    )
     print(f"transcript: {len(channel.messages)} messages, {channel.bytes_total:,} bytes")
     print(f"ledger: {len(channel.ledger)} rows, digest {channel.ledger.digest}")
-    total = found.total
-    print(
-        f"certified for the unit {record.unit}: epsilon {total.epsilon_certified:.6g} at delta {record.delta:g}, for "
-        f"the worst coalition ({total.view_worst}); assumed: {total.assumption}"
-    )
+    print(f"accounts: what each party sent was paid, received and {found.heads}")
+    print(certified(found))
     for name, one in found.records.items():
         print(f"outcome of {name}: {one.outcome}")
     if given.transcript is not None:
@@ -107,6 +123,18 @@ def union(given: argparse.Namespace) -> int:
             writer.writerows(rows)
         print(f"all rows: {given.transcript}")
     return 0
+
+
+def certified(found: Joined) -> str:
+    """What a run certifies, in one sentence."""
+    record, total = next(iter(found.records.values())), found.total
+    view = f"at delta {record.delta:g}, for the worst coalition ({total.view_worst}); assumed: {total.assumption}"
+    if record.mode == RELEASE:
+        return f"certified for the unit {record.unit}: epsilon {total.epsilon_certified:.6g} {view}"
+    return (
+        f"certified for the unit {record.unit}: epsilon {math.inf} (mode {record.mode}: all parties know the seeds of all "
+        f"noise); with mode {RELEASE} the same releases cost epsilon {total.epsilon_certified:.6g} {view}"
+    )
 
 
 def _network(config: Mapping[str, Any], plans: Mapping[str, Any], file: Path) -> Any:

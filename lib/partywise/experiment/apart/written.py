@@ -14,16 +14,28 @@ import numpy as np
 
 from ...errors import AccountError
 from ...federation.apart.outcome import Outcome
-from ...federation.apart.union import Reserved, Sent
+from ...federation.apart.union import Received, Reserved, Sent
 from ...federation.cipher import Cipher
 from ...federation.codec import payload_of
 from ...federation.payloads import KINDS, argument_of
 from ...files import replacing
 from ...privacy.ledger.event import QUESTIONS
 
-__all__ = ["OUTCOME", "RECORD", "TRANSCRIPT", "Record", "read_record", "write_outcome", "write_record", "write_rows"]
+__all__ = [
+    "EXTRACT",
+    "OUTCOME",
+    "RECORD",
+    "TRANSCRIPT",
+    "Record",
+    "read_record",
+    "write_extract",
+    "write_outcome",
+    "write_record",
+    "write_rows",
+]
 
-RECORD, OUTCOME, TRANSCRIPT = "run.json", "outcome.json", "transcript.csv"
+# What the run was, what the party holds, what it sent, and the rows of its account that are of this run.
+RECORD, OUTCOME, TRANSCRIPT, EXTRACT = "run.json", "outcome.json", "transcript.csv", "run.jsonl"
 # Arrays of more entries have files of their own.
 INLINE = 12
 
@@ -84,17 +96,23 @@ def _check(record: Record) -> None:
         raise ValueError("no unit or delta")
 
 
-def write_outcome(folder: Path, outcome: Outcome) -> list[str]:
+def write_extract(folder: Path, rows: bytes) -> None:
+    """Write ``run.jsonl``: what the verb union reads, and nothing of other runs."""
+    with replacing(folder / EXTRACT) as temporary:
+        temporary.write_bytes(rows)
+
+
+def write_outcome(folder: Path, outcome: Outcome, mode: str) -> list[str]:
     """Write ``outcome.json``, and a CSV file for each array of some size; the names of these."""
     for old in folder.glob("outcome_*.csv"):
         old.unlink()
     files: list[str] = []
     held = _told(outcome.held, folder, files)
-    _write(folder / OUTCOME, {"digest": outcome.digest, "holds": held})
+    _write(folder / OUTCOME, {"mode": mode, "digest": outcome.digest, "holds": held})
     return files
 
 
-def write_rows(path: Path, messages: Sequence[Sent | Reserved]) -> None:
+def write_rows(path: Path, messages: Sequence[Sent | Received | Reserved]) -> None:
     """The messages of one party as ``transcript.csv``; the union of all accounts has the rows of the ledger too."""
     with replacing(path) as temporary, temporary.open("w", newline="", encoding="utf-8") as handle:
         writer = csv.writer(handle, lineterminator="\n")

@@ -14,19 +14,21 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ...errors import AccountError
+from ...errors import AccountError, BudgetExceeded, CertificationError
 from ...privacy.ledger.event import Event
 from ...privacy.payer import OPEN_ACCOUNTS
+from ..apart.account import RELEASE
+from .agreement import Agreement
 from .chain import Row, Scan
-from .file import AccountFile
-from .reading import paid_events
+from .file import AccountFile, Entry
+from .reading import cost_digest, counted, event_of, mode_of, paid_events
 from .spending import Budget, Spending, Spent, spent_of
 
 __all__ = ["FILE", "FORMAT", "Account"]
 
 LOG = logging.getLogger("partywise")
-# Name of the file in a folder of a party; version of its rows.
-FILE, FORMAT = "ledger.jsonl", 1
+# Name of the file in a folder of a party; version of its rows, and those that are read.
+FILE, FORMAT, FORMATS = "ledger.jsonl", 2, (1, 2)
 DELTA = 1e-6
 
 
@@ -51,8 +53,8 @@ class Account:
     Raises
     ------
     AccountError
-        If another process has the file open, it is another party's, a row was changed (its number is named), or the
-        file cannot be written.
+        If another process has the file open, it is another party's, a row was changed or disagrees with another (its
+        number is named), or the file cannot be written.
 
     Notes
     -----
@@ -69,6 +71,7 @@ class Account:
         path = Path(path)
         self.party, self.budget, self._run, self.notes = party, budget, "", tuple[str, ...]()
         self._known, self._spending, self._paying = Known(), Spending(budget), threading.Lock()
+        self._agreement, self._waiting = Agreement(path, party), list[Entry]()
         self._file = AccountFile(path / FILE if path.is_dir() else path, self._heard)
         try:
             self._begin()
@@ -86,23 +89,32 @@ class Account:
         """All rows, in order, as the file has them."""
         return tuple(Scan(self.path))
 
-    def began(self, run: str, configuration: str) -> None:
+    def began(self, run: str, configuration: str, mode: str = RELEASE) -> None:
         """A run begins: what follows is of it.
 
         Parameters
         ----------
         run, configuration : str
             Id of the run; digest of what all parties share.
+        mode : {"release", "experiment"}
+            Of an experiment every draw comes from seeds that others know: what it releases costs infinity.
 
         Raises
         ------
         AccountError
             If the run has no id, or one that the file knows.
+        BudgetExceeded
+            If it is an experiment and there is a budget.
         """
+        if self.budget is not None and mode != RELEASE:
+            raise BudgetExceeded(
+                f"mode {mode!r} under a budget: all parties know the seeds of its noise, so that nothing it releases is "
+                "protected; take mode release, or leave the budget away for data that are no secret."
+            )
         if not run or run in self._known.runs:
             raise AccountError(f"run={run!r} is in {self.path} already, or no id: a run begins once, under its own id.")
-        self._append(("began", run, {"configuration": configuration}))
-        self._run = run
+        self._append(("began", run, {"configuration": configuration, "mode": mode, "party": self.party}))
+        self._run, self._mode = run, mode
 
     def charge(self, *events: Event) -> None:
         """Pay for what is about to be drawn, or to leave in the clear.
@@ -122,11 +134,18 @@ class Account:
         self._file.require_own()
         run = self._began("charge")
         with self._paying:
-            self._spending.require(run, events)
+            self._spending.require(run, [counted(event, self._mode) for event in events])
             self._append(*[("paid", run, {"event": event.to_row()}) for event in events])
 
     def sent(
-        self, step: int, receiver: str, name: str, payload: Mapping[str, Any], shape: tuple[int, ...], size: int
+        self,
+        step: int,
+        receiver: str,
+        name: str,
+        payload: Mapping[str, Any],
+        shape: tuple[int, ...],
+        size: int,
+        digest: str = "",
     ) -> None:
         """A message of this party is about to leave.
 
@@ -140,29 +159,79 @@ class Account:
         shape : tuple of int
         size : int
             Shape and bytes of its value on the wire.
+        digest : str
+            SHA-256 of its frame.
+
+        Raises
+        ------
+        CertificationError
+            If something in it was not paid with the terms that it states; nothing may leave.
         """
         message = {"step": step, "receiver": receiver, "name": name, "shape": list(shape), "bytes": size}
-        self._append(("sent", self._began("sent"), message | {"payload": payload}))
+        message |= {"digest": digest, "payload": payload}
+        if problem := self._agreement.unpaid(message):
+            raise CertificationError(
+                f"message {step} ({name!r}) {problem}: it stays here; draw what is released by a mechanism, in this run."
+            )
+        self._append(("sent", self._began("sent"), message))
+
+    def received(self, step: int, sender: str, name: str, payload: Mapping[str, Any], digest: str) -> None:
+        """A message has come; it is on disk with the next row, since nothing is paid or sent by it.
+
+        Parameters
+        ----------
+        step, sender, name, payload, digest
+            As in `sent`; of the payload its digest is kept.
+        """
+        told = {"step": step, "sender": sender, "name": name, "digest": digest, "payload": cost_digest(payload)}
+        self._waiting.append(("received", self._began("received"), told))
 
     def reserved(self, step: int, event: Event) -> None:
         """A public row that was entered at a step; what it pays for in the ledger is charged here when it is drawn."""
         self._append(("reserved", self._began("reserved"), {"step": step, "event": event.to_row()}))
 
+    @property
+    def head(self) -> tuple[int, str]:
+        """Number of rows, and the digest of the last one: everything that has happened is on disk."""
+        self._append()
+        return self._file.end
+
+    def met(self, heads: Mapping[str, Mapping[str, Any]]) -> None:
+        """How long the accounts of all parties were and how they ended when the program had, each as it said so.
+
+        Parameters
+        ----------
+        heads : mapping of str to mapping
+            By party, this one included: ``rows``, ``digest``, and ``certificate`` and ``signature`` of both where
+            parties have certificates.
+        """
+        self._append(("heads", self._began("heads"), {"heads": {name: dict(head) for name, head in heads.items()}}))
+
     def ended(self, outcome: str = "") -> None:
-        """The run is over; ``outcome``: digest of what the party holds, empty where it broke off."""
-        self._append(("ended", self._began("ended"), {"outcome": outcome}))
+        """The run is over; ``outcome``: digest of what the party holds, empty where it broke off.
+
+        Payments for releases that no message carried are listed, so that none can be cut out unseen.
+        """
+        self._append()
+        kept = {"kept": self._agreement.kept} if outcome else {}
+        self._append(("ended", self._began("ended"), {"outcome": outcome} | kept))
         self._run = ""
 
     def spent(self, delta: float | None = None) -> Mapping[str, Spent]:
         """What all paid rows cost together, by unit; ``delta`` of the epsilons, by default that of the budget."""
         group = None if self.budget is None else self.budget.rows_per_user
         at = (DELTA if self.budget is None else self.budget.delta) if delta is None else delta
-        return spent_of([event for _, event in paid_events(Scan(self.path))], at, group)
+        return spent_of(paid_events(Scan(self.path)), at, group)
 
     @property
     def left(self) -> float:
         """What is left of the budget, in the currency of its rule; infinite without one."""
         return self._spending.left
+
+    @property
+    def room(self) -> str:
+        """What the budget leaves for another run, as a piece of a sentence; empty without one."""
+        return self._spending.room
 
     @property
     def told(self) -> str:
@@ -185,26 +254,30 @@ class Account:
             raise AccountError(f"{what} of {self.path}: no run has begun; call began first.")
         return self._run
 
-    def _append(self, *entries: tuple[str, str, Mapping[str, Any]]) -> None:
-        for row in self._file.append(entries):
+    def _append(self, *entries: Entry) -> None:
+        waiting, self._waiting = self._waiting, []
+        for row in self._file.append([*waiting, *entries]):
             self._known.add(row)
+            self._agreement.add(row)
 
     def _heard(self, row: Row) -> None:
         """A row that was there before: what was paid counts."""
         self._known.add(row)
-        for run, event in paid_events([row]):
-            self._spending.carry(run, event)
+        self._agreement.add(row)
+        if row.kind == "paid":
+            self._spending.carry(row.run, counted(event_of(row), self._known.mode))
 
     def _begin(self) -> None:
         """The head of a new file; what the last process left, and the budget, of one that there was."""
         if self._known.head is None:
             self._append(("account", "", {"party": self.party, "format": FORMAT}))
         head = self._known.head
-        if head is None or (head.kind, head.fields.get("format")) != ("account", FORMAT):
+        if head is None or head.kind != "account" or head.fields.get("format") not in FORMATS:
             raise AccountError(f"{self.path} is no account of format {FORMAT}: give the file another name.")
         if head.fields["party"] != self.party:
             raise AccountError(
-                f"party={self.party!r}: {self.path} is the account of {head.fields['party']!r}; each has its own file."
+                f"party={self.party!r}: {self.path} is the account of {head.fields['party']!r}; each has its own file, "
+                "and one name for all runs on the same data."
             )
         if self._file.torn:
             self._append(("dropped", "", {"bytes": self._file.torn}))
@@ -240,13 +313,14 @@ class Account:
 class Known:
     """What an account remembers of its rows.
 
-    head : the first row; runs : ids of all; open : that of the last one, if it never ended
+    head : the first row; runs : ids of all; open : that of the last one, if it never ended; mode : of the last one
     budget : as it was stated last
     """
 
     head: Row | None = None
     runs: set[str] = field(default_factory=set)
     open: str = ""
+    mode: str = ""
     budget: Mapping[str, Any] | None = None
 
     def add(self, row: Row) -> None:
@@ -254,7 +328,7 @@ class Known:
         self.head = self.head or row
         if row.kind == "began":
             self.runs.add(row.run)
-            self.open = row.run
+            self.open, self.mode = row.run, mode_of(row)
         elif row.kind == "ended":
             self.open = ""
         elif row.kind == "budget":

@@ -58,11 +58,13 @@ class Scan:
     path : Path or str
     data : bytes, optional
         What the file holds, where it was read already.
+    part : bool
+        Whether the file holds the rows of one run, out of the middle of an account: the first may have any number.
 
     Attributes
     ----------
     count : int
-        Rows so far.
+        Rows of the account so far.
     digest : str
         Of the last one.
     end : int
@@ -73,8 +75,8 @@ class Scan:
         Whether the last row has no line feed yet.
     """
 
-    def __init__(self, path: Path | str, data: bytes | None = None) -> None:
-        self.path, self._data = path, data
+    def __init__(self, path: Path | str, data: bytes | None = None, *, part: bool = False) -> None:
+        self.path, self._data, self._part = path, data, part
         self.count, self.digest, self.end, self.torn, self.open = 0, GENESIS, 0, 0, False
 
     def __iter__(self) -> Iterator[Row]:
@@ -93,8 +95,9 @@ class Scan:
                 yield self._next(line, len(line))
 
     def _next(self, line: bytes, size: int) -> Row:
-        row = _row(self.path, line, self.count, self.digest)
-        self.count, self.digest, self.end = self.count + 1, row.digest, self.end + size
+        first = self._part and not self.end
+        row = _row(self.path, line, *((None, None) if first else (self.count, self.digest)))
+        self.count, self.digest, self.end = row.number + 1, row.digest, self.end + size
         return row
 
 
@@ -106,21 +109,22 @@ def line_of(number: int, previous: str, kind: str, run: str, fields: Mapping[str
     return body + b',"digest":"' + digest.encode() + b'"}\n', Row(number, kind, run, fields, digest)
 
 
-def read_chain(path: Path | str, data: bytes | None = None) -> Chain:
+def read_chain(path: Path | str, data: bytes | None = None, *, part: bool = False) -> Chain:
     """All rows of a file; parameters and errors as of `Scan`."""
-    scan = Scan(path, data)
+    scan = Scan(path, data, part=part)
     rows = tuple(scan)
     return Chain(rows, scan.torn, scan.open, scan.digest)
 
 
-def _row(path: Path | str, line: bytes, number: int, previous: str) -> Row:
-    """The row of a line in its place."""
+def _row(path: Path | str, line: bytes, number: int | None, previous: str | None) -> Row:
+    """The row of a line in its place, or in any."""
     body, rest = line[:-77], END.fullmatch(line[-77:])
     if rest is None or hashlib.sha256(body).hexdigest().encode() != rest[1]:
-        raise AccountError(f"row {number} of {path} was changed: its digest is another one; {REMEDY}.")
+        raise AccountError(f"row {number or 0} of {path} was changed: its digest is another one; {REMEDY}.")
     told = _told(body + b"}")
     if told is None:
-        raise AccountError(f"row {number} of {path} is none that an account writes: it was changed; {REMEDY}.")
+        raise AccountError(f"row {number or 0} of {path} is none that an account writes: it was changed; {REMEDY}.")
+    number, previous = (told["number"], told["previous"]) if number is None else (number, previous)
     if told["number"] != number:
         raise AccountError(
             f"row {number} of {path} is missing, or stands elsewhere: row {told['number']} is in its place; {REMEDY}."

@@ -12,7 +12,7 @@ from typing import Any
 from ...errors import AccountError
 from .chain import Row, Scan, line_of
 
-__all__ = ["AccountFile"]
+__all__ = ["AccountFile", "Entry"]
 
 # What one row tells, of which run, with which fields.
 Entry = tuple[str, str, Mapping[str, Any]]
@@ -93,6 +93,8 @@ class AccountFile:
                 raise AccountError(f"{self.path} is closed, or could not be written before: begin again.")
             if not os.fstat(self._handle).st_nlink:
                 raise AccountError(f"{self.path} was deleted while it was open: put back a copy, and begin again.")
+            if not entries:
+                return []
             lines, rows, number, digest = list[bytes](), list[Row](), self._number, self._digest
             for kind, run, fields in entries:
                 line, row = line_of(number, digest, kind, run, fields)
@@ -114,6 +116,12 @@ class AccountFile:
                 f"{self.path} was opened in process {self._process}, and this is process {os.getpid()}: a party is one "
                 "process at a time; open the account where it pays."
             )
+
+    @property
+    def end(self) -> tuple[int, str]:
+        """Number of rows, and the digest of the last one."""
+        with self._lock:
+            return self._number, self._digest
 
     def _write(self, data: bytes) -> None:
         left = memoryview(data)

@@ -1,7 +1,9 @@
-"""What an account tells to others: its messages, of which the transcript of all is made, and its totals."""
+"""What an account tells to others: its messages, of which the transcript of all is made, and its payments."""
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -9,22 +11,69 @@ from typing import Any, TypeVar
 
 from ...errors import AccountError
 from ...privacy.ledger.event import Event
-from ..apart.union import Reserved, Sent
-from .chain import REMEDY, Chain, Row, read_chain
+from ..apart.account import EXPERIMENT, RELEASE
+from ..apart.union import Received, Reserved, Sent
+from .agreement import Agreement
+from .chain import REMEDY, Chain, Row, line_of, read_chain
 
-__all__ = ["messages_of", "opened_account", "paid_events", "party_of", "runs_of"]
+__all__ = [
+    "cost_digest",
+    "counted",
+    "event_of",
+    "extract_of",
+    "heads_of",
+    "messages_of",
+    "mode_of",
+    "opened_account",
+    "opened_extract",
+    "paid_events",
+    "party_of",
+    "runs_of",
+]
 
 T = TypeVar("T")
 
 
 def opened_account(path: Path | str) -> Chain:
-    """The rows of an account, read without a change; AccountError if the file is none or was changed."""
-    try:
-        chain = read_chain(path)
-    except OSError as error:
-        raise AccountError(f"{path} cannot be read ({error.strerror}): name the file of an account.") from None
+    """The rows of an account, read without a change; AccountError if the file is none, or rows changed or disagree."""
+    chain = _opened(path)
     if not chain.rows or chain.rows[0].kind != "account":
         raise AccountError(f"{path} is no account: its first row does not say whose it is.")
+    return _agreed(path, chain)
+
+
+def opened_extract(path: Path | str) -> Chain:
+    """The rows of one run out of an account (`extract_of`); errors as of `opened_account`."""
+    chain = _opened(path, part=True)
+    runs = {row.run for row in chain.rows}
+    if not chain.rows or chain.rows[0].kind != "began" or len(runs) != 1:
+        raise AccountError(f"{path} does not hold the rows of one run: name what the verb party wrote.")
+    return _agreed(path, chain)
+
+
+def extract_of(rows: Sequence[Row], run: str) -> bytes:
+    """The rows of one run as they stand in the account: for whoever is to see that run and no other."""
+    own = [row for row in rows if row.run == run]
+    previous = rows[own[0].number - 1].digest
+    lines = []
+    for row in own:
+        line, again = line_of(row.number, previous, row.kind, row.run, row.fields)
+        lines.append(line)
+        previous = again.digest
+    return b"".join(lines)
+
+
+def _opened(path: Path | str, *, part: bool = False) -> Chain:
+    try:
+        return read_chain(path, part=part)
+    except OSError as error:
+        raise AccountError(f"{path} cannot be read ({error.strerror}): name the file of an account.") from None
+
+
+def _agreed(path: Path | str, chain: Chain) -> Chain:
+    agreement = Agreement(path, party_of(chain.rows))
+    for row in chain.rows:
+        agreement.add(row)
     return chain
 
 
@@ -33,24 +82,60 @@ def party_of(rows: Sequence[Row]) -> str:
     return str(rows[0].fields.get("party"))
 
 
+def mode_of(began: Row) -> str:
+    """Mode of a run, of its first row; a row of format 1, which does not say so, is one of an experiment."""
+    return str(began.fields.get("mode", EXPERIMENT))
+
+
+def counted(event: Event, mode: str) -> Event:
+    """A payment as it counts: of an experiment nothing is proved, since others know the seeds of its noise."""
+    return event if mode == RELEASE else event.unproved
+
+
+def heads_of(rows: Sequence[Row], run: str) -> Mapping[str, Mapping[str, Any]]:
+    """What a party wrote down of the ends of all accounts; empty where a run did not come so far."""
+    found = [row for row in rows if row.run == run and row.kind == "heads"]
+    return _read(found[0], _heads) if found else {}
+
+
+def _heads(told: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    return {
+        _text(name): {"rows": _count(head["rows"])}
+        | {key: _text(head.get(key, "")) for key in ("digest", "certificate", "signature")}
+        for name, head in told["heads"].items()
+    }
+
+
+def cost_digest(payload: Mapping[str, Any]) -> str:
+    """SHA-256 of what a payload cost: what its sender and its receivers write down alike."""
+    return hashlib.sha256(json.dumps(payload, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
+
 def runs_of(rows: Sequence[Row]) -> tuple[str, ...]:
     """Ids of all runs, in order."""
     return tuple(row.run for row in rows if row.kind == "began")
 
 
 def paid_events(rows: Iterable[Row]) -> list[tuple[str, Event]]:
-    """What was paid, with the run that paid it; AccountError for a row that no account wrote."""
-    return [(row.run, _event_of(row)) for row in rows if row.kind == "paid"]
+    """What was paid as it counts, with the run that paid it; AccountError for a row that no account wrote."""
+    found, mode = list[tuple[str, Event]](), EXPERIMENT
+    for row in rows:
+        if row.kind == "began":
+            mode = mode_of(row)
+        elif row.kind == "paid":
+            found.append((row.run, counted(event_of(row), mode)))
+    return found
 
 
-def _event_of(row: Row) -> Event:
+def event_of(row: Row) -> Event:
+    """The event of a payment; AccountError for a row that no account wrote."""
     try:
         return Event.from_row(row.fields["event"])
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise AccountError(f"row {row.number} ({row.kind}) holds no event of a ledger ({error}): {REMEDY}.") from None
 
 
-def messages_of(rows: Sequence[Row], run: str) -> list[Sent | Reserved]:
+def messages_of(rows: Sequence[Row], run: str) -> list[Sent | Received | Reserved]:
     """What a party wrote down of one run, for `partywise.federation.apart.union.union`.
 
     Raises
@@ -60,7 +145,7 @@ def messages_of(rows: Sequence[Row], run: str) -> list[Sent | Reserved]:
     """
     if run not in runs_of(rows):
         raise AccountError(f"run={run!r} is not in the account of {party_of(rows)!r}: it knows {runs_of(rows)}.")
-    sender, kinds = party_of(rows), ("sent", "reserved")
+    sender, kinds = party_of(rows), ("sent", "received", "reserved")
     return [_read(row, partial(_message, sender, row.kind)) for row in rows if row.run == run and row.kind in kinds]
 
 
@@ -72,12 +157,16 @@ def _read(row: Row, read: Callable[[Mapping[str, Any]], T]) -> T:
         raise AccountError(f"row {row.number} ({row.kind}) is none that an account writes: it was changed.") from error
 
 
-def _message(sender: str, kind: str, told: Mapping[str, Any]) -> Sent | Reserved:
+def _message(me: str, kind: str, told: Mapping[str, Any]) -> Sent | Received | Reserved:
     if kind == "reserved":
         return Reserved(_count(told["step"]), _event(told))
+    digest = _text(told.get("digest", ""))
+    if kind == "received":
+        ends = _text(told["sender"]), me, _text(told["name"])
+        return Received(_count(told["step"]), *ends, _text(told["payload"]), digest)
     ends = _text(told["receiver"]), _text(told["name"])
     shape = tuple(map(_count, told["shape"]))
-    return Sent(_count(told["step"]), sender, *ends, dict(told["payload"]), shape, _count(told["bytes"]))
+    return Sent(_count(told["step"]), me, *ends, dict(told["payload"]), shape, _count(told["bytes"]), digest)
 
 
 def _event(told: Mapping[str, Any]) -> Event:

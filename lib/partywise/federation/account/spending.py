@@ -1,4 +1,8 @@
-"""What a party may spend over all its runs, and what it has spent in which of them."""
+"""What a party may spend over all its runs, and what it has spent in which of them.
+
+One run is composed exactly, as its ledger is: its laws stand in what all parties share before anything is drawn. Runs
+are chosen after the outcomes of earlier ones were seen, and are added by rules that hold then too (`Spending`).
+"""
 
 from __future__ import annotations
 
@@ -6,16 +10,20 @@ import copy
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from fractions import Fraction
 from typing import Any
 
 from ...errors import BudgetExceeded, CertificationError
 from ...privacy.accounting.calibration import gaussian_epsilon, zcdp_epsilon
+from ...privacy.accounting.law import Law
 from ...privacy.ledger.budget import CURRENCY, PrivacyFilter
 from ...privacy.ledger.event import QUESTIONS, Event
+from ...privacy.ledger.total import sum_view
 
 __all__ = ["Budget", "Spending", "Spent", "spent_of"]
 
 SHOWN = 5
+Cost = Law | float | None
 
 
 @dataclass(frozen=True)
@@ -63,6 +71,49 @@ class Budget:
         return f"epsilon = {self.epsilon:g}, delta = {self.delta:g} of unit {self.unit}{extra} by rule {self.rule}"
 
 
+@dataclass
+class Paid:
+    """What counts of all payments for one unit.
+
+    filter : the sum by the rule of the budget; pure : the sum of epsilons, None once a law is not pure
+    runs : that cost anything; rows : of the first of them; alone : whether its first payment is beyond the filter
+    """
+
+    filter: PrivacyFilter
+    pure: Fraction | None = Fraction(0)
+    runs: tuple[str, ...] = ()
+    rows: tuple[tuple[Event, Cost], ...] = ()
+    alone: bool = False
+
+    def add(self, run: str, event: Event) -> float:
+        """Count a payment; its cost in the currency of the filter."""
+        law = event.cost(self.filter.unit or event.unit, self.filter.rows_per_user)
+        cost = self.filter.carry(event)
+        if not cost and not event.delta_numeric:
+            return cost
+        if run not in self.runs:
+            self.runs = (*self.runs, run)
+        if self.runs == (run,):
+            self.alone = self.alone if self.rows else cost > self.filter.budget
+            self.rows = (*self.rows, (event, law))
+        pure = isinstance(law, Law) and law.epsilon is not None and not math.isinf(law.epsilon)
+        if self.pure is not None:
+            self.pure = self.pure + law.count * Fraction(law.epsilon) if pure else None
+        return cost
+
+    def within(self, budget: Budget) -> bool:
+        """Whether one of the rules other than the filter has room for everything."""
+        if self.filter.numeric > budget.numeric_reserve:
+            return False
+        if self.pure is not None and float(self.pure) <= budget.epsilon:
+            return True
+        fixed = all(not event.data_dependent_parameters for event, _ in self.rows)
+        if len(self.runs) != 1 or not self.alone or not fixed:
+            return False
+        whole = sum_view(self.rows)
+        return whole.certified and whole.epsilon(budget.delta) <= budget.epsilon
+
+
 class Spending:
     """What was spent of a budget, run by run; without one nothing is refused.
 
@@ -71,28 +122,42 @@ class Spending:
     budget : Budget, optional
     earlier : iterable of (run, Event)
         What was paid before: all of it counts.
+
+    Notes
+    -----
+    A payment fits if the sum by the rule of the budget does (mu squared: Smith and Thakurta 2022; Koskela, Tobaben and
+    Honkela 2023), or the sum of the epsilons of laws that are all pure (Rogers, Roth, Ullman and Vadhan 2016), or the
+    exact composition of the one run that cost anything, where its first payment alone is beyond the rule.
+
+    The first two are filters: they hold where the laws of every run are chosen after all outcomes before it. The third
+    holds for one run, whose laws were fixed in advance, while what is asked and when it ends may depend on all that was
+    seen (Dong, Roth and Su 2022, theorem 3.2 of the preprint: composition of trade-off functions). Together they cost no more than ``delta``. Let A be the outcomes of histories that the first
+    rule let through, B and C those of the second and third that are in none before. Stopping a history where a rule
+    would refuse leaves the probabilities of its outcomes as they are, so P(S and A) <= e^epsilon Q(S and A) + delta,
+    P(S and B) <= e^epsilon Q(S and B) and P(S and C) <= e^epsilon Q(S and C) + delta. The law of the first payment is
+    known before anything is drawn. If it alone is beyond the first rule, A is empty; otherwise C is.
     """
 
     def __init__(self, budget: Budget | None, earlier: Iterable[tuple[str, Event]] = ()) -> None:
         self.budget, self.by_run = budget, dict[str, float]()
-        self._filter = None if budget is None else budget.filter()
+        self._paid = None if budget is None else Paid(budget.filter())
         for run, event in earlier:
             self.carry(run, event)
 
     def carry(self, run: str, event: Event) -> None:
         """Count what was paid before, under whatever budget."""
-        if self._filter is not None:
-            self._add(run, self._filter.carry(event))
+        if self._paid is not None:
+            self._add(run, self._paid.add(run, event))
 
     @property
     def spent(self) -> float:
         """In the currency of the rule; 0 without a budget."""
-        return 0.0 if self._filter is None else self._filter.spent
+        return 0.0 if self._paid is None else self._paid.filter.spent
 
     @property
     def left(self) -> float:
         """In the currency of the rule; infinite without a budget."""
-        return math.inf if self._filter is None else self._filter.remaining
+        return math.inf if self._paid is None else self._paid.filter.remaining
 
     def require(self, run: str, events: Sequence[Event]) -> None:
         """Spend the costs of all events, or refuse all of them.
@@ -102,16 +167,20 @@ class Spending:
         BudgetExceeded
             With what was spent in which runs, if they do not fit or nothing finite is proved of one.
         """
-        if self._filter is None:
+        if self.budget is None or self._paid is None:
             return
-        trial, before = copy.copy(self._filter), self._filter.spent
+        trial, before = copy.copy(self._paid), self._paid.filter.spent
+        trial.filter, by_rule = copy.copy(trial.filter), copy.copy(trial.filter)
+        for event in events:
+            trial.add(run, event)
         try:
             for event in events:
-                trial.spend(event)
+                by_rule.spend(event)
         except CertificationError as error:
-            raise BudgetExceeded(f"{str(error).rstrip('.')}. {self.told}") from None
-        self._filter = trial
-        self._add(run, trial.spent - before)
+            if not trial.within(self.budget):
+                raise BudgetExceeded(f"{str(error).rstrip('.')}. {self.told}") from None
+        self._paid = trial
+        self._add(run, trial.filter.spent - before)
 
     @property
     def told(self) -> str:
@@ -126,6 +195,16 @@ class Spending:
             + (f": {last}{more}." if last else ", by no run.")
         )
 
+    @property
+    def room(self) -> str:
+        """What is left for another run, as a piece of a sentence; empty without a budget."""
+        if self.budget is None or self._paid is None:
+            return ""
+        pure = self._paid.pure
+        left = f"{CURRENCY[self.budget.rule]} {self.left:.6g}"
+        more = None if pure is None else max(float(Fraction(self.budget.epsilon) - pure), 0.0)
+        return left if more is None else f"{left}, or epsilon {more:.6g} of pure laws"
+
     def _add(self, run: str, cost: float) -> None:
         self.by_run[run] = self.by_run.get(run, 0.0) + cost
 
@@ -134,38 +213,54 @@ class Spending:
 class Spent:
     """What all paid rows cost one unit.
 
-    amount : their sum, in ``currency``; epsilon : at ``delta``, infinite where nothing is proved of a row
-    unproved : number of such rows
+    epsilon : at ``delta``, infinite where nothing is proved of a row; unproved : number of such rows
+    rule : how it was composed; amount : sum of all rows in the ``currency`` of a filter
     """
 
     unit: str
-    amount: float
-    currency: str
     epsilon: float
     delta: float
     unproved: int
+    rule: str
+    amount: float
+    currency: str
 
 
-def spent_of(events: Sequence[Event], delta: float, rows_per_user: int | None = None) -> Mapping[str, Spent]:
-    """What rows cost together, for every unit that can be asked about, whoever may see them.
+def spent_of(paid: Sequence[tuple[str, Event]], delta: float, rows_per_user: int | None = None) -> Mapping[str, Spent]:
+    """What payments cost together, for every unit that can be asked about, whoever may see the releases.
 
-    Sums as a budget sums: mu squared, or rho where a law is known by its rho only.
+    Parameters
+    ----------
+    paid : sequence of (run, Event)
+    delta : float
+        In [0, 1).
+    rows_per_user : int, optional
+        For the units of persons.
+
+    Returns
+    -------
+    mapping of str to Spent
+        By unit. One run is composed exactly, in every stratum of public and disjoint records by itself, as
+        `partywise.privacy.ledger.ledger.Ledger.total` does it. Several runs add up by a rule that holds where each was
+        chosen after the ones before: the lesser of the sum of epsilons, where all laws are pure, and of mu squared, or
+        rho where a law is known by its rho only.
     """
-    rule = "zcdp" if any(event.rho is not None for event in events) else "gdp"
     units = QUESTIONS if rows_per_user is not None else tuple(u for u in QUESTIONS if not u.startswith("user"))
-    return {unit: _spent(unit, rule, events, delta, rows_per_user) for unit in units}
+    return {unit: _spent(unit, paid, delta, rows_per_user) for unit in units}
 
 
-def _spent(unit: str, rule: str, events: Sequence[Event], delta: float, rows_per_user: int | None) -> Spent:
+def _spent(unit: str, paid: Sequence[tuple[str, Event]], delta: float, rows_per_user: int | None) -> Spent:
     """What rows cost one unit."""
-    count = PrivacyFilter(math.inf, 0.0, unit=unit, rule=rule, rows_per_user=rows_per_user)
-    unproved = sum(math.isinf(count.carry(event)) for event in events)
-    left = delta - math.fsum(event.delta_numeric for event in events if event.cost(unit, rows_per_user))
-    amount = count.spent
-    if not amount:
-        epsilon = 0.0 if left >= 0 else math.inf
-    elif math.isinf(amount) or left <= 0:
+    rule = "zcdp" if any(event.rho is not None for _, event in paid) else "gdp"
+    count = Paid(PrivacyFilter(math.inf, 0.0, unit=unit, rule=rule, rows_per_user=rows_per_user))
+    unproved = sum(math.isinf(count.add(run, event)) for run, event in paid)
+    amount, told = count.filter.spent, ("composed exactly" if len(count.runs) == 1 else f"{len(count.runs)} runs added")
+    left = delta - count.filter.numeric
+    if math.isinf(amount) or left < 0:
         epsilon = math.inf
+    elif len(count.runs) <= 1:
+        epsilon = sum_view(count.rows).epsilon(delta)
     else:
-        epsilon = float(gaussian_epsilon(math.sqrt(amount), left) if rule == "gdp" else zcdp_epsilon(amount, left))
-    return Spent(unit, amount, CURRENCY[rule], epsilon, delta, unproved)
+        by_filter = gaussian_epsilon(math.sqrt(amount), left) if rule == "gdp" else zcdp_epsilon(amount, left)
+        epsilon = min(float(by_filter), math.inf if count.pure is None else float(count.pure))
+    return Spent(unit, epsilon, delta, unproved, told, amount, CURRENCY[rule])

@@ -12,10 +12,12 @@ from ...errors import AccountError
 if TYPE_CHECKING:
     from .chain import Chain, Row
 
-EPILOG = """exit code: 0 the chain is whole, 2 a row was changed or is missing, or there is no account
+EPILOG = """exit code: 0 the chain is whole and its rows agree, 2 a row was changed or is missing, or there is no account
 
-Rows that were cut off at the end of a file are seen by nothing inside of it: note the digest that this verb prints,
-and give it with --digest, which must be among the digests of the rows."""
+What was sent must have been paid with the very same terms.  Rows that were cut off at the end of a file, and a file
+that was written anew as a whole, are seen by nothing inside of it: the other parties of a run keep the digest in which
+it ended (python -m partywise union compares them); or note the digest that this verb prints and give it with --digest,
+which must be among the digests of the rows."""
 
 
 def add_ledger(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -76,25 +78,29 @@ def told(path: Path, chain: Chain, delta: float | None, digest: str | None) -> I
     budget, paid = None if stated is None else Budget(**stated), paid_events(rows)
     at = delta if delta is not None else DELTA if budget is None else budget.delta
     count = f"{len(rows)} rows of {len(runs_of(rows))} runs"
-    yield f"{party_of(rows)}: {count}, chain whole, digest {chain.digest} ({path})"
+    yield f"{party_of(rows)}: {count}, chain whole, rows agree, digest {chain.digest} ({path})"
     if chain.torn:
         yield f"  {chain.torn} bytes at the end are of a row that was never finished: it paid for nothing."
     for run in runs_of(rows):
         yield f"  {about(run, [row for row in rows if row.run == run])}"
     group = None if budget is None else budget.rows_per_user
-    for unit, spent in spent_of([event for _, event in paid], at, group).items():
-        without = f", {spent.unproved} rows without a proof" if spent.unproved else ""
+    for unit, spent in spent_of(paid, at, group).items():
+        without = f", {spent.unproved} rows without a proof" if spent.unproved else f", {spent.rule}"
         yield (
-            f"  spent of unit {unit}: {spent.currency} = {spent.amount:.6g}, epsilon = {spent.epsilon:.6g} at delta = "
-            f"{spent.delta:g}{without}"
+            f"  spent of unit {unit}: epsilon = {spent.epsilon:.6g} at delta = {spent.delta:g}{without}; "
+            f"{spent.currency} = {spent.amount:.6g}"
         )
     spending = Spending(budget, paid)
-    yield f"  {spending.told}" + ("" if budget is None else f" {spending.left:.6g} is left.")
+    yield f"  {spending.told}" + ("" if budget is None else f" Left for another run: {spending.room}.")
 
 
 def about(run: str, rows: Sequence[Row]) -> str:
     """One line about a run."""
-    kinds = [row.kind for row in rows]
+    from ..apart.account import EXPERIMENT
+    from .reading import mode_of
+
+    kinds, mode = [row.kind for row in rows], mode_of(rows[0])
     last = next((row for row in rows if row.kind == "ended"), None)
     end = "never ended" if last is None else "ended" if last.fields["outcome"] else "broke off"
-    return f"run {run}: {kinds.count('paid')} paid, {kinds.count('sent')} sent, {end}"
+    open_seeds = ": others know its seeds, so that nothing of it is proved" * (mode == EXPERIMENT)
+    return f"run {run}: {kinds.count('paid')} paid, {kinds.count('sent')} sent, {end}; mode {mode}{open_seeds}"

@@ -7,14 +7,17 @@ from typing import Any, Protocol
 
 from ...privacy.ledger.event import Event
 
-__all__ = ["Account"]
+__all__ = ["EXPERIMENT", "RELEASE", "Account"]
+
+# Modes of a run: what is secret comes from the operating system, or from seeds that all parties know.
+RELEASE, EXPERIMENT = "release", "experiment"
 
 
 class Account(Protocol):
     """A party's ledger that outlives its process (`partywise.federation.account`)."""
 
-    def began(self, run: str, configuration: str) -> None:
-        """A run whose parties have agreed on its id and on the digest of what they share."""
+    def began(self, run: str, configuration: str, mode: str) -> None:
+        """A run whose parties have agreed on its id and on the digest of what they share; its mode."""
 
     def charge(self, *events: Event) -> None:
         """Pay for releases before their noise is drawn, or for a value before it leaves in the clear: all or none.
@@ -26,12 +29,32 @@ class Account(Protocol):
         """
 
     def sent(
-        self, step: int, receiver: str, name: str, payload: Mapping[str, Any], shape: tuple[int, ...], size: int
+        self,
+        step: int,
+        receiver: str,
+        name: str,
+        payload: Mapping[str, Any],
+        shape: tuple[int, ...],
+        size: int,
+        digest: str,
     ) -> None:
-        """A message that is about to leave: what it cost (`partywise.federation.codec.row_of`), its shape and bytes."""
+        """A message that is about to leave: what it cost (`partywise.federation.codec.row_of`), its shape and bytes.
+
+        digest : SHA-256 of its frame
+        """
+
+    def received(self, step: int, sender: str, name: str, payload: Mapping[str, Any], digest: str) -> None:
+        """A message that has come, as in `sent`."""
 
     def reserved(self, step: int, event: Event) -> None:
         """A row of the ledger that stands at a step in the account of every party."""
+
+    @property
+    def head(self) -> tuple[int, str]:
+        """How many rows there are, and the digest of the last one."""
+
+    def met(self, heads: Mapping[str, Mapping[str, Any]]) -> None:
+        """The heads of all parties when the program had ended, each as its party said it, signed where it can be."""
 
     def ended(self, outcome: str) -> None:
         """The run is over for all; the digest of what this party holds."""

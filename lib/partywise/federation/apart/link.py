@@ -7,6 +7,7 @@ saw everything would give it; the ledger of all comes from the accounts together
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -56,9 +57,10 @@ class SessionLink:
         known = len(self.channel.ledger)
         row = self.channel.enter(sender, receiver, name, payload, shape, size)
         self._pay(known)
-        self._account.sent(step, receiver, name, row_of(payload), shape, size)
         address = Address(self._session.run, step, sender, receiver, name)
-        self._session.watch.put(receiver, address.tag, sealed(address, payload, row.event))
+        frame = sealed(address, payload, row.event)
+        self._account.sent(step, receiver, name, row_of(payload), shape, size, hashlib.sha256(frame).hexdigest())
+        self._session.watch.put(receiver, address.tag, frame)
 
     def get(self, step: int, sender: str, receiver: str, name: str) -> Any:
         """The payload of a message, of which everything was checked that this party can know.
@@ -69,7 +71,8 @@ class SessionLink:
             Naming what is not as the program has it.
         """
         address = Address(self._session.run, step, sender, receiver, name)
-        payload, header = opened(self._session.watch.get(sender, address.tag), address, self.channel.names)
+        frame = self._session.watch.get(sender, address.tag)
+        payload, header = opened(frame, address, self.channel.names)
         try:
             row = self._entered(address, payload, header.shape, header.bytes)
         # A payload that was made up may break a rule anywhere: it is refused all the same.
@@ -87,6 +90,7 @@ class SessionLink:
                 sender,
                 address.tag,
             )
+        self._account.received(step, sender, name, row_of(payload), hashlib.sha256(frame).hexdigest())
         return payload
 
     def reserve(self, step: int, row: Event) -> None:

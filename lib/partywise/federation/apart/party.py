@@ -8,8 +8,9 @@ from typing import Any
 from ...errors import PartyError
 from ..placed import PlacedRun
 from ..run import Run
+from ..secure_streams import SecureStreams
 from ..transport.interface import Transport
-from .account import Account
+from .account import EXPERIMENT, RELEASE, Account
 from .guard import Told
 from .link import SessionLink
 from .outcome import Outcome
@@ -63,14 +64,15 @@ def run_party(
     _check(run, me, transport)
     session = Session(transport, configuration, patience=patience, facts=facts)
     try:
-        account.began(session.begin(), configuration)
+        mode = RELEASE if isinstance(run.rng_for, SecureStreams) else EXPERIMENT
+        account.began(session.begin(), configuration, mode)
         link = SessionLink(session, run.names, account, real=run.channel.real)
         placed = PlacedRun(run, [me], link, whole=False)
         # Whoever has data draws on its own; another place draws on what others were told of.
         placed.charge_to(account if me in (party.name for party in run.parties) else Told(account, placed))
         value = fit(placed)
         outcome = Outcome(me, value, session.run, placed.steps)
-        session.end(placed.steps)
+        account.met(session.end(placed.steps, account.head))
         account.ended(outcome.digest)
         return outcome
     except PartyError as error:

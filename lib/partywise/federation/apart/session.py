@@ -1,8 +1,9 @@
 """One run between processes: who takes part and that all run the same, until all are done or all know why not.
 
 hello: digests of the configuration and of the library's code, a random nonce, and facts that parties must have alike.
-ready: all nonces, and the id of the run, a digest of them. done: as many steps as everybody. abort: the one sentence
-that ended the run. Whoever waits watches the others (`watch`).
+ready: all nonces, and the id of the run, a digest of them. done: as many steps as everybody, and how the account of
+each ends then, signed where parties have certificates. abort: the one sentence that ended the run. Whoever waits
+watches the others (`watch`).
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from time import monotonic
 from typing import Any
 
 from ...errors import PartyError, Refused, Unreachable
+from ..transport.credential import statement
 from ..transport.interface import Transport
 from .watch import Watch, place_of, read_notice, shown
 
@@ -59,6 +61,7 @@ class Session:
             raise ValueError(f"patience={patience!r} of a session must be a number of seconds above 0.")
         self.transport, self.watch, self.run = transport, Watch(transport, patience), ""
         self.me, self.peers = transport.me, transport.peers
+        self._said: dict[str, dict[str, Any]] = {}
         self._hello: dict[str, Any] = {
             "party": self.me,
             "configuration": configuration,
@@ -84,9 +87,47 @@ class Session:
         self._all("ready", {"nonces": nonces, "run": self.run})
         return self.run
 
-    def end(self, steps: int) -> None:
-        """Wait until all parties are done; PartyError if one of them is not, or took another number of steps."""
-        self._all("done", {"run": self.run, "steps": steps})
+    def end(self, steps: int, head: tuple[int, str]) -> dict[str, dict[str, Any]]:
+        """Wait until all parties are done.
+
+        Parameters
+        ----------
+        steps : int
+            Of the program.
+        head : (int, str)
+            How many rows the account of this party has, and the digest of the last one.
+
+        Returns
+        -------
+        dict
+            By party, this one included: ``rows``, ``digest``, ``certificate`` and ``signature``, which are empty where
+            parties have no certificates.
+
+        Raises
+        ------
+        PartyError
+            If a party is not done, took another number of steps, or signed something else.
+        """
+        own: dict[str, Any] = {"rows": head[0], "digest": head[1], "certificate": "", "signature": ""}
+        credential = self.transport.credential
+        if credential is not None:
+            own |= credential.signed(statement(self.run, self.me, own))
+        told = self._all("done", {"run": self.run, "steps": steps}, {"head": own})
+        return {self.me: own} | {peer: self._head(peer, found.get("head")) for peer, found in told.items()}
+
+    def _head(self, peer: str, told: Any) -> dict[str, Any]:
+        """What a peer says of the end of its account; Refused unless it is signed where parties have certificates."""
+        kinds = {"rows": int, "digest": str, "certificate": str, "signature": str}
+        if not isinstance(told, dict) or any(type(told.get(name)) is not kind for name, kind in kinds.items()):
+            raise Refused(
+                f"{peer!r} ends without the end of its account: it is no party of this version.", peer, "done"
+            )
+        head = {name: told[name] for name in kinds}
+        credential = self.transport.credential
+        problem = credential and credential.problem(peer, statement(self.run, peer, head), head)
+        if problem:
+            raise Refused(f"the end of the account of {peer!r} {problem}.", peer, "done")
+        return head
 
     def abort(self, sentence: str) -> None:
         """Tell all others why the run is over; whoever is gone is not told."""
@@ -163,10 +204,14 @@ class Session:
                     f"{peer!r} has another {name} than {self.me!r}: their digests differ, so compare the files."
                 )
 
-    def _all(self, tag: str, notice: Mapping[str, Any]) -> None:
-        """Say something to all and hear the same from all: whoever has said it need not be there any longer."""
+    def _all(self, tag: str, notice: Mapping[str, Any], own: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """Say something to all and hear the same from all, each with something of its own beside it: what was heard.
+
+        Whoever has said it need not be there any longer.
+        """
+        self._said = {}
         for peer in self.peers:
-            self.watch.put(peer, tag, json.dumps(notice).encode())
+            self.watch.put(peer, tag, json.dumps({**notice, **(own or {})}).encode())
         waiting, since = list(self.peers), dict.fromkeys(self.peers, monotonic())
         while waiting:
             waits = (self.watch.pulse, *(0.0 for _ in waiting[1:]))
@@ -174,6 +219,7 @@ class Session:
             waiting = [peer for peer in waiting if peer not in heard]
             if waiting and not heard:
                 waiting = self._late(waiting, since, tag, notice)
+        return self._said
 
     def _late(self, waiting: list[str], since: dict[str, float], tag: str, notice: Mapping[str, Any]) -> list[str]:
         """Who is still waited for, after a look around; PartyError if one of them will not come."""
@@ -205,6 +251,7 @@ class Session:
                 raise PartyError(
                     f"{peer!r} has {name} {shown(found.get(name), 80)} at {tag!r}, {self.me!r} has {value}."
                 )
+        self._said[peer] = found
         return True
 
 

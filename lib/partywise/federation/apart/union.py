@@ -1,17 +1,23 @@
-"""The transcript and the ledger of a run from what every party wrote down: its messages, replayed in order of steps."""
+"""The transcript and the ledger of a run from what every party wrote down: its messages, replayed in order of steps.
+
+Whoever received a message wrote down the digest of its frame and of what it cost: senders and receivers must agree.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 from ...errors import CertificationError, PartyError
 from ...privacy.ledger.event import Event
 from ..channel import Channel
 from ..codec import payload_of
+from ..transport.credential import signature_problem, statement
 
-__all__ = ["Reserved", "Sent", "union"]
+__all__ = ["Received", "Reserved", "Sent", "check_heads", "union"]
 
 
 @dataclass(frozen=True)
@@ -20,6 +26,7 @@ class Sent:
 
     step : position in the program; sender, receiver, name : from whom, to whom, what
     payload : what it cost (`partywise.federation.codec.row_of`); shape, size : of its value on the wire
+    digest : of its frame
     """
 
     step: int
@@ -29,6 +36,19 @@ class Sent:
     payload: Mapping[str, Any]
     shape: tuple[int, ...]
     size: int
+    digest: str = ""
+
+
+@dataclass(frozen=True)
+class Received:
+    """A message as its receiver wrote it down: as in `Sent`; of the payload the digest of what it cost."""
+
+    step: int
+    sender: str
+    receiver: str
+    name: str
+    payload: str
+    digest: str
 
 
 @dataclass(frozen=True)
@@ -39,14 +59,14 @@ class Reserved:
     event: Event
 
 
-def union(names: Sequence[str], rows: Iterable[Sent | Reserved], *, steps: int | None = None) -> Channel:
+def union(names: Sequence[str], rows: Iterable[Sent | Received | Reserved], *, steps: int | None = None) -> Channel:
     """A channel that accounts for the messages of all parties as if it had carried them.
 
     Parameters
     ----------
     names : sequence of str
         Everyone on the channel, in the order of the run.
-    rows : iterable of Sent or Reserved
+    rows : iterable of Sent, Received or Reserved
         What all parties wrote down, in any order.
     steps : int, optional
         How many there must be.
@@ -54,12 +74,18 @@ def union(names: Sequence[str], rows: Iterable[Sent | Reserved], *, steps: int |
     Raises
     ------
     PartyError
-        If a step is missing, two parties wrote down different things for one, or a row is no message.
+        If a step is missing, two parties wrote down different things for one, its receiver something else than its
+        sender, or a row is no message.
     CertificationError
         If a message could not be accounted for.
     """
     by_step: dict[int, Sent | Reserved] = {}
+    received: dict[int, Received] = {}
     for row in rows:
+        if isinstance(row, Received):
+            if received.setdefault(row.step, row) != row:
+                raise PartyError(f"step {row.step} was received in two ways: one of the accounts was changed.")
+            continue
         if by_step.setdefault(row.step, row) != row:
             raise PartyError(f"step {row.step} stands in the accounts in two ways: one of them was changed.")
     count = len(by_step) if steps is None else steps
@@ -73,8 +99,74 @@ def union(names: Sequence[str], rows: Iterable[Sent | Reserved], *, steps: int |
         if isinstance(row, Reserved):
             channel.ledger.append(row.event)
         else:
+            _check_received(row, received.pop(step, None))
             _enter(channel, row, _payload(row))
+    if received:
+        raise PartyError(f"step {min(received)} was received and not sent: one of the accounts was changed.")
     return channel
+
+
+def _check_received(sent: Sent, received: Received | None) -> None:
+    """PartyError unless whoever received a message wrote down what its sender did."""
+    if received is None:
+        raise PartyError(
+            f"step {sent.step} of {sent.sender!r} is not in the account of its receiver {sent.receiver!r}."
+        )
+    cost = hashlib.sha256(json.dumps(sent.payload, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+    found = Received(sent.step, sent.sender, sent.receiver, sent.name, cost, sent.digest)
+    for field in fields(Received):
+        if getattr(found, field.name) != getattr(received, field.name):
+            raise PartyError(
+                f"step {sent.step}: {sent.sender!r} wrote down another {field.name} of {sent.name!r:.80} than "
+                f"{sent.receiver!r}, who received it: one of the accounts was changed."
+            )
+
+
+def check_heads(
+    heads: Mapping[str, Mapping[str, Mapping[str, Any]]],
+    digests: Mapping[str, Mapping[int, str]],
+    run: str,
+    authority: str = "",
+) -> frozenset[str]:
+    """Compare what all parties wrote down of the ends of each other's accounts when the program had ended.
+
+    Parameters
+    ----------
+    heads : mapping
+        By party, what it wrote down of each party: ``rows``, ``digest``, ``certificate`` and ``signature``.
+    digests : mapping
+        By party, digests of the rows of its account by their number.
+    run : str
+    authority : str, optional
+        Certificates in PEM, one of which must have issued those that heads are signed with.
+
+    Returns
+    -------
+    frozenset of str
+        SHA-256 of the certificates with which heads are signed; empty where parties had none.
+
+    Raises
+    ------
+    PartyError
+        Naming whose account is not the one that another party saw the end of.
+    """
+    certificates: dict[str, str] = {}
+    for teller, told in heads.items():
+        if set(told) != set(heads):
+            raise PartyError(f"the account of {teller!r} has not the ends of the accounts of all parties of the run.")
+        for name, head in told.items():
+            signed = bool(head["certificate"])
+            if certificates.setdefault(name, head["certificate"]) != head["certificate"]:
+                raise PartyError(f"{name!r} has two certificates in the accounts: one of them was changed.")
+            if signed and (problem := signature_problem(name, statement(run, name, head), head, authority)):
+                raise PartyError(f"the account of {teller!r} was changed: the end of {name!r} that it has {problem}.")
+            if digests[name].get(head["rows"] - 1) != head["digest"]:
+                who = "signed by its certificate" if signed else "not signed: this run had no certificates"
+                raise PartyError(
+                    f"the account of {name!r} is not the one whose end {teller!r} saw (digest {head['digest'][:12]}, "
+                    f"{who}): {f'that of {name!r}' if signed else 'one of them'} was changed."
+                )
+    return frozenset(hashlib.sha256(text.encode()).hexdigest() for text in certificates.values() if text)
 
 
 def _enter(channel: Channel, row: Sent, payload: Any) -> None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from .credential import Credential
 
 __all__ = ["LARGEST", "Transport"]
 
@@ -14,6 +17,7 @@ class Transport(Protocol):
     """One party's end of the connections to all others, for one run.
 
     me : name of this party; peers : names of all others
+    credential : the certificate by which others know it, to sign with; None where parties have none
 
     Notes
     -----
@@ -29,6 +33,10 @@ class Transport(Protocol):
     @property
     def peers(self) -> tuple[str, ...]:
         """Names of all other parties."""
+
+    @property
+    def credential(self) -> Credential | None:
+        """Certificate and key of this party."""
 
     def put(self, receiver: str, tag: str, data: bytes) -> None:
         """Hand over a frame; it is with the receiver's process, or on its way there, when this returns.

@@ -16,7 +16,7 @@ class Memory:
     """One party's end, beside those of the others in one mapping (`connected`)."""
 
     def __init__(self, me: str, ends: Mapping[str, Memory], peers: Sequence[str], largest: int = LARGEST) -> None:
-        self.me, self.peers = me, tuple(peers)
+        self.me, self.peers, self.credential = me, tuple(peers), None
         self.inbox = Inbox(me, self.peers, largest)
         self._ends, self._open = ends, True
 

@@ -13,6 +13,7 @@ from threading import Thread
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ...errors import PartyError
+from .credential import Credential
 from .inbox import Inbox
 from .interface import LARGEST
 from .tls import check_names, client_context, own_problem, server_context
@@ -104,6 +105,7 @@ class Network:
         folder = Path(certificates)
         server, client = server_context(folder, me), client_context(folder, me)
         pools = _pools()
+        self.credential = Credential(folder, me)
         self.me, self.peers = me, tuple(name for name in addresses if name != me)
         self.inbox = Inbox(me, self.peers, largest)
         host, port = listen or addresses[me][0], addresses[me][1]

@@ -58,7 +58,7 @@ class Pipes:
     """One party's end: a thread reads what each peer puts, so that nobody who puts waits for one who computes."""
 
     def __init__(self, me: str, ends: Mapping[str, socket.socket], largest: int = LARGEST) -> None:
-        self.me, self.peers = me, tuple(ends)
+        self.me, self.peers, self.credential = me, tuple(ends), None
         self.inbox = Inbox(me, self.peers, largest)
         self._ends, self._locks = dict(ends), {peer: Lock() for peer in ends}
         self._gone: set[str] = set()

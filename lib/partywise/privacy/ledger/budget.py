@@ -192,6 +192,11 @@ class PrivacyFilter:
         return cost
 
     @property
+    def numeric(self) -> float:
+        """What the events took of delta beside their laws (``delta_numeric``)."""
+        return float(self._numeric)
+
+    @property
     def _numeric_left(self) -> float:
         return float(Fraction(self.numeric_reserve) - self._numeric)
 
