@@ -37,9 +37,13 @@ def paid_less(row: Row, fields: Fields) -> Fields:
 
 def sent_less(row: Row, fields: Fields) -> Fields:
     """Every release that was sent costs a tenth."""
-    if row.kind != "sent" or "event" not in fields["payload"]:
-        return fields
-    return fields | {"payload": fields["payload"] | {"event": cheaper(fields["payload"]["event"])}}
+    return fields | {"payload": _cheaper_form(fields["payload"])} if row.kind == "sent" else fields
+
+
+def _cheaper_form(form: Fields) -> Fields:
+    parts = [_cheaper_form(part) for part in form["made_of"]] if form.get("made_of") else form.get("made_of")
+    made = form if parts is None else form | {"made_of": parts}
+    return made | {"event": cheaper(form["event"])} if "event" in form else made
 
 
 def both_less(row: Row, fields: Fields) -> Fields:

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import re
-from dataclasses import fields
+from dataclasses import fields, replace
+from typing import Any
 
 import pytest
 import yaml
 
 from partywise.__main__ import main
+from partywise.errors import BudgetExceeded
 from partywise.experiment.apart.part import whole
-from partywise.experiment.apart.settings import Network, shared
+from partywise.experiment.apart.settings import Network, Shared, shared
 from partywise.experiment.plan import plans
-from partywise.federation.account.spending import Budget, spent_of
+from partywise.federation.account.spending import Budget, Spending, spent_of
 from partywise.federation.run import simulate
+from partywise.privacy.ledger.event import Event
 from pipeline import ROOT
 
 PAGE = (ROOT / "docs" / "network.md").read_text(encoding="utf-8")
@@ -64,22 +67,32 @@ def test_every_command_of_the_page_is_known_with_its_words(verb, capsys):
     assert {word for word in words if word.startswith("--")} <= set(re.findall(r"--\w+", told))
 
 
-def test_the_screen_of_the_page_is_what_its_example_costs():
-    """Messages, bytes and costs do not depend on what a file holds: those of one client, from its file alone."""
+def test_the_screens_of_the_page_are_what_its_examples_cost():
+    """Messages, bytes and costs do not depend on what a file holds: those of one party, from its file alone."""
     config = yaml.safe_load((ROOT / "config" / "network_clients.example.yaml").read_text(encoding="utf-8"))
-    found = shared(config, plans(config))
-    run, *_ = whole(found, "north", ROOT)
-    simulate(found.plan.methods[found.network.method].protocol.fit, run)
-    sent = [row["bytes"] for row in run.channel.transcript() if row["sender"] == "north"]
+    sent, _, _ = paid_by("north", config)
     assert f"sent to server: {len(sent)} messages, {sum(sent)} bytes" in PAGE
-    paid, budget = [event for event in run.channel.ledger.rows if event.owner == "north"], found.network.budget
-    delta = found.plan.delta(found.network.case)
-    costs = ", ".join(f"{unit} {spent_of(paid, delta)[unit].epsilon:.4g}" for unit in ("row", "label", "features"))
-    assert f"paid: {costs} (epsilon at delta {delta:g}, by unit)" in PAGE
-    spent = spent_of(paid, budget.delta)["row"]
-    left = Budget(budget.epsilon, budget.delta, budget.unit).filter().remaining - spent.amount
-    assert (
-        f"budget: epsilon {spent.epsilon:.4g} of {budget.epsilon:g} (unit row; mu squared: {spent.amount:.6g} spent, "
-        f"{left:.6g} left)" in PAGE
-    )
-    assert left < spent.amount
+    assert "paid: row without limit, label without limit, features without limit (epsilon at delta 0.000353553" in PAGE
+    config = yaml.safe_load((ROOT / "config" / "network_tables.example.yaml").read_text(encoding="utf-8"))
+    sent, paid, found = paid_by("shop", config)
+    delta, budget = found.plan.delta(found.network.case), found.network.budget
+    costs = spent_of(paid, delta)
+    assert f"sent to bank: {len(sent)} message, {sum(sent):,} bytes" in PAGE
+    told = ", ".join(f"{unit} {costs[unit].epsilon:.6g}" for unit in ("row", "features"))
+    assert f"paid: {told} (epsilon at delta {delta:g}, by unit)" in PAGE
+    spending = Spending(Budget(budget.epsilon, budget.delta, budget.unit), paid)
+    number = f"{spent_of(paid, budget.delta)['features'].epsilon:.6g} of {budget.epsilon:g}"
+    assert f"budget: epsilon {number} (unit features, delta 1e-05, composed exactly; left for another run: " in PAGE
+    assert f"{spending.room})" in PAGE
+    spending.require("second", [replace(event, release_id="again") for _, event in paid])
+    with pytest.raises(BudgetExceeded):
+        spending.require("third", [replace(event, release_id="and again") for _, event in paid])
+
+
+def paid_by(name: str, config: dict[str, Any]) -> tuple[list[int], list[tuple[str, Event]], Shared]:
+    """Bytes of the messages of a party of an example, what it pays in one run, and the block."""
+    found = shared(config, plans(config))
+    run, *_ = whole(found, name, ROOT)
+    simulate(found.plan.methods[found.network.method].protocol.fit, run)
+    sent = [row["bytes"] for row in run.channel.transcript() if row["sender"] == name]
+    return sent, [("first", event) for event in run.channel.ledger.rows if event.owner == name], found

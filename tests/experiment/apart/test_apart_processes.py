@@ -104,7 +104,7 @@ def test_parties_apart_are_the_simulation(study, tmp_path, monkeypatch, started)
 
 
 def test_a_budget_refuses_a_third_run_and_keeps_what_was_paid(started, tmp_path):
-    """Randomised response at epsilon 2 under a budget of 5: the screen, the account and the union say the same number."""
+    """Randomised response at epsilon 2 under a budget of 5: screen, account and union say the same number."""
     case = released(budget={"epsilon": 5.0, "delta": 1e-5, "unit": "features"})
     parties = started(case)
     first = parties.all()
@@ -193,10 +193,18 @@ FORGERIES = {
     "what a terminal obeys": ({"outcome": "\x1b[2J"}, None, "has no run.json of a run that ended"),
     "a step that is none": ({}, {"step": [1]}, "row 4 (sent) is none that an account writes: it was changed"),
     "a payload that is none": ({}, {"payload": [1]}, "row 4 (sent) of "),
-    "a part that is none": ({}, {"payload": {"kind": "Public", "value": 0, "because": "x", "made_of": [[]]}}, "row 4 (sent) of "),
+    "a part that is none": (
+        {},
+        {"payload": {"kind": "Public", "value": 0, "because": "x", "made_of": [[]]}},
+        "row 4 (sent) of ",
+    ),
     "a law beyond numbers": ({}, {"event": {"mu": 10**400}}, "row 4 (sent) of "),
     "a release of another name": ({}, {"event": {"release_id": "\x1b[2J"}}, "sends release '\\x1b[2J', which no row"),
-    "a receiver that is nobody": ({}, {"receiver": "nobody"}, "the account of 'south' is not the one whose end 'north' saw"),
+    "a receiver that is nobody": (
+        {},
+        {"receiver": "nobody"},
+        "the account of 'south' is not the one whose end 'north' saw",
+    ),
 }
 
 

@@ -33,6 +33,7 @@ def party(name: str, **keys: Any) -> Change:
 
 
 GLM, CLIENTS, LABELS, CURVES = "vertical_glm", "sliced_inverse_regression", "label_private", "functional_boosting"
+USERS = {"epsilon": 1.0, "delta": 1e-5, "unit": "user"}
 MISTAKES: list[tuple[str, Change, str]] = [
     (GLM, key(studi="x"), "network.studi is unknown: did you mean study? allowed here: budget,"),
     (GLM, lambda case: case.network.pop("mode"), "network.mode is missing: give one of experiment, release."),
@@ -50,7 +51,8 @@ MISTAKES: list[tuple[str, Change, str]] = [
     (GLM, key(budget={"epsilon": 1.0, "delta": 1e-5}), "network.budget.unit is missing: give one of row, label,"),
     (GLM, key(budget={"epsilon": 0.0, "delta": 1e-5, "unit": "row"}), "network.budget.epsilon is 0.0: it must be a p"),
     (GLM, key(budget={"epsilon": 1.0, "delta": 1e-5, "unit": "row", "numeric_reserve": 1e-5}), "reserve is 1e-05: it"),
-    (GLM, key(budget={"epsilon": 1.0, "delta": 1e-5, "unit": "user"}), "network.budget.unit is 'user': case own does"),
+    (GLM, key(mode="release", budget=USERS), "network.budget.unit is 'user': case own does"),
+    (GLM, key(budget=USERS), "network.budget is given with mode experiment: all parties know the seeds of its noi"),
     (GLM, key(parties=[1]), "network.parties is [1]: it must be a block of keys."),
     (GLM, key(parties={}), "network.parties lacks 'analyst', a place without data of method m: add it."),
     (GLM, party("analist", host="a", port=1), "network.parties has 'analist': did you mean analyst? allowed here:"),

@@ -132,7 +132,8 @@ def _check_record(folder: Path, record: Record, rows: Sequence[Row]) -> None:
     for name, (told, own) in pairs.items():
         if told != own:
             raise AccountError(
-                f"{folder / RECORD} has {name} {told!r:.80} and {folder / EXTRACT} {own!r:.80}: one of them was changed."
+                f"{folder / RECORD} has {name} {told!r:.80} and {folder / EXTRACT} has {own!r:.80}: one of them was "
+                "changed."
             )
 
 
@@ -150,8 +151,8 @@ def _check_paid(ledger: Ledger, accounts: Mapping[str, Sequence[Row]]) -> None:
             continue
         if not any(_covers(told, event) for _, told in paid.get(event.release_id, ())):
             raise PartyError(
-                f"{event.mechanism} {event.release_id!r:.80} stands in the ledger and in no account as paid: one of them "
-                "was changed."
+                f"{event.mechanism} {event.release_id!r:.80} stands in the ledger and in no account as paid: one of "
+                "them was changed."
             )
 
 

@@ -83,8 +83,8 @@ class Network:
         check_fields(self)
         if self.mode == "experiment" and self.budget is not None:
             raise ValueError(
-                "budget is given with mode experiment: all parties know the seeds of its noise, so that no budget covers "
-                "what it releases; take mode release, or leave the budget out for data that are no secret."
+                "budget is given with mode experiment: all parties know the seeds of its noise, so that no budget "
+                "covers what it releases; take mode release, or leave the budget out for data that are no secret."
             )
 
 

@@ -40,8 +40,8 @@ def add_apart(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     one.add_argument(
         "--account",
         type=Path,
-        help="file or folder of the account over all runs on these data (default: ledger.jsonl in the folder --data; of a "
-        "place without data in --into); another one knows nothing of what was paid",
+        help="file or folder of the account over all runs on these data (default: ledger.jsonl in --data, or in "
+        "--into for a place without data); another one knows nothing of what was paid",
     )
     made = verbs.add_parser("certificates", help="a test authority and a certificate for every party of a network")
     made.add_argument("--config", type=Path, required=True)
@@ -132,8 +132,8 @@ def certified(found: Joined) -> str:
     if record.mode == RELEASE:
         return f"certified for the unit {record.unit}: epsilon {total.epsilon_certified:.6g} {view}"
     return (
-        f"certified for the unit {record.unit}: epsilon {math.inf} (mode {record.mode}: all parties know the seeds of all "
-        f"noise); with mode {RELEASE} the same releases cost epsilon {total.epsilon_certified:.6g} {view}"
+        f"certified for the unit {record.unit}: epsilon {math.inf} (mode {record.mode}: all parties know the seeds of "
+        f"all noise); with mode {RELEASE} the same releases cost epsilon {total.epsilon_certified:.6g} {view}"
     )
 
 

@@ -108,8 +108,8 @@ class Account:
         """
         if self.budget is not None and mode != RELEASE:
             raise BudgetExceeded(
-                f"mode {mode!r} under a budget: all parties know the seeds of its noise, so that nothing it releases is "
-                "protected; take mode release, or leave the budget away for data that are no secret."
+                f"mode {mode!r} under a budget: all parties know the seeds of its noise, so that nothing it releases "
+                "is protected; take mode release, or leave the budget away for data that are no secret."
             )
         if not run or run in self._known.runs:
             raise AccountError(f"run={run!r} is in {self.path} already, or no id: a run begins once, under its own id.")
@@ -171,7 +171,7 @@ class Account:
         message |= {"digest": digest, "payload": payload}
         if problem := self._agreement.unpaid(message):
             raise CertificationError(
-                f"message {step} ({name!r}) {problem}: it stays here; draw what is released by a mechanism, in this run."
+                f"message {step} ({name!r}) {problem}: it stays here; draw what is released by a mechanism in this run."
             )
         self._append(("sent", self._began("sent"), message))
 

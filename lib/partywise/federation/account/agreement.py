@@ -88,7 +88,7 @@ class Agreement:
             raise self._disagrees(row, f"tells other payments without a message than there are, {self.kept}")
 
     def unpaid(self, message: Mapping[str, Any]) -> str:
-        """Why a message (the fields of its row) may not leave, as the end of a sentence; empty if all of it was paid."""
+        """Why a message (the fields of its row) may not leave, as the end of a sentence; empty if all was paid."""
         form = message["payload"]
         for event in self._own(form):
             if problem := self._payment(event)[1]:

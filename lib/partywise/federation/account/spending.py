@@ -131,9 +131,11 @@ class Spending:
 
     The first two are filters: they hold where the laws of every run are chosen after all outcomes before it. The third
     holds for one run, whose laws were fixed in advance, while what is asked and when it ends may depend on all that was
-    seen (Dong, Roth and Su 2022, theorem 3.2 of the preprint: composition of trade-off functions). Together they cost no more than ``delta``. Let A be the outcomes of histories that the first
-    rule let through, B and C those of the second and third that are in none before. Stopping a history where a rule
-    would refuse leaves the probabilities of its outcomes as they are, so P(S and A) <= e^epsilon Q(S and A) + delta,
+    seen (Dong, Roth and Su 2022, theorem 3.2 of the preprint: composition of trade-off functions).
+
+    Together they cost no more than ``delta``. Let A be the outcomes of histories that the first rule let through, B and
+    C those of the second and third that are in none before. Stopping a history where a rule would refuse leaves the
+    probabilities of its outcomes as they are, so P(S and A) <= e^epsilon Q(S and A) + delta,
     P(S and B) <= e^epsilon Q(S and B) and P(S and C) <= e^epsilon Q(S and C) + delta. The law of the first payment is
     known before anything is drawn. If it alone is beyond the first rule, A is empty; otherwise C is.
     """
@@ -178,7 +180,7 @@ class Spending:
                 by_rule.spend(event)
         except CertificationError as error:
             if not trial.within(self.budget):
-                raise BudgetExceeded(f"{str(error).rstrip('.')}. {self.told}") from None
+                raise BudgetExceeded(f"{str(error).rstrip('.')}. {self.told} It has room for {self.room}.") from None
         self._paid = trial
         self._add(run, trial.filter.spent - before)
 
@@ -254,7 +256,7 @@ def _spent(unit: str, paid: Sequence[tuple[str, Event]], delta: float, rows_per_
     rule = "zcdp" if any(event.rho is not None for _, event in paid) else "gdp"
     count = Paid(PrivacyFilter(math.inf, 0.0, unit=unit, rule=rule, rows_per_user=rows_per_user))
     unproved = sum(math.isinf(count.add(run, event)) for run, event in paid)
-    amount, told = count.filter.spent, ("composed exactly" if len(count.runs) == 1 else f"{len(count.runs)} runs added")
+    amount, told = count.filter.spent, ("composed exactly" if len(count.runs) <= 1 else f"{len(count.runs)} runs added")
     left = delta - count.filter.numeric
     if math.isinf(amount) or left < 0:
         epsilon = math.inf

@@ -12,7 +12,7 @@ from ...errors import AccountError
 if TYPE_CHECKING:
     from .chain import Chain, Row
 
-EPILOG = """exit code: 0 the chain is whole and its rows agree, 2 a row was changed or is missing, or there is no account
+EPILOG = """exit code: 0 the chain is whole and its rows agree, 2 a row was changed or is missing, or there is none
 
 What was sent must have been paid with the very same terms.  Rows that were cut off at the end of a file, and a file
 that was written anew as a whole, are seen by nothing inside of it: the other parties of a run keep the digest in which
