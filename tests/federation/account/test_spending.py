@@ -60,7 +60,7 @@ def test_a_budget_of_10_lets_randomised_response_at_4_through_twice_and_over_res
 
 
 def test_a_run_that_is_composed_exactly_is_the_only_one_with_a_law_that_is_not_pure():
-    """600 responses at .1 cost 60 by their sum, more than the filter has, and less than 10 exactly; then nothing more fits."""
+    """600 responses at .1 cost 60 by their sum, more than the filter has, and less than 10 exactly; no more fits."""
     many = response("codes", 0.1, count=600)
     exact = Ledger([many]).total("server", "row", DELTA).epsilon_certified
     spending = Spending(TEN)
