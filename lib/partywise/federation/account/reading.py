@@ -162,8 +162,8 @@ def _message(me: str, kind: str, told: Mapping[str, Any]) -> Sent | Received | R
         return Reserved(_count(told["step"]), _event(told))
     digest = _text(told.get("digest", ""))
     if kind == "received":
-        ends = _text(told["sender"]), me, _text(told["name"])
-        return Received(_count(told["step"]), *ends, _text(told["payload"]), digest)
+        names = _text(told["sender"]), me, _text(told["name"])
+        return Received(_count(told["step"]), *names, _text(told["payload"]), digest)
     ends = _text(told["receiver"]), _text(told["name"])
     shape = tuple(map(_count, told["shape"]))
     return Sent(_count(told["step"]), me, *ends, dict(told["payload"]), shape, _count(told["bytes"]), digest)

@@ -96,9 +96,11 @@ class Paid:
         if self.runs == (run,):
             self.alone = self.alone if self.rows else cost > self.filter.budget
             self.rows = (*self.rows, (event, law))
-        pure = isinstance(law, Law) and law.epsilon is not None and not math.isinf(law.epsilon)
-        if self.pure is not None:
-            self.pure = self.pure + law.count * Fraction(law.epsilon) if pure else None
+        epsilon = law.epsilon if isinstance(law, Law) and law.epsilon != math.inf else None
+        if self.pure is not None and isinstance(law, Law):
+            self.pure = None if epsilon is None else self.pure + law.count * Fraction(epsilon)
+        elif law is None:
+            self.pure = None
         return cost
 
     def within(self, budget: Budget) -> bool:
