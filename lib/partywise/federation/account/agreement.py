@@ -126,7 +126,8 @@ class Agreement:
 
     def _same(self, paid: Mapping[str, Any], sent: Mapping[str, Any]) -> bool:
         """Whether a release is what was paid: all its terms, the law in that of its budget where one pays."""
-        if paid["certified"] != sent["certified"] and not (paid["certified"] and paid["data_dependent_parameters"]):
+        # Paid as unproved is paid in full; an unproved release is paid as proved only where its law came from releases.
+        if paid["certified"] and not sent["certified"] and not paid["data_dependent_parameters"]:
             return False
         if terms_of(paid) == terms_of(sent):
             return True
