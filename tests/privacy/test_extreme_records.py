@@ -106,7 +106,12 @@ PRIVATE = [
 PRIVATE += [(noisy_predictor.fit, NoisyPredictorOptions(sweeps=2), family) for family in ("gaussian", "binomial")]
 
 
-@pytest.mark.parametrize(("fit", "options", "family"), PRIVATE, ids=str)
+def named(part: object) -> str:
+    """An id that is the same in every process."""
+    return part.__module__.rpartition(".")[2] if callable(part) else str(part)
+
+
+@pytest.mark.parametrize(("fit", "options", "family"), PRIVATE, ids=named)
 def test_a_response_that_the_family_does_not_have_ends_no_private_fit(fit, options, family):
     """A Gamma fit stopped with 'y of the active party has the value 0', which told all of that record."""
     given = private_subject(fit, options, family)

@@ -92,7 +92,9 @@ def _issued(chain: list[Any], authorities: list[Any], failed: tuple[type[Excepti
 def _directly(one: Any, issuer: Any, failed: tuple[type[Exception], ...]) -> bool:
     try:
         one.verify_directly_issued_by(issuer)
-    except (*failed, ValueError, TypeError):
+    except failed:
+        return False
+    except (ValueError, TypeError):
         return False
     return True
 

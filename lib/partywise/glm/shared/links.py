@@ -180,7 +180,7 @@ MAKERS: Mapping[Family, Callable[[float], SharedLink]] = {
 CENTRED = ("binomial",)
 
 
-def centre_of(family: Family, intercept: float) -> float:
+def centre_of(family: str, intercept: float) -> float:
     """The centre of the polynomials: the predictor of the intercept alone, to a multiple of 1/4; 0 of most families."""
     return round(4 * intercept) / 4 if family in CENTRED else 0.0
 

@@ -139,7 +139,8 @@ def analyst_started(
 ) -> State:
     """The search before the first evaluation, at coefficients 0."""
     first, levels = np.split(numbers, [len(fields(Start)) - 1])
-    start, total = Start(*first.tolist(), tuple(levels.tolist())), assembled(gram, plan)
+    values: list[Any] = [*first.tolist(), tuple(levels.tolist())]
+    start, total = Start(*values), assembled(gram, plan)
     ridge = options.ridge * start.unit**2 / start.scale
     matrix = start.curvature * total + np.diag(penalties(len(total), ridge))
     return State(started(matrix, ridge, plan.reach), total / plan.n, start)
