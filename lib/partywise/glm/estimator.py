@@ -73,7 +73,8 @@ class VerticalGLM(Results):
         Standard errors and Wald tests (Student's t where the dispersion is estimated, else normal), of the intercept
         first; None where the protocol has none or the fit has not reached its optimum.
     noise_errors_ : ndarray of shape (1 + p,), or None
-        Standard deviation that the noise of privacy alone gives each coefficient; None where nothing released says it.
+        Standard deviation that the noise of privacy alone gives each coefficient, of ``moments`` (but Poisson) and
+        ``noisy_newton``; None of others, where it is not computed.
     conf_int_ : ndarray of shape (1 + p, 2), or None
         Of 95 %.
     deviance_, null_deviance_, deviance_r2_, dispersion_, aic_ : float, or None

@@ -51,7 +51,7 @@ class Estimate:
     standard_errors : (1 + p,), of the family's model, without the noise of privacy; None where nobody opened them
     covariance : (1 + p, 1 + p) of the coefficients, likewise
     noise_errors : (1 + p,) standard deviation that the noise of privacy gives each coefficient, to first order and from
-        what was released alone; None without such noise, or where nothing that was released says it
+        what was released alone; None without such noise, or where it is not computed
     deviance, null_deviance, dispersion, log_likelihood : as the protocol itself reports them; None where it does not
     iterations : iterations or sweeps; None where there are none
     objective : (t,) penalised deviance by iteration, the start first, as an evaluator sees it; empty if none

@@ -43,10 +43,12 @@ def _approximations(fitted: Any, estimate: Estimate) -> list[str]:
     found = []
     if estimate.numbers.get("approximate"):
         found.append("approximate: a polynomial or a formula for normal columns stands in for the link")
-    if fitted._options().uses_epsilon and estimate.noise_errors is not None:
+    if not fitted._options().uses_epsilon or np.isinf(estimate.epsilon_claimed):
+        return found
+    if estimate.noise_errors is not None:
         found.append("noisy: 'noise sd' is what the noise of privacy alone gives a coefficient, to first order")
-    elif fitted._options().uses_epsilon:
-        found.append("noisy: nothing that was released says what the noise of privacy gives each coefficient")
+    else:
+        found.append("noisy: the standard deviation of its noise is not computed for this method")
     return found
 
 

@@ -46,7 +46,8 @@ class LabelPrivateLogisticRegression(Estimator):
     coef_ : ndarray of shape (p,)
     intercept_ : float
     noise_errors_ : ndarray of shape (1 + p,), or None
-        Standard deviation that the noise of the release alone gives each coefficient, the intercept first.
+        Standard deviation that the noise of privacy alone gives each coefficient, the intercept first; None where it
+        is not computed: where steps do not settle, and where features are private (``"objective_perturbation"``).
     classes_ : ndarray
         0 and 1.
     estimate_, ledger_, transcript_, privacy_, epsilon_claimed_
@@ -129,10 +130,12 @@ class LabelPrivateLogisticRegression(Estimator):
     def summary(self) -> str:
         """The coefficients with what the noise of privacy gives each of them, and what the fit costs."""
         theta, errors, spent = self._fitted().theta, self.noise_errors_, self.privacy_
-        said = "noise sd: of the noise of privacy alone, to first order"
-        if errors is None:
-            said = f"protocol {self.protocol!r} releases nothing that says what its noise gives each coefficient"
-        rows = [f"epsilon {spent.epsilon_certified:.6g} at delta {spent.delta:g}, for one {spent.unit}", said, ""]
+        rows = [f"epsilon {spent.epsilon_certified:.6g} at delta {spent.delta:g}, for one {spent.unit}"]
+        if errors is not None:
+            rows.append("noisy: 'noise sd' is what the noise of privacy alone gives a coefficient, to first order")
+        elif self._options().uses_epsilon:
+            rows.append("noisy: the standard deviation of its noise is not computed for this fit")
+        rows.append("")
         rows.append(f"{'':10} {'coef':>11}" + ("" if errors is None else f" {'noise sd':>11}"))
         for place, value in enumerate(theta):
             name = f"x{place - 1}" if place else "intercept"

@@ -99,8 +99,8 @@ class Estimate:
     epsilon_claimed : by the formula that set the noise
     plan : noise and ridge of a released dot-product, else None
     noisy_dot : (k,) the release itself, else None
-    noise_errors : (k,) standard deviation that the noise of the release gives each coefficient, to first order and from
-        public features and the release alone; None where a trainer does not reach the optimum, or has other noise
+    noise_errors : (k,) standard deviation that the noise of privacy gives each coefficient, to first order and from
+        public features and releases alone; None where steps do not settle, and where features are private
     numbers : further scalars of the fit (steps, bounded, ...)
     """
 

@@ -127,14 +127,55 @@ def coefficient_deviations(X: np.ndarray, theta: np.ndarray, plan: Plan) -> np.n
     H^-1 Sigma H^-1 with the Hessian H at theta and the covariance Sigma of the noise: both of public features, the plan
     and what was released, so that it costs nothing. What `attainable` takes of the noise is not taken off.
     """
-    objective = Objective(X, np.zeros(X.shape[1]), plan.ridge)
-    covariance = plan.covariance
-    if plan.law == "rr":
-        covariance = rr_covariance(X.T @ X / len(X), len(X), plan.epsilon)
-    if covariance is None:
-        return np.zeros(X.shape[1])
-    inverse = np.linalg.pinv(objective.hessian(objective.at(theta)), hermitian=True)
+    return optimum_deviations(X, theta, plan.ridge, noise_covariance(X, plan))
+
+
+def optimum_deviations(X: np.ndarray, theta: np.ndarray, ridge: np.ndarray, covariance: np.ndarray) -> np.ndarray:
+    """(k,) root of the diagonal of H^-1 Sigma H^-1, Sigma the covariance of the noise on the dot-product."""
+    inverse = np.linalg.pinv(_hessian(X, theta, ridge), hermitian=True)
     return np.sqrt(np.maximum(np.diagonal(inverse @ covariance @ inverse), 0.0))
+
+
+def descent_deviations(
+    X: np.ndarray, theta: np.ndarray, plan: Plan, learning_rate: float, steps: int
+) -> np.ndarray | None:
+    """(k,) standard deviation that the noise of a plan gives each coefficient after steps of gradient descent from 0.
+
+    To first order and as if the curvature H of all records at theta were that of the whole path: the noise of a step is
+    multiplied by I - lr H in every later one. One release has the same noise in every step, others fresh noise. That
+    records and mini-batches are sampled is not in it. None where a step overshoots, lr H beyond 2: nothing fades then.
+    """
+    values, vectors = np.linalg.eigh(_hessian(X, theta, plan.ridge))
+    factors, rate = 1 - learning_rate * np.maximum(values, 0.0), learning_rate
+    if np.any(np.abs(factors) > 1):
+        return None
+    along = vectors.T @ noise_covariance(X, plan) @ vectors
+    if plan.rounds == 1:
+        sums = rate * _geometric(factors, steps)
+        found = along * np.outer(sums, sums)
+    else:
+        found = along * rate**2 * _geometric(np.outer(factors, factors), steps)
+    return np.sqrt(np.maximum(np.diagonal(vectors @ found @ vectors.T), 0.0))
+
+
+def _geometric(factors: np.ndarray, terms: int) -> np.ndarray:
+    """1 + f + ... + f^(terms - 1), entry by entry, of factors of at most 1."""
+    less = 1 - factors
+    flat = less < FLAT / terms
+    return np.where(flat, float(terms), (1 - factors**terms) / np.where(flat, 1.0, less))
+
+
+def _hessian(X: np.ndarray, theta: np.ndarray, ridge: np.ndarray) -> np.ndarray:
+    """Curvature (k, k) of the objective at theta, which no label enters."""
+    objective = Objective(X, np.zeros(X.shape[1]), ridge)
+    return objective.hessian(objective.at(theta))
+
+
+def noise_covariance(X: np.ndarray, plan: Plan) -> np.ndarray:
+    """Covariance (k, k) of the noise of one round, zero without noise."""
+    if plan.law == "rr":
+        return rr_covariance(X.T @ X / len(X), len(X), plan.epsilon)
+    return np.zeros((X.shape[1],) * 2) if plan.covariance is None else plan.covariance
 
 
 def truncated_shift(value: float, deviation: float, low: float, high: float) -> float:

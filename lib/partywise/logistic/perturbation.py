@@ -13,6 +13,7 @@ from ..privacy.accounting.roots import bisect
 from ..privacy.mechanisms.release import Release, Terms, released
 from ..privacy.statistics.bounded import Bounded, SensitivityCertificate
 from .newton import newton
+from .noise import optimum_deviations
 from .objective import Objective, check_features, check_labels
 from .planner import noise_epsilon
 
@@ -114,6 +115,13 @@ def objective_perturbation(
     terms.setdefault("trust_model", "central")
     law = {"epsilon": float(epsilon), "delta_numeric": 0.0 if math.isinf(epsilon) else COVERED * delta}
     return released(bounded, law, "objective_perturbation", draw, owner, terms, rng, preset=True)
+
+
+def tilt_deviations(X: np.ndarray, theta: np.ndarray, epsilon: float, delta: float) -> np.ndarray:
+    """(k,) standard deviation that the tilt gives each coefficient, to first order, of public features."""
+    (n, k), epsilon = X.shape, noise_epsilon(epsilon, delta, "gaussian")
+    noise = row_noise(epsilon, delta, k) / n
+    return optimum_deviations(X, theta, np.full(k, k / (2 * epsilon) / n), noise**2 * np.eye(k))
 
 
 def row_noise(epsilon: float, delta: float, k: int, ridge: float = 0.0, relation: str = "replace_one") -> float:

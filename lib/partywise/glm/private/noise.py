@@ -6,13 +6,18 @@ that records are a sample, what clipping takes and what a formula in the place o
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from math import sqrt
+
 import numpy as np
 
-from ..model import Family
+from ..model import Family, PublicFacts
 from .moments import Moments
+from .scaled import unscaled
+from .scores import Matrix
 from .submodels import LINKS, correction_slope, noise_along, shrunken
 
-__all__ = ["of_moments"]
+__all__ = ["of_moments", "of_steps", "unscaled_deviations"]
 
 # Families whose response statistic is a logarithm; share of slopes by which derivatives of a link are taken.
 LOGARITHMS, STEP = ("gamma", "inverse_gaussian"), 1e-3
@@ -44,6 +49,53 @@ def of_moments(moments: Moments, family: Family) -> np.ndarray | None:
     rest = _means(moments, factor, linked) + _residual(moments, family, slopes)
     variance = np.sum(rows**2, axis=1) + rest * (np.arange(len(rows)) == 0)
     return np.asarray(np.sqrt(variance) / np.concatenate([np.ones(1), moments.scale]))
+
+
+def of_steps(
+    trail: Sequence[np.ndarray], kept: Sequence[int], deviations: Sequence[float], matrix: Matrix, radius: float
+) -> np.ndarray:
+    """Covariance (1 + p, 1 + p) of the mean of the kept iterates of Newton steps, of scaled columns.
+
+    A step adds A^-1 (g + e), A = w (M + rho I), e its noise: to first order what came before it is multiplied by
+    I - A^-1 w M, w M in the place of the curvature of the records' clipped scores, and the noise dM moves it by
+    -A^-1 w dM d, d the step. Where records curve less, earlier noise fades slower: T steps have up to sqrt(T) times
+    the deviation.
+
+    trail : iterates, the start first; kept : places of those that are averaged
+    deviations : sd of the noise of each score; radius : S
+    """
+    steps = np.diff(trail, axis=0)
+    inverse = np.linalg.pinv(matrix.weight * (matrix.second + matrix.rho * np.eye(len(matrix.second))), hermitian=True)
+    before = np.eye(len(inverse)) - inverse @ (matrix.weight * matrix.second)
+    powers = [inverse]
+    for _ in steps[1:]:
+        powers.append(before @ powers[-1])
+    # What the noise of each score becomes in the answer.
+    shares = [[powers[place - 1 - t] for place in kept if place > t] for t in range(len(steps))]
+    carried = [np.sum(share, axis=0) / len(kept) for share in shares]
+    found = np.zeros_like(inverse)
+    for sd, one, d in zip(deviations, carried, steps, strict=True):
+        found += sd**2 * one @ one.T
+        for other, e in zip(carried, steps, strict=True):
+            found += one @ _matrix_noise(d, e, matrix, radius) @ other.T
+    return found
+
+
+def _matrix_noise(d: np.ndarray, e: np.ndarray, matrix: Matrix, radius: float) -> np.ndarray:
+    """Covariance of w dM d and w dM e: the isometric noise of v v', whose constant entry has none."""
+    p = len(d) - 1
+    back, variance = np.concatenate([[sqrt(p) / radius], np.ones(p)]), 2 * (matrix.weight * matrix.rho) ** 2 / p
+    u, v = back * d, back * e
+    both = (u @ v * np.eye(p + 1) + np.outer(v, u)) / 2
+    both[0, 0] -= u[0] * v[0]
+    return variance * both * np.outer(back, back)
+
+
+def unscaled_deviations(covariance: np.ndarray, public: PublicFacts) -> np.ndarray:
+    """(1 + p,) standard deviations of coefficients as columns were given, from a covariance of scaled columns."""
+    values, vectors = np.linalg.eigh(covariance)
+    roots = (vectors * np.sqrt(np.maximum(values, 0.0))).T
+    return np.sqrt(np.sum([unscaled(root, public) ** 2 for root in roots], axis=0))
 
 
 def _means(moments: Moments, factor: float, linked: np.ndarray) -> float:

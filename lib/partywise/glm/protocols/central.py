@@ -163,10 +163,13 @@ def server_started(plan: Plan) -> Trail:
 
 def server_answer(trail: Trail, plan: Plan) -> np.ndarray:
     """Coefficients (1 + p,) of the columns as they were given: the last iterate, or the mean of the later half."""
-    steps = len(trail) - 1
+    return unscaled(np.mean([trail[place] for place in kept_of(plan, len(trail) - 1)], axis=0), plan.public)
+
+
+def kept_of(plan: Plan, steps: int) -> range:
+    """Places in a trail of the iterates whose mean is answered."""
     iterate = plan.options.iterate or ("mean" if plan.public.family in AVERAGED else "last")
-    kept = trail[-1:] if iterate == "last" else trail[max(ceil(steps / 2), 1) :]
-    return unscaled(np.mean(kept, axis=0), plan.public)
+    return range(steps if iterate == "last" else max(ceil(steps / 2), 1), steps + 1)
 
 
 def server_back(answer: np.ndarray, made_of: Sequence[Accounted], columns: Sequence[int], active: bool) -> Public:
@@ -175,11 +178,14 @@ def server_back(answer: np.ndarray, made_of: Sequence[Accounted], columns: Seque
     return Public(np.concatenate([answer[:1], own]) if active else own, because=AFTER, made_of=made_of)
 
 
-def reported(answer: np.ndarray, plan: Plan, steps: int, rows: Mapping[str, np.ndarray]) -> Estimate:
+def reported(
+    answer: np.ndarray, plan: Plan, steps: int, errors: np.ndarray | None, rows: Mapping[str, np.ndarray]
+) -> Estimate:
     """The estimate; nobody but the aggregator sees a record, and nothing is opened."""
     return Estimate(
         answer,
         epsilon_claimed=plan.epsilon,
+        noise_errors=errors,
         iterations=steps,
         rows=None if plan.public.aligned else dict(rows),
         numbers={"openings": 0, "record_openings": 0, "secure_products": 0},
@@ -213,12 +219,15 @@ def released_score(run: Run, shares: Sequence[Any], plan: Plan, trail: Any, step
     return sums_of_shares(run, shares, ANALYST, names, noisy_score, beta, parts, plan, mu, step, run.rng_for)
 
 
-def answered(run: Run, plan: Plan, trail: Any, names: Sequence[str], rows: Any) -> Estimate:
-    """The coefficients go back to their parties; they cost nothing beyond the releases of these names."""
+def answered(run: Run, plan: Plan, trail: Any, names: Sequence[str], rows: Any, errors: Any = None) -> Estimate:
+    """The coefficients go back to their parties; they cost nothing beyond the releases of these names.
+
+    errors : at the analyst, standard deviations that the noise gives the coefficients, where a protocol computes them
+    """
     answer = run.at(ANALYST, server_answer, trail, plan)
     made_of = run.heard(ANALYST, *names)
     for party in run.parties:
         active = party.role == "active"
         run.send(ANALYST, party, "coefficients", server_back, answer, made_of, party.columns, active)
     steps = sum(name.startswith("score") for name in names)
-    return run.assemble(reported, answer, plan, steps, rows)
+    return run.assemble(reported, answer, plan, steps, errors, rows)

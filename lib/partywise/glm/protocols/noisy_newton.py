@@ -28,13 +28,22 @@ from ...privacy.mechanisms.gaussian import Gaussian
 from ...privacy.mechanisms.release import Release, Terms, announced, noise_scale
 from ..model import Estimate
 from ..options import NoisyNewtonOptions
-from ..private.scores import Matrix, mean_weight, second_moments, second_moments_bound, second_moments_certificate
+from ..private.noise import of_steps, unscaled_deviations
+from ..private.scores import (
+    Matrix,
+    mean_score_certificate,
+    mean_weight,
+    second_moments,
+    second_moments_bound,
+    second_moments_certificate,
+)
 from .central import (
     Plan,
     Trail,
     announced_scores,
     answered,
     check_private,
+    kept_of,
     only,
     planned,
     records,
@@ -82,6 +91,16 @@ def server_step(trail: Trail, released: Sequence[Sequence[np.ndarray]], matrix: 
     return (*trail, trail[-1] + matrix.step(only(released)))
 
 
+def server_errors(trail: Trail, matrix: Matrix, plan: Plan) -> np.ndarray | None:
+    """(1 + p,) standard deviation that the noise of all releases gives each coefficient; None without noise."""
+    if np.isinf(plan.epsilon):
+        return None
+    sensitivity = mean_score_certificate(plan.clip, plan.n).value
+    deviations = [noise_scale(sensitivity, mu) for mu in plan.mu[1:]]
+    covariance = of_steps(trail, kept_of(plan, len(trail) - 1), deviations, matrix, float(plan.radius.value))
+    return unscaled_deviations(covariance, plan.public)
+
+
 def fit(run: Run) -> Estimate:
     """Release the second moments, then a score at every iterate; the coefficients go back to their parties."""
     check_private(run)
@@ -98,4 +117,5 @@ def fit(run: Run) -> Estimate:
         score = released_score(run, shares, plan, trail, step, plan.mu[1 + step], tuple(names))
         trail = run.at(ANALYST, server_step, trail, score, matrix)
         names.append(f"score {step}")
-    return answered(run, plan, trail, tuple(names), rows)
+    errors = run.at(ANALYST, server_errors, trail, matrix, plan)
+    return answered(run, plan, trail, tuple(names), rows, errors)

@@ -20,7 +20,7 @@ from ...federation.parties import Party
 from ...federation.run import Run
 from ...privacy.mechanisms.release import Release
 from ..model import Estimate, Plan, delta_of, labels_of
-from ..noise import coefficient_deviations
+from ..noise import coefficient_deviations, descent_deviations
 from ..options import WalrOptions
 from ..planner import fixed_plan, plan_label_dp
 from ..release import release_dot_product
@@ -78,8 +78,11 @@ def server_fit(X: np.ndarray, noisy_dot: np.ndarray, plan: Plan, options: WalrOp
     }
     if options.trainer == "newton" and not fitted.converged:
         numbers["status"] = "not_converged"
-    reached = options.trainer == "newton" and fitted.converged
-    errors = coefficient_deviations(X, fitted.theta, plan) if reached else None
+    errors = None
+    if options.trainer != "newton":
+        errors = descent_deviations(X, fitted.theta, plan, options.learning_rate, options.steps)
+    elif fitted.converged:
+        errors = coefficient_deviations(X, fitted.theta, plan)
     return Estimate(fitted.theta, plan.epsilon_claimed, plan, noisy_dot, numbers, errors)
 
 

@@ -15,7 +15,7 @@ from ...federation.parties import Party
 from ...federation.run import Run
 from ...privacy.mechanisms.release import Release
 from ..model import Estimate, delta_of
-from ..perturbation import objective_perturbation
+from ..perturbation import objective_perturbation, tilt_deviations
 from .common import local_features
 
 
@@ -24,7 +24,7 @@ def local_coefficients(
 ) -> Release:
     """Coefficients (k,) of the perturbed objective; of ranges read from the table nothing is promised for rows."""
     y = measurer.block["y"][train]
-    unit = "label" if spec.public.from_the_data else "row"
+    unit = unit_of(spec)
     return objective_perturbation(
         X,
         y,
@@ -37,6 +37,19 @@ def local_coefficients(
     )
 
 
+def unit_of(spec: Any) -> str:
+    """What is protected: labels alone where the ranges of features were read from the table."""
+    return "label" if spec.public.from_the_data else "row"
+
+
+def server_estimate(X: np.ndarray, theta: np.ndarray, epsilon: float, spec: Any) -> Estimate:
+    """The estimate; what its noise gives each coefficient takes the features, and is None where they are private."""
+    errors = None
+    if unit_of(spec) == "label":
+        errors = tilt_deviations(X, theta, epsilon, delta_of(spec))
+    return Estimate(theta, epsilon, noise_errors=errors)
+
+
 def fit(run: Run) -> Estimate:
     """Send the features to the measurer, get coefficients back."""
     trainer, measurer = run.parties
@@ -44,4 +57,4 @@ def fit(run: Run) -> Estimate:
     X = run.send(trainer, measurer, "features", local_features, train)
     given = (train, X, run.epsilon, spec, run.rng_for)
     theta = run.send(measurer, trainer, "coefficients", local_coefficients, *given)
-    return run.at(trainer.name, Estimate, theta, run.epsilon)
+    return run.at(trainer.name, server_estimate, X, theta, run.epsilon, spec)

@@ -18,6 +18,7 @@ from ...federation.parties import Party
 from ...federation.run import Run
 from ...privacy.mechanisms.release import Release
 from ..model import Estimate, Plan, delta_of, labels_of
+from ..noise import descent_deviations
 from ..objective import Objective
 from ..options import RoundsOptions
 from ..planner import label_noise_plan
@@ -58,7 +59,12 @@ def server_descent(
         paths.append((objective.at(theta), learning_rate))
     point, learning_rate = min(paths, key=lambda path: path[0].value)
     numbers: dict[str, Any] = {"steps": options.rounds, "learning_rate": learning_rate, "chosen_law": "gaussian"}
-    return Estimate(point.theta, plan.epsilon_claimed, numbers=numbers | {"bounded": has_minimiser(objective, point)})
+    return Estimate(
+        point.theta,
+        plan.epsilon_claimed,
+        numbers=numbers | {"bounded": has_minimiser(objective, point)},
+        noise_errors=descent_deviations(X, point.theta, plan, learning_rate, options.rounds),
+    )
 
 
 def fit(run: Run) -> Estimate:
