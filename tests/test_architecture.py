@@ -209,10 +209,10 @@ def test_heavy_and_foreign_packages_stay_where_they_belong(name):
 
 
 # Only these files know who carries bytes over a network, and who makes certificates.
-CARRIERS = {"aiohttp": {"connection", "pool"}, "tno": {"carrier"}, "cryptography": {"authority"}}
+CARRIERS = {"aiohttp": {"connection", "pool"}, "tno": {"carrier"}, "cryptography": {"authority", "credential"}}
 
 
-def test_the_extra_of_networks_is_imported_in_four_files():
+def test_the_extra_of_networks_is_imported_in_five_files():
     """By nobody at once, or within functions: nothing changes for who asks for no network."""
     for name in MODULES:
         for top in {other.split(".")[0] for other in foreign_imports(MODULES[name])} & {*CARRIERS, "ormsgpack"}:

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
+
+from partywise.federation.transport.frames import PREFIX, Address, opened, sealed
 
 
 class Meddling:
@@ -31,3 +36,20 @@ def mortal(end: Any, count: int) -> Meddling:
     made = Meddling(end, lambda receiver, tag, data: (spent(), [(tag, data)])[1])
     made.get = lambda *given: (spent(), end.get(*given))[1]
     return made
+
+
+def altered(
+    names: Sequence[str], what: str, change: Callable[[Any], Any]
+) -> Callable[..., Iterator[tuple[str, bytes]]]:
+    """Puts another value into every message of a name, with the header and the digest that it has then."""
+
+    def meddle(receiver: str, tag: str, data: bytes) -> Iterator[tuple[str, bytes]]:
+        if tag.startswith("message/"):
+            given = json.loads(data[PREFIX : PREFIX + int.from_bytes(data[:PREFIX], "big")])
+            address = Address(**{name: given[name] for name in ("run", "step", "sender", "receiver", "name")})
+            payload, header = opened(data, address, names)
+            if header.name == what:
+                data = sealed(address, replace(payload, value=change(payload.value)), header.event)
+        yield tag, data
+
+    return meddle

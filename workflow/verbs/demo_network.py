@@ -56,7 +56,8 @@ def shown(dealt: Dealt, folder: Path) -> bool:
     channel, digests = simulation(case, folder)
     other = list(differences(found, channel, digests))
     verdict = f"NOT equal: {', '.join(other)}" if other else "equal: transcript, ledger, and what each party holds"
-    print(f"the simulation of all files: {verdict} (ledger {channel.ledger.digest[:12]}, to the last bit)")
+    exact = f"ledger {channel.ledger.digest[:12]}, to the last bit, as on one kind of CPU"
+    print(f"the simulation of all files: {verdict} ({exact})")
     return not other
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Annotated, Literal, final
 
 from ..checks import Count, Natural, NotNegative, Positive, Probability, Range, check_fields, check_key_size, unread
@@ -46,6 +47,9 @@ class TreeOptions:
     select_by: Literal["none", "test_loss"] = "none"
     own_bucket_num: Buckets | None = 50
     ties: Literal["kept", "position"] = "kept"
+
+    # Read by an evaluator that has held-out rows of all parties, and the value without one.
+    read_by_evaluator = MappingProxyType({"select_by": "none"})
 
     def __post_init__(self) -> None:
         check_fields(self)

@@ -30,7 +30,9 @@ from partywise.federation.account.account import Account
 from partywise.federation.account.chain import Row, line_of
 from partywise.federation.account.reading import opened_account, opened_extract, runs_of
 from partywise.federation.account.spending import Budget
+from partywise.federation.apart import session
 from partywise.federation.apart.outcome import outcomes
+from partywise.federation.apart.platforms import platform_of_process
 
 GLM, TREES, CLIENTS = "vertical_glm", "vertical_trees", "sliced_inverse_regression"
 
@@ -101,6 +103,20 @@ def test_parties_apart_are_the_simulation(study, tmp_path, monkeypatch, started)
     paths = [str(tmp_path / "out" / name) for name in case.names]
     assert main(["union", *paths, "--transcript", str(tmp_path / "all.csv")]) == 0
     assert len((tmp_path / "all.csv").read_text().splitlines()) == 1 + len(channel.messages)
+
+
+def test_another_platform_is_on_every_screen_and_ends_the_run_where_that_is_asked_for(started, monkeypatch):
+    """Each process says its number for the version of Python."""
+    own, case = platform_of_process(), Apart(TREES)
+    monkeypatch.setattr(session, "platform_of_process", lambda: own | {"Python": f"3.{os.getpid()}"})
+    told = started(case).all()
+    lines = {line for one in told.values() for line in one.out.splitlines() if line.startswith("platforms differ, ")}
+    assert {one.code for one in told.values()} == {0} and len(lines) == 1
+    (line,) = lines
+    assert all(re.search(rf"\b3\.\d+ \({name}\)", line) for name in case.names)
+    case.network["same_platform"] = True
+    for one in started(case).all().values():
+        assert "the platforms of the parties differ, and same_platform is true: Python 3." in sentence(one)
 
 
 def test_a_budget_refuses_a_third_run_and_keeps_what_was_paid(started, tmp_path):

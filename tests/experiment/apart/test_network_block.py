@@ -33,6 +33,7 @@ def party(name: str, **keys: Any) -> Change:
 
 
 GLM, CLIENTS, LABELS, CURVES = "vertical_glm", "sliced_inverse_regression", "label_private", "functional_boosting"
+TREES = "vertical_trees"
 USERS = {"epsilon": 1.0, "delta": 1e-5, "unit": "user"}
 MISTAKES: list[tuple[str, Change, str]] = [
     (GLM, key(studi="x"), "network.studi is unknown: did you mean study? allowed here: budget,"),
@@ -73,6 +74,8 @@ MISTAKES: list[tuple[str, Change, str]] = [
     (GLM, both(setting(user="p", rows_per_user=2)), "cases.own.settings.user is 'p': records of one entry are held"),
     (LABELS, setting(missing="drop"), "cases.own.settings.missing is 'drop': where parties run apart, none knows"),
     (LABELS, both(setting(file="a.csv", tables=[])), "settings.file is 'a.csv', which holds features and labels:"),
+    (TREES, lambda case: case.method.update(select_by="test_loss"), "methods.m.select_by is 'test_loss'"),
+    (TREES, key(same_platform="x"), "network.same_platform is 'x': it must be true or false."),
     (CURVES, setting(missing={"max_gap": 4}), "settings.missing.drop is True: where parties run apart, none knows"),
     (CURVES, setting(fold_block="week"), "settings.fold_block is 'week': records of one entry are held out together"),
     (CURVES, setting(split="round_robin"), "settings.split is 'round_robin': where parties run apart, each holds"),
@@ -88,6 +91,17 @@ def test_a_mistake_is_one_sentence(study, change, sentence):
         check_network(config, plans(config))
     told = str(found.value)
     assert sentence in told and told.endswith(".") and "\n" not in told
+
+
+@pytest.mark.parametrize("mode", ["experiment", "release"])
+def test_an_option_that_only_an_evaluator_of_all_data_reads_is_refused(mode):
+    """It entered nothing apart: the account said what the same fit without the choice costs."""
+    case = Apart(TREES)
+    case.network["mode"] = mode
+    case.shared()
+    case.method["select_by"] = "test_loss"
+    with pytest.raises(ConfigError, match=r"held-out rows of all parties, and parties apart have none; leave"):
+        case.shared()
 
 
 def test_a_name_is_that_of_a_certificate_and_of_a_folder():

@@ -8,6 +8,9 @@ from apart_cases import Apart
 from partywise.errors import ConfigError
 from partywise.experiment.apart import rehearsal
 from partywise.experiment.apart.rehearsal import floating_point, rehearse
+from partywise.experiment.cells import execution, generate
+from partywise.federation.apart.forms import form_of
+from partywise.federation.run import simulate
 from partywise.privacy.mechanisms.random import SecureRandom
 from release_table import PAGE, page
 
@@ -35,3 +38,24 @@ def test_what_closes_nothing_is_refused_before_anybody_is_met(listed, words, mon
         rehearse(case.shared(), 60)
     case.method |= {"cipher": "paillier"}
     rehearse(case.shared(), 60)
+
+
+def test_a_rehearsal_says_what_the_messages_look_like(tmp_path, monkeypatch):
+    """Of made-up records, and the same as of the parties' own."""
+    case = Apart("vertical_trees")
+    case.network["mode"] = "release"
+    shared, forms = case.shared(), {}
+    rehearsed = rehearse(shared, 60)
+    assert rehearsed and all(" of " in form for form in rehearsed.values())
+    monkeypatch.chdir(case.write(tmp_path))
+    data = generate(shared.plan, "own", [0], "resources")[0]
+    run = execution(shared.plan, "own", "m", shared.n_parties, 0, shared.epsilon, data)
+    send = run.channel.send
+
+    def seen(sender, receiver, name, payload):
+        forms[receiver, name] = form_of(payload)
+        return send(sender, receiver, name, payload)
+
+    monkeypatch.setattr(run.channel, "send", seen)
+    simulate(shared.plan.methods["m"].protocol.fit, run)
+    assert forms == rehearsed

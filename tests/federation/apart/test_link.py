@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from apart_driver import Notes, threads
 from partywise.errors import PartyError, Refused
+from partywise.federation.apart.forms import form_of
 from partywise.federation.apart.link import SessionLink, nested
 from partywise.federation.apart.session import Session
 from partywise.federation.apart.union import Sent
@@ -37,8 +39,8 @@ def link():
     return SessionLink(session, NAMES, Notes("server")), ends["p1"]
 
 
-def put(end, payload, row, step=0):
-    address = Address("f" * 64, step, "p1", "server", "x")
+def put(end, payload, row, step=0, name="x"):
+    address = Address("f" * 64, step, "p1", "server", name)
     end.put("server", address.tag, sealed(address, payload, row))
 
 
@@ -77,8 +79,8 @@ def test_what_is_received_has_the_row_that_the_channel_of_its_receiver_gives_it(
     assert server.get(0, "p1", "server", "x").value == 2.0
     # The release inside was never sent here, and has its row.
     assert [row.release_id for row in server.channel.ledger.rows] == ["sum", "of"]
-    put(end, Clear(1.0, ("row",)), "clear/p1/p1>server/x/row", step=1)
-    assert server.get(1, "p1", "server", "x").value == 1.0
+    put(end, Clear(1.0, ("row",)), "clear/p1/p1>server/y/row", step=1, name="y")
+    assert server.get(1, "p1", "server", "y").value == 1.0
     assert server._account.paid == [], "whoever sends pays"
 
 
@@ -107,6 +109,65 @@ def test_a_message_that_cannot_be_accounted_for_as_it_says_is_refused(link, what
     with pytest.raises(Refused, match=sentence) as caught:
         server.get(0, "p1", "server", "x")
     assert caught.value.sender == "p1" and "message 0 ('x') from 'p1' to 'server' is refused" in str(caught.value)
+
+
+UNLIKE = {
+    "NaN": (Public(np.array([0.0, np.nan]), "a setting"), "it holds a number that is not finite .NaN or infinity"),
+    "infinity in a list": (Public([{"at": -np.inf}], "a setting"), "it holds a number that is not finite"),
+    "a complex NaN": (Public(np.complex128(complex(0, np.nan)), "a setting"), "it holds a number that is not finite"),
+    "single precision": (
+        Public(np.zeros(2, np.float32), "a setting"),
+        r"\(1-dimensional array of float32\) where 'p1'",
+    ),
+    "whole numbers": (
+        Public(np.zeros(2, int), "a setting"),
+        r"\(1-dimensional array of int\) where 'p1' sent",
+    ),
+    "a table": (Public(np.zeros((2, 1)), "a setting"), r"\(2-dimensional array of float64\) where 'p1' sent"),
+    "a number": (Public(0.0, "a setting"), r"it is public \(float64\) where 'p1' sent public \(1-dimensional"),
+    "another kind": (
+        Clear(np.zeros(2), ("row",)),
+        r"it is clear \(1-dimensional array of float64\) where 'p1' sent",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", UNLIKE)
+def test_what_does_not_look_like_its_name_is_refused_and_leaves_nobody(link, what):
+    server, end = link
+    payload, said = UNLIKE[what]
+    put(end, Public(np.zeros(3), because="a setting"), "")
+    server.get(0, "p1", "server", "x")
+    rows = list(server._account.rows)
+    put(end, payload, "clear/p1/p1>server/x/row" if isinstance(payload, Clear) else "", step=1)
+    with pytest.raises(Refused, match=said) as caught:
+        server.get(1, "p1", "server", "x")
+    assert caught.value.sender == "p1" and "message 1 ('x') from 'p1' to 'server' is refused" in str(caught.value)
+    assert server._account.rows == rows
+    server.put(2, "server", "p1", "x", Public(np.zeros(5), because="a setting"))
+    rows = list(server._account.rows)
+    with pytest.raises(ValueError, match=said.replace("'p1'", "'server'")):
+        server.put(3, "server", "p1", "x", payload)
+    assert server._account.rows == rows and server._account.paid == [] and end.get("server", "message/3", 0.0) is None
+
+
+def test_lists_without_entries_and_shapes_may_differ(link):
+    server, end = link
+    for step, value in enumerate([[1, 2], [], [3], []]):
+        put(end, Public(value, because="a setting"), "", step)
+        assert server.get(step, "p1", "server", "x").value == value
+    for step, shape in enumerate([(2, 3), (0, 4)], 4):
+        put(end, Public(np.zeros(shape), because="a setting"), "", step, name="y")
+        assert server.get(step, "p1", "server", "y").value.shape == shape
+
+
+def test_what_a_rehearsal_had_is_compared_with_the_first_message(link):
+    server, end = link
+    rehearsed = {("server", "x"): form_of(Public(1.0, because="a setting"))}
+    server = SessionLink(server._session, NAMES, Notes("server"), forms=rehearsed)
+    put(end, Public("1.0", because="a setting"), "")
+    with pytest.raises(Refused, match=r"it is public \(str\) where the program has public \(float64\)"):
+        server.get(0, "p1", "server", "x")
 
 
 def test_one_name_for_two_releases_is_refused(link):

@@ -15,16 +15,21 @@ from importlib.metadata import version
 from threading import Event, Timer
 from time import monotonic
 
+import numpy as np
 import pytest
 
 from apart_driver import CONFIGURATION, Notes, threads
 from forked import forks
-from meddling import Meddling, mortal
+from meddling import Meddling, altered, mortal
+from network_driver import addresses, ends
 from partywise.errors import BudgetExceeded, PartyError
 from partywise.federation.apart import session, watch
 from partywise.federation.apart.outcome import Outcome
+from partywise.federation.apart.platforms import differences, platform_of_process
 from partywise.federation.apart.session import Session, library_digest
+from partywise.federation.transport import authority
 from partywise.federation.transport.memory import Memory, connected
+from partywise.privacy.accounted import Clear
 from partywise.randomness import stream
 from toy_rounds import program, run
 
@@ -92,6 +97,83 @@ def meddled(name, meddle):
     """Ends of all parties, the frames of one of which go through a function."""
     ends = connected(NAMES)
     return dict(ends) | {name: Meddling(ends[name], meddle)}
+
+
+UNLIKE = {
+    "NaN": (lambda value: value * np.nan, "it holds a number that is not finite"),
+    "infinity": (
+        lambda value: np.where(np.arange(value.size) == 1, np.inf, value),
+        "it holds a number that is not fini",
+    ),
+    "another type": (lambda value: value.astype(np.float32), "array of float32) where 'client 0' sent release (1-dim"),
+    "other dimensions": (
+        lambda value: value[None],
+        "it is release (2-dimensional array of float64) where 'client 0' s",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", UNLIKE)
+@pytest.mark.parametrize("over", ["memory", "pipes", "TLS"])
+def test_a_value_that_is_not_as_the_program_says_ends_the_run_for_all_and_names_its_sender(over, what, tmp_path):
+    """Of a release of NaN all four ended as if nothing was, with a result of NaN."""
+    change, said = UNLIKE[what]
+    meddle, sender = altered(NAMES, "sum", change), "client 1"
+    if over == "pipes":
+        told = forks(program, run(), through={sender: lambda end: Meddling(end, meddle)}, patience=4.0)
+        assert told.pop(sender) is None, "forks asks nobody who has something between itself and its pipes"
+        found = {name: PartyError(sentence) for name, (ended_as, sentence) in told.items() if ended_as == "ended"}
+    elif over == "TLS":
+        authority.make(tmp_path / "certificates", NAMES, days=1)
+        with ends(tmp_path / "certificates", addresses(NAMES), *NAMES) as made:
+            between = dict(zip(NAMES, made, strict=True))
+            found = all_of(ends=between | {sender: Meddling(between[sender], meddle)})
+    else:
+        found = all_of(ends=meddled(sender, meddle))
+    others = tuple(name for name in NAMES if over != "pipes" or name != sender)
+    ended(found, "('sum') from 'client 1' to 'server' is refused", said, among=others)
+
+
+def test_a_party_that_would_send_nan_is_told_before_anything_leaves_and_others_hear_no_more(monkeypatch):
+    def nan(client, columns):
+        return (Clear(client.block["x"][:, 0] * np.nan, ("features",), client.name),)
+
+    def fit(run):
+        return run.gather(run.parties, "server", ("column",), nan, None)
+
+    found = all_of(fit)
+    own = {name: error for name, error in found.items() if type(error) is ValueError}
+    assert own and all("does not leave: it holds a number that is not finite" in str(error) for error in own.values())
+    others = {name: error for name, error in found.items() if name not in own}
+    ended(others, "ended with an error of its own; its output says which.", among=others)
+
+
+def test_another_platform_is_told_to_all_and_refused_where_that_is_asked_for(monkeypatch):
+    own, others = platform_of_process(), iter(range(2))
+    assert {one.platforms for one in all_of().values()} == {""}
+    other = own | {"Python": "3.14.0", "kernels of numpy": "AVX512_SPR\x1b[2J"}
+    monkeypatch.setattr(session, "platform_of_process", lambda: own if next(others, None) is None else other)
+    (said,) = {one.platforms for one in all_of().values()}
+    kinds = dict(re.findall(r"(?:^Python |, )(\S+) \(([\w ]+, [\w ]+)\)", said.partition("; ")[0]))
+    assert set(kinds) == {own["Python"], "3.14.0"}
+    assert sorted(", ".join(kinds.values()).split(", ")) == sorted(NAMES)
+    assert f"kernels of numpy AVX512_SPR [2J ({kinds['3.14.0']}), " in said and "architecture" not in said
+    others = iter(range(1))
+    found = all_of(same_platform=True)
+    ended(found, "the platforms of the parties differ, and same_platform is true: Python 3", "3.14.0 (")
+
+
+def test_a_platform_that_is_said_otherwise_to_one_is_another_hello():
+    def other(receiver, tag, data):
+        yield tag, data.replace(b'"Python": "', b'"Python": "9.') if (receiver, tag) == ("server", "hello") else data
+
+    ended(all_of(ends=meddled("client 1", other)), "'client 1' said another hello to ")
+
+
+@pytest.mark.parametrize("told", [None, 3, ["Python"], {"Python": 3}])
+def test_a_platform_that_cannot_be_read_is_an_unknown_one(told):
+    found = differences({"a": platform_of_process(), "b": told})
+    assert f"Python {platform_of_process()['Python']} (a), unknown (b)" in found and found.isprintable()
 
 
 def test_a_party_with_other_code_is_refused_by_all():

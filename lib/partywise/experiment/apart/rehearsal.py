@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import ConfigError
+from ...federation.apart.forms import Forms
+from ...federation.channel import Channel
 from ...federation.cipher import OPEN_SCHEMES, Cipher
 from ...federation.payloads import in_the_clear
 from ...federation.run import simulate
@@ -37,10 +39,15 @@ class _Open(Exception):
     """A cipher whose scheme does not close."""
 
 
-def rehearse(shared: Shared, n: int) -> None:
+def rehearse(shared: Shared, n: int) -> dict[tuple[str, str], str]:
     """Run the method in one process on records that are made of the public settings, with secret randomness.
 
     n : records of every party, where the configuration does not say
+
+    Returns
+    -------
+    dict
+        Forms of the messages by (receiver, name), of those that the rehearsal came to.
 
     Raises
     ------
@@ -54,15 +61,16 @@ def rehearse(shared: Shared, n: int) -> None:
             f"{KEY}.mode is 'release': method {method} has {key}: {scheme}, which closes nothing: its records would "
             f"cross in the open; take {key}: paillier, or mode experiment."
         )
+    forms = Forms()
     try:
         with _at_most(ENOUGH), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             rows = shared.rows or dict.fromkeys(shared.holders, n)
             run, _, _ = whole(replace(shared, rows=rows), NOBODY, Path())
-            vars(run.channel)["leaving"] = _closed
+            _watch(run.channel, forms)
             simulate(shared.plan.methods[method].protocol.fit, run)
     except _Enough:
-        return
+        pass
     except _Open as error:
         raise ConfigError(
             f"{KEY}.mode is 'release': method {method} sends what {error} does not close: records would cross in the "
@@ -74,12 +82,24 @@ def rehearse(shared: Shared, n: int) -> None:
                 f"{KEY}.mode is 'release': method {method} {why}: it is for experiments; take mode experiment, or a "
                 "method whose noise is discrete (docs/release_mode.md lists them)."
             ) from None
+    return forms.known
 
 
 def open_ciphers(options: Any) -> list[tuple[str, str]]:
     """Options that name a scheme which closes nothing, with its name."""
     named = ((field.name, getattr(options, field.name)) for field in fields(options) if field.name.endswith("cipher"))
     return [(key, scheme) for key, scheme in named if scheme in OPEN_SCHEMES]
+
+
+def _watch(channel: Channel, forms: Forms) -> None:
+    """Have a channel refuse ciphers that would be in the clear, and keep the form of what it sends."""
+    send = channel.send
+
+    def watched(sender: str, receiver: str, name: str, payload: Any) -> Any:
+        forms.problem(sender, receiver, name, payload)
+        return send(sender, receiver, name, payload)
+
+    vars(channel)["leaving"], vars(channel)["send"] = _closed, watched
 
 
 def _closed(sender: str, payload: Any) -> Any:

@@ -115,8 +115,7 @@ def _run(start: Start) -> Ended:
     if start.me not in shared.names:
         raise ConfigError(f"--me is {start.me!r}: {choices(start.me, shared.names)}.")
     own = part(shared, start.configuration, start.me, start.data)
-    if network.mode == "release":
-        rehearse(shared, len(own.run.fold.of))
+    forms = rehearse(shared, len(own.run.fold.of)) if network.mode == "release" else None
     _folder(start.into)
     with Account(start.ledger, party=start.me, budget=_budget(shared)) as account:
         outcome = run_party(
@@ -128,6 +127,8 @@ def _run(start: Start) -> Ended:
             account=account,
             patience=network.patience,
             facts=own.facts,
+            forms=forms,
+            same_platform=network.same_platform,
         )
         return _written(start, account, outcome)
 

@@ -28,6 +28,8 @@ def screen(start: Start, ended: Ended) -> list[str]:
     ]
     if network.mode == "experiment":
         lines.append(f"WARNING: {SEEDED}.")
+    if ended.outcome.platforms:
+        lines.append(f"platforms differ, so last bits may: {ended.outcome.platforms}")
     lines += _crossed(start, ended)
     lines += _paid(start, ended)
     arrays = (

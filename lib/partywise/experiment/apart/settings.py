@@ -63,6 +63,8 @@ class Network:
         operating system)
     rows : records of every client that count; where columns are split, one number of records for all
     patience : seconds that anybody waits for a party that is there; largest_message : bytes of the largest one
+    same_platform : whether parties are refused whose version of Python, architecture, C library or kernels of numpy and
+        OpenBLAS differ, so that last bits may; without it a difference is told
     budget : see `Budget`, of mode ``release``; without it nothing is refused
     parties : host and port of every data holder and every place without data, each once
     """
@@ -76,6 +78,7 @@ class Network:
     rows: Count | dict | None = None
     patience: Annotated[float, Range(1, 86400)] = 60.0
     largest_message: Annotated[int, Range(10_000, 2**40)] = 2**28
+    same_platform: bool = False
     budget: Budget | None = None
     parties: dict
 
@@ -140,6 +143,7 @@ def shared(config: Mapping[str, Any], plans: Mapping[str, Plan]) -> Shared | Non
     case = _named("case", network.case, plan.cases)
     method = _named("method", network.method, {label: plan.methods[label] for label in case.methods})
     _check_cell(network, plan)
+    _check_evaluator(network, method.options)
     n_parties, holders = _holders(network, plan, method.protocol.extra)
     addresses = {
         name: build(Address, block, f"{KEY}.parties.{name}") for name, block in sorted(network.parties.items())
@@ -172,6 +176,17 @@ def _check_cell(network: Network, plan: Plan) -> None:
             f"{KEY}.budget.unit is {network.budget.unit!r}: case {network.case} does not say how many records a person "
             "has; give user and rows_per_user among its settings, or another unit."
         )
+
+
+def _check_evaluator(network: Network, options: Any) -> None:
+    """ConfigError for an option that an evaluator with the data of all parties reads: apart there is none."""
+    for key, without in getattr(options, "read_by_evaluator", {}).items():
+        if (value := getattr(options, key)) != without:
+            raise ConfigError(
+                f"studies.{network.study}.methods.{network.method}.{key} is {value!r}: it is read by an evaluator that "
+                f"has held-out rows of all parties, and parties apart have none; leave {key} out, or take another "
+                f"method in {KEY}.method."
+            )
 
 
 def _holders(network: Network, plan: Plan, extra: tuple[str, ...]) -> tuple[int, tuple[str, ...]]:

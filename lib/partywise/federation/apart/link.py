@@ -8,7 +8,7 @@ saw everything would give it; the ledger of all comes from the accounts together
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ...errors import Refused
@@ -19,6 +19,7 @@ from ..codec import row_of
 from ..payloads import emptied, measured
 from ..transport.frames import Address, opened, sealed
 from .account import Account
+from .forms import Forms
 from .session import Session
 
 __all__ = ["SessionLink"]
@@ -36,10 +37,20 @@ class SessionLink:
         Every message is written there before it leaves.
     real : bool
         As of `partywise.federation.channel.Channel`.
+    forms : mapping, optional
+        Forms of messages by (receiver, name) that a rehearsal had (`partywise.federation.apart.forms.Forms`).
     """
 
-    def __init__(self, session: Session, names: Sequence[str], account: Account, *, real: bool = False) -> None:
-        self.channel = Channel((), tuple(names), real=real)
+    def __init__(
+        self,
+        session: Session,
+        names: Sequence[str],
+        account: Account,
+        *,
+        real: bool = False,
+        forms: Mapping[tuple[str, str], str] | None = None,
+    ) -> None:
+        self.channel, self._forms = Channel((), tuple(names), real=real), Forms(forms)
         self._session, self._account = session, account
 
     def put(self, step: int, sender: str, receiver: str, name: str, payload: Any) -> None:
@@ -51,8 +62,16 @@ class SessionLink:
             If a value in the clear does not fit into this party's budget; nothing leaves.
         CertificationError, TypeError, ValueError
             As `Channel.send`; nothing leaves.
+        ValueError
+            If it holds a number that is not finite, or has another form than messages of its name; nothing leaves.
         """
         payload = self.channel.leaving(sender, payload)
+        problem = self._forms.problem(sender, receiver, name, payload)
+        if problem:
+            raise ValueError(
+                f"message {step} ({name!r}) from {sender!r} to {receiver!r} does not leave: {problem}; look at its "
+                "data."
+            )
         shape, size = measured(payload, name)
         known = len(self.channel.ledger)
         row = self.channel.enter(sender, receiver, name, payload, shape, size)
@@ -73,6 +92,11 @@ class SessionLink:
         address = Address(self._session.run, step, sender, receiver, name)
         frame = self._session.watch.get(sender, address.tag)
         payload, header = opened(frame, address, self.channel.names)
+        problem = self._forms.problem(sender, receiver, name, payload)
+        if problem:
+            raise Refused(
+                f"message {step} ({name!r}) from {sender!r} to {receiver!r} is refused: {problem}.", sender, address.tag
+            )
         try:
             row = self._entered(address, payload, header.shape, header.bytes)
         # A payload that was made up may break a rule anywhere: it is refused all the same.

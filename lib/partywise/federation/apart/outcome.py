@@ -33,12 +33,15 @@ class Outcome:
         Id of the run; empty for a simulation.
     steps : int
         Messages and reserved rows of the whole run.
+    platforms : str
+        How the platforms of the parties differ, in one sentence; empty where they do not.
     """
 
     place: str
     value: Any
     run: str = ""
     steps: int = 0
+    platforms: str = ""
 
     @property
     def held(self) -> Any:

@@ -29,6 +29,8 @@ def run_party(
     account: Account,
     patience: float = 60.0,
     facts: Mapping[str, str] | None = None,
+    forms: Mapping[tuple[str, str], str] | None = None,
+    same_platform: bool = False,
 ) -> Outcome:
     """Run one party's part of a protocol together with the processes of all others.
 
@@ -51,6 +53,10 @@ def run_party(
         party computes between two messages.
     facts : mapping of str to str, optional
         Digests that all parties that state them must have alike.
+    forms : mapping, optional
+        Forms of messages by (receiver, name), as a rehearsal had them (`partywise.federation.apart.forms.Forms`).
+    same_platform : bool
+        Whether a party is refused whose platform differs (`partywise.federation.apart.platforms`); else it is told.
 
     Returns
     -------
@@ -62,16 +68,16 @@ def run_party(
         In one sentence: who is missing, silent, refused, or gave up; whoever heard it says from whom.
     """
     _check(run, me, transport)
-    session = Session(transport, configuration, patience=patience, facts=facts)
+    session = Session(transport, configuration, patience=patience, facts=facts, same_platform=same_platform)
     try:
         mode = RELEASE if isinstance(run.rng_for, SecureStreams) else EXPERIMENT
         account.began(session.begin(), configuration, mode)
-        link = SessionLink(session, run.names, account, real=run.channel.real)
+        link = SessionLink(session, run.names, account, real=run.channel.real, forms=forms)
         placed = PlacedRun(run, [me], link, whole=False)
         # Whoever has data draws on its own; another place draws on what others were told of.
         placed.charge_to(account if me in (party.name for party in run.parties) else Told(account, placed))
         value = fit(placed)
-        outcome = Outcome(me, value, session.run, placed.steps)
+        outcome = Outcome(me, value, session.run, placed.steps, session.platforms)
         account.met(session.end(placed.steps, account.head))
         account.ended(outcome.digest)
         return outcome

@@ -1,9 +1,9 @@
 """One run between processes: who takes part and that all run the same, until all are done or all know why not.
 
-hello: digests of the configuration and of the library's code, a random nonce, and facts that parties must have alike.
-ready: all nonces, and the id of the run, a digest of them. done: as many steps as everybody, and how the account of
-each ends then, signed where parties have certificates. abort: the one sentence that ended the run. Whoever waits
-watches the others (`watch`).
+hello: digests of the configuration and of the library's code, a random nonce, facts that parties must have alike, and
+the platform, whose difference is told. ready: digests of all hellos, and the id of the run, a digest of them. done: as
+many steps as everybody, and how the account of each ends then, signed where parties have certificates. abort: the one
+sentence that ended the run. Whoever waits watches the others (`watch`).
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from typing import Any
 from ...errors import PartyError, Refused, Unreachable
 from ..transport.credential import statement
 from ..transport.interface import Transport
+from .platforms import differences, platform_of_process
 from .watch import Watch, place_of, read_notice, shown
 
 __all__ = ["Session", "library_digest"]
@@ -47,6 +48,13 @@ class Session:
         party computes between two messages (`partywise.federation.apart.watch`).
     facts : mapping of str to str, optional
         Digests that all parties that state them must have alike, such as one of the order of the records.
+    same_platform : bool
+        Whether a party whose platform differs (`partywise.federation.apart.platforms`) is refused; else it is told.
+
+    Attributes
+    ----------
+    platforms : str
+        How the platforms of the parties differ, once they have met; empty where they do not.
     """
 
     def __init__(
@@ -56,18 +64,22 @@ class Session:
         *,
         patience: float = 60.0,
         facts: Mapping[str, str] | None = None,
+        same_platform: bool = False,
     ) -> None:
         if not patience > 0:
             raise ValueError(f"patience={patience!r} of a session must be a number of seconds above 0.")
         self.transport, self.watch, self.run = transport, Watch(transport, patience), ""
         self.me, self.peers = transport.me, transport.peers
+        self.platforms, self._same_platform = "", same_platform
         self._said: dict[str, dict[str, Any]] = {}
+        self._digests = dict[str, str]()
         self._hello: dict[str, Any] = {
             "party": self.me,
             "configuration": configuration,
             "library": library_digest(),
             "nonce": secrets.token_hex(16),
             "facts": dict(facts or {}),
+            "platform": platform_of_process(),
         }
 
     def begin(self) -> str:
@@ -81,10 +93,10 @@ class Session:
         hellos = self._met()
         for peer, hello in hellos.items():
             self._check(peer, hello)
-        nonces = {peer: hello["nonce"] for peer, hello in (hellos | {self.me: self._hello}).items()}
-        lines = sorted(f"{peer} {nonce}" for peer, nonce in nonces.items())
+        self._compare_platforms(hellos)
+        lines = sorted(f"{peer} {digest}" for peer, digest in self._digests.items())
         self.run = hashlib.sha256("\n".join([self._hello["configuration"], *lines]).encode()).hexdigest()
-        self._all("ready", {"nonces": nonces, "run": self.run})
+        self._all("ready", {"hellos": self._digests, "run": self.run})
         return self.run
 
     def end(self, steps: int, head: tuple[int, str]) -> dict[str, dict[str, Any]]:
@@ -145,6 +157,7 @@ class Session:
         """The hello of every peer, after ours has reached it."""
         deadline, hello = monotonic() + self.watch.patience, json.dumps(self._hello).encode()
         untold, found, looked = list(self.peers), dict[str, dict[str, Any]](), monotonic()
+        self._digests = {self.me: hashlib.sha256(hello).hexdigest()}
         while untold or len(found) < len(self.peers):
             untold = [peer for peer in untold if not self._told(peer, hello)]
             missing = [peer for peer in self.peers if peer not in found]
@@ -152,6 +165,7 @@ class Session:
                 data = self.watch.taken(peer, "hello", self.watch.pulse / 5 if position == 0 else 0.0)
                 if data is not None:
                     found[peer] = read_notice(peer, "hello", data)
+                    self._digests[peer] = hashlib.sha256(data).hexdigest()
             self.watch.heed()
             if monotonic() > looked + self.watch.pulse:
                 looked = monotonic()
@@ -204,6 +218,16 @@ class Session:
                     f"{peer!r} has another {name} than {self.me!r}: their digests differ, so compare the files."
                 )
 
+    def _compare_platforms(self, hellos: Mapping[str, Mapping[str, Any]]) -> None:
+        """Keep how platforms differ; PartyError where they must not."""
+        every = {**hellos, self.me: self._hello}
+        self.platforms = differences({name: hello.get("platform") for name, hello in every.items()})
+        if self.platforms and self._same_platform:
+            raise PartyError(
+                f"the platforms of the parties differ, and same_platform is true: {self.platforms}; install the same, "
+                "or let last bits differ."
+            )
+
     def _all(self, tag: str, notice: Mapping[str, Any], own: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Say something to all and hear the same from all, each with something of its own beside it: what was heard.
 
@@ -245,8 +269,8 @@ class Session:
             return False
         found = read_notice(peer, tag, data)
         for name, value in notice.items():
-            if name == "nonces" and isinstance(found.get(name), dict):
-                _check_nonces(found[name], value, peer, self.me)
+            if name == "hellos" and isinstance(found.get(name), dict):
+                _check_hellos(found[name], value, peer, self.me)
             if found.get(name) != value:
                 raise PartyError(
                     f"{peer!r} has {name} {shown(found.get(name), 80)} at {tag!r}, {self.me!r} has {value}."
@@ -255,10 +279,10 @@ class Session:
         return True
 
 
-def _check_nonces(theirs: Mapping[str, Any], own: Mapping[str, str], peer: str, me: str) -> None:
+def _check_hellos(theirs: Mapping[str, Any], own: Mapping[str, str], peer: str, me: str) -> None:
     """PartyError if somebody said another hello to a peer than here."""
-    for name, nonce in own.items():
-        if theirs.get(name) != nonce:
+    for name, digest in own.items():
+        if theirs.get(name) != digest:
             raise PartyError(
                 f"{name!r} said another hello to {peer!r} than to {me!r}: it began anew, or two processes have its "
                 "name."
