@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +21,9 @@ from ..apart.account import RELEASE
 from .agreement import Agreement
 from .chain import Row, Scan
 from .file import AccountFile, Entry
-from .reading import cost_digest, counted, event_of, mode_of, paid_events
+from .reading import cost_digest, counted, event_of, paid_events
 from .spending import Budget, Spending, Spent, spent_of
+from .state import AccountState
 
 __all__ = ["FILE", "FORMAT", "Account"]
 
@@ -70,7 +71,7 @@ class Account:
     def __init__(self, path: Path | str, *, party: str, budget: Budget | None = None) -> None:
         path = Path(path)
         self.party, self.budget, self._run, self.notes = party, budget, "", tuple[str, ...]()
-        self._known, self._spending, self._paying = Known(), Spending(budget), threading.Lock()
+        self._state, self._spending, self._paying = AccountState(), Spending(budget), threading.Lock()
         self._agreement, self._waiting = Agreement(path, party), list[Entry]()
         self._file = AccountFile(path / FILE if path.is_dir() else path, self._heard)
         try:
@@ -111,7 +112,7 @@ class Account:
                 f"mode {mode!r} under a budget: all parties know the seeds of its noise, so that nothing it releases "
                 "is protected; take mode release, or leave the budget away for data that are no secret."
             )
-        if not run or run in self._known.runs:
+        if not run or run in self._state.runs:
             raise AccountError(f"run={run!r} is in {self.path} already, or no id: a run begins once, under its own id.")
         self._append(("began", run, {"configuration": configuration, "mode": mode, "party": self.party}))
         self._run, self._mode = run, mode
@@ -257,21 +258,21 @@ class Account:
     def _append(self, *entries: Entry) -> None:
         waiting, self._waiting = self._waiting, []
         for row in self._file.append([*waiting, *entries]):
-            self._known.add(row)
+            self._state.add(row)
             self._agreement.add(row)
 
     def _heard(self, row: Row) -> None:
         """A row that was there before: what was paid counts."""
-        self._known.add(row)
+        self._state.add(row)
         self._agreement.add(row)
         if row.kind == "paid":
-            self._spending.carry(row.run, counted(event_of(row), self._known.mode))
+            self._spending.carry(row.run, counted(event_of(row), self._state.mode))
 
     def _begin(self) -> None:
         """The head of a new file; what the last process left, and the budget, of one that there was."""
-        if self._known.head is None:
+        if self._state.head is None:
             self._append(("account", "", {"party": self.party, "format": FORMAT}))
-        head = self._known.head
+        head = self._state.head
         if head is None or head.kind != "account" or head.fields.get("format") not in FORMATS:
             raise AccountError(f"{self.path} is no account of format {FORMAT}: give the file another name.")
         if head.fields["party"] != self.party:
@@ -285,18 +286,18 @@ class Account:
                 f"the last row of {self.path} was torn by a crash and is dropped: what it would have paid for was not "
                 "drawn, what it would have told was not sent."
             )
-        if self._known.open:
+        if self._state.open:
             self._note(
-                f"run {self._known.open} in {self.path} never ended: what it paid stays paid, a new run pays anew."
+                f"run {self._state.open} in {self.path} never ended: what it paid stays paid, a new run pays anew."
             )
         self._state_budget()
 
     def _state_budget(self) -> None:
         """The budget in force stands in the file; a change of it is told."""
-        stated, last = None if self.budget is None else asdict(self.budget), self._known.budget
+        stated, last = None if self.budget is None else asdict(self.budget), self._state.budget
         if stated == last:
             return
-        if self._known.runs:
+        if self._state.runs:
             before = "none" if last is None else str(Budget(**last))
             self._note(
                 f"the budget of {self.path} was {before} and is {self.budget or 'none'} from now on; everything that "
@@ -307,29 +308,3 @@ class Account:
     def _note(self, sentence: str) -> None:
         self.notes = (*self.notes, sentence)
         LOG.warning(sentence)
-
-
-@dataclass
-class Known:
-    """What an account remembers of its rows.
-
-    head : the first row; runs : ids of all; open : that of the last one, if it never ended; mode : of the last one
-    budget : as it was stated last
-    """
-
-    head: Row | None = None
-    runs: set[str] = field(default_factory=set)
-    open: str = ""
-    mode: str = ""
-    budget: Mapping[str, Any] | None = None
-
-    def add(self, row: Row) -> None:
-        """One row more."""
-        self.head = self.head or row
-        if row.kind == "began":
-            self.runs.add(row.run)
-            self.open, self.mode = row.run, mode_of(row)
-        elif row.kind == "ended":
-            self.open = ""
-        elif row.kind == "budget":
-            self.budget = row.fields["budget"]
