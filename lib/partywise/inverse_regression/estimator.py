@@ -84,6 +84,9 @@ class SlicedInverseRegression(Estimator):
     ----------
     components_ : ndarray of shape (d, p)
         Basis of the subspace; only its span counts.
+    noise_errors_ : ndarray of shape (d, p), or None
+        Standard deviation that the noise of privacy alone gives each entry of ``components_``, to first order; NaN in a
+        direction that cannot be told from noise. Of ``certified`` with its standard options and ``whitened``.
     columns_ : ndarray of int or None
         Columns that screening kept.
     estimate_, ledger_, transcript_, privacy_, epsilon_claimed_
@@ -165,8 +168,27 @@ class SlicedInverseRegression(Estimator):
         public = PublicFacts(names, sizes, p, slices.n_slices, self.n_directions, slices)
         found = self._simulate(clients, n, rng, public=public, settings=self._settings())
         self.components_, self.columns_, self.n_features_in_ = found.basis.T, found.columns, p
+        self.noise_errors_ = None if found.noise_errors is None else found.noise_errors.T
         self._keep_names(frame)
         return self
+
+    def summary(self) -> str:
+        """The directions with what the noise of privacy gives each entry, and what the fit costs."""
+        found, errors, spent = self._fitted(), self.noise_errors_, self.privacy_
+        rows = [f"epsilon {spent.epsilon_certified:.6g} at delta {spent.delta:g}, for one {spent.unit}"]
+        if errors is not None:
+            rows.append("noisy: 'noise sd' is what the noise of privacy alone gives an entry, to first order")
+            lost = [f"{place + 1}" for place, row in enumerate(errors) if np.any(np.isnan(row))]
+            rows += [f"direction {place}: not distinguishable from noise" for place in lost]
+        elif self._options().uses_epsilon and np.isfinite(found.epsilon_claimed):
+            rows.append("noisy: the standard deviation of its noise is not computed for this fit")
+        given = [("direction", self.components_)] + ([] if errors is None else [("noise sd", errors)])
+        titles = [f"{title} {place + 1}" for place in range(self.n_directions) for title, _ in given]
+        rows += ["", f"{'':6} " + " ".join(f"{title:>11}" for title in titles)]
+        for column in range(self.n_features_in_):
+            values = [table[place, column] for place in range(self.n_directions) for _, table in given]
+            rows.append(f"{f'x{column}':6} " + " ".join(f"{value:11.4g}" for value in values))
+        return "\n".join(rows)
 
     def _slices(self) -> Slices:
         if (self.edges is None) == (self.classes is None):

@@ -48,6 +48,9 @@ class Estimate:
     epsilon : of the grid; clients : how many there were
     columns : those that screening kept, None without screening
     numbers : further scalars of the fit
+    noise_errors : (p, d) standard deviation that the noise of privacy gives each entry of the basis, to first order and
+        from releases alone, given the columns that were kept; NaN in a direction that cannot be told from noise; None
+        without noise, or where it is not computed
     """
 
     basis: np.ndarray
@@ -56,3 +59,4 @@ class Estimate:
     clients: int
     columns: np.ndarray | None = None
     numbers: dict[str, float | int | bool | str | None] = field(default_factory=dict)
+    noise_errors: np.ndarray | None = None

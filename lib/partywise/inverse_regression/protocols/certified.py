@@ -11,6 +11,7 @@ noises its own moments.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -23,12 +24,14 @@ from ...privacy.strata import cell_of
 from ...randomness import Rng, once
 from ..certified import about_the_mean, covariance_of, release_second, release_slices, second_sigma
 from ..model import Estimate
+from ..noise import Deviations, basis_errors
 from ..published import covariance_release
 from .budgets import CertifiedPlan, user_epsilon
 from .common import (
     local_clip_share,
     local_moments,
     merged,
+    merged_sd,
     noise_sd,
     server_basis,
     server_estimate,
@@ -69,13 +72,21 @@ def server_fit(
 ) -> Estimate:
     """Slice means and second moment about the released mean, inverted; the noise sds are those of the last client."""
     spec = plan.spec
-    M, mean = about_the_mean(merged(means, weights))
+    slices = merged(means, weights)
+    M, mean = about_the_mean(slices)
     covariance, aggregation = covariance_of(merged(seconds, weights), mean), spec.options.aggregation
     # Kernel and projector are made of every client's matrix, about its own mean.
     stack, shares = ([M], [1]) if aggregation == "mean" else (list(about_the_mean(np.stack(means))[0]), weights)
+    found, errors = server_basis(stack, shares, covariance, spec.public.n_directions, aggregation=aggregation), None
+    if aggregation == "mean" and spec.options.second == "goe" and np.all(np.isfinite(found.basis)):
+        sd = merged_sd(said[0], weights)
+        length = spec.settings.radius * math.sqrt(len(M))
+        sds = Deviations(sd, sd / length, merged_sd(said[1], weights))
+        errors = basis_errors(slices, covariance, mean, spec.public.n_directions, sds)
     return server_estimate(
-        server_basis(stack, shares, covariance, spec.public.n_directions, aggregation=aggregation),
+        found,
         spec,
+        errors=errors,
         claimed=plan.claimed,
         epsilon=plan.epsilon,
         clients=clients,

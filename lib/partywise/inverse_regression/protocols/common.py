@@ -129,6 +129,12 @@ def noise_sd(releases: Sequence[Release]) -> float:
     return 0.0 if not event.mu or event.sensitivity is None else event.sensitivity / event.mu
 
 
+def merged_sd(releases: Sequence[Release], weights: Sequence[int]) -> float:
+    """Noise sd of an entry of the mean of Gaussian releases, weighted by sizes."""
+    sds = [noise_sd([release]) for release in releases]
+    return float(np.linalg.norm(np.multiply(weights, sds)) / sum(weights))
+
+
 def merged(values: Sequence[np.ndarray], weights: Sequence[int]) -> np.ndarray:
     """Mean of what clients sent, weighted by their sizes."""
     total: Any = 0.0
@@ -179,16 +185,22 @@ def server_estimate(
     epsilon: float,
     clients: int,
     columns: np.ndarray | None = None,
+    errors: np.ndarray | None = None,
     **numbers: float | int | bool | None,
 ) -> Estimate:
-    """The estimate in all p columns, with its flags."""
-    basis = found.basis
-    if columns is not None:
-        basis = np.zeros((spec.public.n_columns, found.basis.shape[1]))
-        basis[columns] = found.basis
+    """The estimate in all p columns, with its flags; ``errors`` of the basis, from noise."""
+
+    def spread(kept: np.ndarray) -> np.ndarray:
+        if columns is None:
+            return kept
+        whole = np.zeros((spec.public.n_columns, kept.shape[1]))
+        whole[columns] = kept
+        return whole
+
     flags: dict[str, Any] = {
         "floored": found.floored,
         "indefinite": found.indefinite,
         "unidentified": found.unidentified,
     }
-    return Estimate(basis, claimed, epsilon, clients, columns, flags | numbers)
+    errors = None if errors is None else spread(errors)
+    return Estimate(spread(found.basis), claimed, epsilon, clients, columns, flags | numbers, errors)

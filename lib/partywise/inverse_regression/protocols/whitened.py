@@ -25,16 +25,20 @@ from ...privacy.accounting.calibration import gdp_mu
 from ...privacy.mechanisms.release import Release, derived
 from ...privacy.strata import cell_of
 from ...randomness import Rng
+from ..bounded import MEAN_SHARE
 from ..certified import covariance_of, reach_of, release_second_and_mean, release_slices, unwhiten
 from ..estimate import inverse_root
 from ..model import Estimate
 from ..moments import ball_moments, whitened_means
+from ..noise import Deviations, basis_errors
 from .budgets import CertifiedPlan, user_epsilon
 from .common import (
     failed,
     local_clip_share,
     local_moments,
     local_records,
+    merged,
+    merged_sd,
     noise_sd,
     server_estimate,
     taking_part,
@@ -142,10 +146,12 @@ def server_fit(
 ) -> Estimate:
     """Back to x-space; the noise sds are those of the last client."""
     spec, d, covariance = plan.spec, plan.spec.public.n_directions, server_covariance(answer.value)
-    found, numbers = failed(len(covariance), d), dict[str, float]()
+    found, errors, numbers = failed(len(covariance), d), None, dict[str, float]()
     if whitens(covariance):
         found = unwhiten(np.stack(means), weights, covariance, d)
         numbers["sd_means"] = noise_sd(said[1])
+        sds = deviations(plan, said, weights, len(covariance))
+        errors = basis_errors(merged(means, weights), covariance, answer.value[-1], d, sds)
     return server_estimate(
         found,
         spec,
@@ -153,12 +159,21 @@ def server_fit(
         epsilon=plan.epsilon,
         clients=clients,
         columns=columns,
+        errors=errors,
         skipped=clients - len(weights),
         epsilon_user=user_epsilon(spec, plan.budget),
         **numbers,
         sd_second=noise_sd(said[0]),
         clip_radius=public_radius(plan, len(covariance), (sum(weights), len(weights))),
     )
+
+
+def deviations(plan: CertifiedPlan, said: Sequence[Any], weights: Sequence[int], p: int) -> Deviations:
+    """Noise of what was merged; the mean beside the second moment is released times sqrt(2) c."""
+    radius = public_radius(plan, p, (sum(weights), len(weights)))
+    length = plan.spec.settings.radius * math.sqrt(p) if radius is None else radius
+    means, second = merged_sd(said[1], weights), merged_sd(said[0], weights)
+    return Deviations(means, means / plan.spec.options.ball, second, second / math.sqrt(2 * MEAN_SHARE) / length)
 
 
 def with_both(
