@@ -87,6 +87,9 @@ def test_functional_boosting_is_the_cell(protocol, options, epsilon):
     assert_same(fitted, cell, estimate)
     assert np.array_equal(fitted.predict(data.X), estimate.predict(data.X))
     assert np.allclose(fitted.intercept_, estimate.predict(np.zeros_like(data.X[:1]))[0])
+    assert fitted.noise_errors_ is None
+    assert ("standard deviation of its noise is not computed" in fitted.summary()) == (protocol != "baseline")
+    assert ("along a path" in fitted.summary()) == (protocol not in ("central", "baseline"))
 
 
 def with_records(data, settings):

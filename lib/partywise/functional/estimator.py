@@ -53,6 +53,9 @@ class FunctionalBoosting(Estimator):
     intercept_ : ndarray of shape (Qy,)
         Fitted curve where all predictors are zero.
     selected_ : ndarray of bool of shape (p,)
+    noise_errors_ : None
+        The standard deviation that the noise gives an operator is not computed: noisy values choose operators along a
+        path (but in ``central``), and a choice has none to first order.
     estimate_, ledger_, transcript_, privacy_, epsilon_claimed_
         As in `Estimator`; the unit of ``privacy_`` is ``features``: one record's curves at one party.
 
@@ -126,6 +129,7 @@ class FunctionalBoosting(Estimator):
         public = PublicFacts(*bases, (unused,) * p, unused, names)
         found = self._simulate([party("active", "active", Y=Y), *owners], n, rng, public=public, settings=self)
         self.coef_, self.selected_, self.n_features_in_ = found.operators, found.selected, p
+        self.noise_errors_ = None
         self._keep_names(frame)
         self.intercept_ = found.mean_y - found.mean_x.ravel() @ found.operators.reshape(-1, Y.shape[1])
         return self
@@ -143,6 +147,17 @@ class FunctionalBoosting(Estimator):
                     f"{name} is missing: protocol={self.protocol!r} clips every curve to a public norm, fixed before "
                     "the data are seen."
                 )
+
+    def summary(self) -> str:
+        """Norms of the operators, what the fit costs, and what is not known of its noise."""
+        spent, squares = self.privacy_, np.sum(self._fitted().operators ** 2, axis=(1, 2))
+        rows = [f"epsilon {spent.epsilon_certified:.6g} at delta {spent.delta:g}, for one {spent.unit}"]
+        if np.isfinite(self.epsilon_claimed_):
+            path = hasattr(self._options(), "max_steps")
+            why = ": noisy values choose the operators along a path" if path else " for this method"
+            rows.append(f"noisy: the standard deviation of its noise is not computed{why}")
+        rows += ["", f"{'':6} {'norm':>11}"]
+        return "\n".join([*rows, *(f"{f'x{k}':6} {root:11.4g}" for k, root in enumerate(np.sqrt(squares)))])
 
     def predict(self, X: np.ndarray) -> np.ndarray:
         """Fitted curves, shape (N, Qy), of predictors (N, p, Qx); later queries are not in the account."""
