@@ -29,8 +29,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
 from partywise.datasets.loaders import adult
+from partywise.logistic.model import LOGIT
 from partywise.logistic.newton import fit_many, newton
-from partywise.logistic.objective import Objective, sigmoid
+from partywise.logistic.objective import Objective
 from partywise.logistic.planner import fixed_plan, plan_label_dp
 from partywise.logistic.release import redraw_dot_products
 from partywise.logistic.trainers import fit_walr, ordinary_mini_batch
@@ -79,7 +80,7 @@ def adult_or_stand_in() -> tuple[str, Data]:
         blocks.append((chosen[:, None] == np.arange(levels)).astype(float))
     X = np.column_stack([np.ones(n), *blocks])
     theta = rng.standard_normal(X.shape[1])
-    return "Adult-like (synthetic)", (X, (rng.random(n) < sigmoid(X @ theta - 3)).astype(float))
+    return "Adult-like (synthetic)", (X, (rng.random(n) < LOGIT.mean(X @ theta - 3)).astype(float))
 
 
 def peer(X: np.ndarray, y: np.ndarray, **options) -> np.ndarray:
@@ -136,7 +137,7 @@ def replicates(X: np.ndarray, y: np.ndarray) -> list[str]:
     """64 noise draws: scikit-learn fits of as many label vectors, cold and warm Newton, one shared factor."""
     plan = plan_label_dp(X, 1.0, 1e-5)
     dots = redraw_dot_products(X, y, plan, REPLICATES, stream(7, "benchmark", "noise"))
-    p, rng = sigmoid(X @ newton(Objective(X, y @ X / len(X), plan.ridge)).theta), stream(7, "benchmark", "labels")
+    p, rng = LOGIT.mean(X @ newton(Objective(X, y @ X / len(X), plan.ridge)).theta), stream(7, "benchmark", "labels")
     labels = [(rng.random(len(X)) < p).astype(float) for _ in range(REPLICATES)]
     centre = newton(Objective(X, dots.mean(axis=0), plan.ridge)).theta
     single = np.array([fit_walr(X, dot, plan).theta for dot in dots])

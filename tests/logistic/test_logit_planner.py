@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 
 from logit_data import logistic
 from partywise.logistic.evaluate import log_loss
+from partywise.logistic.model import LOGIT
 from partywise.logistic.newton import fit_many
 from partywise.logistic.noise import POWERS, certified_mu, gaussian_shapes, max_norm, reach, rr_covariance
-from partywise.logistic.objective import ridge_vector, sigmoid
+from partywise.logistic.objective import ridge_vector
 from partywise.logistic.planner import fixed_plan, label_noise_plan, plan_label_dp
 from partywise.logistic.prediction import expectation, predicted_excess
 from partywise.logistic.release import redraw_dot_products, release_dot_product
@@ -168,7 +169,7 @@ def test_the_prediction_is_close_to_what_happens():
     settings, found = GeneratedSettings(n=24_000, k=6), []
     for number in range(20):
         X, y, truth = draw_logistic(settings, stream(7, "excess", number))
-        (X, Z), p = np.split(X, [4000]), sigmoid(X[4000:] @ truth)
+        (X, Z), p = np.split(X, [4000]), LOGIT.mean(X[4000:] @ truth)
         plan = plan_label_dp(X, 0.5, 1e-5)
         dots = redraw_dot_products(X, y[:4000], plan, 10, stream(7, "excess noise", number))
         found += [expected_loss(Z, p, theta) - expected_loss(Z, p, truth) for theta in fit_many(X, dots, plan)]

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from error_rates import accepts_covariance, accepts_mean
 from logit_data import logistic
 from partywise.errors import BudgetExceeded, CertificationError
+from partywise.logistic.model import LOGIT
 from partywise.logistic.noise import max_norm, rr_covariance
-from partywise.logistic.objective import dot_product, sigmoid
+from partywise.logistic.objective import dot_product
 from partywise.logistic.perturbation import RELATIONS, objective_perturbation, row_noise
 from partywise.logistic.planner import fixed_plan, label_noise_plan, plan_label_dp
 from partywise.logistic.release import redraw_dot_products, release_dot_product
@@ -180,7 +181,7 @@ def test_gradient_descent_takes_a_new_dot_product_in_every_step():
     X, _ = logistic(60, 3)
     dots = stream(7, "dots").random((2, 3))
     first = -0.5 * (np.full(60, 0.5) @ X / 60 - dots[0])
-    second = first - 0.5 * (sigmoid(X @ first) @ X / 60 - dots[1])
+    second = first - 0.5 * (LOGIT.mean(X @ first) @ X / 60 - dots[1])
     np.testing.assert_allclose(gradient_descent(X, dots, 0.5), second, rtol=1e-12)
     rows = stream(7, "own").choice(60, 10, replace=False, shuffle=False)
     batch = gradient_descent(X, dots[:1], 0.5, stream(7, "own"), batch_size=10)
@@ -195,7 +196,7 @@ def test_objective_perturbation_protects_rows():
     assert event.delta_numeric == pytest.approx(1e-5, rel=1e-8)
     assert total([release], 1e-5) == pytest.approx(2.0, abs=1e-9) and total([release], 1e-5) <= 2.0
     # Stationary for the tilted objective: the tilt is what the generator drew.
-    gradient = sigmoid(X @ release.value) @ X - y @ X + 4 / (2 * 2.0) * release.value
+    gradient = LOGIT.mean(X @ release.value) @ X - y @ X + 4 / (2 * 2.0) * release.value
     tilt = row_noise(2.0, 1e-5, 4) * stream(7, "G").standard_normal(4)
     np.testing.assert_allclose(gradient, -tilt, rtol=1e-6, atol=1e-6)
 
@@ -204,7 +205,7 @@ def worst_delta(epsilon: float, deviation: float, replaced: bool) -> float:
     """Least delta at epsilon of objective perturbation with one feature of ones, by integration over theta."""
     ridge = 1 / (2 * epsilon)
     theta = np.linspace(-12 * deviation / ridge, 12 * deviation / ridge, 200_001)
-    p = sigmoid(theta)
+    p = LOGIT.mean(theta)
 
     def density(count: int, positives: int) -> np.ndarray:
         tilt = positives - count * p - ridge * theta

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from partywise.logistic.objective import sigmoid
+from partywise.logistic.model import LOGIT
 from partywise.randomness import stream
 
 
@@ -17,7 +17,7 @@ def logistic(n: int, k: int, name: str = "data", signal: float = 2.0) -> tuple[n
         X[:, -1] = X[:, -1] < 0.1
     theta = signal * rng.standard_normal(k)
     theta[0] = -(X[:, 1:] @ theta[1:]).mean()
-    return X, (rng.random(n) < sigmoid(X @ theta)).astype(float)
+    return X, (rng.random(n) < LOGIT.mean(X @ theta)).astype(float)
 
 
 def objective_by_hand(X: np.ndarray, v: np.ndarray, ridge: np.ndarray, theta: np.ndarray) -> float:

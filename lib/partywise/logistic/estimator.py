@@ -11,7 +11,7 @@ import numpy as np
 from ..checks import positive
 from ..federation.estimator import Estimator, Method, numbers, party
 from .model import PublicFacts
-from .objective import check_labels, sigmoid
+from .objective import check_labels
 from .options import LabelSgdOptions, ObjectiveOptions, ReferenceOptions, RoundsOptions, WalrOptions
 from .protocols import one_release, private_rows, reference, rounds
 
@@ -143,17 +143,17 @@ class LabelPrivateLogisticRegression(Estimator):
         return "\n".join(rows)
 
     def decision_function(self, X: np.ndarray) -> np.ndarray:
-        """Logits, shape (N,)."""
+        """Margins, for the logit the log odds of label 1, shape (N,)."""
         return with_intercept(self._records(X, 2, LIKE)) @ self._fitted().theta
 
     def predict_proba(self, X: np.ndarray) -> np.ndarray:
         """Probabilities of the labels 0 and 1, shape (N, 2)."""
-        ones = sigmoid(self.decision_function(X))
+        ones = self._fitted().link.mean(self.decision_function(X))
         return np.column_stack([1 - ones, ones])
 
     def predict(self, X: np.ndarray) -> np.ndarray:
         """The likelier label of each example, shape (N,)."""
-        return (self.decision_function(X) > 0).astype(int)
+        return self._fitted().link.label(self.decision_function(X))
 
     def score(self, X: np.ndarray, y: np.ndarray) -> float:
         """Share of labels that are predicted right."""

@@ -7,8 +7,9 @@ import math
 import numpy as np
 
 from ..attacks.roc import rank_auc
+from .model import LOGIT, Link
 from .newton import newton
-from .objective import Objective, check_features, check_labels, check_vector, sigmoid
+from .objective import Objective, check_features, check_labels, check_vector
 
 BINS = 10
 # Probabilities are kept this far from 0 and 1 where their logit is taken.
@@ -17,8 +18,8 @@ EDGE = 1e-12
 RECALIBRATION_RIDGE = 1e-8
 
 
-def log_loss(X, y, theta) -> float:
-    """Mean of log(1 + exp(z)) - y z, z = X theta: the noise-free, unpenalised objective, in nats.
+def log_loss(X, y, theta, link: Link = LOGIT) -> float:
+    """Mean negative log-likelihood of the labels, in nats; for the logit log(1 + exp(z)) - y z with z = X theta.
 
     Parameters
     ----------
@@ -26,17 +27,27 @@ def log_loss(X, y, theta) -> float:
     y : ndarray of shape (n,)
         Labels in {0, 1}.
     theta : ndarray of shape (k,)
+    link : Link
+        That of the fit.
     """
     X = check_features(X)
     y, z = check_labels(y, len(X)), X @ check_vector("theta", theta, X.shape[1])
-    # log(1 + e^z) - y z = log(1 + e^(-s)) with s = z or -z: no large terms cancel.
-    signed = np.where(y == 1, z, -z)
-    return float(np.mean(np.maximum(-signed, 0.0) + np.log1p(np.exp(-np.abs(z)))))
+    return float(np.mean(link.log_loss(z, y)))
 
 
-def excess_risk(X, y, theta, optimum) -> float:
-    """``log_loss`` of theta above that of the non-private optimum on the same examples."""
-    return log_loss(X, y, theta) - log_loss(X, y, optimum)
+def risk(X, y, theta, link: Link = LOGIT) -> float:
+    """Mean of the loss that a fit minimises, b(z) - y z: the noise-free, unpenalised objective. Arguments: `log_loss`.
+
+    For the logit it is `log_loss`.
+    """
+    X = check_features(X)
+    y, z = check_labels(y, len(X)), X @ check_vector("theta", theta, X.shape[1])
+    return float(np.mean(link.loss(z, y)))
+
+
+def excess_risk(X, y, theta, optimum, link: Link = LOGIT) -> float:
+    """``risk`` of theta above that of the non-private optimum on the same examples."""
+    return risk(X, y, theta, link) - risk(X, y, optimum, link)
 
 
 def auc(scores, y) -> float:
@@ -71,8 +82,8 @@ def calibration(p, y) -> tuple[float, float, float]:
     Returns
     -------
     slope, intercept : float
-        Of the logistic regression of y on logit(p) (Cox 1958): 1 and 0 for calibrated predictions. Constant
-        predictions have no slope: NaN.
+        Of the logistic regression of y on logit(p) (Cox 1958), whatever the link of the fit: 1 and 0 for calibrated
+        predictions. Constant predictions have no slope: NaN.
     error : float
         Mean over the examples of |mean p - mean y| in ten bins with equal counts, cut in the order of p; tied
         predictions share their labels evenly, so that the order of the examples does not matter.
@@ -94,7 +105,7 @@ def calibration(p, y) -> tuple[float, float, float]:
         return float("nan"), float("nan"), error
     centre = float(logits.mean())
     table = np.column_stack([np.ones(len(p)), (logits - centre) / spread])
-    fit = newton(Objective(table, y @ table / len(y), np.full(2, RECALIBRATION_RIDGE))).theta
+    fit = newton(Objective(table, y @ table / len(y), np.full(2, RECALIBRATION_RIDGE), LOGIT)).theta
     slope = fit[1] / spread
     return float(slope), float(fit[0] - slope * centre), error
 
@@ -108,7 +119,7 @@ def calibration_error(p: np.ndarray, y: np.ndarray) -> float:
     return math.fsum(gaps) / len(p) if len(values) else float("nan")
 
 
-def predict(X, theta) -> np.ndarray:
-    """Probabilities sigmoid(X theta), shape (n,)."""
+def predict(X, theta, link: Link = LOGIT) -> np.ndarray:
+    """Probabilities of label 1 at X theta, shape (n,)."""
     X = check_features(X)
-    return sigmoid(X @ check_vector("theta", theta, X.shape[1]))
+    return link.mean(X @ check_vector("theta", theta, X.shape[1]))

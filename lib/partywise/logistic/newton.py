@@ -11,7 +11,7 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
 from ..errors import UnboundedObjectiveError
-from .model import Plan
+from .model import Link, Plan
 from .noise import attainable
 from .objective import Objective, Point, check_features, check_ridge, check_vector
 
@@ -23,8 +23,6 @@ DESCENT = 10.0 ** np.arange(8, -1, -1)
 # Sufficient decrease of the line search, and what rounding may add to an objective of unit size.
 ARMIJO = 1e-4
 ROUNDING = 64 * np.finfo(float).eps
-# A margin of 1e3 makes a probability exactly 0 or 1: without a ridge, an iterate that far out runs away.
-FAR_MARGIN = 1e3
 
 # Margins are computed for this many rows at a time, for all replicates: they stay in cache.
 BLOCK = 1024
@@ -165,7 +163,7 @@ def refuse_runaway(objective: Objective, point: Point, final: bool) -> None:
     slope = objective.recession(point)
     if slope < -1e-12 * max(size, 1.0):
         reason = f"the objective falls by {-slope / np.linalg.norm(point.theta):.3g} a unit of length"
-    elif (final or size > FAR_MARGIN) and slope <= 1e-9 * size:
+    elif (final or size > objective.link.far_margin) and slope <= 1e-9 * size:
         reason = "the objective tends to its infimum and never reaches it"
     else:
         return
@@ -222,18 +220,20 @@ def fit_many(X, noisy_dots, plan: Plan, *, start: np.ndarray | None = None) -> n
     for number, dot in enumerate(dots):
         check_vector(f"noisy_dots[{number}]", dot, X.shape[1])
     dots, ridge = attainable(X, dots, plan), check_ridge(plan.ridge, X.shape[1])
-    objective = Objective(X, dots.mean(axis=0), ridge)
+    objective = Objective(X, dots.mean(axis=0), ridge, plan.link)
     centre = newton(objective).theta if start is None else check_vector("start", start, X.shape[1])
     factor = cho_factor(objective.hessian(objective.at(centre)), lower=True, check_finite=False)
-    return _chord(X, dots, ridge, centre, factor)
+    return _chord(objective, dots, centre, factor)
 
 
-def _chord(X: np.ndarray, dots: np.ndarray, ridge: np.ndarray, centre: np.ndarray, factor) -> np.ndarray:
+def _chord(objective: Objective, dots: np.ndarray, centre: np.ndarray, factor) -> np.ndarray:
+    """The fits of all dot-products by steps with one factor, from a centre."""
+    X, ridge, link = objective.X, objective.ridge, objective.link
     theta = np.tile(centre, (len(dots), 1))
     open_, before = np.arange(len(dots)), np.full(len(dots), np.inf)
     slow: list[int] = []
     for _ in range(ROUNDS):
-        gradients = _mean_predictions(X, theta[open_]) - dots[open_] + ridge * theta[open_]
+        gradients = _mean_predictions(X, theta[open_], link) - dots[open_] + ridge * theta[open_]
         steps = cho_solve(factor, gradients.T, check_finite=False).T
         theta[open_] -= steps
         size = np.linalg.norm(steps, axis=1) / (1.0 + np.linalg.norm(theta[open_], axis=1))
@@ -248,18 +248,14 @@ def _chord(X: np.ndarray, dots: np.ndarray, ridge: np.ndarray, centre: np.ndarra
             break
     for number in [*slow, *open_.tolist()]:
         warm = theta[number] if np.all(np.isfinite(theta[number])) else centre
-        theta[number] = newton(Objective(X, dots[number], ridge), start=warm).theta
+        theta[number] = newton(replace(objective, v=dots[number]), start=warm).theta
     return theta
 
 
-def _mean_predictions(X: np.ndarray, theta: np.ndarray) -> np.ndarray:
-    """(1/N) sum_i sigmoid(x_i' theta_r) x_i for every replicate r, shape (R, k)."""
+def _mean_predictions(X: np.ndarray, theta: np.ndarray, link: Link) -> np.ndarray:
+    """(1/N) sum_i mean(x_i' theta_r) x_i for every replicate r, shape (R, k)."""
     total = np.zeros_like(theta)
     for start in range(0, len(X), BLOCK):
         rows = X[start : start + BLOCK]
-        # tanh(z/2) = 2 sigmoid(z) - 1 overflows nowhere.
-        half = rows @ theta.T
-        half *= 0.5
-        np.tanh(half, out=half)
-        total += half.T @ rows
+        total += link.centred_mean(rows @ theta.T).T @ rows
     return 0.5 * (total / len(X) + X.mean(axis=0))

@@ -12,7 +12,7 @@ from scipy.linalg import solve_triangular
 from scipy.special import erfcx, ndtr
 
 from ..privacy.accounting.calibration import classic_gaussian_sigma, gdp_mu
-from .model import Plan
+from .model import Link, Plan
 from .objective import INTERCEPT, Objective
 
 POWERS = (0.0, 0.25, 0.5, 0.75, 1.0)
@@ -127,12 +127,14 @@ def coefficient_deviations(X: np.ndarray, theta: np.ndarray, plan: Plan) -> np.n
     H^-1 Sigma H^-1 with the Hessian H at theta and the covariance Sigma of the noise: both of public features, the plan
     and what was released, so that it costs nothing. What `attainable` takes of the noise is not taken off.
     """
-    return optimum_deviations(X, theta, plan.ridge, noise_covariance(X, plan))
+    return optimum_deviations(X, theta, plan.ridge, noise_covariance(X, plan), plan.link)
 
 
-def optimum_deviations(X: np.ndarray, theta: np.ndarray, ridge: np.ndarray, covariance: np.ndarray) -> np.ndarray:
+def optimum_deviations(
+    X: np.ndarray, theta: np.ndarray, ridge: np.ndarray, covariance: np.ndarray, link: Link
+) -> np.ndarray:
     """(k,) root of the diagonal of H^-1 Sigma H^-1, Sigma the covariance of the noise on the dot-product."""
-    inverse = np.linalg.pinv(_hessian(X, theta, ridge), hermitian=True)
+    inverse = np.linalg.pinv(_hessian(X, theta, ridge, link), hermitian=True)
     return np.sqrt(np.maximum(np.diagonal(inverse @ covariance @ inverse), 0.0))
 
 
@@ -145,7 +147,7 @@ def descent_deviations(
     multiplied by I - lr H in every later one. One release has the same noise in every step, others fresh noise. That
     records and mini-batches are sampled is not in it. None where a step overshoots, lr H beyond 2: nothing fades then.
     """
-    values, vectors = np.linalg.eigh(_hessian(X, theta, plan.ridge))
+    values, vectors = np.linalg.eigh(_hessian(X, theta, plan.ridge, plan.link))
     factors, rate = 1 - learning_rate * np.maximum(values, 0.0), learning_rate
     if np.any(np.abs(factors) > 1):
         return None
@@ -165,9 +167,9 @@ def _geometric(factors: np.ndarray, terms: int) -> np.ndarray:
     return np.where(flat, float(terms), (1 - factors**terms) / np.where(flat, 1.0, less))
 
 
-def _hessian(X: np.ndarray, theta: np.ndarray, ridge: np.ndarray) -> np.ndarray:
+def _hessian(X: np.ndarray, theta: np.ndarray, ridge: np.ndarray, link: Link) -> np.ndarray:
     """Curvature (k, k) of the objective at theta, which no label enters."""
-    objective = Objective(X, np.zeros(X.shape[1]), ridge)
+    objective = Objective(X, np.zeros(X.shape[1]), ridge, link)
     return objective.hessian(objective.at(theta))
 
 

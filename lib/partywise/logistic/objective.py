@@ -1,6 +1,6 @@
 """The objective of label-private logistic regression, its derivatives and the checks of what goes into it.
 
-    F(theta) = (1/N) sum_i log(1 + exp(theta' x_i)) - v' theta + theta' Lambda theta / 2
+    F(theta) = (1/N) sum_i b(theta' x_i) - v' theta + theta' Lambda theta / 2,  b(z) = log(1 + exp(z)) for the logit
 
 Labels enter through v = (1/N) sum_i y_i x_i alone ("dot-product" in seed 002), so a noisy v gives a private fit.
 Lambda is diagonal. Convention of this package: column 0 of X is the intercept (all ones) and `ridge_vector` penalises
@@ -12,6 +12,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+
+from .model import LOGIT, Link
 
 INTERCEPT = 0
 INTERCEPT_SHARE = 0.01
@@ -41,6 +43,8 @@ class Objective:
         Dot-product on the scale of a mean, noisy or not.
     ridge : ndarray of shape (k,)
         Diagonal of Lambda, non-negative.
+    link : Link
+        Whose antiderivative b is.
 
     Raises
     ------
@@ -51,6 +55,7 @@ class Objective:
     X: np.ndarray
     v: np.ndarray
     ridge: np.ndarray
+    link: Link = LOGIT
 
     def __post_init__(self) -> None:
         X = check_features(self.X)
@@ -61,18 +66,17 @@ class Objective:
     def at(self, theta: np.ndarray, margins: np.ndarray | None = None) -> Point:
         """The point theta; ``margins`` saves the product X theta where it is known."""
         z = self.X @ theta if margins is None else margins
-        tail = np.exp(-np.abs(z))
-        value = (np.maximum(z, 0.0).sum() + np.log1p(tail).sum()) / len(z)
-        value += float(theta @ (0.5 * self.ridge * theta - self.v))
-        return Point(theta, float(value), z, np.where(z >= 0, 1.0, tail) / (1.0 + tail))
+        total, means = self.link.total(z)
+        value = total / len(z) + float(theta @ (0.5 * self.ridge * theta - self.v))
+        return Point(theta, value, z, means)
 
     def gradient(self, point: Point) -> np.ndarray:
         """Gradient (1/N) X'p - v + Lambda theta, shape (k,)."""
         return point.probabilities @ self.X / len(self.X) - self.v + self.ridge * point.theta
 
     def hessian(self, point: Point) -> np.ndarray:
-        """Hessian (1/N) X' diag(p (1-p)) X + Lambda, shape (k, k)."""
-        weights = point.probabilities * (1.0 - point.probabilities) / len(self.X)
+        """Hessian (1/N) X' diag(mean'(z)) X + Lambda, shape (k, k); p (1-p) is the slope of the logit."""
+        weights = self.link.slope(point.margins, point.probabilities) / len(self.X)
         total = weighted_gram(self.X, weights)
         total.flat[:: len(total) + 1] += self.ridge
         return total
@@ -92,12 +96,6 @@ def weighted_gram(X: np.ndarray, weights: np.ndarray) -> np.ndarray:
         part = np.multiply(rows, root[start : start + BLOCK, None], out=buffer[: len(rows)])
         total += part.T @ part
     return total
-
-
-def sigmoid(z: np.ndarray) -> np.ndarray:
-    """1 / (1 + exp(-z)) without overflow."""
-    tail = np.exp(-np.abs(z))
-    return np.where(z >= 0, 1.0, tail) / (1.0 + tail)
 
 
 def dot_product(X: np.ndarray, y: np.ndarray) -> np.ndarray:

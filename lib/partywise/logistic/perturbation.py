@@ -12,6 +12,7 @@ from ..errors import CertificationError
 from ..privacy.accounting.roots import bisect
 from ..privacy.mechanisms.release import Release, Terms, released
 from ..privacy.statistics.bounded import Bounded, SensitivityCertificate
+from .model import LOGIT, Link, require_logit
 from .newton import newton
 from .noise import optimum_deviations
 from .objective import Objective, check_features, check_labels
@@ -34,6 +35,7 @@ def objective_perturbation(
     ridge: float = 0.0,
     relation: str = "replace_one",
     unit: str = "row",
+    link: Link = LOGIT,
     **terms: Unpack[Terms],
 ) -> Release:
     """Minimise a randomly tilted objective: (epsilon, delta)-DP for whole rows, or for labels alone.
@@ -56,6 +58,8 @@ def objective_perturbation(
     unit : {"row", "label"}
         What the event promises. ``"label"`` (by label flips, the same noise) where the features are scaled by their
         own smallest and largest value: replacing one row would then rescale all others, and nothing holds for rows.
+    link : Link
+        The logit, whose bounds on gradients and curvatures the proof uses.
     **terms
         See `partywise.privacy.mechanisms.Terms`; trust model ``"central"`` by default.
 
@@ -80,6 +84,7 @@ def objective_perturbation(
     Formal guarantee: unit row, the given relation, by `row_noise`, which recomputes both parts of the proof. It holds
     for the exact minimiser; the objective of the solver's answer is within 1e-13 of it.
     """
+    require_logit(link, "the noise of objective perturbation is proved", "release a dot-product instead (fixed_plan)")
     X = check_features(X, unit_box=True)
     y = check_labels(y, len(X))
     epsilon = noise_epsilon(epsilon, delta, "gaussian")
@@ -121,7 +126,7 @@ def tilt_deviations(X: np.ndarray, theta: np.ndarray, epsilon: float, delta: flo
     """(k,) standard deviation that the tilt gives each coefficient, to first order, of public features."""
     (n, k), epsilon = X.shape, noise_epsilon(epsilon, delta, "gaussian")
     noise = row_noise(epsilon, delta, k) / n
-    return optimum_deviations(X, theta, np.full(k, k / (2 * epsilon) / n), noise**2 * np.eye(k))
+    return optimum_deviations(X, theta, np.full(k, k / (2 * epsilon) / n), noise**2 * np.eye(k), LOGIT)
 
 
 def row_noise(epsilon: float, delta: float, k: int, ridge: float = 0.0, relation: str = "replace_one") -> float:

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..errors import CertificationError
 from ..privacy.accounting.calibration import gaussian_epsilon
-from .model import Plan
+from .model import LOGIT, Link, Plan, require_logit
 from .noise import certified_mu, gaussian_deviation, gaussian_shapes, max_norm, rr_covariance
 from .objective import check_features, check_intercept, check_ridge, ridge_vector
 from .options import LARGEST_EPSILON, SMALLEST_EPSILON
@@ -35,6 +35,7 @@ def plan_label_dp(
     group: int = 1,
     features_public: bool = True,
     intercept: bool = True,
+    link: Link = LOGIT,
 ) -> Plan:
     """Choose law, shape of the noise and ridge by the predicted excess risk.
 
@@ -58,6 +59,8 @@ def plan_label_dp(
     intercept : bool
         Whether column 0 of X is the intercept, one constant, which is next to unpenalised; without one all
         columns are penalised alike.
+    link : Link
+        The logit, whose curvature the prediction assumes.
 
     Returns
     -------
@@ -80,6 +83,7 @@ def plan_label_dp(
     Formal guarantee: c makes max_i x_i' Sigma^-1 x_i equal to N^2 mu^2, so flipping one label moves v by at most mu
     in the geometry of the noise, and some label moves it that far; with a group of m labels of a person by m mu.
     """
+    require_logit(link, "plan_label_dp predicts the excess risk", "use fixed_plan")
     X = public_features(X, features_public, intercept=intercept)
     n = len(X)
     _one_of("law", law, ("auto", "gaussian", "rr"))
@@ -116,6 +120,7 @@ def fixed_plan(
     group: int = 1,
     features_public: bool = True,
     intercept: bool = True,
+    link: Link = LOGIT,
 ) -> Plan:
     """Independent noise by a formula, and a fixed ridge: the published release and its variants.
 
@@ -135,6 +140,8 @@ def fixed_plan(
         variance of the noise.
     radius : float
         Expected length of theta in the fixed rule.
+    link : Link
+        Of the fit; the noise is the same for all.
 
     Raises
     ------
@@ -174,6 +181,7 @@ def fixed_plan(
         epsilon_claimed=epsilon,
         power=0.0 if law == "gaussian" else None,
         intercept=intercept,
+        link=link,
     )
 
 
@@ -187,6 +195,7 @@ def label_noise_plan(
     group: int = 1,
     features_public: bool = True,
     intercept: bool = True,
+    link: Link = LOGIT,
 ) -> Plan:
     """Plan of ``rounds`` noisy dot-products that together cost (epsilon, delta) for one label, or a group of them.
 
@@ -204,6 +213,8 @@ def label_noise_plan(
         Of a group nothing is proved that sampling would gain: its noise is that of rounds of all labels.
     group, features_public, intercept
         As in `plan_label_dp`.
+    link : Link
+        Of the fit; the noise is the same for all.
 
     Returns
     -------
@@ -241,6 +252,7 @@ def label_noise_plan(
         rounds=int(rounds),
         rate=float(rate),
         intercept=intercept,
+        link=link,
     )
 
 

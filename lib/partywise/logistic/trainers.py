@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .model import Plan
+from .model import LOGIT, Link, Plan
 from .newton import TOLERANCE, newton, unbounded
 from .noise import attainable
 from .objective import (
@@ -22,7 +22,6 @@ from .objective import (
     check_labels,
     check_ridge,
     check_vector,
-    sigmoid,
 )
 from .zonotope import LP_ROWS, boundedness, coordinate_test
 
@@ -110,7 +109,15 @@ def fit_walr(
     # The published trainer, the hybrid: a mini-batch on the left, the dot-product of all N examples on the right.
     size, ridge = batch_size if solver == "hybrid" else None, objective.ridge
     theta = _descent(
-        objective.X, lambda step, rows: objective.v, steps, learning_rate, theta, ridge=ridge, rng=rng, batch_size=size
+        objective.X,
+        lambda step, rows: objective.v,
+        steps,
+        learning_rate,
+        theta,
+        ridge=ridge,
+        rng=rng,
+        batch_size=size,
+        link=objective.link,
     )
     return _first_order_fit(objective, theta, steps, tolerance)
 
@@ -119,7 +126,8 @@ def planned_objective(X, noisy_dot, plan: Plan) -> Objective:
     """What a plan minimises; with a ridge, the release is moved to where labels can have put it (see `attainable`)."""
     X = check_features(X)
     check_intercept(X, plan.intercept)
-    return Objective(X, attainable(X, check_vector("noisy_dot", noisy_dot, X.shape[1]), plan), plan.ridge)
+    dot = attainable(X, check_vector("noisy_dot", noisy_dot, X.shape[1]), plan)
+    return Objective(X, dot, plan.ridge, plan.link)
 
 
 def gradient_descent(
@@ -129,6 +137,7 @@ def gradient_descent(
     rng: np.random.Generator | None = None,
     *,
     batch_size: int | None = None,
+    link: Link = LOGIT,
 ) -> np.ndarray:
     """Gradient descent from 0 with another noisy dot-product in every step, theta of shape (k,).
 
@@ -144,16 +153,28 @@ def gradient_descent(
         Draws the trainer's own batches, independent of those that the labels were sampled in.
     batch_size : int, optional
         Examples a step predicts; by default all.
+    link : Link
+        Of the predictions.
     """
     X = check_features(X)
     dots = np.atleast_2d(np.asarray(noisy_dots, dtype=float))
     if dots.ndim != 2 or dots.shape[1] != X.shape[1] or not np.all(np.isfinite(dots)):
         raise ValueError(f"noisy_dots has shape {dots.shape}: give finite values of shape (T, {X.shape[1]}).")
-    return _descent(X, lambda step, rows: dots[step], len(dots), learning_rate, rng=rng, batch_size=batch_size)
+    return _descent(
+        X, lambda step, rows: dots[step], len(dots), learning_rate, rng=rng, batch_size=batch_size, link=link
+    )
 
 
 def ordinary_mini_batch(
-    X, y, ridge, rng: np.random.Generator, *, steps: int = 2000, batch_size: int = 256, learning_rate: float = 1.0
+    X,
+    y,
+    ridge,
+    rng: np.random.Generator,
+    *,
+    steps: int = 2000,
+    batch_size: int = 256,
+    learning_rate: float = 1.0,
+    link: Link = LOGIT,
 ) -> np.ndarray:
     """Mini-batch gradient descent with labels in every step, theta of shape (k,): not private, for comparison."""
     X = check_features(X)
@@ -163,10 +184,10 @@ def ordinary_mini_batch(
     def right(step: int, rows: np.ndarray) -> np.ndarray:
         return y[rows] @ X[rows] / len(rows)
 
-    return _descent(X, right, steps, learning_rate, ridge=ridge, rng=rng, batch_size=batch_size)
+    return _descent(X, right, steps, learning_rate, ridge=ridge, rng=rng, batch_size=batch_size, link=link)
 
 
-def penalised_optimum(X, y, ridge=0.0) -> np.ndarray:
+def penalised_optimum(X, y, ridge=0.0, link: Link = LOGIT) -> np.ndarray:
     """The non-private optimum, shape (k,): reads the labels; for the evaluator and the baseline without privacy.
 
     ``ridge`` is a strength (see `ridge_vector`) or a diagonal of shape (k,). Without ridge, labels that a plane
@@ -174,7 +195,7 @@ def penalised_optimum(X, y, ridge=0.0) -> np.ndarray:
     """
     X = check_features(X)
     v = check_labels(y, len(X)) @ X / len(X)
-    return newton(Objective(X, v, check_ridge(ridge, X.shape[1]))).theta
+    return newton(Objective(X, v, check_ridge(ridge, X.shape[1]), link)).theta
 
 
 def _descent(
@@ -187,6 +208,7 @@ def _descent(
     ridge: np.ndarray | float = 0.0,
     rng: np.random.Generator | None = None,
     batch_size: int | None = None,
+    link: Link,
 ) -> np.ndarray:
     """theta <- theta - lr ((1/B) X_B'p - right(step, B) + Lambda theta), with a batch B drawn in every step or all."""
     n, rows = len(X), np.arange(len(X))
@@ -203,7 +225,7 @@ def _descent(
         if batch_size is not None and rng is not None:
             rows = rng.choice(n, batch_size, replace=False, shuffle=False)
             batch = X[rows]
-        gradient = sigmoid(batch @ theta) @ batch / len(batch) - right(step, rows) + ridge * theta
+        gradient = link.mean(batch @ theta) @ batch / len(batch) - right(step, rows) + ridge * theta
         theta = theta - learning_rate * gradient
     return theta
 

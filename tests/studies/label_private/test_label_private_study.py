@@ -20,6 +20,7 @@ from partywise.experiment.plotting.series import methods_of
 from partywise.experiment.plotting.style import look
 from partywise.experiment.results.provenance import config_json
 from partywise.logistic.evaluate import log_loss
+from partywise.logistic.model import LOGIT
 from partywise.logistic.planner import fixed_plan
 from partywise.logistic.release import redraw_dot_products
 from partywise.logistic.trainers import fit_walr
@@ -205,7 +206,7 @@ def test_expected_values_are_means_over_what_if_releases():
     losses = [log_loss(*data.testing, theta) for theta in thetas]
     assert found.scalars["expected_log_loss"] == pytest.approx(np.mean(losses), rel=1e-6)
     assert found.scalars["noise_sd_log_loss"] == pytest.approx(np.std(losses, ddof=1), rel=1e-4)
-    excess = [metrics.excess(theta, data) for theta in thetas]
+    excess = [metrics.excess(theta, data, LOGIT) for theta in thetas]
     assert found.scalars["expected_excess"] == pytest.approx(np.mean(excess), rel=1e-4)
     assert found.total().n_releases == 1, "what-if releases are never sent"
 

@@ -83,7 +83,7 @@ def server_fit(X: np.ndarray, noisy_dot: np.ndarray, plan: Plan, options: WalrOp
         errors = descent_deviations(X, fitted.theta, plan, options.learning_rate, options.steps)
     elif fitted.converged:
         errors = coefficient_deviations(X, fitted.theta, plan)
-    return Estimate(fitted.theta, plan.epsilon_claimed, plan, noisy_dot, numbers, errors)
+    return Estimate(fitted.theta, plan.epsilon_claimed, plan, noisy_dot, numbers, errors, plan.link)
 
 
 def fit(run: Run) -> Estimate:

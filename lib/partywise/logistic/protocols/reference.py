@@ -33,17 +33,16 @@ def local_fit(
     X, rng = trainer.block["X"][train], rng_for("mini-batches")
     steps, rate, batch = options.steps, options.learning_rate, min(options.batch_size, len(X))
     numbers: dict[str, Any] = {"steps": steps, "ridge": options.ridge}
-    if options.trainer == "minibatch":
-        theta = ordinary_mini_batch(X, y, options.ridge, rng, steps=steps, batch_size=batch, learning_rate=rate)
-        return Estimate(theta, float("inf"), numbers=numbers)
     plan = fixed_plan(X, np.inf, 0.5, ridge=options.ridge)
-    found = fit_walr(
-        X, dot_product(X, y), plan, options.trainer, rng=rng, steps=steps, batch_size=batch, learning_rate=rate
-    )
+    given: dict[str, Any] = {"rng": rng, "steps": steps, "batch_size": batch, "learning_rate": rate}
+    if options.trainer == "minibatch":
+        theta = ordinary_mini_batch(X, y, options.ridge, link=plan.link, **given)
+        return Estimate(theta, float("inf"), numbers=numbers, link=plan.link)
+    found = fit_walr(X, dot_product(X, y), plan, options.trainer, **given)
     numbers["steps"] = found.steps
     if options.trainer == "newton" and not found.converged:
         numbers["status"] = "not_converged"
-    return Estimate(found.theta, float("inf"), numbers=numbers)
+    return Estimate(found.theta, float("inf"), numbers=numbers, link=plan.link)
 
 
 def fit(run: Run) -> Estimate:

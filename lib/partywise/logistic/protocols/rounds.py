@@ -50,12 +50,13 @@ def server_descent(
     of the same size, its own and public.
     """
     batch = max(1, int(options.rate * len(X))) if options.rate < 1 else None
-    objective = Objective(X, noisy_dots.mean(0), np.zeros(X.shape[1]))
-    smooth = float(np.linalg.eigvalsh(X.T @ X / len(X))[-1]) / 4
+    objective = Objective(X, noisy_dots.mean(0), np.zeros(X.shape[1]), plan.link)
+    smooth = float(np.linalg.eigvalsh(X.T @ X / len(X))[-1]) * plan.link.largest_slope
     paths = []
     for rate in options.learning_rates:
         learning_rate = rate or 1 / smooth
-        theta = gradient_descent(X, noisy_dots, learning_rate, rng_for("mini-batches"), batch_size=batch)
+        rng = rng_for("mini-batches")
+        theta = gradient_descent(X, noisy_dots, learning_rate, rng, batch_size=batch, link=plan.link)
         paths.append((objective.at(theta), learning_rate))
     point, learning_rate = min(paths, key=lambda path: path[0].value)
     numbers: dict[str, Any] = {"steps": options.rounds, "learning_rate": learning_rate, "chosen_law": "gaussian"}
@@ -64,6 +65,7 @@ def server_descent(
         plan.epsilon_claimed,
         numbers=numbers | {"bounded": has_minimiser(objective, point)},
         noise_errors=descent_deviations(X, point.theta, plan, learning_rate, options.rounds),
+        link=plan.link,
     )
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from ...datasets.own.records.original import features_told, scale_of
 from ...experiment.home.taken import Home
 from ...logistic.evaluate import predict
-from ...logistic.model import Estimate
+from ...logistic.model import Estimate, require_logit
 from .data import LabelData
 
 SCALE = (
@@ -21,6 +21,7 @@ SCALE = (
 
 def home(estimate: Estimate, data: LabelData, train: np.ndarray, spec: Any) -> Home:
     """Of all records, in the order of the file."""
+    require_logit(estimate.link, "coefficients are taken home as log odds", "read the estimate itself")
     theta, columns = estimate.theta, spec.settings.columns
     finite = bool(np.all(np.isfinite(theta)))
     predicted = predict(data.X, theta) if finite else np.full(len(data.y), np.nan)

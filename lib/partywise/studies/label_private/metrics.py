@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from ...logistic.evaluate import BINS, auc, calibration, log_loss, predict
-from ...logistic.model import Estimate, Plan
+from ...logistic.evaluate import BINS, auc, calibration, log_loss, predict, risk
+from ...logistic.model import Estimate, Link, Plan
 from ...logistic.objective import Objective, dot_product, ridge_vector
 from ...logistic.planner import fixed_plan
 from ...logistic.trainers import fit_walr, ordinary_mini_batch, penalised_optimum, planned_objective
@@ -31,10 +31,10 @@ PATH = ("path_passes", "path_norm", "path_log_loss", "path_objective", "path_gap
 def metrics(estimate: Estimate, data: LabelData, train: np.ndarray, spec: Any) -> dict[str, Any]:
     """All scalars of one cell, on the rows outside ``train``."""
     X, y = data.testing
-    theta = estimate.theta
+    theta, link = estimate.theta, estimate.link
     if not np.all(np.isfinite(theta)):
         return {"diverged": True, "n_protected": data.protected(spec.study.unit)} | estimate.numbers
-    p, loss = predict(X, theta), log_loss(X, y, theta)
+    p, loss = predict(X, theta, link), log_loss(X, y, theta, link)
     slope, intercept, error = calibration(p, y)
     scalars: dict[str, Any] = {
         "auc": defined(auc(X @ theta, y)),
@@ -43,7 +43,7 @@ def metrics(estimate: Estimate, data: LabelData, train: np.ndarray, spec: Any) -
         "calibration_slope": defined(slope),
         "calibration_intercept": defined(intercept),
         "calibration_error": error,
-        "excess_risk": excess(theta, data),
+        "excess_risk": excess(theta, data, link),
         "norm_theta": float(np.linalg.norm(theta)),
         "n_train": int(train.sum()),
         "n_protected": data.protected(spec.study.unit),
@@ -53,7 +53,7 @@ def metrics(estimate: Estimate, data: LabelData, train: np.ndarray, spec: Any) -
     if estimate.plan is not None and estimate.noisy_dot is not None:
         scalars |= released(estimate.theta, estimate.noisy_dot, estimate.plan, data, spec.options)
     elif hasattr(spec.options, "trainer"):
-        scalars["objective_gap"] = reference_gap(theta, data, spec.options.ridge)
+        scalars["objective_gap"] = reference_gap(theta, data, spec.options.ridge, link)
     return scalars
 
 
@@ -62,25 +62,24 @@ def defined(value: float) -> float | None:
     return float(value) if np.isfinite(value) else None
 
 
-def optimum(data: LabelData) -> np.ndarray:
-    """Coefficients (k,) of the training rows without noise, computed once a replicate."""
-    if "optimum" not in data.memo:
-        data.memo["optimum"] = penalised_optimum(*data.training, REFERENCE_RIDGE)
-        data.memo["risk"] = log_loss(*data.training, data.memo["optimum"])
-    return data.memo["optimum"]
+def least_risk(data: LabelData, link: Link) -> float:
+    """F0(theta_O) of the training rows without noise, computed once a replicate for each link."""
+    if ("least risk", link) not in data.memo:
+        optimum = penalised_optimum(*data.training, REFERENCE_RIDGE, link)
+        data.memo["least risk", link] = risk(*data.training, optimum, link)
+    return data.memo["least risk", link]
 
 
-def excess(theta: np.ndarray, data: LabelData) -> float:
+def excess(theta: np.ndarray, data: LabelData, link: Link) -> float:
     """F0(theta) - F0(theta_O) on the training rows, without noise and without ridge."""
-    optimum(data)
-    return log_loss(*data.training, theta) - data.memo["risk"]
+    return risk(*data.training, theta, link) - least_risk(data, link)
 
 
-def reference_gap(theta: np.ndarray, data: LabelData, ridge: float) -> float:
+def reference_gap(theta: np.ndarray, data: LabelData, ridge: float, link: Link) -> float:
     """How far a trainer without noise stays above the least penalised objective."""
     X, y = data.training
-    objective = Objective(X, y @ X / len(X), ridge_vector(ridge, X.shape[1]))
-    return objective.at(theta).value - objective.at(penalised_optimum(X, y, ridge)).value
+    objective = Objective(X, y @ X / len(X), ridge_vector(ridge, X.shape[1]), link)
+    return objective.at(theta).value - objective.at(penalised_optimum(X, y, ridge, link)).value
 
 
 def released(theta: np.ndarray, noisy_dot: np.ndarray, plan: Plan, data: LabelData, options: Any) -> dict[str, Any]:
@@ -93,7 +92,7 @@ def released(theta: np.ndarray, noisy_dot: np.ndarray, plan: Plan, data: LabelDa
     if options.sigma == "classic":
         found["classic_limit"] = classic_limit(plan.delta)
     if options.noise_draws:
-        found |= expected(data, plan, options.noise_draws, theta, lambda one: excess(one, data))
+        found |= expected(data, plan, options.noise_draws, theta, lambda one: excess(one, data, plan.link))
     if options.bounded_draws:
         found |= share_unbounded(data, plan, options.bounded_draws)
     if options.audit_draws:
@@ -109,7 +108,7 @@ def example_fits(estimate: Estimate, data: LabelData, train: np.ndarray, spec: A
         where there is no path
     """
     X, y = data.testing
-    predicted, observed = curve(predict(X, estimate.theta), y)
+    predicted, observed = curve(predict(X, estimate.theta, estimate.link), y)
     found: Arrays = {
         "calibration_predicted": (("bin",), predicted),
         "calibration_observed": (("bin",), observed),
@@ -134,7 +133,8 @@ def walk(estimate: Estimate, data: LabelData, options: Any) -> np.ndarray:
     A path of mini-batches is the mean over several.
     """
     X, y = data.training
-    plan = estimate.plan if estimate.plan is not None else fixed_plan(X, np.inf, 0.5, ridge=options.ridge)
+    link = estimate.link
+    plan = estimate.plan if estimate.plan is not None else fixed_plan(X, np.inf, 0.5, ridge=options.ridge, link=link)
     dot = estimate.noisy_dot if estimate.noisy_dot is not None else dot_product(X, y)
     objective = planned_objective(X, dot, plan)
     best = objective.at(fit_walr(X, dot, plan).theta).value if np.any(plan.ridge) else np.nan
@@ -145,7 +145,7 @@ def walk(estimate: Estimate, data: LabelData, options: Any) -> np.ndarray:
         for number in range(1 if options.trainer == "full_batch" else PATH_RUNS):
             theta = stopped(data, dot, plan, options, steps, batch, evaluator(data, "path", number))
             value = objective.at(theta).value
-            ends.append((float(np.linalg.norm(theta)), log_loss(*data.testing, theta), value, value - best))
+            ends.append((float(np.linalg.norm(theta)), log_loss(*data.testing, theta, link), value, value - best))
         path[:, place] = steps * batch / len(X), *np.mean(ends, axis=0)
     return path
 
@@ -154,8 +154,8 @@ def stopped(
     data: LabelData, dot: np.ndarray, plan: Plan, options: Any, steps: int, batch: int, rng: np.random.Generator
 ) -> np.ndarray:
     """Coefficients of a first-order trainer after some steps from zero."""
-    (X, y), rate = data.training, options.learning_rate
+    X, y = data.training
+    given: dict[str, Any] = {"rng": rng, "steps": steps, "batch_size": batch, "learning_rate": options.learning_rate}
     if options.trainer == "minibatch":
-        return ordinary_mini_batch(X, y, options.ridge, rng, steps=steps, batch_size=batch, learning_rate=rate)
-    fitted = fit_walr(X, dot, plan, options.trainer, rng=rng, steps=steps, batch_size=batch, learning_rate=rate)
-    return fitted.theta
+        return ordinary_mini_batch(X, y, options.ridge, link=plan.link, **given)
+    return fit_walr(X, dot, plan, options.trainer, **given).theta

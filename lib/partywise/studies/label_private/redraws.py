@@ -41,7 +41,7 @@ def expected(
     thetas = fit_many(data.training[0], draws(data, plan, count, "noise"), plan, start=start)
     values = {
         "auc": np.array([auc(X @ theta, y) for theta in thetas]),
-        "log_loss": np.array([log_loss(X, y, theta) for theta in thetas]),
+        "log_loss": np.array([log_loss(X, y, theta, plan.link) for theta in thetas]),
         "excess": np.array([excess(theta) for theta in thetas]),
     }
     means = {f"expected_{name}": float(found.mean()) for name, found in values.items()}
