@@ -10,7 +10,7 @@ from sklearn.metrics import log_loss
 
 from partywise.functional.model import Estimate as Curves
 from partywise.inverse_regression.model import Estimate as Subspace
-from partywise.inverse_regression.options import PublishedOptions, ReferenceOptions
+from partywise.inverse_regression.options import PublishedOptions
 from partywise.inverse_regression.subspace import projection_loss
 from partywise.linear.model import Estimate as Linear
 from partywise.linear.options import ExactOptions
@@ -39,27 +39,24 @@ def test_the_loss_of_a_random_subspace(p, d):
     assert abs(mean - random_loss(p, d) ** 2) < 5 * error
 
 
-def test_subspaces_lose_against_a_random_one_and_count_clipped_entries():
+def test_subspaces_lose_against_a_random_one():
     settings = SimulatedSettings(model="III", n=300, clients=4, p=6, radius=1.0)
     data = simulated(settings)
     apart = np.linalg.qr(np.hstack([data.beta, np.eye(6)]))[0][:, 2:4]
-    clipping, free = PublishedOptions(mechanism="iid"), ReferenceOptions(clipped=False)
 
-    def found(basis, options, clients=3):
-        fit = Subspace(basis=basis, epsilon=1.0, epsilon_claimed=1.0, clients=clients)
+    def found(basis):
+        fit = Subspace(basis=basis, epsilon=1.0, epsilon_claimed=1.0, clients=3)
         return of_subspaces(
             fit,
             data,
             np.ones(4, dtype=bool),
-            SimpleNamespace(settings=settings, options=options, study=SimpleNamespace(unit="row")),
+            SimpleNamespace(
+                settings=settings, options=PublishedOptions(mechanism="iid"), study=SimpleNamespace(unit="row")
+            ),
         )
 
-    assert not found(data.beta, clipping)["worse_than_random"] and found(apart, clipping)["worse_than_random"]
-    assert "in_sample" not in found(data.beta, clipping), "the truth is known"
-    # Standard normal columns lie beyond 1 with probability .317; their share is told of methods that clip.
-    assert found(data.beta, clipping)["entry_clip_share"] == pytest.approx(0.317, abs=0.03)
-    assert found(data.beta, clipping)["entry_clip_share"] == pytest.approx(np.mean(data.clip_share[:3]))
-    assert found(data.beta, free)["entry_clip_share"] is None
+    assert not found(data.beta)["worse_than_random"] and found(apart)["worse_than_random"]
+    assert "in_sample" not in found(data.beta), "the truth is known"
 
 
 def test_linear_models_against_the_mean_label():

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 import re
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -17,6 +19,7 @@ from partywise.federation.account.account import FILE, Account
 from partywise.federation.account.chain import read_chain
 from partywise.federation.account.reading import messages_of, opened_account, paid_events, runs_of
 from partywise.federation.account.spending import Budget
+from partywise.federation.apart.guard import Told
 from partywise.federation.apart.outcome import Outcome
 from partywise.federation.apart.union import union
 from partywise.federation.placed import PlacedRun
@@ -24,7 +27,7 @@ from partywise.federation.run import Run, simulate
 from partywise.federation.secure_streams import SecureStreams
 from partywise.federation.transport.memory import connected
 from partywise.privacy.accounting.calibration import gaussian_epsilon
-from partywise.privacy.ledger.event import POST_PROCESSING, UNNAMED
+from partywise.privacy.ledger.event import POST_PROCESSING, UNNAMED, Event
 
 STUDY, CASE = "vertical_glm", "aligned"
 # Noise of a functionality, of a dealer, and of the parties themselves with a dealer's.
@@ -111,6 +114,22 @@ def test_masks_of_ciphertexts_need_a_reserve_in_a_budget(tmp_path):
     assert all(isinstance(outcome, Outcome) for outcome in found.values()), found
     (paid,) = [event for _, event in paid_events(rows(tmp_path / "with", "passive 1")) if event.mechanism != "none"]
     assert 0 < paid.delta_numeric < 1e-12
+
+
+@pytest.mark.parametrize("change", [{"delta_numeric": 1e-9}, {"mu": 2.0}, {"release_id": "another"}, {}], ids=str)
+def test_a_draw_with_other_terms_than_the_announced_ones_is_refused(change):
+    """Name, law and delta are what its owners paid for; one announcement serves one draw."""
+    event = Event("sum", "aggregator", "gaussian", "row", frozenset({"label", "features"}), mu=1.0)
+    paid, placed = [], SimpleNamespace(announced=[event])
+    payer = Told(SimpleNamespace(charge=lambda *events: paid.extend(events)), placed)
+    if change:
+        with pytest.raises(CertificationError, match="was not announced"):
+            payer.charge(replace(event, **change))
+        assert placed.announced == [event] and not paid
+    payer.charge(event)
+    assert paid == [event]
+    with pytest.raises(CertificationError, match="was not announced"):
+        payer.charge(event)
 
 
 def test_noise_on_data_of_others_that_nobody_was_told_of_is_not_drawn(tmp_path, monkeypatch):

@@ -14,11 +14,12 @@ from partywise.experiment.plan import plan
 from partywise.experiment.study import MethodSpec
 from partywise.inverse_regression.certified import unwhiten
 from partywise.inverse_regression.estimate import aggregate, inverse_root
+from partywise.inverse_regression.model import Estimate
 from partywise.inverse_regression.moments import ball_moments, centred, client_moments, whitened_means
 from partywise.inverse_regression.options import CertifiedOptions
 from partywise.inverse_regression.protocols import certified
 from partywise.inverse_regression.protocols.budgets import CertifiedPlan
-from partywise.inverse_regression.protocols.common import noise_sd
+from partywise.inverse_regression.protocols.common import noise_sd, with_clip_share
 from partywise.inverse_regression.published import fitted_sigma, prop2_sigma
 from partywise.inverse_regression.subspace import projection_loss
 from partywise.privacy.accounting.calibration import analytic_gaussian_sigma, gaussian_epsilon, gdp_mu
@@ -424,6 +425,11 @@ def test_records_without_a_choice_of_columns_are_all_columns(model, screening):
     else:
         assert np.allclose(X[:, chosen].mean(axis=0), some.mean(axis=0), atol=1e-12)
     assert abs(X[:, 5:].mean()) < 0.05 and abs(X[:, 5:].std() - 1) < 0.05
+
+
+def test_clipped_shares_of_clients_weigh_as_their_records():
+    made = with_clip_share(Estimate(np.eye(2), 1.0, 1.0, 2), {"one": 0.1, "two": 0.5}, (100, 300))
+    assert made.numbers == {"entry_clip_share": pytest.approx(0.4)}
 
 
 def test_a_clipped_share_is_that_of_the_entries_of_this_fit(data, many):
