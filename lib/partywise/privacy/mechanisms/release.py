@@ -336,8 +336,10 @@ def released(
         else:
             stated["certified"] = False
     observer = OBSERVER.get()
+    # Before the draw: how much of its source a draw takes may depend on the data.
+    salt = salt_of(rng) if digest is None else b""
     value = draw() if observer is None else observer.draw(bounded, mechanism, owner, draw)
-    mark = digest_of(value, salt_of(rng)) if digest is None else digest(value)
+    mark = digest_of(value, salt) if digest is None else digest(value)
     event = Event(release_id=terms.get("release_id", f"{mechanism}-{mark}"), noise_digest=mark, **stated)
     if observer is not None:
         observer.made(event)
