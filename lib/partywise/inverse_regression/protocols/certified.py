@@ -24,7 +24,6 @@ from ...privacy.strata import cell_of
 from ...randomness import Rng, once
 from ..certified import about_the_mean, covariance_of, release_second, release_slices, second_sigma
 from ..model import Estimate
-from ..noise import Deviations, basis_errors
 from ..published import covariance_release
 from .budgets import CertifiedPlan, user_epsilon
 from .common import (
@@ -38,6 +37,7 @@ from .common import (
     taking_part,
     with_clip_share,
 )
+from .noise import Deviations, basis_errors
 from .screening import screen
 
 

@@ -30,7 +30,6 @@ from ..certified import covariance_of, reach_of, release_second_and_mean, releas
 from ..estimate import inverse_root
 from ..model import Estimate
 from ..moments import ball_moments, whitened_means
-from ..noise import Deviations, basis_errors
 from .budgets import CertifiedPlan, user_epsilon
 from .common import (
     failed,
@@ -44,6 +43,7 @@ from .common import (
     taking_part,
     with_clip_share,
 )
+from .noise import Deviations, basis_errors
 from .screening import screen
 
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .certified import about_the_mean
-from .estimate import floored_spectrum
+from ..certified import about_the_mean
+from ..estimate import floored_spectrum
 
 __all__ = ["Deviations", "basis_errors"]
 
