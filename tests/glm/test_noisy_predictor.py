@@ -63,8 +63,12 @@ def test_the_analyst_is_charged_the_target_and_nobody_more(options, epsilon):
     run = private_run(*records("gaussian", 80, 5), options, "gaussian", epsilon)
     assert simulate(fit, run).epsilon_claimed == epsilon
     ledger = run.channel.ledger
+    trusted = {name for row in ledger.rows for name in row.knows}
+    assert trusted and "analyst" not in trusted
     for view in run.channel.names:
-        assert ledger.total((view,), "row", 1e-5).epsilon_certified <= epsilon
+        certified = ledger.total((view,), "row", 1e-5).epsilon_certified
+        assert certified == np.inf if view in trusted else certified <= epsilon
+    assert ledger.worst_total(run.channel.names, "row", 1e-5).epsilon_certified <= epsilon
     total = ledger.total(("analyst",), "row", 1e-5)
     assert total.epsilon_certified == pytest.approx(epsilon, abs=1e-9)
     assert "local" in total.trust_model

@@ -257,7 +257,6 @@ def test_undeclared_edges_and_what_is_not_read_are_named_before_anything_is_sent
     refused = (
         (CertificationError, "edges of column 'x1'", {"public": PublicFacts(tuple(columns), bare.criterion)}, {}),
         (ValueError, "edges of column 'x1'", {"public": facts(7, edges=[[0], [], *[[0]] * 5])}, {}),
-        (ValueError, "residual_bound", {}, {"residual_bound": 2.0}),
     )
     for kind, message, changes, options in refused:
         run = execution(LocalTablesOptions(**options), X, y, [*DEALINGS[0], [5, 6]], **changes)

@@ -112,7 +112,7 @@ def test_cells_summary_and_page_show_it(tmp_path):
         columns.add(part)
     RunTotals(made, columns).close()
     lines = {key[:2]: values for key, values in printed_rows(summary_text(made, columns)).items()}
-    assert [lines["small", m][-6:-4] for m in ("iid", "cert")] == [["2!", "inf"], ["2", "1.388"]]
+    assert [lines["small", m][-6:-4] for m in ("iid", "cert")] == [["2!", "inf"], ["1", "1"]]
     assert [word[-1] for word in lines["power", "cert"][-6:-4]] == ["!", "!"]
     assert "! the total delta is at least 1/n" in summary_text(made, columns)
     shown = {(row["case"], row["method"]): row["delta"] for row in summary_wide(made, summary_rows(made, columns))}
