@@ -23,7 +23,7 @@ SEED, CASE, METHOD, FIRST_PORT = 20240601, "real", "certified", 47200
 MEN = (
     ("age", [20, 80], "years"),
     ("weight", [100, 300], "pounds"),
-    ("height", [60, 80], "inches"),
+    ("height", [40, 80], "inches"),
     ("abdom", [60, 140], "centimetres around the waist"),
     ("wrist", [14, 22], "centimetres around the wrist"),
 )
