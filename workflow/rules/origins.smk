@@ -27,7 +27,7 @@ def job_of(rule_name, wildcards):
 
 def jobs_before(job):
     """The jobs whose outputs a job reads, in the order of its inputs."""
-    if job.rule == "figure":
+    if "figure" == job.rule:
         return [Job("collect", job.study)]
     names = BLOCKS[job.study] if job.rule == "collect" else ()
     return [Job("fit", job.study, name) for name in names]
@@ -40,7 +40,7 @@ def wildcards_of(job):
 
 def rule_of(job):
     """The rule of a job, since a figure is an image or a table."""
-    if job.rule != "figure":
+    if "figure" != job.rule:
         return getattr(rules, job.rule)
     output = PLANS[job.study].study.figures[job.name].output
     return rules.table if output == "table" else rules.figure
