@@ -22,7 +22,7 @@ from pipeline import ROOT, environment, planned, snakemake
 README = ROOT / "README.md"
 SHIPPED = sorted([ROOT / "config.yaml", *(ROOT / "config").glob("*.yaml")])
 # A dry run of 500 jobs takes about 3 CPU s and 100 MB on its own.
-LIMIT_CPU, LIMIT_MB = 6.0, 200.0
+LIMIT_RATIO, LIMIT_MB = 2.5, 200.0
 
 
 def expected_jobs(config: dict[str, Any]) -> dict[str, int]:
@@ -81,11 +81,17 @@ def test_planning_a_hundred_thousand_fits_is_cheap(tmp_path):
         "used = resource.getrusage(resource.RUSAGE_CHILDREN)\n"
         "print(json.dumps([code, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024]))"
     )
-    wrapped = [sys.executable, "-S", "-c", measure, *command, "--configfile", "big.yaml"]
-    done = subprocess.run(wrapped, cwd=tmp_path, env=environment(), capture_output=True, text=True, check=True)
-    code, cpu, megabytes = json.loads(done.stdout)
-    assert code == 0, done.stderr
-    assert cpu <= LIMIT_CPU
+
+    def planned(configuration: str) -> tuple[float, float]:
+        wrapped = [sys.executable, "-S", "-c", measure, *command, "--configfile", configuration]
+        done = subprocess.run(wrapped, cwd=tmp_path, env=environment(), capture_output=True, text=True, check=True)
+        code, cpu, megabytes = json.loads(done.stdout)
+        assert code == 0, done.stderr
+        return cpu, megabytes
+
+    # Machines differ threefold: ten fits, which took 2.4 CPU s where the limit was 6, are planned beside it.
+    (few, _), (cpu, megabytes) = planned(str(ROOT / "config" / "tiny.yaml")), planned("big.yaml")
+    assert cpu <= LIMIT_RATIO * few
     assert megabytes <= LIMIT_MB
 
 
