@@ -22,7 +22,7 @@ from pipeline import ROOT, environment, planned, snakemake
 README = ROOT / "README.md"
 SHIPPED = sorted([ROOT / "config.yaml", *(ROOT / "config").glob("*.yaml")])
 # A dry run of 500 jobs takes about 3 CPU s and 100 MB on its own.
-LIMIT_RATIO, LIMIT_MB = 2.5, 200.0
+LIMIT_RATIO, LIMIT_MB = 2.0, 200.0
 
 
 def expected_jobs(config: dict[str, Any]) -> dict[str, int]:
@@ -89,7 +89,7 @@ def test_planning_a_hundred_thousand_fits_is_cheap(tmp_path):
         assert code == 0, done.stderr
         return cpu, megabytes
 
-    # Machines differ threefold: ten fits, which took 2.4 CPU s where the limit was 6, are planned beside it.
+    # Machines differ threefold, so a few fits are planned beside it: measured 10.3 for 7.0 CPU s, a ratio of 1.5.
     (few, _), (cpu, megabytes) = planned(str(ROOT / "config" / "tiny.yaml")), planned("big.yaml")
     assert cpu <= LIMIT_RATIO * few
     assert megabytes <= LIMIT_MB
