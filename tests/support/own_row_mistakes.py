@@ -340,7 +340,7 @@ CLIENTS: dict[str, tuple[Change, str]] = {
     ),
     "a bound that takes all of epsilon": (
         many(setting(rows_per_user=10**6), grid(epsilon=[0.01])),
-        "rows_per_user is 1000000: one record's share of epsilon 0.01 is below what delta",
+        "epsilon is 0.01: the share of one release of one of 1000000 records is below what delta",
     ),
 }
 MISTAKES = {"label_private": BOTH | LABELS, "sliced_inverse_regression": BOTH | CLIENTS}

@@ -26,6 +26,8 @@ OWNERS = {"budget": 3}
 DOWNLOADED = {"body_fat"}
 # The world that is sent where it is not the first: the printed formula fails on ordinary data.
 WORLD = {("printed_covariance", "published"): 2}
+# The printed covariance has no root: what would be sent is NaN, which processes refuse to send.
+NO_NUMBER = {("printed_covariance", "published")}
 CASES = [
     (name, variant)
     for name, claim in collected().items()
@@ -65,6 +67,10 @@ def checked(program: Any, made: Run) -> Any:
 def test_all_ways_to_audit_a_claim_are_one(name, variant, how):
     expected, reference = plain(name, variant)
     made = run(name, variant)
+    if how is forked and (name, variant) in NO_NUMBER:
+        with pytest.raises(AssertionError, match="does not leave: it holds a number that is not finite"):
+            forked(fit, made)
+        return
     assert same(how(fit, made), expected)
     assert made.channel.transcript() == reference.channel.transcript()
     assert made.channel.ledger.digest == reference.channel.ledger.digest
