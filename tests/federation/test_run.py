@@ -134,7 +134,7 @@ def test_a_process_of_its_own_holds_no_block_of_another_party():
     assert np.isfinite(simulate(closure, plain))
     CAPTURED[:] = other.parties
     # What is gone is NaN there, and a number that is not finite does not leave.
-    with pytest.raises(AssertionError, match="'taken'.* does not leave: it holds a number that is not finite"):
+    with pytest.raises(AssertionError, match=r"'taken'.* does not leave: it holds a number that is not finite"):
         forked(closure, other)
 
 
