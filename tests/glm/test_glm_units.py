@@ -38,6 +38,19 @@ def test_the_unit_and_origin_of_a_gaussian_response(scale, origin, solver):
         np.testing.assert_allclose(unchanged(estimate.coefficients, scale, origin), exact, atol=near_link)
 
 
+@pytest.mark.parametrize(("scale", "origin"), CHANGES)
+@pytest.mark.parametrize("link", ["opened", "shared"])
+def test_weighted_records_need_more_than_the_first_step_of_lbfgs(scale, origin, link):
+    """Without prior weights its first step is exact for a Gaussian response, whenever it stops."""
+    weights = np.exp(stream(1, "weights").standard_normal(len(Y)))
+    exact = fitted(X, Y, "gaussian", weights=weights).coefficients
+    options, block = JointOptions(solver="lbfgs", link=link, max_iter=30), {"weights": weights}
+    estimate, _ = run(joint.fit, X, scale * Y + origin, ((0, 1), (2, 3)), options, block=block)
+    assert estimate.status == "ok"
+    near = 1e-6 + 1e-15 * abs(origin / scale)
+    np.testing.assert_allclose(unchanged(estimate.coefficients, scale, origin), exact, atol=near)
+
+
 @pytest.mark.parametrize(("scale", "origin"), [(1e-8, 0.0), (1e8, 0.0), (1.0, 1e6)])
 def test_corrected_blocks_stop_by_the_spread_of_the_response(scale, origin):
     exact = fitted(X, Y, "gaussian").coefficients
