@@ -22,8 +22,8 @@ import numpy as np
 
 from partywise.privacy.accounted import Public
 from partywise.randomness import Streams, stream
-from partywise.trees.gathering.orders import message_of, order_of
 from partywise.trees.gathering.protection import protection
+from partywise.trees.gathering.ranks import message_of, order_of
 from partywise.trees.model import Column, PublicFacts
 from partywise.trees.options import GatheringOptions
 

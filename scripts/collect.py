@@ -9,7 +9,7 @@ from pathlib import Path
 from partywise.experiment.collect import collect
 from partywise.experiment.logs import log_to
 from partywise.experiment.plan import plan
-from partywise.experiment.results.origin import as_planned, digests_before, write_origin
+from partywise.experiment.results.provenance_record import as_planned, digests_before, write_origin
 from partywise.experiment.timings import gather
 
 log = log_to(snakemake.log[0])

@@ -6,7 +6,7 @@ load_by_content(snakemake.params.sources)
 
 from partywise.experiment.logs import log_to
 from partywise.experiment.plotting.save import draw_figure
-from partywise.experiment.results.origin import as_planned, digests_before, write_origin
+from partywise.experiment.results.provenance_record import as_planned, digests_before, write_origin
 
 log = log_to(snakemake.log[0])
 params, inputs, outputs = snakemake.params, snakemake.input, dict(snakemake.output.items())

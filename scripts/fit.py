@@ -10,7 +10,7 @@ from partywise.experiment.blocks import write_block
 from partywise.experiment.cells import compute
 from partywise.experiment.logs import log_to
 from partywise.experiment.plan import plan
-from partywise.experiment.results.origin import as_planned, write_origin
+from partywise.experiment.results.provenance_record import as_planned, write_origin
 from partywise.experiment.timings import Timings
 
 log = log_to(snakemake.log[0])

@@ -266,7 +266,7 @@ READERS = (
     "federation.",
     "alignment.align",
     "experiment.cells",
-    "experiment.apart.",
+    "experiment.deployment.",
     "audits.contract",
     "audits.replay",
 )

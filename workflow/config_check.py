@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from partywise.errors import ConfigError
-from partywise.experiment.apart.settings import shared
+from partywise.experiment.deployment.settings import shared
 from partywise.experiment.plan import Plan
 
 

@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import Any
 
 from .errors import AccountError, ConfigError, CubeError, DataMissing
-from .experiment.apart.verbs import add_apart, certificates, party, union
 from .experiment.config import refuse_misread
+from .experiment.deployment.verbs import add_apart, certificates, party, union
 from .experiment.differences.reference import add_reference, reference
 from .experiment.differences.verb import add_diff, diff
 from .experiment.register.verb import add_claims, claims

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from partywise.errors import InputChanged
-from partywise.experiment.results.origin import (
+from partywise.experiment.results.provenance_record import (
     as_planned,
     digests_before,
     fingerprint_of,

@@ -15,7 +15,7 @@ from forked import apart
 from partywise.audits.contract import agree, same
 from partywise.experiment.study import available, load
 from partywise.experiment.trial import execution
-from partywise.federation.apart.outcome import estimate_of, outcomes
+from partywise.federation.deployment.outcome import estimate_of, outcomes
 from partywise.federation.run import Run, simulate
 
 FITS = list(every_protocol.fits())

@@ -15,7 +15,7 @@ from every_protocol import planned
 from fixed import fixed
 from forked import forked
 from partywise.federation.codec import encoded
-from partywise.federation.placed import PlacedRun, together
+from partywise.federation.place_checks import PlacedRun, together
 from partywise.federation.run import Run, simulate
 from partywise.inverse_regression import records
 from partywise.inverse_regression.protocols import common, published

@@ -33,7 +33,7 @@ from partywise.logistic.protocols import one_release, reference, rounds
 from partywise.logistic.trainers import fit_walr, gradient_descent, ordinary_mini_batch, penalised_optimum
 from partywise.randomness import stream
 from partywise.studies.label_private import metrics
-from partywise.studies.label_private.home import home
+from partywise.studies.label_private.owner_outputs import home
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from glm_driver import fitted, records, start
-from partywise.federation.placed import PlacedRun
+from partywise.federation.place_checks import PlacedRun
 from partywise.pca.components import components, loading_angle, shares
 from partywise.pca.options import BlockSvdOptions
 from partywise.pca.protocols import block_svd

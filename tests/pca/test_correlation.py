@@ -8,7 +8,7 @@ from sklearn.decomposition import PCA
 
 from glm_driver import fitted, records, start
 from partywise.federation.cipher import Cipher
-from partywise.federation.placed import PlacedRun
+from partywise.federation.place_checks import PlacedRun
 from partywise.pca.components import components, loading_angle, oriented
 from partywise.pca.options import BlockSvdOptions, CorrelationOptions
 from partywise.pca.protocols import block_svd, correlation

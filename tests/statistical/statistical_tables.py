@@ -15,7 +15,7 @@ from partywise.audits.exposure import Task
 from partywise.audits.worlds import World
 from partywise.randomness import stream
 from partywise.studies.vertical_trees.claims import LaneSettings
-from partywise.studies.vertical_trees.exposures.lanes import lanes_repaired, moved_record
+from partywise.studies.vertical_trees.leaks.slots import lanes_repaired, moved_record
 
 pytestmark = pytest.mark.statistical
 

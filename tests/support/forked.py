@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from apart_driver import CONFIGURATION, Notes
+from deployment_driver import CONFIGURATION, Notes
 from partywise.errors import PartyError
-from partywise.federation.apart.outcome import Outcome, estimate_of
-from partywise.federation.apart.party import run_party
-from partywise.federation.apart.union import union
-from partywise.federation.placed import PlacedRun, together
+from partywise.federation.deployment.outcome import Outcome, estimate_of
+from partywise.federation.deployment.party import run_party
+from partywise.federation.deployment.union import union
+from partywise.federation.place_checks import PlacedRun, together
 from partywise.federation.run import Run
 from partywise.federation.transport.interface import Transport
 from partywise.federation.transport.pipes import Mesh

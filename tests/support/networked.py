@@ -26,10 +26,10 @@ from network_driver import addresses
 from partywise.experiment.study import available
 from partywise.federation.account.account import Account
 from partywise.federation.account.reading import messages_of, opened_account
-from partywise.federation.apart.outcome import Outcome
-from partywise.federation.apart.party import run_party
-from partywise.federation.apart.union import union
 from partywise.federation.codec import decoded, encoded
+from partywise.federation.deployment.outcome import Outcome
+from partywise.federation.deployment.party import run_party
+from partywise.federation.deployment.union import union
 from partywise.federation.parties import Party
 from partywise.federation.run import Run
 from partywise.federation.transport import authority

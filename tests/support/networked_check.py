@@ -6,7 +6,7 @@ from every_protocol import generated, planned
 from networked import Networked
 from partywise.audits.contract import agree
 from partywise.experiment.trial import execution
-from partywise.federation.apart.outcome import estimate_of, outcomes
+from partywise.federation.deployment.outcome import estimate_of, outcomes
 from partywise.federation.run import Run, simulate
 
 Fit = tuple[str, str, str]

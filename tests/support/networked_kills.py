@@ -9,13 +9,13 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
-from apart_driver import CONFIGURATION, Notes
+from deployment_driver import CONFIGURATION, Notes
 from meddling import mortal
 from network_driver import addresses
 from partywise.errors import PartyError
-from partywise.federation.apart.outcome import outcomes
-from partywise.federation.apart.party import run_party
-from partywise.federation.apart.session import library_digest
+from partywise.federation.deployment.outcome import outcomes
+from partywise.federation.deployment.party import run_party
+from partywise.federation.deployment.session import library_digest
 from partywise.federation.run import Run
 from partywise.federation.transport.network import Network
 from partywise.randomness import stream

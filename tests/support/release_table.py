@@ -7,8 +7,8 @@ import warnings
 from pathlib import Path
 
 from every_protocol import fits, generated, planned
-from partywise.experiment.apart.rehearsal import floating_point, open_ciphers
 from partywise.experiment.cells import execution
+from partywise.experiment.deployment.rehearsal import floating_point, open_ciphers
 from partywise.federation.run import simulate
 from partywise.federation.secure_streams import SecureStreams
 

@@ -7,7 +7,7 @@ import pytest
 
 from partywise.federation.cipher import Cipher
 from partywise.federation.exchanges.homomorphic import paillier
-from partywise.federation.placed import PlacedRun
+from partywise.federation.place_checks import PlacedRun
 from partywise.privacy.mechanisms.random import SecureRandom
 from partywise.randomness import stream
 from partywise.trees import options as tree_options

@@ -18,8 +18,8 @@ from partywise.privacy.statistics.bounded import repeated
 from partywise.privacy.statistics.moments import record_sum
 from partywise.privacy.statistics.slices import bucket_index
 from partywise.randomness import Streams
-from partywise.trees.gathering.orders import cuts_by_rank, message_of, order_of
 from partywise.trees.gathering.protection import Protection, adjusting_scale, protection, public_cuts
+from partywise.trees.gathering.ranks import cuts_by_rank, message_of, order_of
 from partywise.trees.model import Column, PublicFacts
 from partywise.trees.options import GatheringOptions
 

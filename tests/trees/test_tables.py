@@ -29,9 +29,9 @@ from partywise.trees.ensemble import gradients
 from partywise.trees.model import Column
 from partywise.trees.options import ActiveOnlyOptions, TablesOptions
 from partywise.trees.protocols import active_only, tables
-from partywise.trees.tables.filled import filled, integers_of
-from partywise.trees.tables.lanes import drawn_masks, read
+from partywise.trees.tables.assemble import filled, integers_of
 from partywise.trees.tables.plan import table_plan
+from partywise.trees.tables.slots import drawn_masks, read
 
 REGRESSION, CLASSES = "RegressionMSELoss", "CrossEntropyLoss"
 GROUPS = {2: [[0, 1, 2], [3, 4, 5]], 3: [[0, 2], [1, 4], [3, 5]], 4: [[0], [1], [2, 3], [4, 5]]}

@@ -26,12 +26,12 @@ def test_an_edit_of_a_claim_reruns_jobs_of_the_audit_only(jobs):
 @pytest.mark.parametrize(
     ("module", "case"),
     [
-        ("studies.vertical_trees.exposures.orders", "bucket_rr_public"),
+        ("studies.vertical_trees.leaks.ranks", "bucket_rr_public"),
         ("privacy.mechanisms.distance_adjusted", "bucket_rr_public"),
-        ("studies.vertical_glm.exposures.records", "scores_u_d"),
-        ("studies.vertical_glm.exposures.identifiers", "hashed_identifiers"),
+        ("studies.vertical_glm.leaks.records", "scores_u_d"),
+        ("studies.vertical_glm.leaks.identifiers", "hashed_identifiers"),
         ("studies.sliced_inverse_regression.tracing", "tracing"),
-        ("studies.functional_boosting.exposures", "fb_sqrt_j"),
+        ("studies.functional_boosting.leaks", "fb_sqrt_j"),
     ],
 )
 def test_an_edit_of_a_mechanism_reruns_the_cases_that_use_it(jobs, module, case):

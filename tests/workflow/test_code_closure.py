@@ -19,7 +19,7 @@ import pytest
 
 import every_protocol
 import fingerprint
-from partywise.experiment.results.origin import fingerprint_of
+from partywise.experiment.results.provenance_record import fingerprint_of
 from partywise.experiment.study import available, load
 from pipeline import ROOT, environment
 

@@ -7,10 +7,10 @@ import io
 
 import pytest
 
-from demonstration.apart import deal, differences, simulation
 from demonstration.cases import Dealt, clients, tables
-from partywise.experiment.apart.part import part
-from partywise.experiment.apart.settings import digest, shared
+from demonstration.deployment import deal, differences, simulation
+from partywise.experiment.deployment.part import part
+from partywise.experiment.deployment.settings import digest, shared
 from partywise.experiment.plan import plans
 from pipeline import ROOT
 from verbs.demo_network import CASES

@@ -11,8 +11,8 @@ import yaml
 
 from partywise.__main__ import main
 from partywise.errors import BudgetExceeded
-from partywise.experiment.apart.part import whole
-from partywise.experiment.apart.settings import Network, Shared, shared
+from partywise.experiment.deployment.part import whole
+from partywise.experiment.deployment.settings import Network, Shared, shared
 from partywise.experiment.plan import plans
 from partywise.federation.account.spending import Budget, Spending, spent_of
 from partywise.federation.run import simulate

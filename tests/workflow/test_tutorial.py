@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from partywise.experiment.cells import compute
-from partywise.experiment.home.taken import Home
+from partywise.experiment.owner_outputs.report import Home
 from partywise.experiment.plan import Plan, plans
 from partywise.experiment.timings import Timings
 from pipeline import ROOT

@@ -12,7 +12,7 @@ from collections import namedtuple
 from types import SimpleNamespace
 
 from partywise.datasets.fetch import contents, is_pinned
-from partywise.experiment.results.origin import fingerprint_of, is_current, sha256
+from partywise.experiment.results.provenance_record import fingerprint_of, is_current, sha256
 from partywise.experiment.results.sources import SCRIPT
 
 # A job that leaves an origin: its rule, its study, and its block or figure.

@@ -10,11 +10,11 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from demonstration.apart import deal, differences, run, simulation
 from demonstration.cases import Dealt, clients, tables
+from demonstration.deployment import deal, differences, run, simulation
 from partywise.errors import DataMissing, PartyError
-from partywise.experiment.apart.joined import Joined, joined
-from partywise.experiment.apart.verbs import certified
+from partywise.experiment.deployment.joined import Joined, joined
+from partywise.experiment.deployment.verbs import certified
 
 CASES = {"clients": clients, "tables": tables}
 FOLDER = Path("results") / "demo_network"

@@ -15,7 +15,7 @@ import numpy as np
 
 from ..errors import ContractError
 from ..federation.channel import Channel
-from ..federation.placed import PlacedRun, together
+from ..federation.place_checks import PlacedRun, together
 from ..federation.run import Run, simulate
 from ..privacy.ledger.event import OF_PERSONS
 from .noise import DRAWS, check_noise, check_own_laws, own_distance, untried_laws

@@ -18,7 +18,7 @@ from ..files import Unreadable, open_npz, save_npz
 from ..privacy.ledger.event import Event
 from ..privacy.ledger.ledger import Ledger
 from .cells import Cell
-from .home.taken import Home, decoded, encoded
+from .owner_outputs.report import Home, decoded, encoded
 
 KINDS = ("none", "bool", "int", "float", "str")
 OUTER, INNER = ("case", "method", "parties"), ("replicate", "fold", "epsilon")

@@ -20,7 +20,7 @@ from ..privacy.ledger.event import POST_PROCESSING, Event
 from ..privacy.ledger.ledger import Ledger
 from ..privacy.mechanisms.release import MECHANISMS
 from ..randomness import Streams, stream
-from .home.taken import Home
+from .owner_outputs.report import Home
 from .plan import Plan
 from .study import MethodSpec
 from .timings import Timings

@@ -14,7 +14,7 @@ from .study import Lazy, Protocol, Source, Study, address_of, own
 from .sweep import NAME, Entry, checked_title, fill, written_out
 
 TOP_KEYS = ("root_seed", "studies")
-# The folder of the results, and the fit that parties run apart (`partywise.experiment.apart`); no job depends on them.
+# The folder of the results, and the distributed fit (`partywise.experiment.deployment`); no job depends on them.
 OTHER_KEYS = ("name", "network")
 BLOCK_KEYS: tuple[str, ...] = ("address", "spec", "methods", "grid", "cases", "batch", "figures")
 BLOCK_KEYS += ("ledger_replicates", "trusted_mechanisms")

@@ -2,8 +2,9 @@
 
 A protocol is one program for all parties, in the paper's order (a choreography). ``run.at`` computes at a place,
 ``run.send``, ``run.gather`` and ``run.broadcast`` move values, ``run.known`` gives what all have and is the only thing
-that may steer. Here the program runs in one process, on bare values, at no extra cost; `partywise.federation.placed`
-runs the same program with the place of every value checked, or with one process a party.
+that may steer. Here the program runs in one process, on bare values, at no extra cost;
+`partywise.federation.place_checks` runs the same program with the place of every value checked, or with one process
+per party.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ import yaml
 
 from partywise.experiment.plan import plans
 from partywise.experiment.register.numbers import Cubes
-from partywise.experiment.register.printed import files, read
+from partywise.experiment.register.printed_source import files, read
 from partywise.experiment.register.register import Row, shown
 from partywise.experiment.register.table import counts
 from partywise.experiment.register.table import read as read_table

@@ -12,7 +12,7 @@ import pytest
 from partywise.errors import ConfigError
 from partywise.experiment.register import register
 from partywise.experiment.register.numbers import Cubes, Number, difference, ratio, reduced
-from partywise.experiment.register.printed import Entry, Ours, read
+from partywise.experiment.register.printed_source import Entry, Ours, read
 from partywise.experiment.register.register import rows
 from partywise.experiment.register.verdict import half_unit, verdict
 

@@ -10,16 +10,16 @@ from pathlib import Path
 from typing import Any
 
 from accounts import Marks
-from apart_driver import CONFIGURATION
+from deployment_driver import CONFIGURATION
 from forked import FORK
 from partywise.errors import PartyError
 from partywise.federation.account.account import FILE, Account
 from partywise.federation.account.chain import read_chain
 from partywise.federation.account.reading import messages_of, paid_events, runs_of
-from partywise.federation.apart import watch
-from partywise.federation.apart.party import run_party
-from partywise.federation.apart.session import library_digest
-from partywise.federation.apart.union import union
+from partywise.federation.deployment import watch
+from partywise.federation.deployment.party import run_party
+from partywise.federation.deployment.session import library_digest
+from partywise.federation.deployment.union import union
 from partywise.federation.run import simulate
 from partywise.federation.transport.pipes import Mesh
 from partywise.privacy.mechanisms.release import OBSERVER

@@ -14,7 +14,7 @@ import every_protocol
 from every_protocol import generated, planned
 from partywise.experiment.plan import Plan, plan
 from partywise.experiment.trial import execution
-from partywise.federation.placed import PlacedRun
+from partywise.federation.place_checks import PlacedRun
 from partywise.federation.run import Place, Run, name_of
 from partywise.privacy.ledger.event import POST_PROCESSING, UNNAMED, Event
 from partywise.privacy.mechanisms.release import OBSERVER

@@ -29,8 +29,8 @@ from partywise.privacy.mechanisms import AdjustedDistanceExponential, DiscreteGa
 from partywise.privacy.statistics.bounded import Bounded, SensitivityCertificate
 from partywise.privacy.statistics.records import label_dot_product
 from partywise.randomness import stream
-from partywise.studies.sliced_inverse_regression.exposures import floor_variance, vectorised
-from partywise.studies.vertical_trees.exposures.messages import abstract_encrypt, mask
+from partywise.studies.sliced_inverse_regression.leaks import floor_variance, vectorised
+from partywise.studies.vertical_trees.leaks.messages import abstract_encrypt, mask
 
 ROUNDING = 1 + 1e-9
 

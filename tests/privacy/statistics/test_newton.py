@@ -12,7 +12,7 @@ from scipy.optimize import minimize_scalar
 
 from fixed import fixed
 from partywise.errors import CertificationError
-from partywise.federation.exchanges.homomorphic.lanes import FRACTION_BITS
+from partywise.federation.exchanges.homomorphic.slots import FRACTION_BITS
 from partywise.privacy.accounted import Clear
 from partywise.privacy.accounting.calibration import compose_mu, gaussian_epsilon, gdp_mu
 from partywise.privacy.statistics.newton import (

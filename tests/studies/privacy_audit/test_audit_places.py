@@ -15,7 +15,7 @@ from partywise.experiment.cells import generate
 from partywise.experiment.claims import collected
 from partywise.experiment.plan import Plan, plan
 from partywise.experiment.trial import execution
-from partywise.federation.placed import PlacedRun, together
+from partywise.federation.place_checks import PlacedRun, together
 from partywise.federation.run import Run, simulate
 from partywise.studies.privacy_audit.protocol import fit
 

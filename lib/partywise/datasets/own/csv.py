@@ -18,7 +18,7 @@ from .entries import is_number, trouble
 from .foreign import foreign
 
 LISTED = 12
-# What stands in place of files, where a party has its own alone (`partywise.datasets.own.elsewhere`); None: nothing.
+# What stands in place of files, where a party has its own alone (`partywise.datasets.own.remote`); None: nothing.
 IN_PLACE: ContextVar[Mapping[str, bytes] | None] = ContextVar("IN_PLACE", default=None)
 
 

@@ -18,7 +18,7 @@ from ...errors import CubeError
 from ..plan import Plan, plan
 from ..results.cube import open_cube
 from ..study import Lazy
-from .printed import Ours
+from .printed_source import Ours
 
 ABSENT = "absent"
 REDUCTIONS = ("mean", "sd", "min", "max", "median")

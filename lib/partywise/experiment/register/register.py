@@ -8,7 +8,7 @@ from math import isfinite, isnan, nan
 
 from ...errors import ConfigError
 from .numbers import Cubes, Number
-from .printed import Entry, Printed, Reason
+from .printed_source import Entry, Printed, Reason
 from .verdict import SHARE, Verdict, verdict
 
 # Of a claim of privacy: what was found, what is certified, and the bounds that may exceed the one by counts.

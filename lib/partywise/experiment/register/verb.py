@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from ...files import replacing
 
 if TYPE_CHECKING:
-    from .printed import Printed
+    from .printed_source import Printed
     from .register import Row
 
 MARKED = re.compile(r"(<!-- claims: begin -->\n).*?(<!-- claims: end -->)", re.DOTALL)
@@ -37,7 +37,7 @@ def claims(results: Path, docs: Path | None) -> int:
     from . import table
     from .numbers import Cubes
     from .page import html
-    from .printed import files, read
+    from .printed_source import files, read
     from .register import missing, rows
     from .text import sentence
 

@@ -7,7 +7,7 @@ from math import inf, isfinite, isnan, nan, sqrt
 from typing import Literal
 
 from .numbers import Number
-from .printed import Entry
+from .printed_source import Entry
 
 Status = Literal["reproduced", "differs", "refuted", "not reproducible"]
 STATUSES: tuple[Status, ...] = ("reproduced", "differs", "refuted", "not reproducible")

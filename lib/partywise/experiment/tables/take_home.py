@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..blocks import Part
-from ..home.taken import Home, plain
+from ..owner_outputs.report import Home, plain
 from ..plan import Plan
 
 LOG = logging.getLogger("partywise")

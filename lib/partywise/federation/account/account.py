@@ -17,7 +17,7 @@ from typing import Any
 from ...errors import AccountError, BudgetExceeded, CertificationError
 from ...privacy.ledger.event import Event
 from ...privacy.payer import OPEN_ACCOUNTS
-from ..apart.account import RELEASE
+from ..deployment.account import RELEASE
 from .agreement import Agreement
 from .chain import Row, Scan
 from .file import AccountFile, Entry

@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 
 from ...errors import AccountError
 from ...privacy.ledger.event import Event
-from ..apart.account import EXPERIMENT, RELEASE
-from ..apart.union import Received, Reserved, Sent
+from ..deployment.account import EXPERIMENT, RELEASE
+from ..deployment.union import Received, Reserved, Sent
 from .agreement import Agreement
 from .chain import REMEDY, Chain, Row, line_of, read_chain
 
@@ -136,7 +136,7 @@ def event_of(row: Row) -> Event:
 
 
 def messages_of(rows: Sequence[Row], run: str) -> list[Sent | Received | Reserved]:
-    """What a party wrote down of one run, for `partywise.federation.apart.union.union`.
+    """What a party wrote down of one run, for `partywise.federation.deployment.union.union`.
 
     Raises
     ------

@@ -96,7 +96,7 @@ def told(path: Path, chain: Chain, delta: float | None, digest: str | None) -> I
 
 def about(run: str, rows: Sequence[Row]) -> str:
     """One line about a run."""
-    from ..apart.account import EXPERIMENT
+    from ..deployment.account import EXPERIMENT
     from .reading import mode_of
 
     kinds, mode = [row.kind for row in rows], mode_of(rows[0])

@@ -45,7 +45,7 @@ class BudgetSettings(CurveSettings):
         return self.n_predictors
 
 
-_EXPOSURES = "partywise.studies.functional_boosting.exposures:"
+_EXPOSURES = "partywise.studies.functional_boosting.leaks:"
 
 
 def _form(message: str, function: str) -> Mechanism:

@@ -16,7 +16,7 @@ class SumSettings(ClaimSettings):
     k: Count = 8
 
 
-_EXPOSURES = "partywise.studies.label_private.exposures:"
+_EXPOSURES = "partywise.studies.label_private.leaks:"
 
 CLAIMS = (
     Claim(

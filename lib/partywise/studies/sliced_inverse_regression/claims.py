@@ -89,7 +89,7 @@ class ScreeningSettings(ClassSettings):
     threshold: float = 0.3
 
 
-_EXPOSURES = "partywise.studies.sliced_inverse_regression.exposures:"
+_EXPOSURES = "partywise.studies.sliced_inverse_regression.leaks:"
 _NEIGHBOURS = "partywise.studies.sliced_inverse_regression.neighbours:"
 _TRACING = "partywise.studies.sliced_inverse_regression.tracing:"
 

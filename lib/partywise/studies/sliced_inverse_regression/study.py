@@ -144,7 +144,7 @@ STUDY = Study(
             OwnSettings,
             Lazy("partywise.studies.sliced_inverse_regression.own_cases:table"),
             home=Lazy("partywise.studies.sliced_inverse_regression.own_cases:home"),
-            apart=Lazy("partywise.datasets.own.elsewhere.clients:placed"),
+            apart=Lazy("partywise.datasets.own.remote.clients:placed"),
         ),
         "activity": Source(ActivitySettings, Lazy(_CASES + "activity"), resources=("watch_activity",)),
     },

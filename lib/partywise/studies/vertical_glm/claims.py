@@ -32,8 +32,8 @@ class ExchangeSettings(ClaimSettings):
             raise ValueError(f"n is {self.n}: it must exceed p ({self.p}) and be below population ({self.population}).")
 
 
-_EXPOSURES = "partywise.studies.vertical_glm.exposures.records:"
-_IDENTIFIERS = "partywise.studies.vertical_glm.exposures.identifiers:"
+_EXPOSURES = "partywise.studies.vertical_glm.leaks.records:"
+_IDENTIFIERS = "partywise.studies.vertical_glm.leaks.identifiers:"
 _GRAM = Mechanism("Gram matrix", Lazy(_EXPOSURES + "gram_matrix"))
 
 CLAIMS = (

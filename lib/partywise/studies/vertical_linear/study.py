@@ -110,8 +110,8 @@ STUDY = Study(
         "table": Source(
             TableSettings,
             Lazy(_HERE + "own_cases:table"),
-            home=Lazy(_HERE + "home:home"),
-            apart=Lazy("partywise.datasets.own.elsewhere.columns:placed"),
+            home=Lazy(_HERE + "owner_outputs:home"),
+            apart=Lazy("partywise.datasets.own.remote.columns:placed"),
         ),
     },
     methods={

@@ -62,10 +62,10 @@ class LaneSettings(ClaimSettings):
     n_buckets: Annotated[int, Range(2)] = 4
 
 
-_EXPOSURES = "partywise.studies.vertical_trees.exposures.orders:"
-_MESSAGES = "partywise.studies.vertical_trees.exposures.messages:"
-_LEAVES = "partywise.studies.vertical_trees.exposures.leaves:"
-_LANES = "partywise.studies.vertical_trees.exposures.lanes:"
+_EXPOSURES = "partywise.studies.vertical_trees.leaks.ranks:"
+_MESSAGES = "partywise.studies.vertical_trees.leaks.messages:"
+_LEAVES = "partywise.studies.vertical_trees.leaks.leaves:"
+_LANES = "partywise.studies.vertical_trees.leaks.slots:"
 
 
 def _form(message: str, function: str) -> Mechanism:

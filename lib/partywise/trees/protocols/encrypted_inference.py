@@ -25,7 +25,6 @@ import numpy as np
 from ...federation.cipher import Cipher
 from ...federation.exchanges.homomorphic.ciphertexts import carried
 from ...federation.exchanges.homomorphic.keys import shared_key
-from ...federation.exchanges.homomorphic.lanes import per_cipher, split_lanes
 from ...federation.exchanges.homomorphic.paillier import (
     PrivateKey,
     PublicKey,
@@ -36,6 +35,7 @@ from ...federation.exchanges.homomorphic.paillier import (
     sums,
     times,
 )
+from ...federation.exchanges.homomorphic.slots import per_cipher, split_lanes
 from ...federation.parties import Party
 from ...federation.roles import involved
 from ...federation.run import Own, Run

@@ -20,8 +20,8 @@ from ...federation.run import Run
 from ...privacy.accounted import Accounted
 from ..codes import Coded, coded, side_by_side
 from ..ensemble import Draws, grown, with_thresholds
-from ..gathering.orders import Order, message_of, order_of, ranked
 from ..gathering.protection import Protection, protection
+from ..gathering.ranks import Order, message_of, order_of, ranked
 from ..gathering.routing import pooled_difference, rows_rerouted
 from ..model import Ensemble, Estimate
 from ..options import GatheringOptions

@@ -27,8 +27,8 @@ import numpy as np
 from ...federation.cipher import Cipher
 from ...federation.exchanges.homomorphic import paillier
 from ...federation.exchanges.homomorphic.keys import shared_key
-from ...federation.exchanges.homomorphic.lanes import joined_lanes
 from ...federation.exchanges.homomorphic.paillier import PrivateKey, PublicKey
+from ...federation.exchanges.homomorphic.slots import joined_lanes
 from ...federation.parties import Party
 from ...federation.roles import involved
 from ...federation.run import Run
@@ -41,9 +41,9 @@ from ..ensemble import gradients
 from ..model import Ensemble, Estimate, PublicFacts
 from ..newton_tables import fitted_tables, noise_of_steps
 from ..options import TablesOptions
-from ..tables.filled import filled, integers_of, tables_of
-from ..tables.lanes import added, drawn_masks, packed_sums, read, revealed, table_sums
+from ..tables.assemble import filled, integers_of, tables_of
 from ..tables.plan import TablePlan, table_plan
+from ..tables.slots import added, drawn_masks, packed_sums, read, revealed, table_sums
 from .common import active_of, columns_of, local_codes, local_own_ensemble, passive_of
 from .inference import deployed
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...federation.cipher import Cipher
-from ...federation.exchanges.homomorphic import lanes, paillier
+from ...federation.exchanges.homomorphic import paillier, slots
 from ...federation.parties import Party
 from ...federation.roles import involved
 from ...privacy.accounted import Clear, Public
@@ -74,7 +74,7 @@ def local_gradients(
         numbers = np.where(inside[..., None], numbers, 0).reshape(-1, 2)
     if key is None:
         return Clear(numbers, units=("label",))
-    pairs = lanes.joined_lanes((numbers[:, 0], numbers[:, 1]), plan.bits)
+    pairs = slots.joined_lanes((numbers[:, 0], numbers[:, 1]), plan.bits)
     rng = rng_for("encryption", active.name, "gradients", *place)
     return paillier.encrypt(key, pairs, rng, key_holder=active.name, made_of=involved((active,), ("label",)))
 
@@ -99,7 +99,7 @@ def local_chosen(
         else:
             integers = paillier.decrypt(key, answer)
             # The lower lane holds the hessian.
-            pairs = lanes.split_lanes(integers, plan.bits, 2 * plan.per).reshape(-1, 2)[: nodes * sum(sizes), ::-1]
+            pairs = slots.split_lanes(integers, plan.bits, 2 * plan.per).reshape(-1, 2)[: nodes * sum(sizes), ::-1]
         found |= dict(zip(own, by_column(pairs, sizes, nodes), strict=True))
     return branches.chosen(found, rule_of(options))
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from ...attacks.gradients import labels_from_signs
 from ...federation.cipher import Cipher
-from ...federation.exchanges.homomorphic import lanes
+from ...federation.exchanges.homomorphic import slots
 from ...federation.exchanges.homomorphic.ciphertexts import carried
 from ..codes import Coded
 
@@ -64,7 +64,7 @@ def guessed_labels(gradients: Cipher | np.ndarray, forest: bool) -> np.ndarray |
 
 def by_column(pairs: np.ndarray, sizes: Sequence[int], nodes: int) -> list[np.ndarray]:
     """For each column the sums (2, nodes, size) of its cells, from (cells, 2) integers."""
-    values = np.ldexp(np.asarray(pairs, dtype=float), -lanes.FRACTION_BITS)
+    values = np.ldexp(np.asarray(pairs, dtype=float), -slots.FRACTION_BITS)
     ends = pairwise(np.cumsum([0, *(nodes * size for size in sizes)]).tolist())
     return [values[a:b].T.reshape(2, nodes, size) for size, (a, b) in zip(sizes, ends, strict=True)]
 
@@ -80,4 +80,4 @@ def integers_of(a: np.ndarray, w: np.ndarray, times: np.ndarray | None, bound: f
     most = float(np.max(np.abs(a) / (1 if times is None else np.maximum(times, 1)), initial=0.0))
     if most > bound:
         raise OverflowError(f"residual_bound is {bound:g}, and there is a residual of {most!r}: declare a larger one.")
-    return np.stack([lanes.fixed(a), lanes.fixed(w)], axis=1)
+    return np.stack([slots.fixed(a), slots.fixed(w)], axis=1)

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from ...federation.exchanges.homomorphic import lanes
+from ...federation.exchanges.homomorphic import slots
 from ..codes import Coded, public_buckets, quantile_buckets
 from ..model import LEAF, Column, Ensemble, PublicFacts, Tree
 from ..options import LARGEST_SUM, ScatteringOptions
 
 # Grid of gradients and hessians.
-STEP = 2.0**-lanes.FRACTION_BITS
+STEP = 2.0**-slots.FRACTION_BITS
 
 
 @dataclass(frozen=True)
@@ -74,9 +74,9 @@ def plan_of(options: ScatteringOptions, public: PublicFacts, n_train: int, passi
             f"{rows} rows of numbers up to {bound:g}: sums above {LARGEST_SUM:g} are not exact on a grid of 2^-32; "
             "use fewer rows, or units in which residual_bound is smaller."
         )
-    bits = lanes.lane_bits(rows, bound)
-    lanes.require_room(bits, rows, max(bound, 1.0), "gradients or hessians")
-    per = lanes.per_cipher(options.key_size - 2, 2 * bits)
+    bits = slots.lane_bits(rows, bound)
+    slots.require_room(bits, rows, max(bound, 1.0), "gradients or hessians")
+    per = slots.per_cipher(options.key_size - 2, 2 * bits)
     return Plan(n_train, bound, bits, per, options.key_size // 4, sizes, node_bytes)
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ...errors import CertificationError
-from ...federation.exchanges.homomorphic.lanes import lane_bits, per_cipher
+from ...federation.exchanges.homomorphic.slots import lane_bits, per_cipher
 from ...federation.persons import records_together
 from ...privacy.accounted import Accounted, Public
 from ...privacy.accounting.calibration import compose_mu, gdp_mu

@@ -16,7 +16,8 @@ from partywise.federation.codec import packed as as_bytes
 from partywise.federation.codec import unpacked
 from partywise.federation.exchanges.homomorphic import large_numbers, paillier
 from partywise.federation.exchanges.homomorphic.ciphertexts import joined, take
-from partywise.federation.exchanges.homomorphic.lanes import (
+from partywise.federation.exchanges.homomorphic.paillier import PublicKey, decrypt, encrypt, generate_key
+from partywise.federation.exchanges.homomorphic.slots import (
     fixed,
     joined_lanes,
     lane_bits,
@@ -24,7 +25,6 @@ from partywise.federation.exchanges.homomorphic.lanes import (
     require_room,
     split_lanes,
 )
-from partywise.federation.exchanges.homomorphic.paillier import PublicKey, decrypt, encrypt, generate_key
 from partywise.federation.parties import Party
 from partywise.federation.payloads import payload_bytes
 from partywise.privacy.accounted import Clear

@@ -1,0 +1,76 @@
+"""Records of clients, a file each: how many the others have is public, and stands in the configuration of the run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from ....errors import DataMissing
+from ..csv import TextTable, nearest, read_table
+from ..records.load import complete
+from ..records.persons import bounded
+from ..records.settings import HeldFile
+from .placeholders import Placed, check_count, own_content, text_of
+from .values import column_of, cycled
+
+__all__ = ["placed"]
+
+
+def placed(settings: Any, me: str, rows: Mapping[str, int], folder: Path) -> Placed:
+    """The own file of a client, and one in the place of each other; as `columns.placed`.
+
+    rows : records of every client that count; one file with a column of clients holds the own rows only
+    """
+    own = next((one.file for one in settings.tables if one.party == me), settings.file or "")
+    files, contents = [], dict[str, bytes]()
+    for name in settings.party_names:
+        file = own if name == me else f"(elsewhere, {name})"
+        files.append(HeldFile(party=name, file=file))
+        contents[file] = _own(settings, me, file, rows, folder) if name == me else _text(settings, name, rows[name])
+    form = {"tables": tuple(files), "file": None, "party": None, "parties": ()}
+    return Placed(replace(settings, **form), contents)
+
+
+def _own(settings: Any, me: str, file: str, rows: Mapping[str, int], folder: Path) -> bytes:
+    """The own file; DataMissing if it has rows of others, or another number of records than is public."""
+    content = own_content(file, folder)
+    table = read_table(content, file, settings.delimiter, settings.encoding)
+    if settings.party is not None:
+        _check_own_rows(settings, table, me)
+    more = [settings.response, settings.party, settings.id, settings.user]
+    wanted = [*(column.name for column in settings.columns), *(name for name in more if name is not None)]
+    check_count(len(bounded(complete(table, wanted, settings), settings).rows), me, file, rows)
+    return content
+
+
+def _check_own_rows(settings: Any, table: TextTable, me: str) -> None:
+    """DataMissing for a row of another client."""
+    for text, line in zip(table.column(settings.party), table.lines, strict=True):
+        if text not in settings.parties:
+            raise DataMissing(
+                f"{settings.file}: {settings.party} is {text!r} in row {line}: "
+                f"{nearest(text, settings.parties, 'parties are')}; correct it, or list it under parties."
+            )
+        if text != me:
+            raise DataMissing(
+                f"{settings.file}: {settings.party} is {text!r} in row {line}, and this is the file of {me!r}: where "
+                "parties run apart, each has its own rows only; leave the others out."
+            )
+
+
+def _text(settings: Any, name: str, n: int) -> bytes:
+    """A file of so many records that is as the settings say."""
+    columns: dict[str, Sequence[str]] = {}
+    for key in ("id", "user"):
+        if (column := getattr(settings, key)) is not None:
+            columns[column] = [f"{name}, {key} {k}" for k in range(n)]
+    columns |= {column.name: column_of(column, n) for column in settings.columns}
+    if settings.levels:
+        columns[settings.response] = cycled(settings.levels, n)
+    elif settings.response_bounds is not None:
+        columns[settings.response] = cycled(settings.response_bounds, n)
+    else:
+        columns[settings.response] = cycled((settings.cuts[0] - 1.0, settings.cuts[-1] + 1.0), n)
+    return text_of(columns, settings.delimiter, settings.encoding)

@@ -1,0 +1,81 @@
+"""Tables of columns, a file a party: the records are those of the own file, which all must have."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from ....errors import DataMissing
+from ..csv import TextTable, read_table
+from ..table_files import TableFile
+from .placeholders import Placed, ascending, check_count, invented, own_content, text_of
+from .values import column_of, cycled, labels_of
+
+__all__ = ["placed", "shared_column"]
+
+
+def placed(settings: Any, me: str, rows: Mapping[str, int], folder: Path) -> Placed:
+    """The own file of a party, and one in the place of each other.
+
+    Parameters
+    ----------
+    settings : OwnTables
+    me : str
+        One of the parties of its tables, or a place without data.
+    rows : mapping
+        Records of every party, where they are public: a place without data needs them.
+    folder : Path
+        Where the path of the own file begins.
+
+    Raises
+    ------
+    DataMissing
+        If the own file cannot be read, has another number of records, or its ids do not ascend where they must.
+    """
+    ids, users, agreed, contents = invented(rows, settings.min_records), None, list[tuple[str, ...]](), {}
+    own = next((one for one in settings.tables if one.party == me), None)
+    if own is not None:
+        contents[own.file] = own_content(own.file, folder)
+        table = read_table(contents[own.file], own.file, own.delimiter, own.encoding)
+        name = own.id or settings.id
+        ids = table.column(name, stripped=False)
+        users = None if settings.user is None else shared_column(table, settings.user, "user")
+        if getattr(settings, "aligned", True):
+            ascending(table.column(name), own.file, name)
+            check_count(len(ids), me, own.file, rows)
+            agreed = [tuple(table.column(name)), *([] if users is None else [tuple(users)])]
+    classes = settings.matching.classes or getattr(settings, "family", None) == "binomial"
+    tables = []
+    for one in settings.tables:
+        if one is not own:
+            one = replace(one, file=f"(elsewhere, {one.party})")
+            contents[one.file] = _text(one, settings, ids, users, classes)
+        tables.append(one)
+    return Placed(replace(settings, tables=tuple(tables)), contents, tuple(agreed))
+
+
+def shared_column(table: TextTable, name: str, key: str) -> list[str]:
+    """A column that says which records belong together: every party's file must have it."""
+    if name not in table.header:
+        raise DataMissing(
+            f"{table.file} has no column {name!r} ({key}): it decides which records are held out together, so where "
+            "parties run apart every file needs it; add it, or leave the key out."
+        )
+    return table.column(name)
+
+
+def _text(one: TableFile, settings: Any, ids: Sequence[str], users: Sequence[str] | None, classes: bool) -> bytes:
+    """A file with these ids that is as the settings say."""
+    n = len(ids)
+    columns: dict[str, Sequence[str]] = {one.id or settings.id: ids}
+    columns |= {column.name: column_of(column, n) for column in one.columns}
+    if one.label is not None:
+        columns[one.label] = labels_of(classes, n)
+        if settings.user is not None:
+            columns[settings.user] = ids if users is None else users
+    for key in ("weights", "offset"):
+        if (name := getattr(one, key, None)) is not None:
+            columns[name] = cycled((1, 2), n)
+    return text_of(columns, one.delimiter, one.encoding)

@@ -1,0 +1,137 @@
+"""Whether a method can run for real: with secret randomness, and closed by what closes.
+
+Tried on made-up records before anybody connects.
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
+
+from ...errors import ConfigError
+from ...federation.channel import Channel
+from ...federation.cipher import OPEN_SCHEMES, Cipher
+from ...federation.deployment.forms import Forms
+from ...federation.payloads import in_the_clear
+from ...federation.run import simulate
+from ...privacy.mechanisms.random import SecureRandom
+from .part import whole
+from .settings import KEY, Shared
+
+__all__ = ["floating_point", "open_ciphers", "rehearse"]
+
+# Seconds after which a rehearsal counts as passed: what is not known then is seen at the first draw.
+ENOUGH = 2.0
+NOBODY = ""
+
+
+class _Enough(BaseException):
+    """The rehearsal has taken long enough."""
+
+
+class _Open(Exception):
+    """A cipher whose scheme does not close."""
+
+
+def rehearse(shared: Shared, n: int) -> dict[tuple[str, str], str]:
+    """Run the method in one process on records that are made of the public settings, with secret randomness.
+
+    n : records of every party, where the configuration does not say
+
+    Returns
+    -------
+    dict
+        Forms of the messages by (receiver, name), of those that the rehearsal came to.
+
+    Raises
+    ------
+    ConfigError
+        If it draws noise in floating point, or sends as a cipher what is none (`partywise.federation.cipher`). Any
+        other error tells of the made-up records and is none.
+    """
+    method = shared.network.method
+    for key, scheme in open_ciphers(shared.plan.methods[method].options):
+        raise ConfigError(
+            f"{KEY}.mode is 'release': method {method} has {key}: {scheme}, which closes nothing: its records would "
+            f"cross in the open; take {key}: paillier, or mode experiment."
+        )
+    forms = Forms()
+    try:
+        with _at_most(ENOUGH), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            rows = shared.rows or dict.fromkeys(shared.holders, n)
+            run, _, _ = whole(replace(shared, rows=rows), NOBODY, Path())
+            _watch(run.channel, forms)
+            simulate(shared.plan.methods[method].protocol.fit, run)
+    except _Enough:
+        pass
+    except _Open as error:
+        raise ConfigError(
+            f"{KEY}.mode is 'release': method {method} sends what {error} does not close: records would cross in the "
+            "open; take mode experiment, or another method (docs/release_mode.md lists them)."
+        ) from None
+    except Exception as error:
+        if (why := floating_point(error)) is not None:
+            raise ConfigError(
+                f"{KEY}.mode is 'release': method {method} {why}: it is for experiments; take mode experiment, or a "
+                "method whose noise is discrete (docs/release_mode.md lists them)."
+            ) from None
+    return forms.known
+
+
+def open_ciphers(options: Any) -> list[tuple[str, str]]:
+    """Options that name a scheme which closes nothing, with its name."""
+    named = ((field.name, getattr(options, field.name)) for field in fields(options) if field.name.endswith("cipher"))
+    return [(key, scheme) for key, scheme in named if scheme in OPEN_SCHEMES]
+
+
+def _watch(channel: Channel, forms: Forms) -> None:
+    """Have a channel refuse ciphers that would be in the clear, and keep the form of what it sends."""
+    send = channel.send
+
+    def watched(sender: str, receiver: str, name: str, payload: Any) -> Any:
+        forms.problem(sender, receiver, name, payload)
+        return send(sender, receiver, name, payload)
+
+    vars(channel)["leaving"], vars(channel)["send"] = _closed, watched
+
+
+def _closed(sender: str, payload: Any) -> Any:
+    """The payload; `_Open` for a cipher that would be in the clear."""
+    if isinstance(payload, Cipher) and in_the_clear(payload, sender) is not payload:
+        raise _Open(f"scheme {payload.scheme!r}")
+    return payload
+
+
+def floating_point(error: BaseException) -> str | None:
+    """What an error says of a draw that has no secret source, as the middle of a sentence; None for any other error."""
+    if isinstance(error, AttributeError) and isinstance(error.obj, SecureRandom):
+        return f"draws by {error.name!r}, which has no secret source"
+    if isinstance(error, TypeError) and SecureRandom.__name__ in str(error):
+        return f"draws in floating point ({str(error).partition(':')[0]})"
+    return None
+
+
+@contextmanager
+def _at_most(seconds: float) -> Iterator[None]:
+    """Raise `_Enough` after so long; without a limit outside of the main thread."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def enough(*_: object) -> None:
+        raise _Enough
+
+    before = signal.signal(signal.SIGALRM, enough)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGALRM, before)

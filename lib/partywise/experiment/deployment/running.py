@@ -1,0 +1,203 @@
+"""One party's process: from the shared configuration and its own file to a run with all others, and its files."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ...errors import AccountError, CertificationError, ConfigError, DataMissing, PartyError
+from ...federation.account.account import FILE, Account
+from ...federation.account.reading import extract_of, messages_of, paid_events
+from ...federation.account.spending import Budget, Spent, spent_of
+from ...federation.deployment.outcome import Outcome
+from ...federation.deployment.party import run_party
+from ...federation.deployment.union import Sent
+from ...federation.transport.interface import Transport
+from ..config import choices
+from .part import part
+from .rehearsal import floating_point, rehearse
+from .settings import Shared
+from .written import TRANSCRIPT, Record, write_extract, write_outcome, write_record, write_rows
+
+__all__ = ["Ended", "Failed", "Start", "run"]
+
+# What tells its user all there is to tell in its own sentence.
+NAMED = (AccountError, CertificationError, ConfigError, DataMissing, PartyError)
+REPORT = "error.txt"
+
+
+class Failed(RuntimeError):
+    """A party's run that ended early, in one sentence."""
+
+
+@dataclass(frozen=True)
+class Start:
+    """Where a party stands.
+
+    configuration : digest of the shared configuration; me : its name; data, certificates, into : folders
+    account : file of its account over all runs, by default beside its data, or its outputs where it has none
+    """
+
+    shared: Shared
+    configuration: str
+    me: str
+    data: Path
+    certificates: Path
+    into: Path
+    account: Path | None = None
+
+    @property
+    def ledger(self) -> Path:
+        """The file of its account."""
+        if self.account is not None:
+            return self.account / FILE if self.account.is_dir() else self.account
+        return (self.data if self.me in self.shared.holders else self.into) / FILE
+
+    @property
+    def where(self) -> str:
+        """Beginning of sentences about this party."""
+        return f"party {self.me!r}"
+
+
+@dataclass(frozen=True)
+class Ended:
+    """A party's run that all have ended.
+
+    sent : its messages; paid : what this run cost, by unit, at the delta of the case; spent : all runs of the account
+    budget : of all runs; room : what it leaves for another one, in words; files : with arrays that it holds
+    """
+
+    outcome: Outcome
+    sent: tuple[Sent, ...]
+    paid: dict[str, Spent]
+    spent: dict[str, Spent]
+    budget: Budget | None
+    room: str
+    files: tuple[str, ...]
+
+
+def run(start: Start) -> Ended:
+    """Run one party's part, and write what is left of it into its folder.
+
+    Raises
+    ------
+    Failed
+        In one sentence; all other parties end too.
+    """
+    try:
+        with _stopped_by_signals(start.me):
+            return _run(start)
+    except NAMED as error:
+        raise Failed(str(error)) from error
+    except (FileNotFoundError, PermissionError, ImportError) as error:
+        raise Failed(f"{start.where}: {error}") from error
+    except Exception as error:
+        if (why := floating_point(error)) is not None:
+            raise Failed(
+                f"network.mode is 'release': method {start.shared.network.method} {why}: it is for experiments; take "
+                "mode experiment, or a method whose noise is discrete (docs/release_mode.md lists them)."
+            ) from error
+        _folder(start.into)
+        (start.into / REPORT).write_text(traceback.format_exc(), encoding="utf-8")
+        raise Failed(
+            f"{start.where} ended with {type(error).__name__}: {error} (where it happened: {start.into / REPORT})"
+        ) from error
+
+
+def _run(start: Start) -> Ended:
+    shared, network = start.shared, start.shared.network
+    if start.me not in shared.names:
+        raise ConfigError(f"--me is {start.me!r}: {choices(start.me, shared.names)}.")
+    own = part(shared, start.configuration, start.me, start.data)
+    forms = rehearse(shared, len(own.run.fold.of)) if network.mode == "release" else None
+    _folder(start.into)
+    with Account(start.ledger, party=start.me, budget=_budget(shared)) as account:
+        outcome = run_party(
+            shared.plan.methods[network.method].protocol.fit,
+            own.run,
+            start.me,
+            _connected(start),
+            configuration=start.configuration,
+            account=account,
+            patience=network.patience,
+            facts=own.facts,
+            forms=forms,
+            same_platform=network.same_platform,
+        )
+        return _written(start, account, outcome)
+
+
+def _connected(start: Start) -> Transport:
+    """This party's end of the network."""
+    from ...federation.transport.network import PATIENCE
+    from ...federation.transport.network import Network as Connections
+
+    network = start.shared.network
+    addresses = {name: (one.host, one.port) for name, one in start.shared.addresses.items()}
+    patience = min(PATIENCE, network.patience)
+    return Connections(start.me, addresses, start.certificates, largest=network.largest_message, patience=patience)
+
+
+def _budget(shared: Shared) -> Budget | None:
+    stated = shared.network.budget
+    if stated is None:
+        return None
+    group = shared.plan.rows_per_user(shared.network.case) if stated.unit.startswith("user") else None
+    return Budget(stated.epsilon, stated.delta, stated.unit, group, numeric_reserve=stated.numeric_reserve)
+
+
+def _folder(into: Path) -> Path:
+    """The folder of a party, which others on the machine cannot read where it is made here."""
+    try:
+        into.mkdir(0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise AccountError(
+            f"--into is {into}: it cannot be made ({error.strerror}); name a folder that can be written."
+        ) from None
+    return into
+
+
+def _written(start: Start, account: Account, outcome: Outcome) -> Ended:
+    """Write the files of the run; what the screen tells of it."""
+    shared, network = start.shared, start.shared.network
+    plan, case = shared.plan, network.case
+    delta, group = plan.delta(case), plan.rows_per_user(case)
+    rows = account.rows()
+    messages = messages_of(rows, outcome.run)
+    write_rows(start.into / TRANSCRIPT, messages)
+    write_extract(start.into, extract_of(rows, outcome.run))
+    files = write_outcome(start.into, outcome, network.mode)
+    named: dict[str, Any] = {name: getattr(network, name) for name in ("study", "case", "method", "fold", "mode")}
+    more = {"unit": plan.spec.unit, "delta": delta, "rows_per_user": group, "epsilon": network.epsilon}
+    digests: dict[str, Any] = {"run": outcome.run, "configuration": start.configuration, "outcome": outcome.digest}
+    write_record(
+        start.into, Record(party=start.me, names=shared.names, steps=outcome.steps, **digests, **named, **more)
+    )
+    paid = [(owner, event) for owner, event in paid_events(rows) if owner == outcome.run]
+    sent = tuple(row for row in messages if isinstance(row, Sent))
+    costs, spent = dict(spent_of(paid, delta, group)), dict(account.spent())
+    return Ended(outcome, sent, costs, spent, account.budget, account.room, tuple(files))
+
+
+@contextmanager
+def _stopped_by_signals(me: str) -> Iterator[None]:
+    """SIGTERM and Ctrl-C end the run for all, in a sentence that says who stopped."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def stop(number: int, _: object) -> None:
+        raise PartyError(f"{me!r} was stopped ({signal.Signals(number).name}).")
+
+    before = {number: signal.signal(number, stop) for number in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

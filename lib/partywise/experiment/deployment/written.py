@@ -1,0 +1,159 @@
+"""What a party's run leaves in its folder: what it holds, what it sent, and of which run that is."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...errors import AccountError
+from ...federation.cipher import Cipher
+from ...federation.codec import payload_of
+from ...federation.deployment.outcome import Outcome
+from ...federation.deployment.union import Received, Reserved, Sent
+from ...federation.payloads import KINDS, argument_of
+from ...files import replacing
+from ...privacy.ledger.event import QUESTIONS
+
+__all__ = [
+    "EXTRACT",
+    "OUTCOME",
+    "RECORD",
+    "TRANSCRIPT",
+    "Record",
+    "read_record",
+    "write_extract",
+    "write_outcome",
+    "write_record",
+    "write_rows",
+]
+
+# What the run was, what the party holds, what it sent, and the rows of its account that are of this run.
+RECORD, OUTCOME, TRANSCRIPT, EXTRACT = "run.json", "outcome.json", "transcript.csv", "run.jsonl"
+# Arrays of more entries have files of their own.
+INLINE = 12
+
+
+@dataclass(frozen=True)
+class Record:
+    """Of which run the files of a folder are.
+
+    run, configuration : id and digest; party : whose folder it is; names : everyone, as on the channel
+    study, case, method, epsilon, fold, mode : of the block ``network``; unit, delta, rows_per_user : of its totals
+    outcome : digest of what the party holds; steps : messages and reserved rows of the whole run
+    """
+
+    run: str
+    configuration: str
+    party: str
+    names: tuple[str, ...]
+    study: str
+    case: str
+    method: str
+    epsilon: float | None
+    fold: int
+    mode: str
+    unit: str
+    delta: float
+    rows_per_user: int | None
+    outcome: str
+    steps: int
+
+
+def write_record(folder: Path, record: Record) -> None:
+    """Write ``run.json``, the last of the files of a run."""
+    _write(folder / RECORD, asdict(record))
+
+
+def read_record(folder: Path) -> Record:
+    """The record of a folder; AccountError where there is none."""
+    try:
+        told = json.loads((folder / RECORD).read_text(encoding="utf-8"))
+        record = Record(**told | {"names": tuple(told["names"])})
+        _check(record)
+        return record
+    except (OSError, ValueError, TypeError, KeyError, RecursionError):
+        raise AccountError(
+            f"{folder} has no {RECORD} of a run that ended: name the folders that the verb party wrote."
+        ) from None
+
+
+def _check(record: Record) -> None:
+    """ValueError for a record that no run wrote: it comes from others, and its words are printed."""
+    texts = [getattr(record, field.name) for field in fields(Record) if field.type == "str"]
+    if not all(isinstance(text, str) and text.isprintable() for text in (*texts, *record.names)):
+        raise ValueError("a word that is none")
+    counts = [record.steps, record.fold, 1 if record.rows_per_user is None else record.rows_per_user]
+    if not all(type(count) is int and count >= 0 for count in counts):
+        raise ValueError("a number that is none")
+    if record.unit not in QUESTIONS or not isinstance(record.delta, float) or not 0 <= record.delta < 1:
+        raise ValueError("no unit or delta")
+
+
+def write_extract(folder: Path, rows: bytes) -> None:
+    """Write ``run.jsonl``: what the verb union reads, and nothing of other runs."""
+    with replacing(folder / EXTRACT) as temporary:
+        temporary.write_bytes(rows)
+
+
+def write_outcome(folder: Path, outcome: Outcome, mode: str) -> list[str]:
+    """Write ``outcome.json``, and a CSV file for each array of some size; the names of these."""
+    for old in folder.glob("outcome_*.csv"):
+        old.unlink()
+    files: list[str] = []
+    held = _told(outcome.held, folder, files)
+    _write(folder / OUTCOME, {"mode": mode, "digest": outcome.digest, "holds": held})
+    return files
+
+
+def write_rows(path: Path, messages: Sequence[Sent | Received | Reserved]) -> None:
+    """The messages of one party as ``transcript.csv``; the union of all accounts has the rows of the ledger too."""
+    with replacing(path) as temporary, temporary.open("w", newline="", encoding="utf-8") as handle:
+        writer = csv.writer(handle, lineterminator="\n")
+        writer.writerow(("step", "sender", "receiver", "name", "kind", "argument", "shape", "bytes"))
+        for sent in messages:
+            if isinstance(sent, Sent):
+                payload, shape = payload_of(sent.payload), "x".join(map(str, sent.shape))
+                kind = KINDS[type(payload)]
+                ends = sent.step, sent.sender, sent.receiver, sent.name
+                writer.writerow((*ends, kind, argument_of(payload), shape, sent.size))
+
+
+def _told(value: Any, folder: Path, files: list[str]) -> Any:
+    """A plain value for JSON; what is closed is told by its kind alone."""
+    if isinstance(value, Mapping):
+        return {str(key): _told(item, folder, files) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_told(item, folder, files) for item in value]
+    if isinstance(value, Cipher):
+        return {"cipher": value.scheme, "key holder": value.key_holder}
+    if isinstance(value, np.ndarray):
+        if value.size <= INLINE:
+            return _told(value.tolist(), folder, files)
+        files.append(f"outcome_{len(files) + 1}.csv")
+        _write_array(folder / files[-1], value)
+        return {"array": files[-1], "shape": list(value.shape), "dtype": str(value.dtype)}
+    if isinstance(value, np.generic):
+        return _told(value.item(), folder, files)
+    if isinstance(value, bytes):
+        return value.hex()
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    return value
+
+
+def _write_array(path: Path, values: np.ndarray) -> None:
+    """An array as rows of its last axis, every number to its last bit."""
+    with replacing(path) as temporary, temporary.open("w", newline="", encoding="utf-8") as handle:
+        csv.writer(handle, lineterminator="\n").writerows(np.atleast_2d(values).reshape(-1, values.shape[-1]).tolist())
+
+
+def _write(path: Path, told: Mapping[str, Any]) -> None:
+    with replacing(path) as temporary:
+        temporary.write_text(json.dumps(told, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")

@@ -1,0 +1,150 @@
+"""The link of one party's process: accounts for what it sends in a channel of its own, checks what it gets.
+
+The channel knows what this party could know: its own messages, those it received, and the rows that stand inside of
+them. That is all that a message of its own may be made of, so the row of every message is the one that a channel which
+saw everything would give it; the ledger of all comes from the accounts together (`union`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ...errors import Refused
+from ...privacy.ledger.event import Event
+from ...privacy.mechanisms.release import Release
+from ..channel import Channel, Message
+from ..codec import row_of
+from ..payloads import emptied, measured
+from ..transport.frames import Address, opened, sealed
+from .account import Account
+from .forms import Forms
+from .session import Session
+
+__all__ = ["SessionLink"]
+
+
+class SessionLink:
+    """Messages of one party, over a session that has begun.
+
+    Parameters
+    ----------
+    session : Session
+    names : sequence of str
+        Everyone on the channel, in the order of the run.
+    account : Account
+        Every message is written there before it leaves.
+    real : bool
+        As of `partywise.federation.channel.Channel`.
+    forms : mapping, optional
+        Forms of messages by (receiver, name) that a rehearsal had (`partywise.federation.deployment.forms.Forms`).
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        names: Sequence[str],
+        account: Account,
+        *,
+        real: bool = False,
+        forms: Mapping[tuple[str, str], str] | None = None,
+    ) -> None:
+        self.channel, self._forms = Channel((), tuple(names), real=real), Forms(forms)
+        self._session, self._account = session, account
+
+    def put(self, step: int, sender: str, receiver: str, name: str, payload: Any) -> None:
+        """Account for a message, write it down, and send it.
+
+        Raises
+        ------
+        BudgetExceeded
+            If a value in the clear does not fit into this party's budget; nothing leaves.
+        CertificationError, TypeError, ValueError
+            As `Channel.send`; nothing leaves.
+        ValueError
+            If it holds a number that is not finite, or has another form than messages of its name; nothing leaves.
+        """
+        payload = self.channel.leaving(sender, payload)
+        problem = self._forms.problem(sender, receiver, name, payload)
+        if problem:
+            raise ValueError(
+                f"message {step} ({name!r}) from {sender!r} to {receiver!r} does not leave: {problem}; look at its "
+                "data."
+            )
+        shape, size = measured(payload, name)
+        known = len(self.channel.ledger)
+        row = self.channel.enter(sender, receiver, name, payload, shape, size)
+        self._pay(known)
+        address = Address(self._session.run, step, sender, receiver, name)
+        frame = sealed(address, payload, row.event)
+        self._account.sent(step, receiver, name, row_of(payload), shape, size, hashlib.sha256(frame).hexdigest())
+        self._session.watch.put(receiver, address.tag, frame)
+
+    def get(self, step: int, sender: str, receiver: str, name: str) -> Any:
+        """The payload of a message, of which everything was checked that this party can know.
+
+        Raises
+        ------
+        Refused
+            Naming what is not as the program has it.
+        """
+        address = Address(self._session.run, step, sender, receiver, name)
+        frame = self._session.watch.get(sender, address.tag)
+        payload, header = opened(frame, address, self.channel.names)
+        problem = self._forms.problem(sender, receiver, name, payload)
+        if problem:
+            raise Refused(
+                f"message {step} ({name!r}) from {sender!r} to {receiver!r} is refused: {problem}.", sender, address.tag
+            )
+        try:
+            row = self._entered(address, payload, header.shape, header.bytes)
+        # A payload that was made up may break a rule anywhere: it is refused all the same.
+        except Exception as error:
+            raise Refused(
+                f"message {step} ({name!r}) from {sender!r} to {receiver!r} is refused: it cannot be accounted for "
+                f"({type(error).__name__}).",
+                sender,
+                address.tag,
+            ) from error
+        if row.event != header.event:
+            raise Refused(
+                f"message {step} ({name!r}) from {sender!r} to {receiver!r} is refused: its event is "
+                f"{header.event!r:.80} where the program has {row.event!r:.80}.",
+                sender,
+                address.tag,
+            )
+        self._account.received(step, sender, name, row_of(payload), hashlib.sha256(frame).hexdigest())
+        return payload
+
+    def reserve(self, step: int, row: Event) -> None:
+        """Keep a public row, here and in the account."""
+        self.channel.ledger.append(row)
+        self._account.reserved(step, row)
+
+    def _entered(self, address: Address, payload: Any, shape: tuple[int, ...], size: int) -> Message:
+        """The row of a received message, after those that stand inside of it."""
+        for release in nested(payload):
+            self.channel.ledger.append(release.event)
+        return self.channel.enter(address.sender, address.receiver, address.name, emptied(payload), shape, size)
+
+    def _pay(self, known: int) -> None:
+        """Charge the rows that sending in the clear has made."""
+        if len(self.channel.ledger) > known:
+            clear = [event for event in self.channel.ledger.rows[known:] if event.mechanism == "none"]
+            if clear:
+                self._account.charge(*clear)
+
+
+def nested(payload: Any) -> list[Release]:
+    """The releases that a payload is made of, each after those that it is made of itself."""
+    found: dict[int, Release] = {}
+
+    def visit(part: Any) -> None:
+        for inner in getattr(part, "made_of", ()):
+            visit(inner)
+            if isinstance(inner, Release):
+                found[id(inner)] = inner
+
+    visit(payload)
+    return list(found.values())

@@ -1,0 +1,114 @@
+"""What one party holds when the program has ended: plain values, and a digest that any process writes alike."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, fields, is_dataclass
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from ..cipher import Cipher
+from ..codec import encoded
+from ..parties import Party
+from ..place_checks import Held, PlacedRun, Report, together
+from ..run import Own, Run
+
+__all__ = ["Outcome", "estimate_of", "outcomes", "plain"]
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """What ``fit`` returned in the process of one party.
+
+    Parameters
+    ----------
+    place : str
+    value : object
+        As ``fit`` returned it: what is held elsewhere is absent.
+    run : str
+        Id of the run; empty for a simulation.
+    steps : int
+        Messages and reserved rows of the whole run.
+    platforms : str
+        How the platforms of the parties differ, in one sentence; empty where they do not.
+    """
+
+    place: str
+    value: Any
+    run: str = ""
+    steps: int = 0
+    platforms: str = ""
+
+    @property
+    def held(self) -> Any:
+        """The values that this place holds, as mappings, lists, arrays, numbers and text (`plain`)."""
+        return plain(self.value, self.place)
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of what this place holds: the same from a process of its own and from a simulation of all."""
+        return hashlib.sha256(encoded(self.held)).hexdigest()
+
+
+def outcomes(fit: Callable[[Any], Any], run: Run) -> dict[str, Outcome]:
+    """What every place would hold, from a simulation in one process with the place of every value checked.
+
+    Parameters
+    ----------
+    fit : callable
+        The protocol.
+    run : Run
+        Not used before; its channel has transcript and ledger afterwards.
+    """
+    placed = PlacedRun(run, whole=False)
+    value = fit(placed)
+    return {name: Outcome(name, value, steps=placed.steps) for name in run.names}
+
+
+def estimate_of(found: Sequence[Outcome]) -> Any:
+    """The estimate, from the outcomes of all places."""
+    return together([outcome.value for outcome in found])
+
+
+def plain(value: Any, place: str) -> Any:
+    """What a place holds of a value that ``fit`` returned.
+
+    Raises
+    ------
+    TypeError
+        If it holds something that has no plain form.
+    """
+    if isinstance(value, Report):
+        return {"assembled by": _title(value.function), "from": [plain(item, place) for item in value.values]}
+    if isinstance(value, Held):
+        held = {"value": plain(value.values[place], place)} if place in value.values else {}
+        return {"places": sorted(value.places)} | held
+    if isinstance(value, Own):
+        return {"each": {name: plain(item, place) for name, item in value.values.items()}}
+    if isinstance(value, Party):
+        return {"party": value.name}
+    if is_dataclass(value) and not isinstance(value, type | Cipher):
+        return {"type": _title(type(value))} | {f.name: plain(getattr(value, f.name), place) for f in fields(value)}
+    if isinstance(value, SimpleNamespace):
+        return {"namespace": plain(vars(value), place)}
+    if isinstance(value, Mapping):
+        return {"mapping": [[plain(key, place), plain(item, place)] for key, item in value.items()]}
+    if isinstance(value, AbstractSet):
+        return {"set": sorted(encoded(plain(item, place)) for item in value)}
+    if isinstance(value, list | tuple):
+        return [plain(item, place) for item in value]
+    if isinstance(value, np.ndarray):
+        return np.asarray(value, order="C")
+    if isinstance(value, np.generic | str | bytes | bool | int | float | Cipher) or value is None:
+        return value
+    if callable(value):
+        return {"function": _title(value)}
+    raise TypeError(f"a {type(value).__name__} at {place!r} has no plain form; let fit return arrays and numbers.")
+
+
+def _title(of: Any) -> str:
+    return getattr(of, "__qualname__", type(of).__qualname__)

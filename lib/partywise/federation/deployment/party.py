@@ -1,0 +1,100 @@
+"""One party of a run whose parties are processes of their own: the program, its link, and an end that all learn of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ...errors import PartyError
+from ..place_checks import PlacedRun
+from ..run import Run
+from ..secure_streams import SecureStreams
+from ..transport.interface import Transport
+from .account import EXPERIMENT, RELEASE, Account
+from .guard import Told
+from .link import SessionLink
+from .outcome import Outcome
+from .session import Session
+
+__all__ = ["run_party"]
+
+
+def run_party(
+    fit: Callable[[Any], Any],
+    run: Run,
+    me: str,
+    transport: Transport,
+    *,
+    configuration: str,
+    account: Account,
+    patience: float = 60.0,
+    facts: Mapping[str, str] | None = None,
+    forms: Mapping[tuple[str, str], str] | None = None,
+    same_platform: bool = False,
+) -> Outcome:
+    """Run one party's part of a protocol together with the processes of all others.
+
+    Parameters
+    ----------
+    fit : callable
+        The protocol, the very program that `partywise.federation.run.simulate` runs.
+    run : Run
+        Not used before; of its parties only the block of this one is read.
+    me : str
+        Name of this party, a party or a place without data of the run.
+    transport : Transport
+        This party's connections, not used before; closed when this returns.
+    configuration : str
+        Digest of what all parties share; a party with another one is refused.
+    account : Account
+        Where this party writes what it pays and sends.
+    patience : float
+        Seconds after which a party that has not come, or that neither sends nor waits itself, is missing: more than any
+        party computes between two messages.
+    facts : mapping of str to str, optional
+        Digests that all parties that state them must have alike.
+    forms : mapping, optional
+        Forms of messages by (receiver, name), as a rehearsal had them (`partywise.federation.deployment.forms.Forms`).
+    same_platform : bool
+        Whether a party whose platform differs is refused (`partywise.federation.deployment.platforms`) or warned.
+
+    Returns
+    -------
+    Outcome
+
+    Raises
+    ------
+    PartyError
+        In one sentence: who is missing, silent, refused, or gave up; whoever heard it says from whom.
+    """
+    _check(run, me, transport)
+    session = Session(transport, configuration, patience=patience, facts=facts, same_platform=same_platform)
+    try:
+        mode = RELEASE if isinstance(run.rng_for, SecureStreams) else EXPERIMENT
+        account.began(session.begin(), configuration, mode)
+        link = SessionLink(session, run.names, account, real=run.channel.real, forms=forms)
+        placed = PlacedRun(run, [me], link, whole=False)
+        # Whoever has data draws on its own; another place draws on what others were told of.
+        placed.charge_to(account if me in (party.name for party in run.parties) else Told(account, placed))
+        value = fit(placed)
+        outcome = Outcome(me, value, session.run, placed.steps, session.platforms)
+        account.met(session.end(placed.steps, account.head))
+        account.ended(outcome.digest)
+        return outcome
+    except PartyError as error:
+        session.abort(str(error))
+        raise
+    except BaseException:
+        # What went wrong here may tell of data: it stays here.
+        session.abort(f"{me!r} ended with an error of its own; its output says which.")
+        raise
+    finally:
+        transport.close()
+
+
+def _check(run: Run, me: str, transport: Transport) -> None:
+    """ValueError unless this party and its peers are the places of the run."""
+    if transport.me != me or sorted((me, *transport.peers)) != sorted(run.names):
+        raise ValueError(
+            f"me={me!r}: the transport connects {transport.me!r} with {transport.peers}, the run has {run.names}."
+        )

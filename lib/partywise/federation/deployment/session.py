@@ -1,0 +1,304 @@
+"""One run between processes: who takes part and that all run the same, until all are done or all know why not.
+
+hello: digests of the configuration and of the library's code, a random nonce, facts that parties must have alike, and
+the platform, whose difference is told. ready: digests of all hellos, and the id of the run, a digest of them. done: as
+many steps as everybody, and how the account of each ends then, signed where parties have certificates. abort: the one
+sentence that ended the run. Whoever waits watches the others (`watch`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import secrets
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+from ...errors import PartyError, Refused, Unreachable
+from ..transport.credential import statement
+from ..transport.interface import Transport
+from .platforms import differences, platform_of_process
+from .watch import Watch, place_of, read_notice, shown
+
+__all__ = ["Session", "library_digest"]
+
+# Peers that are told at a time why the run is over.
+AT_ONCE = 32
+# Packages in which everybody computes what all can compute, and draws what all may know.
+BESIDE = ("numpy", "scipy")
+
+
+class Session:
+    """One party's side of a run.
+
+    Parameters
+    ----------
+    transport : Transport
+        Not used before.
+    configuration : str
+        Digest of what all parties share.
+    patience : float
+        Seconds after which a party that has not come, or that neither sends nor waits itself, is missing: more than any
+        party computes between two messages (`partywise.federation.deployment.watch`).
+    facts : mapping of str to str, optional
+        Digests that all parties that state them must have alike, such as one of the order of the records.
+    same_platform : bool
+        Whether a party whose platform differs is refused (`partywise.federation.deployment.platforms`) or warned.
+
+    Attributes
+    ----------
+    platforms : str
+        How the platforms of the parties differ, once they have met; empty where they do not.
+    """
+
+    def __init__(
+        self,
+        transport: Transport,
+        configuration: str,
+        *,
+        patience: float = 60.0,
+        facts: Mapping[str, str] | None = None,
+        same_platform: bool = False,
+    ) -> None:
+        if not patience > 0:
+            raise ValueError(f"patience={patience!r} of a session must be a number of seconds above 0.")
+        self.transport, self.watch, self.run = transport, Watch(transport, patience), ""
+        self.me, self.peers = transport.me, transport.peers
+        self.platforms, self._same_platform = "", same_platform
+        self._said: dict[str, dict[str, Any]] = {}
+        self._digests = dict[str, str]()
+        self._hello: dict[str, Any] = {
+            "party": self.me,
+            "configuration": configuration,
+            "library": library_digest(),
+            "nonce": secrets.token_hex(16),
+            "facts": dict(facts or {}),
+            "platform": platform_of_process(),
+        }
+
+    def begin(self) -> str:
+        """Meet all parties and agree on the run; its id.
+
+        Raises
+        ------
+        PartyError
+            Naming the party that did not come, or what it has that is not as here.
+        """
+        hellos = self._met()
+        for peer, hello in hellos.items():
+            self._check(peer, hello)
+        self._compare_platforms(hellos)
+        lines = sorted(f"{peer} {digest}" for peer, digest in self._digests.items())
+        self.run = hashlib.sha256("\n".join([self._hello["configuration"], *lines]).encode()).hexdigest()
+        self._all("ready", {"hellos": self._digests, "run": self.run})
+        return self.run
+
+    def end(self, steps: int, head: tuple[int, str]) -> dict[str, dict[str, Any]]:
+        """Wait until all parties are done.
+
+        Parameters
+        ----------
+        steps : int
+            Of the program.
+        head : (int, str)
+            How many rows the account of this party has, and the digest of the last one.
+
+        Returns
+        -------
+        dict
+            By party, this one included: ``rows``, ``digest``, ``certificate`` and ``signature``, which are empty where
+            parties have no certificates.
+
+        Raises
+        ------
+        PartyError
+            If a party is not done, took another number of steps, or signed something else.
+        """
+        own: dict[str, Any] = {"rows": head[0], "digest": head[1], "certificate": "", "signature": ""}
+        credential = self.transport.credential
+        if credential is not None:
+            own |= credential.signed(statement(self.run, self.me, own))
+        told = self._all("done", {"run": self.run, "steps": steps}, {"head": own})
+        return {self.me: own} | {peer: self._head(peer, found.get("head")) for peer, found in told.items()}
+
+    def _head(self, peer: str, told: Any) -> dict[str, Any]:
+        """What a peer says of the end of its account; Refused unless it is signed where parties have certificates."""
+        kinds = {"rows": int, "digest": str, "certificate": str, "signature": str}
+        if not isinstance(told, dict) or any(type(told.get(name)) is not kind for name, kind in kinds.items()):
+            raise Refused(
+                f"{peer!r} ends without the end of its account: it is no party of this version.", peer, "done"
+            )
+        head = {name: told[name] for name in kinds}
+        credential = self.transport.credential
+        problem = credential and credential.problem(peer, statement(self.run, peer, head), head)
+        if problem:
+            raise Refused(f"the end of the account of {peer!r} {problem}.", peer, "done")
+        return head
+
+    def abort(self, sentence: str) -> None:
+        """Tell all others why the run is over; whoever is gone is not told."""
+        notice = json.dumps({"sentence": self.watch.notice or sentence}).encode()
+
+        def tell(peer: str) -> None:
+            with suppress(PartyError):
+                self.transport.put(peer, "abort", notice)
+
+        # Together: one that hangs takes seconds, in which the others would not know.
+        with ThreadPoolExecutor(min(AT_ONCE, len(self.peers) or 1)) as tellers:
+            list(tellers.map(tell, self.peers))
+
+    def _met(self) -> dict[str, dict[str, Any]]:
+        """The hello of every peer, after ours has reached it."""
+        deadline, hello = monotonic() + self.watch.patience, json.dumps(self._hello).encode()
+        untold, found, looked = list(self.peers), dict[str, dict[str, Any]](), monotonic()
+        self._digests = {self.me: hashlib.sha256(hello).hexdigest()}
+        while untold or len(found) < len(self.peers):
+            untold = [peer for peer in untold if not self._told(peer, hello)]
+            missing = [peer for peer in self.peers if peer not in found]
+            for position, peer in enumerate(missing):
+                data = self.watch.taken(peer, "hello", self.watch.pulse / 5 if position == 0 else 0.0)
+                if data is not None:
+                    found[peer] = read_notice(peer, "hello", data)
+                    self._digests[peer] = hashlib.sha256(data).hexdigest()
+            self.watch.heed()
+            if monotonic() > looked + self.watch.pulse:
+                looked = monotonic()
+                self._still([peer for peer in self.peers if peer in found or peer not in untold])
+            if monotonic() > deadline:
+                late = sorted({*untold, *missing})
+                raise PartyError(
+                    f"{late[0]!r} has not come within patience={self.watch.patience:g} s: {self.me!r} waits for "
+                    f"{', '.join(late)}; start every party."
+                )
+        return found
+
+    def _still(self, there: list[str]) -> None:
+        """PartyError if one of those that have come is gone again."""
+        gone = self.watch.gone(there[0], there) if there else ""
+        if gone:
+            raise self.watch.lost_sight(gone, "hello")
+
+    def _told(self, peer: str, hello: bytes) -> bool:
+        try:
+            self.transport.put(peer, "hello", hello)
+        except Unreachable:
+            return False
+        except Refused:
+            # Whoever refuses it says why to all.
+            self.watch.heed(wait=self.watch.pulse)
+            raise
+        return True
+
+    def _check(self, peer: str, hello: Mapping[str, Any]) -> None:
+        """PartyError if a peer does not run the same."""
+        own = self._hello
+        if hello.get("party") != peer:
+            raise PartyError(f"{peer!r} says that it is {shown(hello.get('party'), 80)!r}: one certificate, one name.")
+        for name, remedy in (
+            ("configuration", "give all parties the same file"),
+            ("library", "install the same versions of partywise, numpy and scipy everywhere"),
+        ):
+            if hello.get(name) != own[name]:
+                raise PartyError(
+                    f"{peer!r} has another {name} ({shown(hello.get(name), 12)}) than {self.me!r} ({own[name][:12]}): "
+                    f"{remedy}."
+                )
+        facts = hello.get("facts")
+        if not isinstance(facts, dict) or not isinstance(hello.get("nonce"), str):
+            raise PartyError(f"{peer!r} said hello without facts or nonce: it is no party of this version.")
+        for name in sorted({*facts} & {*own["facts"]}):
+            if facts[name] != own["facts"][name]:
+                raise PartyError(
+                    f"{peer!r} has another {name} than {self.me!r}: their digests differ, so compare the files."
+                )
+
+    def _compare_platforms(self, hellos: Mapping[str, Mapping[str, Any]]) -> None:
+        """Keep how platforms differ; PartyError where they must not."""
+        every = {**hellos, self.me: self._hello}
+        self.platforms = differences({name: hello.get("platform") for name, hello in every.items()})
+        if self.platforms and self._same_platform:
+            raise PartyError(
+                f"the platforms of the parties differ, and same_platform is true: {self.platforms}; install the same, "
+                "or let last bits differ."
+            )
+
+    def _all(self, tag: str, notice: Mapping[str, Any], own: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """Say something to all and hear the same from all, each with something of its own beside it: what was heard.
+
+        Whoever has said it need not be there any longer.
+        """
+        self._said = {}
+        for peer in self.peers:
+            self.watch.put(peer, tag, json.dumps({**notice, **(own or {})}).encode())
+        waiting, since = list(self.peers), dict.fromkeys(self.peers, monotonic())
+        while waiting:
+            waits = (self.watch.pulse, *(0.0 for _ in waiting[1:]))
+            heard = [peer for peer, wait in zip(waiting, waits, strict=True) if self._same(peer, tag, notice, wait)]
+            waiting = [peer for peer in waiting if peer not in heard]
+            if waiting and not heard:
+                waiting = self._late(waiting, since, tag, notice)
+        return self._said
+
+    def _late(self, waiting: list[str], since: dict[str, float], tag: str, notice: Mapping[str, Any]) -> list[str]:
+        """Who is still waited for, after a look around; PartyError if one of them will not come."""
+        gone = self.watch.gone(waiting[0], waiting)
+        if gone and not self._same(gone, tag, notice, 0.0):
+            raise self.watch.lost_sight(gone, tag)
+        left = []
+        for peer in waiting:
+            at = self.watch.waits_at(peer)
+            if peer != gone and (at is None or at <= place_of(tag)):
+                left.append(peer)
+                since[peer] = since[peer] if at is None else monotonic()
+            elif peer != gone and not self._same(peer, tag, notice, 0.0):
+                raise self.watch.lost(peer, tag)
+        self.watch.tell(tag)
+        self.watch.require_patience(since, left, tag)
+        return left
+
+    def _same(self, peer: str, tag: str, notice: Mapping[str, Any], wait: float) -> bool:
+        """Whether a peer has said the same; PartyError if it said something else."""
+        data = self.watch.taken(peer, tag, wait)
+        if data is None:
+            return False
+        found = read_notice(peer, tag, data)
+        for name, value in notice.items():
+            if name == "hellos" and isinstance(found.get(name), dict):
+                _check_hellos(found[name], value, peer, self.me)
+            if found.get(name) != value:
+                raise PartyError(
+                    f"{peer!r} has {name} {shown(found.get(name), 80)} at {tag!r}, {self.me!r} has {value}."
+                )
+        self._said[peer] = found
+        return True
+
+
+def _check_hellos(theirs: Mapping[str, Any], own: Mapping[str, str], peer: str, me: str) -> None:
+    """PartyError if somebody said another hello to a peer than here."""
+    for name, digest in own.items():
+        if theirs.get(name) != digest:
+            raise PartyError(
+                f"{name!r} said another hello to {peer!r} than to {me!r}: it began anew, or two processes have its "
+                "name."
+            )
+
+
+@cache
+def library_digest() -> str:
+    """SHA-256 of the library's code, names and bytes of all its modules, and of the versions of what it computes with.
+
+    A generator of another version may draw other batches from the same seed, and nobody would see it.
+    """
+    root, total = Path(__file__).parents[2], hashlib.sha256()
+    for name in BESIDE:
+        total.update(f"{name} {version(name)}\n".encode())
+    for path in sorted(root.rglob("*.py")):
+        code = path.read_bytes()
+        total.update(f"{path.relative_to(root).as_posix()} {len(code)}\n".encode() + code)
+    return total.hexdigest()

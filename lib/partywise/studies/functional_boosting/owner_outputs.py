@@ -1,0 +1,66 @@
+"""What the owner of curves takes home: predicted curves on a public grid, and operators with their bases."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...experiment.owner_outputs.report import Home
+from ...functional.bases import BSplineBasis
+from ...functional.model import BasisSpec, Estimate
+from .data import FunctionalData
+
+# Points of a curve in predictions.csv.
+GRID = 13
+SCALE = (
+    "a curve is (transformed value - centre) / scale, on its domain, which is mapped to that of the basis; "
+    "predicted(t) = mean(t) of the response + sum over predictors of the integral over s of (curve(s) - mean(s)) "
+    "kernel(s, t), where kernel(s, t) = sum of operator[q][r] b_q(s) c_r(t), with b the basis of predictors and c "
+    "that of the response; predictions.csv has centre + scale * predicted(t). Centre, scale and bases are public: "
+    "settings"
+)
+
+
+def home(estimate: Estimate, data: FunctionalData, train: np.ndarray, spec: Any) -> Home:
+    """Of all records: smoothed and predicted curves, in the unit of the transformed response."""
+    by = data.basis_y.build()
+    times = np.linspace(*data.basis_y.domain, GRID)
+    curves = (by.evaluate(times) @ by.inverse_root).T
+    with np.errstate(over="ignore", invalid="ignore"):
+        predicted = data.y_offset + data.y_scale * estimate.predict(data.X, data.basis_x) @ curves
+    observed = data.y_offset + data.y_scale * data.Y @ curves
+    return Home(data.ids, ~train, {"observed": observed, "predicted": predicted}, told(estimate, data, spec), times)
+
+
+def told(estimate: Estimate, data: FunctionalData, spec: Any) -> dict[str, Any]:
+    """Operators and means as coefficients of the basis functions themselves."""
+    settings = spec.settings
+    wx, wy = data.basis_x.build().inverse_root, data.basis_y.build().inverse_root
+    predictors = [
+        _curve(one, settings) | {"selected": bool(chosen), "mean": wx @ mean, "operator": wx @ operator @ wy}
+        for one, chosen, mean, operator in zip(
+            settings.predictors, estimate.selected, estimate.mean_x, estimate.operators, strict=True
+        )
+    ]
+    return {
+        "kind": "function-on-function linear model",
+        "scale": SCALE,
+        "basis_x": _basis(data.basis_x),
+        "basis_y": _basis(data.basis_y),
+        "response": _curve(settings.response, settings) | {"mean": wy @ estimate.mean_y},
+        "predictors": predictors,
+    }
+
+
+def _curve(one: Any, settings: Any) -> dict[str, Any]:
+    names = ("file", "transform", "centre", "scale")
+    named = {"name": one.name} if hasattr(one, "name") else {}
+    return named | {name: getattr(one, name) for name in names} | {"domain": settings.domain_of(one)}
+
+
+def _basis(spec: BasisSpec) -> dict[str, Any]:
+    """Kind, domain, size, and the knots of splines."""
+    built = spec.build()
+    found: dict[str, Any] = {"kind": spec.kind, "domain": spec.domain, "n_basis": spec.n_basis}
+    return found | ({"degree": built.degree, "knots": built.knots} if isinstance(built, BSplineBasis) else {})

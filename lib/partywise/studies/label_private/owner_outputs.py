@@ -1,0 +1,31 @@
+"""What the owner of a table takes home: probabilities of the records, and coefficients in the units of the files."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...datasets.own.records.original import features_told, scale_of
+from ...experiment.owner_outputs.report import Home
+from ...logistic.evaluate import predict
+from ...logistic.model import Estimate, require_logit
+from .data import LabelData
+
+SCALE = (
+    "log odds of label 1 = intercept + sum of coefficient times the column in its own units; a value outside the "
+    "bounds counts as the nearest bound, a level as 1 where the record has it. The scaling is public: bounds and "
+    "levels of the configuration. Fits see features as 32-bit floats, so that the last digits may differ."
+)
+
+
+def home(estimate: Estimate, data: LabelData, train: np.ndarray, spec: Any) -> Home:
+    """Of all records, in the order of the file."""
+    require_logit(estimate.link, "coefficients are taken home as log odds", "read the estimate itself")
+    theta, columns = estimate.theta, spec.settings.columns
+    finite = bool(np.all(np.isfinite(theta)))
+    predicted = predict(data.X, theta) if finite else np.full(len(data.y), np.nan)
+    coefficients, gain = scale_of(columns, 0.0).coefficients(theta[1:])
+    told = [{**one, "coefficient": value} for one, value in zip(features_told(columns), coefficients, strict=True)]
+    model = {"kind": "logistic regression", "scale": SCALE, "intercept": theta[0] + gain, "coefficients": told}
+    return Home(data.ids, ~train, {"observed": data.labels, "predicted": predicted}, model)

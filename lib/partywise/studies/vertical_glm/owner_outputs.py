@@ -1,0 +1,57 @@
+"""What the owners of tables take home: fitted means of the records, and coefficients or matrices by column names."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...datasets.own.records.original import features_told
+from ...experiment.owner_outputs.report import Home
+from ...glm.families import FAMILIES
+from ...glm.model import Estimate as GlmEstimate
+from .data import GlmData
+from .evaluation.used import used_persons
+from .metrics import matrix_of
+
+SCALE = (
+    "linear predictor = intercept + sum of coefficient times the column in its own units (+ offset, where there is "
+    "one); a level counts as 1 where the record has it"
+)
+
+LINKS = {"gaussian": "identity", "binomial": "logit", "poisson": "log", "gamma": "log", "inverse_gaussian": "log"}
+
+
+def home(estimate: Any, data: GlmData, train: np.ndarray, spec: Any) -> Home:
+    """Of the records that all files have; protocols that fit no regression predict nothing."""
+    if data.ids is None:
+        raise ValueError("ids are unknown: own tables name their records.")
+    whole = np.isfinite(data.X).all(axis=1) & np.isfinite(data.y)
+    trained = np.zeros(len(data.y), dtype=bool)
+    trained[used_persons(estimate, data, train, spec)] = True
+    columns, model = dict[str, np.ndarray](), dict[str, Any]()
+    if isinstance(estimate, GlmEstimate):
+        offset = None if data.offset is None else data.offset[whole]
+        with np.errstate(over="ignore", invalid="ignore"):
+            predicted = FAMILIES[data.family].mean(estimate.predictor(data.X[whole], offset))
+        columns = {"observed": data.y[whole], "predicted": predicted}
+        model = regression(estimate, data, spec)
+    matrix, kind = matrix_of(estimate, spec.options)
+    if matrix is not None:
+        model |= {"columns": data.names, kind: matrix}
+    return Home(data.ids[whole], ~trained[whole], columns, model)
+
+
+def regression(estimate: GlmEstimate, data: GlmData, spec: Any) -> dict[str, Any]:
+    """Coefficients with their standard errors, where the protocol has some."""
+    b, errors = estimate.coefficients, estimate.standard_errors
+    told = [
+        {**one, "coefficient": value} for one, value in zip(features_told(spec.settings.columns), b[1:], strict=True)
+    ]
+    about = {"kind": f"generalised linear model, {data.family}", "link": LINKS[data.family], "scale": SCALE}
+    found = about | {"intercept": b[0], "coefficients": told}
+    if errors is not None:
+        found["intercept_standard_error"] = errors[0]
+        for entry, value in zip(told, errors[1:], strict=True):
+            entry["standard_error"] = value
+    return found

@@ -1,0 +1,45 @@
+"""What the owners of tables take home: predictions of the records, and coefficients in the units of the files."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.special import expit
+
+from ...datasets.own.records.original import features_told, scale_of
+from ...experiment.owner_outputs.report import Home
+from ...linear.model import Estimate
+from .data import LinearData
+from .metrics import model_of
+
+SCALE = (
+    "intercept + sum of coefficient times the column in its own units; a value outside the bounds counts as the "
+    "nearest bound, a level as 1 where the record has it. The scaling is public: bounds and levels of the "
+    "configuration."
+)
+
+
+def home(estimate: Estimate, data: LinearData, train: np.ndarray, spec: Any) -> Home:
+    """Of all records, in the order of the first file."""
+    settings, model = spec.settings, model_of(spec.options)
+    centre, half = 0.0, 1.0
+    if settings.label_bounds is not None:
+        centre, half = sum(settings.label_bounds) / 2, data.label_scale
+    scores = centre + half * estimate.scores(data.X)
+    predicted = expit(scores) if model == "logistic" else scores
+    fitted = estimate.coefficients * half
+    coefficients, gain = scale_of(settings.columns, -1.0).coefficients(fitted[1:])
+    told = [
+        {**one, "coefficient": value} for one, value in zip(features_told(settings.columns), coefficients, strict=True)
+    ]
+    what = "log odds of label 1" if model == "logistic" else "prediction of the label"
+    about = {"kind": f"{model} model", "scale": f"{what} = {SCALE}", "intercept": fitted[0] + gain + centre}
+    columns = {"observed": centre + half * data.y, "predicted": predicted}
+    return Home(_ids(data), ~train, columns, about | {"coefficients": told})
+
+
+def _ids(data: LinearData) -> np.ndarray:
+    if data.ids is None:
+        raise ValueError("ids are unknown: own tables name their records.")
+    return data.ids

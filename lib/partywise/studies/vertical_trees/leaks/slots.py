@@ -1,0 +1,135 @@
+"""Newton tables under audit: gradients that stand open beside the hessians of pairs, and the masks that hide them.
+
+Everything is the protocol's own but for the gradients, which are given, and for the cipher, whose stand-in computes the
+same integers.  The attacker is the key holder: it reads all lanes of what it decrypts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from ....audits.exposure import Attacked, Exposure, Task
+from ....audits.pairs import CHUNK, ClearPair, GaussianPair
+from ....audits.worlds import AuditData, World
+from ....experiment.study import MethodSpec
+from ....federation.cipher import Cipher
+from ....federation.exchanges.homomorphic import paillier
+from ....federation.exchanges.homomorphic.paillier import PrivateKey
+from ....federation.exchanges.homomorphic.slots import joined_lanes
+from ....federation.parties import Party
+from ....privacy.accounted import Public
+from ....privacy.mechanisms.random import integer_noise
+from ....trees.model import Column, PublicFacts
+from ....trees.options import TablesOptions
+from ....trees.protocols.tables import local_sums, local_tables
+from ....trees.tables.assemble import integers_of
+from ....trees.tables.plan import TablePlan, table_plan
+from ....trees.tables.slots import open_lanes, read
+from ..claims import LaneSettings
+
+Rng = Callable[..., np.random.Generator]
+OPTIONS = TablesOptions(cipher="sized")
+# The place of an audit that gets what is sent.
+RECEIVER = "server"
+
+
+def moved_record(settings: LaneSettings, spec: Any, rng_for: Rng, resources: Path) -> AuditData:
+    """All features of a record with the largest gradient move past every edge; ordinarily those of any record.
+
+    Labels are gradients, which belong to the receiver and are the same in all worlds.
+    """
+    rng = rng_for("records")
+    x = np.repeat(rng.random((1, settings.n, settings.n_features)), 4, axis=0)
+    y = np.repeat(rng.uniform(-0.9, 0.9, (1, settings.n)), 4, axis=0)
+    x[0, 0], x[1, 0], x[3, 1] = 0.0, 1.0, rng.random(settings.n_features)
+    y[:, 0] = 1.0
+    return AuditData(x, y)
+
+
+@dataclass(frozen=True)
+class TablesPair(GaussianPair):
+    """Tables with integer noise, as the key holder has them: the entries that differ, in the units of the certificate.
+
+    units : what a step of every entry is worth
+    """
+
+    units: np.ndarray | None = None
+
+    def scores(self, rng: np.random.Generator, draws: int, world: int) -> np.ndarray:
+        """Log-likelihood ratios (up to a constant) of releases in one world, noise by the mechanism's sampler."""
+        assert self.units is not None and not isinstance(self.noise, np.ndarray)
+        value = np.asarray((self.first, self.second)[world])
+        step = max(1, CHUNK // value.size)
+        parts = []
+        for start in range(0, draws, step):
+            count = min(step, draws - start)
+            noise = [integer_noise(rng, self.noise / unit, count, "rounded") * unit for unit in self.units.tolist()]
+            parts.append(self._score(value + np.stack(noise, axis=1)))
+        return np.concatenate(parts)
+
+
+def lanes_published(task: Task) -> Exposure:
+    """The sums of gradients over pair cells come back with those of hessians, which have all the noise."""
+    return _exposure(task, masked=False)
+
+
+def lanes_repaired(task: Task) -> Exposure:
+    """The same with a mask on every gradient of a pair cell: what is left are tables with their noise."""
+    return _exposure(task, masked=True)
+
+
+def _exposure(task: Task, masked: bool) -> Exposure:
+    plan, private = _plan(task), _key(task)
+    share, owner = plan.share(task.owner), _owner(task, task.worst[0])
+    units = share.cells.units(share.ratio)
+
+    def integers(world: World) -> list[int]:
+        """What an owner adds up, without noise."""
+        return paillier.decrypt(private, _sums(task, plan, private, world)[0])
+
+    def attacked(one: World, other: World) -> Attacked:
+        if not masked:
+            # No noise is in these lanes.
+            return ClearPair(*(np.array(open_lanes(integers(w), share, plan), dtype=float) for w in (one, other)))
+        first, second = (read(integers(world), share, plan) * units for world in (one, other))
+        # One entry stays where none moved, as in worlds that only look different.
+        moved = (first != second) | (np.arange(len(first)) == 0)
+        return TablesPair(first[moved], second[moved], plan.sigma, units=units[moved])
+
+    sums = _sums(task, plan, private, task.worst[0])
+    reply = local_tables(owner, private.public, sums, plan, RECEIVER, masked, task.rng_for)
+    told = [abs(x) <= task.settings.n << 32 for x in open_lanes(paillier.decrypt(private, reply.value), share, plan)]
+    numbers = {"noise_sd": plan.sigma, "recovered_share": float(np.mean(told)), "recovered": int(np.sum(told))}
+    return Exposure({0: reply}, task.pairs(attacked), numbers)
+
+
+def _plan(task: Task) -> TablePlan:
+    """The public plan of one owner of features beside whoever has the gradients."""
+    settings = task.settings
+    cuts = Public(np.arange(1, settings.n_buckets) / settings.n_buckets, because="equal parts of [0, 1], a setting")
+    columns = tuple(Column(f"x{j}", cuts) for j in range(settings.n_features))
+    facts = PublicFacts(columns, "CrossEntropyLoss")
+    spec = MethodSpec(OPTIONS, SimpleNamespace(delta=task.delta), None, facts)
+    return table_plan(spec, [(task.owner, tuple(range(settings.n_features)))], settings.n, task.epsilon)
+
+
+def _key(task: Task) -> PrivateKey:
+    return paillier.generate_key(OPTIONS.key_size, task.rng_for("key"), kind=OPTIONS.cipher)
+
+
+def _owner(task: Task, world: World) -> Party:
+    return Party(task.owner, "passive", {"X": world.x}, tuple(range(task.settings.n_features)))
+
+
+def _sums(task: Task, plan: TablePlan, private: PrivateKey, world: World) -> tuple[Cipher, int]:
+    """What an owner makes of encrypted gradients, in any world."""
+    lanes = joined_lanes(integers_of(world.y, plan), plan.bits)
+    records = paillier.encrypt(private, lanes, task.rng_for("gradients"), key_holder=RECEIVER)
+    train = np.ones(len(world.x), dtype=bool)
+    return local_sums(_owner(task, world), train, private.public, records, plan)

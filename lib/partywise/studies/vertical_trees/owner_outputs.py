@@ -1,0 +1,61 @@
+"""What the owners of tables take home: predictions of the records, and trees and tables by column names."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...datasets.own.table_files import ColumnBlock
+from ...experiment.owner_outputs.report import Home
+from ...trees.model import LEAF, Ensemble, Estimate, Table, Tree
+from .data import TreeData
+from .losses import predicted
+from .metrics import options_of, selected
+
+SCALE = (
+    "score = base + weight times the sum of the leaves in which a record ends + the sum of the values of the tables; "
+    "a record goes left if its column is at most the threshold, in its own units, or has one of the levels; bucket j "
+    "of a table reaches from edge j - 1 to edge j, which belongs to it. All trees are told, as only somebody who "
+    "holds all parts has them"
+)
+
+
+def home(estimate: Estimate, data: TreeData, train: np.ndarray, spec: Any) -> Home:
+    """Of all records, in the order of the first file, by the trees whose errors the cube has."""
+    if data.ids is None:
+        raise ValueError("ids are unknown: own tables name their records.")
+    options, columns = options_of(estimate, spec), spec.settings.columns
+    kept, _ = selected(estimate.ensemble, data.X[~train], data.y[~train], options, data.criterion)
+    scores = kept.scores(data.X)
+    with np.errstate(over="ignore", invalid="ignore"):
+        values = {"observed": data.y, "predicted": predicted(scores, options, data.criterion)}
+    raw = np.array_equal(values["predicted"], scores, equal_nan=True)
+    what = "the prediction is the score" if raw else "the score is the log odds of label 1"
+    return Home(data.ids, ~train, values, {"kind": "trees", "scale": f"{SCALE}; {what}."} | told(kept, columns))
+
+
+def told(ensemble: Ensemble, columns: tuple[ColumnBlock, ...]) -> dict[str, Any]:
+    """Trees as nested nodes, tables as edges and values."""
+    return {
+        "base": ensemble.base,
+        "weight": ensemble.weight,
+        "trees": [_node(tree, 0, columns) for tree in ensemble.trees],
+        "tables": [_table(table, columns[table.feature]) for table in ensemble.tables],
+    }
+
+
+def _node(tree: Tree, at: int, columns: tuple[ColumnBlock, ...]) -> dict[str, Any]:
+    if tree.feature[at] == LEAF:
+        return {"value": tree.value[at]}
+    column, threshold = columns[tree.feature[at]], float(tree.threshold[at])
+    limit: dict[str, Any] = {"threshold": threshold}
+    if column.levels is not None:
+        limit = {"levels": [level for code, level in enumerate(column.levels) if code <= threshold]}
+    sides = {"left": _node(tree, int(tree.left[at]), columns), "right": _node(tree, int(tree.right[at]), columns)}
+    return {"column": column.name} | limit | sides
+
+
+def _table(table: Table, column: ColumnBlock) -> dict[str, Any]:
+    found: dict[str, Any] = {"column": column.name, "edges": table.edges, "values": table.values}
+    return found | ({} if column.levels is None else {"levels": column.levels})

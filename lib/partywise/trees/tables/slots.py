@@ -1,0 +1,132 @@
+"""Sums of the cells of Newton tables under encryption: formed, packed, masked, and read again by the key holder.
+
+A record is one ciphertext of its gradient and hessian, side by side. The owner of columns adds them up for every pair
+of its features and finds the cells of single features among the sums, where that is less work than records are. Of
+pairs the hessians are wanted alone: a mask hides the gradient beside them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ...federation.cipher import Cipher
+from ...federation.exchanges.homomorphic import paillier
+from ...federation.exchanges.homomorphic.ciphertexts import joined, take
+from ...federation.exchanges.homomorphic.large_numbers import random_bytes
+from ...federation.exchanges.homomorphic.paillier import PrivateKey, PublicKey
+from ...federation.exchanges.homomorphic.slots import split_lanes
+from ...privacy.mechanisms.random import RandomSource
+from .plan import MASK_BITS, Share, TablePlan
+
+__all__ = ["added", "drawn_masks", "open_lanes", "packed_sums", "read", "revealed", "table_sums"]
+
+
+def table_sums(public: PublicKey, records: Cipher, codes: np.ndarray, share: Share) -> tuple[Cipher, Cipher, int]:
+    """Sums over the cells of single features and of pairs, and how many additions they took."""
+    sizes, pairs = share.cells.sizes, share.cells.pairs
+    places = [codes[:, f].astype(np.int64) * sizes[e] + codes[:, e] for f, e in pairs]
+    counts = [sizes[f] * sizes[e] for f, e in pairs]
+    joint = paillier.sums(public, records, np.array(places).reshape(len(pairs), len(codes)), counts)
+    additions, margins = paillier.additions(np.array(places)) if pairs else 0, []
+    starts = np.concatenate(([0], np.cumsum(counts))).astype(int)
+    for f, size in enumerate(sizes):
+        number, groups = _margin_groups(f, share, len(codes))
+        source = records if number is None else take(joint, np.arange(starts[number], starts[number + 1]))
+        groups = codes[:, f] if groups is None else groups
+        margins.append(paillier.sums(public, source, groups, size))
+        additions += paillier.additions(groups)
+    return joined(public, margins), joint, additions
+
+
+def _margin_groups(f: int, share: Share, n: int) -> tuple[int | None, np.ndarray | None]:
+    """The smallest pair that has a feature and the bucket of each of its cells; None where there are fewer records."""
+    sizes = share.cells.sizes
+    options = [(sizes[a] * sizes[b], number) for number, (a, b) in enumerate(share.cells.pairs) if f in (a, b)]
+    if not options or min(options)[0] >= n:
+        return None, None
+    number = min(options)[1]
+    a, b = share.cells.pairs[number]
+    rows, columns = np.divmod(np.arange(sizes[a] * sizes[b]), sizes[b])
+    return number, rows if f == a else columns
+
+
+def packed_sums(public: PublicKey, margins: Cipher, joint: Cipher, plan: TablePlan) -> Cipher:
+    """Many cells in one ciphertext: first those of single features, then those of pairs."""
+    parts = [paillier.packed(public, margins, plan.per_margin, 2 * plan.bits)]
+    if joint.shape[0]:
+        parts.append(paillier.packed(public, joint, plan.per_pair, plan.pair_bits))
+    return joined(public, parts)
+
+
+def drawn_masks(rng: RandomSource, share: Share, plan: TablePlan) -> list[int]:
+    """Uniform integers of the pair cells, 40 bits longer than the sums of gradients that they hide."""
+    bits, count = plan.bits + MASK_BITS, share.cells.count - share.cells.margins
+    rows = random_bytes(rng, count, -(-bits // 8))
+    half = 1 << (bits - 1)
+    return [(int.from_bytes(row.tobytes(), "little") & (2 * half - 1)) - half for row in rows]
+
+
+def added(
+    public: PublicKey,
+    packed: Cipher,
+    noise: np.ndarray,
+    masks: Sequence[int],
+    share: Share,
+    plan: TablePlan,
+    rng: RandomSource,
+) -> Cipher:
+    """The packed sums with noise (in the order of `Cells`) and masks, in ciphertexts that tell nothing else."""
+    values, margins = noise.tolist(), share.cells.margins
+    high, low = [*values[:margins], *masks], values[margins:]
+    cells = [(g << plan.bits) + h for g, h in zip(high, low, strict=True)]
+    plain = _joined(cells[:margins], plan.per_margin, 2 * plan.bits)
+    plain += _joined(cells[margins:], plan.per_pair, plan.pair_bits)
+    return paillier.rerandomised(public, paillier.add_plain(public, packed, np.array(plain, dtype=object)), rng)
+
+
+def _joined(cells: Sequence[int], per: int, bits: int) -> list[int]:
+    """Several cells in one integer, the first the lowest."""
+    found = []
+    for start in range(0, len(cells), per):
+        total = 0
+        for cell in reversed(cells[start : start + per]):
+            total = (total << bits) + cell
+        found.append(total)
+    return found
+
+
+def read(integers: Sequence[int], share: Share, plan: TablePlan) -> np.ndarray:
+    """What ciphertexts hold: sums of gradients over single features, then of hessians over all cells, int64."""
+    first, _ = plan.ciphertexts(share)
+    margins = _cells(integers[:first], plan.per_margin, 2 * plan.bits, share.cells.margins)
+    joint = _cells(integers[first:], plan.per_pair, plan.pair_bits, share.cells.count - share.cells.margins)
+    lanes = [_halves(cell, plan.bits) for cell in margins]
+    hessians = [h for _, h in lanes] + [_halves(cell, plan.bits)[1] for cell in joint]
+    return np.array([g for g, _ in lanes] + hessians, dtype=np.int64)
+
+
+def open_lanes(integers: Sequence[int], share: Share, plan: TablePlan) -> list[int]:
+    """What stands beside the hessians of pair cells: sums of gradients under their masks, which the audit looks at."""
+    first, _ = plan.ciphertexts(share)
+    joint = _cells(integers[first:], plan.per_pair, plan.pair_bits, share.cells.count - share.cells.margins)
+    return [_halves(cell, plan.bits)[0] for cell in joint]
+
+
+def _cells(integers: Sequence[int], per: int, bits: int, count: int) -> list[int]:
+    return split_lanes(integers, bits, per).ravel().tolist()[:count] if integers else []
+
+
+def _halves(cell: int, bits: int) -> tuple[int, int]:
+    """Gradient and hessian of a cell."""
+    half, whole = 1 << (bits - 1), (1 << bits) - 1
+    low = ((cell + half) & whole) - half
+    return (cell - low) >> bits, low
+
+
+def revealed(
+    public: PublicKey, share: Share, plan: TablePlan, cipher: Cipher, keys: Sequence[PrivateKey]
+) -> np.ndarray:
+    """The same of a cipher, for whoever checks a simulation."""
+    return read(paillier.revealed(public, cipher, keys), share, plan)

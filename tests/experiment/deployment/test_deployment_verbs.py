@@ -1,0 +1,117 @@
+"""The verbs of parties apart: what is wrong ends in one sentence before anybody is met; where files go by default."""
+
+from __future__ import annotations
+
+import socket
+from pathlib import Path
+
+import pytest
+import yaml
+
+from deployment_cases import Apart
+from partywise.__main__ import main
+from partywise.experiment.deployment import running
+from partywise.experiment.deployment.running import Failed, Start
+from partywise.experiment.deployment.settings import digest
+from partywise.federation.transport.authority import make
+
+CLIENTS = "sliced_inverse_regression"
+
+
+@pytest.fixture
+def case(tmp_path, monkeypatch):
+    """A case whose files and configuration are in the working folder."""
+    made = Apart(CLIENTS)
+    made.write(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    Path("mine.yaml").write_text(yaml.safe_dump(made.config, sort_keys=False))
+    return made
+
+
+def told(capsys, *words: str) -> str:
+    """The one sentence of a verb that ends with 1."""
+    assert main(words) == 1
+    printed = capsys.readouterr()
+    lines = [line for line in printed.err.splitlines() if not line.startswith("WARNING")]
+    assert printed.out == "" and len(lines) == 1, printed
+    return lines[0]
+
+
+def party(me: str = "north", config: str = "mine.yaml", *more: str) -> tuple[str, ...]:
+    return "party", "--config", config, "--me", me, "--data", "north", "--into", "out", *more
+
+
+def test_what_is_wrong_with_a_configuration(case, capsys):
+    assert "is nowhere.yaml, which is no YAML that can be read" in told(capsys, *party(config="nowhere.yaml"))
+    for text, sentence in (
+        ("root_seed: 1\nroot_seed: 2\n", "line 2 has the key 'root_seed', which is given twice: keep one."),
+        ("root_seed: 010\n", "line 1 has the number 010, which YAML reads to the base 8: write a number without"),
+        ("studies: {yes: 1}\n", "has the key True, which is no text: put it in quotes."),
+        ("- 1\n", "which is no block of keys: begin with `root_seed:` and `studies:`."),
+        ("a: [\n", "which is no YAML that can be read"),
+        ("root_seed: 1\nstudies: {}\n", "party: studies is empty: give at least one."),
+    ):
+        Path("wrong.yaml").write_text(text)
+        assert sentence in told(capsys, *party(config="wrong.yaml"))
+    without = case.config
+    del without["network"]
+    Path("wrong.yaml").write_text(yaml.safe_dump(without))
+    for words in (party(config="wrong.yaml"), ("certificates", "--config", "wrong.yaml")):
+        assert "wrong.yaml has no block network: say there which fit is run" in told(capsys, *words)
+
+
+def test_who_is_nobody_has_no_certificate_or_no_place_to_listen(case, capsys):
+    assert "party: --me is 'nord': did you mean north? allowed here: north, server, south." in told(
+        capsys, *party("nord")
+    )
+    assert "certificates=certificates has no file authority.pem" in told(capsys, *party())
+    make("certificates", case.names)
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        case.network["parties"]["north"] |= {"host": "127.0.0.1", "port": taken.getsockname()[1]}
+        Path("mine.yaml").write_text(yaml.safe_dump(case.config))
+        assert "another process listens there; end it, or choose another port." in told(capsys, *party())
+    Path("file").write_text("")
+    assert "--into is file/out: it cannot be made" in told(capsys, *party()[:-1], "file/out")
+
+
+def test_certificates_are_made_once(case, capsys):
+    assert main(["certificates", "--config", "mine.yaml"]) == 0
+    assert "certificates: authority.pem, and NAME.pem with NAME.key of north, south, server." in capsys.readouterr().out
+    assert "holds authority.pem already" in told(capsys, "certificates", "--config", "mine.yaml")
+
+
+@pytest.mark.parametrize(("name", "folder"), [(None, "mine"), ("pilot", "pilot")])
+def test_files_go_to_the_results_of_the_configuration(case, monkeypatch, capsys, name, folder):
+    config = case.config | ({} if name is None else {"name": name})
+    Path("mine.yaml").write_text(yaml.safe_dump(config))
+    starts: list[Start] = []
+
+    def stop(start: Start) -> None:
+        starts.append(start)
+        raise Failed("stopped here.")
+
+    monkeypatch.setattr(running, "run", stop)
+    assert told(capsys, "party", "--config", "mine.yaml", "--me", "north") == "party: stopped here."
+    [start] = starts
+    assert start.into == Path("results", folder, "parties", "north") and start.configuration == digest(config)
+    assert (start.data, start.certificates) == (Path(), Path("certificates"))
+
+
+def test_an_error_of_the_program_leaves_its_trace_in_a_file(case, monkeypatch, capsys):
+    def broken(*_: object, **__: object) -> None:
+        raise ZeroDivisionError("nothing left")
+
+    monkeypatch.setattr(running, "run_party", broken)
+    make("certificates", case.names)
+    sentence = told(capsys, *party())
+    assert "party 'north' ended with ZeroDivisionError: nothing left (where it happened: out/error.txt)" in sentence
+    assert "ZeroDivisionError" in Path("out/error.txt").read_text()
+
+
+def test_others_on_the_machine_cannot_read_what_a_party_keeps(case, monkeypatch, capsys):
+    monkeypatch.setattr(running, "run_party", lambda *_, **__: 1 / 0)
+    make("certificates", case.names)
+    told(capsys, *party())
+    assert Path("out").stat().st_mode & 0o077 == 0

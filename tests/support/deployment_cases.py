@@ -1,0 +1,206 @@
+"""Small own data of each study that takes them, whole in one folder and one folder a party, and what all share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from own_data_sets import write_csv
+from partywise.experiment.deployment.settings import Shared, shared
+from partywise.experiment.plan import plans
+from partywise.randomness import stream
+
+STUDIES = (
+    "functional_boosting",
+    "label_private",
+    "sliced_inverse_regression",
+    "vertical_trees",
+    "vertical_linear",
+    "vertical_glm",
+)
+# Table of a party: header and rows; tables by file by party.
+Table = tuple[Sequence[str], list[list[str]]]
+DAYS, PEOPLE, FIRST_PORT = 24, 60, 47110
+
+
+class Apart:
+    """One case of a study: ``files`` of every party, and the configuration.
+
+    settings, method, grid, spec, network : of the configuration, changed at will before `config` is read
+    """
+
+    def __init__(self, study: str) -> None:
+        self.study = study
+        self.files: dict[str, dict[str, Table]] = {}
+        self.settings: dict[str, Any] = {}
+        self.spec: dict[str, Any] = {}
+        self.grid: dict[str, Any] = {"replicates": 1, "parties": [2], "folds": 1, "epsilon": [2.0]}
+        self.network: dict[str, Any] = {"study": study, "case": "own", "method": "m", "mode": "experiment"}
+        made = {"functional_boosting": curves, "label_private": labels, "sliced_inverse_regression": clients}
+        self.method: dict[str, Any] = {}
+        made.get(study, columns)(self)
+        self.network["parties"] = {
+            name: {"host": "localhost", "port": FIRST_PORT + k} for k, name in enumerate(self.names)
+        }
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Everybody on the channel."""
+        extra = {"functional_boosting": ("analyst", "dealer"), "label_private": (), "vertical_trees": ("dealer",)}
+        extra |= {"vertical_glm": ("analyst", "dealer")}
+        return (*self.files, *extra.get(self.study, ("server",)))
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """What all parties share."""
+        case = {"source": "table", "settings": self.settings, "grid": {"methods": ["m"], **self.grid}}
+        block = {"spec": self.spec, "methods": {"m": self.method}, "cases": {"own": case}}
+        return {"root_seed": 5, "studies": {self.study: block}, "network": self.network}
+
+    def shared(self) -> Shared:
+        """The checked block."""
+        config = self.config
+        found = shared(config, plans(config))
+        assert found is not None
+        return found
+
+    def write(self, folder: Path) -> Path:
+        """``whole`` with all files, and the folder of each party with its own; the place of the former."""
+        for party, tables in self.files.items():
+            for file, (header, rows) in tables.items():
+                for place in ("whole", party):
+                    write_csv(folder / place / file, header, rows)
+        return folder / "whole"
+
+
+def _text(values: np.ndarray) -> list[str]:
+    return [f"{value:.3f}" for value in values]
+
+
+def columns(case: Apart) -> None:
+    """Features of a shop; of a bank features and the label."""
+    rng = stream(3, "apart", "columns")
+    a, b = rng.normal(size=PEOPLE), rng.normal(size=PEOPLE)
+    late = (rng.random(PEOPLE) < 1 / (1 + np.exp(-a - b))).astype(int)
+    ids, kind = [f"c{100 + i}" for i in range(PEOPLE)], ["xyz"[i] for i in rng.integers(0, 3, PEOPLE)]
+    shop = [list(row) for row in zip(ids, _text(a), kind, strict=True)]
+    bank = [list(row) for row in zip(ids, _text(b), map(str, late), strict=True)]
+    case.files = {"shop": {"shop.csv": (("id", "a", "c"), shop)}, "bank": {"bank.csv": (("id", "b", "late"), bank)}}
+    cuts = {"edges": [-1.0, 0.0, 1.0]} if case.study == "vertical_trees" else {}
+    declared = [{"name": "a", "bounds": [-3, 3], **cuts}, {"name": "c", "levels": ["x", "y", "z"]}]
+    case.settings = {
+        "id": "id",
+        "tables": [
+            {"party": "shop", "file": "shop.csv", "columns": declared},
+            {"party": "bank", "file": "bank.csv", "label": "late", "columns": [{"name": "b", "bounds": [-3, 3]}]},
+        ],
+    }
+    if case.study == "vertical_glm":
+        case.settings |= {"family": "binomial", "records": "aligned"}
+    case.method = {
+        "vertical_trees": {"protocol": "feature_gathering", "protect": "dp", "num_of_trees": 2},
+        "vertical_linear": {"protocol": "certified", "cipher": "sized", "total_round_num": 3, "eval_freq": 1},
+        "vertical_glm": {"protocol": "moments"},
+    }[case.study]
+    case.network |= {"rows": PEOPLE}
+    if case.study == "vertical_linear":
+        case.grid |= {"epsilon": [1.0]}
+    else:
+        case.network |= {"epsilon": 2.0}
+
+
+def labels(case: Apart) -> None:
+    """Features of a shop, and labels of a bank; a person has two rows."""
+    rng = stream(3, "apart", "labels")
+    ids, persons = [f"v{100 + i}" for i in range(PEOPLE)], [f"p{i // 2:02d}" for i in range(PEOPLE)]
+    minutes = rng.uniform(0, 60, PEOPLE)
+    ordered = np.where(rng.random(PEOPLE) < minutes / 60, "yes", "no")
+    kind = ["xyz"[i] for i in rng.integers(0, 3, PEOPLE)]
+    shop = [list(row) for row in zip(ids, persons, _text(minutes), kind, strict=True)]
+    bank = [list(row) for row in zip(ids, persons, ordered.tolist(), strict=True)]
+    case.files = {
+        "shop": {"visits.csv": (("id", "person", "minutes", "kind"), shop)},
+        "bank": {"orders.csv": (("id", "person", "ordered"), bank)},
+    }
+    case.settings = {
+        "id": "id",
+        "tables": [
+            {"party": "shop", "file": "visits.csv", "holds": "features"},
+            {"party": "bank", "file": "orders.csv", "holds": "labels"},
+        ],
+        "columns": [{"name": "minutes", "bounds": [0, 60]}, {"name": "kind", "levels": ["x", "y", "z"]}],
+        "label": "ordered",
+        "positive": "yes",
+        "user": "person",
+        "rows_per_user": 2,
+    }
+    case.spec, case.method = {"unit": "user_label"}, {"protocol": "walr"}
+    case.network |= {"epsilon": 2.0}
+
+
+def clients(case: Apart) -> None:
+    """Rows of two clinics; a patient has two."""
+    rng, header = stream(3, "apart", "clients"), ("patient", "age", "smoker", "flow")
+    for place, n in (("north", 80), ("south", 60)):
+        rows = []
+        for i in range(n):
+            age, smoker = rng.uniform(20, 80), ("no", "yes")[int(rng.random() < 0.3)]
+            flow = 500 - age + rng.normal(0, 8) - 20 * (smoker == "yes")
+            rows.append([f"{place[0]}{i // 2}", f"{age:.0f}", smoker, f"{flow:.1f}"])
+        case.files[place] = {f"{place}.csv": (header, rows)}
+    case.settings = {
+        "tables": [{"party": place, "file": f"{place}.csv"} for place in case.files],
+        "columns": [{"name": "age", "bounds": [20, 80]}, {"name": "smoker", "levels": ["no", "yes"]}],
+        "response": "flow",
+        "edges": [440, 460],
+        "user": "patient",
+        "rows_per_user": 2,
+        "least": 50,
+        "delta_power": 1.5,
+    }
+    case.spec, case.method = {"unit": "user"}, {"protocol": "certified"}
+    case.network |= {"epsilon": 2.0, "rows": {"north": 80, "south": 60}}
+
+
+def curves(case: Apart) -> None:
+    """The level of a river, the weather in long form, and a gauge upstream in wide form; weeks are held out."""
+    rng, hours = stream(3, "apart", "curves"), np.arange(1, 24, 2)
+    days = [(f"d{100 + i}", f"w{i // 4}") for i in range(DAYS)]
+    level = 1.5 + rng.normal(0, 0.2, (DAYS, 1)) + 0.1 * np.sin(hours / 4 + rng.normal(size=(DAYS, 1)))
+    rain = np.abs(rng.normal(1, 1, (DAYS, 1)) + rng.normal(0, 0.2, (DAYS, len(hours))))
+    river, weather, gauge = [], [], []
+    for i, day in enumerate(days):
+        for k, hour in enumerate(hours):
+            river.append([*day, str(hour), f"{level[i, k]:.3f}"])
+            weather.append([*day, str(hour), f"{rain[i, k]:.3f}", f"{10 + 3 * np.cos(hour / 4 + i):.2f}"])
+        gauge.append([*day, *_text(level[i] - 0.3)])
+    wide = [f"h{hour:02d}" for hour in hours]
+    case.files = {
+        "active": {"river.csv": (("day", "week", "hour", "level"), river)},
+        "weather office": {"weather.csv": (("day", "week", "hour", "rain", "temperature"), weather)},
+        "upstream": {"gauge.csv": (("day", "week", *wide), gauge)},
+    }
+    long = {"time": "hour"}
+    weather_file: dict[str, Any] = {"party": "weather office", "file": "weather.csv", **long}
+    case.settings = {
+        "id": "day",
+        "domain": [0, 24],
+        "response": {"file": "river.csv", **long, "value": "level", "centre": 1.5, "scale": 0.5, "range": [0, 5]},
+        "predictors": [
+            {"name": "rain", **weather_file, "value": "rain", "transform": "sqrt", "centre": 1.0, "scale": 0.5},
+            {"name": "temperature", **weather_file, "value": "temperature", "centre": 10, "scale": 5},
+            {"name": "above", "party": "upstream", "file": "gauge.csv", "format": "wide", "columns": "h*",
+             "times": "names", "centre": 1.2, "scale": 0.5},
+        ],
+        "radius": 2.0,
+        "response_radius": 2.5,
+        "n_basis_x": 5,
+        "n_basis_y": 5,
+        "smoothing": 1e-5,
+    }  # fmt: skip
+    case.spec, case.method = {"unit": "features"}, {"protocol": "moments"}
+    case.grid |= {"folds": 3, "epsilon": [1000.0]}
+    case.network |= {"epsilon": 1000.0, "fold": 1, "rows": DAYS}

@@ -1,0 +1,123 @@
+"""Processes of the parties on this machine, each in a folder with its own file and certificate, and the simulation."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import chdir
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+
+from demonstration.cases import Dealt
+from launching.surroundings import environment
+from partywise.experiment.cells import execution, generate
+from partywise.experiment.deployment.joined import Joined
+from partywise.experiment.deployment.screen import screen
+from partywise.experiment.deployment.settings import Shared, shared
+from partywise.experiment.plan import plans
+from partywise.federation.channel import Channel
+from partywise.federation.deployment.outcome import outcomes
+from partywise.federation.transport.authority import make
+from partywise.federation.transport.pool import FramePool
+
+LONGEST = 120
+WARM = (FramePool, screen)
+SHARED = "mine.yaml"
+
+
+@dataclass(frozen=True)
+class Ended:
+    """A party's process: its exit code, and what it printed."""
+
+    code: int
+    out: str
+    err: str
+
+
+def deal(case: Dealt, folder: Path) -> Shared:
+    """Give every party its folder: the shared configuration, its own file, its own certificate; free ports."""
+    shutil.rmtree(folder, ignore_errors=True)
+    names = tuple(case.config["network"]["parties"])
+    make(folder / "authority", names)
+    for name, port in zip(names, _free_ports(len(names)), strict=True):
+        case.config["network"]["parties"][name]["port"] = port
+    text = yaml.safe_dump(case.config, sort_keys=False)
+    for name in (*names, "whole"):
+        (folder / name).mkdir()
+        (folder / name / SHARED).write_text(text, encoding="utf-8")
+    for name in names:
+        (folder / name / "certificates").mkdir()
+        for file in ("authority.pem", f"{name}.pem", f"{name}.key"):
+            shutil.copy(folder / "authority" / file, folder / name / "certificates" / file)
+    for name, (file, content) in case.files.items():
+        for place in (name, "whole"):
+            (folder / place / file).write_bytes(content)
+    found = shared(case.config, plans(case.config))
+    assert found is not None
+    return found
+
+
+def run(case: Shared, folder: Path) -> tuple[dict[str, Ended], float]:
+    """Run all parties, each in its own folder; how they ended, and the seconds from the first start to the last end.
+
+    What they import was compiled once before (`WARM`), and not by all of them at the same time.
+    """
+    words = [sys.executable, "-m", "partywise", "party", "--config", SHARED, "--into", "out"]
+    begun, processes = time.monotonic(), dict[str, subprocess.Popen[str]]()
+    try:
+        for name in case.names:
+            processes[name] = subprocess.Popen(
+                [*words, "--me", name],
+                cwd=folder / name,
+                env=environment(),
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+                encoding="utf-8",
+            )
+        told = {name: process.communicate(timeout=LONGEST) for name, process in processes.items()}
+    finally:
+        for process in processes.values():
+            process.kill()
+            process.wait()
+    seconds = time.monotonic() - begun
+    return {name: Ended(processes[name].returncode, *told[name]) for name in case.names}, seconds
+
+
+def simulation(case: Shared, folder: Path) -> tuple[Channel, dict[str, str]]:
+    """Transcript and ledger of the run of all files in one process, and the digest of what every party would hold."""
+    network = case.network
+    with chdir(folder / "whole"):
+        data = generate(case.plan, network.case, [0], "resources")[0]
+    run = execution(case.plan, network.case, network.method, case.n_parties, network.fold, case.epsilon, data)
+    held = outcomes(case.plan.methods[network.method].protocol.fit, run)
+    return run.channel, {name: one.digest for name, one in held.items()}
+
+
+def differences(apart: Joined, channel: Channel, digests: dict[str, str]) -> Iterator[str]:
+    """What the processes found otherwise than the simulation."""
+    if apart.channel.transcript() != channel.transcript():
+        yield "transcript"
+    if apart.channel.ledger.digest != channel.ledger.digest:
+        yield "ledger"
+    for name, record in apart.records.items():
+        if record.outcome != digests[name]:
+            yield f"what {name} holds"
+
+
+def _free_ports(count: int) -> list[int]:
+    """Ports that nobody listens on now."""
+    sockets = [socket.socket() for _ in range(count)]
+    try:
+        for one in sockets:
+            one.bind(("localhost", 0))
+        return [one.getsockname()[1] for one in sockets]
+    finally:
+        for one in sockets:
+            one.close()
