@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from partywise.federation.placed import PlacedRun
 
 from fixed import fixed
 from forked import forked
@@ -12,7 +13,6 @@ from partywise.federation.cipher import Cipher
 from partywise.federation.codec import decoded, encoded, packed, unpacked
 from partywise.federation.parties import Party
 from partywise.federation.payloads import content_of
-from partywise.federation.placed import PlacedRun
 from partywise.federation.run import PlaceError, Run, simulate
 from partywise.privacy.accounted import Clear, Public
 from partywise.privacy.mechanisms.gaussian import Gaussian
