@@ -13,10 +13,10 @@ import yaml
 from snakemake.common.configfile import load_configfile
 
 from config_check import check_network
-from config_text import read_configuration
 from last_run import read
 from partywise.__main__ import shared_configuration
 from partywise.errors import ConfigError
+from partywise.experiment.configuration import read_configuration
 from partywise.experiment.plan import plans as checked_plans
 from pipeline import ROOT, copy_run, launch, snakemake
 
@@ -318,7 +318,7 @@ def test_a_configuration_that_is_no_data_is_told_in_one_sentence(tmp_path, monke
 
 
 def test_a_file_that_is_no_text_is_told_in_one_sentence(tmp_path, monkeypatch):
-    monkeypatch.setattr("config_text.LONGEST", 10)
+    monkeypatch.setattr("partywise.experiment.configuration.LONGEST", 10)
     (tmp_path / "long.yaml").write_text(HEAD)
     (tmp_path / "latin.yaml").write_bytes(b"a: \xe9")
     os.mkfifo(tmp_path / "pipe.yaml")

@@ -13,7 +13,7 @@ from fingerprint import share_library
 
 share_library()
 
-from config_text import read_configuration
+from partywise.experiment.configuration import read_configuration
 from partywise.errors import ConfigError
 from place import place
 

@@ -18,10 +18,10 @@ from snakemake.cli import parse_config
 from snakemake.utils import update_config
 
 import launch
-from config_text import read_configuration
 from last_run import read
 from launching.words import Refused, configuration, options
 from partywise.errors import ConfigError
+from partywise.experiment.configuration import read_configuration
 from partywise.experiment.plan import plans
 from partywise.experiment.results.provenance import config_json
 from place import Place

@@ -15,8 +15,8 @@ from typing import Any
 
 import yaml
 
-from partywise.errors import ConfigError
-from partywise.experiment.config import refuse_misread
+from ..errors import ConfigError
+from .config import refuse_misread
 
 # The largest configurations that make sense have some 10,000 values and 1 MB.
 LONGEST = 10_000_000
