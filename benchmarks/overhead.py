@@ -15,6 +15,8 @@ from __future__ import annotations
 
 import os
 
+from partywise.experiment.plans import read_configuration
+
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[name] = "1"
 
@@ -68,7 +70,7 @@ atexit.register(note)
 
 def configuration(path: Path) -> tuple[dict[str, int], dict[str, int]]:
     """Write the grid to a file; the lengths of its axes and its batching."""
-    shipped = yaml.safe_load((ROOT / "config.yaml").read_text(encoding="utf-8"))
+    shipped = read_configuration(ROOT / "config.yaml")
     block = shipped["studies"][STUDY]
     case = block["cases"][CASE]
     grid = case["grid"]

@@ -18,8 +18,8 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 from partywise import face
 from partywise.checks import Range
 from partywise.experiment.cells import COMMON
-from partywise.experiment.config import describe
-from partywise.experiment.plan import Batch, Grid
+from partywise.experiment.configuration.build import describe
+from partywise.experiment.configuration.grammar import Batch, Grid
 from partywise.experiment.results.assemble import COORDS
 from partywise.experiment.study import Study, available, load
 

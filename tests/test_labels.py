@@ -9,12 +9,11 @@ from pathlib import Path
 from typing import Any, get_args
 
 import pytest
-import yaml
 
 from partywise.checks import field_types
-from partywise.experiment.plan import BLOCK_KEYS, Batch, Grid, plans
+from partywise.experiment.configuration.grammar import Batch, CaseBlock, Configuration, Grid, StudyBlock
+from partywise.experiment.plans import plans, read_configuration
 from partywise.experiment.study import Study, available, load
-from partywise.experiment.sweep import KEYS
 from pipeline import ROOT
 
 LIBRARY = ROOT / "lib" / "partywise"
@@ -28,7 +27,7 @@ def shipped_labels() -> set[str]:
     """Labels of all shipped configurations: of cases, of sweeps, of methods."""
     found: set[str] = set()
     for path in SHIPPED:
-        for made in plans(yaml.safe_load(path.read_text())).values():
+        for made in plans(read_configuration(path)).values():
             found |= {*made.cases, *made.methods, *(case.group for case in made.cases.values())}
     return found
 
@@ -57,7 +56,8 @@ VOCABULARY = NAMES | {
 }
 VOCABULARY |= {word for s in STUDIES for word in (s.name, *s.sources, *s.methods, *s.figures)}
 VOCABULARY |= {name for s in STUDIES for source in s.sources.values() for name in source.resources}
-VOCABULARY |= {*KEYS, *BLOCK_KEYS, *(entry.name for cls in (Batch, Grid) for entry in fields(cls))}
+BLOCKS = (Batch, CaseBlock, Configuration, Grid, StudyBlock)
+VOCABULARY |= {entry.name for cls in BLOCKS for entry in fields(cls)}
 
 
 def reads_cubes(path: Path) -> bool:

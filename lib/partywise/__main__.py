@@ -17,10 +17,8 @@ import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from .errors import AccountError, ConfigError, CubeError, DataMissing
-from .experiment.config import refuse_misread
 from .experiment.deployment.verbs import add_apart, certificates, party, union
 from .experiment.differences.reference import add_reference, reference
 from .experiment.differences.verb import add_diff, diff
@@ -74,7 +72,9 @@ def main(words: Sequence[str] | None = None) -> int:
         if given.verb == "ledger":
             return ledger(given.folder, given.delta, given.digest)
         if given.verb in APART:
-            return APART[given.verb](shared_configuration(given.config), given)
+            from .experiment.plans import read_configuration
+
+            return APART[given.verb](read_configuration(given.config), given)
         if given.verb == "union":
             return union(given)
         if given.verb == "compare":
@@ -86,43 +86,6 @@ def main(words: Sequence[str] | None = None) -> int:
     except (AccountError, CubeError, ConfigError, DataMissing) as error:
         print(f"{given.verb}: {error}", file=sys.stderr)
         return 1 if given.verb in APART else 2
-
-
-def shared_configuration(path: Path) -> dict[str, Any]:
-    """The content of a configuration, as data; ConfigError where it cannot be read, or gives a key twice."""
-    import yaml
-
-    class Loader(yaml.SafeLoader):
-        """A loader that lets no key hide another."""
-
-    def mapping(loader: yaml.SafeLoader, node: Any) -> dict[str, Any]:
-        given: set[str] = set()
-        for key, _ in node.value:
-            name = "<<" if key.tag.endswith(":merge") else loader.construct_object(key, deep=True)
-            if not isinstance(name, str) or name in given:
-                problem = "given twice: keep one" if name in given else "no text: put it in quotes"
-                raise ConfigError(f"{path} line {key.start_mark.line + 1} has the key {name!r}, which is {problem}.")
-            given.add(name)
-        # What `<<` brings in stands first, so that a key beside it has the last word.
-        loader.flatten_mapping(node)
-        pairs = [[loader.construct_object(part, deep=True) for part in pair] for pair in node.value]
-        return dict(pairs)
-
-    def number(loader: yaml.SafeLoader, node: Any) -> Any:
-        refuse_misread(node.value, f"{path} line {node.start_mark.line + 1}")
-        return yaml.SafeLoader.yaml_constructors[node.tag](loader, node)
-
-    Loader.add_constructor("tag:yaml.org,2002:map", mapping)
-    for tag in ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float"):
-        Loader.add_constructor(tag, number)
-    try:
-        content = yaml.load(path.read_text(encoding="utf-8"), Loader)
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        told = " ".join(str(error).split())
-        raise ConfigError(f"--config is {path}, which is no YAML that can be read ({told}): correct it.") from None
-    if not isinstance(content, dict):
-        raise ConfigError(f"--config is {path}, which is no block of keys: begin with `root_seed:` and `studies:`.")
-    return content
 
 
 def provenance(path: Path) -> int:
@@ -164,7 +127,7 @@ def translate(path: Path) -> int:
     """Print what a configuration of the source reads as here: what changed as comments, then a file that runs."""
     import yaml
 
-    from .experiment.plan import plans
+    from .experiment.plans import plans
     from .trees.source_config import from_source
 
     try:

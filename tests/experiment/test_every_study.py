@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import yaml
 
+from partywise.experiment.plans import read_configuration
 from partywise.experiment.results.attributes import check_attributes
 from partywise.experiment.results.cube import open_cube
 from partywise.experiment.study import available, load
@@ -17,7 +18,7 @@ from partywise.experiment.verify import configuration
 from pipeline import ROOT, copy_project, environment, launch
 
 SMOKE = ROOT / "config" / "smoke.yaml"
-CONFIG = yaml.safe_load(SMOKE.read_text())
+CONFIG = read_configuration(SMOKE)
 STUDIES = sorted(CONFIG["studies"])
 
 
@@ -37,7 +38,7 @@ def tool(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_the_smallest_configurations_cover_every_study():
-    tiny = yaml.safe_load((ROOT / "config" / "tiny.yaml").read_text())
+    tiny = read_configuration(ROOT / "config" / "tiny.yaml")
     assert set(available()) == set(STUDIES) | set(tiny["studies"])
 
 

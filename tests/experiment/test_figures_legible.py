@@ -5,12 +5,12 @@ from __future__ import annotations
 from functools import lru_cache
 
 import pytest
-import yaml
 from matplotlib import pyplot as plt
 
 from invented import invented
 from legible import problems
 from partywise.experiment.plan import Plan, plan
+from partywise.experiment.plans import read_configuration
 from pipeline import ROOT
 
 # Large configurations, whose figures take a minute: part of `./run long`.
@@ -23,7 +23,7 @@ SHIPPED = sorted([ROOT / "config.yaml", *(ROOT / "config").glob("*.yaml")])
 
 @lru_cache
 def _config(path):
-    return yaml.safe_load(path.read_text(encoding="utf-8"))
+    return read_configuration(path)
 
 
 @lru_cache

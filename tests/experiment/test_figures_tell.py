@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-import yaml
 from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
 from matplotlib.text import Text
@@ -17,15 +16,13 @@ from matplotlib.text import Text
 from invented import invented
 from partywise.errors import ConfigError
 from partywise.experiment.plan import plan
+from partywise.experiment.plans import read_configuration
 from partywise.experiment.plotting.typeset import Table
 from partywise.logistic.zonotope import LP_ROWS
 from pipeline import ROOT
 
 NUMBER = re.compile(r"(?<![\w.])\d{1,3}(?: \d{3})+(?![\d.])|(?<![\w.])\d+(?:\.\d+)?(?:e-?\d+)?(?![\d\w])")
-STUDIES = {
-    path.stem: yaml.safe_load(path.read_text(encoding="utf-8"))
-    for path in (ROOT / "config.yaml", ROOT / "config" / "smoke.yaml")
-}
+STUDIES = {path.stem: read_configuration(path) for path in (ROOT / "config.yaml", ROOT / "config" / "smoke.yaml")}
 ENTRIES = [(stem, study) for stem, made in STUDIES.items() for study in made["studies"]]
 # Numbers that a figure tells of something else than a changed option, and tells in fact; one that lies is to be mended.
 CONSTANTS: dict[tuple[str, str], dict[float, str]] = {

@@ -19,7 +19,9 @@ import toy
 from growth_driver import design, write_blocks
 from partywise.errors import ConfigError
 from partywise.experiment.blocks import read_entries
-from partywise.experiment.plan import Batch, plan
+from partywise.experiment.configuration.grammar import Batch
+from partywise.experiment.plan import plan
+from partywise.experiment.plans import read_configuration
 from partywise.experiment.results.columns import Columns, Places
 from partywise.experiment.tables import summary
 from partywise.experiment.tables.summary import averages, summary_rows
@@ -95,7 +97,7 @@ def test_summaries_do_not_depend_on_how_many_slots_are_averaged_at_a_time(tmp_pa
 
 @pytest.mark.parametrize("path", CONFIGURATIONS, ids=lambda path: path.stem)
 def test_cells_and_places_are_counted_before_anything_is_made(path):
-    config = yaml.safe_load(path.read_text(encoding="utf-8"))
+    config = read_configuration(path)
     for name, block in config["studies"].items():
         made = plan(name, block, config["root_seed"])
         places = Places(made)
@@ -160,7 +162,7 @@ def test_more_jobs_than_can_be_planned_are_refused_and_many_are_told():
 )
 def test_a_huge_grid_starts_nothing(tmp_path, axes, batch, sentence):
     folder = copy_project(tmp_path / "project")
-    config = yaml.safe_load((folder / "config" / "tiny.yaml").read_text())
+    config = read_configuration(folder / "config" / "tiny.yaml")
     study = config["studies"]["functional_boosting"]
     study["cases"]["simulated"]["grid"] |= {"replicates": 10_000} | axes
     study["batch"]["replicates_per_job"] = batch

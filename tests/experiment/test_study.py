@@ -20,7 +20,7 @@ import toy
 from partywise import files
 from partywise.errors import ConfigError
 from partywise.experiment.cells import compute, generate, run
-from partywise.experiment.config import build
+from partywise.experiment.configuration.build import build
 from partywise.experiment.plan import plan
 from partywise.experiment.study import Lazy, Study, available, load
 from partywise.experiment.timings import Timings

@@ -8,7 +8,7 @@ import pytest
 
 from partywise.checks import field_types
 from partywise.errors import ConfigError
-from partywise.experiment.config import build
+from partywise.experiment.configuration.build import build
 from partywise.functional.options import (
     BaselineOptions,
     CentralOptions,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from partywise.errors import ConfigError
-from partywise.experiment.config import build
+from partywise.experiment.configuration.build import build
 from partywise.experiment.plan import plan
 from partywise.functional.options import BaselineOptions, CentralOptions, LocalOptions, MomentsOptions, RoundwiseOptions
 from partywise.functional.path_options import BoostingOptions

@@ -11,7 +11,7 @@ import pytest
 from label_driver import SMALL, make_data, rng_for, run
 from partywise.datasets.tables import Range, scale
 from partywise.errors import CertificationError, ConfigError
-from partywise.experiment.config import build
+from partywise.experiment.configuration.build import build
 from partywise.experiment.plan import plan
 from partywise.logistic.objective import dot_product
 from partywise.logistic.options import LabelSgdOptions, ReferenceOptions, RoundsOptions, WalrOptions

@@ -12,7 +12,8 @@ import yaml
 
 from partywise.datasets import fetch as resources
 from partywise.experiment.cells import generate, run
-from partywise.experiment.plan import plan, plans
+from partywise.experiment.plan import plan
+from partywise.experiment.plans import plans
 from partywise.trees.codes import quantile_buckets
 from partywise.trees.ensemble import grown
 from partywise.trees.gathering.routing import rows_rerouted

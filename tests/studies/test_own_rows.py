@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import yaml
 
 from own_row_mistakes import sites, two
 from own_rows import OwnRows, setting, without
@@ -21,6 +20,7 @@ from partywise.audits.contract import Subject, check_neighbours
 from partywise.errors import ContractError
 from partywise.experiment.cells import generate, run
 from partywise.experiment.plan import Plan, plan
+from partywise.experiment.plans import read_configuration
 from partywise.experiment.trial import execution
 from partywise.inverse_regression.estimator import SlicedInverseRegression
 from partywise.logistic.estimator import LabelPrivateLogisticRegression
@@ -276,7 +276,7 @@ def test_a_bound_that_is_too_small_is_seen(study, method, folder):
 @pytest.fixture(scope="module")
 def example():
     """The shipped example of clients with one replicate: cells, and their cube."""
-    config = yaml.safe_load((ROOT / "config" / "my_clients.example.yaml").read_text(encoding="utf-8"))
+    config = read_configuration(ROOT / "config" / "my_clients.example.yaml")
     block = config["studies"][SLICES]
     block["cases"]["my_clients"]["grid"] |= {"replicates": 1, "epsilon": [1.0, 4.0]}
     with TemporaryDirectory() as folder, chdir(ROOT):
@@ -302,7 +302,7 @@ def test_the_examples_run_as_they_stand(example):
     free = float(example["separation"].sel(method_label="pooled_sir").max())
     private = float(example["separation"].sel(method_label="own_whitened", epsilon=4.0).max())
     assert 0.75 * free < private <= free
-    config = yaml.safe_load((ROOT / "config" / "my_labels.example.yaml").read_text(encoding="utf-8"))
+    config = read_configuration(ROOT / "config" / "my_labels.example.yaml")
     labels = plan(LABELS, config["studies"][LABELS], config["root_seed"])
     with chdir(ROOT):
         data = generate(labels, "my_orders", [0], ROOT)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-import yaml
 
 from partywise.errors import ConfigError
 from partywise.experiment.plan import plan
+from partywise.experiment.plans import read_configuration
 from partywise.experiment.study import load
 from pipeline import ROOT
 
@@ -22,7 +22,7 @@ def test_own_data_are_a_table(study):
 
 @pytest.mark.parametrize(("study", "old"), [(study, "tables") for study in OWN] + [("vertical_glm", "own_table")])
 def test_an_old_word_is_told_the_new_one(study, old):
-    block = yaml.safe_load((ROOT / "config" / EXAMPLE[study]).read_text())["studies"][study]
+    block = read_configuration(ROOT / "config" / EXAMPLE[study])["studies"][study]
     (case,) = block["cases"].values()
     plan(study, block, 1)
     case["source"] = old
@@ -41,7 +41,7 @@ EXAMPLE = {study: "my_tables.example.yaml" for study in COLUMNS} | {"functional_
     ],
 )
 def test_a_table_by_its_name_is_a_data_set(source, says):
-    block = yaml.safe_load((ROOT / "config.yaml").read_text())["studies"]["vertical_glm"]
+    block = read_configuration(ROOT / "config.yaml")["studies"]["vertical_glm"]
     block["cases"] = {"injury": block["cases"]["injury_private"] | {"source": source, "settings": {"table": "injury"}}}
     with pytest.raises(ConfigError, match=says):
         plan("vertical_glm", block | {"figures": []}, 1)

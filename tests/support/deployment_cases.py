@@ -10,7 +10,7 @@ import numpy as np
 
 from own_data_sets import write_csv
 from partywise.experiment.deployment.settings import Shared, shared
-from partywise.experiment.plan import plans
+from partywise.experiment.plans import plans
 from partywise.randomness import stream
 
 STUDIES = (

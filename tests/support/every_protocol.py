@@ -6,10 +6,9 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
-import yaml
-
 from partywise.experiment.cells import generate
 from partywise.experiment.plan import Plan, plan
+from partywise.experiment.plans import read_configuration
 from partywise.experiment.study import available
 from pipeline import ROOT
 
@@ -58,7 +57,7 @@ CHEAP = AUDIT | {
 
 def block(study: str) -> dict[str, Any]:
     """The block of a study in a configuration: its small cases, each with all methods."""
-    default = yaml.safe_load((ROOT / "config.yaml").read_text(encoding="utf-8"))["studies"][study]
+    default = read_configuration(ROOT / "config.yaml")["studies"][study]
     methods = {name: _cheap(entry) for name, entry in (default["methods"] | MORE.get(study, {})).items()}
     grid = {"methods": list(methods), "replicates": 1, "folds": 1}
     cases = {

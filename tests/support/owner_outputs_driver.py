@@ -7,12 +7,11 @@ import json
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import yaml
-
 from partywise.experiment.blocks import write_block
 from partywise.experiment.cells import generate, run
 from partywise.experiment.collect import collect
 from partywise.experiment.plan import Plan, plan
+from partywise.experiment.plans import read_configuration
 
 ROOT = Path(__file__).resolve().parents[2]
 OUTPUTS = {"cube": "cube.nc", "predictions": "predictions.csv", "models": "models.json"}
@@ -55,7 +54,7 @@ class Taken(NamedTuple):
 def example_plan(study: str, folds: int | None = None) -> Plan:
     """The shipped example of a study with a few methods and one target of epsilon, two replicates."""
     name, methods = EXAMPLES[study]
-    written = yaml.safe_load((ROOT / f"config/{name}.example.yaml").read_text(encoding="utf-8"))
+    written = read_configuration(ROOT / f"config/{name}.example.yaml")
     block = written["studies"][study]
     block["methods"] = {label: entry or block["methods"][label] for label, entry in methods.items()}
     block["figures"] = []

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from fixed import fixed
-from partywise.experiment.plan import Batch, CasePlan, Grid, MethodPlan, Plan
+from partywise.experiment.configuration.grammar import Batch, Grid
+from partywise.experiment.plan import CasePlan, MethodPlan, Plan
 from partywise.experiment.study import Lazy, Protocol, Source, Study
 from partywise.federation.parties import Party
 from partywise.privacy.accounted import Clear

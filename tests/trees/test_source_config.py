@@ -12,7 +12,8 @@ import pytest
 import yaml
 
 from partywise.experiment.cells import generate, run
-from partywise.experiment.plan import plan, plans
+from partywise.experiment.plan import plan
+from partywise.experiment.plans import plans
 from partywise.trees.options import GatheringOptions, ScatteringOptions
 from partywise.trees.source_config import from_source
 from pipeline import ROOT

@@ -10,7 +10,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-import yaml
 
 from artifact import appendix, bibliography, citation, container, expected, facts, sources
 from artifact.measured import measure, measured, read
@@ -18,6 +17,7 @@ from artifact.points import POINTS
 from invented import invented_columns
 from partywise.datasets.catalogue import RESOURCES
 from partywise.experiment.plan import plan
+from partywise.experiment.plans import read_configuration
 from partywise.experiment.study import available, load
 from partywise.experiment.tables.screen import screen_text
 from pipeline import ROOT
@@ -203,7 +203,7 @@ def test_screens_of_the_page_have_the_form_of_real_screens(tmp_path):
     shown = expected.screens((ROOT / expected.PAGE).read_text(encoding="utf-8"))
     assert SMOKE in shown
     for path, name in (("config.yaml", "default"), ("config/smoke.yaml", "smoke")):
-        config = yaml.safe_load((ROOT / path).read_text(encoding="utf-8"))
+        config = read_configuration(ROOT / path)
         for study, block in config["studies"].items():
             folder = tmp_path / "results" / name / study
             folder.mkdir(parents=True)

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from partywise.experiment.plans import read_configuration
 from pipeline import RESULTS, ROOT, STUDY, TINY, copy_project, copy_run, edit, environment, launch, planned
 
 WORDS = ("--configfile", "two.yaml", "--cores", "1")
@@ -34,7 +35,7 @@ def write_configuration(folder: Path) -> None:
         "methods": {"moments": {"protocol": "moments", "max_steps": 3}},
         "cases": {"one": {"source": "simulated", "settings": simulated, "grid": grid | {"methods": ["moments"]}}},
     }
-    shipped = yaml.safe_load((ROOT / "config" / "my_labels.example.yaml").read_text(encoding="utf-8"))
+    shipped = read_configuration(ROOT / "config" / "my_labels.example.yaml")
     labels = shipped["studies"]["label_private"]
     labels["cases"]["my_orders"]["grid"] = grid | {"methods": ["planned_release"]}
     labels["methods"] = {"planned_release": labels["methods"]["planned_release"]}

@@ -14,15 +14,15 @@ from snakemake.common.configfile import load_configfile
 
 from config_check import check_network
 from last_run import read
-from partywise.__main__ import shared_configuration
 from partywise.errors import ConfigError
-from partywise.experiment.configuration import read_configuration
-from partywise.experiment.plan import plans as checked_plans
+from partywise.experiment.configuration.text import read_file
+from partywise.experiment.plans import plans as checked_plans
+from partywise.experiment.plans import read_configuration
 from pipeline import ROOT, copy_run, launch, snakemake
 
 INF = math.inf
 SHIPPED = sorted([ROOT / "config.yaml", *(ROOT / "config").glob("*.yaml")])
-TINY = yaml.safe_load((ROOT / "config" / "tiny.yaml").read_text())
+TINY = read_configuration(ROOT / "config" / "tiny.yaml")
 Break = Callable[[dict[str, Any]], object]
 
 
@@ -104,8 +104,8 @@ BROKEN: list[tuple[Break, str]] = [
     # missing keys
     (lambda c: c.pop("root_seed"), "root_seed is missing: give a whole number."),
     (lambda c: c.pop("studies"), "studies is missing: give a block of keys."),
-    (drop("methods"), f"{S}.methods is missing: give a block of methods by name."),
-    (drop("cases"), f"{S}.cases is missing: give a block of cases by name."),
+    (drop("methods"), f"{S}.methods is missing: give a block of keys."),
+    (drop("cases"), f"{S}.cases is missing: give a block of keys."),
     (
         drop("cases", "simulated", "grid"),
         f"{S}.cases.simulated.grid is missing: give methods, replicates, parties, folds and epsilon, here or for all",
@@ -161,9 +161,9 @@ BROKEN: list[tuple[Break, str]] = [
     # names
     (
         put("cases", "Simulated", value={}),
-        f"{S}.cases.Simulated is no name: a name has a-z, 0-9 and _, a letter first.",
+        f"{S}.cases.Simulated is not a name: a name has a-z, 0-9 and _, a letter first.",
     ),
-    (put("methods", "a-b", value={"protocol": "moments"}), f"{S}.methods.a-b is no name: a name has a-z"),
+    (put("methods", "a-b", value={"protocol": "moments"}), f"{S}.methods.a-b is not a name: a name has a-z"),
     # contradictions between keys
     (new_method(protocol=["forest"]), f"{S}.methods.extra.protocol is ['forest']: "),
     (put("cases", "simulated", "source", value=[1]), f"{S}.cases.simulated.source is [1]: "),
@@ -182,7 +182,7 @@ BROKEN: list[tuple[Break, str]] = [
 
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.name)
 def test_shipped_configurations_pass(path):
-    config = yaml.safe_load(path.read_text())
+    config = read_configuration(path)
     plans = checked_plans(config)
     assert plans
     assert all(plan.cases and plan.methods for plan in plans.values())
@@ -318,7 +318,7 @@ def test_a_configuration_that_is_no_data_is_told_in_one_sentence(tmp_path, monke
 
 
 def test_a_file_that_is_no_text_is_told_in_one_sentence(tmp_path, monkeypatch):
-    monkeypatch.setattr("partywise.experiment.configuration.LONGEST", 10)
+    monkeypatch.setattr("partywise.experiment.configuration.text.LONGEST", 10)
     (tmp_path / "long.yaml").write_text(HEAD)
     (tmp_path / "latin.yaml").write_bytes(b"a: \xe9")
     os.mkfifo(tmp_path / "pipe.yaml")
@@ -337,8 +337,14 @@ def test_a_file_that_is_no_text_is_told_in_one_sentence(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.name)
 def test_shipped_configurations_are_read_as_snakemake_reads_them(path):
-    """Their anchors, aliases and merges included; and so does a party that runs apart."""
-    assert read_configuration(path) == load_configfile(path) == shared_configuration(path)
+    """Their anchors, aliases and merges included."""
+    assert read_file(path) == load_configfile(path)
+
+
+def test_a_key_beside_a_merged_block_has_the_last_word(tmp_path):
+    path = tmp_path / "mine.yaml"
+    path.write_text("one: &one {a: 1, b: 2}\ntwo: {<<: *one, b: 3}\n")
+    assert read_file(path)["two"] == {"a": 1, "b": 3}
 
 
 @pytest.mark.parametrize("words", [("-n",), (), ("--report", "report.html"), ("--unlock",)], ids=" ".join)

@@ -17,6 +17,7 @@ import yaml
 
 from partywise.experiment.batches import blocks
 from partywise.experiment.plan import plan
+from partywise.experiment.plans import read_configuration
 from pipeline import ROOT, environment, planned, snakemake
 
 README = ROOT / "README.md"
@@ -43,7 +44,7 @@ def expected_jobs(config: dict[str, Any]) -> dict[str, int]:
 def test_job_counts_of_shipped_configurations(path, tmp_path):
     """In a folder with nothing but the files of the example, whose paths begin in the folder of the run."""
     shutil.copytree(ROOT / "config" / "example_data", tmp_path / "config" / "example_data")
-    config = yaml.safe_load(path.read_text())
+    config = read_configuration(path)
     found = planned(tmp_path, "--snakefile", str(ROOT / "Snakefile"), "--configfile", str(path))
     assert found.jobs == expected_jobs(config)
 
@@ -55,7 +56,7 @@ def test_tiny_is_fourteen_jobs(tmp_path):
 
 def test_default_configuration_is_found_without_words(finished):
     found = planned(finished, "--forceall")
-    assert found.jobs == expected_jobs(yaml.safe_load((finished / "config.yaml").read_text()))
+    assert found.jobs == expected_jobs(read_configuration(finished / "config.yaml"))
 
 
 def big_configuration(path: Path) -> None:
@@ -98,9 +99,9 @@ def test_planning_a_hundred_thousand_fits_is_cheap(tmp_path):
 def test_parsing_imports_nothing_heavy():
     """What Snakemake reads before the first job, and again in every cluster job: numpy at most."""
     code = (
-        f"import sys, yaml; sys.path[:0] = [{str(ROOT / 'lib')!r}, {str(ROOT / 'workflow')!r}];"
-        "import fingerprint; from partywise.experiment.plan import plans;"
-        f"plans(yaml.safe_load(open({str(ROOT / 'config.yaml')!r})));"
+        f"import pathlib, sys; sys.path[:0] = [{str(ROOT / 'lib')!r}, {str(ROOT / 'workflow')!r}];"
+        "import fingerprint; from partywise.experiment.plans import plans, read_configuration;"
+        f"plans(read_configuration(pathlib.Path({str(ROOT / 'config.yaml')!r})));"
         "print(*sys.modules)"
     )
     loaded = subprocess.run([sys.executable, "-c", code], env=environment(), capture_output=True, text=True, check=True)

@@ -11,7 +11,7 @@ from demonstration.cases import Dealt, clients, tables
 from demonstration.deployment import deal, differences, simulation
 from partywise.experiment.deployment.part import part
 from partywise.experiment.deployment.settings import digest, shared
-from partywise.experiment.plan import plans
+from partywise.experiment.plans import plans
 from pipeline import ROOT
 from verbs.demo_network import CASES
 

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from partywise.experiment.batches import blocks as blocks_of
-from partywise.experiment.plan import plans
+from partywise.experiment.plans import plans, read_configuration
 from pipeline import ROOT, Planned, copy_project, copy_run, planned, results, snakemake
 
 SIZES = [60, 70, 80, 90]
@@ -198,7 +198,7 @@ def with_a_replicate(config: dict[str, Any], study: str) -> dict[str, Any]:
     return grown
 
 
-DEFAULT = yaml.safe_load((ROOT / "config.yaml").read_text())
+DEFAULT = read_configuration(ROOT / "config.yaml")
 
 
 def test_the_default_has_at_most_sixty_blocks():

@@ -13,7 +13,7 @@ from partywise.__main__ import main
 from partywise.errors import BudgetExceeded
 from partywise.experiment.deployment.part import whole
 from partywise.experiment.deployment.settings import Network, Shared, shared
-from partywise.experiment.plan import plans
+from partywise.experiment.plans import plans, read_configuration
 from partywise.federation.account.spending import Budget, Spending, spent_of
 from partywise.federation.run import simulate
 from partywise.privacy.ledger.event import Event
@@ -69,11 +69,11 @@ def test_every_command_of_the_page_is_known_with_its_words(verb, capsys):
 
 def test_the_screens_of_the_page_are_what_its_examples_cost():
     """Messages, bytes and costs do not depend on what a file holds: those of one party, from its file alone."""
-    config = yaml.safe_load((ROOT / "config" / "network_clients.example.yaml").read_text(encoding="utf-8"))
+    config = read_configuration(ROOT / "config" / "network_clients.example.yaml")
     sent, _, _ = paid_by("north", config)
     assert f"sent to server: {len(sent)} messages, {sum(sent)} bytes" in PAGE
     assert "paid: row without limit, label without limit, features without limit (epsilon at delta 0.000353553" in PAGE
-    config = yaml.safe_load((ROOT / "config" / "network_tables.example.yaml").read_text(encoding="utf-8"))
+    config = read_configuration(ROOT / "config" / "network_tables.example.yaml")
     sent, paid, found = paid_by("shop", config)
     delta, budget = found.plan.delta(found.network.case), found.network.budget
     costs = spent_of(paid, delta)

@@ -12,10 +12,9 @@ from types import SimpleNamespace
 
 import jinja2
 import pytest
-import yaml
 
 from captions import caption
-from partywise.experiment.plan import plans
+from partywise.experiment.plans import plans, read_configuration
 from partywise.experiment.plotting.typeset import Table, save_table
 from pipeline import RESULTS, ROOT, STUDY, copy_run, edit, environment
 from snakemake_report_plugin_partywise.content import FIRST, TooOld, run_of
@@ -131,7 +130,7 @@ def test_nothing_comes_from_elsewhere(read, text):
 
 
 def test_every_figure_stands_there_with_its_caption_in_view(read):
-    made = plans(yaml.safe_load((ROOT / "config/tiny.yaml").read_text(encoding="utf-8")))[STUDY]
+    made = plans(read_configuration(ROOT / "config/tiny.yaml"))[STUDY]
     assert made.figures == FIGURES
     figures = [one["id"] for one in read.all("figure")]
     assert figures == [f"{STUDY}-{name}" for name in FIGURES], "in the order of the configuration"
@@ -190,7 +189,7 @@ def test_the_figure_of_the_claims_opens_the_report_and_stands_there_once(tmp_pat
 def test_the_first_figure_of_the_audit_is_what_the_rules_say_opens_the_report(monkeypatch):
     """All others stand in the order of the configuration."""
     monkeypatch.setattr(sys, "path", list(sys.path))
-    config = yaml.safe_load((ROOT / "config/smoke.yaml").read_text(encoding="utf-8"))
+    config = read_configuration(ROOT / "config/smoke.yaml")
     rules = {"workflow": SimpleNamespace(basedir=ROOT), "config": config}
     exec((ROOT / "workflow/rules/common.smk").read_text(encoding="utf-8"), rules)
     names = [(study, figure) for study, plan in rules["PLANS"].items() for figure in plan.figures]
@@ -265,7 +264,7 @@ def test_rules_label_figures_of_own_records(monkeypatch):
     monkeypatch.setattr(sys, "path", list(sys.path))
     marked = {}
     for name in ("my_data.example", "my_clients.example", "my_labels.example", "smoke"):
-        config = yaml.safe_load((ROOT / f"config/{name}.yaml").read_text(encoding="utf-8"))
+        config = read_configuration(ROOT / f"config/{name}.yaml")
         monkeypatch.chdir(ROOT)
         rules = {"workflow": SimpleNamespace(basedir=ROOT), "config": config}
         exec((ROOT / "workflow/rules/common.smk").read_text(encoding="utf-8"), rules)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-import yaml
 
 from invented import invented_columns
 from partywise.experiment.plan import plan
+from partywise.experiment.plans import read_configuration
 from partywise.experiment.tables.screen import screen_text
 from pipeline import ROOT
 from screen import LINES, ROWS, WIDTH, screen, write_screen
@@ -28,7 +28,7 @@ def told(folder: Path, studies: dict[str, str]) -> list[str]:
 
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
 def test_every_shipped_configuration_ends_with_one_screen(path, tmp_path):
-    config = yaml.safe_load(path.read_text(encoding="utf-8"))
+    config = read_configuration(path)
     texts = {}
     for study, block in config["studies"].items():
         made, columns = invented_columns(plan(study, block, config["root_seed"]), 2)

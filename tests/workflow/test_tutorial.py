@@ -12,7 +12,8 @@ import yaml
 
 from partywise.experiment.cells import compute
 from partywise.experiment.owner_outputs.report import Home
-from partywise.experiment.plan import Plan, plans
+from partywise.experiment.plan import Plan
+from partywise.experiment.plans import plans
 from partywise.experiment.timings import Timings
 from pipeline import ROOT
 

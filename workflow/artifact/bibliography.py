@@ -9,11 +9,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from partywise.datasets.catalogue import RESOURCES
 from partywise.errors import ConfigError
-from partywise.experiment.plan import plans
+from partywise.experiment.plans import plans, read_configuration
 from partywise.experiment.study import available, load
 
 FILE = Path(__file__).with_name("bibliography.toml")
@@ -81,7 +79,7 @@ def studies_of_datasets(root: Path) -> dict[str, list[str]]:
     """Studies that use each data set, in the shipped configurations."""
     users: dict[str, set[str]] = {name: set() for name in RESOURCES}
     for path in configurations(root):
-        for name, study, _ in cases(yaml.safe_load(path.read_text(encoding="utf-8"))):
+        for name, study, _ in cases(read_configuration(path)):
             users[name].add(study)
     return {name: sorted(found) for name, found in users.items()}
 
@@ -94,7 +92,7 @@ def configurations(root: Path) -> list[Path]:
 def of_configuration(root: Path, name: str) -> list[str]:
     """Data sets of a shipped configuration, by the name of its results; none of another one."""
     path = root / ("config.yaml" if name == "default" else f"config/{name}.yaml")
-    config = yaml.safe_load(path.read_text(encoding="utf-8")) if path.exists() else {"studies": {}}
+    config = read_configuration(path) if path.exists() else {"studies": {}}
     return sorted({data for data, _, _ in cases(config)}) if config["studies"] else []
 
 

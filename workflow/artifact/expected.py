@@ -6,9 +6,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-import yaml
-
-from partywise.experiment.plan import plans
+from partywise.experiment.plans import plans, read_configuration
 
 from .measured import FOLDER, screen_file
 
@@ -71,7 +69,7 @@ def oddities(screen: Sequence[str], configuration: Path, name: str) -> list[str]
     Every study has its line with the number of fits that its plan has, the worst certified epsilon below it and at
     most three rows; two lines say where tables and figures are.
     """
-    made = plans(yaml.safe_load(configuration.read_text(encoding="utf-8")))
+    made = plans(read_configuration(configuration))
     odd, seen, rows = [], {}, 0
     body, end = list(screen[: -len(END)]), list(screen[-len(END) :])
     for number, line in enumerate(body):

@@ -11,6 +11,7 @@ from pathlib import Path
 import yaml
 
 from partywise.datasets.catalogue import RESOURCES
+from partywise.experiment.plans import read_configuration
 from partywise.experiment.register import table
 from partywise.experiment.study import available
 
@@ -202,8 +203,8 @@ def network(root: Path) -> Iterator[str]:
             yield f"{path.relative_to(root)} reaches the network: data sets come through datasets/carriers.py alone"
     if "network" not in section(text(root, requirements.PAGE), "Set-up, and what takes longer"):
         yield f"{requirements.PAGE} does not say when the network is used"
-    smoke = yaml.safe_load(text(root, "config/smoke.yaml") or "studies: {}")
-    for name, study, case in cases(smoke) if smoke.get("studies") else []:
+    path = root / "config" / "smoke.yaml"
+    for name, study, case in cases(read_configuration(path)) if path.exists() else []:
         yield f"config/smoke.yaml downloads {name} for {case} of {study}"
 
 

@@ -20,7 +20,7 @@ from partywise.experiment.cells import execution, generate
 from partywise.experiment.deployment.joined import Joined
 from partywise.experiment.deployment.screen import screen
 from partywise.experiment.deployment.settings import Shared, shared
-from partywise.experiment.plan import plans
+from partywise.experiment.plans import plans
 from partywise.federation.channel import Channel
 from partywise.federation.deployment.outcome import outcomes
 from partywise.federation.transport.authority import make

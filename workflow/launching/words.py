@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from partywise.experiment.configuration import read_configuration
+from partywise.experiment.plans import read_configuration
 from place import Place, place
 
 # Words that ask Snakemake for something else than a run, or for another display.

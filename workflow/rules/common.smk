@@ -15,7 +15,7 @@ from config_check import check_files, check_network
 from fingerprint import digest_of, script_roots, sources
 from partywise.errors import ConfigError
 from partywise.experiment.batches import blocks
-from partywise.experiment.plan import plans as checked_plans
+from partywise.experiment.plans import plans as checked_plans
 from size import (
     check_jobs,
     check_sizes,
@@ -28,7 +28,7 @@ from size import (
 def plans():
     """One plan for each study; a bad configuration ends here, in one sentence on standard error, before any job."""
     try:
-        made = checked_plans(config)
+        made = checked_plans(config, [Path(path) for path in workflow.configfiles])
         check_files(made, Path.cwd())
         check_network(config, made)
         check_sizes(made, machine_megabytes())

@@ -13,7 +13,7 @@ from fingerprint import share_library
 
 share_library()
 
-from partywise.experiment.configuration import read_configuration
+from partywise.experiment.configuration.text import read_file
 from partywise.errors import ConfigError
 from place import place
 
@@ -23,7 +23,7 @@ def naming_files():
     files = [Path(path) for path in workflow.configfiles]
     if len(files) < 2:
         return files
-    return [path for path in files if "studies" in read_configuration(path)]
+    return [path for path in files if "studies" in read_file(path)]
 
 
 def checked_place():

@@ -21,8 +21,9 @@ import launch
 from last_run import read
 from launching.words import Refused, configuration, options
 from partywise.errors import ConfigError
-from partywise.experiment.configuration import read_configuration
-from partywise.experiment.plan import plans
+from partywise.experiment.configuration.text import read_file
+from partywise.experiment.plan import Plan
+from partywise.experiment.plans import plans
 from partywise.experiment.results.provenance import config_json
 from place import Place
 
@@ -63,25 +64,27 @@ def with_configuration(words: Sequence[str], folder: Path) -> list[str]:
     return [*found, *(["--config", *then.config] if then.config else []), *words]
 
 
-def in_force(words: Sequence[str], folder: Path) -> dict[str, Any]:
-    """The configuration that these words name, merged as Snakemake does it."""
+def in_force(words: Sequence[str], folder: Path) -> dict[str, Plan]:
+    """The plans of the configuration that these words name, merged as Snakemake does it."""
     given, config = options(words), dict[str, Any]()
-    for path in given.configfile:
-        update_config(config, read_configuration(Path(path)))
+    files = [Path(path) for path in given.configfile]
+    for path in files:
+        update_config(config, read_file(path))
     try:
         update_config(config, parse_config(given.config))
     except ValueError:
         raise Refused(f"--config is {' '.join(given.config)}: write key=value, as in --config name=mine.") from None
     if "studies" in config:
-        return config
-    default = read_configuration(folder / "config.yaml")
+        return plans(config, files)
+    path = folder / "config.yaml"
+    default = read_file(path)
     update_config(default, config)
-    return default
+    return plans(default, [path, *files])
 
 
-def refuse_others(place: Place, config: Mapping[str, Any], folder: Path) -> None:
+def refuse_others(place: Place, plans: Mapping[str, Plan], folder: Path) -> None:
     """Raise :class:`Refused` where a cube was made by another configuration than the one in force."""
-    for study, made in plans(config).items():
+    for study, made in plans.items():
         path = folder / place.folder / study / "cube.nc"
         if path.exists() and made_by(path) != json.loads(config_json(made)):
             raise Refused(

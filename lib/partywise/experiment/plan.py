@@ -5,55 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from math import inf, prod
-from typing import Annotated, Any
+from typing import Any
 
-from ..checks import Count, Range, check_fields
 from ..errors import ConfigError
-from .config import as_block, build, choices, convert, refuse_unknown
+from .configuration.build import as_block, build, choices, refuse_unknown
+from .configuration.grammar import Batch, Grid, StudyBlock
+from .configuration.sweep import Entry, checked_title, fill, written_out
 from .study import Lazy, Protocol, Source, Study, address_of, own
-from .sweep import NAME, Entry, checked_title, fill, written_out
 
-TOP_KEYS = ("root_seed", "studies")
-# The folder of the results, and the distributed fit (`partywise.experiment.deployment`); no job depends on them.
-OTHER_KEYS = ("name", "network")
-BLOCK_KEYS: tuple[str, ...] = ("address", "spec", "methods", "grid", "cases", "batch", "figures")
-BLOCK_KEYS += ("ledger_replicates", "trusted_mechanisms")
 GRID = "give methods, replicates, parties, folds and epsilon, here or for all cases under grid of the study"
-
-
-@dataclass(frozen=True)
-class Batch:
-    """How much one job computes; no result depends on it.
-
-    Of replicates, folds and numbers of parties so many at most; of cases and methods about so many (`batches.runs`).
-    """
-
-    replicates_per_job: Annotated[int, Range(1, 1000)] = 10
-    folds_per_job: Annotated[int, Range(1, 100)] = 10
-    parties_per_job: Annotated[int, Range(1, 1000)] = 1
-    cases_per_job: Annotated[int, Range(1, 1000)] = 1
-    methods_per_job: Annotated[int, Range(1, 1000)] = 1
-
-    def __post_init__(self) -> None:
-        check_fields(self)
-
-
-@dataclass(frozen=True)
-class Grid:
-    """The cells of a case: methods x replicates x parties x folds x epsilon; no value twice on an axis."""
-
-    methods: tuple[str, ...]
-    replicates: Annotated[int, Range(1, 10_000)]
-    parties: tuple[Count, ...]
-    folds: Annotated[int, Range(1, 100)]
-    epsilon: tuple[Annotated[float, Range(0, ends="(]", finite=False)], ...]
-
-    def __post_init__(self) -> None:
-        check_fields(self)
-        for name in ("methods", "parties", "epsilon"):
-            values = getattr(self, name)
-            if len(set(values)) != len(values) or not values:
-                raise ValueError(f"{name} is {list(values)}: give at least one value and none twice.")
 
 
 @dataclass(frozen=True)
@@ -228,6 +188,8 @@ class Plan:
         block = {
             key: self.block[key] or {} for key in ("address", "spec", "methods", "grid", "cases") if key in self.block
         }
+        if self.block.get("replicate_factor", 1) != 1:
+            block["replicate_factor"] = self.block["replicate_factor"]
         if self.trusted_mechanisms:
             block["trusted_mechanisms"] = list(self.trusted_mechanisms)
         return {"name": self.study.name, "root_seed": self.root_seed, "block": block}
@@ -240,24 +202,6 @@ def counted(replicates: Iterable[int]) -> str:
     return f"{words} replicate" + ("" if found == [1] else "s")
 
 
-def plans(config: Mapping[str, Any]) -> dict[str, Plan]:
-    """One plan for each study of a configuration.
-
-    Raises
-    ------
-    ConfigError
-        For the first key that is unknown, missing, mistyped, out of range or contradicts another.
-    """
-    refuse_unknown(config, (*TOP_KEYS, *OTHER_KEYS))
-    for key, wanted in zip(TOP_KEYS, ("a whole number", "a block of keys"), strict=True):
-        if key not in config:
-            raise ConfigError(f"{key} is missing: give {wanted}.")
-    studies = as_block(config["studies"], "studies")
-    if not studies:
-        raise ConfigError("studies is empty: give at least one.")
-    return {name: plan(name, block, config["root_seed"]) for name, block in studies.items()}
-
-
 def plan(name: str, block: Mapping[str, Any], root_seed: int, *, complete: bool = True) -> Plan:
     """Check the block of a study and make its plan.
 
@@ -266,9 +210,7 @@ def plan(name: str, block: Mapping[str, Any], root_seed: int, *, complete: bool 
     name : str
         Study, a folder in ``partywise.studies``, or any name with ``address`` in the block.
     block : mapping
-        ``address`` (``package.module:NAME`` of a study from elsewhere),
-        ``spec``, ``methods`` (label -> protocol and options), ``grid`` (axes for all cases), ``cases`` (name -> source,
-        settings, grid, sweep), ``batch``, ``figures``, ``ledger_replicates``, ``trusted_mechanisms``.
+        The keys of `StudyBlock`.
     root_seed : int
         Seed of the whole run.
     complete : bool
@@ -279,37 +221,32 @@ def plan(name: str, block: Mapping[str, Any], root_seed: int, *, complete: bool 
     ConfigError
         For an unknown, missing, mistyped or contradictory key: one sentence with key, value and what is allowed.
     """
-    seed, where = convert(root_seed, int, "root_seed"), f"studies.{name}"
-    if seed < 0:
-        raise ConfigError(f"root_seed is {seed}: it must be at least 0.")
-    block = as_block(block, where)
-    refuse_unknown(block, BLOCK_KEYS, where)
-    address, study = _study(name, block, where)
+    where = f"studies.{name}"
+    given: StudyBlock = build(StudyBlock, block, where)
+    address, study = _study(name, given.address, where)
+    refuse_unknown(given.grid, [entry.name for entry in fields(Grid)], f"{where}.grid")
     methods = {
         label: _method(study, label, as_block(entry, f"{where}.methods.{label}"), f"{where}.methods.{label}")
-        for label, entry in _named(block, "methods", where).items()
+        for label, entry in given.methods.items()
     }
-    grid = as_block(block.get("grid"), f"{where}.grid")
-    refuse_unknown(grid, [entry.name for entry in fields(Grid)], f"{where}.grid")
-    entries = list(written_out(_named(block, "cases", where), grid, f"{where}.cases"))
-    figures = convert(block.get("figures", list(study.figures)), tuple[str, ...], f"{where}.figures")
+    entries = list(written_out(given, f"{where}.cases"))
     made = Plan(
         study=study,
         root_seed=root_seed,
-        spec=build(study.spec, block.get("spec"), f"{where}.spec"),
+        spec=build(study.spec, given.spec, f"{where}.spec"),
         methods=methods,
         cases={entry.name: _case(study, entry, complete) for entry in entries},
-        batch=build(Batch, block.get("batch"), f"{where}.batch"),
-        figures=figures,
-        block=block,
+        batch=given.batch,
+        figures=given.figures if "figures" in block else tuple(study.figures),
+        block=dict(block),
         home=Lazy(address).module,
         plain={
-            "spec": block.get("spec") or {},
-            "methods": {label: _untitled(entry) for label, entry in block["methods"].items()},
+            "spec": given.spec,
+            "methods": {label: _untitled(entry) for label, entry in given.methods.items()},
             "cases": {entry.name: entry.block for entry in entries},
         },
-        ledger_replicates=_ledger_replicates(block, f"{where}.ledger_replicates"),
-        trusted_mechanisms=convert(block.get("trusted_mechanisms", []), tuple[str, ...], f"{where}.trusted_mechanisms"),
+        ledger_replicates=given.ledger_replicates,
+        trusted_mechanisms=given.trusted_mechanisms,
     )
     if complete:
         _contradictions(made, where)
@@ -320,33 +257,15 @@ def _untitled(entry: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in entry.items() if key != "title"}
 
 
-def _study(name: str, block: Mapping[str, Any], where: str) -> tuple[str, Study]:
+def _study(name: str, address: str, where: str) -> tuple[str, Study]:
     """Address and study of a block; a study from elsewhere bears the name under which the block stands."""
-    if "address" not in block:
+    if not address:
         address = address_of(name)
         return address, Lazy(address).target
-    address = convert(block["address"], str, f"{where}.address")
     study = own(address, Study, f"{where}.address")
     if study.name != name:
         raise ConfigError(f"{where}.address is {address!r}: that study is called {study.name!r}, write {study.name}.")
     return address, study
-
-
-def _ledger_replicates(block: Mapping[str, Any], where: str) -> int | None:
-    kept = convert(block.get("ledger_replicates"), int | None, where)
-    if kept is not None and kept < 1:
-        raise ConfigError(f"{where} is {kept}: it must be at least 1, or absent for all replicates.")
-    return kept
-
-
-def _named(block: dict[str, Any], key: str, where: str) -> dict[str, Any]:
-    if key not in block:
-        raise ConfigError(f"{where}.{key} is missing: give a block of {key} by name.")
-    entries = as_block(block[key], f"{where}.{key}")
-    for name in entries:
-        if not NAME.fullmatch(name):
-            raise ConfigError(f"{where}.{key}.{name} is no name: a name has a-z, 0-9 and _, a letter first.")
-    return entries
 
 
 def _method(study: Study, label: str, entry: dict[str, Any], where: str) -> MethodPlan:

@@ -11,7 +11,7 @@ from config_check import check_network
 from deployment_cases import STUDIES, Apart
 from partywise.errors import ConfigError
 from partywise.experiment.deployment.settings import shared
-from partywise.experiment.plan import plans
+from partywise.experiment.plans import plans
 
 Change = Callable[[Apart], Any]
 
@@ -54,7 +54,7 @@ MISTAKES: list[tuple[str, Change, str]] = [
     (GLM, key(budget={"epsilon": 1.0, "delta": 1e-5, "unit": "row", "numeric_reserve": 1e-5}), "reserve is 1e-05: it"),
     (GLM, key(mode="release", budget=USERS), "network.budget.unit is 'user': case own does"),
     (GLM, key(budget=USERS), "network.budget is given with mode experiment: all parties know the seeds of its noi"),
-    (GLM, key(parties=[1]), "network.parties is [1]: it must be a block of keys."),
+    (GLM, key(parties=[1]), "network.parties is [1]: a block of keys is needed here."),
     (GLM, key(parties={}), "network.parties lacks 'analyst', a place without data of method m: add it."),
     (GLM, party("analist", host="a", port=1), "network.parties has 'analist': did you mean analyst? allowed here:"),
     (GLM, lambda case: case.network["parties"].pop("shop"), "network.parties has the data holders bank: the grid of"),

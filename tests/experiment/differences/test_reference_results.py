@@ -10,11 +10,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 import xarray as xr
-import yaml
 
 from partywise.__main__ import main
 from partywise.errors import DataMissing
 from partywise.experiment.differences.reference import pack, unpack
+from partywise.experiment.plans import read_configuration
 from partywise.experiment.results.cube import DIMS, open_cube
 from pipeline import ROOT
 from small_cube import computed
@@ -92,7 +92,7 @@ def test_the_committed_archive_is_small_and_has_every_study_of_the_default(tmp_p
     archive = ROOT / "docs" / "reference" / "default.tar.xz"
     assert archive.stat().st_size < 1.5e6
     unpack(archive, tmp_path / "there")
-    studies = yaml.safe_load((ROOT / "config.yaml").read_text(encoding="utf-8"))["studies"]
+    studies = read_configuration(ROOT / "config.yaml")["studies"]
     assert {path.parent.name for path in (tmp_path / "there").glob("*/cube.nc")} == set(studies)
     kept = open_cube(tmp_path / "there" / "label_private" / "cube.nc")
     assert set(kept.dims) >= set(DIMS) and "epsilon_certified" in kept

@@ -10,9 +10,8 @@ from math import sqrt
 
 import numpy as np
 import pytest
-import yaml
 
-from partywise.experiment.plan import plans
+from partywise.experiment.plans import plans, read_configuration
 from partywise.experiment.register.numbers import Cubes
 from partywise.experiment.register.printed_source import files, read
 from partywise.experiment.register.register import Row, shown
@@ -127,7 +126,7 @@ def silent(compute: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
 @pytest.mark.parametrize(("name", "replicates"), CHEAP)
 def test_a_sample_of_cells_is_computed_anew(name, replicates):
     row, entry = next(row for row in ROWS if row.id == name), ENTRIES[name]
-    made = plans(yaml.safe_load((ROOT / row.configuration).read_text(encoding="utf-8")))[row.study]
+    made = plans(read_configuration(ROOT / row.configuration))[row.study]
     place = {"case": row.case, "method": row.method, "parties": int(row.parties), "fold": 0}
 
     @silent

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import yaml
 
 from partywise.experiment.blocks import read_block, write_block
 from partywise.experiment.cells import generate, promised, run
 from partywise.experiment.plan import plan
+from partywise.experiment.plans import read_configuration
 from partywise.experiment.results.columns import Columns
 from partywise.experiment.tables.page import summary_wide
 from partywise.experiment.tables.printed import summary_text
@@ -68,7 +68,7 @@ def test_the_total_of_certified_methods_stays_below_one_over_n(n, screened):
 def test_no_shipped_case_is_certified_at_one_over_n(path):
     """Of simulated cases n is a setting; of real ones the public size, or a bound; of parties apart their rows."""
     sizes = {FlightsSettings: lambda s: s.n, ActivitySettings: lambda s: s.most}
-    checked, content = 0, yaml.safe_load((ROOT / path).read_text())
+    checked, content = 0, read_configuration(ROOT / path)
     apart = content.get("network", {}).get("rows")
     for name, block in content["studies"].items():
         made = plan(name, block, 1)

@@ -8,10 +8,10 @@ import re
 from html.parser import HTMLParser
 
 import pytest
-import yaml
 
 from captions import caption
-from partywise.experiment.plan import counted, plans
+from partywise.experiment.plan import counted
+from partywise.experiment.plans import plans, read_configuration
 from partywise.experiment.study import available, load
 from partywise.experiment.tables.page import tables_page
 from partywise.experiment.tables.rows import write_csv
@@ -93,7 +93,7 @@ def test_a_caption_says_which_replicates_are_drawn_and_never_how_many_by_itself(
 
 
 def test_numbers_of_replicates_are_those_of_the_plan():
-    block = yaml.safe_load((ROOT / "config.yaml").read_text(encoding="utf-8"))
+    block = read_configuration(ROOT / "config.yaml")
     made = plans(block)["label_private"]
     counts = {case.replicates for case in made.cases.values()}
     assert made.replicates == f"{min(counts)} to {max(counts)} replicates" and len(counts) > 1

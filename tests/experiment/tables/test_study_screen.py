@@ -11,6 +11,7 @@ import yaml
 
 from invented import invented_columns
 from partywise.experiment.plan import Plan, plan
+from partywise.experiment.plans import read_configuration
 from partywise.experiment.results.columns import Columns
 from partywise.experiment.study import Heading
 from partywise.experiment.tables.overview import overview, overview_row
@@ -110,7 +111,7 @@ def test_the_reference_is_the_same_protocol_without_noise(made):
 
 
 def test_options_that_set_the_noise_alone_make_no_other_protocol():
-    block = yaml.safe_load((ROOT / "config.yaml").read_text(encoding="utf-8"))
+    block = read_configuration(ROOT / "config.yaml")
     found = plan("functional_boosting", block["studies"]["functional_boosting"], 7)
     slot = {name: Slot({"method": name}, {}, frozenset()) for name in found.methods}
     same = {
@@ -164,6 +165,6 @@ def test_a_headline_is_a_variable_of_its_study(made):
 
 
 def test_every_study_has_a_headline():
-    config = yaml.safe_load((ROOT / "config.yaml").read_text(encoding="utf-8"))
+    config = read_configuration(ROOT / "config.yaml")
     for study, block in config["studies"].items():
         assert plan(study, block, 1).study.headline, study

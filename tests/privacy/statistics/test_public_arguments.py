@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-import yaml
 
 import every_protocol
 from partywise.audits.contract import Subject, broken, changed_records, check_neighbours
 from partywise.audits.worlds import AuditData
 from partywise.experiment.plan import Plan, plan
+from partywise.experiment.plans import read_configuration
 from partywise.experiment.study import MethodSpec
 from partywise.experiment.trial import subject as contract_subject
 from partywise.experiment.trial import trials
@@ -26,7 +26,7 @@ from partywise.studies.privacy_audit.protocol import SERVER, exposed
 
 ROOT = Path(__file__).parents[3]
 PAIRS, SEEDS = 20, 3
-CONFIG = yaml.safe_load((ROOT / "config.yaml").read_text())["studies"]
+CONFIG = read_configuration(ROOT / "config.yaml")["studies"]
 
 # What the default audit certifies nothing for: an infinite epsilon is kept by every neighbour.
 UNPROVED = {

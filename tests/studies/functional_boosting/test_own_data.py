@@ -20,8 +20,9 @@ from partywise.datasets.own.curves import Group, OwnCurve, load, read_files
 from partywise.datasets.own.netcdf import read_variable
 from partywise.experiment.blocks import read_block, write_block
 from partywise.experiment.cells import generate, run
-from partywise.experiment.config import build
+from partywise.experiment.configuration.build import build
 from partywise.experiment.plan import plan
+from partywise.experiment.plans import read_configuration
 from partywise.experiment.results.provenance import config_json
 from partywise.functional.bases import make_basis
 from partywise.randomness import stream
@@ -302,7 +303,7 @@ def test_groups_of_a_netcdf_response():
 
 def test_parties_are_those_of_the_configuration(folder):
     example(folder / "config" / "example_data")
-    case = plan_of(yaml.safe_load((ROOT / EXAMPLE).read_text())).cases["my_data"]
+    case = plan_of(read_configuration(ROOT / EXAMPLE)).cases["my_data"]
     assert case.settings.party_counts == (2,) and case.settings.n_predictors == 3
     data = made(case.settings)
     active, *owners = study_data.split(data, 2, None, case.settings)
@@ -364,7 +365,7 @@ def test_real_data_that_no_study_uses(folder, name):
 
 def test_a_run_by_configuration_alone_and_what_an_edited_file_reruns(folder):
     project = copy_project(folder / "project")
-    config = yaml.safe_load((project / EXAMPLE).read_text())
+    config = read_configuration(project / EXAMPLE)
     study = config["studies"]["functional_boosting"]
     study["cases"]["my_data"]["grid"] |= {"methods": ["predictor_none"], "replicates": 1}
     study["figures"] = []

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import yaml
 from matplotlib import pyplot as plt
 
 from partywise.experiment.cells import STATUS
 from partywise.experiment.plan import plan
+from partywise.experiment.plans import read_configuration
 from partywise.studies.vertical_glm.study import STUDY
 from pipeline import ROOT
 from relabel import content, relabelled
@@ -197,7 +197,7 @@ def test_private_methods_say_whom_they_trust(cube):
 
 def test_columns_of_own_tables_have_their_names():
     """They were called x0, x1, ...; of a category every level but the first is a column."""
-    block = yaml.safe_load((ROOT / "config" / "my_tables.example.yaml").read_text(encoding="utf-8"))
+    block = read_configuration(ROOT / "config" / "my_tables.example.yaml")
     made = plan("vertical_glm", block["studies"]["vertical_glm"], 1)
     (settings,) = {id(case.settings): case.settings for case in made.cases.values()}.values()
     wanted = [column for one in settings.tables for column in one.columns]

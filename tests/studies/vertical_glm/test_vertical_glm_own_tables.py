@@ -7,13 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 import statsmodels.api as sm
-import yaml
 
 from own_data_sets import example_tables, write_csv
 from partywise.errors import ConfigError, DataMissing
 from partywise.experiment.cells import generate, run
-from partywise.experiment.config import build
+from partywise.experiment.configuration.build import build
 from partywise.experiment.plan import plan
+from partywise.experiment.plans import read_configuration
 from partywise.randomness import Streams, stream
 from partywise.studies.vertical_glm.data import split
 from partywise.studies.vertical_glm.own_cases import table
@@ -217,7 +217,7 @@ def test_a_private_method_without_constants_is_refused_before_any_job(more, says
 def test_every_cell_of_the_shipped_example(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     example_tables(tmp_path / "config" / "example_data")
-    config = yaml.safe_load((ROOT / "config" / "my_tables.example.yaml").read_text())
+    config = read_configuration(ROOT / "config" / "my_tables.example.yaml")
     block = config["studies"]["vertical_glm"]
     made = plan("vertical_glm", block, config["root_seed"])
     data = generate(made, "my_tables", [0], tmp_path)

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import yaml
 
 from own_data_sets import example_tables, write_csv
 from partywise.datasets.loaders import abalone as abalone_table
@@ -14,8 +13,9 @@ from partywise.datasets.loaders import adult as adult_table
 from partywise.datasets.tables import ColumnTable, Declared
 from partywise.errors import ConfigError
 from partywise.experiment.cells import generate, run
-from partywise.experiment.config import build
-from partywise.experiment.plan import Plan, plan, plans
+from partywise.experiment.configuration.build import build
+from partywise.experiment.plan import Plan, plan
+from partywise.experiment.plans import plans, read_configuration
 from partywise.experiment.trial import outcome, trials
 from partywise.linear.exact import exact_fit
 from partywise.randomness import Streams, stream
@@ -245,7 +245,7 @@ def test_own_tables_that_contradict_themselves_are_named(more, says):
 def test_every_cell_of_the_shipped_example(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     example_tables(tmp_path / "config" / "example_data")
-    config = yaml.safe_load((ROOT / "config" / "my_tables.example.yaml").read_text())
+    config = read_configuration(ROOT / "config" / "my_tables.example.yaml")
     made = plan("vertical_linear", config["studies"]["vertical_linear"], config["root_seed"])
     data = generate(made, "my_tables", [0], tmp_path)
     found = {m: run(made, "my_tables", m, 2, [0], [0], data)[0].scalars for m in made.cases["my_tables"].methods}

@@ -13,8 +13,9 @@ import yaml
 from own_data_sets import example_tables, write_csv
 from partywise.errors import CertificationError, ConfigError, DataMissing
 from partywise.experiment.cells import generate, run
-from partywise.experiment.config import build
+from partywise.experiment.configuration.build import build
 from partywise.experiment.plan import plan
+from partywise.experiment.plans import read_configuration
 from partywise.randomness import stream
 from partywise.studies.vertical_trees.data import split
 from partywise.studies.vertical_trees.own_cases import table
@@ -200,7 +201,7 @@ def test_certified_methods_need_what_passive_columns_do_not_declare(monkeypatch)
 
 def test_every_cell_of_the_shipped_example(folder):
     example_tables(folder / "config" / "example_data")
-    config = yaml.safe_load((ROOT / EXAMPLE).read_text())
+    config = read_configuration(ROOT / EXAMPLE)
     made = plan("vertical_trees", config["studies"]["vertical_trees"], config["root_seed"])
     data = generate(made, "my_tables", [0], folder)
     found = {m: run(made, "my_tables", m, 2, [0], [0], data) for m in made.cases["my_tables"].methods}
@@ -212,7 +213,7 @@ def test_every_cell_of_the_shipped_example(folder):
 
 def test_a_run_by_configuration_alone(folder):
     project = copy_project(folder / "project")
-    config = yaml.safe_load((project / EXAMPLE).read_text())
+    config = read_configuration(project / EXAMPLE)
     study = config["studies"]["vertical_trees"]
     study["cases"]["my_tables"]["grid"] |= {"methods": ["plain"], "replicates": 1}
     study["figures"], config["studies"] = [], {"vertical_trees": study}

@@ -19,7 +19,7 @@ from ...federation.deployment.outcome import Outcome
 from ...federation.deployment.party import run_party
 from ...federation.deployment.union import Sent
 from ...federation.transport.interface import Transport
-from ..config import choices
+from ..configuration.build import choices
 from .part import part
 from .rehearsal import floating_point, rehearse
 from .settings import Shared

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 
 from ...checks import Count, Delta, Natural, Positive, Range, check_fields
 from ...errors import ConfigError
-from ..config import build, choices, convert
+from ..configuration.build import build, choices, convert
 from ..plan import Plan
 
 __all__ = ["KEY", "Address", "Budget", "Network", "Shared", "digest", "shared"]

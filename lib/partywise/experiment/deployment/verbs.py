@@ -56,7 +56,7 @@ def add_apart(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
 
 def party(config: Mapping[str, Any], given: argparse.Namespace) -> int:
     """Run one party and print its last screen."""
-    from ..plan import plans
+    from ..plans import plans
     from ..results.folder import RESULTS, checked_name, name_of
     from .running import Failed, Start, run
     from .screen import SEEDED, screen
@@ -80,7 +80,7 @@ def party(config: Mapping[str, Any], given: argparse.Namespace) -> int:
 def certificates(config: Mapping[str, Any], given: argparse.Namespace) -> int:
     """Make a test authority for the parties of a configuration."""
     from ...federation.transport.authority import make
-    from ..plan import plans
+    from ..plans import plans
 
     shared = _network(config, plans(config), given.config)
     try:

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from ..configuration.sweep import in_title
 from ..plan import Plan
-from ..sweep import in_title
 
 # The dim of the methods is no parameter of `xarray.Dataset.sel`; people and the configuration call it ``method``.
 DIM_OF = {"method": "method_label"}

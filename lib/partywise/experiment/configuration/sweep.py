@@ -9,12 +9,11 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
-from ..errors import ConfigError
-from .config import as_block, choices, refuse_unknown
+from ...errors import ConfigError
+from .build import as_block, build, choices
+from .grammar import NAME, CaseBlock, StudyBlock
 
-NAME = re.compile(r"[a-z][a-z0-9_]*")
 FIELD = re.compile(r"\{([^{}]*)\}")
-KEYS = ("source", "settings", "grid", "sweep", "name", "title")
 # More cases than this are a slip of the pen: no study has a thousand.
 MOST_CASES = 10_000
 
@@ -49,15 +48,13 @@ class Step:
     settings: Mapping[str, Any]
 
 
-def written_out(cases: Mapping[str, Any], grid: Mapping[str, Any], where: str) -> Iterator[Entry]:
+def written_out(study: StudyBlock, where: str) -> Iterator[Entry]:
     """The cases of a study one by one, sweeps as their products.
 
     Parameters
     ----------
-    cases : mapping
-        The block ``cases``: name -> block with ``source``, ``settings``, ``grid``, ``sweep``, ``name``, ``title``.
-    grid : mapping
-        Axes for the cases whose own grid leaves them out.
+    study : StudyBlock
+        Its ``cases``, with its ``grid`` for those whose own grid leaves axes out.
     where : str
         Path of ``cases``, for messages.
 
@@ -67,11 +64,9 @@ def written_out(cases: Mapping[str, Any], grid: Mapping[str, Any], where: str) -
         For an unknown key, an empty list, a setting that is given twice, and a name that is ill-formed or taken.
     """
     taken: dict[str, str] = {}
-    for group, written in cases.items():
+    for group, written in study.cases.items():
         at = f"{where}.{group}"
-        block = as_block(written, at)
-        refuse_unknown(block, KEYS, at)
-        for entry in _entries(group, block, grid, at):
+        for entry in _entries(group, as_block(written, at), study, at):
             if entry.name in taken:
                 raise ConfigError(
                     f"{at} makes the case {entry.name!r} twice: its name must tell its swept settings apart."
@@ -83,26 +78,32 @@ def written_out(cases: Mapping[str, Any], grid: Mapping[str, Any], where: str) -
             yield entry
 
 
-def _entries(group: str, block: dict[str, Any], grid: Mapping[str, Any], where: str) -> Iterator[Entry]:
-    texts = {key: checked_title(block[key], f"{where}.{key}") for key in ("name", "title") if key in block}
-    title = texts.get("title", "")
-    plain: dict[str, Any] = {key: block[key] for key in ("source", "settings") if key in block}
-    own = as_block(block.get("grid"), f"{where}.grid")
-    if grid or "grid" in block:
-        plain["grid"] = {**grid, **own}
+def _entries(group: str, block: dict[str, Any], study: StudyBlock, where: str) -> Iterator[Entry]:
+    case: CaseBlock = build(CaseBlock, block, where)
+    for key in ("name", "title"):
+        if key in block:
+            checked_title(block[key], f"{where}.{key}")
+    plain: dict[str, Any] = {key: getattr(case, key) for key in ("source", "settings") if key in block}
+    if study.grid or "grid" in block:
+        plain["grid"] = _multiplied({**study.grid, **case.grid}, study.replicate_factor)
     if "sweep" not in block:
         if "name" in block:
-            raise ConfigError(f"{where}.name is {block['name']!r}: a case without sweep has the name of its key.")
-        yield Entry(group, group, where, plain, title, {})
+            raise ConfigError(f"{where}.name is {case.name!r}: a case without sweep has the name of its key.")
+        yield Entry(group, group, where, plain, case.title, {})
         return
     plain.setdefault("source", group)
-    settings = as_block(block.get("settings"), f"{where}.settings")
-    axes = _axes(as_block(block["sweep"], f"{where}.sweep"), settings, f"{where}.sweep")
+    axes = _axes(case.sweep, case.settings, f"{where}.sweep")
     for steps in itertools.product(*axes.values()):
         words = dict(zip(axes, (step.word for step in steps), strict=True))
-        all_settings = settings | {key: value for step in steps for key, value in step.settings.items()}
-        name = _name(group, block.get("name"), words, all_settings, where)
-        yield Entry(name, group, f"{where}[{name}]", plain | {"settings": all_settings}, title, words)
+        settings = case.settings | {key: value for step in steps for key, value in step.settings.items()}
+        name = _name(group, block.get("name"), words, settings, where)
+        yield Entry(name, group, f"{where}[{name}]", plain | {"settings": settings}, case.title, words)
+
+
+def _multiplied(grid: dict[str, Any], factor: int) -> dict[str, Any]:
+    """A grid with so many times its replicates; what is not a number stays as it is, for the check of its type."""
+    replicates = grid.get("replicates")
+    return grid | {"replicates": factor * replicates} if type(replicates) is int else grid
 
 
 def _axes(sweep: Mapping[str, Any], settings: Mapping[str, Any], where: str) -> dict[str, list[Step]]:

@@ -15,8 +15,8 @@ from typing import Any
 
 import yaml
 
-from ..errors import ConfigError
-from .config import refuse_misread
+from ...errors import ConfigError
+from .build import refuse_misread
 
 # The largest configurations that make sense have some 10,000 values and 1 MB.
 LONGEST = 10_000_000
@@ -29,8 +29,8 @@ NUMBERS = {"tag:yaml.org,2002:int", "tag:yaml.org,2002:float"}
 PLAIN = {f"tag:yaml.org,2002:{name}" for name in ("null", "bool", "int", "float", "str", "seq", "map", "merge")}
 
 
-def read_configuration(path: Path) -> dict[str, Any]:
-    """The content of a configuration file, in YAML or JSON.
+def read_file(path: Path) -> dict[str, Any]:
+    """The content of one file of a configuration, in YAML or JSON.
 
     Raises
     ------

@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import MISSING, fields
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from ..errors import ConfigError
+from ...errors import ConfigError
 
 T = TypeVar("T")
 
@@ -43,25 +43,28 @@ def build(cls: type[T], mapping: object, where: str) -> T:
         Naming the key with its path, its value and what is allowed.
     """
     block = as_block(mapping, where)
+    hints = get_type_hints(cls)
     known = {f.name: f for f in fields(cls)}  # type: ignore[arg-type]
     for name, advice in getattr(cls, "elsewhere", ()):
         if name in block:
-            raise ConfigError(f"{where}.{name} is {block[name]!r}: {advice}.")
+            raise ConfigError(f"{_path(where, name)} is {block[name]!r}: {advice}.")
     refuse_unknown(block, known, where)
     for name, entry in known.items():
         if name not in block and entry.default is MISSING and entry.default_factory is MISSING:
-            hint = get_type_hints(cls)[name]
-            raise ConfigError(f"{where}.{name} is missing: give {describe(hint)}.")
-    hints = get_type_hints(cls)
-    values = {name: convert(value, hints[name], f"{where}.{name}") for name, value in block.items()}
+            raise ConfigError(f"{_path(where, name)} is missing: give {describe(hints[name])}.")
+    values = {name: convert(value, hints[name], _path(where, name)) for name, value in block.items()}
     try:
         return cls(**values)
     except ConfigError:
         raise
     except ValueError as error:
-        message = str(error)
-        own = message.replace("[", " ", 1).split(" ", 1)[0] in known
-        raise ConfigError(f"{where}.{message}" if own else f"{where}: {message}") from None
+        own = re.split(r"[ .[]", str(error), maxsplit=1)[0] in known
+        raise ConfigError(_path(where, str(error)) if own or not where else f"{where}: {error}") from None
+
+
+def _path(where: str, name: str) -> str:
+    """Path of a key of a block; the keys of the whole configuration have their names alone."""
+    return f"{where}.{name}" if where else name
 
 
 def refuse_misread(number: str, where: str) -> None:
@@ -81,7 +84,7 @@ def as_block(value: object, where: str) -> dict[str, Any]:
         raise ConfigError(f"{where} is {value!r}: a block of keys is needed here.")
     for key in value:
         if not isinstance(key, str):
-            raise ConfigError(f"{where}.{key} is unknown: keys are text.")
+            raise ConfigError(f"{_path(where, str(key))} is unknown: keys are text.")
     return dict(value)
 
 
@@ -89,7 +92,7 @@ def refuse_unknown(block: Collection[str], allowed: Collection[str], where: str 
     """Raise a named error for the first key that is not allowed, with the nearest allowed one."""
     for key in block:
         if key not in allowed:
-            raise ConfigError(f"{where}.{key} is unknown: {choices(key, allowed)}.".removeprefix("."))
+            raise ConfigError(f"{_path(where, key)} is unknown: {choices(key, allowed)}.")
 
 
 def choices(given: object, allowed: Collection[str]) -> str:
@@ -114,7 +117,9 @@ def describe(hint: Any) -> str:
 
 
 def convert(value: Any, hint: Any, where: str) -> Any:
-    """The value as the hinted type, or a named error."""
+    """The value as the hinted type, or a named error; a block of keys may be empty."""
+    if hint is dict:
+        return as_block(value, where)
     result = _converted(value, hint, where)
     if result is not MISSING:
         return result

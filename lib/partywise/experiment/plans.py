@@ -1,0 +1,112 @@
+"""The one way of a configuration: files -> blocks in full -> checked plans.
+
+A study may stand in a file of its own: its value is the name of that file, or a block whose key ``file`` names it and
+whose other keys have the last word.  Names of files begin in the folder of the file that names them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ..errors import ConfigError
+from .configuration.build import build
+from .configuration.grammar import Configuration
+from .configuration.text import read_file
+from .plan import Plan, plan
+
+__all__ = ["plans", "read_configuration"]
+
+FILE = "file"
+
+
+def read_configuration(path: Path) -> dict[str, Any]:
+    """The content of a configuration file, studies in files of their own included.
+
+    Raises
+    ------
+    ConfigError
+        When one of the files cannot be read, is no YAML, or holds anything but data: the file, the line, the remedy.
+    """
+    config = read_file(path)
+    if isinstance(studies := config.get("studies"), Mapping):
+        config["studies"] = {name: _whole(name, block, _Files([path]))[0] for name, block in studies.items()}
+    return config
+
+
+def plans(config: Mapping[str, Any], files: Sequence[Path] = ()) -> dict[str, Plan]:
+    """One plan for each study of a configuration.
+
+    Parameters
+    ----------
+    config : mapping
+        The configuration, as Snakemake merges it from its files and ``--config``, or as `read_configuration` gives it.
+    files : sequence of Path
+        Those files, in order.
+
+    Raises
+    ------
+    ConfigError
+        For the first key that is unknown, missing, mistyped, out of range or contradicts another.
+    """
+    given: Configuration = build(Configuration, config, "")
+    found, where = {}, _Files(files)
+    for name, written in given.studies.items():
+        block, file = _whole(name, written, where)
+        try:
+            found[name] = plan(name, block, given.root_seed)
+        except ConfigError as error:
+            raise ConfigError(f"{file}: {error}" if file else str(error)) from None
+    return found
+
+
+class _Files:
+    """The files of a configuration, each read once, and only where a study names a file.
+
+    paths : the files in order
+    """
+
+    def __init__(self, paths: Sequence[Path]) -> None:
+        self.paths = paths
+        self.contents: list[Any] | None = None
+
+    def folder(self, study: str, file: str) -> Path:
+        """Folder of the last file that names this file for a study; that of the run where ``--config`` does."""
+        if self.contents is None:
+            self.contents = [read_file(path) for path in self.paths]
+        for path, content in zip(reversed(self.paths), reversed(self.contents), strict=True):
+            studies = content.get("studies")
+            written = studies.get(study) if isinstance(studies, Mapping) else None
+            if file in (written, written.get(FILE) if isinstance(written, Mapping) else None):
+                return path.parent
+        return Path()
+
+
+def _whole(name: str, written: Any, files: _Files) -> tuple[Any, str]:
+    """The block of a study with the content of the file that it names, and that file; empty where it names none."""
+    if not (isinstance(written, str) or (isinstance(written, Mapping) and FILE in written)):
+        return written, ""
+    beside = {} if isinstance(written, str) else {key: value for key, value in written.items() if key != FILE}
+    file, at = (written, f"studies.{name}") if isinstance(written, str) else (written[FILE], f"studies.{name}.{FILE}")
+    if not isinstance(file, str) or not file:
+        raise ConfigError(f"{at} is {file!r}: it must be the name of a file with the block of the study.")
+    path = files.folder(name, file) / file
+    try:
+        content = read_file(path)
+    except ConfigError as error:
+        raise ConfigError(f"{at} is {file!r}: {error}") from None
+    if FILE in content:
+        raise ConfigError(
+            f"{path}: {FILE} is {content[FILE]!r}: a file that is named holds the whole block of a study."
+        )
+    return _merge(content, beside), str(path)
+
+
+def _merge(block: Mapping[str, Any], beside: Mapping[str, Any]) -> dict[str, Any]:
+    """A block in which the keys of another have the last word, blocks inside blocks included."""
+    merged = dict(block)
+    for key, value in beside.items():
+        both = isinstance(value, Mapping) and isinstance(merged.get(key), Mapping)
+        merged[key] = _merge(merged[key], value) if both else value
+    return merged
