@@ -32,6 +32,7 @@ SETTINGS: dict[str, Any] = {
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.grid": True,
+    "axes.axisbelow": True,
     "grid.color": "#DDDDDD",
     "grid.linewidth": 0.6,
     "lines.linewidth": 1.5,
@@ -97,6 +98,17 @@ def panels(rows: int, columns: int, width: float, height: float, **options) -> t
     size = (max(width * columns, NARROWEST), height * rows)
     figure, axes = plt.subplots(rows, columns, figsize=size, squeeze=False, layout="constrained", **options)
     return figure, list(axes.ravel())
+
+
+def compact(number: float) -> str:
+    """A number without the zeros of its exponent: 1e-5."""
+    return f"{number:g}".replace("e-0", "e-").replace("e+0", "e+")
+
+
+def nested(number: int) -> dict[str, Any]:
+    """Marks of the line that is drawn after ``number`` others on which it may lie: smaller, and the largest hollow."""
+    size = max(9 - 2 * number, 4)
+    return {"markersize": size} | ({"markerfacecolor": "white"} if size >= 7 else {})
 
 
 def run_ticks(ax: Axes, places: Iterable[float]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
 from ....experiment.plotting.select import having, plan_behind, title, told
 from ....experiment.plotting.series import Series, cases_of, draw, methods_of, replicate_means, series, spread
@@ -14,6 +15,7 @@ from ....experiment.plotting.style import (
     GREY,
     ORANGE,
     RED,
+    compact,
     empty,
     heading,
     legend_below,
@@ -147,9 +149,12 @@ def claims_about_parties(cube: xr.Dataset) -> Figure:
     axes[2].set(
         title="the budget behind claim 2",
         xlabel="number of parties J",
-        ylabel=f"ε at δ = {plan_behind(cube).delta(case):g}",
+        ylabel=f"ε at δ = {compact(plan_behind(cube).delta(case))}",
     )
     axes[2].set_yscale("log")
+    axes[2].yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axes[2].yaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
+    axes[2].yaxis.set_minor_formatter(NullFormatter())
     for ax in axes:
         run_ticks(ax, _counts(cube, case))
     legend_below(figure, axes, 4)
@@ -198,7 +203,7 @@ def bytes_by_parties(cube: xr.Dataset) -> Figure:
     ax.set(
         xlabel="number of parties J",
         ylabel="MiB for one fit",
-        title=f"Communication of one fit, {title(cube, 'case', case)}",
+        title=f"Communication of one fit, {title(cube, 'case', case)};\nm predictors of a party, Q basis functions",
     )
     ax.set_ylim(0, 1.15 * ax.get_ylim()[1])
     run_ticks(ax, _counts(cube, case))

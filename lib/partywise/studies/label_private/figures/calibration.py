@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from ....experiment.plotting.select import having, title
 from ....experiment.plotting.series import cases_of, example_fit, example_fits_of, methods_of
-from ....experiment.plotting.style import GREY, Look, empty, heading, legend_below, look, panels
+from ....experiment.plotting.style import GREY, Look, empty, heading, legend_below, look, nested, panels
 from .utility import computed_at, data_cases
 
 
@@ -35,10 +35,10 @@ def calibration_curves(cube: xr.Dataset) -> Figure:
         for column, epsilon in enumerate(targets):
             ax = axes[row * len(targets) + column]
             ax.plot([0, 1], [0, 1], color=GREY, linewidth=1.0, linestyle=":", label="perfect calibration")
-            for method in compared[case]:
-                _curve(ax, shown, look(cube, method), (method, epsilon))
-            for method in (m for m in having(cube, "method", protocol="non_private") if m in methods_of(cube, case)):
-                _curve(ax, shown, look(cube, method), (method, np.inf))
+            free = [m for m in having(cube, "method", protocol="non_private") if m in methods_of(cube, case)]
+            fits = [(method, np.inf) for method in free] + [(method, epsilon) for method in compared[case]]
+            for number, fit in enumerate(fits):
+                _curve(ax, shown, look(cube, fit[0]), fit, number)
             ax.set_title(f"{title(cube, 'case', case)}, ε = {epsilon:g}")
             ax.set(aspect="equal", xlabel="mean prediction" if row == len(cases) - 1 else "")
         axes[row * len(targets)].set_ylabel("share of positive labels")
@@ -56,6 +56,7 @@ def _shown_targets(cube: xr.Dataset, cases: list[str]) -> list[float]:
     return wanted or sorted({*kept[:1], *kept[-1:]})
 
 
-def _curve(ax: Axes, shown: xr.Dataset, style: Look, fit: tuple[str, float]) -> None:
+def _curve(ax: Axes, shown: xr.Dataset, style: Look, fit: tuple[str, float], number: int) -> None:
     x, y = (example_fit(shown, f"calibration_{name}", *fit) for name in ("predicted", "observed"))
-    ax.plot(x, y, color=style.color, marker=style.marker, linestyle=style.line, markersize=4, label=style.label)
+    marks = {"color": style.color, "marker": style.marker, "linestyle": style.line}
+    ax.plot(x, y, label=style.label, **marks, **nested(number))

@@ -31,6 +31,7 @@ from ....experiment.plotting.style import (
     ORANGE,
     PURPLE,
     RED,
+    compact,
     empty,
     heading,
     legend_below,
@@ -289,5 +290,5 @@ def classic_noise(cube: xr.Dataset) -> Figure:
         ax.xaxis.set_minor_locator(NullLocator())
     legend_below(figure, [left, right], 2)
     whose = "" if protected(cube) == "one label" else f"; certified for {protected(cube)}"
-    heading(figure, f"The classic Gaussian formula at δ = {delta:g}, one label{whose}")
+    heading(figure, f"The classic Gaussian formula at δ = {compact(delta)}, one label{whose}")
     return figure

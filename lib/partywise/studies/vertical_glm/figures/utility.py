@@ -11,7 +11,7 @@ from matplotlib.ticker import FuncFormatter, NullLocator
 from ....experiment.plotting.replicates import banded
 from ....experiment.plotting.select import plan_behind, title
 from ....experiment.plotting.series import cases_of, draw, methods_of, series
-from ....experiment.plotting.style import GREY, empty, heading, legend_below, look
+from ....experiment.plotting.style import GREY, compact, empty, heading, legend_below, look
 from ....experiment.results.attributes import meanings
 from .shared import grid_of
 
@@ -32,7 +32,7 @@ def deviance_by_epsilon(cube: xr.Dataset) -> Figure:
     if not cases:
         return empty("No method with a target of epsilon in this configuration.")
     figure, axes, left = grid_of(len(cases), 3, 3.6, 3.9 if len(cases) == 1 else 3.3)
-    delta = f"{plan_behind(cube).spec.delta:g}".replace("e-0", "e-")
+    delta = compact(plan_behind(cube).spec.delta)
     for ax, case in zip(axes, cases, strict=True):
         for method in _private(cube, case):
             line, style = series(cube, "excess_deviance", case, method, "epsilon"), look(cube, method)

@@ -10,7 +10,7 @@ from matplotlib.ticker import NullLocator, PercentFormatter
 from ....experiment.plotting.replicates import banded
 from ....experiment.plotting.select import title, told
 from ....experiment.plotting.series import Series, cases_of, draw, methods_of, series
-from ....experiment.plotting.style import GREY, empty, heading, legend_below, look, panels
+from ....experiment.plotting.style import GREY, empty, heading, legend_below, look, nested, panels
 from .utility import LOSSES, loss_of, scored, ticks_at
 
 # The axis of differences is linear up to this, so that it shows none at all.
@@ -24,7 +24,8 @@ ROUNDING = 1e-12
 def lossless_by_parties(cube: xr.Dataset) -> Figure:
     """Test loss and largest difference to the pooled fit of the same codes, by the number of parties.
 
-    Means over {replicates}, bands are ± 1 standard error. Where lines lie on each other, later marks are smaller.
+    Means over {replicates}, bands are ± 1 standard error. Where lines lie on each other, later marks are smaller,
+    and the largest hollow.
     """
     cases = [case for case in cases_of(cube, "max_prediction_difference") if _counts(cube, case) > 1]
     if not cases:
@@ -34,10 +35,7 @@ def lossless_by_parties(cube: xr.Dataset) -> Figure:
         top, bottom = axes[column], axes[len(cases) + column]
         loss = loss_of(cube, case) or "log_loss"
         for number, method in enumerate(scored(cube, case, loss)):
-            # Lines that lie on each other: the marks of later ones are smaller.
-            draw(
-                top, series(cube, loss, case, method, "parties"), look(cube, method), markersize=max(9 - 2 * number, 4)
-            )
+            draw(top, series(cube, loss, case, method, "parties"), look(cube, method), **nested(number))
         for method in methods_of(cube, case):
             line, style = series(cube, "max_prediction_difference", case, method, "parties"), look(cube, method)
             if line:
@@ -92,7 +90,10 @@ def rows_rerouted(cube: xr.Dataset) -> Figure:
                 draw(ax, line, style, label=words)
         ax.set(xlabel="ε that a method is given", ylim=(-0.02, 1.02), title=title(cube, "case", case))
         ax.yaxis.set_major_formatter(PercentFormatter(1, decimals=0))
-        ticks_at(ax, [epsilon for _, line in _rerouted(cube, case) for epsilon in line.x])
+        if targets := [epsilon for _, line in _rerouted(cube, case) for epsilon in line.x if np.isfinite(epsilon)]:
+            ticks_at(ax, targets)
+        else:
+            ax.set(xlabel="no method is given an ε", xticks=[])
     for ax in axes[: len(cases) : columns]:
         ax.set_ylabel("share of training rows\nin another leaf")
     legend_below(figure, axes, columns)

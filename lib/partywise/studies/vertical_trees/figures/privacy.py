@@ -9,7 +9,7 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 from ....experiment.plotting.select import plan_behind, title
-from ....experiment.plotting.style import BLACK, BLUE, GREY, RED, empty, heading, legend_below, panels
+from ....experiment.plotting.style import BLACK, BLUE, GREY, RED, compact, empty, heading, legend_below, panels
 from .utility import by_feature, cost, loss_of, scored, ticks_at
 
 CLAIMED: dict[str, Any] = {
@@ -52,7 +52,7 @@ def epsilon_by_method(cube: xr.Dataset) -> Figure:
 
 def _delta(cube: xr.Dataset) -> str:
     """delta of all certificates, from the constants of the study."""
-    return f"{plan_behind(cube).spec.delta:g}".replace("e-0", "e-")
+    return compact(plan_behind(cube).spec.delta)
 
 
 def _rows(cube: xr.Dataset) -> list[tuple[str, np.ndarray]]:

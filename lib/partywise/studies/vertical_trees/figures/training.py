@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 from ....experiment.plotting.select import title
 from ....experiment.plotting.series import cases_of, example_fit, example_fits_of
-from ....experiment.plotting.style import empty, heading, legend_below, look, panels, run_ticks
+from ....experiment.plotting.style import empty, heading, legend_below, look, nested, panels, run_ticks
 from .utility import LOSSES
 
 PANELS = 4
@@ -25,12 +25,12 @@ def loss_along_trees(cube: xr.Dataset) -> Figure:
     figure, axes = panels(1, len(cases), max(3.2, 6.0 / len(cases)), height)
     for ax, case in zip(axes, cases, strict=True):
         shown, places = example_fits_of(cube, case), set[float]()
-        for method, epsilon in _fits(shown).items():
+        for number, (method, epsilon) in enumerate(_fits(shown).items()):
             trees, loss = (example_fit(shown, f"path_{name}", method, epsilon) for name in ("trees", "test_loss"))
             # Before the first tree all losses are one that nobody asks for.
             trees, loss, style = trees[1:], loss[1:], look(cube, method)
-            marks = {"color": style.color, "marker": style.marker, "linestyle": style.line, "markersize": 4}
-            ax.plot(trees, loss, label=style.label, **marks)
+            marks = {"color": style.color, "marker": style.marker, "linestyle": style.line}
+            ax.plot(trees, loss, label=style.label, **marks, **nested(number))
             places |= set(trees.tolist())
         kind = "mse" if np.isfinite(_mse(cube, case)) else "log_loss"
         run_ticks(ax, places)
