@@ -31,7 +31,7 @@ sys.path[:0] = [str(ROOT / "lib"), str(ROOT / "tests" / "support")]
 import numpy as np
 
 from glm_driver import fitted, records
-from partywise.federation.exchanges.cross_product import combined, dealing, masked, opened, private, product
+from partywise.federation.exchanges.cross_product import combined, dealing, private, product, reveal, send_masked
 from partywise.federation.exchanges.polynomials import polynomials
 from partywise.federation.exchanges.residues import Ring, ring_for
 from partywise.federation.exchanges.words import WORDS
@@ -71,9 +71,9 @@ def products_of(X: np.ndarray, ring: Ring, bits: int) -> np.ndarray:
     closed = []
     for party in run.parties:
         own = private(run, dealt, party, run.at(party, local_columns), (len(X), P), bits)
-        closed.append(masked(run, dealt, own, party.name, run.parties))
+        closed.append(send_masked(run, dealt, own, party.name, run.parties))
     parts = [Clear(None, units=("features",), owner=party.name) for party in run.parties]
-    return opened(run, product(run, dealt, *closed, "products"), "analyst", "products", parts)
+    return reveal(run, product(run, dealt, *closed, "products"), "analyst", "products", parts)
 
 
 def in_residues(X: np.ndarray) -> np.ndarray:
@@ -91,7 +91,7 @@ def by_powers(X: np.ndarray) -> Any:
     run = a_run(X)
     dealt = dealing(run, run.parties, ring_for(1e6, 9 * 20))
     u = shared_vector(run, dealt, X)
-    return polynomials(run, dealt, masked(run, dealt, u, "u", ()), [np.arange(9) == 8], "p", 8 * 20)
+    return polynomials(run, dealt, send_masked(run, dealt, u, "u", ()), [np.arange(9) == 8], "p", 8 * 20)
 
 
 def by_triples(X: np.ndarray) -> Any:
@@ -101,7 +101,7 @@ def by_triples(X: np.ndarray) -> Any:
     u = shared_vector(run, dealt, X)
     power = u
     for degree in range(2, 9):
-        one, other = (masked(run, dealt, v, f"{name} {degree}", ()) for v, name in ((u, "u"), (power, "power")))
+        one, other = (send_masked(run, dealt, v, f"{name} {degree}", ()) for v, name in ((u, "u"), (power, "power")))
         power = product(run, dealt, one, other, f"degree {degree}", entries=True)
     return power
 

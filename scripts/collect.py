@@ -9,7 +9,7 @@ from pathlib import Path
 from partywise.experiment.collect import collect
 from partywise.experiment.logs import log_to
 from partywise.experiment.plan import plan
-from partywise.experiment.results.provenance_record import as_planned, digests_before, write_origin
+from partywise.experiment.results.provenance_record import as_planned, digests_before, write_record
 from partywise.experiment.timings import gather
 
 log = log_to(snakemake.log[0])
@@ -19,5 +19,5 @@ gather(inputs.timings).write(outputs.pop("timings"))
 root = Path(snakemake.scriptdir).parent
 planned = as_planned(params.sources, digests_before(params.told, params.fingerprint, inputs.origins, inputs.blocks))
 planned(collect)(plan(**params.job), inputs.blocks, outputs, code_sha256=params.code, root=root)
-write_origin(origin, params.fingerprint, outputs.values())
+write_record(origin, params.fingerprint, outputs.values())
 log.info("study %s: %d blocks", params.job["name"], len(inputs.blocks))

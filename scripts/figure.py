@@ -6,12 +6,12 @@ load_by_content(snakemake.params.sources)
 
 from partywise.experiment.logs import log_to
 from partywise.experiment.plotting.save import draw_figure
-from partywise.experiment.results.provenance_record import as_planned, digests_before, write_origin
+from partywise.experiment.results.provenance_record import as_planned, digests_before, write_record
 
 log = log_to(snakemake.log[0])
 params, inputs, outputs = snakemake.params, snakemake.input, dict(snakemake.output.items())
 origin = outputs.pop("origin")
 planned = as_planned(params.sources, digests_before(params.told, params.fingerprint, inputs.origin, inputs.cube))
 planned(draw_figure)(params.address, inputs.cube[0], **outputs)
-write_origin(origin, params.fingerprint, outputs.values())
+write_record(origin, params.fingerprint, outputs.values())
 log.info("drawn by %s", params.address)

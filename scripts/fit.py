@@ -10,7 +10,7 @@ from partywise.experiment.blocks import write_block
 from partywise.experiment.cells import compute
 from partywise.experiment.logs import log_to
 from partywise.experiment.plan import plan
-from partywise.experiment.results.provenance_record import as_planned, write_origin
+from partywise.experiment.results.provenance_record import as_planned, write_record
 from partywise.experiment.timings import Timings
 
 log = log_to(snakemake.log[0])
@@ -22,6 +22,6 @@ computed = [planned(compute)(made, share, params.resources_folder, timings) for 
 spent = process_time() - begun
 write_block(snakemake.output.block, [cell for cells in computed for cell in cells])
 timings.write(snakemake.output.timings)
-write_origin(snakemake.output.origin, params.fingerprint, [snakemake.output.block])
+write_record(snakemake.output.origin, params.fingerprint, [snakemake.output.block])
 log.info("%s", timings)
 log.info("computing: %.3f CPU s", spent)

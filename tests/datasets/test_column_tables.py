@@ -129,7 +129,7 @@ def test_declared_edges_are_those_of_the_specification_and_what_settings_know_of
     for one in settings:
         assert one.n_columns == len(names)
         assert one.without_edges == tuple(j for j, about in enumerate(declared) if about.edges is None)
-        assert one.without_bounds == tuple(j for j, about in enumerate(declared) if about.bounds is None)
+        assert one.columns_without_bounds == tuple(j for j, about in enumerate(declared) if about.bounds is None)
 
 
 def test_cells_of_the_tables_on_adult():

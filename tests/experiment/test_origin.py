@@ -13,9 +13,9 @@ from partywise.experiment.results.provenance_record import (
     digests_before,
     fingerprint_of,
     is_current,
-    read_origin,
+    read_record,
     sha256,
-    write_origin,
+    write_record,
 )
 
 
@@ -24,7 +24,7 @@ def job(tmp_path: Path) -> Path:
     """A finished job that wrote two files."""
     for path in outputs(tmp_path):
         path.write_text(path.name)
-    write_origin(tmp_path / "origin", fingerprint_of("told"), outputs(tmp_path))
+    write_record(tmp_path / "origin", fingerprint_of("told"), outputs(tmp_path))
     return tmp_path
 
 
@@ -37,7 +37,7 @@ def current(folder: Path, told: str = "told", *before: str) -> bool:
 
 
 def test_a_finished_job_is_current_whatever_the_time_and_the_folder(job):
-    assert current(job) and set(read_origin(job / "origin").outputs) == {"cube", "table"}
+    assert current(job) and set(read_record(job / "origin").outputs) == {"cube", "table"}
     for time in (0, 4e9):
         for path in (*outputs(job), job / "origin"):
             os.utime(path, (time, time))
@@ -59,7 +59,7 @@ def test_an_output_that_was_changed_is_stale_at_its_old_time(job, text):
 
 
 def test_an_output_that_no_origin_names_is_stale(job):
-    write_origin(job / "origin", fingerprint_of("told"), [job / "cube"])
+    write_record(job / "origin", fingerprint_of("told"), [job / "cube"])
     assert not current(job)
 
 
@@ -76,14 +76,14 @@ def test_a_job_reads_what_those_before_it_were_planned_to_write_and_nothing_else
     other = job / "other"
     other.mkdir()
     (other / "cube").write_text("another")
-    write_origin(other / "origin", fingerprint_of("other"), [other / "cube"])
+    write_record(other / "origin", fingerprint_of("other"), [other / "cube"])
     origins, cubes = [job / "origin", other / "origin"], [job / "cube", other / "cube"]
     planned = fingerprint_of("later", [fingerprint_of("told"), fingerprint_of("other")])
     assert digests_before("later", planned, origins, cubes) == {str(cube): sha256(cube) for cube in cubes}
     (other / "origin").unlink()
     with pytest.raises(InputChanged, match=r"^A job before this one was made of other code or data .*: run again\.$"):
         digests_before("later", planned, origins, cubes)
-    write_origin(other / "origin", fingerprint_of("edited"), [other / "cube"])
+    write_record(other / "origin", fingerprint_of("edited"), [other / "cube"])
     with pytest.raises(InputChanged, match="A job before this one"):
         digests_before("later", planned, origins, cubes)
 

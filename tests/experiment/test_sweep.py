@@ -12,7 +12,7 @@ import pytest
 
 from partywise.errors import ConfigError
 from partywise.experiment.plan import Plan, plan
-from partywise.experiment.plotting.select import having, told
+from partywise.experiment.plotting.select import coordinate_of, having
 from partywise.experiment.results.assemble import header_of
 from partywise.experiment.results.columns import Columns
 from partywise.experiment.results.cube import open_cube, write_cube
@@ -214,8 +214,15 @@ def test_swept_settings_and_options_are_coordinates(tmp_path):
     assert "case_radius" not in cube.coords
     assert cube["case"].values[cube["case_row"].values == 1000].tolist() == ["table_i_n1500", "table_ii_n1500"]
     assert cube["method_protocol"].values.tolist() == ["certified", "certified", "reference"]
-    assert [told(cube, "case", "table_i_n1500", name) for name in ("model", "row", "nothing")] == ["I", 1000, None]
-    assert told(cube, "case", "simulated", "row") is None and told(cube, "method", "plain", "clipped") is None
+    assert [coordinate_of(cube, "case", "table_i_n1500", name) for name in ("model", "row", "nothing")] == [
+        "I",
+        1000,
+        None,
+    ]
+    assert (
+        coordinate_of(cube, "case", "simulated", "row") is None
+        and coordinate_of(cube, "method", "plain", "clipped") is None
+    )
     assert having(cube, "case", model="II", n=1500) == ["table_ii_n1500"] and having(cube, "case", nothing=1) == []
     assert cube["method_second"].values.tolist() == ["goe", "mirrored", ""]
     assert cube["method_clipped"].values.tolist() == ["", "", "false"]

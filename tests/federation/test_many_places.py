@@ -91,6 +91,6 @@ def test_a_value_for_many_that_is_made_of_many_is_emptied_once(monkeypatch):
     for name in names:
         channel.send("server", name, "answer", answer)
     assert counted == [answer]
-    assert {heard.value for name in names for heard in channel.heard(name, "answer")} == {None}
+    assert {heard.value for name in names for heard in channel.received(name, "answer")} == {None}
     with pytest.raises(CertificationError, match="not for 'judge'"):
         channel.send("server", "judge", "answer", answer)

@@ -14,7 +14,7 @@ from partywise.audits.replay import record
 from partywise.errors import CertificationError, ContractError
 from partywise.federation.cipher import Cipher
 from partywise.federation.exchanges.homomorphic import paillier
-from partywise.federation.exchanges.homomorphic.ciphertexts import joined, take
+from partywise.federation.exchanges.homomorphic.ciphertexts import concatenate, take
 from partywise.federation.parties import Party
 from partywise.federation.run import Run
 from partywise.privacy.mechanisms import Release
@@ -42,7 +42,7 @@ def tables_of(public, codes, g, h, cells=CELLS):
     parts = [paillier.sums(public, g, place, cells.count) for place in places[:d]]
     total = take(paillier.add(public, *parts), np.arange(cells.margins))
     parts = [paillier.sums(public, h, place, cells.count) for place in places]
-    return joined(public, (total, paillier.add(public, paillier.add(public, *parts[:2]), parts[2])))
+    return concatenate(public, (total, paillier.add(public, paillier.add(public, *parts[:2]), parts[2])))
 
 
 def closed_tables(public, statistic, **parts):

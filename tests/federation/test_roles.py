@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from partywise.federation.folds import Fold
-from partywise.federation.parties import Party, column_order, joined, split_columns
+from partywise.federation.parties import Party, column_order, merge_blocks, split_columns
 from partywise.federation.roles import involved, others_than, roles, unprotected
 from partywise.federation.run import Run
 from partywise.randomness import Streams
@@ -67,5 +67,5 @@ def test_everybody_else_is_parties_then_places_without_data():
 def test_columns_that_were_split_are_together_again_in_their_order():
     X = np.arange(12.0).reshape(2, 6)
     groups = split_columns(6, 3, "explicit", [[5, 0], [3], [4, 1, 2]])
-    assert np.array_equal(joined([X[:, list(group)] for group in groups], groups), X)
+    assert np.array_equal(merge_blocks([X[:, list(group)] for group in groups], groups), X)
     assert column_order(groups).tolist() == [1, 4, 5, 2, 3, 0]

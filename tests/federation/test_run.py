@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from partywise.federation.placed import PlacedRun
 
 from fixed import fixed
 from forked import forked
 from partywise.federation.channel import Channel
 from partywise.federation.cipher import Cipher
-from partywise.federation.codec import decoded, encoded, packed, unpacked
+from partywise.federation.codec import decode, encode, pack, unpack
 from partywise.federation.parties import Party
 from partywise.federation.payloads import content_of
+from partywise.federation.place_checks import PlacedRun
 from partywise.federation.run import PlaceError, Run, simulate
 from partywise.privacy.accounted import Clear, Public
 from partywise.privacy.mechanisms.gaussian import Gaussian
@@ -23,7 +23,7 @@ from toy_rounds import local_scale, local_size, parties, program, run
 
 
 def described(estimate) -> bytes:
-    return encoded(estimate)
+    return encode(estimate)
 
 
 @pytest.mark.parametrize("how", ["checked", "forked"])
@@ -56,7 +56,7 @@ MISTAKES = {
         "the program itself reads a value",
     ),
     "a program steered by what only some have": (
-        lambda run: run.known(run.send(run.parties[0], "server", "size", local_size, 1.0, 0, None)),
+        lambda run: run.agreed(run.send(run.parties[0], "server", "size", local_size, 1.0, 0, None)),
         r"steered by a value that \['client 1', 'client 2'\] do not have",
     ),
     "the block of another party": (
@@ -80,7 +80,7 @@ PLAIN_MISTAKES = {
         r"client 2.* has no value of its own; \('client 0', 'client 1'\) have",
     ),
     "known is what each has for itself": (
-        lambda run: run.known(run.each(run.parties, local_scale, np.ones(3))),
+        lambda run: run.agreed(run.each(run.parties, local_scale, np.ones(3))),
         "each have a value of their own here: send it to all first",
     ),
     "everywhere from what each has for itself": (
@@ -165,8 +165,8 @@ VALUES = [
 
 @pytest.mark.parametrize("value", VALUES, ids=[str(k) for k in range(len(VALUES))])
 def test_what_is_encoded_comes_back_in_kind_and_to_the_last_bit(value):
-    again = decoded(encoded(value))
-    assert type(again) is type(value) and encoded(again) == encoded(value)
+    again = decode(encode(value))
+    assert type(again) is type(value) and encode(again) == encode(value)
     if isinstance(value, np.ndarray):
         assert again.dtype == value.dtype and again.shape == value.shape and again.tobytes() == value.tobytes()
 
@@ -174,14 +174,14 @@ def test_what_is_encoded_comes_back_in_kind_and_to_the_last_bit(value):
 @pytest.mark.parametrize("value", [object(), np.array([object()]), {1, 2}, lambda: 0])
 def test_what_is_no_message_is_refused(value):
     with pytest.raises(TypeError, match="cannot be a message"):
-        encoded(value)
+        encode(value)
 
 
 def test_bytes_that_were_cut_off_are_refused():
-    whole = encoded({"a": np.arange(6.0)})
+    whole = encode({"a": np.arange(6.0)})
     for data in (whole[:4], whole[:20], whole[:-1], whole + b"x"):
         with pytest.raises(ValueError):
-            decoded(data)
+            decode(data)
 
 
 def test_a_payload_comes_back_with_what_it_cost():
@@ -189,8 +189,8 @@ def test_a_payload_comes_back_with_what_it_cost():
     release = Gaussian(mu=1.0)(bounded, stream(1, "a"), owner="a", release_id="sum")
     mean = derived(release.value / 5, [release], name="mean", owner="b")
     for payload in (release, mean, Public(1.0, "a setting"), Clear([1], ("row",), "a"), Cipher(b"x", "a")):
-        again = unpacked(packed(payload))
-        assert type(again) is type(payload) and encoded(content_of(again)) == encoded(content_of(payload))
+        again = unpack(pack(payload))
+        assert type(again) is type(payload) and encode(content_of(again)) == encode(content_of(payload))
         assert getattr(again, "event", None) == getattr(payload, "event", None)
         assert [type(part) for part in getattr(again, "made_of", ())] == [
             type(part) for part in getattr(payload, "made_of", ())
@@ -212,10 +212,10 @@ LAID_OUT = {
 def test_an_array_lies_in_memory_as_a_channel_delivers_it(name):
     """Sums depend on it: a process that received the bytes must add in the order of one that was simulated."""
     array = LAID_OUT[name]
-    again = decoded(encoded(array))
+    again = decode(encode(array))
     channel = Channel(parties(), ("server",))
     received = channel.send("client 0", "server", "x", Public(array, because="constant"))
     np.testing.assert_array_equal(again, array)
-    assert again.dtype == array.dtype and encoded(again) == encoded(array)
+    assert again.dtype == array.dtype and encode(again) == encode(array)
     long = [axis for axis in range(array.ndim) if array.size and array.shape[axis] > 1]
     assert [again.strides[axis] for axis in long] == [received.strides[axis] for axis in long]

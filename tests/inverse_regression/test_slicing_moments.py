@@ -10,7 +10,7 @@ import pytest
 from fixed import fixed
 from partywise.inverse_regression import models, moments
 from partywise.inverse_regression.estimate import aggregate, classical
-from partywise.inverse_regression.moments import ball_moments, centred, client_moments, participants, whitened_means
+from partywise.inverse_regression.moments import ball_moments, centred, client_moments, large_enough, whitened_means
 from partywise.inverse_regression.slices import class_slices, equal_frequency, public_slices
 from partywise.inverse_regression.subspace import projection_loss
 from partywise.privacy.statistics.slices import slice_means
@@ -231,8 +231,8 @@ def test_clipped_moments_are_of_any_records(kind):
 
 
 def test_small_clients_are_skipped_and_none_left_is_an_error():
-    assert participants([0, 5, 3, 9]).tolist() == [1, 2, 3]
-    assert participants([0, 5, 3, 9], 4.2).tolist() == [1, 3]
+    assert large_enough([0, 5, 3, 9]).tolist() == [1, 2, 3]
+    assert large_enough([0, 5, 3, 9], 4.2).tolist() == [1, 3]
     for sizes, least in (([], 1), ([0, 0], 0), ([5, 6], 6.5)):
         with pytest.raises(ValueError, match="all were skipped"):
-            participants(sizes, least)
+            large_enough(sizes, least)

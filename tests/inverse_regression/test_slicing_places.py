@@ -14,7 +14,7 @@ import pytest
 from every_protocol import planned
 from fixed import fixed
 from forked import forked
-from partywise.federation.codec import encoded
+from partywise.federation.codec import encode
 from partywise.federation.place_checks import PlacedRun, together
 from partywise.federation.run import Run, simulate
 from partywise.inverse_regression import records
@@ -143,7 +143,7 @@ def fit_of(case: str, method: str):
 
 def described(estimate: Any, run: Run) -> tuple[bytes, list[dict[str, Any]], str]:
     """Everything that a fit left behind."""
-    return encoded(list(astuple(estimate))), run.channel.transcript(), run.channel.ledger.digest
+    return encode(list(astuple(estimate))), run.channel.transcript(), run.channel.ledger.digest
 
 
 def in_all_ways(fit: Callable[[Any], Any], fresh: Callable[[], Run]) -> Any:

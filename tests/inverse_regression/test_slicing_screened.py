@@ -151,14 +151,14 @@ def test_real_records_are_screened_as_they_are():
     assert len(steps) == 1 and steps[0].keep == 3
     release = screened.local_screening(client, plan, steps[0], None, noise)
     wanted = np.stack([np.sign(X[y == h]).sum(axis=0) for h in range(3)])
-    assert np.array_equal(screened.local_sign_sums(client, plan.how, noise), wanted)
+    assert np.array_equal(screened.local_sign_sums(client, plan.view, noise), wanted)
     assert release.value.shape == (3, 7)
     about = wanted - np.bincount(y)[:, None] / 90 * wanted.sum(axis=0)
     spread = np.sum((about - about.mean(axis=0)) ** 2, axis=0)
     heard = screened.server_heard([release.value], [90], steps[0], None)
     columns = screened.server_columns([heard], steps[0], plan.spec)
     assert columns.tolist() == sorted(np.argsort(-spread)[:3])
-    assert np.array_equal(local_records(client, plan.how, noise).records(columns)[0], X[:, columns])
+    assert np.array_equal(local_records(client, plan.view, noise).records(columns)[0], X[:, columns])
 
 
 def test_rounds_share_one_budget(many):

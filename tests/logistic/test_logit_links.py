@@ -33,7 +33,7 @@ from partywise.logistic.protocols import one_release, reference, rounds
 from partywise.logistic.trainers import fit_walr, gradient_descent, ordinary_mini_batch, penalised_optimum
 from partywise.randomness import stream
 from partywise.studies.label_private import metrics
-from partywise.studies.label_private.owner_outputs import home
+from partywise.studies.label_private.owner_outputs import owner_outputs
 
 
 @dataclass(frozen=True)
@@ -221,7 +221,7 @@ REFUSALS = {
     "planner": lambda: plan_label_dp(X, 1.0, 1e-5, link=DOUBLED),
     "plan of the planner": lambda: replace(plan_label_dp(X, 1.0, 1e-5), link=DOUBLED),
     "objective perturbation": lambda: objective_perturbation(X, Y, 1.0, 1e-5, stream(7, "o"), link=DOUBLED),
-    "home": lambda: home(replace(run("non_private", inf).estimate, link=DOUBLED), None, None, None),
+    "home": lambda: owner_outputs(replace(run("non_private", inf).estimate, link=DOUBLED), None, None, None),
 }
 
 

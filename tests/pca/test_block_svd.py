@@ -10,7 +10,7 @@ from partywise.federation.place_checks import PlacedRun
 from partywise.pca.components import components, loading_angle, shares
 from partywise.pca.options import BlockSvdOptions
 from partywise.pca.protocols import block_svd
-from partywise.pca.rotations import scores_of_block, stacked
+from partywise.pca.rotations import scores_of_block, stack_rotations
 
 GROUPS = {
     2: [(0, 1, 2, 3), (4, 5, 6, 7, 8)],
@@ -79,7 +79,7 @@ def test_fewer_records_than_columns():
     X, y = records("gaussian", 4, 9)
     estimate, _ = fitted(block_svd.fit, X, y, GROUPS[2], BlockSvdOptions())
     np.testing.assert_allclose(estimate.eigenvalues, components(np.corrcoef(X.T))[0], atol=1e-12)
-    assert stacked(scores_of_block(X)).loadings.shape == (9, 9)
+    assert stack_rotations(scores_of_block(X)).loadings.shape == (9, 9)
 
 
 def test_places_are_checked():

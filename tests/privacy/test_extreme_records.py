@@ -28,7 +28,7 @@ BEYOND = (1.7e308, -1.7e308, 1e160, 5e-324)
 
 def passive(settings: Any) -> list[int]:
     """Columns of the passive parties, of two."""
-    active = settings.active_party(2)
+    active = settings.active_index(2)
     return [j for k, group in enumerate(settings.groups(2)) if k != active for j in group]
 
 

@@ -11,7 +11,7 @@ import pytest
 from glm_driver import FAMILIES, fitted, records
 from party_tables import arrays
 from partywise.datasets.loaders.party_tables.tables import TABLES
-from partywise.federation.exchanges.cross_product import dealing, masked, opened, private, product
+from partywise.federation.exchanges.cross_product import dealing, private, product, reveal, send_masked
 from partywise.federation.exchanges.residues import ring_for
 from partywise.glm.diagnostics import diagnosed, sums_of
 from partywise.glm.exact import fitted as pooled
@@ -45,8 +45,8 @@ def test_a_secure_product_is_right_to_twelve_digits(n):
     closed = []
     for party in run.parties:
         own = private(run, dealt, party, run.at(party, local_block), (n, len(party.columns)), BITS)
-        closed.append(masked(run, dealt, own, party.name, run.parties))
-    found = opened(run, product(run, dealt, closed[0], closed[2], "product"), "analyst", "sums", parts(run))
+        closed.append(send_masked(run, dealt, own, party.name, run.parties))
+    found = reveal(run, product(run, dealt, closed[0], closed[2], "product"), "analyst", "sums", parts(run))
     error = float(np.max(np.abs(found - X[:, :2].T @ X[:, 3:]))) / n
     print(f"n = {n}: {error:.1e}")
     assert dealt.ring.m == 5 and error <= 1e-12

@@ -24,13 +24,13 @@ LONG = 60
 
 
 @dataclass(frozen=True)
-class Told:
+class PartyOutput:
     """How a party's process ended: its exit code, what it printed, and the files that it opened."""
 
     code: int | None
     out: str
     err: str
-    opened: tuple[str, ...]
+    open: tuple[str, ...]
 
 
 class Parties:
@@ -58,7 +58,7 @@ class Parties:
             process.start()
             self.processes[name] = process
 
-    def ended(self, *names: str) -> dict[str, Told]:
+    def ended(self, *names: str) -> dict[str, PartyOutput]:
         """Wait for some parties, by default for all that were started."""
         found = {}
         for name in names or tuple(self.processes):
@@ -67,10 +67,10 @@ class Parties:
             if process.exitcode is None:
                 process.kill()
             out, err, opened = ((self.folder / f"{name}.{what}").read_text() for what in ("out", "err", "opened"))
-            found[name] = Told(process.exitcode, out, err, tuple(opened.split("\n")))
+            found[name] = PartyOutput(process.exitcode, out, err, tuple(opened.split("\n")))
         return found
 
-    def all(self, runs: str = "out") -> dict[str, Told]:
+    def all(self, runs: str = "out") -> dict[str, PartyOutput]:
         """One run of all parties."""
         self.start(runs=runs)
         return self.ended()

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from partywise.federation.transport.frames import PREFIX, Address, opened, sealed
+from partywise.federation.transport.frames import PREFIX, Address, decode_frame, encode_frame
 
 
 class Meddling:
@@ -47,9 +47,9 @@ def altered(
         if tag.startswith("message/"):
             given = json.loads(data[PREFIX : PREFIX + int.from_bytes(data[:PREFIX], "big")])
             address = Address(**{name: given[name] for name in ("run", "step", "sender", "receiver", "name")})
-            payload, header = opened(data, address, names)
+            payload, header = decode_frame(data, address, names)
             if header.name == what:
-                data = sealed(address, replace(payload, value=change(payload.value)), header.event)
+                data = encode_frame(address, replace(payload, value=change(payload.value)), header.event)
         yield tag, data
 
     return meddle

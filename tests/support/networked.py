@@ -26,7 +26,7 @@ from network_driver import addresses
 from partywise.experiment.study import available
 from partywise.federation.account.account import Account
 from partywise.federation.account.reading import messages_of, opened_account
-from partywise.federation.codec import decoded, encoded
+from partywise.federation.codec import decode, encode
 from partywise.federation.deployment.outcome import Outcome
 from partywise.federation.deployment.party import run_party
 from partywise.federation.deployment.union import union
@@ -63,7 +63,7 @@ class Networked:
         folder.mkdir()
         (folder / "public.pickle").write_bytes(pickle.dumps(_public(run)))
         for party in run.parties:
-            (folder / f"{party.name}.block").write_bytes(encoded(dict(party.block)))
+            (folder / f"{party.name}.block").write_bytes(encode(dict(party.block)))
         request = {"folder": str(folder), "certificates": str(self.folder / "certificates")}
         request |= {"fit": [study, case, method], "places": addresses(run.names), "peeping": peeping}
         assert self._process.stdin is not None and self._process.stdout is not None
@@ -116,7 +116,7 @@ def _party(me: str, request: Mapping[str, Any]) -> tuple[Outcome, list[str]]:
     fit: Callable[[Any], Any] = made.methods[method].protocol.fit
     text = (folder / "public.pickle").read_bytes()
     block = folder / f"{me}.block"
-    own = decoded(block.read_bytes()) if block.exists() else {}
+    own = decode(block.read_bytes()) if block.exists() else {}
     if request["peeping"]:
         [path.read_bytes() for path in folder.glob("*.block")]
     rng_for = Streams(made.root_seed, made.study.name, case, "noise", 0)

@@ -52,7 +52,7 @@ def analyst_answer(total: np.ndarray, n: int, public: PublicFacts) -> np.ndarray
     return np.concatenate([[float(FAMILIES[public.family].link(mean))], np.zeros(len(public.names))])
 
 
-def reported(answer: np.ndarray, epsilon: float, rows: Any) -> Estimate:
+def to_estimate(answer: np.ndarray, epsilon: float, rows: Any) -> Estimate:
     return Estimate(answer, epsilon_claimed=epsilon, rows=rows, numbers={"record_openings": 0})
 
 
@@ -66,7 +66,7 @@ def fit(run: Run) -> Estimate:
         passive = tuple(party for party in run.parties if party.role == "passive")
         run.gather(passive, ANALYST, "means", local_means, rows)
     answer = run.at(ANALYST, analyst_answer, total, n, public)
-    return run.assemble(reported, answer, run.epsilon, None if public.aligned else rows)
+    return run.assemble(to_estimate, answer, run.epsilon, None if public.aligned else rows)
 
 
 PROTOCOL = Protocol(MeanOptions, Lazy("own_glm:fit"), study="vertical_glm", extra=(ANALYST,))

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from partywise.federation.exchanges.cross_product import masked, private
+from partywise.federation.exchanges.cross_product import private, send_masked
 from partywise.federation.exchanges.dealing import DEALER
 from partywise.federation.parties import Party
 from partywise.federation.run import Run
@@ -50,5 +50,5 @@ def masked_blocks(run: Run, dealt: Any, bits: int = BITS) -> list:
     for party in run.parties:
         values = run.at(party, local_block)
         own = private(run, dealt, party, values, (N, len(party.columns)), bits)
-        found.append(masked(run, dealt, own, f"X of {party.name}", run.parties))
+        found.append(send_masked(run, dealt, own, f"X of {party.name}", run.parties))
     return found

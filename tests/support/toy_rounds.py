@@ -99,13 +99,13 @@ def program(run):
         given = (run.spec.radius, t, run.rng_for)
         sums, sizes = run.gather(clients, "server", ("sum", "size"), local_both, *given)
         state = run.at("server", server_merge, state, sums, sizes)
-        mean = run.broadcast("server", clients, "mean", server_answer, state, run.heard("server", "sum"), t)
+        mean = run.broadcast("server", clients, "mean", server_answer, state, run.received("server", "sum"), t)
         stop = run.broadcast("server", clients, "stop", server_stop, state)
-        if run.known(stop):
+        if run.agreed(stop):
             break
     run.reserve(BUDGETS[1].row)
     scales = run.each(clients, local_scale, mean)
-    run.gather(clients, "server", "again", local_again, run.heard(clients, "mean", "stop"))
+    run.gather(clients, "server", "again", local_again, run.received(clients, "mean", "stop"))
     columns = run.gather(clients, "server", names_of, local_parts, names_of)
     run.send(clients[0], "server", "closed", Cipher(b"secret", key_holder="client 2"))
     return run.assemble(server_report, state, columns, scales)

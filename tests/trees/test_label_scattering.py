@@ -188,7 +188,7 @@ def test_all_answers_are_rerandomised():
     plan = plan_of(spec.options, spec.public, 20, run.parties[0].columns)
     codes = local_buckets(run.parties[0], run.fold.train, spec)
     cells = codes.codes.T.astype(np.int64)
-    plain = paillier.packed(key.public, paillier.sums(key.public, gradients, cells, 30), plan.per, 2 * plan.bits)
+    plain = paillier.pack(key.public, paillier.sums(key.public, gradients, cells, 30), plan.per, 2 * plan.bits)
     assert paillier.decrypt(key, plain) == paillier.decrypt(key, answer)
     assert not (plain.content == answer.content).all(axis=1).any()
     # Thirty buckets of at most twenty rows: packs of empty ones are the constant 1 unless they are re-randomised.

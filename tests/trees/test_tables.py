@@ -29,7 +29,7 @@ from partywise.trees.ensemble import gradients
 from partywise.trees.model import Column
 from partywise.trees.options import ActiveOnlyOptions, TablesOptions
 from partywise.trees.protocols import active_only, tables
-from partywise.trees.tables.assemble import filled, integers_of
+from partywise.trees.tables.assemble import assemble_tables, integers_of
 from partywise.trees.tables.plan import table_plan
 from partywise.trees.tables.slots import drawn_masks, read
 
@@ -281,7 +281,7 @@ def test_gradients_beside_hessians_of_pairs_are_told_without_masks_only(masked, 
     X, y = table(n=60)
     other = X.copy()
     other[7, :3] = np.where(X[7, :3] > 0, -1.9, 1.9)
-    lanes = []
+    slots = []
     for data in ((X, y), (other, y)):
         run = started(2, data=data, masked=masked)
         seen = record(lambda run=run: simulate(tables.fit, run) and run.channel).sent[-1][1]
@@ -289,12 +289,12 @@ def test_gradients_beside_hessians_of_pairs_are_told_without_masks_only(masked, 
         private = key_of(run)
         numbers = paillier.decrypt(private, seen)[plan.ciphertexts(share)[0] :]
         cells = [c for packed in numbers for c in split(packed, plan.pair_bits, plan.per_pair)]
-        lanes.append(np.array([(c + (1 << (plan.bits - 1))) >> plan.bits for c in cells], dtype=object))
+        slots.append(np.array([(c + (1 << (plan.bits - 1))) >> plan.bits for c in cells], dtype=object))
     # The same masks in both worlds cancel, so what is looked at is one world alone.
-    largest = max(abs(int(value)) for value in lanes[0])
+    largest = max(abs(int(value)) for value in slots[0])
     assert (largest <= 60 * ONE) == told
     if told:
-        moved = [int(a) - int(b) for a, b in zip(*lanes, strict=True)]
+        moved = [int(a) - int(b) for a, b in zip(*slots, strict=True)]
         assert sum(map(bool, moved)) == 6 and sum(moved) == 0
 
 
@@ -357,7 +357,7 @@ def test_any_passive_parties_give_the_pooled_gradients_and_one_gives_the_pooled_
         run = started(parts, criterion, epsilon=math.inf)
         estimate, plan, (_, g, _) = simulate(tables.fit, run), plan_of(run), first_model(run)
         integers = integers_of(g, plan)
-        made = filled([counted(run, share, *integers) for share in plan.shares], *integers, plan)
+        made = assemble_tables([counted(run, share, *integers) for share in plan.shares], *integers, plan)
         found[len(parts), parts[0][0]] = estimate, made
     (first, expected), *others = found.values()
     for (parties, _), (estimate, made) in list(found.items())[1:]:

@@ -135,6 +135,8 @@ def _experiment(place: int, one: Experiment) -> str:
     ]
     if one.examples:
         lines += ["| entry | printed | ours | z | status |", "|---|---|---|---|---|"]
-        lines += [f"| `{row.id}` | {row.printed} | {row.ours} | {row.z} | {row.status} |" for row in one.examples]
+        lines += [
+            f"| `{row.id}` | {row.printed} | {row.reproduction} | {row.z} | {row.status} |" for row in one.examples
+        ]
         lines.append("")
     return "\n".join(lines)

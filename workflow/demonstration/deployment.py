@@ -17,7 +17,7 @@ import yaml
 from demonstration.cases import Dealt
 from launching.surroundings import environment
 from partywise.experiment.cells import execution, generate
-from partywise.experiment.deployment.joined import Joined
+from partywise.experiment.deployment.joined import JointResults
 from partywise.experiment.deployment.screen import screen
 from partywise.experiment.deployment.settings import Shared, shared
 from partywise.experiment.plans import plans
@@ -100,7 +100,7 @@ def simulation(case: Shared, folder: Path) -> tuple[Channel, dict[str, str]]:
     return run.channel, {name: one.digest for name, one in held.items()}
 
 
-def differences(apart: Joined, channel: Channel, digests: dict[str, str]) -> Iterator[str]:
+def differences(apart: JointResults, channel: Channel, digests: dict[str, str]) -> Iterator[str]:
     """What the processes found otherwise than the simulation."""
     if apart.channel.transcript() != channel.transcript():
         yield "transcript"

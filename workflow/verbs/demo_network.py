@@ -13,7 +13,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from demonstration.cases import Dealt, clients, tables
 from demonstration.deployment import deal, differences, run, simulation
 from partywise.errors import DataMissing, PartyError
-from partywise.experiment.deployment.joined import Joined, joined
+from partywise.experiment.deployment.joined import JointResults, join_results
 from partywise.experiment.deployment.verbs import certified
 
 CASES = {"clients": clients, "tables": tables}
@@ -49,7 +49,7 @@ def shown(dealt: Dealt, folder: Path) -> bool:
             print(f"{name} ended with {one.code}: {one.err.strip()}")
     if any(one.code for one in ended.values()):
         return False
-    found = joined([folder / name / "out" for name in case.names])
+    found = join_results([folder / name / "out" for name in case.names])
     print("\n".join([*crossed(found), *(paid(name, one.out) for name, one in ended.items())]))
     print(f"{certified(found)}; from start to end {seconds:.1f} s")
     print(f"accounts: what each party sent was paid, received and {found.heads}")
@@ -61,7 +61,7 @@ def shown(dealt: Dealt, folder: Path) -> bool:
     return not other
 
 
-def crossed(found: Joined) -> list[str]:
+def crossed(found: JointResults) -> list[str]:
     """Messages and bytes from whom to whom."""
     counts, sizes = Counter[tuple[str, str]](), Counter[tuple[str, str]]()
     for message in found.channel.messages:

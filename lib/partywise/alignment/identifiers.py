@@ -49,7 +49,7 @@ def prepared(values: Any, rules: IdentifierRules, owner: str, where: str = "of a
     given = listed(values, owner)
     kept = [place for place, value in enumerate(given) if not is_missing(value)]
     if len(kept) < len(given) and rules.missing == "error":
-        raise told(
+        raise count_error(
             owner,
             len(given) - len(kept),
             len(given),
@@ -61,7 +61,7 @@ def prepared(values: Any, rules: IdentifierRules, owner: str, where: str = "of a
     if len(counts) < len(texts):
         if rules.duplicates == "error":
             remedy = f"give each record its own, or leave them out (duplicates='first' or 'drop' {where})"
-            raise told(owner, len(texts) - len(counts), len(texts), "used by an earlier record already", remedy)
+            raise count_error(owner, len(texts) - len(counts), len(texts), "used by an earlier record already", remedy)
         chosen = alone(texts, counts) if rules.duplicates == "drop" else first_of_each(texts)
         texts, kept = [texts[place] for place in chosen], [kept[place] for place in chosen]
     if not texts:
@@ -88,12 +88,12 @@ def as_texts(values: list[Any], rules: IdentifierRules, owner: str, where: str) 
     whole = [isinstance(value, int | np.integer) and not isinstance(value, bool) for value in values]
     if any(whole) and rules.as_text is None:
         remedy = f"'42' is not '042', so read them as text or give as_text {where}, such as '06d'"
-        raise told(owner, sum(whole), len(values), "whole numbers", remedy)
+        raise count_error(owner, sum(whole), len(values), "whole numbers", remedy)
     if others := sum(not (number or isinstance(value, str)) for value, number in zip(values, whole, strict=True)):
-        raise told(owner, others, len(values), "neither text nor whole numbers", "give text")
+        raise count_error(owner, others, len(values), "neither text nor whole numbers", "give text")
     texts = [rules.written(value) for value in values]
     if broken := sum(not is_writable(text) for text in texts):
-        raise told(owner, broken, len(texts), "empty, or hold a NUL or half a surrogate pair", "give valid text")
+        raise count_error(owner, broken, len(texts), "empty, or hold a NUL or half a surrogate pair", "give valid text")
     return texts
 
 
@@ -118,6 +118,6 @@ def alone(texts: list[str], counts: Counter[str]) -> list[int]:
     return [place for place, text in enumerate(texts) if counts[text] == 1]
 
 
-def told(owner: str, count: int, total: int, what: str, remedy: str) -> ValueError:
+def count_error(owner: str, count: int, total: int, what: str, remedy: str) -> ValueError:
     """An error that counts what is wrong and shows none of it."""
     return ValueError(f"{count} of the {total} identifiers of {owner!r} are {what}: {remedy}.")

@@ -37,7 +37,7 @@ class Verdict:
     at_limit: bool = False
 
 
-class Attacked(Protocol):
+class AttackedPair(Protocol):
     """A pair of neighbours with the best known attack on a mechanism."""
 
     def audit(self, rng: np.random.Generator, draws: int, delta: float, confidence: float) -> Verdict:
@@ -87,7 +87,7 @@ class Task:
         """Numbers of the releases that are this owner's, where they are dealt in turn."""
         return range(self.owners.index(self.owner), releases, len(self.owners))
 
-    def pairs(self, make: Callable[[World, World], Attacked]) -> tuple[Attacked, Attacked]:
+    def pairs(self, make: Callable[[World, World], AttackedPair]) -> tuple[AttackedPair, AttackedPair]:
         """Both pairs of neighbours, put under attack in one way."""
         return make(*self.worst), make(*self.ordinary)
 
@@ -103,7 +103,7 @@ class Exposure:
     """
 
     payloads: Mapping[int, Payload]
-    pairs: tuple[Attacked, Attacked]
+    pairs: tuple[AttackedPair, AttackedPair]
     numbers: dict[str, Any] = field(default_factory=dict)
     one_run: Callable[[np.random.Generator, int], tuple[np.ndarray, np.ndarray]] | None = None
     curves: np.ndarray | None = None

@@ -168,14 +168,14 @@ class _Observer:
     def draw(self, bounded: Bounded | Closed, mechanism: str, owner: str, draw: Callable[[], Any]) -> Any:
         """The value of a release: always drawn, so that a generator shared with other draws stays in step."""
         closed = bounded if isinstance(bounded, Closed) else None
-        known = bounded if isinstance(bounded, Bounded) else bounded.opened(bounded.content, self.keys)
+        known = bounded if isinstance(bounded, Bounded) else bounded.open(bounded.content, self.keys)
         place, call = len(self.tape.calls), Call(known, mechanism, draw, closed=closed is not None)
         past = self._past(place, call, owner)
         self.tape.calls.append(call)
         self.open.append(call)
         call.drawn = call.sent = draw()
         if closed is not None:
-            call.drawn = closed.opened(call.sent, self.keys).value
+            call.drawn = closed.open(call.sent, self.keys).value
         # Releases inside a draw, such as the counts of a private radius, are replayed one by one.
         call.nested = len(self.tape.calls) - place - 1
         if past is not None and not call.nested:

@@ -18,7 +18,7 @@ from ..files import Unreadable, open_npz, save_npz
 from ..privacy.ledger.event import Event
 from ..privacy.ledger.ledger import Ledger
 from .cells import Cell
-from .owner_outputs.report import Home, decoded, encoded
+from .owner_outputs.report import OwnerReport, decode_report, encode_report
 
 KINDS = ("none", "bool", "int", "float", "str")
 OUTER, INNER = ("case", "method", "parties"), ("replicate", "fold", "epsilon")
@@ -49,7 +49,7 @@ class Part:
     releases: Mapping[tuple[int, float], tuple[Event, ...]]
     names: tuple[str, ...]
     wire: Mapping[float, list[dict[str, Any]]]
-    homes: Mapping[tuple[int, int, float], Home] = field(default_factory=dict)
+    homes: Mapping[tuple[int, int, float], OwnerReport] = field(default_factory=dict)
 
 
 def write_block(path: Path | str, cells: Sequence[Cell]) -> None:
@@ -94,7 +94,7 @@ def _packed(cells: Sequence[Cell]) -> tuple[dict[str, Any], dict[str, np.ndarray
     packed = zlib.compress(json.dumps(header, separators=(",", ":")).encode(), 6)
     stored = {f"text/{name}": array for name, array in texts.items()}
     stored |= {f"example_fit/{name}": array for name, (_, array) in example_fits.items()}
-    stored |= {f"home/{k}": encoded(cell.home) for k, cell in enumerate(homes) if cell.home is not None}
+    stored |= {f"home/{k}": encode_report(cell.home) for k, cell in enumerate(homes) if cell.home is not None}
     return axes, {"header": _bytes(packed), "numbers": numbers, **stored}
 
 
@@ -148,7 +148,7 @@ class Entry:
             releases={(r, e): tuple(map(Event.from_row, rows)) for r, e, rows in header["releases"]},
             names=tuple(header["names"]),
             wire={epsilon: rows for epsilon, rows in header["wire"]},
-            homes={(r, f, e): decoded(arrays[f"home/{k}"]) for k, (r, f, e) in enumerate(header["homes"])},
+            homes={(r, f, e): decode_report(arrays[f"home/{k}"]) for k, (r, f, e) in enumerate(header["homes"])},
         )
 
 

@@ -20,7 +20,7 @@ from ..privacy.ledger.event import POST_PROCESSING, Event
 from ..privacy.ledger.ledger import Ledger
 from ..privacy.mechanisms.release import MECHANISMS
 from ..randomness import Streams, stream
-from .owner_outputs.report import Home
+from .owner_outputs.report import OwnerReport
 from .plan import Plan
 from .study import MethodSpec
 from .timings import Timings
@@ -88,7 +88,7 @@ class Cell:
     ledger: tuple[Event, ...] | None
     names: tuple[str, ...]
     wire: list[dict[str, Any]]
-    home: Home | None = None
+    home: OwnerReport | None = None
 
 
 def generate(plan: Plan, case: str, replicates: Iterable[int], resources: Path | str) -> dict[int, Any]:
@@ -272,7 +272,7 @@ class _Fits:
         extra = self.method.protocol.extra
         return Run(self.parties, epsilon=epsilon, fold=fold, rng_for=noise, spec=self.spec, extra=extra)
 
-    def _home(self, estimate: Any, train: np.ndarray) -> Home | None:
+    def _home(self, estimate: Any, train: np.ndarray) -> OwnerReport | None:
         source = self.case.source
         if source.home is None or self.replicate != 0:
             return None
@@ -323,15 +323,17 @@ def promised(scalars: Mapping[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = {"delta_claimed": deltas["epsilon_claimed"]}
     if n is None:
         return found
-    vain = {name: value for name, value in deltas.items() if math.isfinite(scalars[name]) and value >= 1 / n}
-    for name, value in vain.items():
+    delta_at_least_1_over_n = {
+        name: value for name, value in deltas.items() if math.isfinite(scalars[name]) and value >= 1 / n
+    }
+    for name, value in delta_at_least_1_over_n.items():
         warnings.warn(
             f"{name} stands at a total delta of {value:.3g}, which is not below 1/n = {1 / n:.3g}: publishing a random "
             "record meets it; lower delta.",
             UserWarning,
             stacklevel=2,
         )
-    return found | {"delta_exceeds_1_over_n": bool(vain)}
+    return found | {"delta_exceeds_1_over_n": bool(delta_at_least_1_over_n)}
 
 
 def _status(scalars: Mapping[str, Any]) -> str:

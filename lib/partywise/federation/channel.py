@@ -200,7 +200,7 @@ class Channel:
         """What a payload is on this channel: in a real run a cipher that closes nothing is in the clear."""
         return in_the_clear(payload, sender) if self.real else payload
 
-    def heard(self, receiver: str, name: str) -> tuple[Payload, ...]:
+    def received(self, receiver: str, name: str) -> tuple[Payload, ...]:
         """The payloads of that name that a participant received, in order: what its functions of them are made of.
 
         They hold their values only where the channel records them.

@@ -104,7 +104,7 @@ class Cipher:
                 found[owner] = tuple(dict.fromkeys((*found.get(owner, ()), *own)))
         return found
 
-    def joined(self, parts: Sequence[Accounted]) -> "Cipher":
+    def with_parts(self, parts: Sequence[Accounted]) -> "Cipher":
         """The same, computed from some parts more."""
         return replace(self, made_of=(*self.made_of, *parts))
 
@@ -120,9 +120,9 @@ class Cipher:
     @property
     def value(self) -> Any:
         """Refused: a cipher is closed."""
-        raise CertificationError(f"a cipher is closed: only {self.key_holder!r} may open it, by cipher.opened(by).")
+        raise CertificationError(f"a cipher is closed: only {self.key_holder!r} may open it, by cipher.open(by).")
 
-    def opened(self, by: str) -> Any:
+    def open(self, by: str) -> Any:
         """The value, for its key holder; `CertificationError` for anybody else."""
         if by != self.key_holder:
             raise CertificationError(f"by={by!r}: only {self.key_holder!r} can open this cipher.")

@@ -15,7 +15,7 @@ from ..privacy.ledger.event import Event
 from ..privacy.mechanisms.release import Release
 from .cipher import Cipher
 
-__all__ = ["decoded", "encoded", "packed", "payload_of", "row_of", "unpacked"]
+__all__ = ["decode", "encode", "pack", "payload_of", "row_of", "unpack"]
 
 KINDS = "biufcSU"
 # Tags of what JSON has no word for.
@@ -27,7 +27,7 @@ ENTRIES = 2**22
 EMPTY = 2**28
 
 
-def encoded(value: Any) -> bytes:
+def encode(value: Any) -> bytes:
     """A value as bytes.
 
     Parameters
@@ -51,8 +51,8 @@ def encoded(value: Any) -> bytes:
     return b"".join((len(header).to_bytes(8, "big"), header, *raw))
 
 
-def decoded(data: bytes) -> Any:
-    """Inverse of `encoded`; arrays are read-only.
+def decode(data: bytes) -> Any:
+    """Inverse of `encode`; arrays are read-only.
 
     Raises
     ------
@@ -166,14 +166,14 @@ def _sequence(forms: list[Any], data: bytes, at: int) -> tuple[list[Any], int]:
     return items, at
 
 
-def packed(payload: Any) -> bytes:
+def pack(payload: Any) -> bytes:
     """A payload as bytes: its value, and what the channel needs to account for it."""
-    return encoded(_form(payload, value=True))
+    return encode(_form(payload, value=True))
 
 
-def unpacked(data: bytes) -> Any:
-    """Inverse of `packed`."""
-    return _payload(decoded(data))
+def unpack(data: bytes) -> Any:
+    """Inverse of `pack`."""
+    return _payload(decode(data))
 
 
 def row_of(payload: Any) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..checks import name_problem
 
-__all__ = ["Party", "column_order", "joined", "split_columns", "split_rows"]
+__all__ = ["Party", "column_order", "merge_blocks", "split_columns", "split_rows"]
 
 ROLES = ("active", "passive", "client")
 
@@ -132,7 +132,7 @@ def column_order(columns: Sequence[Sequence[int]]) -> np.ndarray:
     return np.argsort(np.concatenate([np.asarray(group, dtype=int) for group in columns]))
 
 
-def joined(parts: Sequence[np.ndarray], columns: Sequence[Sequence[int]]) -> np.ndarray:
+def merge_blocks(parts: Sequence[np.ndarray], columns: Sequence[Sequence[int]]) -> np.ndarray:
     """(n, p) columns of several parties in the order of their global numbers."""
     return np.ascontiguousarray(np.concatenate(parts, axis=1)[:, column_order(columns)])
 

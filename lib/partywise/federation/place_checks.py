@@ -13,10 +13,10 @@ from typing import Any, Protocol
 
 from ..privacy.ledger.event import Event
 from ..privacy.payer import Payer
-from .codec import packed, unpacked
+from .codec import pack, unpack
 from .parties import Party
 from .payloads import emptied, visible
-from .run import Names, Own, Place, PlaceError, Run, arranged, checked, name_of, names_of, shared
+from .run import Names, PerPlace, Place, PlaceError, Run, arranged, checked, name_of, names_of, shared
 from .secure_streams import charge_streams_to
 
 __all__ = ["Held", "Link", "PlaceError", "PlacedRun", "Report", "together"]
@@ -54,7 +54,7 @@ class Held:
     def _refused(self, *_: Any, **__: Any) -> Any:
         raise PlaceError(
             f"the program itself reads a value that {sorted(self.places)} have: compute with it in run.at, or "
-            "broadcast it and ask run.known."
+            "broadcast it and ask run.agreed."
         )
 
     __bool__ = __iter__ = __len__ = __getitem__ = __array__ = __float__ = __int__ = __index__ = _refused
@@ -81,8 +81,8 @@ def together(results: Sequence[Any]) -> Any:
 def _merged(parts: Sequence[Any]) -> Any:
     """One value from the same value as several processes hold it."""
     first = parts[0]
-    if isinstance(first, Own):
-        return Own({name: _merged([part.values[name] for part in parts]) for name in first.values})
+    if isinstance(first, PerPlace):
+        return PerPlace({name: _merged([part.values[name] for part in parts]) for name in first.values})
     if isinstance(first, Held):
         values: dict[str, Any] = {}
         for part in parts:
@@ -164,7 +164,7 @@ class PlacedRun(Run):
     def each(self, places: Sequence[Place], function: Callable[..., Any], *values: Any) -> Any:
         """As in `Run`; every place has its own."""
         made = {name_of(place): self.at(place, function, *values) for place in places}
-        return Own(made)
+        return PerPlace(made)
 
     def everywhere(self, function: Callable[..., Any], *values: Any) -> Any:
         """As in `Run`; PlaceError if somebody lacks a value."""
@@ -174,7 +174,7 @@ class PlacedRun(Run):
         here = [name for name in self.names if name in self._here]
         return Held(frozenset(self.names), {name: self._computed(name, name, function, values)[name] for name in here})
 
-    def known(self, value: Any) -> Any:
+    def agreed(self, value: Any) -> Any:
         """As in `Run`; PlaceError unless every place has it."""
         shared((value,))
         if not isinstance(value, Held):
@@ -228,7 +228,7 @@ class PlacedRun(Run):
             return function(*[_anyone(value) for value in values])
         return Report(function, values)
 
-    def _received(self, receiver: str, name: str) -> Sequence[Any]:
+    def _payloads_received(self, receiver: str, name: str) -> Sequence[Any]:
         return self._heard.get((receiver, name), ())
 
     def _computed(self, name: str, place: Place, function: Callable[..., Any], values: Sequence[Any]) -> dict[str, Any]:
@@ -274,7 +274,7 @@ class PlacedRun(Run):
         if self._link is None:
             payload = made.values[source]
             self.channel.send(source, target, name, payload)
-            payload = unpacked(packed(payload))
+            payload = unpack(pack(payload))
         else:
             if source in self._here:
                 self._link.put(step, source, target, name, made.values[source])
@@ -309,7 +309,7 @@ def _title(function: Callable[..., Any]) -> str:
 
 
 def _resolved(value: Any, name: str, where: str) -> Any:
-    if isinstance(value, Own):
+    if isinstance(value, PerPlace):
         if name not in value.values:
             raise PlaceError(f"{where} has no value of its own; {tuple(value.values)} have.")
         return _resolved(value.values[name], name, where)
@@ -322,7 +322,7 @@ def _resolved(value: Any, name: str, where: str) -> Any:
 
 def _inside_of(value: Any, name: str) -> list[Held]:
     """The held values that an argument of a place is made of."""
-    if isinstance(value, Own):
+    if isinstance(value, PerPlace):
         return _inside_of(value.values[name], name) if name in value.values else []
     if isinstance(value, Held):
         return [value]
@@ -333,7 +333,7 @@ def _inside_of(value: Any, name: str) -> list[Held]:
 
 def _anyone(value: Any) -> Any:
     """A value as the first place that has it knows it."""
-    if isinstance(value, Own):
+    if isinstance(value, PerPlace):
         return {name: _anyone(item) for name, item in value.values.items()}
     if isinstance(value, Held):
         return value.values[min(value.values)]

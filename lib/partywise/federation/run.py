@@ -1,7 +1,7 @@
 """One execution of a protocol: every line of ``fit(run)`` says where it happens and what crosses.
 
 A protocol is one program for all parties, in the paper's order (a choreography). ``run.at`` computes at a place,
-``run.send``, ``run.gather`` and ``run.broadcast`` move values, ``run.known`` gives what all have and is the only thing
+``run.send``, ``run.gather`` and ``run.broadcast`` move values, ``run.agreed`` gives what all have and is the only thing
 that may steer. Here the program runs in one process, on bare values, at no extra cost;
 `partywise.federation.place_checks` runs the same program with the place of every value checked, or with one process
 per party.
@@ -22,7 +22,7 @@ from .parties import Party
 from .payloads import visible
 from .secure_streams import charge_streams_to
 
-__all__ = ["Names", "Own", "Place", "PlaceError", "Run", "name_of", "simulate"]
+__all__ = ["Names", "PerPlace", "Place", "PlaceError", "Run", "name_of", "simulate"]
 
 R = TypeVar("R")
 Place = Party | str
@@ -40,7 +40,7 @@ def name_of(place: Place) -> str:
 
 
 @dataclass(frozen=True)
-class Own:
+class PerPlace:
     """A value of its own at each of several places, by name."""
 
     values: Mapping[str, Any]
@@ -119,14 +119,14 @@ class Run:
 
     def each(self, places: Sequence[Place], function: Callable[..., Any], *values: Any) -> Any:
         """Compute at every one of several places, a value of its own at each."""
-        return Own({name_of(place): self.at(place, function, *values) for place in places})
+        return PerPlace({name_of(place): self.at(place, function, *values) for place in places})
 
     def everywhere(self, function: Callable[..., R], *values: Any) -> R:
         """Compute at all places what all can compute, from values that all have."""
         shared(values)
         return function(*values)
 
-    def known(self, value: R) -> R:
+    def agreed(self, value: R) -> R:
         """The bare value of something that all places have: the only one that may steer the program."""
         shared((value,))
         return value
@@ -188,14 +188,14 @@ class Run:
             rows.append(tuple(self.channel.send(*ends, *pair) for pair in zip(names, payloads, strict=True)))
         return arranged(name, rows)
 
-    def heard(self, receiver: Place | Sequence[Place], *names: str) -> Any:
+    def received(self, receiver: Place | Sequence[Place], *names: str) -> Any:
         """The payloads of these names that a place received: what it may name as parts of what it derives.
 
         They come name by name, those of one name in order; of several places each has its own.
         """
         if isinstance(receiver, Party | str):
-            return tuple(payload for name in names for payload in self._received(name_of(receiver), name))
-        return Own({name_of(place): self.heard(place, *names) for place in receiver})
+            return tuple(payload for name in names for payload in self._payloads_received(name_of(receiver), name))
+        return PerPlace({name_of(place): self.received(place, *names) for place in receiver})
 
     def reserve(self, row: Event) -> None:
         """Enter a row into the ledger before what it pays for: a budget that was fixed in advance."""
@@ -222,7 +222,7 @@ class Run:
 
         A value of several places is a mapping from their names.
         """
-        return function(*[value.values if isinstance(value, Own) else value for value in values])
+        return function(*[value.values if isinstance(value, PerPlace) else value for value in values])
 
     def located(self, place: Place) -> str:
         """Name of a place; PlaceError if there is none of that name."""
@@ -231,8 +231,8 @@ class Run:
             raise PlaceError(f"place={name!r} is not on this channel; it connects {self.names}.")
         return name
 
-    def _received(self, receiver: str, name: str) -> Sequence[Any]:
-        return self.channel.heard(receiver, name)
+    def _payloads_received(self, receiver: str, name: str) -> Sequence[Any]:
+        return self.channel.received(receiver, name)
 
     def _payload(self, sender: Place, payload: Any, values: Sequence[Any]) -> Any:
         return self.at(sender, payload, *values) if callable(payload) else payload
@@ -261,7 +261,7 @@ def checked(names: tuple[str, ...], payloads: Any) -> tuple[Any, ...]:
 def shared(values: Sequence[Any]) -> None:
     """PlaceError if one of the values is not one, but another at every place."""
     for value in values:
-        if isinstance(value, Own):
+        if isinstance(value, PerPlace):
             raise PlaceError(f"{tuple(value.values)} each have a value of their own here: send it to all first.")
         if type(value) in (list, tuple):
             shared(value)
@@ -278,10 +278,10 @@ def arranged(name: Names, rows: Sequence[tuple[Any, ...]]) -> Any:
 
 def _own(value: Any, name: str) -> Any:
     """The value as one place has it, also inside lists and tuples."""
-    if isinstance(value, Own):
+    if isinstance(value, PerPlace):
         if name not in value.values:
             raise PlaceError(f"{name} has no value of its own; {tuple(value.values)} have.")
         return value.values[name]
-    if type(value) in (list, tuple) and any(isinstance(item, Own | list | tuple) for item in value):
+    if type(value) in (list, tuple) and any(isinstance(item, PerPlace | list | tuple) for item in value):
         return type(value)(_own(item, name) for item in value)
     return value

@@ -56,7 +56,7 @@ class Scaling:
         return T @ found @ T.T
 
     @classmethod
-    def joined(cls, parts: Sequence[Scaling], columns: Sequence[Sequence[int]]) -> Scaling:
+    def merge(cls, parts: Sequence[Scaling], columns: Sequence[Sequence[int]]) -> Scaling:
         """Of all columns by their global numbers, from those of several holders."""
         order = column_order(columns)
         means, scales = (np.concatenate([getattr(part, name) for part in parts]) for name in ("means", "scales"))

@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 from ..errors import CertificationError
-from ..privacy.statistics.bounded import Bounded, summed
+from ..privacy.statistics.bounded import Bounded, sum_certificate
 from ..privacy.statistics.isometry import to_vector
 from ..privacy.statistics.moments import second_moment_bound
 from ..privacy.statistics.slices import slice_means_bound
@@ -99,7 +99,7 @@ def bounded_means(moments: Moments, *, stratum: str = "*", certified: bool = Tru
         )
     require_clip(moments, certified)
     source = "quantile slices: no bound of order 1 / n" if moments.kind == "quantile" else "2 S / n, public slices"
-    certificate = summed(means_sensitivity(moments), f"slice means: {source}", "row", ROW)
+    certificate = sum_certificate(means_sensitivity(moments), f"slice means: {source}", "row", ROW)
     parents = tuple(dict.fromkeys((*moments.parents, *moments.slice_parents)))
     return Bounded(moments.means.T, certificate, stratum, moments.clip_share, parents)
 
@@ -113,7 +113,7 @@ def bounded_second(moments: Moments, *, stratum: str = "*", certified: bool = Tr
         If ``certified`` and nothing was clipped.
     """
     require_clip(moments, certified)
-    certificate = summed(second_sensitivity(moments), "sqrt(2) S^2 / n from |xx' - yy'|", "row", {"features"})
+    certificate = sum_certificate(second_sensitivity(moments), "sqrt(2) S^2 / n from |xx' - yy'|", "row", {"features"})
     return Bounded(to_vector(moments.second), certificate, stratum, moments.clip_share, moments.parents)
 
 

@@ -19,7 +19,7 @@ __all__ = [
     "ball_moments",
     "centred",
     "client_moments",
-    "participants",
+    "large_enough",
     "whitened_means",
 ]
 
@@ -251,7 +251,7 @@ def _in_ball(columns: np.ndarray, y: np.ndarray, slices: Slices, radius: float) 
     return replace(found, ball=float(radius), clip_share=float(np.mean(long)))
 
 
-def participants(sizes, least: float = 1) -> np.ndarray:
+def large_enough(sizes, least: float = 1) -> np.ndarray:
     """Positions of the clients that take part: n_k >= max(least, 1); the others are skipped and reported.
 
     Parameters

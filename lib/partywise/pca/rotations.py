@@ -15,10 +15,10 @@ import numpy as np
 
 from .components import oriented
 
-__all__ = ["Stacked", "scores_of_block", "stacked"]
+__all__ = ["RotationStack", "scores_of_block", "stack_rotations"]
 
 
-class Stacked(NamedTuple):
+class RotationStack(NamedTuple):
     """What the source makes of the stacked scores of all parties.
 
     matrix : (p, p) R~, which the source calls the correlation matrix
@@ -40,11 +40,11 @@ def scores_of_block(X: np.ndarray) -> np.ndarray:
     return sent
 
 
-def stacked(M: np.ndarray) -> Stacked:
+def stack_rotations(M: np.ndarray) -> RotationStack:
     """The global result of stacked scores M (n, p) (steps 3 and 4)."""
     n, p = M.shape
     _, values, right = np.linalg.svd(M, full_matrices=n < p)
     squares = np.zeros(p)
     squares[: len(values)] = values**2 / (n - 1)
     loadings = oriented(right.T)
-    return Stacked((loadings * squares) @ loadings.T, squares, loadings, M @ loadings)
+    return RotationStack((loadings * squares) @ loadings.T, squares, loadings, M @ loadings)

@@ -11,7 +11,7 @@ import pytest
 
 from deployment_cases import Apart
 from own_data_sets import write_csv
-from partywise.datasets.own.csv import IN_PLACE
+from partywise.datasets.own.csv import PLACEHOLDERS
 from partywise.datasets.own.remote.values import column_of
 from partywise.datasets.own.table_files import ColumnBlock
 from partywise.errors import DataMissing
@@ -152,7 +152,7 @@ def test_a_wrong_own_file_is_one_sentence(study, me, file, change, sentence, tmp
     with pytest.raises(DataMissing) as found:
         own(case, me, tmp_path)
     assert sentence in str(found.value) and str(found.value).endswith(".")
-    assert IN_PLACE.get() is None
+    assert PLACEHOLDERS.get() is None
 
 
 def test_the_own_file_is_needed_and_no_other_is_looked_for(tmp_path):

@@ -12,7 +12,7 @@ from deployment_cases import STUDIES, Apart
 from partywise.experiment.cells import execution, generate
 from partywise.experiment.deployment.part import part
 from partywise.experiment.deployment.settings import digest
-from partywise.federation.codec import encoded
+from partywise.federation.codec import encode
 from partywise.federation.deployment.outcome import plain
 from partywise.federation.run import Run
 
@@ -32,7 +32,7 @@ def public(run: Run) -> bytes:
     told |= {"parties": [(party.name, party.role, party.columns) for party in run.parties]}
     told |= {"spec": {name: getattr(run.spec, name) for name in ("options", "study", "settings", "public")}}
     told |= {"n_parties": run.spec.n_parties}
-    return encoded(plain(told, ""))
+    return encode(plain(told, ""))
 
 
 @pytest.mark.parametrize("study", STUDIES)

@@ -19,12 +19,12 @@ from typing import Any
 import pytest
 
 from deployment_cases import STUDIES, Apart
-from deployment_processes import Parties, Told
+from deployment_processes import Parties, PartyOutput
 from forgeries import both_less, paid_less, rewritten, sent_as_public, sent_less
 from partywise.__main__ import main
 from partywise.errors import BudgetExceeded
 from partywise.experiment.cells import execution, generate
-from partywise.experiment.deployment.joined import joined
+from partywise.experiment.deployment.joined import join_results
 from partywise.experiment.deployment.written import read_record
 from partywise.federation.account.account import Account
 from partywise.federation.account.chain import Row, line_of
@@ -54,7 +54,7 @@ def started(tmp_path, request):
             process.join()
 
 
-def sentence(told: Told) -> str:
+def sentence(told: PartyOutput) -> str:
     """The one sentence of a party that ended early."""
     assert told.code == 1 and told.out == ""
     lines = [line for line in told.err.splitlines() if not line.startswith("WARNING: every party")]
@@ -82,12 +82,12 @@ def test_parties_apart_are_the_simulation(study, tmp_path, monkeypatch, started)
         assert one.code == 0, f"{name}: {one.err}"
         assert len(one.out.splitlines()) <= 20
         others = [str(tmp_path / other) for other in ("whole", *case.names) if other != name]
-        assert not [path for path in one.opened if path.startswith(tuple(f"{place}/" for place in others))]
+        assert not [path for path in one.open if path.startswith(tuple(f"{place}/" for place in others))]
         if name in case.files:
             own = next(iter(case.files[name]))
-            assert str(tmp_path / name / own) in one.opened
+            assert str(tmp_path / name / own) in one.open
     channel, digests = simulation(case, tmp_path, monkeypatch)
-    found = joined([tmp_path / "out" / name for name in case.names])
+    found = join_results([tmp_path / "out" / name for name in case.names])
     assert found.channel.transcript() == channel.transcript() and channel.messages
     assert found.channel.ledger.digest == channel.ledger.digest
     assert {name: record.outcome for name, record in found.records.items()} == digests
@@ -125,7 +125,7 @@ def test_a_budget_refuses_a_third_run_and_keeps_what_was_paid(started, tmp_path)
     parties = started(case)
     first = parties.all()
     assert {one.code for one in first.values()} == {0}, first
-    found = joined([tmp_path / "out" / name for name in case.names])
+    found = join_results([tmp_path / "out" / name for name in case.names])
     number = f"{found.total.epsilon_certified:.6g}"
     assert f"features {number} (epsilon at delta 1e-05, by unit)" in first["shop"].out
     assert f"budget: epsilon {number} of 5 (unit features, delta 1e-05, composed exactly; left" in first["shop"].out
@@ -164,7 +164,7 @@ def test_an_experiment_certifies_infinity_wherever_it_is_told(started, tmp_path)
     assert "features without limit" in told["shop"].out and "nothing here protects anybody" in told["shop"].out
     together = union(tmp_path, case)
     assert ", mode experiment; parties" in together and "certified for the unit features: epsilon inf (mode" in together
-    found = joined([tmp_path / "out" / name for name in case.names])
+    found = join_results([tmp_path / "out" / name for name in case.names])
     assert found.epsilon_certified == math.inf and found.total.epsilon_certified < 2.1
     for name in case.names:
         for file in ("run.json", "outcome.json"):
@@ -336,7 +336,7 @@ def test_whoever_is_killed_in_between_is_named_and_a_new_run_begins_with_whole_a
     assert {one.code for one in parties.all().values()} == {0}
     for name in case.names:
         assert len(runs_of(opened_account(account(tmp_path, case, name)).rows)) == 2
-    assert len(joined([tmp_path / "out" / name for name in case.names]).records) == 3
+    assert len(join_results([tmp_path / "out" / name for name in case.names]).records) == 3
 
 
 def account(folder: Path, case: Apart, name: str) -> Path:
@@ -385,7 +385,7 @@ def test_secret_noise_differs_from_run_to_run_and_is_discrete(started, tmp_path)
         for name, told in parties.all(runs).items():
             assert told.code == 0, f"{name}: {told.err}"
             assert "WARNING" not in told.out + told.err
-    found = [joined([tmp_path / runs / name for name in case.names]) for runs in ("first", "second")]
+    found = [join_results([tmp_path / runs / name for name in case.names]) for runs in ("first", "second")]
     assert found[0].channel.ledger.digest != found[1].channel.ledger.digest
     assert {event.sampler for event in found[0].channel.ledger.rows if event.law is not None} == {"secure"}
     assert [m.shape for m in found[0].channel.messages[:2]] == [m.shape for m in found[1].channel.messages[:2]]

@@ -14,7 +14,7 @@ import toy
 from owner_outputs_driver import EXAMPLES, ROOT, Taken, example_plan, table, taken
 from partywise import LabelPrivateLogisticRegression, VerticalGLM, VerticalLinear
 from partywise.experiment.cells import run
-from partywise.experiment.owner_outputs.report import Home, decoded, encoded
+from partywise.experiment.owner_outputs.report import OwnerReport, decode_report, encode_report
 from partywise.experiment.tables import take_home
 
 
@@ -239,8 +239,10 @@ def test_what_is_cut_is_said(homes, monkeypatch):
 def test_of_many_records_the_held_out_ones_are_kept_and_bytes_lead_back():
     held_out = np.arange(10) % 2 == 1
     values = np.where(np.arange(10) == 3, np.nan, np.arange(10) / 3)
-    home = Home(np.array([f"r{i}" for i in range(10)]), held_out, {"predicted": values}, {"b": np.array([np.inf, 0.1])})
-    kept = decoded(encoded(home.first(6)))
+    home = OwnerReport(
+        np.array([f"r{i}" for i in range(10)]), held_out, {"predicted": values}, {"b": np.array([np.inf, 0.1])}
+    )
+    kept = decode_report(encode_report(home.first(6)))
     assert kept.ids.tolist() == ["r0", "r1", "r3", "r5", "r7", "r9"]
     assert kept.left_out == 4
     np.testing.assert_array_equal(kept.columns["predicted"], values[[0, 1, 3, 5, 7, 9]])
@@ -249,7 +251,7 @@ def test_of_many_records_the_held_out_ones_are_kept_and_bytes_lead_back():
 
 def test_ids_that_stand_twice_are_refused():
     with pytest.raises(ValueError, match="not distinct"):
-        Home(np.array(["a", "a"]), np.zeros(2, dtype=bool))
+        OwnerReport(np.array(["a", "a"]), np.zeros(2, dtype=bool))
 
 
 def test_a_matrix_has_a_model_and_no_rows(tmp_path, monkeypatch):

@@ -91,7 +91,11 @@ def test_comparisons_that_chance_decides_are_counted():
 def restated(row: Row) -> str:
     """The status by the rule from the numbers in the file, for kinds whose numbers are all in it."""
     entry = ENTRIES[row.id]
-    ours = Cubes(ROOT).number(entry.ours) if entry.ours is not None and entry.ours.function else None
+    ours = (
+        Cubes(ROOT).number(entry.reproduction)
+        if entry.reproduction is not None and entry.reproduction.function
+        else None
+    )
     return verdict(entry, ours).status
 
 
@@ -101,8 +105,8 @@ FUNCTIONS = [row for row in ROWS if row.variable.count(":") == 1]
 @pytest.mark.parametrize("row", [row for row in FUNCTIONS if "flights" not in row.id], ids=lambda row: row.id)
 def test_what_functions_compute_is_computed_anew(row, monkeypatch):
     monkeypatch.chdir(ROOT)
-    ours = Cubes(ROOT).number(ENTRIES[row.id].ours)
-    assert float(row.ours) == pytest.approx(ours.value, rel=1e-3, abs=1e-9) and restated(row) == row.status
+    ours = Cubes(ROOT).number(ENTRIES[row.id].reproduction)
+    assert float(row.reproduction) == pytest.approx(ours.value, rel=1e-3, abs=1e-9) and restated(row) == row.status
 
 
 CHEAP = (
@@ -135,9 +139,9 @@ def test_a_sample_of_cells_is_computed_anew(name, replicates):
         return np.array([float(cell.scalars[row.variable]) for cell in cells])
 
     found = values(float(row.epsilon))
-    if entry.ours.minus:
-        found = found - values(entry.ours.minus["epsilon"])
-    assert int(row.replicates) == replicates and row.ours == shown(found.mean())
+    if entry.reproduction.minus:
+        found = found - values(entry.reproduction.minus["epsilon"])
+    assert int(row.replicates) == replicates and row.reproduction == shown(found.mean())
     assert row.se == shown(found.std(ddof=1) / sqrt(replicates), 3)
 
 
@@ -145,4 +149,4 @@ def test_a_number_that_moved_is_seen():
     """The tests above can fail: another printed number, another status."""
     row = next(row for row in ROWS if row.id == "002-sensitivity-5")
     moved = replace(ENTRIES[row.id], printed="6")
-    assert verdict(moved, Cubes(ROOT).number(moved.ours)).status == "differs" != row.status
+    assert verdict(moved, Cubes(ROOT).number(moved.reproduction)).status == "differs" != row.status

@@ -12,7 +12,7 @@ import pytest
 from partywise.errors import ConfigError
 from partywise.experiment.register import register
 from partywise.experiment.register.numbers import Cubes, Number, difference, ratio, reduced
-from partywise.experiment.register.printed_source import Entry, Ours, read
+from partywise.experiment.register.printed_source import Entry, Reproduction, read
 from partywise.experiment.register.register import rows
 from partywise.experiment.register.verdict import half_unit, verdict
 
@@ -20,7 +20,9 @@ SENSITIVITY = "partywise.studies.label_private.printed.facts:squared_sensitivity
 
 
 def entry(kind: str, printed: str, spread: str = "", spread_of: int = 0) -> Entry:
-    return Entry("x", "000", "a place", "a quantity", kind, printed, spread, spread_of, Ours(function="a:b"), {})
+    return Entry(
+        "x", "000", "a place", "a quantity", kind, printed, spread, spread_of, Reproduction(function="a:b"), {}
+    )
 
 
 @pytest.mark.parametrize(
@@ -113,7 +115,7 @@ def written(folder: Path, reasons: str = "", printed: str = "{epsilon}", more: s
         'document = "999"\n[[entries]]\nid = "999-{epsilon}"\neach = {epsilon = [1, 2, 3]}\n'
         f'words.n = {{ of = "epsilon", 1 = 10, 2 = 10, 3 = 10 }}\n{more}'
         f'place = "here, {{epsilon}}"\nquantity = "epsilon"\nprinted = "{printed}"\n'
-        f'ours = {{ function = "{SENSITIVITY}", arguments = {{ n = "{{n}}", k = "{{epsilon}}" }} }}\n'
+        f'reproduction = {{ function = "{SENSITIVITY}", arguments = {{ n = "{{n}}", k = "{{epsilon}}" }} }}\n'
         f"{reasons}"
     )
     return path
@@ -121,7 +123,7 @@ def written(folder: Path, reasons: str = "", printed: str = "{epsilon}", more: s
 
 def test_one_block_makes_an_entry_for_each_value_and_all_get_a_status(tmp_path):
     found = rows([read(written(tmp_path))], Cubes(tmp_path))
-    assert [(row.id, row.printed, row.ours, row.status) for row in found] == [
+    assert [(row.id, row.printed, row.reproduction, row.status) for row in found] == [
         ("999-1", "1", "1", "reproduced"),
         ("999-2", "2", "2", "reproduced"),
         ("999-3", "3", "3", "reproduced"),
@@ -146,7 +148,7 @@ def test_a_reason_that_nothing_needs_is_refused(tmp_path):
 
 
 def test_a_reason_looks_up_what_it_says_would_agree(tmp_path):
-    reason = '[[reasons]]\nids = ["999-*"]\ntext = "n is 10"\ninstead = {arguments = {n = 10, k = 1}}\n'
+    reason = '[[reasons]]\nids = ["999-*"]\ntext = "n is 10"\nalternative = {arguments = {n = 10, k = 1}}\n'
     found = rows([read(written(tmp_path, reason, printed="1"))], Cubes(tmp_path))
     assert found[1].because == "n is 10 (there 1, which agrees)"
 
@@ -156,7 +158,7 @@ def test_a_reason_looks_up_what_it_says_would_agree(tmp_path):
     [
         ("", 'colour = "red"\n', "colour is no key of an entry"),
         ("", 'kind = "nearly"\n', "kind is 'nearly'"),
-        ("", 'kind = "none"\n', "only entries of kind 'none' have nothing under ours"),
+        ("", 'kind = "none"\n', "only entries of kind 'none' have nothing under reproduction"),
         (
             '[[entries]]\nid = "999-1"\nplace = "p"\nquantity = "q"\nkind = "none"\n',
             "",
@@ -171,7 +173,10 @@ def test_what_cannot_be_read_is_named(tmp_path, reasons, more, message):
 
 def test_a_cube_that_is_absent_is_no_number(tmp_path):
     cubes = Cubes(tmp_path)
-    assert cubes.number(Ours(study="label_private", configuration="config/claims.yaml", variable="log_loss")) is None
+    assert (
+        cubes.number(Reproduction(study="label_private", configuration="config/claims.yaml", variable="log_loss"))
+        is None
+    )
     assert list(cubes.absent.values()) == [tmp_path / "claims" / "label_private" / "cube.nc"]
 
 
@@ -185,8 +190,8 @@ def test_a_claim_of_privacy_names_the_variable_that_its_number_is():
         def number(self, ours, further=()):
             return Number(2.0, 0.1, 3, further=self.further)
 
-    source = Ours(study="privacy_audit", configuration="config/claims.yaml", variable="audited_lower")
-    claim = replace(entry("epsilon", "1"), ours=source)
+    source = Reproduction(study="privacy_audit", configuration="config/claims.yaml", variable="audited_lower")
+    claim = replace(entry("epsilon", "1"), reproduction=source)
     for further, wanted in (
         ({"epsilon_mu_lower": 5.0, "exact_epsilon": float("nan")}, ("epsilon_mu_lower", 5.0)),
         ({"epsilon_mu_lower": 1.0, "exact_epsilon": 7.0}, ("exact_epsilon", 7.0)),

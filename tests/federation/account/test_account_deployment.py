@@ -19,7 +19,7 @@ from partywise.federation.account.account import FILE, Account
 from partywise.federation.account.chain import read_chain
 from partywise.federation.account.reading import messages_of, opened_account, paid_events, runs_of
 from partywise.federation.account.spending import Budget
-from partywise.federation.deployment.guard import Told
+from partywise.federation.deployment.guard import PrepaidCosts
 from partywise.federation.deployment.outcome import Outcome
 from partywise.federation.deployment.union import union
 from partywise.federation.place_checks import PlacedRun
@@ -121,7 +121,7 @@ def test_a_draw_with_other_terms_than_the_announced_ones_is_refused(change):
     """Name, law and delta are what its owners paid for; one announcement serves one draw."""
     event = Event("sum", "aggregator", "gaussian", "row", frozenset({"label", "features"}), mu=1.0)
     paid, placed = [], SimpleNamespace(announced=[event])
-    payer = Told(SimpleNamespace(charge=lambda *events: paid.extend(events)), placed)
+    payer = PrepaidCosts(SimpleNamespace(charge=lambda *events: paid.extend(events)), placed)
     if change:
         with pytest.raises(CertificationError, match="was not announced"):
             payer.charge(replace(event, **change))

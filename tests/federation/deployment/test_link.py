@@ -14,7 +14,7 @@ from partywise.federation.deployment.forms import form_of
 from partywise.federation.deployment.link import SessionLink, nested
 from partywise.federation.deployment.session import Session
 from partywise.federation.deployment.union import Sent
-from partywise.federation.transport.frames import Address, sealed
+from partywise.federation.transport.frames import Address, encode_frame
 from partywise.federation.transport.memory import connected
 from partywise.privacy.accounted import Clear, Public
 from partywise.privacy.ledger.event import Event, clear_event
@@ -41,7 +41,7 @@ def link():
 
 def put(end, payload, row, step=0, name="x"):
     address = Address("f" * 64, step, "p1", "server", name)
-    end.put("server", address.tag, sealed(address, payload, row))
+    end.put("server", address.tag, encode_frame(address, payload, row))
 
 
 def test_a_message_is_written_down_before_it_leaves():

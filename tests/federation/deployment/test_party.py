@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from deployment_driver import Notes, threads
-from partywise.federation.codec import encoded
+from partywise.federation.codec import encode
 from partywise.federation.deployment.outcome import Outcome, estimate_of, outcomes
 from partywise.federation.deployment.union import union
 from partywise.federation.run import simulate
@@ -18,7 +18,7 @@ def test_parties_apart_are_the_simulation():
     notes = {name: Notes(name) for name in names}
     found = threads(program, {name: run() for name in names}, connected(names), account=notes)
     assert all(isinstance(outcome, Outcome) for outcome in found.values()), found
-    assert encoded(estimate_of([found[name] for name in names])) == encoded(expected)
+    assert encode(estimate_of([found[name] for name in names])) == encode(expected)
     whole = union(names, [row for name in names for row in notes[name].rows])
     assert whole.transcript() == plain.channel.transcript()
     assert whole.ledger.digest == plain.channel.ledger.digest

@@ -57,7 +57,7 @@ class Tap:
 
     def encrypted(self, values: list[Any], public: Any) -> None:
         """Integers that are about to be closed, or were opened: as they would stand in a stand-in, and in 8 bytes."""
-        self.plain.add(sized.closed(values).tobytes())
+        self.plain.add(sized.to_content(values).tobytes())
         self.plain |= {int(v).to_bytes(8, "little", signed=True) for v in values if 2**24 < abs(v) < 2**62}
         self.plain |= {int(v).to_bytes(8, "big", signed=True) for v in values if 2**24 < abs(v) < 2**62}
 

@@ -14,7 +14,15 @@ from forked import checked, forked
 from partywise.federation.cipher import Cipher
 from partywise.federation.exchanges import cross_places
 from partywise.federation.exchanges import dealing as dealing_module
-from partywise.federation.exchanges.cross_product import combined, dealing, masked, opened, private, product, released
+from partywise.federation.exchanges.cross_product import (
+    combined,
+    dealing,
+    private,
+    product,
+    released,
+    reveal,
+    send_masked,
+)
 from partywise.federation.exchanges.dealing import DEALER
 from partywise.federation.exchanges.residues import Ring, ring_for
 from partywise.federation.exchanges.words import WORDS
@@ -35,7 +43,7 @@ def gram(run: Run, ring: Ring | None = None, bits: int = BITS):
         for other in X:
             name = f"{one.value.holders[0].name} and {other.value.holders[0].name}"
             S = product(run, dealt, one, other, name)
-            row.append(opened(run, S, "analyst", "shares", parts(run)))
+            row.append(reveal(run, S, "analyst", "shares", parts(run)))
         rows.append(row)
     return run.assemble(joined, rows)
 
@@ -49,12 +57,12 @@ def weighted(run: Run):
     dealt = dealing(run, run.parties, ring_for(1e6, 3 * BITS))
     X = masked_blocks(run, dealt)
     w = private(run, dealt, run.parties[0], run.at(run.parties[0], local_first), (N, 1), BITS)
-    w = masked(run, dealt, w, "w", run.parties)
-    WX = masked(run, dealt, product(run, dealt, w, X[2], "WX", entries=True), "WX masked", run.parties)
-    S = opened(run, product(run, dealt, X[1], WX, "XWX"), "analyst", "XWX", parts(run))
+    w = send_masked(run, dealt, w, "w", run.parties)
+    WX = send_masked(run, dealt, product(run, dealt, w, X[2], "WX", entries=True), "WX masked", run.parties)
+    S = reveal(run, product(run, dealt, X[1], WX, "XWX"), "analyst", "XWX", parts(run))
     both = combined(run, [(w.value, 2.0), (X[1].value, -0.5)], BITS + 1, 0.25)
-    both = masked(run, dealt, both, "both", run.parties)
-    T = opened(run, product(run, dealt, X[0], both, "XT"), run.parties[1], "XT", parts(run))
+    both = send_masked(run, dealt, both, "both", run.parties)
+    T = reveal(run, product(run, dealt, X[0], both, "XT"), run.parties[1], "XT", parts(run))
     return run.assemble(pair, S, T)
 
 
@@ -180,7 +188,7 @@ def between(run: Run):
     for repeat in range(20):
         for j, k in ((0, 1), (0, 2), (1, 2)):
             S = product(run, dealt, X[j], X[k], f"{j}, {k}, {repeat}")
-            opened(run, S, "analyst", "shares", parts(run))
+            reveal(run, S, "analyst", "shares", parts(run))
 
 
 def test_opened_shares_are_charged_to_all_owners():
@@ -221,7 +229,7 @@ def test_a_mask_serves_once():
     dealt = dealing(run, run.parties, ring_for(100 * N, 2 * BITS))
     X = masked_blocks(run, dealt)
     with pytest.raises(ValueError, match="masks serve once"):
-        masked(run, dealt, X[0].value, "X of p0", run.parties)
+        send_masked(run, dealt, X[0].value, "X of p0", run.parties)
 
 
 def test_plain_sums_of_what_parties_have_are_not_opened():
@@ -230,7 +238,7 @@ def test_plain_sums_of_what_parties_have_are_not_opened():
     X = masked_blocks(run, dealt)
     value = combined(run, [(X[1].value, 1.0), (private_first(run, dealt), 1.0)], BITS)
     with pytest.raises(ValueError, match="opened with it"):
-        opened(run, value, "analyst", "sum", parts(run))
+        reveal(run, value, "analyst", "sum", parts(run))
 
 
 def private_first(run: Run, dealt):
@@ -247,7 +255,7 @@ def test_a_noisy_product_opens_as_a_release_only(pair):
     noise = run.at(DEALER, dealer_integers, shape)
     S = product(run, dealt, M[pair[0]], M[pair[1]], "noisy", noise=noise)
     with pytest.raises(ValueError, match="released"):
-        opened(run, S, "analyst", "noisy", parts(run))
+        reveal(run, S, "analyst", "noisy", parts(run))
     with pytest.raises(TypeError, match="make a Release"):
         released(run, S, "analyst", "noisy", np.asarray)
     event = SimpleNamespace()

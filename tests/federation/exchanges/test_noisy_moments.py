@@ -19,7 +19,7 @@ from partywise.federation.payloads import content_of
 from partywise.federation.run import Run, simulate
 from partywise.federation.secure_streams import SecureStreams
 from partywise.privacy.mechanisms.random import SecureRandom
-from partywise.privacy.statistics.bounded import summed
+from partywise.privacy.statistics.bounded import sum_certificate
 from partywise.randomness import Streams, stream
 
 N, BITS = 40, 30
@@ -63,7 +63,7 @@ def as_made(releases) -> tuple:
 
 def fit(run: Run):
     """All releases at the first party; ``epsilon`` of the run is the Gaussian-DP parameter of every draw."""
-    certificate = summed(2.0, "a test", "row", ("features",))
+    certificate = sum_certificate(2.0, "a test", "row", ("features",))
     names = iter(NAMES)
     chunks = tuple(
         Chunk(rows, f"c/{c}", tuple(Draw(next(names), certificate, run.epsilon, ("noise", c, k)) for k in range(2)))

@@ -7,8 +7,8 @@ import pytest
 
 from forked import checked, forked
 from partywise.federation.cipher import Cipher
-from partywise.federation.exchanges.cross_product import combined, dealing, masked, opened, private, product
-from partywise.federation.exchanges.polynomials import polynomials, shared_between, summed
+from partywise.federation.exchanges.cross_product import combined, dealing, private, product, reveal, send_masked
+from partywise.federation.exchanges.polynomials import polynomials, shared_between, sum_shares
 from partywise.federation.exchanges.residues import ring_for
 from partywise.federation.run import simulate
 from products_driver import N, a_run, blocks, local_block, parts
@@ -29,7 +29,7 @@ def program(run):
     holders = run.parties[:2]
     third = shared_between(run, dealt, own[2], holders, "third column")
     u = combined(run, [(own[0], 1.0), (own[1], 1.0), (third, 1.0)], LOW)
-    u = masked(run, dealt, u, "u", holders)
+    u = send_masked(run, dealt, u, "u", holders)
     both = polynomials(run, dealt, u, COEFFICIENTS, "p", HIGH, slopes=True)
     sums = [opened_sum(run, dealt, value, f"sum {k}") for k, value in enumerate(both)]
     assert dealt.products == 8 * N + 4 * N
@@ -39,8 +39,11 @@ def program(run):
 def opened_sum(run, dealt, value, name):
     """By way of a product with ones, which hides the shares."""
     ones = private(run, dealt, run.parties[2], run.at(run.parties[2], local_ones), (N, 1), 0)
-    ones, value = masked(run, dealt, ones, f"ones {name}", run.parties), masked(run, dealt, value, name, run.parties)
-    return opened(run, product(run, dealt, ones, value, f"product {name}"), "analyst", name, parts(run))
+    ones, value = (
+        send_masked(run, dealt, ones, f"ones {name}", run.parties),
+        send_masked(run, dealt, value, name, run.parties),
+    )
+    return reveal(run, product(run, dealt, ones, value, f"product {name}"), "analyst", name, parts(run))
 
 
 def local_ones(party) -> np.ndarray:
@@ -92,7 +95,7 @@ def test_too_few_bits_and_wrong_owners_are_refused():
     dealt = dealing(run, run.parties, ring_for(1e9, HIGH))
     own = private(run, dealt, run.parties[0], run.at(run.parties[0], local_first), (N, 1), LOW)
     with pytest.raises(ValueError, match="bits=40"):
-        polynomials(run, dealt, masked(run, dealt, own, "u", run.parties), COEFFICIENTS, "p", 40)
+        polynomials(run, dealt, send_masked(run, dealt, own, "u", run.parties), COEFFICIENTS, "p", 40)
     with pytest.raises(ValueError, match="not one other party's"):
         shared_between(run, dealt, own, run.parties[:2], "u again")
 
@@ -102,6 +105,6 @@ def test_sums_over_records_need_no_message():
     dealt = dealing(run, run.parties, ring_for(1e9, 2 * LOW))
     own = private(run, dealt, run.parties[0], run.at(run.parties[0], local_block), (N, 2), LOW)
     count = len(run.channel.messages)
-    found = opened(run, summed(run, own), run.parties[0], "sums", parts(run))
+    found = reveal(run, sum_shares(run, own), run.parties[0], "sums", parts(run))
     assert len(run.channel.messages) == count
     np.testing.assert_allclose(found[0], blocks()[:, :2].sum(axis=0), atol=1e-4)

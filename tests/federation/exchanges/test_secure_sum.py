@@ -72,7 +72,7 @@ def test_the_sums_of_all_columns_come_out_and_nothing_else():
     assert len(shares) == 2 and all(isinstance(share, Cipher) for share in shares)
     for who in ("p0", AGGREGATOR):
         with pytest.raises(CertificationError, match="only 'no single party' can open"):
-            shares[0].opened(who)
+            shares[0].open(who)
     # The ledger: what went in closed, against which nothing is proved to the aggregator, and its two releases.
     closed, opened = one.channel.ledger.rows[:2], one.channel.ledger.rows[2:]
     assert [(row.mechanism, row.knows) for row in closed] == [("cipher", (AGGREGATOR,))] * 2

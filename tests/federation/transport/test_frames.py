@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from fixed import fixed
 from partywise.errors import Refused
 from partywise.federation.cipher import Cipher
-from partywise.federation.codec import encoded, packed, payload_of, row_of
+from partywise.federation.codec import encode, pack, payload_of, row_of
 from partywise.federation.payloads import argument_of
-from partywise.federation.transport.frames import Address, opened, sealed
+from partywise.federation.transport.frames import Address, decode_frame, encode_frame
 from partywise.privacy.accounted import Clear, Public
 from partywise.privacy.ledger.event import Event
 from partywise.privacy.mechanisms.gaussian import Gaussian
@@ -67,8 +67,8 @@ payloads = plain_payloads | st.builds(
 
 @given(payloads)
 def test_what_is_sealed_is_opened_to_the_last_bit(payload):
-    again, header = opened(sealed(ADDRESS, payload, "row 3"), ADDRESS, NAMES)
-    assert type(again) is type(payload) and packed(again) == packed(payload)
+    again, header = decode_frame(encode_frame(ADDRESS, payload, "row 3"), ADDRESS, NAMES)
+    assert type(again) is type(payload) and pack(again) == pack(payload)
     assert (header.event, header.argument) == ("row 3", argument_of(payload))
 
 
@@ -80,7 +80,7 @@ def test_what_a_payload_cost_comes_back_from_its_row_without_its_value(payload):
     assert (again.content if isinstance(again, Cipher) else again.value) is None
 
 
-SECRET = sealed(ADDRESS, derived(np.arange(3.0), [release()], name="mean", owner="p1"), "mean")
+SECRET = encode_frame(ADDRESS, derived(np.arange(3.0), [release()], name="mean", owner="p1"), "mean")
 
 
 @given(st.integers(0, len(SECRET) - 1), st.integers(1, 255))
@@ -89,7 +89,7 @@ def test_a_flipped_byte_anywhere_but_in_the_event_is_refused(position, flip):
     frame = bytearray(SECRET)
     frame[position] ^= flip
     try:
-        _, header = opened(bytes(frame), ADDRESS, NAMES)
+        _, header = decode_frame(bytes(frame), ADDRESS, NAMES)
     except Refused as error:
         assert str(error).startswith("message 17 ('sums') from 'p1' to 'server' is refused: ")
         assert (error.sender, error.tag) == ("p1", "message/17")
@@ -100,7 +100,7 @@ def test_a_flipped_byte_anywhere_but_in_the_event_is_refused(position, flip):
 @given(st.binary(max_size=200) | st.integers(0, len(SECRET) - 1).map(lambda end: SECRET[:end]))
 def test_what_is_no_frame_or_was_cut_off_is_refused(frame):
     with pytest.raises(Refused, match=r"is refused: it was cut off|header cannot be read|digest|header is not written"):
-        opened(frame, ADDRESS, NAMES)
+        decode_frame(frame, ADDRESS, NAMES)
 
 
 def changed(**fields) -> bytes:
@@ -132,16 +132,16 @@ REFUSALS = {
 def test_every_field_of_a_header_is_checked_by_name(what):
     fields, sentence = REFUSALS[what]
     with pytest.raises(Refused, match=sentence):
-        opened(changed(**fields), ADDRESS, NAMES)
+        decode_frame(changed(**fields), ADDRESS, NAMES)
 
 
 def test_an_unchanged_header_is_opened():
-    assert opened(changed(), ADDRESS, NAMES)[1].event == "mean"
+    assert decode_frame(changed(), ADDRESS, NAMES)[1].event == "mean"
 
 
 def around(raw: bytes) -> bytes:
     """A frame around any bytes, with their digest."""
-    real = sealed(ADDRESS, Public(1.0, because="a setting"), "")
+    real = encode_frame(ADDRESS, Public(1.0, because="a setting"), "")
     header = json.loads(real[4 : 4 + int.from_bytes(real[:4], "big")])
     line = json.dumps(header | {"digest": sha256(raw).hexdigest()}, separators=(",", ":")).encode()
     return len(line).to_bytes(4, "big") + line + raw
@@ -164,9 +164,9 @@ BODIES = {
 
 @pytest.mark.parametrize("what", BODIES)
 def test_a_body_that_is_no_payload_is_refused(what):
-    assert opened(around(encoded(PUBLIC)), ADDRESS, NAMES)[0].value == 1.0
+    assert decode_frame(around(encode(PUBLIC)), ADDRESS, NAMES)[0].value == 1.0
     with pytest.raises(Refused, match="its body is no payload"):
-        opened(around(encoded(BODIES[what])), ADDRESS, NAMES)
+        decode_frame(around(encode(BODIES[what])), ADDRESS, NAMES)
 
 
 LINES = {
@@ -184,7 +184,7 @@ LINES = {
 @pytest.mark.parametrize("what", LINES)
 def test_a_body_that_the_codec_cannot_read_is_refused(what):
     with pytest.raises(Refused, match="its body is no payload"):
-        opened(around(len(LINES[what]).to_bytes(8, "big") + LINES[what]), ADDRESS, NAMES)
+        decode_frame(around(len(LINES[what]).to_bytes(8, "big") + LINES[what]), ADDRESS, NAMES)
 
 
 BACKWARDS = {
@@ -201,7 +201,7 @@ def test_a_body_whose_bytes_are_read_again_and_again_takes_no_memory(what):
     tracemalloc.start()
     try:
         with pytest.raises(Refused, match="its body is no payload"):
-            opened(frame, ADDRESS, NAMES)
+            decode_frame(frame, ADDRESS, NAMES)
         assert tracemalloc.get_traced_memory()[1] < 10 * len(frame)
     finally:
         tracemalloc.stop()
@@ -210,5 +210,5 @@ def test_a_body_whose_bytes_are_read_again_and_again_takes_no_memory(what):
 def test_no_pickle_is_in_a_frame_and_an_address_names_its_tag():
     assert ADDRESS.tag == "message/17" and replace(ADDRESS, step=3).tag == "message/3"
     event = Event(release_id="f", owner="p1", mechanism="laplace", unit="row", depends_on=("label",), epsilon=1.0)
-    frame = sealed(ADDRESS, Release(np.ones(2), event), "f")
+    frame = encode_frame(ADDRESS, Release(np.ones(2), event), "f")
     assert b"numpy" not in frame and b"\x80\x04" not in frame

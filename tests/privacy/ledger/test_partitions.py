@@ -12,7 +12,7 @@ from partywise.privacy.accounting.calibration import gaussian_epsilon
 from partywise.privacy.ledger.event import Event
 from partywise.privacy.ledger.ledger import Ledger
 from partywise.privacy.ledger.parallel import CHOICES
-from partywise.privacy.statistics.bounded import Bounded, summed
+from partywise.privacy.statistics.bounded import Bounded, sum_certificate
 from partywise.privacy.strata import cell_of, partition_of
 
 # What three rows of mu 1 cost a record that all are about.
@@ -66,7 +66,7 @@ def test_a_stratum_without_a_partition_or_a_cell_is_refused(stratum):
     with pytest.raises(ValueError, match="must be '\\*' or 'partition/cell'"):
         event(stratum=stratum)
     with pytest.raises(ValueError, match="must be '\\*' or 'partition/cell'"):
-        Bounded(1.0, summed(1.0, "test", "row", ("label",)), stratum)
+        Bounded(1.0, sum_certificate(1.0, "test", "row", ("label",)), stratum)
 
 
 def test_cells_are_named_by_one_grammar():

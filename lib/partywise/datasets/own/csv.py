@@ -19,7 +19,7 @@ from .foreign import foreign
 
 LISTED = 12
 # What stands in place of files, where a party has its own alone (`partywise.datasets.own.remote`); None: nothing.
-IN_PLACE: ContextVar[Mapping[str, bytes] | None] = ContextVar("IN_PLACE", default=None)
+PLACEHOLDERS: ContextVar[Mapping[str, bytes] | None] = ContextVar("IN_PLACE", default=None)
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class TextTable:
 
 def read_bytes(file: str) -> bytes:
     """Content of a file, or ``DataMissing`` with the reason why it cannot be read."""
-    in_place = IN_PLACE.get()
+    in_place = PLACEHOLDERS.get()
     if in_place is not None:
         return in_place[file]
     try:

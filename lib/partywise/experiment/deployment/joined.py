@@ -20,7 +20,7 @@ from ...privacy.ledger.total import Total
 from ..cells import doubt_unknown
 from .written import EXTRACT, RECORD, Record, read_record
 
-__all__ = ["Joined", "joined"]
+__all__ = ["JointResults", "join_results"]
 
 # What the records of all parties say alike: on whichever is read, no total may depend.
 SHARED = tuple(field.name for field in fields(Record) if field.name not in ("party", "outcome"))
@@ -28,7 +28,7 @@ BUDGET = "budget"
 
 
 @dataclass(frozen=True)
-class Joined:
+class JointResults:
     """The run of some folders.
 
     records : of every party, by name; channel : with transcript and ledger
@@ -52,7 +52,7 @@ class Joined:
         return self.total.epsilon_certified if self.mode == RELEASE else float("inf")
 
 
-def joined(folders: Sequence[Path], authority: Path | None = None) -> Joined:
+def join_results(folders: Sequence[Path], authority: Path | None = None) -> JointResults:
     """Read the folders of all parties of one run.
 
     Parameters
@@ -86,7 +86,7 @@ def joined(folders: Sequence[Path], authority: Path | None = None) -> Joined:
     )
     issued = "" if authority is None else f" of the authority in {authority}"
     told = f"has the end that all others saw ({signed}{issued if certificates else ''})"
-    return Joined({name: records[name] for name in names}, channel, total, told)
+    return JointResults({name: records[name] for name in names}, channel, total, told)
 
 
 def _read(folders: Sequence[Path]) -> tuple[dict[str, Record], dict[str, tuple[Row, ...]]]:

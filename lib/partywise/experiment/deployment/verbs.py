@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ...errors import AccountError, CertificationError, ConfigError, PartyError
 
 if TYPE_CHECKING:
-    from .joined import Joined
+    from .joined import JointResults
 
 __all__ = ["add_apart", "certificates", "certified", "party", "union"]
 
@@ -97,10 +97,10 @@ def certificates(config: Mapping[str, Any], given: argparse.Namespace) -> int:
 
 def union(given: argparse.Namespace) -> int:
     """Print what all parties of a run wrote down."""
-    from .joined import joined
+    from .joined import join_results
 
     try:
-        found = joined(given.folders, given.authority)
+        found = join_results(given.folders, given.authority)
     except (AccountError, CertificationError, PartyError) as error:
         print(f"union: {error}", file=sys.stderr)
         return 1
@@ -125,7 +125,7 @@ def union(given: argparse.Namespace) -> int:
     return 0
 
 
-def certified(found: Joined) -> str:
+def certified(found: JointResults) -> str:
     """What a run certifies, in one sentence."""
     record, total = next(iter(found.records.values())), found.total
     view = f"at delta {record.delta:g}, for the worst coalition ({total.view_worst}); assumed: {total.assumption}"

@@ -15,7 +15,7 @@ MOST_ROWS = 100_000
 
 
 @dataclass(frozen=True)
-class Home:
+class OwnerReport:
     """Predictions and model of one fit.
 
     ids : (n,) str, the records by the owner's own names, each once
@@ -43,7 +43,7 @@ class Home:
             if values.shape != (n, *tail):
                 raise ValueError(f"{name} has shape {values.shape}: there are {n} records and times {tail}.")
 
-    def first(self, most: int) -> Home:
+    def first(self, most: int) -> OwnerReport:
         """At most so many rows: the records that were held out come before the others."""
         kept = max(1, most // (1 if self.times is None else len(self.times)))
         if len(self.ids) <= kept:
@@ -51,11 +51,11 @@ class Home:
         chosen = np.sort(np.argsort(~self.held_out, kind="stable")[:kept])
         columns = {name: values[chosen] for name, values in self.columns.items()}
         lost = self.left_out + len(self.ids) - kept
-        return Home(self.ids[chosen], self.held_out[chosen], columns, self.model, self.times, lost)
+        return OwnerReport(self.ids[chosen], self.held_out[chosen], columns, self.model, self.times, lost)
 
 
-def encoded(home: Home) -> np.ndarray:
-    """Bytes of a `Home` of at most `MOST_ROWS` rows; floats come back as the same doubles."""
+def encode_report(home: OwnerReport) -> np.ndarray:
+    """Bytes of a `OwnerReport` of at most `MOST_ROWS` rows; floats come back as the same doubles."""
     kept = home.first(MOST_ROWS)
     content = {
         "ids": kept.ids.tolist(),
@@ -68,10 +68,10 @@ def encoded(home: Home) -> np.ndarray:
     return np.frombuffer(zlib.compress(json.dumps(content, separators=(",", ":")).encode(), 6), np.uint8)
 
 
-def decoded(content: np.ndarray) -> Home:
-    """What `encoded` was given, its model as plain data."""
+def decode_report(content: np.ndarray) -> OwnerReport:
+    """What `encode_report` was given, its model as plain data."""
     found = json.loads(zlib.decompress(content.tobytes()))
-    return Home(
+    return OwnerReport(
         np.array(found["ids"], dtype=str),
         np.array(found["held_out"], dtype=bool),
         {name: np.array(values, dtype=float) for name, values in found["columns"].items()},

@@ -34,7 +34,7 @@ def having(cube: xr.Dataset, dim: str, **wanted: Any) -> list[str]:
     return [str(label) for label in labels[kept]]
 
 
-def told(cube: xr.Dataset, dim: str, label: str, name: str) -> Any:
+def coordinate_of(cube: xr.Dataset, dim: str, label: str, name: str) -> Any:
     """Value of a coordinate of a case or a method; None where it has none."""
     if f"{dim}_{name}" not in cube.coords:
         return None
@@ -44,7 +44,7 @@ def told(cube: xr.Dataset, dim: str, label: str, name: str) -> Any:
 
 def title(cube: xr.Dataset, dim: str, label: str) -> str:
     """Title of a case or a method."""
-    return str(told(cube, dim, label, "title"))
+    return str(coordinate_of(cube, dim, label, "title"))
 
 
 def plan_behind(cube: xr.Dataset) -> Plan:

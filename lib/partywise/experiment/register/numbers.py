@@ -18,7 +18,7 @@ from ...errors import CubeError
 from ..plan import Plan, plan
 from ..results.cube import open_cube
 from ..study import Lazy
-from .printed_source import Ours
+from .printed_source import Reproduction
 
 ABSENT = "absent"
 REDUCTIONS = ("mean", "sd", "min", "max", "median")
@@ -62,7 +62,7 @@ class Cube:
         with path.open(encoding="utf-8", newline="") as handle:
             return {(r["case"], r["method"]): float(r["cpu_seconds"]) / 60 for r in csv.DictReader(handle)}
 
-    def cell(self, ours: Ours) -> tuple[str, str]:
+    def cell(self, ours: Reproduction) -> tuple[str, str]:
         """The one case and method whose settings and options in force are these.
 
         Raises
@@ -88,7 +88,7 @@ class Cube:
         method = self.plan.methods[label]
         return _has(method.options, wanted, "protocol", method.protocol_name)
 
-    def values(self, ours: Ours, variable: str) -> tuple[np.ndarray, dict[str, str]]:
+    def values(self, ours: Reproduction, variable: str) -> tuple[np.ndarray, dict[str, str]]:
         """One value a replicate, the mean over folds where they are defined; labels of the cell."""
         if variable not in self.data:
             raise CubeError(f"{self.path} has no variable {variable!r}: it has {', '.join(map(str, self.data))}.")
@@ -144,7 +144,7 @@ class Cubes:
             self._open[path] = Cube(path)
         return self._open[path]
 
-    def number(self, ours: Ours, further: tuple[str, ...] = ()) -> Number | None:
+    def number(self, ours: Reproduction, further: tuple[str, ...] = ()) -> Number | None:
         """Our number, or None where its cube is absent."""
         if ours.function:
             return Number(float(Lazy(ours.function)(**(ours.arguments or {}))), None, 0)
@@ -152,7 +152,7 @@ class Cubes:
         return None if cube is None else of_cube(cube, ours, further)
 
 
-def of_cube(cube: Cube, ours: Ours, further: tuple[str, ...] = ()) -> Number:
+def of_cube(cube: Cube, ours: Reproduction, further: tuple[str, ...] = ()) -> Number:
     """A number of a cube with its standard error."""
     values, place = cube.values(ours, ours.variable)
     others = {}

@@ -15,7 +15,7 @@ SHOWN = {
     "quantity": "quantity",
     "printed": "printed",
     "spread": "bracket",
-    "ours": "ours",
+    "reproduction": "ours",
     "se": "standard error",
     "replicates": "replicates",
     "z": "z",
@@ -26,7 +26,7 @@ SHOWN = {
     "command": "command",
     "cpu_minutes": "CPU min",
 }
-NUMBERS = {"printed", "spread", "ours", "se", "replicates", "z", "certified", "cpu_minutes"}
+NUMBERS = {"printed", "spread", "reproduction", "se", "replicates", "z", "certified", "cpu_minutes"}
 STYLE = """
 body { font: 15px/1.45 system-ui, sans-serif; margin: 1rem auto; max-width: 110rem; padding: 0 1rem; color: #222; }
 h1 { font-size: 1.35rem; } p { max-width: 60rem; } .wide { overflow-x: auto; }

@@ -1,6 +1,6 @@
 """What a source document prints, and how our number is chosen: read from ``printed/*.toml`` of the studies.
 
-A file is one document's: ``document``, ``defaults`` of ``ours``, ``entries``, ``reasons`` and ids called ``notable``.
+A file is one document's: ``document``, ``defaults`` of ``reproduction``, ``entries``, ``reasons``, ids called ``notable``.
 One block of ``entries`` makes as many entries as its ``each`` (a product of lists) and its ``rows`` (lines of a CSV
 file, those that ``where`` names) have; ``{name}`` in its texts stands for their values, and for those of ``words``,
 which translate them.
@@ -24,12 +24,12 @@ STUDIES = Path(__file__).parents[2] / "studies"
 PLACEHOLDER = re.compile(r"\{(\w+)\}")
 Kind = Literal["value", "at_most", "at_least", "between", "epsilon", "hidden", "none"]
 KEYS = {"id", "rows", "where", "each", "words", "place", "quantity", "printed", "kind"} | {
-    *("spread", "spread_of", "saturated", "ours"),
+    *("spread", "spread_of", "saturated", "reproduction"),
 }
 
 
 @dataclass(frozen=True)
-class Ours:
+class Reproduction:
     """Where our number stands: in a cube, selected by settings and options in force, or what a function computes.
 
     study, configuration : whose cube, of which configuration file
@@ -53,11 +53,11 @@ class Ours:
     function: str = ""
     arguments: Mapping[str, Any] | None = None
 
-    def changed(self, keys: Mapping[str, Any]) -> Ours:
+    def changed(self, keys: Mapping[str, Any]) -> Reproduction:
         """The same number with other keys: those of ``case`` and ``method`` one by one, without a second number."""
         own = {entry.name: getattr(self, entry.name) for entry in fields(self)} | {"minus": None, "over": None}
         inner = {name: {**(own[name] or {}), **keys[name]} for name in ("case", "method") if name in keys}
-        return Ours(**{**own, **keys, **inner})
+        return Reproduction(**{**own, **keys, **inner})
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class Entry:
     printed: str
     spread: str
     spread_of: int
-    ours: Ours | None
+    reproduction: Reproduction | None
     words: Mapping[str, str]
     saturated: float | None = None
 
@@ -89,14 +89,14 @@ class Entry:
 class Reason:
     """Why entries differ or cannot be reproduced; those whose id fits a pattern and whose words are as ``when`` says.
 
-    instead : keys of ``ours`` under which the reason says that the entry agrees: the register looks
+    alternative : keys of ``reproduction`` under which the reason says that the entry agrees: the register looks
     status : the one that it explains; None for any
     """
 
     ids: tuple[str, ...]
     text: str
     when: Mapping[str, Any]
-    instead: Mapping[str, Any] | None = None
+    alternative: Mapping[str, Any] | None = None
     status: str | None = None
 
     def covers(self, entry: Entry, status: str) -> bool:
@@ -106,7 +106,7 @@ class Reason:
 
 
 @dataclass(frozen=True)
-class Printed:
+class PrintedSource:
     """All of a file; ``notable`` are ids of entries that a reader should see first, ``note`` what to know of all.
 
     ``fitted`` says in a clause what was fitted to the printed numbers.
@@ -126,7 +126,7 @@ def files() -> tuple[Path, ...]:
     return tuple(sorted(STUDIES.glob("*/printed/*.toml")))
 
 
-def read(path: Path) -> Printed:
+def read(path: Path) -> PrintedSource:
     """Entries and reasons of a file.
 
     Raises
@@ -145,13 +145,13 @@ def read(path: Path) -> Printed:
             raise ConfigError(f"{path.name} has two entries with the id {entry.id!r}: ids must differ.")
         seen.add(entry.id)
     reasons = tuple(
-        Reason(tuple(r["ids"]), r["text"], r.get("when", {}), r.get("instead"), r.get("status"))
+        Reason(tuple(r["ids"]), r["text"], r.get("when", {}), r.get("alternative"), r.get("status"))
         for r in content.get("reasons", ())
     )
     notable = tuple(content.get("notable", ()))
     if unknown := sorted(set(notable) - seen):
         raise ConfigError(f"{path.name} calls {unknown[0]!r} notable: no entry has that id.")
-    return Printed(path, entries, reasons, notable, document, content.get("note", ""), content.get("fitted", ""))
+    return PrintedSource(path, entries, reasons, notable, document, content.get("note", ""), content.get("fitted", ""))
 
 
 def _expanded(path: Path, document: str, defaults: Mapping[str, Any], block: Mapping[str, Any]) -> Iterator[Entry]:
@@ -160,7 +160,7 @@ def _expanded(path: Path, document: str, defaults: Mapping[str, Any], block: Map
             f"{path.name}, entry {block.get('id')!r}: {unknown[0]} is no key of an entry ({sorted(KEYS)})."
         )
     for words in _words(path, block):
-        yield _entry(path, document, defaults, {**filled(block, words), **_as_written(block, words)}, words)
+        yield _entry(path, document, defaults, {**substitute(block, words), **_as_written(block, words)}, words)
 
 
 def _words(path: Path, block: Mapping[str, Any]) -> Iterator[dict[str, str]]:
@@ -186,15 +186,15 @@ def _texts(value: Any) -> list[str]:
     return [str(one) for one in value] if isinstance(value, list) else [str(value)]
 
 
-def filled(value: Any, words: Mapping[str, str]) -> Any:
+def substitute(value: Any, words: Mapping[str, str]) -> Any:
     """A block with its placeholders filled; a text that is one placeholder becomes a number where it reads as one."""
     if isinstance(value, str):
         if whole := PLACEHOLDER.fullmatch(value):
             return number(words[whole[1]])
         return PLACEHOLDER.sub(lambda found: words[found[1]], value)
     if isinstance(value, dict):
-        return {key: filled(inner, words) for key, inner in value.items()}
-    return [filled(inner, words) for inner in value] if isinstance(value, list) else value
+        return {key: substitute(inner, words) for key, inner in value.items()}
+    return [substitute(inner, words) for inner in value] if isinstance(value, list) else value
 
 
 def _as_written(block: Mapping[str, Any], words: Mapping[str, str]) -> dict[str, str]:
@@ -223,9 +223,11 @@ def _entry(
     kind = block.get("kind", "value")
     if kind not in get_args(Kind):
         raise ConfigError(f"{path.name}, entry {block['id']!r}: kind is {kind!r}, it must be one of {get_args(Kind)}.")
-    ours = block.get("ours")
+    ours = block.get("reproduction")
     if (ours is None) != (kind == "none"):
-        raise ConfigError(f"{path.name}, entry {block['id']!r}: only entries of kind 'none' have nothing under ours.")
+        raise ConfigError(
+            f"{path.name}, entry {block['id']!r}: only entries of kind 'none' have nothing under reproduction."
+        )
     return Entry(
         id=block["id"],
         document=document,
@@ -235,7 +237,7 @@ def _entry(
         printed=block["printed"],
         spread=block["spread"],
         spread_of=int(block.get("spread_of", 0)),
-        ours=None if ours is None else Ours(**({} if "function" in ours else dict(defaults)) | ours),
+        reproduction=None if ours is None else Reproduction(**({} if "function" in ours else dict(defaults)) | ours),
         words=words,
         saturated=block.get("saturated"),
     )

@@ -8,7 +8,7 @@ from math import isfinite, isnan, nan
 
 from ...errors import ConfigError
 from .numbers import Cubes, Number
-from .printed_source import Entry, Printed, Reason
+from .printed_source import Entry, PrintedSource, Reason
 from .verdict import SHARE, Verdict, verdict
 
 # Of a claim of privacy: what was found, what is certified, and the bounds that may exceed the one by counts.
@@ -33,7 +33,7 @@ class Row:
     kind: str
     printed: str
     spread: str
-    ours: str
+    reproduction: str
     se: str
     replicates: str
     z: str
@@ -58,7 +58,7 @@ class Row:
 COLUMNS = tuple(entry.name for entry in fields(Row))
 
 
-def rows(printed: Iterable[Printed], cubes: Cubes) -> list[Row]:
+def rows(printed: Iterable[PrintedSource], cubes: Cubes) -> list[Row]:
     """All rows, in the order of the documents.
 
     Raises
@@ -73,12 +73,12 @@ def rows(printed: Iterable[Printed], cubes: Cubes) -> list[Row]:
     return found
 
 
-def _of_file(file: Printed, cubes: Cubes) -> list[Row]:
+def _of_file(file: PrintedSource, cubes: Cubes) -> list[Row]:
     lines, bare = [], []
     used = [0] * len(file.reasons)
     for entry in file.entries:
         ours = _ours(entry, cubes)
-        if entry.ours is not None and ours is None:
+        if entry.reproduction is not None and ours is None:
             continue
         found = verdict(entry, ours)
         because = ""
@@ -107,9 +107,9 @@ def _of_file(file: Printed, cubes: Cubes) -> list[Row]:
 
 def _ours(entry: Entry, cubes: Cubes) -> Number | None:
     """Our number; of a claim of privacy the largest lower bound."""
-    if entry.ours is None:
+    if entry.reproduction is None:
         return None
-    found = cubes.number(entry.ours, FURTHER if entry.kind == "epsilon" else ())
+    found = cubes.number(entry.reproduction, FURTHER if entry.kind == "epsilon" else ())
     if found is None or entry.kind != "epsilon":
         return found
     bounds = {"": found.value} | {name: found.further[name] for name in FURTHER[2:]}
@@ -126,9 +126,9 @@ def _described(entry: Entry, ours: Number | None, found: Verdict) -> str:
 
 def _instead(entry: Entry, reason: Reason, cubes: Cubes) -> str:
     """What a reason says would agree, looked up."""
-    if reason.instead is None or entry.ours is None:
+    if reason.alternative is None or entry.reproduction is None:
         return ""
-    ours = cubes.number(entry.ours.changed(reason.instead))
+    ours = cubes.number(entry.reproduction.changed(reason.alternative))
     if ours is None:
         return ""
     agrees = verdict(entry, ours).status == "reproduced"
@@ -136,7 +136,7 @@ def _instead(entry: Entry, reason: Reason, cubes: Cubes) -> str:
 
 
 def _row(entry: Entry, ours: Number | None, found: Verdict, because: str) -> Row:
-    source = entry.ours
+    source = entry.reproduction
     place = {} if ours is None else ours.place
     from_cube = source is not None and not source.function
     within = "" if isnan(found.relative) else "yes" if found.relative <= SHARE else "no"
@@ -148,7 +148,7 @@ def _row(entry: Entry, ours: Number | None, found: Verdict, because: str) -> Row
         kind=entry.kind,
         printed=entry.printed,
         spread=entry.spread,
-        ours="" if ours is None else shown(ours.value),
+        reproduction="" if ours is None else shown(ours.value),
         se="" if ours is None or ours.error is None else shown(ours.error, 3),
         replicates="" if ours is None or not ours.replicates else str(ours.replicates),
         z=shown(found.z, 3),
@@ -173,15 +173,15 @@ def _row(entry: Entry, ours: Number | None, found: Verdict, because: str) -> Row
 
 def _variable(entry: Entry, ours: Number | None) -> str:
     """The variable of the cube that our number is, or the function that computes it."""
-    if entry.ours is None:
+    if entry.reproduction is None:
         return ""
-    if entry.ours.function:
-        return entry.ours.function
-    return ours.variable if ours and ours.variable else entry.ours.variable
+    if entry.reproduction.function:
+        return entry.reproduction.function
+    return ours.variable if ours and ours.variable else entry.reproduction.variable
 
 
 def _reduction(entry: Entry) -> str:
-    source = entry.ours
+    source = entry.reproduction
     assert source is not None
     beside = [f"{word} {dict(keys)}" for word, keys in (("less", source.minus), ("over", source.over)) if keys]
     return " ".join([source.reduce, *beside]).replace("'", "")
@@ -189,11 +189,11 @@ def _reduction(entry: Entry) -> str:
 
 def _command(entry: Entry) -> str:
     """What computes our number again."""
-    if entry.ours is None:
+    if entry.reproduction is None:
         return ""
-    if entry.ours.function:
+    if entry.reproduction.function:
         return "./run claims"
-    return f"./run --configfile {entry.ours.configuration}"
+    return f"./run --configfile {entry.reproduction.configuration}"
 
 
 def shown(value: float, digits: int = 4) -> str:

@@ -106,7 +106,7 @@ def _bare(because: str) -> str:
 
 def _rows(rows: Sequence[Row]) -> str:
     lines = (
-        (r.source, r.place, r.printed, r.ours + (f" ({r.se})" if r.se else ""), r.z, r.certified, r.status)
+        (r.source, r.place, r.printed, r.reproduction + (f" ({r.se})" if r.se else ""), r.z, r.certified, r.status)
         for r in rows
     )
     head = ("source", "place", "printed", "ours (standard error)", "z", "certified", "status")

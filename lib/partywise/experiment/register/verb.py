@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from ...files import replacing
 
 if TYPE_CHECKING:
-    from .printed_source import Printed
+    from .printed_source import PrintedSource
     from .register import Row
 
 MARKED = re.compile(r"(<!-- claims: begin -->\n).*?(<!-- claims: end -->)", re.DOTALL)
@@ -58,22 +58,22 @@ def claims(results: Path, docs: Path | None) -> int:
     return 1 if cubes.absent else 0
 
 
-def notable(printed: Sequence[Printed]) -> list[str]:
+def notable(printed: Sequence[PrintedSource]) -> list[str]:
     """Ids of the rows that the page shows, in the order of the documents."""
     return [name for file in sorted(printed, key=lambda one: one.path.name) for name in file.notable]
 
 
-def notes(printed: Sequence[Printed]) -> dict[str, str]:
+def notes(printed: Sequence[PrintedSource]) -> dict[str, str]:
     """What to know of all entries of a document, where there is something."""
     return {file.document: file.note for file in printed if file.note}
 
 
-def fitted(printed: Sequence[Printed]) -> list[str]:
+def fitted(printed: Sequence[PrintedSource]) -> list[str]:
     """What was fitted to the printed numbers of each document, where something was."""
     return [file.fitted for file in printed if file.fitted]
 
 
-def document(found: Sequence[Row], printed: Sequence[Printed], docs: Path) -> None:
+def document(found: Sequence[Row], printed: Sequence[PrintedSource], docs: Path) -> None:
     """Write the CSV file, the page of the documentation, and the sentence of the README."""
     from . import table
     from .text import page, sentence

@@ -20,7 +20,7 @@ from .sources import changed_sources
 
 
 @dataclass(frozen=True)
-class Origin:
+class ProvenanceRecord:
     """What the outputs of a job were made of.
 
     fingerprint : SHA-256 of what the job was told and of the fingerprints of the jobs before it
@@ -36,16 +36,18 @@ def fingerprint_of(told: str, before: Iterable[str] = ()) -> str:
     return hashlib.sha256("\n".join([told, *before]).encode()).hexdigest()
 
 
-def read_origin(path: Path | str) -> Origin | None:
+def read_record(path: Path | str) -> ProvenanceRecord | None:
     """A stored origin; None where there is none that can be read."""
     try:
         held = json.loads(Path(path).read_text(encoding="utf-8"))
-        return Origin(str(held["fingerprint"]), {str(name): str(digest) for name, digest in held["outputs"].items()})
+        return ProvenanceRecord(
+            str(held["fingerprint"]), {str(name): str(digest) for name, digest in held["outputs"].items()}
+        )
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
 
 
-def write_origin(path: Path | str, fingerprint: str, outputs: Iterable[Path | str]) -> None:
+def write_record(path: Path | str, fingerprint: str, outputs: Iterable[Path | str]) -> None:
     """Write the origin of a job that ends, with the digests of ``outputs``."""
     digests = {Path(name).name: sha256(name) for name in outputs}
     with replacing(path) as temporary:
@@ -55,7 +57,7 @@ def write_origin(path: Path | str, fingerprint: str, outputs: Iterable[Path | st
 
 def is_current(path: Path | str, fingerprint: str, outputs: Iterable[Path | str]) -> bool:
     """Whether outputs that are there are what a job with this fingerprint wrote, by the origin at ``path``."""
-    held = read_origin(path)
+    held = read_record(path)
     if held is None or held.fingerprint != fingerprint:
         return False
     return all(held.outputs.get(Path(name).name) == sha256(name) for name in outputs)
@@ -71,7 +73,7 @@ def digests_before(
     InputChanged
         Where one has no origin, or they are not those that this job was planned with.
     """
-    held = [read_origin(one) or Origin("", {}) for one in origins]
+    held = [read_record(one) or ProvenanceRecord("", {}) for one in origins]
     if fingerprint_of(told, [one.fingerprint for one in held]) != fingerprint:
         raise InputChanged(
             "A job before this one was made of other code or data than this run was planned with: run again."

@@ -108,14 +108,14 @@ def _repeated(loop: Loop, growing: tuple[Words, Number] | None, letter: str) -> 
     last = number.start + loop.times - 1
     span = f"{letter} = {number.start}{' ...' if loop.times > 2 else ','} {last}"
     if any(words in (*arrow.senders, *arrow.receivers) for arrow in arrows_of([loop])):
-        turn = words.joined([f"[{letter}]" if one is number else str(one.start) for one in words.numbers])
+        turn = words.join([f"[{letter}]" if one is number else str(one.start) for one in words.numbers])
         return f"repeat for {turn}, {span}"
     return f"repeat {loop.times} times, {span}"
 
 
 def _lettered(words: Words, loops: tuple[tuple[int, int], ...]) -> str:
     """A text with the letters of loops where its numbers grow: ``coefficients [k+1]``."""
-    return words.joined([_letter(number, loops) for number in words.numbers])
+    return words.join([_letter(number, loops) for number in words.numbers])
 
 
 def _letter(number: Number, loops: tuple[tuple[int, int], ...]) -> str:

@@ -36,9 +36,9 @@ class Words:
 
     def at(self, passes: Sequence[int]) -> str:
         """The text in one pass of each loop around it, the innermost first."""
-        return self.joined([str(number.at(passes)) for number in self.numbers])
+        return self.join([str(number.at(passes)) for number in self.numbers])
 
-    def joined(self, numbers: Sequence[str]) -> str:
+    def join(self, numbers: Sequence[str]) -> str:
         """The text with each number as it is to be written."""
         return self.texts[0] + "".join(number + text for number, text in zip(numbers, self.texts[1:], strict=True))
 

@@ -125,8 +125,8 @@ def summary_wide(plan: Plan, rows: Iterable[Mapping[str, Any]]) -> list[dict[str
     """
     grouped = groupby(rows, key=lambda row: tuple(row[key] for key in SLOT))
     slots = [(place, {row["variable"]: row for row in group}) for place, group in islice(grouped, MOST_ROWS + 1)]
-    dearer = any(map(_costs_more, (found for _, found in slots)))
-    names = [name for name in shown_variables(plan) if dearer or name != RUN]
+    run_costs_more = any(map(_costs_more, (found for _, found in slots)))
+    names = [name for name in shown_variables(plan) if run_costs_more or name != RUN]
     names = [name for name in names if name in (CLAIMED, plan.study.certified) or any(name in at for _, at in slots)]
     titles = {name: _arrowed(heading(plan, name)) for name in names}
     wide = []
@@ -135,8 +135,8 @@ def summary_wide(plan: Plan, rows: Iterable[Mapping[str, Any]]) -> list[dict[str
         values = {titles[name]: _with_error(found.get(name)) for name in names}
         line = {"method": place[1]} | {titles[name]: values[titles[name]] for name in (CLAIMED, plan.study.certified)}
         line |= dict(zip(SLOT, place, strict=True)) | {"replicates": case.replicates, "folds": case.folds} | values
-        vain = float(found[FLAG]["mean"]) > 0 if FLAG in found else False
-        wide.append(line | {"delta": "at least 1/n: says nothing" if vain else ""})
+        delta_at_least_1_over_n = float(found[FLAG]["mean"]) > 0 if FLAG in found else False
+        wide.append(line | {"delta": "at least 1/n: says nothing" if delta_at_least_1_over_n else ""})
     return wide
 
 

@@ -28,10 +28,13 @@ def summary_text(plan: Plan, columns: Columns) -> str:
 
     Columns that find no room stand in a further table below.  Rows are grouped by case.
     """
-    dearer = vain = False
+    run_costs_more = delta_at_least_1_over_n = False
     for slot in slots(columns, (RUN, CELL)):
-        dearer, vain = dearer or _dearer(slot), vain or bool(slot.vain)
-    names = [name for name in shown_variables(plan) if name in columns.numbers and (dearer or name != RUN)]
+        run_costs_more, delta_at_least_1_over_n = (
+            run_costs_more or _run_costs_more(slot),
+            delta_at_least_1_over_n or bool(slot.delta_at_least_1_over_n),
+        )
+    names = [name for name in shown_variables(plan) if name in columns.numbers and (run_costs_more or name != RUN)]
     if any_in_sample(columns):
         names.insert(len(plan.study.summary), IN_SAMPLE)
     found = list(islice(slots(columns, dict.fromkeys((*names, RUN, CELL))), MOST_ROWS + 1))
@@ -39,7 +42,7 @@ def summary_text(plan: Plan, columns: Columns) -> str:
     names = [name for name in names if any(slot.averages[name][2] for slot in shown)]
     rows = [_line(columns, slot, names) for slot in shown]
     words = [heading(plan, name) for name in names]
-    notes = _notes(plan, columns, names, dearer, vain)
+    notes = _notes(plan, columns, names, run_costs_more, delta_at_least_1_over_n)
     if len(found) > MOST_ROWS:
         notes.insert(0, f"the first {MOST_ROWS} rows: all of them are in summary.csv")
     cases = [_case(plan, str(slot.labels["case"])) for slot in shown]
@@ -65,7 +68,7 @@ def _short(label: str) -> str:
     return label if len(label) <= LABEL else f"{label[: LABEL - 9]}...{label[-6:]}"
 
 
-def _dearer(slot: Slot) -> bool:
+def _run_costs_more(slot: Slot) -> bool:
     return costs_more(slot.averages[RUN][0], slot.averages[CELL][0])
 
 
@@ -79,9 +82,9 @@ def _line(columns: Columns, slot: Slot, names: Iterable[str]) -> list[str]:
         value = f"{mean / scale:.4g}" if count else "-"
         if name == IN_SAMPLE and count:
             value = "yes" if mean > 0 else "no"
-        if name == RUN and not _dearer(slot):
+        if name == RUN and not _run_costs_more(slot):
             value = "same" if count else "-"
-        value += MARK if name in slot.vain else ""
+        value += MARK if name in slot.delta_at_least_1_over_n else ""
         # The error that matters most in this case: the first variable that has a value here.
         with_error = set(row[len(KEYS) :]) <= {"-"} and np.isfinite(error)
         row.append(value + (f" +- {error / scale:.2g}" if with_error else ""))
@@ -123,7 +126,9 @@ def _aligned(cells: Sequence[str], widths: Sequence[int]) -> str:
     return GAP.join([first[0].ljust(first[1]), *(cell.rjust(width) for cell, width in rest)]).rstrip()
 
 
-def _notes(plan: Plan, columns: Columns, names: Sequence[str], dearer: bool, vain: bool) -> list[str]:
+def _notes(
+    plan: Plan, columns: Columns, names: Sequence[str], run_costs_more: bool, delta_at_least_1_over_n: bool
+) -> list[str]:
     """What stands below the printed table."""
     notes = [
         f"{ARROWS['lower']} lower is better, {ARROWS['higher']} higher is better; +-: standard error over replicates"
@@ -138,7 +143,7 @@ def _notes(plan: Plan, columns: Columns, names: Sequence[str], dearer: bool, vai
     numbers = columns.numbers
     if "delta_claimed" in numbers and bool((numbers["delta_claimed"] > numbers["delta"]).any()):
         notes.append("claimed at the sum of the deltas that the source gives each release: delta_claimed in the cube")
-    if vain:
+    if delta_at_least_1_over_n:
         notes.append(
             f"{MARK} the total delta is at least 1/n: publishing a random record meets it, so that it says nothing"
         )

@@ -44,7 +44,7 @@ class Slot:
 
     labels: Mapping[str, Any]
     averages: Mapping[str, tuple[float, float, int]]
-    vain: frozenset[str]
+    delta_at_least_1_over_n: frozenset[str]
 
 
 def averages(values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -92,14 +92,14 @@ def slots(columns: Columns, names: Iterable[str]) -> Iterator[Slot]:
 
             used = (part(columns.status) > 0).any((0, 2))
             found = {name: averages(part(columns.numbers[name])) for name in names}
-            vain = _vain(columns, part)
+            delta_at_least_1_over_n = _vain(columns, part)
             for k, e in np.argwhere(used).tolist():
                 place = (block.case, block.method, block.parties[parties][k], block.epsilons[epsilons][e])
                 numbers = {
                     name: (float(mean[k, e]), float(error[k, e]), int(count[k, e]))
                     for name, (mean, error, count) in found.items()
                 }
-                marked = frozenset(name for name, flags in vain.items() if flags[k, e])
+                marked = frozenset(name for name, flags in delta_at_least_1_over_n.items() if flags[k, e])
                 yield Slot(dict(zip(SLOT, place, strict=True)), numbers, marked)
 
 

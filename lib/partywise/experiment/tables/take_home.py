@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..blocks import Part
-from ..owner_outputs.report import Home, plain
+from ..owner_outputs.report import OwnerReport, plain
 from ..plan import Plan
 
 LOG = logging.getLogger("partywise")
@@ -38,7 +38,7 @@ class Homes:
     """
 
     def __init__(self, plan: Plan) -> None:
-        self._plan, self._fits = plan, list[tuple[dict[str, Any], Home]]()
+        self._plan, self._fits = plan, list[tuple[dict[str, Any], OwnerReport]]()
 
     def add(self, part: Part) -> None:
         """The fits of a part, each with the epsilon that the ledger certifies for it."""
@@ -49,21 +49,21 @@ class Homes:
             values = (part.case, part.method, replicate, part.parties, fold, epsilon, known)
             self._fits.append((dict(zip(KEYS, values, strict=True)), home))
 
-    def _sorted(self) -> list[tuple[dict[str, Any], Home]]:
+    def _sorted(self) -> list[tuple[dict[str, Any], OwnerReport]]:
         cases, methods = list(self._plan.cases), list(self._plan.methods)
 
-        def place(fit: tuple[dict[str, Any], Home]) -> tuple[float, ...]:
+        def place(fit: tuple[dict[str, Any], OwnerReport]) -> tuple[float, ...]:
             key = fit[0]
             rest = (key[name] for name in ("replicate", "parties", "fold", "epsilon"))
             return cases.index(key["case"]), methods.index(key["method"]), *rest
 
         return sorted(self._fits, key=place)
 
-    def _predicting(self) -> list[tuple[dict[str, Any], Home]]:
+    def _predicting(self) -> list[tuple[dict[str, Any], OwnerReport]]:
         """The fits that predict anything: a matrix of correlations does not."""
         return [(key, home) for key, home in self._sorted() if home.columns]
 
-    def _told(self) -> list[tuple[dict[str, Any], Home]]:
+    def _told(self) -> list[tuple[dict[str, Any], OwnerReport]]:
         """The fits whose rows all stand in predictions.csv."""
         rows, found = 0, []
         for key, home in self._predicting():
@@ -116,7 +116,7 @@ def _left_out(file: str, count: int, what: str) -> list[str]:
     return [f"{file} leaves out {count} {what}: it would be too large; run fewer methods or epsilons."] * (count > 0)
 
 
-def _rows(home: Home) -> Iterator[dict[str, Any]]:
+def _rows(home: OwnerReport) -> Iterator[dict[str, Any]]:
     times: Sequence[Any] = [None] if home.times is None else home.times.tolist()
     columns = {name: np.reshape(values, (len(home.ids), -1)).tolist() for name, values in home.columns.items()}
     for i, (name, held_out) in enumerate(zip(home.ids.tolist(), home.held_out.tolist(), strict=True)):

@@ -235,9 +235,9 @@ class Account:
         return self._spending.room
 
     @property
-    def told(self) -> str:
+    def summary(self) -> str:
         """One sentence: the budget, and what was spent in which runs."""
-        return self._spending.told
+        return self._spending.summary
 
     def close(self) -> None:
         """Let another process have the file."""
@@ -301,7 +301,7 @@ class Account:
             before = "none" if last is None else str(Budget(**last))
             self._note(
                 f"the budget of {self.path} was {before} and is {self.budget or 'none'} from now on; everything that "
-                f"was paid before counts. {self.told}"
+                f"was paid before counts. {self.summary}"
             )
         self._append(("budget", "", {"budget": stated}))
 

@@ -182,12 +182,12 @@ class Spending:
                 by_rule.spend(event)
         except CertificationError as error:
             if not trial.within(self.budget):
-                raise BudgetExceeded(f"{str(error).rstrip('.')}. {self.told} It has room for {self.room}.") from None
+                raise BudgetExceeded(f"{str(error).rstrip('.')}. {self.summary} It has room for {self.room}.") from None
         self._paid = trial
         self._add(run, trial.filter.spent - before)
 
     @property
-    def told(self) -> str:
+    def summary(self) -> str:
         """One sentence: the budget, and what was spent in which runs."""
         if self.budget is None:
             return "No budget was stated."

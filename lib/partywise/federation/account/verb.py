@@ -48,7 +48,7 @@ def ledger(folders: Sequence[Path], delta: float | None, digest: str | None) -> 
     if delta is not None and not 0 <= delta < 1:
         raise AccountError(f"--delta is {delta}: it must lie in [0, 1).")
     for path in [path for folder in folders for path in files_in(folder)]:
-        print("\n".join(told(path, opened_account(path), delta, digest)))
+        print("\n".join(summary(path, opened_account(path), delta, digest)))
     return 0
 
 
@@ -62,7 +62,7 @@ def files_in(folder: Path) -> list[Path]:
     return found
 
 
-def told(path: Path, chain: Chain, delta: float | None, digest: str | None) -> Iterator[str]:
+def summary(path: Path, chain: Chain, delta: float | None, digest: str | None) -> Iterator[str]:
     """Lines about one account."""
     from .account import DELTA
     from .reading import paid_events, party_of, runs_of
@@ -91,7 +91,7 @@ def told(path: Path, chain: Chain, delta: float | None, digest: str | None) -> I
             f"{spent.currency} = {spent.amount:.6g}"
         )
     spending = Spending(budget, paid)
-    yield f"  {spending.told}" + ("" if budget is None else f" Left for another run: {spending.room}.")
+    yield f"  {spending.summary}" + ("" if budget is None else f" Left for another run: {spending.room}.")
 
 
 def about(run: str, rows: Sequence[Row]) -> str:

@@ -9,10 +9,10 @@ from ...privacy.ledger.event import Event
 from ..place_checks import PlacedRun
 from .account import Account
 
-__all__ = ["Told"]
+__all__ = ["PrepaidCosts"]
 
 
-class Told:
+class PrepaidCosts:
     """The payer of a functionality or a dealer: nothing is drawn on data of others that `Run.charge` did not announce.
 
     Each announcement is for one draw of that name, law and unit. Who was told has paid from its own account, or has

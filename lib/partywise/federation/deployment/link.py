@@ -17,7 +17,7 @@ from ...privacy.mechanisms.release import Release
 from ..channel import Channel, Message
 from ..codec import row_of
 from ..payloads import emptied, measured
-from ..transport.frames import Address, opened, sealed
+from ..transport.frames import Address, decode_frame, encode_frame
 from .account import Account
 from .forms import Forms
 from .session import Session
@@ -77,7 +77,7 @@ class SessionLink:
         row = self.channel.enter(sender, receiver, name, payload, shape, size)
         self._pay(known)
         address = Address(self._session.run, step, sender, receiver, name)
-        frame = sealed(address, payload, row.event)
+        frame = encode_frame(address, payload, row.event)
         self._account.sent(step, receiver, name, row_of(payload), shape, size, hashlib.sha256(frame).hexdigest())
         self._session.watch.put(receiver, address.tag, frame)
 
@@ -91,7 +91,7 @@ class SessionLink:
         """
         address = Address(self._session.run, step, sender, receiver, name)
         frame = self._session.watch.get(sender, address.tag)
-        payload, header = opened(frame, address, self.channel.names)
+        payload, header = decode_frame(frame, address, self.channel.names)
         problem = self._forms.problem(sender, receiver, name, payload)
         if problem:
             raise Refused(

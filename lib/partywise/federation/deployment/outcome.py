@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from ..cipher import Cipher
-from ..codec import encoded
+from ..codec import encode
 from ..parties import Party
 from ..place_checks import Held, PlacedRun, Report, together
-from ..run import Own, Run
+from ..run import PerPlace, Run
 
 __all__ = ["Outcome", "estimate_of", "outcomes", "plain"]
 
@@ -51,7 +51,7 @@ class Outcome:
     @property
     def digest(self) -> str:
         """SHA-256 of what this place holds: the same from a process of its own and from a simulation of all."""
-        return hashlib.sha256(encoded(self.held)).hexdigest()
+        return hashlib.sha256(encode(self.held)).hexdigest()
 
 
 def outcomes(fit: Callable[[Any], Any], run: Run) -> dict[str, Outcome]:
@@ -87,7 +87,7 @@ def plain(value: Any, place: str) -> Any:
     if isinstance(value, Held):
         held = {"value": plain(value.values[place], place)} if place in value.values else {}
         return {"places": sorted(value.places)} | held
-    if isinstance(value, Own):
+    if isinstance(value, PerPlace):
         return {"each": {name: plain(item, place) for name, item in value.values.items()}}
     if isinstance(value, Party):
         return {"party": value.name}
@@ -98,7 +98,7 @@ def plain(value: Any, place: str) -> Any:
     if isinstance(value, Mapping):
         return {"mapping": [[plain(key, place), plain(item, place)] for key, item in value.items()]}
     if isinstance(value, AbstractSet):
-        return {"set": sorted(encoded(plain(item, place)) for item in value)}
+        return {"set": sorted(encode(plain(item, place)) for item in value)}
     if isinstance(value, list | tuple):
         return [plain(item, place) for item in value]
     if isinstance(value, np.ndarray):

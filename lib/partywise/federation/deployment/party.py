@@ -11,7 +11,7 @@ from ..run import Run
 from ..secure_streams import SecureStreams
 from ..transport.interface import Transport
 from .account import EXPERIMENT, RELEASE, Account
-from .guard import Told
+from .guard import PrepaidCosts
 from .link import SessionLink
 from .outcome import Outcome
 from .session import Session
@@ -75,7 +75,7 @@ def run_party(
         link = SessionLink(session, run.names, account, real=run.channel.real, forms=forms)
         placed = PlacedRun(run, [me], link, whole=False)
         # Whoever has data draws on its own; another place draws on what others were told of.
-        placed.charge_to(account if me in (party.name for party in run.parties) else Told(account, placed))
+        placed.charge_to(account if me in (party.name for party in run.parties) else PrepaidCosts(account, placed))
         value = fit(placed)
         outcome = Outcome(me, value, session.run, placed.steps, session.platforms)
         account.met(session.end(placed.steps, account.head))

@@ -22,7 +22,7 @@ from ...privacy.mechanisms.random import words_of
 from ..cipher import Cipher
 from ..parties import Party
 from ..roles import involved
-from ..run import Own, Place, Run, name_of
+from ..run import PerPlace, Place, Run, name_of
 
 __all__ = ["TOKEN_BYTES", "Order", "check_tokens", "common_tokens", "key_bytes", "local_order", "local_rows", "matched"]
 
@@ -59,7 +59,7 @@ def local_order(party: Party, texts: Sequence[str], rng_for: Callable) -> np.nda
 
 def key_bytes(key: Cipher, holders: str) -> bytes:
     """The key of keyed tokens, for those who hold it."""
-    return key.opened(holders).tobytes()
+    return key.open(holders).tobytes()
 
 
 def local_rows(party: Party, order: np.ndarray, positions: np.ndarray) -> np.ndarray:
@@ -94,7 +94,7 @@ def number_of(found: Sequence[np.ndarray], parts: Sequence[Clear]) -> Clear:
 
 def common_tokens(
     run: Run, matcher: Place, owners: Sequence[Party], lists: Sequence[Any], order: Order = "tokens"
-) -> tuple[Own, int]:
+) -> tuple[PerPlace, int]:
     """The common entries of lists that the matcher has.
 
     Parameters
@@ -128,4 +128,4 @@ def common_tokens(
     }
     others = [name for name in run.names if name != name_of(matcher)]
     n = run.broadcast(matcher, others, "number of common entries", number_of, found, parts)
-    return Own(told), run.known(n)
+    return PerPlace(told), run.agreed(n)

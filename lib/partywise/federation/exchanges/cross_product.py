@@ -37,7 +37,7 @@ from ...privacy.accounted import Clear
 from ...privacy.mechanisms.release import Release
 from ..parties import Party
 from ..roles import involved
-from ..run import Own, Place, Run, name_of
+from ..run import PerPlace, Place, Run, name_of
 from .cross_places import (
     assumed_release,
     dealer_correction,
@@ -59,7 +59,7 @@ from .dealing import DEALER, Dealing, dealing, local_drawn
 from .residues import Ring
 from .shared_values import Masked, Shared, product_shape, require_hidden, scalar_products, smallest
 
-__all__ = ["combined", "dealing", "masked", "opened", "private", "product", "released"]
+__all__ = ["combined", "dealing", "private", "product", "released", "reveal", "send_masked"]
 
 
 def private(
@@ -88,11 +88,11 @@ def private(
         If they are larger or do not fit the ring; the message stays with the owner.
     """
     ring = ring or dealt.ring
-    shares = Own({owner.name: run.at(owner, local_encoded, values, shape, bits, bound, ring)})
+    shares = PerPlace({owner.name: run.at(owner, local_encoded, values, shape, bits, bound, ring)})
     return Shared((owner,), shares, shape, bits, ring)
 
 
-def masked(run: Run, dealt: Dealing, value: Shared, name: str, audience: Sequence[Party]) -> Masked:
+def send_masked(run: Run, dealt: Dealing, value: Shared, name: str, audience: Sequence[Party]) -> Masked:
     """The difference of a value and a fresh mask, for everybody who multiplies with it.
 
     Parameters
@@ -156,7 +156,7 @@ def product(
     bits, alone = one.value.bits + other.value.bits, len(holders) == 1
     if alone:
         own = run.at(holders[0], local_own, one.value.shares, other.value.shares, entries, ring)
-        value = Shared(holders, Own({holders[0].name: own}), shape, bits, ring)
+        value = Shared(holders, PerPlace({holders[0].name: own}), shape, bits, ring)
         return value if noise is None else _noised(run, dealt, value, name, noise)
     for given in (one, other):
         missing = {party.name for party in holders} - {party.name for party in given.audience}
@@ -172,7 +172,7 @@ def product(
         first = holder.name == one.value.holders[0].name
         values = *known, one.difference, other.difference, corrections, first, entries, ring
         shares[holder.name] = run.at(holder, local_product, *values)
-    return Shared(holders, Own(shares), shape, bits, ring, frozenset(names), noise is not None)
+    return Shared(holders, PerPlace(shares), shape, bits, ring, frozenset(names), noise is not None)
 
 
 def combined(run: Run, terms: Sequence[tuple[Shared, float]], bits: int, constant: float | np.ndarray = 0.0) -> Shared:
@@ -201,10 +201,10 @@ def combined(run: Run, terms: Sequence[tuple[Shared, float]], bits: int, constan
     noisy = any(value.noisy for value, _ in terms)
     # Shares stay uniform where one term hides them all; a share outside it is as it was.
     hidden = next((v.hidden for v, _ in terms if v.hidden == frozenset(order)), frozenset())
-    return Shared(tuple(order.values()), Own(shares), first.shape, bits, ring, hidden, noisy)
+    return Shared(tuple(order.values()), PerPlace(shares), first.shape, bits, ring, hidden, noisy)
 
 
-def opened(run: Run, value: Shared, receiver: Place, name: str, parts: Sequence[Clear]) -> Any:
+def reveal(run: Run, value: Shared, receiver: Place, name: str, parts: Sequence[Clear]) -> Any:
     """A shared value at one receiver, in the clear: (*shape,) floats.
 
     Parameters
@@ -277,14 +277,14 @@ def _corrected(
     name: str,
     shape: tuple[int, ...],
     ring: Ring,
-) -> Own:
+) -> PerPlace:
     """Shares of something at the dealer, for some holders: the first is sent, the others are drawn."""
     given = dealt.all_seeds, names[1:], name, shape, ring
     sent = run.send(DEALER, holders[0], f"correction: {name}", dealer_correction, made, *given)
     shares = {names[0]: run.at(holders[0], local_correction, sent)}
     for holder in holders[1:]:
         shares[holder.name] = run.at(holder, local_drawn, dealt.seeds, f"share: {name}", shape, ring)
-    return Own(shares)
+    return PerPlace(shares)
 
 
 def _noised(run: Run, dealt: Dealing, value: Shared, name: str, noise: Any) -> Shared:
@@ -297,4 +297,4 @@ def _noised(run: Run, dealt: Dealing, value: Shared, name: str, noise: Any) -> S
     zero = _corrected(run, dealt, made, holders, names, name, value.shape, value.ring)
     shares = dict(zero.values)
     shares[owner.name] = run.at(owner, local_combined, [(value.shares, 1), (zero, 1)], 0.0, value.shape, 0, value.ring)
-    return replace(value, holders=holders, shares=Own(shares), hidden=frozenset(names), noisy=True)
+    return replace(value, holders=holders, shares=PerPlace(shares), hidden=frozenset(names), noisy=True)

@@ -26,7 +26,7 @@ from ...privacy.mechanisms.random import SecureRandom, words_of
 from ...randomness import stream
 from ..cipher import RANDOM, Cipher
 from ..parties import Party
-from ..run import Own, Run
+from ..run import PerPlace, Run
 from .residues import Ring
 from .sharing import DEALER, NOBODY, SCHEME
 
@@ -51,7 +51,7 @@ class Dealing:
 
     ring: Ring
     parties: tuple[Party, ...]
-    seeds: Own
+    seeds: PerPlace
     all_seeds: Any
     names: set[str] = field(default_factory=set)
     products: int = 0
@@ -83,7 +83,7 @@ def dealing(run: Run, parties: Sequence[Party], ring: Ring) -> Dealing:
     for party in parties:
         sent = run.send(DEALER, party, "seed", dealer_seed, drawn, party.name)
         seeds[party.name] = run.at(party, local_seed, sent, run.rng_for)
-    return Dealing(ring, tuple(parties), Own(seeds), drawn)
+    return Dealing(ring, tuple(parties), PerPlace(seeds), drawn)
 
 
 def fold_of(run: Run) -> tuple[str | int, ...]:

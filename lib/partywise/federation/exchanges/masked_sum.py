@@ -26,7 +26,7 @@ import numpy as np
 from ...privacy.accounted import Clear, Public
 from ...privacy.mechanisms.random import SecureRandom, words_of
 from ..parties import Party
-from ..run import Own, Place, Run
+from ..run import PerPlace, Place, Run
 from .dealing import Seed, expanded, fold_of
 from .psi import sodium
 from .sharing import decoded, encoded
@@ -44,7 +44,7 @@ def bits_for(bound: float) -> int:
     return 61 - math.ceil(math.log2(bound + 1))
 
 
-def pair_seeds(run: Run, parties: Sequence[Party]) -> Own:
+def pair_seeds(run: Run, parties: Sequence[Party]) -> PerPlace:
     """A secret seed for every two parties, at these two only.
 
     Parameters
@@ -66,7 +66,7 @@ def pair_seeds(run: Run, parties: Sequence[Party]) -> Own:
         Without PyNaCl, before anything is sent.
     """
     if len(parties) < 2:
-        return Own({party.name: {} for party in parties})
+        return PerPlace({party.name: {} for party in parties})
     secret = run.each(parties, local_secret_key, fold_of(run), run.rng_for)
     received: dict[str, list[Any]] = {party.name: [] for party in parties}
     for party in parties:
@@ -74,7 +74,9 @@ def pair_seeds(run: Run, parties: Sequence[Party]) -> Own:
         key = run.broadcast(party, others, "public key", local_public_key, secret)
         for other in others:
             received[other.name].append((party.name, key))
-    return Own({party.name: run.at(party, local_seeds, secret, received[party.name], run.rng_for) for party in parties})
+    return PerPlace(
+        {party.name: run.at(party, local_seeds, secret, received[party.name], run.rng_for) for party in parties}
+    )
 
 
 def masked_sum(
@@ -83,7 +85,7 @@ def masked_sum(
     receiver: Place,
     name: str,
     address: str,
-    seeds: Own,
+    seeds: PerPlace,
     values: Any,
     bits: int,
     parts: Sequence[Clear],

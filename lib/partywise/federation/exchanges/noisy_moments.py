@@ -38,8 +38,8 @@ from ...privacy.mechanisms.shared import Shared, SharedGaussian
 from ...privacy.statistics.bounded import SensitivityCertificate
 from ..cipher import RANDOM, Cipher
 from ..parties import Party
-from ..run import Own, Run
-from .cross_product import masked, private
+from ..run import PerPlace, Run
+from .cross_product import private, send_masked
 from .dealing import DEALER, Dealing, Seed, drawn
 from .residues import Ring
 from .shared_values import Masked
@@ -271,7 +271,7 @@ def assumed_releases(
 def noisy_moments(
     run: Run,
     dealt: Dealing,
-    columns: Own,
+    columns: PerPlace,
     n: int,
     bits: int,
     chunks: Sequence[Chunk],
@@ -307,7 +307,7 @@ def noisy_moments(
     behind: list[Masked] = []
     for party, own in zip(parties, layout.columns, strict=True):
         value = private(run, dealt, party, columns, (n, len(own)), bits)
-        behind.append(masked(run, dealt, value, f"columns of {party.name}", parties))
+        behind.append(send_masked(run, dealt, value, f"columns of {party.name}", parties))
     made = run.at(DEALER, dealer_shares, [one.mask for one in behind], dealt.all_seeds, noise, chunks, layout, ring)
     rest = run.send(DEALER, opener, "share of the noise", dealer_sent, made, layout.alone)
     differences, shares = [one.difference for one in behind], []

@@ -1,7 +1,7 @@
 """Exchange: public polynomials of a shared vector, in shares, without a message between its holders.
 
-A vector u crossed once behind a mask a (`cross_product.masked`), so that every holder knows e = u - a. The dealer, who
-knows a and **colludes with nobody**, deals shares of a^2 .. a^d, and p(u) = p(a + e) = sum_j b_j(e) a^j, where b_j is
+A vector u crossed once behind a mask a (`cross_product.send_masked`), so that every holder knows e = u - a. The dealer,
+who knows a and **does not collude**, deals shares of a^2 .. a^d, and p(u) = p(a + e) = sum_j b_j(e) a^j, where b_j is
 the Taylor coefficient of p at e, public to the holders: one round whatever the degree, where d - 1 products by triples
 take as many and 4 n numbers each. Nothing is truncated: p(u) has d times the bits of u and those of the coefficients.
 
@@ -22,14 +22,14 @@ from ...privacy.mechanisms.random import words_of
 from ..cipher import RANDOM, Cipher
 from ..parties import Party
 from ..roles import involved
-from ..run import Own, Run
+from ..run import PerPlace, Run
 from .cross_places import local_correction
 from .dealing import DEALER, Dealing, Seed, drawn, local_drawn
 from .residues import Ring
 from .shared_values import Masked, Shared
 from .sharing import NOBODY, SCHEME, sealed
 
-__all__ = ["HIGHEST", "polynomials", "shared_between", "summed"]
+__all__ = ["HIGHEST", "polynomials", "shared_between", "sum_shares"]
 
 # A sum of 32 products of residues stays below 2^43, from which they are reduced in one step.
 HIGHEST = 31
@@ -84,11 +84,11 @@ def polynomials(
         args = given.difference, given.masks, powers, steps, slopes, holder.name == names[0], ring
         found[holder.name] = run.at(holder, local_polynomials, *args)
     after = [bits] * len(steps) + [bits - low] * (len(steps) if slopes else 0)
-    shares = [run.each(holders, local_part, Own(found), k) for k in range(len(after))]
+    shares = [run.each(holders, local_part, PerPlace(found), k) for k in range(len(after))]
     return [Shared(holders, one, shape, own, ring) for one, own in zip(shares, after, strict=True)]
 
 
-def summed(run: Run, value: Shared) -> Shared:
+def sum_shares(run: Run, value: Shared) -> Shared:
     """The sums (1, b) over records of a value (n, b); nothing is sent."""
     shares = run.each(value.holders, local_summed, value.shares, value.ring)
     return replace(value, shares=shares, shape=(1, *value.shape[1:]))
@@ -111,7 +111,7 @@ def shared_between(run: Run, dealt: Dealing, value: Shared, holders: Sequence[Pa
     for place, holder in enumerate(holders):
         sent = run.send(owner.name, holder, name, sealed, made, place, names, involved((owner,)))
         shares[holder.name] = run.at(holder, local_correction, sent)
-    return replace(value, holders=tuple(holders), shares=Own(shares), hidden=frozenset(names))
+    return replace(value, holders=tuple(holders), shares=PerPlace(shares), hidden=frozenset(names))
 
 
 def scaled(coefficients: np.ndarray, low: int, bits: int, degree: int) -> tuple[int, ...]:
@@ -129,7 +129,7 @@ def local_split(
 
 def local_summed(holder: Party, share: np.ndarray, ring: Ring) -> np.ndarray:
     """Share of sums over records."""
-    return ring.summed(share)
+    return ring.sum_records(share)
 
 
 def local_part(holder: Party, found: Sequence[np.ndarray], k: int) -> np.ndarray:
@@ -226,7 +226,7 @@ def dealer_shares(
     return Cipher(ring.difference(powers, drawings), key_holder=NOBODY, scheme=SCHEME, made_of=RANDOM)
 
 
-def _powers(run: Run, dealt: Dealing, given: Masked, names: Sequence[str], name: str, degree: int) -> Own:
+def _powers(run: Run, dealt: Dealing, given: Masked, names: Sequence[str], name: str, degree: int) -> PerPlace:
     """Shares of the powers of a mask at its holders."""
     ring, shape = given.value.ring, (max(degree - 1, 0), prod(given.value.shape))
     made = run.at(DEALER, dealer_powers, given.mask, degree, ring)
@@ -235,4 +235,4 @@ def _powers(run: Run, dealt: Dealing, given: Masked, names: Sequence[str], name:
     shares = {names[0]: run.at(first, local_correction, sent)}
     for holder in rest:
         shares[holder.name] = run.at(holder, local_drawn, dealt.seeds, f"powers: {name}", shape, ring)
-    return Own(shares)
+    return PerPlace(shares)

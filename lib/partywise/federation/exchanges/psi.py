@@ -35,7 +35,7 @@ from ...privacy.mechanisms.random import words_of
 from ..cipher import Cipher
 from ..parties import Party
 from ..roles import involved
-from ..run import Own, Place, Run
+from ..run import PerPlace, Place, Run
 from .common_tokens import TOKEN_BYTES, check_tokens, common_tokens, local_order, local_rows
 
 __all__ = ["psi", "sodium"]
@@ -117,7 +117,7 @@ def local_last(party: Party, received: Cipher, exponent: bytes, owner: str) -> C
     return Clear(multiplied(received.content, exponent, owner), units=("row",), owner=owner)
 
 
-def passed_round(run: Run, place: int, points: Own, exponents: Own, matcher: Place) -> Any:
+def passed_round(run: Run, place: int, points: PerPlace, exponents: PerPlace, matcher: Place) -> Any:
     """The list of one party, blinded by all others in turn, at the matcher."""
     owner, *others = *run.parties[place:], *run.parties[:place]
     current = run.send(owner, others[0], "blinded list", local_first, points, exponents)
@@ -126,7 +126,7 @@ def passed_round(run: Run, place: int, points: Own, exponents: Own, matcher: Pla
     return run.send(others[-1], matcher, "fully blinded list", local_last, current, exponents, owner.name)
 
 
-def psi(run: Run, texts: Own, matcher: Place) -> tuple[Own, int]:
+def psi(run: Run, texts: PerPlace, matcher: Place) -> tuple[PerPlace, int]:
     """Positions of the identifiers that all parties have.
 
     Parameters

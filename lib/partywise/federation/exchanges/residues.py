@@ -155,7 +155,7 @@ class Ring:
             rest -= other
         return self.reduced(rest)
 
-    def summed(self, residues: np.ndarray) -> np.ndarray:
+    def sum_records(self, residues: np.ndarray) -> np.ndarray:
         """(m, 1, ...) sums over records of residues (m, n, ...)."""
         return self.reduced(residues.sum(axis=1, keepdims=True, dtype=float))
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..parties import Party
-from ..run import Own
+from ..run import PerPlace
 from .residues import Ring
 
 __all__ = ["Masked", "Shared", "product_shape", "require_hidden", "scalar_products", "smallest"]
@@ -26,7 +26,7 @@ class Shared:
     """
 
     holders: tuple[Party, ...]
-    shares: Own
+    shares: PerPlace
     shape: tuple[int, ...]
     bits: int
     ring: Ring
@@ -43,9 +43,9 @@ class Masked:
     """
 
     value: Shared
-    masks: Own
+    masks: PerPlace
     mask: Any
-    difference: Own
+    difference: PerPlace
     audience: tuple[Party, ...]
 
 

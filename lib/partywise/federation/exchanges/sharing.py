@@ -21,7 +21,7 @@ from ...privacy.mechanisms.random import RandomSource, words_of
 from ..cipher import RANDOM, Cipher
 from ..parties import Party
 from ..roles import involved
-from ..run import Own, Run
+from ..run import PerPlace, Run
 from .words import WORDS
 
 __all__ = ["DEALER", "decoded", "encoded", "multiplied", "shared"]
@@ -79,7 +79,7 @@ def local_words(holder: Party, share: Cipher) -> np.ndarray:
     return share.content
 
 
-def shared(run: Run, owner: Party, holders: Sequence[Party], name: str, words: Any, rng_for: Callable) -> Own:
+def shared(run: Run, owner: Party, holders: Sequence[Party], name: str, words: Any, rng_for: Callable) -> PerPlace:
     """Share words of one party between all holders, of which it is one.
 
     Parameters
@@ -103,7 +103,7 @@ def shared(run: Run, owner: Party, holders: Sequence[Party], name: str, words: A
     for place, holder in enumerate([holder for holder in holders if holder.name != owner.name], 1):
         sent = run.send(owner.name, holder, name, sealed, shares, place, names, involved((owner,)))
         own[holder.name] = run.at(holder, local_words, sent)
-    return Own(own)
+    return PerPlace(own)
 
 
 def assumed_triples(shape: tuple[int, ...], count: int, name: str, rng_for: Callable) -> list[np.ndarray]:
@@ -133,8 +133,8 @@ def local_product(
 
 
 def multiplied(
-    run: Run, holders: Sequence[Party], name: str, x: Own, y: Own, shape: tuple[int, ...], rng_for: Callable
-) -> Own:
+    run: Run, holders: Sequence[Party], name: str, x: PerPlace, y: PerPlace, shape: tuple[int, ...], rng_for: Callable
+) -> PerPlace:
     """Shares of the products of shared words, entry by entry.
 
     Parameters
@@ -159,12 +159,12 @@ def multiplied(
     -----
     A holder sends 16 bytes a product to every other one; of the dealer it gets 24, before anything is known of x and y.
     """
-    dealt = run.at(DEALER, assumed_triples, shape, len(holders), name, rng_for)
+    dealt_triples = run.at(DEALER, assumed_triples, shape, len(holders), name, rng_for)
     triples = {}
     for place, holder in enumerate(holders):
-        sent = run.send(DEALER, holder, f"triples: {name}", sealed, dealt, place)
+        sent = run.send(DEALER, holder, f"triples: {name}", sealed, dealt_triples, place)
         triples[holder.name] = run.at(holder, local_words, sent)
-    differences = run.each(holders, local_differences, x, y, Own(triples))
+    differences = run.each(holders, local_differences, x, y, PerPlace(triples))
     opened = {}
     for holder in holders:
         others = [other for other in holders if other.name != holder.name]
@@ -172,6 +172,6 @@ def multiplied(
     product = {}
     for holder in holders:
         received = [opened[other.name] for other in holders if other.name != holder.name]
-        given = (differences, received, Own(triples), holder.name == holders[0].name)
+        given = (differences, received, PerPlace(triples), holder.name == holders[0].name)
         product[holder.name] = run.at(holder, local_product, *given)
-    return Own(product)
+    return PerPlace(product)

@@ -66,7 +66,7 @@ class WordRing(Ring):
         """What is left of words after others."""
         return residues - self.sum(others) if others else residues
 
-    def summed(self, residues: np.ndarray) -> np.ndarray:
+    def sum_records(self, residues: np.ndarray) -> np.ndarray:
         """(1, 1, ...) sums over records."""
         return residues.sum(axis=1, keepdims=True, dtype=np.uint64)
 

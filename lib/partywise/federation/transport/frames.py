@@ -13,10 +13,10 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from ...errors import Refused
-from ..codec import packed, unpacked
+from ..codec import pack, unpack
 from ..payloads import KINDS, argument_of, measured
 
-__all__ = ["Address", "Header", "opened", "sealed"]
+__all__ = ["Address", "Header", "decode_frame", "encode_frame"]
 
 PREFIX = 4
 # A header is short: the name and the argument of a message are sentences.
@@ -54,7 +54,7 @@ class Header(Address):
     digest: str
 
 
-def sealed(address: Address, payload: Any, event: str) -> bytes:
+def encode_frame(address: Address, payload: Any, event: str) -> bytes:
     """A payload as a frame.
 
     Parameters
@@ -64,12 +64,12 @@ def sealed(address: Address, payload: Any, event: str) -> bytes:
     event : str
         Id of its row in the ledger; empty where there is none.
     """
-    body = packed(payload)
+    body = pack(payload)
     header = _line(_header(address, payload, event, body))
     return b"".join((len(header).to_bytes(PREFIX, "big"), header, body))
 
 
-def opened(frame: bytes, address: Address, names: Sequence[str]) -> tuple[Any, Header]:
+def decode_frame(frame: bytes, address: Address, names: Sequence[str]) -> tuple[Any, Header]:
     """The payload of a frame and its header, of which the receiver has still to check the event.
 
     Parameters
@@ -94,14 +94,14 @@ def opened(frame: bytes, address: Address, names: Sequence[str]) -> tuple[Any, H
     if hashlib.sha256(body).hexdigest() != header.digest:
         raise _refused(address, "its digest is not that of its body")
     try:
-        payload = unpacked(body)
+        payload = unpack(body)
         expected = _header(address, payload, header.event, body)
     # Whatever a hostile body makes the reader stumble over, it is no payload.
     except Exception as error:
         raise _refused(address, f"its body is no payload ({type(error).__name__})") from error
     for field in fields(Header):
         _compare(address, field.name, getattr(header, field.name), getattr(expected, field.name))
-    if packed(payload) != body:
+    if pack(payload) != body:
         raise _refused(address, "its body is not written as payloads are")
     return payload, header
 

@@ -19,7 +19,7 @@ from ..coordinates import make_coordinates
 from ..model import Estimate
 from ..moments import Sums, corrected_moments
 from ..path_options import BoostingOptions
-from .common import joined
+from .common import merge_arrived
 
 
 def local_curves(party: Party) -> Clear:
@@ -42,7 +42,7 @@ def local_mean(active: Party, fold: Fold, spec: Any) -> Estimate:
 
 def local_least_squares(active: Party, curves: tuple, held: tuple, fold: Fold, spec: Any) -> Estimate:
     """Joint penalised least squares on all predictors, without noise."""
-    X, options = joined(curves, held), spec.options
+    X, options = merge_arrived(curves, held), spec.options
     p, q = X.shape[1:]
     sums = Sums.of(X[fold.train].reshape(-1, p * q), active.block["Y"][fold.train])
     moments = corrected_moments(sums, np.zeros((p * q, p * q)))

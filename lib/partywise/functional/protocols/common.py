@@ -144,9 +144,9 @@ def announced_radii(run: Run, plan: Plan) -> Radii:
         return Radii(own, (), None, at_active)
     if len(owners) == 1:
         return Radii(own, own, None, at_active)
-    announced, audience = run.heard(active, *plan.all_names("radius")), tuple(owner.name for owner in owners)
+    announced, audience = run.received(active, *plan.all_names("radius")), tuple(owner.name for owner in owners)
     passed = run.broadcast(active.name, owners, "radii", active_passed, at_active, announced, plan, audience)
-    return Radii(own, run.heard(owners, "radii"), passed, at_active)
+    return Radii(own, run.received(owners, "radii"), passed, at_active)
 
 
 def local_public(party: Party, plan: Plan) -> tuple[Accounted, ...]:
@@ -222,7 +222,7 @@ def local_labels(party: Party) -> Clear:
     return Clear(party.block["Y"], units=("label",), owner=party.name)
 
 
-def joined(arrived: Sequence[Any], held: Sequence[tuple[int, ...]]) -> np.ndarray:
+def merge_arrived(arrived: Sequence[Any], held: Sequence[tuple[int, ...]]) -> np.ndarray:
     """Curves (N, p, q) of all predictors, from the curves of each owner: one array a predictor, or one (N, m, q)."""
     parts = [one if isinstance(one, tuple) else one.transpose(1, 0, 2) for one in arrived]
     n, q = parts[0][0].shape
@@ -248,7 +248,7 @@ def active_operators(fit: BoostingFit, plan: Plan) -> np.ndarray:
 def operators_back(run: Run, plan: Plan, operators: Any, curves: tuple[str, ...], response: Any) -> None:
     """Every party gets its operators: they cost what the curves and the response cost."""
     active, *owners = run.parties
-    parts = run.heard(active, *curves)
+    parts = run.received(active, *curves)
     for owner in owners:
         run.send(
             active.name, owner, "operators", active_back, operators, parts, response, plan, owner.name, owner.columns

@@ -34,10 +34,10 @@ from .common import (
     active_operators,
     announced_radii,
     estimate_of,
-    joined,
     local_clip,
     local_known,
     local_labels,
+    merge_arrived,
     operators_back,
     path_numbers,
     rests_on,
@@ -170,7 +170,7 @@ def active_fit(Z: np.ndarray, radius: np.ndarray, response: Accounted, plan: Pla
     return fit_boosting(train, a, b, plan.groups, penalties, options, response_noise=response_noise, rng=rng)
 
 
-def reported(
+def to_estimate(
     fit: BoostingFit,
     operators: np.ndarray,
     Z: np.ndarray,
@@ -197,10 +197,10 @@ def fit(run: Run) -> Estimate:
     own, parts, passed, radius = announced_radii(run, plan)
     drawn = run.each(owners, local_curves, own, parts, passed, plan, run.rng_for)
     arrived = run.gather(owners, active, lambda owner: plan.names_of("curves", *owner.columns), local_sent, drawn)
-    Z = run.at(active.name, joined, arrived, plan.held)
+    Z = run.at(active.name, merge_arrived, arrived, plan.held)
     response = run.at(active, local_response, plan, run.rng_for)
     boosted = run.at(active.name, active_fit, Z, radius, response, plan, run.rng_for)
     operators = run.at(active.name, active_operators, boosted, plan)
     operators_back(run, plan, operators, plan.all_names("curves"), response)
     clip_shares = run.each(owners, local_clip_shares, drawn)
-    return run.assemble(reported, boosted, operators, Z, radius, clip_shares, plan)
+    return run.assemble(to_estimate, boosted, operators, Z, radius, clip_shares, plan)

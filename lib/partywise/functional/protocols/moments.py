@@ -30,7 +30,7 @@ import numpy as np
 from ...federation.exchanges.cross_product import dealing
 from ...federation.exchanges.noisy_moments import noisy_moments
 from ...federation.parties import Party
-from ...federation.run import Own, Run
+from ...federation.run import PerPlace, Run
 from ...privacy.accounted import Accounted
 from ...privacy.mechanisms.release import Release
 from ...privacy.secure.fixed_point import whole_records
@@ -130,7 +130,7 @@ def active_boost(chunks: list[list[NoisySums]], plan: Plan, rng_for: RngFor) -> 
     return fit_boosting(train, a, b, plan.groups, penalties, options, floor=floor, released=known, rng=rng)
 
 
-def reported(fit: BoostingFit, operators: np.ndarray, plan: Plan) -> Estimate:
+def to_estimate(fit: BoostingFit, operators: np.ndarray, plan: Plan) -> Estimate:
     """The estimate, with what is said about it."""
     numbers = path_numbers(fit) | {"radius": float(plan.radius.mean())}
     return estimate_of(fit, operators, plan, plan.epsilon, numbers)
@@ -148,10 +148,10 @@ def fit(run: Run) -> Estimate:
     columns = {active.name: run.at(active, local_steps, sums)}
     columns |= {owner.name: run.at(owner, local_curves, sums) for owner in owners}
     dealt = dealing(run, run.parties, sums.ring)
-    made = noisy_moments(run, dealt, Own(columns), len(sums.rows), BITS, sums.chunks, sums.layout, ANALYST)
+    made = noisy_moments(run, dealt, PerPlace(columns), len(sums.rows), BITS, sums.chunks, sums.layout, ANALYST)
     released = run.gather((ANALYST,), active, lambda _: sums.names, all_releases, made)
     chunks = run.at(active.name, active_chunks, released, Y, sums, plan)
     boosted = run.at(active.name, active_boost, chunks, plan, run.rng_for)
     operators = run.at(active.name, active_operators, boosted, plan)
     operators_back(run, plan, operators, sums.names, run.at(active, local_labels))
-    return run.assemble(reported, boosted, operators, plan)
+    return run.assemble(to_estimate, boosted, operators, plan)

@@ -32,10 +32,10 @@ from .common import (
     active_operators,
     announced_radii,
     estimate_of,
-    joined,
     local_clip,
     local_labels,
     local_levels,
+    merge_arrived,
     operators_back,
     rests_on,
 )
@@ -105,7 +105,7 @@ def local_start(active: Party, plan: Plan) -> Course:
 
 def active_round(course: Course, arrived: tuple, radius: np.ndarray, t: int, plan: Plan) -> Course:
     """Take in the curves of a round and, unless patience ran out, advance all three paths by one block."""
-    rounds, latest = plan.options.max_steps, joined(arrived, plan.held)
+    rounds, latest = plan.options.max_steps, merge_arrived(arrived, plan.held)
     total = course.total + latest
     used, factor = (total / t, rounds / t) if plan.options.memory == "mean" else (latest, float(rounds))
     course = replace(course, total=total, used=used)
@@ -164,7 +164,7 @@ def active_fit(course: Course) -> BoostingFit:
     )
 
 
-def reported(fit: BoostingFit, operators: np.ndarray, course: Course, radius: np.ndarray, plan: Plan) -> Estimate:
+def to_estimate(fit: BoostingFit, operators: np.ndarray, course: Course, radius: np.ndarray, plan: Plan) -> Estimate:
     """The estimate, with what is said about it."""
     numbers = {
         "steps": fit.steps,
@@ -194,4 +194,4 @@ def fit(run: Run) -> Estimate:
     operators = run.at(active.name, active_operators, boosted, plan)
     curves = tuple(name for t in rounds for owner in owners for name in local_names(owner, plan, t))
     operators_back(run, plan, operators, curves, run.at(active, local_labels))
-    return run.assemble(reported, boosted, operators, course, radius, plan)
+    return run.assemble(to_estimate, boosted, operators, course, radius, plan)

@@ -219,7 +219,7 @@ def analyst_estimate(
 ) -> Estimate:
     """Everything that is reported, by the global numbers of the columns."""
     order = np.concatenate([[0], 1 + column_order(columns)])
-    scaling = Scaling.joined([Scaling(*part) for part in scales], columns)
+    scaling = Scaling.merge([Scaling(*part) for part in scales], columns)
     beta, found = scaling.coefficients(now.beta[order]), Sums(*sums)
     shown: dict[str, Any]
     if now.verdict == "ok" and matrix is not None:

@@ -13,7 +13,7 @@ import numpy as np
 
 from ...privacy.accounted import Accounted, Public
 from ...privacy.secure.fixed_point import whole_records
-from ...privacy.statistics.bounded import Bounded, SensitivityCertificate, clip_curves, product, summed
+from ...privacy.statistics.bounded import Bounded, SensitivityCertificate, clip_curves, product, sum_certificate
 from ...privacy.statistics.isometry import nearest_semidefinite, to_matrix, to_vector
 from ...privacy.statistics.moments import cross_moment, second_moment_bound
 from .scores import BOTH, with_constant
@@ -54,14 +54,16 @@ def block_moments(x: np.ndarray, radius: Accounted) -> Bounded:
     """Mean of x x' as isometric vector; l2 sensitivity sqrt(2) c^2 / n."""
     n, length = len(x), float(radius.value)
     x, share = clip_curves(x, None, length)
-    certificate = summed(second_moment_bound(length, n), "sqrt(2) c^2 / n from |xx' - yy'|", "row", ("features",))
+    certificate = sum_certificate(
+        second_moment_bound(length, n), "sqrt(2) c^2 / n from |xx' - yy'|", "row", ("features",)
+    )
     return Bounded(to_vector(x.T @ x / n), certificate, clip_share=share, parents=radius.parents)
 
 
 def score_certificate(radius: Accounted, residual: Accounted) -> SensitivityCertificate:
     """Of the sum of x r over records no longer than c, with residuals in [-R, R]: 2 c R."""
     bound = 2 * product(float(radius.value), float(residual.value))
-    return summed(bound, "triangle inequality: 2 c R", "row", BOTH)
+    return sum_certificate(bound, "triangle inequality: 2 c R", "row", BOTH)
 
 
 def whole_blocks(x: np.ndarray, length: Accounted) -> np.ndarray:
@@ -80,7 +82,7 @@ def block_predictor(z: np.ndarray, beta: Accounted, radius: Accounted, intercept
     slopes = np.asarray(beta.value, dtype=float)
     z, share = clip_curves(z, None, float(radius.value))
     bound = 2 * float(radius.value) * float(np.linalg.norm(slopes))
-    certificate = summed(bound, "one entry moves, by 2 c |b|", "row", ("features",))
+    certificate = sum_certificate(bound, "one entry moves, by 2 c |b|", "row", ("features",))
     parents = (*radius.parents, *beta.parents)
     return Bounded(intercept + z @ slopes, certificate, clip_share=share, parents=parents)
 

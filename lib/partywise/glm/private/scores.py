@@ -14,7 +14,7 @@ from math import exp, sqrt
 import numpy as np
 
 from ...privacy.accounted import Accounted, Public
-from ...privacy.statistics.bounded import Bounded, SensitivityCertificate, clip_curves, summed
+from ...privacy.statistics.bounded import Bounded, SensitivityCertificate, clip_curves, sum_certificate
 from ...privacy.statistics.isometry import nearest_semidefinite, to_matrix, to_vector
 from ...privacy.statistics.moments import second_moment_bound
 from ..families import FAMILIES
@@ -99,7 +99,7 @@ def mean_score(z: np.ndarray, y: np.ndarray, beta: Accounted, clip: Clip, public
 
 def mean_score_certificate(clip: Clip, n: int) -> SensitivityCertificate:
     """That of `mean_score` of n records, public."""
-    return summed(2 * float(clip.length.value) / n, "triangle inequality: 2 C / n", "row", BOTH)
+    return sum_certificate(2 * float(clip.length.value) / n, "triangle inequality: 2 C / n", "row", BOTH)
 
 
 def second_moments(z: np.ndarray, radius: Accounted) -> Bounded:
@@ -116,7 +116,7 @@ def second_moments(z: np.ndarray, radius: Accounted) -> Bounded:
 
 def second_moments_certificate(radius: Accounted, p: int, n: int) -> SensitivityCertificate:
     """That of `second_moments` of n records of p columns, public."""
-    return summed(second_moments_bound(radius, p, n), "sqrt(2) r^2 / n from |vv' - ww'|", "row", ("features",))
+    return sum_certificate(second_moments_bound(radius, p, n), "sqrt(2) r^2 / n from |vv' - ww'|", "row", ("features",))
 
 
 def second_moments_bound(radius: Accounted, p: int, n: int) -> float:

@@ -34,7 +34,7 @@ import numpy as np
 from ...alignment.rows import common_rows
 from ...federation.parties import Party
 from ...federation.roles import ANALYST, involved, others_than, roles, unprotected
-from ...federation.run import Own, Run
+from ...federation.run import PerPlace, Run
 from ...privacy.accounted import Clear
 from ..blocks import Block, corrected_step, published_step, updated
 from ..exact import SEPARATED, check_size
@@ -188,7 +188,7 @@ def numbers_of(
     return found | {"secure_products": 0}
 
 
-def reported(
+def to_estimate(
     blocks: Mapping[str, Block],
     carried: Carried,
     given: tuple[Sequence[np.ndarray], np.ndarray] | None,
@@ -224,7 +224,7 @@ def reported(
     return replace(found, objective=path, deviance=float(deviances[0]), null_deviance=float(deviances[1]))
 
 
-def swept(run: Run, order: Sequence[Any], blocks: Own, carried: Any, response: Any) -> tuple[Own, Any]:
+def swept(run: Run, order: Sequence[Any], blocks: PerPlace, carried: Any, response: Any) -> tuple[PerPlace, Any]:
     """Every party in turn: it gets the others' predictors, moves, and answers."""
     parts, options = involved(run.parties), run.spec.options
     after = dict(blocks.values)
@@ -235,7 +235,7 @@ def swept(run: Run, order: Sequence[Any], blocks: Own, carried: Any, response: A
         predictors, changes = run.gather((party,), ANALYST, names, local_answer, block, parts)
         carried = run.at(ANALYST, analyst_heard, carried, place, predictors, changes)
         after[party.name] = block
-    return Own(after), carried
+    return PerPlace(after), carried
 
 
 def fit(run: Run) -> Estimate:
@@ -250,7 +250,7 @@ def fit(run: Run) -> Estimate:
     null = run.at(active, local_null, own)
     records = run.broadcast(active, passive, "response", local_records, own)
     heard = {party.name: run.at(party, local_heard, records, public.family) for party in passive}
-    response = Own({active.name: own} | heard)
+    response = PerPlace({active.name: own} | heard)
     scaling = run.each(order, local_scales, columns, options)
     blocks = run.each(order, local_block, columns, scaling, response, options)
     carried = run.at(ANALYST, analyst_start, n, len(order))
@@ -258,7 +258,7 @@ def fit(run: Run) -> Estimate:
     while state == GOING:
         sweep += 1
         blocks, carried = swept(run, order, blocks, carried, response)
-        state = run.known(run.broadcast(ANALYST, rest, "state", analyst_state, carried, sweep, options, parts))
+        state = run.agreed(run.broadcast(ANALYST, rest, "state", analyst_state, carried, sweep, options, parts))
     given = None
     if state != "diverged":
         coefficients = run.gather(order, ANALYST, "coefficients", local_coefficients, blocks, scaling, parts)
@@ -267,5 +267,5 @@ def fit(run: Run) -> Estimate:
         given = (coefficients, deviances)
     kept = None if public.aligned else rows
     return run.assemble(
-        reported, blocks, carried, given, state, [(one.name, one.columns) for one in order], kept, options
+        to_estimate, blocks, carried, given, state, [(one.name, one.columns) for one in order], kept, options
     )

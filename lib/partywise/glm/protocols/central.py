@@ -178,7 +178,7 @@ def server_back(answer: np.ndarray, made_of: Sequence[Accounted], columns: Seque
     return Public(np.concatenate([answer[:1], own]) if active else own, because=AFTER, made_of=made_of)
 
 
-def reported(
+def to_estimate(
     answer: np.ndarray, plan: Plan, steps: int, errors: np.ndarray | None, rows: Mapping[str, np.ndarray]
 ) -> Estimate:
     """The estimate; nobody but the aggregator sees a record, and nothing is opened."""
@@ -212,9 +212,9 @@ def released_score(run: Run, shares: Sequence[Any], plan: Plan, trail: Any, step
     """A noisy mean score at the analyst (see `only`), at the last iterate; ``earlier``: releases that it is made of."""
     beta, parts = plan.start, (plan.public.eta_start,)
     if step:
-        made_of = run.heard(ANALYST, *earlier)
+        made_of = run.received(ANALYST, *earlier)
         beta = run.send(ANALYST, AGGREGATOR, f"coefficients {step}", server_coefficients, trail, made_of)
-        parts = run.heard(AGGREGATOR, f"coefficients {step}")
+        parts = run.received(AGGREGATOR, f"coefficients {step}")
     names = (f"score {step}",)
     return sums_of_shares(run, shares, ANALYST, names, noisy_score, beta, parts, plan, mu, step, run.rng_for)
 
@@ -225,9 +225,9 @@ def answered(run: Run, plan: Plan, trail: Any, names: Sequence[str], rows: Any, 
     errors : at the analyst, standard deviations that the noise gives the coefficients, where a protocol computes them
     """
     answer = run.at(ANALYST, server_answer, trail, plan)
-    made_of = run.heard(ANALYST, *names)
+    made_of = run.received(ANALYST, *names)
     for party in run.parties:
         active = party.role == "active"
         run.send(ANALYST, party, "coefficients", server_back, answer, made_of, party.columns, active)
     steps = sum(name.startswith("score") for name in names)
-    return run.assemble(reported, answer, plan, steps, errors, rows)
+    return run.assemble(to_estimate, answer, plan, steps, errors, rows)

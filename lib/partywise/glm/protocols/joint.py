@@ -39,7 +39,7 @@ import numpy as np
 from ...alignment.rows import common_rows
 from ...federation.exchanges.masked_sum import bits_for, masked_sum, pair_seeds
 from ...federation.roles import ANALYST, others_than, roles
-from ...federation.run import Own, Run
+from ...federation.run import PerPlace, Run
 from ...privacy.accounted import Clear
 from ..exact import check_size
 from ..joint.places import (
@@ -76,7 +76,7 @@ from .common import local_columns, local_response, local_scaling, local_standard
 from .weighted_sums import Closed, closed_columns, gram, information, scores
 
 
-def reported(
+def to_estimate(
     estimate: Estimate,
     predictor: Predictor,
     names: Sequence[str],
@@ -90,12 +90,12 @@ def reported(
     return replace(estimate, seen=seen, rows=kept, numbers=estimate.numbers | counts)
 
 
-def told(run: Run, now: Any, parts: Sequence[Clear]) -> str:
+def broadcast_state(run: Run, now: Any, parts: Sequence[Clear]) -> str:
     """What comes next, as everybody knows it then."""
-    return run.known(run.broadcast(ANALYST, others_than(run, ANALYST), "state", analyst_verdict, now, parts))
+    return run.agreed(run.broadcast(ANALYST, others_than(run, ANALYST), "state", analyst_verdict, now, parts))
 
 
-def weighed(run: Run, closed: Closed, X: Own, response: Any, predictor: Any, kind: str, name: str) -> Any:
+def weighed(run: Run, closed: Closed, X: PerPlace, response: Any, predictor: Any, kind: str, name: str) -> Any:
     """X'WX at the analyst."""
     active = closed.order[0]
     found = run.at(active, local_evaluated, response, predictor, kind)
@@ -103,7 +103,9 @@ def weighed(run: Run, closed: Closed, X: Own, response: Any, predictor: Any, kin
     return information(run, closed, run.at(active, local_weights, found), own, name)
 
 
-def evaluated(run: Run, closed: Closed, X: Own, response: Any, predictor: Any, now: Any, step: int) -> tuple[Any, str]:
+def evaluated(
+    run: Run, closed: Closed, X: PerPlace, response: Any, predictor: Any, now: Any, step: int
+) -> tuple[Any, str]:
     """One evaluation: the next direction at the analyst, and the verdict."""
     active, options, family = closed.order[0], run.spec.options, run.spec.public.family
     found = run.at(active, local_evaluated, response, predictor, "observed")
@@ -112,30 +114,30 @@ def evaluated(run: Run, closed: Closed, X: Own, response: Any, predictor: Any, n
     total = scores(run, closed, run.at(active, local_scores, found), own, step)
     if options.solver == "lbfgs":
         now = run.at(ANALYST, analyst_lbfgs, now, deviance, total, run.spec.public.family, options)
-        return now, told(run, now, closed.parts)
+        return now, broadcast_state(run, now, closed.parts)
     verdict = STEP
     for kind in ("observed", "majorant"):
         if verdict in (STEP, MAJORANT):
             matrix = weighed(run, closed, X, response, predictor, kind, f"{kind}, step {step}")
             now = run.at(ANALYST, analyst_newton, now, deviance, total, matrix, family, options)
-            verdict = told(run, now, closed.parts)
+            verdict = broadcast_state(run, now, closed.parts)
         if verdict != MAJORANT:
             break
     return now, verdict
 
 
-def opened_along(run: Run, closed: Closed, seeds: Own, X: Own, predictor: Any, now: Any, step: int) -> Any:
+def opened_along(run: Run, closed: Closed, seeds: PerPlace, X: PerPlace, predictor: Any, now: Any, step: int) -> Any:
     """The predictor of the direction at the active party, who gets of the others' parts the sum alone."""
     active, parts = closed.order[0], closed.parts
     d = {
         party.name: run.send(ANALYST, party, "direction", analyst_direction, now, place, closed.sizes, parts)
         for place, party in enumerate(closed.order)
     }
-    own = run.each(closed.rest, local_part, X, Own(d))
+    own = run.each(closed.rest, local_part, X, PerPlace(d))
     bits = bits_for(math.sqrt(closed.n) * sum(closed.sizes))
     name = "predictor of the direction"
     others = masked_sum(run, closed.rest, active, name, f"direction {step}", seeds, own, bits, parts)
-    return run.at(active, local_along, predictor, X, Own(d), others)
+    return run.at(active, local_along, predictor, X, PerPlace(d), others)
 
 
 def stepped(run: Run, closed: Closed, response: Any, predictor: Any, now: Any, verdict: str) -> tuple[Any, Any, bool]:
@@ -144,13 +146,13 @@ def stepped(run: Run, closed: Closed, response: Any, predictor: Any, now: Any, v
     if verdict == STEP:
         line = run.send(ANALYST, active, "line", analyst_line, now, run.spec.options.ridge, parts)
         rest = others_than(run, active)
-        step = run.known(run.broadcast(active, rest, "step", local_step, response, predictor, line, parts))
+        step = run.agreed(run.broadcast(active, rest, "step", local_step, response, predictor, line, parts))
     predictor = run.at(active, local_moved, predictor, step)
     return predictor, run.at(ANALYST, analyst_moved, now, step), step > 0
 
 
 def steered(
-    run: Run, closed: Closed, seeds: Own, X: Own, response: Any, predictor: Any, now: Any
+    run: Run, closed: Closed, seeds: PerPlace, X: PerPlace, response: Any, predictor: Any, now: Any
 ) -> tuple[Any, Any, str, int]:
     """Evaluations and steps until the analyst ends them, and how many steps there were."""
     steps = 0
@@ -166,7 +168,7 @@ def steered(
 
 
 def closing(
-    run: Run, closed: Closed, X: Own, scaling: Own, response: Any, predictor: Any, now: Any, verdict: str
+    run: Run, closed: Closed, X: PerPlace, scaling: PerPlace, response: Any, predictor: Any, now: Any, verdict: str
 ) -> Any:
     """The estimate at the analyst; X'WX at expected weights is opened where the fit may have reached its optimum."""
     active, options, parts = closed.order[0], run.spec.options, closed.parts
@@ -174,7 +176,7 @@ def closing(
     if verdict == LAST or (verdict == "not_converged" and options.solver == "lbfgs" and not options.ridge):
         matrix = weighed(run, closed, X, response, predictor, "weight", "in the end")
         now = run.at(ANALYST, analyst_finished, now, matrix, options.ridge)
-        if told(run, now, parts) == "diverged" and (options.solver, options.start) == ("lbfgs", "block"):
+        if broadcast_state(run, now, parts) == "diverged" and (options.solver, options.start) == ("lbfgs", "block"):
             now = run.at(ANALYST, analyst_named, now, gram(run, closed, X, between=True))
     sums = run.send(active, ANALYST, "sums", local_sums, response, predictor, parts)
     scales = run.gather(closed.order, ANALYST, "means and scales", local_scales, scaling)
@@ -206,4 +208,4 @@ def fit(run: Run) -> Estimate:
     estimate = closing(run, closed, X, scaling, response, predictor, now, verdict)
     counts = {"openings": len(closed.aggregates), "record_openings": steps, "secure_products": closed.dealt.products}
     names = [party.name for party in order]
-    return run.assemble(reported, estimate, predictor, names, None if public.aligned else rows, counts)
+    return run.assemble(to_estimate, estimate, predictor, names, None if public.aligned else rows, counts)

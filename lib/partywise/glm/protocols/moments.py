@@ -40,13 +40,13 @@ from ...federation.exchanges.residues import Ring, ring_for
 from ...federation.parties import Party
 from ...federation.persons import records_together
 from ...federation.roles import ANALYST, roles
-from ...federation.run import Own, Run
+from ...federation.run import PerPlace, Run
 from ...privacy.accounted import parents_of
 from ...privacy.accounting.calibration import gdp_mu
 from ...privacy.mechanisms.release import Release
 from ...privacy.mechanisms.shared import SharedGaussian
 from ...privacy.secure.fixed_point import whole_records
-from ...privacy.statistics.bounded import summed
+from ...privacy.statistics.bounded import sum_certificate
 from ...privacy.statistics.moments import second_moment_bound
 from ..model import Estimate, PublicFacts
 from ..private.moments import Moments, Scale
@@ -129,7 +129,7 @@ class Plan:
         """All records at once, one draw."""
         source = "sqrt(2) r^2 / n of the mean of v v', v of length r at most, in whole steps"
         bound = second_moment_bound(self.scale.length, self.n)
-        certificate = summed(bound, source, "row", ("label", "features"))
+        certificate = sum_certificate(bound, source, "row", ("label", "features"))
         draw = Draw(RELEASE, certificate, self.mu, ("moments", "dealer"), self.parents)
         return (Chunk(slice(0, self.n), "*", (draw,)),)
 
@@ -172,7 +172,7 @@ def moments_of(vector: np.ndarray, plan: Plan) -> Moments:
     return Moments.of(vector, plan.n, plan.deviation, plan.scale, location, scale)
 
 
-def reported(found: Moments, rows: dict[str, np.ndarray], epsilon: float, products: int, plan: Plan) -> Estimate:
+def to_estimate(found: Moments, rows: dict[str, np.ndarray], epsilon: float, products: int, plan: Plan) -> Estimate:
     """The estimate, with what is said about it."""
     numbers: dict[str, Any] = {
         "openings": 1,
@@ -207,7 +207,7 @@ def fit(run: Run) -> Estimate:
     for place, party in enumerate(run.parties):
         steps[party.name] = run.at(party, local_steps, place, rows, plan)
     dealt = dealing(run, run.parties, plan.ring)
-    releases = noisy_moments(run, dealt, Own(steps), n, BITS, plan.chunks, plan.layout, ANALYST)
+    releases = noisy_moments(run, dealt, PerPlace(steps), n, BITS, plan.chunks, plan.layout, ANALYST)
     vector = run.broadcast(ANALYST, run.parties, RELEASE, only, releases)
     found = run.at(ANALYST, moments_of, vector, plan)
-    return run.assemble(reported, found, rows, run.epsilon, dealt.products, plan)
+    return run.assemble(to_estimate, found, rows, run.epsilon, dealt.products, plan)

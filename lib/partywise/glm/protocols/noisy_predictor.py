@@ -35,12 +35,12 @@ from typing import Any
 import numpy as np
 
 from ...alignment.rows import common_rows
-from ...federation.exchanges.cross_product import masked, private, product, released
+from ...federation.exchanges.cross_product import private, product, released, send_masked
 from ...federation.exchanges.dealing import DEALER, Dealing, dealing
 from ...federation.exchanges.shared_values import Masked
 from ...federation.persons import records_together
 from ...federation.roles import ANALYST, roles
-from ...federation.run import Own, Run
+from ...federation.run import PerPlace, Run
 from ..model import Estimate
 from ..private.blocks import BITS
 from ..private.scaled import local_response
@@ -66,7 +66,7 @@ from .noisy_blocks import (
 )
 
 
-def reported(
+def to_estimate(
     answer: np.ndarray,
     history: Sequence[np.ndarray],
     plan: Plan,
@@ -113,7 +113,7 @@ def visited(run: Run, plan: Plan, held: Round, party: Any, block: Block, sweep: 
     beta = run.at(ANALYST, server_block, held.betas[party.name], held.moments[party.name], score, block, plan)
     name = named("coefficients", block, sweep)
     held.betas[party.name] = run.send(ANALYST, party, name, server_sent, beta, held.parts[party.name])
-    made_of = run.heard(party, name)
+    made_of = run.received(party, name)
     name = named("linear predictor", block, sweep)
     given = held.columns, held.betas[party.name], made_of, block, sweep, run.rng_for
     held.predictors[party.name] = run.send(party, ANALYST, name, local_predictor, *given)
@@ -127,7 +127,7 @@ def residual(run: Run, plan: Plan, held: Round, block: Block, sweep: int) -> tup
     used = [name for name in held.predictors if not (exact and name == active.name)]
     given, ids = None, tuple(held.ids[name] for name in used)
     if used:
-        total, parts = named("sum of linear predictors before", block, sweep), run.heard(ANALYST, *ids)
+        total, parts = named("sum of linear predictors before", block, sweep), run.received(ANALYST, *ids)
         given = run.send(ANALYST, active, total, server_total, [held.predictors[name] for name in used], parts)
     beta = held.betas[active.name] if exact else None
     r = run.at(active, local_residual, held.y, held.columns, given, beta, plan)
@@ -141,12 +141,12 @@ def released_product(run: Run, plan: Plan, held: Round, party: Any, block: Block
     name, common = named("X'r", block, sweep), (block, sweep, ids, plan, run.rng_for)
     if block.active:
         score = run.send(active, ANALYST, name, local_score, held.columns, r, *common)
-        held.parts[party.name].append(run.heard(ANALYST, name))
+        held.parts[party.name].append(run.received(ANALYST, name))
         return score
     run.charge((active, party), announced_score(block, sweep, plan))
     steps = run.at(active, local_steps, r, plan.residual)
     value = private(run, held.dealt, active, steps, (plan.n, 1), BITS)
-    behind = masked(run, held.dealt, value, f"residual for {name}", (party,))
+    behind = send_masked(run, held.dealt, value, f"residual for {name}", (party,))
     noise = run.at(DEALER, dealer_noise, block, sweep, plan, run.rng_for)
     shares = product(run, held.dealt, held.masked[party.name], behind, name, noise=noise)
     release = released(run, shares, ANALYST, name, made_release, *common, whole=True)
@@ -164,17 +164,17 @@ def fit(run: Run) -> Estimate:
     active, _ = roles(run.parties)
     turns = tuple(zip(run.parties, plan.blocks, strict=True))
     y = run.at(active, local_response, rows, public)
-    columns = Own({p.name: run.at(p, local_columns, rows, block, plan) for p, block in turns})
+    columns = PerPlace({p.name: run.at(p, local_columns, rows, block, plan) for p, block in turns})
     dealt, behind = dealing(run, run.parties, plan.ring), {}
     for p, block in turns:
         if not block.active:
             steps = run.at(p, local_steps, columns, block.length)
             value = private(run, dealt, p, steps, (n, block.size), BITS)
-            behind[p.name] = masked(run, dealt, value, f"columns of {p.name}", (active,))
+            behind[p.name] = send_masked(run, dealt, value, f"columns of {p.name}", (active,))
     names = {p.name: named("X'X", block) for p, block in turns}
     moments = {p.name: run.send(p, ANALYST, names[p.name], local_moments, columns, b, run.rng_for) for p, b in turns}
     betas = {p.name: run.at(ANALYST, server_started, block) for p, block in turns}
-    parts = {p.name: [run.heard(ANALYST, names[p.name])] for p in run.parties}
+    parts = {p.name: [run.received(ANALYST, names[p.name])] for p in run.parties}
     held, history = Round(dealt, columns, behind, y, moments, betas, parts), list[Any]()
     for sweep in range(options.sweeps):
         for party, block in turns:
@@ -184,4 +184,4 @@ def fit(run: Run) -> Estimate:
     made_of = [part for some in parts.values() for part in some]
     for party, block in turns:
         run.send(ANALYST, party, "coefficients", server_returned, answer, made_of, party.columns, block.active)
-    return run.assemble(reported, answer, history, plan, dealt.products, rows)
+    return run.assemble(to_estimate, answer, history, plan, dealt.products, rows)

@@ -17,7 +17,7 @@ from dataclasses import replace
 import numpy as np
 
 from ...alignment.rows import common_rows
-from ...federation.parties import Party, joined
+from ...federation.parties import Party, merge_blocks
 from ...federation.roles import ANALYST, involved, roles, unprotected
 from ...federation.run import Run
 from ...privacy.accounted import Clear
@@ -49,7 +49,7 @@ def local_fit(
 ) -> Fit:
     """The fit on all columns; ``columns`` are those of the party, then those of the others."""
     return fitted(
-        joined([own, *others], columns),
+        merge_blocks([own, *others], columns),
         response.y,
         response.family,
         weights=response.weights,
@@ -77,7 +77,7 @@ def local_estimate(active: Party, fit: Fit, response: Response, options: Referen
     return Estimate(fit.coefficients, status=fit.status, iterations=fit.iterations, objective=fit.objective, **shown)
 
 
-def reported(
+def to_estimate(
     estimate: Estimate, others: Sequence[np.ndarray], names: Sequence[str], rows: Mapping[str, np.ndarray] | None
 ) -> Estimate:
     """With what the active party saw; ``names`` are its own and those of the others."""
@@ -102,4 +102,4 @@ def fit(run: Run) -> Estimate:
     run.send(active, ANALYST, "coefficients", local_coefficients, found, involved(order))
     estimate = run.at(active, local_estimate, found, response, options)
     aligned = None if public.aligned else rows
-    return run.assemble(reported, estimate, others, [party.name for party in order], aligned)
+    return run.assemble(to_estimate, estimate, others, [party.name for party in order], aligned)

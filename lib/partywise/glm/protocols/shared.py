@@ -46,9 +46,9 @@ from __future__ import annotations
 from typing import Any
 
 from ...alignment.rows import common_rows
-from ...federation.exchanges.cross_product import dealing, masked, private
+from ...federation.exchanges.cross_product import dealing, private, send_masked
 from ...federation.roles import ANALYST, involved, others_than, roles
-from ...federation.run import Own, Run
+from ...federation.run import PerPlace, Run
 from ..exact import check_size
 from ..model import Estimate
 from ..shared.links import CENTRED
@@ -69,14 +69,14 @@ from ..shared.places import (
     local_shift,
     local_start,
     local_terms,
-    reported,
+    to_estimate,
 )
 from ..shared.plan import COLUMN, pearson_of, planned
 from .common import local_columns, local_response, local_scaling
 from .shared_sums import Dealt, at_optimum, ends_of, evaluated, opened_gram, vector_of
 
 
-def prepared(run: Run, rows: Own, n: int) -> tuple[Dealt, Any, Any, Any, Own]:
+def prepared(run: Run, rows: PerPlace, n: int) -> tuple[Dealt, Any, Any, Any, PerPlace]:
     """Checked columns and response, rings, seeds, and what crosses once behind masks."""
     active, passive = roles(run.parties)
     order, public, options = (active, *passive), run.spec.public, run.spec.options
@@ -86,7 +86,7 @@ def prepared(run: Run, rows: Own, n: int) -> tuple[Dealt, Any, Any, Any, Own]:
     null = run.at(active, local_null, response)
     centre = 0.0
     if public.family in CENTRED:
-        centre = run.known(run.broadcast(active, others_than(run, active), "centre", local_centre, response, null))
+        centre = run.agreed(run.broadcast(active, others_than(run, active), "centre", local_centre, response, null))
     terms = run.at(active, local_terms, response, null, centre)
     scaling = run.each(order, local_scaling, columns)
     blocks = run.each(order, local_block, columns, scaling)
@@ -96,7 +96,7 @@ def prepared(run: Run, rows: Own, n: int) -> tuple[Dealt, Any, Any, Any, Own]:
     X = []
     for party, width in zip(order, widths, strict=True):
         own = private(run, seeds, party, run.at(party, local_own, blocks), (n, width), COLUMN, bound=2 * n**0.5)
-        X.append(masked(run, seeds, own, f"columns of {party.name}", order))
+        X.append(send_masked(run, seeds, own, f"columns of {party.name}", order))
     holders = order[:2]
     every = ("linear", None), *(("scores", place) for place in range(len(plan.link.scores)))
     vectors = [vector_of(run, seeds, holders, terms, which, plan, plan.ring) for which in every]
@@ -108,14 +108,14 @@ def prepared(run: Run, rows: Own, n: int) -> tuple[Dealt, Any, Any, Any, Own]:
     return dealt, start, response, terms, scaling
 
 
-def informed(run: Run, dealt: Dealt, state: Any) -> Own:
+def informed(run: Run, dealt: Dealt, state: Any) -> PerPlace:
     """Every party has the coefficients of its columns at the trial."""
     parts, found = involved(run.parties), {}
     for place, party in enumerate(dealt.order):
         found[party.name] = run.send(
             ANALYST, party, "coefficients", analyst_coefficients, state, place, dealt.plan, parts
         )
-    return Own(found)
+    return PerPlace(found)
 
 
 def refined(run: Run, dealt: Dealt, state: Any, terms: Any) -> tuple[Any, str, int]:
@@ -132,7 +132,7 @@ def refined(run: Run, dealt: Dealt, state: Any, terms: Any) -> tuple[Any, str, i
         sums = at_optimum(run, dealt, ends, theta, ranges[status], f"optimum {number}")
         state = run.at(ANALYST, analyst_refined, state, *sums, dealt.plan, options)
         others = others_than(run, ANALYST)
-        status = run.known(run.broadcast(ANALYST, others, "state", analyst_end, state, dealt.plan.link, parts))
+        status = run.agreed(run.broadcast(ANALYST, others, "state", analyst_end, state, dealt.plan.link, parts))
     if not exact:
         informed(run, dealt, state)
     return state, status, number * (2 + 2 * (not exact) + bool(pearson))
@@ -152,7 +152,7 @@ def fit(run: Run) -> Estimate:
         theta = informed(run, dealt, state)
         objective, scores = evaluated(run, dealt, theta, f"evaluation {number}")
         state = run.at(ANALYST, analyst_advanced, state, objective, scores, plan, options)
-        status = run.known(run.broadcast(ANALYST, others_than(run, ANALYST), "state", analyst_status, state, parts))
+        status = run.agreed(run.broadcast(ANALYST, others_than(run, ANALYST), "state", analyst_status, state, parts))
     # Aggregates: X'X, scores and objective of an evaluation; then X'WX, scores, deviance, power sum, Pearson's.
     openings, likelihood = 1 + 2 * number, None
     if status == "ok" or (plan.link.fine[0].scores and number < options.max_iter):
@@ -166,4 +166,4 @@ def fit(run: Run) -> Estimate:
     counts = {"openings": openings, "secure_products": dealt.dealing.products}
     order = [(party.name, party.columns) for party in dealt.order]
     kept = None if public.aligned else rows
-    return run.assemble(reported, state, scaling, likelihood, kept, order, options, public.family, counts)
+    return run.assemble(to_estimate, state, scaling, likelihood, kept, order, options, public.family, counts)

@@ -6,13 +6,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ...federation.exchanges.cross_product import combined, masked, opened, private, product
+from ...federation.exchanges.cross_product import combined, private, product, reveal, send_masked
 from ...federation.exchanges.dealing import Dealing
 from ...federation.exchanges.polynomials import polynomials, shared_between
 from ...federation.exchanges.residues import Ring
 from ...federation.exchanges.shared_values import Masked, Shared
 from ...federation.roles import ANALYST, involved
-from ...federation.run import Own, Run
+from ...federation.run import PerPlace, Run
 from ..shared.links import FineLink, SharedLink
 from ..shared.places import local_cut, local_vector
 from ..shared.plan import COEFFICIENT, NUMBER, PREDICTOR, Plan, degree_of, last_bits, last_of
@@ -31,7 +31,7 @@ class Dealt:
     plan: Plan
     order: tuple[Any, ...]
     holders: tuple[Any, ...]
-    blocks: Own
+    blocks: PerPlace
     shift: Any
     columns: tuple[Masked, ...]
     constant: Shared
@@ -54,7 +54,7 @@ class Ends:
 
 
 def predicted(
-    run: Run, dealt: Dealt, theta: Own, bits: int, ring: Ring, name: str, link: SharedLink | FineLink
+    run: Run, dealt: Dealt, theta: PerPlace, bits: int, ring: Ring, name: str, link: SharedLink | FineLink
 ) -> Masked:
     """u / R of all parties in shares of both holders, behind a mask."""
     most = link.widest / len(dealt.order)
@@ -66,10 +66,10 @@ def predicted(
         if party not in dealt.holders:
             value = shared_between(run, dealt.dealing, value, dealt.holders, f"part of {party.name}, {name}")
         own.append((value, 1.0))
-    return masked(run, dealt.dealing, combined(run, own, bits), f"predictor, {name}", ())
+    return send_masked(run, dealt.dealing, combined(run, own, bits), f"predictor, {name}", ())
 
 
-def evaluated(run: Run, dealt: Dealt, theta: Own, name: str) -> tuple[Any, list[Any]]:
+def evaluated(run: Run, dealt: Dealt, theta: PerPlace, name: str) -> tuple[Any, list[Any]]:
     """Objective and scores at coefficients, opened to the analyst."""
     plan, dealing, parts = dealt.plan, dealt.dealing, involved(run.parties)
     link, degree = plan.link, degree_of(plan.link.scores)
@@ -81,14 +81,14 @@ def evaluated(run: Run, dealt: Dealt, theta: Own, name: str) -> tuple[Any, list[
     score = [(dealt.constant, link.radius)]
     pairs = []
     for place, given in enumerate(dealt.scores):
-        p = masked(run, dealing, integrals[count + place], f"polynomial {place + 1}, {name}", ())
+        p = send_masked(run, dealing, integrals[count + place], f"polynomial {place + 1}, {name}", ())
         score.append((product(run, dealing, given, p, f"scores {place + 1}, {name}", entries=True), 1.0))
-        pairs.append((given, masked(run, dealing, integrals[place], f"integral {place + 1}, {name}", ())))
-    scores = masked(run, dealing, combined(run, score, bits - PREDICTOR + NUMBER), f"scores, {name}", dealt.order)
+        pairs.append((given, send_masked(run, dealing, integrals[place], f"integral {place + 1}, {name}", ())))
+    scores = send_masked(run, dealing, combined(run, score, bits - PREDICTOR + NUMBER), f"scores, {name}", dealt.order)
     found = []
     for party, X in zip(dealt.order, dealt.columns, strict=True):
         sums = product(run, dealing, X, scores, f"scores of {party.name}, {name}")
-        found.append(opened(run, sums, ANALYST, "scores", parts))
+        found.append(reveal(run, sums, ANALYST, "scores", parts))
     linear = product(run, dealing, dealt.linear, u, f"linear part, {name}"), link.radius
     return opened_sum(run, dealt, [linear], pairs, f"objective, {name}", bits), found
 
@@ -114,7 +114,7 @@ def opened_gram(run: Run, dealt: Dealt, whole: bool) -> list[list[Any]]:
         for k, other in enumerate(dealt.columns):
             if k == j or (whole and k > j):
                 sums = product(run, dealt.dealing, one, other, f"products {j}, {k}", ring=dealt.plan.gram)
-                row[k] = opened(run, sums, ANALYST, "products", involved(run.parties))
+                row[k] = reveal(run, sums, ANALYST, "products", involved(run.parties))
         found.append(row)
     return found
 
@@ -122,14 +122,14 @@ def opened_gram(run: Run, dealt: Dealt, whole: bool) -> list[list[Any]]:
 def opened_information(run: Run, dealt: Dealt, weights: Shared, name: str) -> list[list[Any]]:
     """X_j'W X_k at the analyst, of all pairs of parties."""
     dealing, parts = dealt.dealing, involved(run.parties)
-    W = masked(run, dealing, weights, f"weights, {name}", dealt.order)
+    W = send_masked(run, dealing, weights, f"weights, {name}", dealt.order)
     found: list[list[Any]] = [[None] * len(dealt.order) for _ in dealt.order]
     for k, other in enumerate(dealt.columns):
         weighted = product(run, dealing, W, other, f"weighted columns {k}, {name}", entries=True)
-        closed = masked(run, dealing, weighted, f"weighted columns behind masks {k}, {name}", dealt.order)
+        closed = send_masked(run, dealing, weighted, f"weighted columns behind masks {k}, {name}", dealt.order)
         for j in range(k + 1):
             sums = product(run, dealing, dealt.columns[j], closed, f"information {j}, {k}, {name}")
-            found[j][k] = opened(run, sums, ANALYST, "information", parts)
+            found[j][k] = reveal(run, sums, ANALYST, "information", parts)
     return found
 
 
@@ -139,16 +139,16 @@ def opened_scores(run: Run, dealt: Dealt, ends: Ends, values: Sequence[Masked], 
     terms = [(ends.constant, 1.0)]
     for place, (given, p) in enumerate(zip(ends.scores, values, strict=True)):
         terms.append((product(run, dealing, given, p, f"scores {place + 1}, {name}", entries=True), 1.0))
-    closed = masked(run, dealing, combined(run, terms, bits + NUMBER), f"scores, {name}", dealt.order)
+    closed = send_masked(run, dealing, combined(run, terms, bits + NUMBER), f"scores, {name}", dealt.order)
     found = []
     for party, X in zip(dealt.order, dealt.columns, strict=True):
         sums = product(run, dealing, X, closed, f"scores of {party.name}, {name}")
-        found.append(opened(run, sums, ANALYST, "scores", parts))
+        found.append(reveal(run, sums, ANALYST, "scores", parts))
     return found
 
 
 def at_optimum(
-    run: Run, dealt: Dealt, ends: Ends, theta: Own, fine: FineLink, name: str
+    run: Run, dealt: Dealt, ends: Ends, theta: PerPlace, fine: FineLink, name: str
 ) -> tuple[Any, Any, Any, Any, Any]:
     """X'WX at expected weights, scores, deviance, power sum of predictors, Pearson's sum; None where not wanted."""
     dealing, every = dealt.dealing, last_of(fine, run.spec.public.family, run.spec.options)
@@ -158,7 +158,7 @@ def at_optimum(
 
     def values(count: int, what: str) -> list[Masked]:
         """The next polynomials behind masks."""
-        return [masked(run, dealing, next(shares), f"{what} {place}, {name}", ()) for place in range(count)]
+        return [send_masked(run, dealing, next(shares), f"{what} {place}, {name}", ()) for place in range(count)]
 
     def sums(terms: Sequence[tuple[Shared, float]], pairs: Iterable[tuple[Masked, Masked]], what: str) -> Any:
         return opened_sum(run, dealt, terms, tuple(pairs), f"{what}, {name}", bits)
@@ -196,7 +196,7 @@ def opened_sum(
     """One number at the analyst: terms, and the sums over records of products of the response with polynomials."""
     made = [(product(run, dealt.dealing, one, other, f"{name} {k}"), 1.0) for k, (one, other) in enumerate(pairs)]
     total = combined(run, [*terms, *made], bits + NUMBER)
-    return opened(run, total, ANALYST, name, involved(run.parties))
+    return reveal(run, total, ANALYST, name, involved(run.parties))
 
 
 def vector_of(
@@ -213,4 +213,4 @@ def vector_of(
     values = run.at(holders[0], local_vector, terms, which)
     bound = plan.bound(which[0])
     own = private(run, dealing, holders[0], values, (plan.n, 1), NUMBER, bound=bound, ring=ring)
-    return own, masked(run, dealing, own, f"{which[0]} {which[1]}{purpose}", holders[1:])
+    return own, send_masked(run, dealing, own, f"{which[0]} {which[1]}{purpose}", holders[1:])

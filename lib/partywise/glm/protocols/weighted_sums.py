@@ -31,13 +31,13 @@ from typing import Any
 
 import numpy as np
 
-from ...federation.exchanges.cross_product import dealing, masked, opened, private, product
+from ...federation.exchanges.cross_product import dealing, private, product, reveal, send_masked
 from ...federation.exchanges.dealing import Dealing
 from ...federation.exchanges.residues import Ring, ring_for
 from ...federation.exchanges.shared_values import Masked
 from ...federation.parties import Party
 from ...federation.roles import ANALYST, involved
-from ...federation.run import Own, Run
+from ...federation.run import PerPlace, Run
 from ...privacy.accounted import Clear
 from ..joint.places import Scaled
 from ..joint.steering import in_blocks
@@ -84,17 +84,17 @@ def local_own_products(party: Party, columns: np.ndarray) -> Clear:
     return Clear(columns.T @ columns, units=("features",), owner=party.name)
 
 
-def closed_columns(run: Run, order: Sequence[Any], columns: Own, n: int) -> Closed:
+def closed_columns(run: Run, order: Sequence[Any], columns: PerPlace, n: int) -> Closed:
     """Masked columns at all parties: they cross once a run; ``order`` begins with the active party."""
     dealt = dealing(run, order, ring_for(2 * n, 3 * BITS))
     closed = {}
     for party in order:
         own = private(run, dealt, party, columns, (n, len(party.columns)), BITS)
-        closed[party.name] = masked(run, dealt, own, f"columns of {party.name}", order)
+        closed[party.name] = send_masked(run, dealt, own, f"columns of {party.name}", order)
     return Closed(dealt, tuple(order), n, closed, ring_for(2 * n, 2 * BITS), involved(run.parties))
 
 
-def gram(run: Run, closed: Closed, columns: Own, *, between: bool) -> Any:
+def gram(run: Run, closed: Closed, columns: PerPlace, *, between: bool) -> Any:
     """X'X (q, q) at the analyst, with 0 ``between`` parties where nothing is wanted of it."""
     own = run.gather(closed.order, ANALYST, "X'X of its own", local_own_products, columns)
     pairs = []
@@ -102,7 +102,7 @@ def gram(run: Run, closed: Closed, columns: Own, *, between: bool) -> Any:
         name = f"X'X of {one.name} and {other.name}"
         X, Y = closed.columns[one.name], closed.columns[other.name]
         shares = product(run, closed.dealt, X, Y, name, ring=closed.sums)
-        pairs.append(opened(run, shares, ANALYST, name, features_of((one, other))))
+        pairs.append(reveal(run, shares, ANALYST, name, features_of((one, other))))
     closed.aggregates.append("X'X")
     return run.at(ANALYST, analyst_gram, own, pairs, closed.n)
 
@@ -112,14 +112,14 @@ def scores(run: Run, closed: Closed, u: Any, own: Any, step: int) -> Any:
     active = closed.order[0]
     values = run.at(active, local_values, u)
     vector = private(run, closed.dealt, active, values, (closed.n, 1), BITS)
-    hidden = masked(run, closed.dealt, vector, f"scores, step {step}", closed.rest)
+    hidden = send_masked(run, closed.dealt, vector, f"scores, step {step}", closed.rest)
     found = []
     for party in closed.rest:
         name = f"X'u of {party.name}"
         shares = product(
             run, closed.dealt, closed.columns[party.name], hidden, f"{name}, step {step}", ring=closed.sums
         )
-        found.append(opened(run, shares, ANALYST, name, closed.parts))
+        found.append(reveal(run, shares, ANALYST, name, closed.parts))
     closed.aggregates.append("X'u")
     return run.at(ANALYST, analyst_scores, own, found)
 
@@ -129,18 +129,18 @@ def information(run: Run, closed: Closed, w: Any, own: Any, name: str) -> Any:
     active, dealt = closed.order[0], closed.dealt
     values = run.at(active, local_values, w)
     vector = private(run, dealt, active, values, (closed.n, 1), BITS)
-    hidden = masked(run, dealt, vector, f"weights, {name}", closed.rest)
+    hidden = send_masked(run, dealt, vector, f"weights, {name}", closed.rest)
     edges, blocks = [], []
     for place, party in enumerate(closed.rest, 1):
         X, key = closed.columns[party.name], f"{party.name}, {name}"
         shares = product(run, dealt, X, hidden, f"X'w of {key}", ring=closed.sums)
-        edges.append(opened(run, shares, ANALYST, f"X'w of {party.name}", closed.parts))
+        edges.append(reveal(run, shares, ANALYST, f"X'w of {party.name}", closed.parts))
         weighed = product(run, dealt, hidden, X, f"weights by columns of {key}", entries=True)
-        second = masked(run, dealt, weighed, f"weighted columns of {key}", closed.order[: place + 1])
+        second = send_masked(run, dealt, weighed, f"weighted columns of {key}", closed.order[: place + 1])
         for other in closed.order[: place + 1]:
             title = f"X'WX of {other.name} and {party.name}"
             shares = product(run, dealt, closed.columns[other.name], second, f"{title}, {name}")
-            blocks.append(opened(run, shares, ANALYST, title, closed.parts))
+            blocks.append(reveal(run, shares, ANALYST, title, closed.parts))
     closed.aggregates.append("X'WX")
     return run.at(ANALYST, analyst_information, own, edges, blocks, closed.sizes)
 

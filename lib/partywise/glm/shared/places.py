@@ -231,7 +231,7 @@ def analyst_deviance(state: State, parts: Sequence[Clear]) -> Clear:
     return unprotected(state.deviance, parts)
 
 
-def reported(
+def to_estimate(
     state: State,
     scalings: Mapping[str, Scaling],
     likelihood: float | None,
@@ -244,7 +244,7 @@ def reported(
     """What the analyst has, on the scale of the given columns."""
     search, start, finer = state.search, state.start, state.refinement
     place = np.concatenate([np.zeros(1, dtype=int), 1 + column_order([group for _, group in order])])
-    scaling = Scaling.joined([scalings[name] for name, _ in order], [group for _, group in order])
+    scaling = Scaling.merge([scalings[name] for name, _ in order], [group for _, group in order])
     beta = start.unit * state.trial[place]
     beta[0] += start.intercept
     ended: Search | Refinement = search if finer is None else finer

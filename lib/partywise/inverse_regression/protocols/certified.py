@@ -32,9 +32,9 @@ from .common import (
     merged,
     merged_sd,
     noise_sd,
+    participating_clients,
     server_basis,
     server_estimate,
-    taking_part,
     with_clip_share,
 )
 from .noise import Deviations, basis_errors
@@ -48,7 +48,7 @@ def local_release(
     """Noisy slices (p + 1, H) and second moment (p, p): one release at an epsilon, however many others take part."""
     spec, budget, delta = plan.spec, plan.budget, plan.spec.settings.release_delta
     number = spec.public.number(client.name)
-    moments = local_moments(client, plan.how, False, columns, True, rng_for)
+    moments = local_moments(client, plan.view, False, columns, True, rng_for)
     common: dict[str, Any] = {"owner": client.name, "stratum": cell_of("clients", client.name)}
     mean_terms = common | {"release_id": f"slice means of {client.name}"}
     terms = common | {"release_id": f"second moment of {client.name}"}
@@ -64,7 +64,7 @@ def local_release(
 def server_fit(
     means: Sequence[np.ndarray],
     seconds: Sequence[np.ndarray],
-    said: tuple[Sequence[Release], Sequence[Release]],
+    releases: tuple[Sequence[Release], Sequence[Release]],
     weights: Sequence[int],
     columns: np.ndarray | None,
     plan: CertifiedPlan,
@@ -79,9 +79,9 @@ def server_fit(
     stack, shares = ([M], [1]) if aggregation == "mean" else (list(about_the_mean(np.stack(means))[0]), weights)
     found, errors = server_basis(stack, shares, covariance, spec.public.n_directions, aggregation=aggregation), None
     if aggregation == "mean" and spec.options.second == "goe" and np.all(np.isfinite(found.basis)):
-        sd = merged_sd(said[0], weights)
+        sd = merged_sd(releases[0], weights)
         length = spec.settings.radius * math.sqrt(len(M))
-        sds = Deviations(sd, sd / length, merged_sd(said[1], weights))
+        sds = Deviations(sd, sd / length, merged_sd(releases[1], weights))
         errors = basis_errors(slices, covariance, mean, spec.public.n_directions, sds)
     return server_estimate(
         found,
@@ -92,19 +92,19 @@ def server_fit(
         clients=clients,
         columns=columns,
         skipped=clients - len(weights),
-        sd_means=noise_sd(said[0]),
-        sd_second=noise_sd(said[1]),
+        sd_means=noise_sd(releases[0]),
+        sd_second=noise_sd(releases[1]),
         epsilon_user=user_epsilon(spec, plan.budget),
     )
 
 
 def fit(run: Run) -> Estimate:
     """Screening (many columns only), one release of moments by each client, aggregation."""
-    plan, (clients, weights) = CertifiedPlan(run.spec, run.epsilon), taking_part(run)
+    plan, (clients, weights) = CertifiedPlan(run.spec, run.epsilon), participating_clients(run)
     columns = screen(run, clients, weights, plan)
     names = ("slice means", "second moment")
     means, seconds = run.gather(clients, "server", names, local_release, plan, columns, run.rng_for)
-    said = tuple(run.heard("server", name) for name in names)
-    estimate = run.at("server", server_fit, means, seconds, said, weights, columns, plan, len(run.parties))
-    clipped = run.each(clients, local_clip_share, plan.how, False, columns, run.rng_for)
+    releases = tuple(run.received("server", name) for name in names)
+    estimate = run.at("server", server_fit, means, seconds, releases, weights, columns, plan, len(run.parties))
+    clipped = run.each(clients, local_clip_share, plan.view, False, columns, run.rng_for)
     return run.assemble(with_clip_share, estimate, clipped, weights)

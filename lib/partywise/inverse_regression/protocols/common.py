@@ -16,13 +16,13 @@ from ...privacy.mechanisms.release import Release, derived
 from ...randomness import Rng, once
 from ..estimate import Subspace, aggregate, dp_lda
 from ..model import Estimate, PublicFacts
-from ..moments import Moments, participants
+from ..moments import Moments, large_enough
 from ..records import Records
 from ..screening import ccmd_multiplicity
 
 
 @dataclass(frozen=True)
-class Reading:
+class RecordView:
     """How clients read their records: what they share between methods that read the same.
 
     facts : what everyone knows; settings : of the case; screening : by which statistic columns are screened
@@ -55,35 +55,35 @@ class Plan:
         return hash((self.spec, self.epsilon))
 
     @cached_property
-    def how(self) -> Reading:
+    def view(self) -> RecordView:
         """How clients read their records."""
-        return Reading(self.spec.public, self.spec.settings, self.spec.options.screened_by)
+        return RecordView(self.spec.public, self.spec.settings, self.spec.options.screened_by)
 
 
-def taking_part(run: Run, least: float = 1) -> tuple[list[Party], list[int]]:
+def participating_clients(run: Run, least: float = 1) -> tuple[list[Party], list[int]]:
     """The clients that are large enough, and their sizes: public numbers."""
     sizes = run.spec.public.sizes[: len(run.parties)]
-    kept = participants(sizes, least)
+    kept = large_enough(sizes, least)
     return [run.parties[k] for k in kept], [sizes[k] for k in kept]
 
 
 @once
-def local_records(client: Party, how: Reading, rng_for: Rng) -> Records:
+def local_records(client: Party, view: RecordView, rng_for: Rng) -> Records:
     """The client's records, which stay with it."""
-    return how.facts.records(client.block, how.facts, how.settings, how.screening)
+    return view.facts.records(client.block, view.facts, view.settings, view.screening)
 
 
 @once
 def local_moments(
-    client: Party, how: Reading, own: bool, columns: np.ndarray | None, clipped: bool, rng_for: Rng
+    client: Party, view: RecordView, own: bool, columns: np.ndarray | None, clipped: bool, rng_for: Rng
 ) -> Moments:
     """Moments of the client in its own slices or the public ones, which stay with it."""
-    return local_records(client, how, rng_for).moments(own=own, columns=columns, clipped=clipped)
+    return local_records(client, view, rng_for).moments(own=own, columns=columns, clipped=clipped)
 
 
-def local_clip_share(client: Party, how: Reading, own: bool, columns: np.ndarray | None, rng_for: Rng) -> float:
+def local_clip_share(client: Party, view: RecordView, own: bool, columns: np.ndarray | None, rng_for: Rng) -> float:
     """Share of the entries behind the client's moments that the public radius clipped, which stays with it."""
-    return local_moments(client, how, own, columns, True, rng_for).clip_share
+    return local_moments(client, view, own, columns, True, rng_for).clip_share
 
 
 def with_clip_share(estimate: Estimate, shares: Mapping[str, float], weights: Sequence[int]) -> Estimate:
@@ -102,9 +102,9 @@ class Choice:
 
 
 @once
-def local_choice(client: Party, how: Reading, rule: Choice, rng_for: Rng) -> Clear:
+def local_choice(client: Party, view: RecordView, rule: Choice, rng_for: Rng) -> Clear:
     """Multiset of columns that the client's slices select: no noise, so that it is unprotected."""
-    omega = local_records(client, how, rng_for).differences(own=rule.own)
+    omega = local_records(client, view, rng_for).differences(own=rule.own)
     chosen = ccmd_multiplicity(omega, threshold=rule.threshold, top=rule.top)
     found = np.flatnonzero(chosen)
     return Clear(np.stack([found, chosen[found]]), units=("row",), owner=client.name)

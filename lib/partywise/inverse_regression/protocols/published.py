@@ -40,16 +40,16 @@ from ..screening import ccmd_select
 from .common import (
     Choice,
     Plan,
-    Reading,
+    RecordView,
     local_choice,
     local_clip_share,
     local_moments,
     merged,
+    participating_clients,
     server_answer,
     server_basis,
     server_estimate,
     server_table,
-    taking_part,
     with_clip_share,
 )
 
@@ -58,10 +58,12 @@ class PublishedPlan(Plan):
     """What everyone knows of a fit as published; its epsilon is that of the slice means."""
 
     @cached_property
-    def second(self) -> Second:
+    def second(self) -> SecondMomentRule:
         """What a client's second moment depends on."""
         options, epsilon = self.spec.options, self.spec.settings.epsilon_second or self.epsilon
-        return Second(options.slices == "quantile", options.centre, options.cov_clipped, options.cov_scale, epsilon)
+        return SecondMomentRule(
+            options.slices == "quantile", options.centre, options.cov_clipped, options.cov_scale, epsilon
+        )
 
     @property
     def choice(self) -> Choice:
@@ -89,7 +91,7 @@ class PublishedPlan(Plan):
 
 
 @dataclass(frozen=True)
-class Second:
+class SecondMomentRule:
     """What a release of a second moment depends on besides the records: the same for either noise on slice means.
 
     own, centre, clipped : of the moments; scale : of lemma 1's noise; epsilon : claimed
@@ -106,15 +108,15 @@ def local_release(
     client: Party, plan: PublishedPlan, columns: np.ndarray | None, rng_for: Rng
 ) -> tuple[Release, Release]:
     """Noisy slice means (p, H) and second moment (p, p): one release at an epsilon, however many others take part."""
-    second = local_second(client, plan.how, plan.second, columns, rng_for)
+    second = local_second(client, plan.view, plan.second, columns, rng_for)
     return local_means(client, plan, columns, rng_for), second
 
 
 def local_shaped(
-    client: Party, how: Reading, second: Second, columns: np.ndarray | None, clipped: bool, rng_for: Rng
+    client: Party, view: RecordView, second: SecondMomentRule, columns: np.ndarray | None, clipped: bool, rng_for: Rng
 ) -> Moments:
     """Moments that are released, about the mean of the records where that is asked for."""
-    moments = local_moments(client, how, second.own, columns, clipped, rng_for)
+    moments = local_moments(client, view, second.own, columns, clipped, rng_for)
     return centred(moments) if second.centre and clipped else moments
 
 
@@ -129,7 +131,7 @@ def local_terms(client: Party, columns: np.ndarray | None) -> dict[str, Any]:
 def local_means(client: Party, plan: PublishedPlan, columns: np.ndarray | None, rng_for: Rng) -> Release:
     """The slice means with independent noise, or with noise shaped by their own singular vectors."""
     spec, options = plan.spec, plan.spec.options
-    moments = local_shaped(client, plan.how, plan.second, columns, True, rng_for)
+    moments = local_shaped(client, plan.view, plan.second, columns, True, rng_for)
     rng, noise = rng_for("client", spec.public.number(client.name), "mean"), plan.noise(moments.n, moments.p)
     terms = local_terms(client, columns) | {"release_id": f"slice means of {client.name}"}
     terms |= {"epsilon_claimed": plan.epsilon}
@@ -142,13 +144,15 @@ def local_means(client: Party, plan: PublishedPlan, columns: np.ndarray | None, 
 
 
 @once
-def local_second(client: Party, how: Reading, second: Second, columns: np.ndarray | None, rng_for: Rng) -> Release:
+def local_second(
+    client: Party, view: RecordView, second: SecondMomentRule, columns: np.ndarray | None, rng_for: Rng
+) -> Release:
     """The second moment with the noise of lemma 1."""
-    moments = local_shaped(client, how, second, columns, second.clipped, rng_for)
+    moments = local_shaped(client, view, second, columns, second.clipped, rng_for)
     return covariance_release(
         moments,
-        lemma1_sigma(moments.n, moments.p, second.epsilon, how.settings.delta),
-        rng_for("client", how.facts.number(client.name), "covariance"),
+        lemma1_sigma(moments.n, moments.p, second.epsilon, view.settings.delta),
+        rng_for("client", view.facts.number(client.name), "covariance"),
         scale=second.scale,
         release_id=f"second moment of {client.name}",
         epsilon_claimed=second.epsilon,
@@ -214,16 +218,16 @@ def server_fit(
 def fit(run: Run) -> Estimate:
     """One shot: screen (many columns only), release, aggregate."""
     plan, spec = PublishedPlan(run.spec, run.epsilon), run.spec
-    clients, weights = taking_part(run, plan.least)
+    clients, weights = participating_clients(run, plan.least)
     columns: Any = None
     selected: Any = (None, False)
     if spec.settings.screened:
-        choices = run.gather(clients, "server", "selected columns", local_choice, plan.how, plan.choice, run.rng_for)
+        choices = run.gather(clients, "server", "selected columns", local_choice, plan.view, plan.choice, run.rng_for)
         selected = run.at("server", server_selected, choices, spec)
-        heard, audience = run.heard("server", "selected columns"), [client.name for client in clients]
+        heard, audience = run.received("server", "selected columns"), [client.name for client in clients]
         columns = run.broadcast("server", clients, "columns", server_columns, selected, heard, audience)
     names = ("slice means", "second moment")
     means, seconds = run.gather(clients, "server", names, local_release, plan, columns, run.rng_for)
     estimate = run.at("server", server_fit, means, seconds, weights, selected, plan, len(run.parties))
-    clipped = run.each(clients, local_clip_share, plan.how, plan.second.own, columns, run.rng_for)
+    clipped = run.each(clients, local_clip_share, plan.view, plan.second.own, columns, run.rng_for)
     return run.assemble(with_clip_share, estimate, clipped, weights)

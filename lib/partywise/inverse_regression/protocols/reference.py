@@ -38,7 +38,7 @@ from .common import (
 def local_clear(client: Party, plan: Plan, columns: np.ndarray | None, rng_for: Rng) -> Clear:
     """Slice means (p, H), second moment (p, p) and slice counts (H,) as they are."""
     own, clipped = plan.spec.options.slices == "quantile", plan.spec.options.clipped
-    moments = local_moments(client, plan.how, own, columns, clipped, rng_for)
+    moments = local_moments(client, plan.view, own, columns, clipped, rng_for)
     return Clear([moments.means, moments.second, moments.counts], units=("row",), owner=client.name)
 
 
@@ -68,14 +68,14 @@ def fit(run: Run) -> Estimate:
     plan = Plan(spec, inf)
     if spec.settings.screened:
         rule = Choice(spec.options.slices == "quantile", None, spec.options.top or spec.settings.active)
-        choices = run.gather(clients, "server", "selected columns", local_choice, plan.how, rule, run.rng_for)
+        choices = run.gather(clients, "server", "selected columns", local_choice, plan.view, rule, run.rng_for)
         selected = run.at("server", server_columns, choices, spec.public.n_columns)
-        heard, audience = run.heard("server", "selected columns"), [client.name for client in clients]
+        heard, audience = run.received("server", "selected columns"), [client.name for client in clients]
         columns = run.broadcast("server", clients, "columns", server_answer, selected, heard, audience)
     moments = run.gather(clients, "server", "moments", local_clear, plan, columns, run.rng_for)
     weights = spec.public.sizes[: len(clients)]
     estimate = run.at("server", server_fit, moments, weights, columns, spec)
     if not spec.options.clipped:
         return estimate
-    clipped = run.each(clients, local_clip_share, plan.how, spec.options.slices == "quantile", columns, run.rng_for)
+    clipped = run.each(clients, local_clip_share, plan.view, spec.options.slices == "quantile", columns, run.rng_for)
     return run.assemble(with_clip_share, estimate, clipped, weights)

@@ -22,7 +22,7 @@ from ...privacy.strata import cell_of
 from ...randomness import Rng, once
 from ..screening import about_the_mean_sign, contrasts, contrasts_release, score, vote_release, vote_select
 from .budgets import CertifiedPlan, Round, kept_columns
-from .common import Reading, local_records
+from .common import RecordView, local_records
 
 __all__ = ["Heard", "local_screening", "screen", "server_columns", "server_heard"]
 
@@ -47,21 +47,21 @@ def screen(run: Run, clients: Sequence[Place], weights: Sequence[int], plan: Cer
     for step in plan.rounds:
         values = run.gather(clients, "server", step.message, local_screening, plan, step, columns, run.rng_for)
         heard = run.at("server", server_listen, heard, values, weights, step, columns)
-        said = run.heard("server", step.message)
-        columns = run.broadcast("server", clients, "columns", server_answer, heard, said, step, plan.spec)
+        releases = run.received("server", step.message)
+        columns = run.broadcast("server", clients, "columns", server_answer, heard, releases, step, plan.spec)
     return columns
 
 
 @once
-def local_sign_sums(client: Party, how: Reading, rng_for: Rng) -> np.ndarray:
+def local_sign_sums(client: Party, view: RecordView, rng_for: Rng) -> np.ndarray:
     """Sums (H, p) of the signs of all columns over the public slices."""
-    return local_records(client, how, rng_for).sign_sums()
+    return local_records(client, view, rng_for).sign_sums()
 
 
 @once
-def local_differences(client: Party, how: Reading, rng_for: Rng) -> np.ndarray:
+def local_differences(client: Party, view: RecordView, rng_for: Rng) -> np.ndarray:
     """(p, H) distances of the means of the public slices from the mean of the records."""
-    return local_records(client, how, rng_for).differences(own=False)
+    return local_records(client, view, rng_for).differences(own=False)
 
 
 @once
@@ -69,11 +69,11 @@ def local_screening(
     client: Party, plan: CertifiedPlan, step: Round, columns: np.ndarray | None, rng_for: Rng
 ) -> Release:
     """Release of one round: contrasts of signs of the columns that are left (None: all), or votes (p,)."""
-    spec, how = plan.spec, plan.how
+    spec, view = plan.spec, plan.view
     number = spec.public.number(client.name)
     if spec.options.screening == "votes":
         return vote_release(
-            local_differences(client, how, rng_for),
+            local_differences(client, view, rng_for),
             kept_columns(spec),
             step.mu,
             rng_for("client", number, "votes"),
@@ -82,10 +82,10 @@ def local_screening(
             release_id=f"votes of {client.name}",
             epsilon_claimed=plan.budget["screening"],
         )
-    sums = local_sign_sums(client, how, rng_for)
+    sums = local_sign_sums(client, view, rng_for)
     return contrasts_release(
         sums if columns is None else sums[:, columns],
-        local_records(client, how, rng_for).counts(),
+        local_records(client, view, rng_for).counts(),
         Public(contrasts(spec.public.fixed), because="a function of the number of the public slices"),
         spec.public.sizes[number],
         step.mu,
@@ -124,6 +124,6 @@ def server_columns(heard: Sequence[Heard], step: Round, spec: Any) -> np.ndarray
     return left[vote_select(scores, step.keep, spec.public.n_directions)]
 
 
-def server_answer(heard: Sequence[Heard], said: Sequence[Accounted], step: Round, spec: Any) -> Accounted:
+def server_answer(heard: Sequence[Heard], releases: Sequence[Accounted], step: Round, spec: Any) -> Accounted:
     """The columns that stay, made of all releases so far."""
-    return derived(server_columns(heard, step, spec), said, name=f"columns of round {step.number}", owner="server")
+    return derived(server_columns(heard, step, spec), releases, name=f"columns of round {step.number}", owner="server")

@@ -39,8 +39,8 @@ from .common import (
     merged,
     merged_sd,
     noise_sd,
+    participating_clients,
     server_estimate,
-    taking_part,
     with_clip_share,
 )
 from .noise import Deviations, basis_errors
@@ -64,13 +64,13 @@ def local_second(
     client: Party, plan: CertifiedPlan, columns: np.ndarray | None, counted: tuple[int, int], rng_for: Rng
 ) -> Release:
     """Round 1: noisy second moment of clipped records and, as last row, their mean: (p + 1, p)."""
-    spec, how = plan.spec, plan.how
+    spec, view = plan.spec, plan.view
     radius = public_radius(plan, spec.public.n_columns if columns is None else len(columns), counted)
     if radius is None:
-        moments = local_moments(client, how, False, columns, True, rng_for)
+        moments = local_moments(client, view, False, columns, True, rng_for)
     else:
         ball = Public(radius, because="by public numbers: columns, sizes and the budget")
-        moments = ball_moments(*local_records(client, how, rng_for).records(columns), spec.public.fixed, ball)
+        moments = ball_moments(*local_records(client, view, rng_for).records(columns), spec.public.fixed, ball)
     return release_second_and_mean(
         moments,
         plan.budget["second"],
@@ -87,7 +87,7 @@ def local_whitened(
     plan: CertifiedPlan,
     columns: np.ndarray | None,
     merged_moments: np.ndarray,
-    said: Sequence[Release],
+    releases: Sequence[Release],
     rng_for: Rng,
 ) -> tuple[Release, float]:
     """Round 2: noisy slices (p + 1, H) of whitened records, and the share of records that shrank.
@@ -96,11 +96,11 @@ def local_whitened(
     """
     spec, covariance = plan.spec, server_covariance(merged_moments)
     if not whitens(covariance):
-        return replace(said[-1], value=None), math.nan
-    root = replace(said[-1], value=inverse_root(covariance)[0])
-    mean = replace(said[-1], value=merged_moments[-1])
+        return replace(releases[-1], value=None), math.nan
+    root = replace(releases[-1], value=inverse_root(covariance)[0])
+    mean = replace(releases[-1], value=merged_moments[-1])
     ball = Public(spec.options.ball, because="ball of the method, an option")
-    X, y = local_records(client, plan.how, rng_for).records(columns)
+    X, y = local_records(client, plan.view, rng_for).records(columns)
     moments = whitened_means(X, y, spec.public.fixed, root, ball, shift=mean)
     release = release_slices(
         moments,
@@ -119,10 +119,10 @@ def local_means(client: Party, whitened: tuple[Release, float]) -> Release:
     return whitened[0]
 
 
-def server_merge(seconds: Sequence[np.ndarray], weights: Sequence[int], said: Sequence[Release]) -> Accounted:
+def server_merge(seconds: Sequence[np.ndarray], weights: Sequence[int], releases: Sequence[Release]) -> Accounted:
     """Weighted mean (p + 1, p) of the released second moments and means."""
     mean = np.tensordot(np.asarray(weights) / sum(weights), np.stack(seconds), 1)
-    return derived(mean, said, name="merged moments", owner="server")
+    return derived(mean, releases, name="merged moments", owner="server")
 
 
 def server_covariance(released: np.ndarray) -> np.ndarray:
@@ -138,7 +138,7 @@ def whitens(covariance: np.ndarray) -> bool:
 def server_fit(
     answer: Accounted,
     means: Sequence[np.ndarray],
-    said: Sequence[Any],
+    releases: Sequence[Any],
     weights: Sequence[int],
     columns: np.ndarray | None,
     plan: CertifiedPlan,
@@ -149,8 +149,8 @@ def server_fit(
     found, errors, numbers = failed(len(covariance), d), None, dict[str, float]()
     if whitens(covariance):
         found = unwhiten(np.stack(means), weights, covariance, d)
-        numbers["sd_means"] = noise_sd(said[1])
-        sds = deviations(plan, said, weights, len(covariance))
+        numbers["sd_means"] = noise_sd(releases[1])
+        sds = deviations(plan, releases, weights, len(covariance))
         errors = basis_errors(merged(means, weights), covariance, answer.value[-1], d, sds)
     return server_estimate(
         found,
@@ -163,16 +163,16 @@ def server_fit(
         skipped=clients - len(weights),
         epsilon_user=user_epsilon(spec, plan.budget),
         **numbers,
-        sd_second=noise_sd(said[0]),
+        sd_second=noise_sd(releases[0]),
         clip_radius=public_radius(plan, len(covariance), (sum(weights), len(weights))),
     )
 
 
-def deviations(plan: CertifiedPlan, said: Sequence[Any], weights: Sequence[int], p: int) -> Deviations:
+def deviations(plan: CertifiedPlan, releases: Sequence[Any], weights: Sequence[int], p: int) -> Deviations:
     """Noise of what was merged; the mean beside the second moment is released times sqrt(2) c."""
     radius = public_radius(plan, p, (sum(weights), len(weights)))
     length = plan.spec.settings.radius * math.sqrt(p) if radius is None else radius
-    means, second = merged_sd(said[1], weights), merged_sd(said[0], weights)
+    means, second = merged_sd(releases[1], weights), merged_sd(releases[0], weights)
     return Deviations(means, means / plan.spec.options.ball, second, second / math.sqrt(2 * MEAN_SHARE) / length)
 
 
@@ -192,26 +192,26 @@ def with_shrunk(estimate: Estimate, drawn: Sequence[tuple[Any, float]]) -> Estim
 
 def fit(run: Run) -> Estimate:
     """Screening (many columns only), second moments, whitened slice means."""
-    plan, (clients, weights) = CertifiedPlan(run.spec, run.epsilon), taking_part(run)
+    plan, (clients, weights) = CertifiedPlan(run.spec, run.epsilon), participating_clients(run)
     columns = screen(run, clients, weights, plan)
 
     # 1. second moments, merged
     counted = sum(weights), len(weights)
     seconds = run.gather(clients, "server", "second moment", local_second, plan, columns, counted, run.rng_for)
-    answer = run.at("server", server_merge, seconds, weights, run.heard("server", "second moment"))
+    answer = run.at("server", server_merge, seconds, weights, run.received("server", "second moment"))
 
     # 2. one client after the other gets the merged matrix, whitens its records with it and releases their slice means
     means, drawn = [], []
     for client in clients:
         moments = run.send("server", client, "merged moments", answer)
-        said = run.heard(client, "merged moments")
-        drawn.append(run.at(client, local_whitened, plan, columns, moments, said, run.rng_for))
+        releases = run.received(client, "merged moments")
+        drawn.append(run.at(client, local_whitened, plan, columns, moments, releases, run.rng_for))
         means.append(run.send(client, "server", "whitened slice means", local_means, drawn[-1]))
 
     # 3. back to x-space
-    said = tuple(run.heard("server", name) for name in ("second moment", "whitened slice means"))
-    estimate = run.at("server", server_fit, answer, means, said, weights, columns, plan, len(run.parties))
+    releases = tuple(run.received("server", name) for name in ("second moment", "whitened slice means"))
+    estimate = run.at("server", server_fit, answer, means, releases, weights, columns, plan, len(run.parties))
     if plan.spec.options.clip == "ball":
         return run.assemble(with_shrunk, estimate, drawn)
-    clipped = run.each(clients, local_clip_share, plan.how, False, columns, run.rng_for)
+    clipped = run.each(clients, local_clip_share, plan.view, False, columns, run.rng_for)
     return run.assemble(with_both, estimate, drawn, clipped, weights)

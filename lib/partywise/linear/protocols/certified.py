@@ -43,9 +43,9 @@ from ...federation.exchanges.homomorphic.masked import (
 )
 from ...federation.exchanges.homomorphic.paillier import PrivateKey, PublicKey, add_plain, encrypt, rerandomised
 from ...federation.exchanges.homomorphic.weighted import weighted_sums
-from ...federation.parties import Party, joined
+from ...federation.parties import Party, merge_blocks
 from ...federation.roles import involved, roles, unprotected
-from ...federation.run import Own, Run
+from ...federation.run import PerPlace, Run
 from ...privacy.accounted import Clear
 from ..fixed_point import check_bounds, declared, fixed, mean_of, sizes, units
 from ..model import Estimate
@@ -117,7 +117,7 @@ def local_added(
     """The residual with the party's part of the linear predictor, closed anew."""
     part = fixed(np.ldexp(SLOPES[model] * (columns[rows] @ trail[0]), -exponent))
     rng = rng_for("re-randomisation", passive.name, step)
-    return rerandomised(public, add_plain(public, partial, part), rng).joined(involved((passive,)))
+    return rerandomised(public, add_plain(public, partial, part), rng).with_parts(involved((passive,)))
 
 
 def local_masks(party: Party, columns: np.ndarray, width: int, step: int, rng_for: Callable) -> list[int]:
@@ -137,7 +137,7 @@ def local_masked(
 ) -> Cipher:
     """The party's gradient sums, closed and masked."""
     total = weighted_sums(public, u, integers[rows])
-    own = total.joined(involved((party,)))
+    own = total.with_parts(involved((party,)))
     return masked(public, own, drawn, rng_for("masked", party.name, step), holder=party.name)
 
 
@@ -173,7 +173,7 @@ def server_seen(opened: Sequence[np.ndarray], columns: Sequence[Sequence[int]]) 
     """(1, d) the numbers that the server opened, without that of the intercept, for whoever attacks its view."""
     found = [np.array(from_bytes(rows), dtype=float) for rows in opened]
     own = [values[None, len(values) - len(group) :] for values, group in zip(found, columns, strict=True)]
-    return joined(own, columns)
+    return merge_blocks(own, columns)
 
 
 def closed_residual(
@@ -192,7 +192,7 @@ def closed_residual(
     return rows, run.broadcast(last, others, "residual", local_added, *given, u, *rest)
 
 
-def reported(
+def to_estimate(
     trails: Mapping[str, Trail],
     drawn: Sequence[np.ndarray],
     seen: np.ndarray,
@@ -205,7 +205,7 @@ def reported(
     with_intercept, first = kept[holder], int(options.intercept)
     intercept = with_intercept[:, :1] if first else np.zeros((len(with_intercept), 1))
     kept[holder] = with_intercept[:, first:]
-    found = np.column_stack([intercept, joined(list(kept.values()), list(columns.values()))])
+    found = np.column_stack([intercept, merge_blocks(list(kept.values()), list(columns.values()))])
     taken, others, sums = sum(map(len, drawn)), len(columns) - 1, len(drawn) * (found.shape[1] - 1 + first)
     numbers = {
         "encryptions": taken,
@@ -245,6 +245,8 @@ def fit(run: Run) -> Estimate:
             party.name: run.send(SERVER, party, "opened gradient", server_answer, opened, place, everybody)
             for place, party in enumerate(run.parties)
         }
-        trails = run.each(run.parties, local_step, trails, Own(answers), own, rows, own_units, exponent, step, options)
+        trails = run.each(
+            run.parties, local_step, trails, PerPlace(answers), own, rows, own_units, exponent, step, options
+        )
     dealt = {party.name: party.columns for party in run.parties}
-    return run.assemble(reported, trails, drawn, seen, dealt, active.name, options)
+    return run.assemble(to_estimate, trails, drawn, seen, dealt, active.name, options)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...federation.parties import Party, joined
+from ...federation.parties import Party, merge_blocks
 from ...federation.roles import roles
 from ...federation.run import Run
 from ...privacy.accounted import Clear
@@ -32,7 +32,7 @@ def local_fit(
     rng_for: Callable,
 ) -> Estimate:
     """The fit on all columns: ``columns`` are those of the others, and last the party's own."""
-    X = joined([*others, active.block["X"][train]], columns)
+    X = merge_blocks([*others, active.block["X"][train]], columns)
     response = local_response(active, train, options.model)
     if isinstance(options, ExactOptions):
         found, reached = exact_fit(X, response, options.model, options.ridge, options.intercept)

@@ -25,9 +25,9 @@ from typing import Any
 
 import numpy as np
 
-from ...federation.parties import Party, joined
+from ...federation.parties import Party, merge_blocks
 from ...federation.roles import involved, roles, unprotected
-from ...federation.run import Own, Run
+from ...federation.run import PerPlace, Run
 from ...privacy.accounted import Clear
 from ..model import Estimate
 from ..options import PublishedOptions
@@ -73,7 +73,7 @@ def local_all_rows(
 ) -> Clear:
     """Gradients of the rows by all coefficients, (m, d); ``groups`` are the columns of the others and of the party."""
     own = local_rows(active, columns, rows, u, parts).value
-    return unprotected(joined([*others, own], groups), parts)
+    return unprotected(merge_blocks([*others, own], groups), parts)
 
 
 def server_coefficients(trail: Trail, columns: Sequence[int], parts: Sequence[Clear]) -> Clear:
@@ -86,7 +86,7 @@ def server_step(trail: Trail, opened: np.ndarray, step: int, options: PublishedO
     return moved(trail, opened.mean(axis=0), np.zeros(opened.shape[1]), step, options)
 
 
-def reported(trail: Trail, drawn: Sequence[np.ndarray], first: np.ndarray, options: PublishedOptions) -> Estimate:
+def to_estimate(trail: Trail, drawn: Sequence[np.ndarray], first: np.ndarray, options: PublishedOptions) -> Estimate:
     """What the server found and saw; there is no intercept."""
     kept = np.array(trail[1])
     return estimated(np.column_stack([np.zeros(len(kept)), kept]), drawn, first, options, {})
@@ -119,10 +119,10 @@ def fit(run: Run) -> Estimate:
             party.name: run.send(SERVER, party, "coefficients", server_coefficients, trail, party.columns, everybody)
             for party in run.parties
         }
-        rows, u = round_residual(run, columns, drawn, response, step, Own(b))
+        rows, u = round_residual(run, columns, drawn, response, step, PerPlace(b))
         given = columns, rows, u
         others = run.gather(passive, active, "gradient rows of a party", local_rows, *given, everybody)
         opened = run.send(active, SERVER, "gradient rows", local_all_rows, *given, others, groups, everybody)
         first = opened if step == 0 else first
         trail = run.at(SERVER, server_step, trail, opened, step, options)
-    return run.assemble(reported, trail, drawn, first, options)
+    return run.assemble(to_estimate, trail, drawn, first, options)

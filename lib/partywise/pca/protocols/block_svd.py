@@ -24,8 +24,8 @@ from ...federation.roles import ANALYST
 from ...federation.run import Run
 from ...privacy.accounted import Clear
 from ..model import Estimate
-from ..rotations import scores_of_block, stacked
-from .common import Columns, check_parties, local_columns, reported
+from ..rotations import scores_of_block, stack_rotations
+from .common import Columns, check_parties, local_columns, to_estimate
 
 
 def local_scores(party: Party, columns: Columns) -> Clear:
@@ -38,7 +38,7 @@ def analyst_estimate(
 ) -> Estimate:
     """What the source's formulas give, its matrix as if rotated columns had the numbers of the party's own."""
     M = np.concatenate(scores, axis=1)[:, column_order(columns)]
-    found = stacked(M)
+    found = stack_rotations(M)
     seen = {f"{ANALYST}: {name}": sent for name, sent in zip(names, scores, strict=True)}
     numbers: dict[str, float | int | bool | str | None] = {"record_openings": M.shape[1], "openings": 0}
     return Estimate(found.matrix, found.eigenvalues, found.loadings, n, scores=found.scores, seen=seen, numbers=numbers)
@@ -52,4 +52,4 @@ def fit(run: Run) -> Estimate:
     scores = run.gather(run.parties, ANALYST, "scores U D", local_scores, columns)
     held, names = [party.columns for party in run.parties], [party.name for party in run.parties]
     estimate = run.at(ANALYST, analyst_estimate, scores, held, names, n)
-    return run.assemble(reported, estimate, rows, run.spec.public.aligned)
+    return run.assemble(to_estimate, estimate, rows, run.spec.public.aligned)

@@ -14,7 +14,7 @@ from ...federation.roles import check_holders
 from ..model import Estimate
 from ..records import check_spread, standardised
 
-__all__ = ["Columns", "check_parties", "local_columns", "reported"]
+__all__ = ["Columns", "check_parties", "local_columns", "to_estimate"]
 
 
 class Columns(NamedTuple):
@@ -39,6 +39,6 @@ def local_columns(party: Party, rows: np.ndarray, names: Sequence[str]) -> Colum
     return Columns(*standardised(X))
 
 
-def reported(estimate: Estimate, rows: Mapping[str, np.ndarray], aligned: bool) -> Estimate:
+def to_estimate(estimate: Estimate, rows: Mapping[str, np.ndarray], aligned: bool) -> Estimate:
     """The estimate with the records that it was made of."""
     return estimate if aligned else replace(estimate, rows=rows)

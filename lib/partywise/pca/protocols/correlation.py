@@ -36,18 +36,18 @@ from typing import Any
 import numpy as np
 
 from ...alignment.rows import common_rows
-from ...federation.exchanges.cross_product import dealing, masked, opened, private, product
+from ...federation.exchanges.cross_product import dealing, private, product, reveal, send_masked
 from ...federation.exchanges.masked_sum import bits_for
 from ...federation.exchanges.residues import ring_for
 from ...federation.exchanges.sharing import decoded, encoded, shared
 from ...federation.parties import Party, column_order
 from ...federation.roles import ANALYST, involved
-from ...federation.run import Own, Run
+from ...federation.run import PerPlace, Run
 from ...privacy.accounted import Clear
 from ..components import components
 from ..model import Estimate
 from ..options import CorrelationOptions
-from .common import Columns, check_parties, local_columns, reported
+from .common import Columns, check_parties, local_columns, to_estimate
 
 # After the point of a standardised value: errors of R stay near 1e-13.
 BITS = 38
@@ -133,16 +133,16 @@ def cross_products(run: Run, columns: Any, n: int) -> tuple[list[Any], int]:
     closed = []
     for party in parties:
         own = private(run, dealt, party, values, (n, len(party.columns)), BITS)
-        closed.append(masked(run, dealt, own, f"columns of {party.name}", parties))
+        closed.append(send_masked(run, dealt, own, f"columns of {party.name}", parties))
     found = []
     for pair, (one, other) in zip(combinations(parties, 2), combinations(closed, 2), strict=True):
         name = f"products of {pair[0].name} and {pair[1].name}"
         shares = product(run, dealt, one, other, name)
-        found.append(opened(run, shares, ANALYST, name, involved(pair, FEATURES)))
+        found.append(reveal(run, shares, ANALYST, name, involved(pair, FEATURES)))
     return found, dealt.products
 
 
-def summed_scores(run: Run, columns: Any, loadings: Own, estimate: Any, n: int) -> Any:
+def summed_scores(run: Run, columns: Any, loadings: PerPlace, estimate: Any, n: int) -> Any:
     """The scores at the analyst, from shares that hide what each party adds."""
     options: CorrelationOptions = run.spec.options
     words = run.each(run.parties, local_projected, columns, loadings, options, n)
@@ -172,7 +172,7 @@ def completed(
         # What the scores and their loadings say of the records: with all components, everything.
         known = scores @ estimate.loadings[:, :width].T
         seen = {f"{ANALYST}: {name}": known[:, list(columns)] for name, columns in held.items()}
-    return reported(replace(estimate, scores=scores, seen=seen, numbers=numbers), rows, aligned)
+    return to_estimate(replace(estimate, scores=scores, seen=seen, numbers=numbers), rows, aligned)
 
 
 def fit(run: Run) -> Estimate:
@@ -194,6 +194,6 @@ def fit(run: Run) -> Estimate:
         party.name: run.send(ANALYST, party, "loadings", analyst_loadings, estimate, party.columns, everybody)
         for party in run.parties
     }
-    scores = summed_scores(run, columns, Own(loadings), estimate, n) if options.scores else None
+    scores = summed_scores(run, columns, PerPlace(loadings), estimate, n) if options.scores else None
     held = {party.name: party.columns for party in run.parties}
     return run.assemble(completed, estimate, scores, held, rows, run.spec.public.aligned, products)

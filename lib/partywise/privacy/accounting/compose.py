@@ -85,7 +85,7 @@ class Composition:
         return self.mu_squared / 2 + self.rho + finite + sampled
 
     def __add__(self, other: Any) -> "Composition":
-        return self.joined(other) if isinstance(other, Composition) else NotImplemented
+        return self.merge(other) if isinstance(other, Composition) else NotImplemented
 
     def __radd__(self, other: Any) -> "Composition":
         # sum() begins with 0.
@@ -106,7 +106,7 @@ class Composition:
 
     __rmul__ = __mul__
 
-    def joined(self, other: "Composition") -> "Composition":
+    def merge(self, other: "Composition") -> "Composition":
         """Both, one after the other."""
         finite, sampled = Counter[Any](), Counter[Any]()
         for part in (self, other):

@@ -129,7 +129,7 @@ class Coalitions:
         unproved = tallies.pop(UNPROVED, None)
         everywhere = tallies.pop(EVERYBODY, Tally()).composition
         cells = by_partition({name: tally.composition for name, tally in tallies.items()})
-        joint = {everywhere.joined(part) for part in joint_cells(own.values() for own in cells.values())}
+        joint = {everywhere.merge(part) for part in joint_cells(own.values() for own in cells.values())}
         return ViewSum(tuple(sorted(joint, key=repr)), unproved is None, ())
 
 

@@ -51,7 +51,7 @@ def joint_cells(partitions: Iterable[Collection[Composition]]) -> frozenset[Comp
         kept = _undominated(part)
         if len(joint) * len(kept) > CHOICES:
             kept = frozenset([_dominating(kept)])
-        joint = frozenset(one.joined(other) for one in joint for other in kept)
+        joint = frozenset(one.merge(other) for one in joint for other in kept)
     return joint
 
 

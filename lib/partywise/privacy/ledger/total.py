@@ -134,7 +134,7 @@ def sum_view(rows: Iterable[tuple[Event, Law | float | None]]) -> ViewSum:
     parts = {name: compose(found, math.fsum(numeric.get(name, ()))) for name, found in laws.items()}
     everywhere = parts["*"]
     joint = joint_cells(cells.values() for cells in by_partition(parts).values())
-    strata = {everywhere.joined(part) for part in joint}
+    strata = {everywhere.merge(part) for part in joint}
     return ViewSum(tuple(sorted(strata, key=repr)), certified, tuple(counted))
 
 

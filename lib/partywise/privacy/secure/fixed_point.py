@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from ..accounted import Accounted, parameter, parents_of
-from ..statistics.bounded import Bounded, clip_curves, record_matrix, summed
+from ..statistics.bounded import Bounded, clip_curves, record_matrix, sum_certificate
 
 __all__ = ["LIMIT", "default_grid", "fixed_point_sum", "require_power_of_two", "whole_records"]
 
@@ -78,7 +78,7 @@ def fixed_point_sum(
         )
     whole, share = whole_records(records, length, step, slack=2.0**-38)
     source = "every rounded record has length at most S, integers are added exactly: 2 S"
-    certificate = replace(summed(2 * length, source, unit, depends_on), grid=step)
+    certificate = replace(sum_certificate(2 * length, source, unit, depends_on), grid=step)
     parents = parents_of(radius, grid)
     return Bounded(whole.sum(axis=0).astype(float) * step, certificate, stratum, share, parents)
 

@@ -8,7 +8,15 @@ from ..rounding import NORMAL
 from ..strata import check_stratum
 from .geometry import factor, lengths
 
-__all__ = ["Bounded", "SensitivityCertificate", "clip_curves", "product", "record_matrix", "repeated", "summed"]
+__all__ = [
+    "Bounded",
+    "SensitivityCertificate",
+    "clip_curves",
+    "product",
+    "record_matrix",
+    "repeated",
+    "sum_certificate",
+]
 
 NORMS = ("l2", "l1", "linf", "mahalanobis", "distance", "hamming")
 UNITS = ("row", "label", "features", "user")
@@ -198,7 +206,7 @@ def record_matrix(name: str, value) -> np.ndarray:
     return array
 
 
-def summed(
+def sum_certificate(
     value: float, source: str, unit: str, depends_on, norm: str = "l2", grid: float | None = None
 ) -> SensitivityCertificate:
     """Certificate of a sum over clipped records whose number is public."""

@@ -3,7 +3,7 @@
 import numpy as np
 
 from ..accounted import Accounted, parameter
-from .bounded import Bounded, SensitivityCertificate, summed
+from .bounded import Bounded, SensitivityCertificate, sum_certificate
 
 __all__ = ["counts", "membership"]
 
@@ -106,5 +106,7 @@ def membership(
         raise ValueError(f"chosen has indices outside 0..{n_items - 1}.")
     vector = np.zeros(n_items)
     vector[indices] = 1.0
-    certificate = summed(np.sqrt(min(2 * most, n_items)), "two sets differ in 2 T entries", unit, depends_on, grid=1.0)
+    certificate = sum_certificate(
+        np.sqrt(min(2 * most, n_items)), "two sets differ in 2 T entries", unit, depends_on, grid=1.0
+    )
     return Bounded(vector, certificate, stratum, parents=max_size.parents)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..accounted import Accounted, parameter, parents_of
-from .bounded import Bounded, summed
+from .bounded import Bounded, sum_certificate
 
 __all__ = ["integer_cuts", "mapped_integers"]
 
@@ -70,5 +70,5 @@ def mapped_integers(
         raise ValueError(f"domain={(lo, hi)} of a map to integers must be whole numbers in order.")
     integers = lo + np.searchsorted(integer_cuts((low, high), (int(lo), int(hi))), array, side="left")
     fields = depends_on or (("label", "features") if unit == "row" else ("features",))
-    certificate = summed(1, "declared ends: one integer a record", unit, fields, norm="hamming")
+    certificate = sum_certificate(1, "declared ends: one integer a record", unit, fields, norm="hamming")
     return Bounded(integers, certificate, stratum, parents=parents_of(ends, domain))

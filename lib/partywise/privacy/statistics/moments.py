@@ -6,7 +6,7 @@ A clipping radius is `Accounted`: it says where it comes from, and a release tha
 import math
 
 from ..accounted import Accounted, parameter, parents_of
-from .bounded import Bounded, clip_curves, product, record_matrix, summed
+from .bounded import Bounded, clip_curves, product, record_matrix, sum_certificate
 
 __all__ = ["covariance", "cross_moment", "record_sum", "second_moment", "second_moment_bound"]
 
@@ -38,7 +38,7 @@ def second_moment(
     length = parameter("radius", radius)
     clipped, share = clip_curves(record_matrix("z", z), None, length)
     total = clipped.T @ clipped
-    certificate = summed(second_moment_bound(length), "sqrt(2) S^2 from |xx' - yy'|", unit, depends_on)
+    certificate = sum_certificate(second_moment_bound(length), "sqrt(2) S^2 from |xx' - yy'|", unit, depends_on)
     return Bounded((total + total.T) / 2, certificate, stratum, share, radius.parents)
 
 
@@ -80,7 +80,7 @@ def cross_moment(
         raise ValueError(f"x has {len(x)} records and y has {len(y)}; align them first.")
     left, share = clip_curves(x, None, length_x)
     right, _ = clip_curves(y, None, length_y)
-    certificate = summed(
+    certificate = sum_certificate(
         2 * product(length_x, length_y, "radius_x"), "triangle inequality: 2 S_x S_y", unit, depends_on
     )
     return Bounded(left.T @ right, certificate, stratum, share, parents_of(radius_x, radius_y))
@@ -102,7 +102,7 @@ def record_sum(
     """
     length = parameter("radius", radius)
     clipped, share = clip_curves(record_matrix("z", z), None, length)
-    certificate = summed(2 * length, "triangle inequality: 2 S", unit, depends_on)
+    certificate = sum_certificate(2 * length, "triangle inequality: 2 S", unit, depends_on)
     return Bounded(clipped.sum(axis=0), certificate, stratum, share, radius.parents)
 
 
@@ -142,7 +142,7 @@ def covariance(
     if centered:
         bound = (math.sqrt(2) + 4) * product(length, length) / n
         source = "outer products and their mean: sqrt(2) + 4 S^2 / n"
-    certificate = summed(bound, source, unit, depends_on)
+    certificate = sum_certificate(bound, source, unit, depends_on)
     total = clipped.T @ clipped / n
     return Bounded((total + total.T) / 2, certificate, stratum, share, radius.parents)
 

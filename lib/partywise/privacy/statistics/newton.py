@@ -18,7 +18,7 @@ import numpy as np
 
 from ...errors import CertificationError
 from ..accounted import Accounted, parameter, parents_of
-from .bounded import Bounded, SensitivityCertificate, summed
+from .bounded import Bounded, SensitivityCertificate, sum_certificate
 
 __all__ = [
     "GRID",
@@ -145,7 +145,7 @@ def newton_certificate(d: int, ratio: float) -> SensitivityCertificate:
             f"|g|=.618 would move the tables further than sqrt(2 d); give at least {free_ratio(d)!r}."
         )
     source = "2 d t^2 (1 + kappa (1 - t)^2) is largest at t = 1 for kappa <= phi^5: sqrt(2 d)"
-    return summed(_root(Fraction(2 * d)), source, "features", ("features",))
+    return sum_certificate(_root(Fraction(2 * d)), source, "features", ("features",))
 
 
 def residual_certificate(d: int, bound: Accounted, hessian: float, ratio: float) -> SensitivityCertificate:
@@ -174,7 +174,7 @@ def residual_certificate(d: int, bound: Accounted, hessian: float, ratio: float)
         )
     square = 2 * d * Fraction(R) ** 2 + d * (d + 1) * (Fraction(hessian) / Fraction(ratio)) ** 2
     source = "two cells for each of d gradients and d (d + 1) / 2 hessians: sqrt(2 d R^2 + d (d + 1) h^2 / rho^2)"
-    return summed(_root(square), source, "features", ("features",))
+    return sum_certificate(_root(square), source, "features", ("features",))
 
 
 def newton_tables(codes: np.ndarray, edges: Sequence[Accounted], g: np.ndarray, ratio: float) -> Bounded:

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..accounted import UNPROVED, Accounted, Public, parameter, parents_of
 from ..rounding import NORMAL
-from .bounded import Bounded, SensitivityCertificate, clip_curves, record_matrix, summed
+from .bounded import Bounded, SensitivityCertificate, clip_curves, record_matrix, sum_certificate
 from .counts import counts, membership
 from .geometry import Ball, lengths, mahalanobis
 from .moments import covariance, cross_moment, record_sum, second_moment
@@ -110,7 +110,7 @@ def count_at_most(values, threshold: Accounted, *, unit: str = "features", depen
     values, limit = np.asarray(values, dtype=float), parameter("threshold", threshold)
     if values.ndim != 1 or not np.all(np.isfinite(values)):
         raise ValueError(f"values of shape {values.shape} must be one finite number a record.")
-    certificate = summed(1.0, "one record changes one indicator", unit, depends_on, grid=1.0)
+    certificate = sum_certificate(1.0, "one record changes one indicator", unit, depends_on, grid=1.0)
     return Bounded(float(np.count_nonzero(values <= limit)), certificate, parents=threshold.parents)
 
 

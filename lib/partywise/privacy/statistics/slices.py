@@ -11,7 +11,7 @@ import numpy as np
 
 from ..accounted import Accounted, parameter, parents_of
 from ..rounding import NORMAL, raised
-from .bounded import Bounded, clip_curves, record_matrix, summed
+from .bounded import Bounded, clip_curves, record_matrix, sum_certificate
 
 __all__ = ["Quantiles", "bucket_index", "slice_means", "slice_means_bound"]
 
@@ -92,7 +92,7 @@ def slice_means(
     else:
         bound, source = slice_means_bound(length, n), "public edges: 2 S / n"
     parents = parents_of(_cuts(edges), radius, box)
-    return Bounded(means, summed(bound, source, unit, depends_on), stratum, share, parents)
+    return Bounded(means, sum_certificate(bound, source, unit, depends_on), stratum, share, parents)
 
 
 def slice_means_bound(length: float, n: int) -> float:
@@ -146,7 +146,7 @@ def bucket_index(
     each = min(cut[0][1], len(array)) if quantiles else 1
     fields = depends_on or (("label", "features") if unit == "row" else ("features",))
     source = "quantile edges: min(b, n) indices a feature" if quantiles else "public edges: one index a feature"
-    certificate = summed(each * len(columns), source, unit, fields, norm="hamming")
+    certificate = sum_certificate(each * len(columns), source, unit, fields, norm="hamming")
     return Bounded(indices, certificate, stratum, parents=parents_of(_cuts(edges)))
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ...audits.exposure import Attacked, Exposure, Task, fixed
+from ...audits.exposure import AttackedPair, Exposure, Task, fixed
 from ...audits.pairs import ClearPair, GaussianPair, LawPair, canaries
 from ...audits.worlds import AuditData, World
 from ...functional.bases import BSplineBasis
@@ -89,15 +89,15 @@ def _coefficients(task: Task, multiplier: float, shape_of: Callable[[np.ndarray]
     shape = shape_of(gram)
     noise = (2 * settings.radius * multiplier) ** 2 * (shape + shape.T) / 2
 
-    def attacked(first: World, second: World) -> GaussianPair:
+    def pair_of(first: World, second: World) -> GaussianPair:
         return GaussianPair(_record(first, gram, settings.radius), _record(second, gram, settings.radius), noise)
 
     metric = Public(gram, because="Gram matrix of the basis of the case, a setting")
     bounded = clipped_coefficients(task.worst[0].x, metric, fixed(settings, "radius"))
     spread = Public(noise, because="a multiple of the Gram matrix, or of its inverse, of a basis that is a setting")
     release = Gaussian(covariance=spread)(bounded, task.noise(), owner=task.owner, epsilon_claimed=task.epsilon)
-    worst = attacked(*task.worst)
-    pairs = worst, attacked(*task.ordinary)
+    worst = pair_of(*task.worst)
+    pairs = worst, pair_of(*task.ordinary)
     return Exposure({0: release}, pairs, one_run=lambda rng, count: canaries(worst, rng, count))
 
 
@@ -155,11 +155,11 @@ def _budget(task: Task, multiplier: float, shares: int) -> Exposure:
         rng = task.rng_for("release", j)
         releases[j] = Gaussian(sigma=noise)(bounded, rng, owner=task.owner, release_id=f"curves {j}")
 
-    def attacked(one: World, other: World) -> GaussianPair:
+    def pair_of(one: World, other: World) -> GaussianPair:
         first, second = (_clipped(world, settings.n_basis, settings.radius) for world in (one, other))
         return GaussianPair(first, second, noise)
 
-    return Exposure(releases, task.pairs(attacked))
+    return Exposure(releases, task.pairs(pair_of))
 
 
 def residuals(task: Task) -> Exposure:
@@ -176,7 +176,7 @@ def response(task: Task) -> Exposure:
     return Exposure({0: Gaussian(sigma=noise)(bounded, task.noise(), owner=task.owner)}, _white(task, noise))
 
 
-def _white(task: Task, noise: float) -> tuple[Attacked, Attacked]:
+def _white(task: Task, noise: float) -> tuple[AttackedPair, AttackedPair]:
     """Both pairs under white noise on orthonormal coordinates."""
     radius = task.settings.radius
     return task.pairs(lambda one, other: GaussianPair(_record(one, None, radius), _record(other, None, radius), noise))

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ...experiment.owner_outputs.report import Home
+from ...experiment.owner_outputs.report import OwnerReport
 from ...functional.bases import BSplineBasis
 from ...functional.model import BasisSpec, Estimate
 from .data import FunctionalData
@@ -22,7 +22,7 @@ SCALE = (
 )
 
 
-def home(estimate: Estimate, data: FunctionalData, train: np.ndarray, spec: Any) -> Home:
+def owner_outputs(estimate: Estimate, data: FunctionalData, train: np.ndarray, spec: Any) -> OwnerReport:
     """Of all records: smoothed and predicted curves, in the unit of the transformed response."""
     by = data.basis_y.build()
     times = np.linspace(*data.basis_y.domain, GRID)
@@ -30,10 +30,12 @@ def home(estimate: Estimate, data: FunctionalData, train: np.ndarray, spec: Any)
     with np.errstate(over="ignore", invalid="ignore"):
         predicted = data.y_offset + data.y_scale * estimate.predict(data.X, data.basis_x) @ curves
     observed = data.y_offset + data.y_scale * data.Y @ curves
-    return Home(data.ids, ~train, {"observed": observed, "predicted": predicted}, told(estimate, data, spec), times)
+    return OwnerReport(
+        data.ids, ~train, {"observed": observed, "predicted": predicted}, coefficient_rows(estimate, data, spec), times
+    )
 
 
-def told(estimate: Estimate, data: FunctionalData, spec: Any) -> dict[str, Any]:
+def coefficient_rows(estimate: Estimate, data: FunctionalData, spec: Any) -> dict[str, Any]:
     """Operators and means as coefficients of the basis functions themselves."""
     settings = spec.settings
     wx, wy = data.basis_x.build().inverse_root, data.basis_y.build().inverse_root

@@ -153,8 +153,8 @@ STUDY = Study(
         "table": Source(
             TableSettings,
             Lazy("partywise.studies.functional_boosting.own_cases:table"),
-            home=Lazy("partywise.studies.functional_boosting.owner_outputs:home"),
-            apart=Lazy("partywise.datasets.own.remote.curves:placed"),
+            home=Lazy("partywise.studies.functional_boosting.owner_outputs:owner_outputs"),
+            apart=Lazy("partywise.datasets.own.remote.curves:placeholders"),
         ),
     },
     methods={

@@ -94,22 +94,22 @@ def generated(settings: GeneratedSettings, spec: Any, rng_for: Rng, resources: P
 
 def adult(settings: TableSettings, spec: Any, rng_for: Rng, resources: Path) -> LabelData:
     """Adult: income above 50 000 dollars."""
-    return _dealt(_adult(Path(resources) / adult_table.RESOURCE), settings, rng_for)
+    return _replicate_of(_adult(Path(resources) / adult_table.RESOURCE), settings, rng_for)
 
 
 def breast_cancer(settings: TableSettings, spec: Any, rng_for: Rng, resources: Path) -> LabelData:
     """Breast cancer: benign tumours."""
-    return _dealt(_breast_cancer(Path(resources) / breast_cancer_table.RESOURCE), settings, rng_for)
+    return _replicate_of(_breast_cancer(Path(resources) / breast_cancer_table.RESOURCE), settings, rng_for)
 
 
 def body_fat(settings: TableSettings, spec: Any, rng_for: Rng, resources: Path) -> LabelData:
     """Body fat above 18 %."""
-    return _dealt(_body_fat(Path(resources) / body_fat_table.RESOURCE), settings, rng_for)
+    return _replicate_of(_body_fat(Path(resources) / body_fat_table.RESOURCE), settings, rng_for)
 
 
 def late_flights(settings: FlightsSettings, spec: Any, rng_for: Rng, resources: Path) -> LabelData:
     """Late arrivals of New York 2013, split by days of the month or at random."""
-    return _dealt(_late_flights(Path(resources) / late_flights_table.RESOURCE), settings, rng_for)
+    return _replicate_of(_late_flights(Path(resources) / late_flights_table.RESOURCE), settings, rng_for)
 
 
 # The replicates of one job read a table once.
@@ -119,7 +119,7 @@ _body_fat = lru_cache(maxsize=1)(body_fat_table.load)
 _late_flights = lru_cache(maxsize=1)(late_flights_table.load)
 
 
-def _dealt(table: LabelledTable, settings: TableSettings, rng_for: Rng) -> LabelData:
+def _replicate_of(table: LabelledTable, settings: TableSettings, rng_for: Rng) -> LabelData:
     """A replicate of a table: some of its rows or all, an intercept, and a split."""
     n = len(table.y)
     if settings.rows is not None and settings.rows > n:

@@ -20,7 +20,7 @@ from ...datasets.own.records.load import (
     complete,
     contents,
     named,
-    opened,
+    open_records,
 )
 from ...datasets.own.records.persons import bounded, training_persons
 from ...datasets.own.records.scale import feature_names, features
@@ -81,7 +81,7 @@ def _wanted(settings: OwnSettings) -> list[str]:
 
 def _one_file(settings: OwnSettings, texts: dict[str, bytes]) -> tuple[TextTable, TextTable]:
     assert settings.file is not None
-    whole = complete(opened(settings.file, texts, settings), [*_wanted(settings), settings.label], settings)
+    whole = complete(open_records(settings.file, texts, settings), [*_wanted(settings), settings.label], settings)
     kept = bounded(whole, settings)
     return kept, kept
 
@@ -90,7 +90,7 @@ def _two_files(settings: OwnSettings, texts: dict[str, bytes]) -> tuple[TextTabl
     """Features and labels, row by row of the same record, in the order of the features' file."""
     assert settings.id is not None
     held = [settings.held(what) for what in ("features", "labels")]
-    tables = [opened(one.file, texts, settings) for one in held]
+    tables = [open_records(one.file, texts, settings) for one in held]
     rows: dict[str, Rows] = {
         one.holds: Rows(f"{one.party} ({one.file})", named(t, settings.id, several=True))
         for one, t in zip(held, tables, strict=True)

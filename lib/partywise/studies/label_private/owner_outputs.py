@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from ...datasets.own.records.original import features_told, scale_of
-from ...experiment.owner_outputs.report import Home
+from ...datasets.own.records.original import feature_rows, scale_of
+from ...experiment.owner_outputs.report import OwnerReport
 from ...logistic.evaluate import predict
 from ...logistic.model import Estimate, require_logit
 from .data import LabelData
@@ -19,13 +19,13 @@ SCALE = (
 )
 
 
-def home(estimate: Estimate, data: LabelData, train: np.ndarray, spec: Any) -> Home:
+def owner_outputs(estimate: Estimate, data: LabelData, train: np.ndarray, spec: Any) -> OwnerReport:
     """Of all records, in the order of the file."""
     require_logit(estimate.link, "coefficients are taken home as log odds", "read the estimate itself")
     theta, columns = estimate.theta, spec.settings.columns
     finite = bool(np.all(np.isfinite(theta)))
     predicted = predict(data.X, theta) if finite else np.full(len(data.y), np.nan)
     coefficients, gain = scale_of(columns, 0.0).coefficients(theta[1:])
-    told = [{**one, "coefficient": value} for one, value in zip(features_told(columns), coefficients, strict=True)]
+    told = [{**one, "coefficient": value} for one, value in zip(feature_rows(columns), coefficients, strict=True)]
     model = {"kind": "logistic regression", "scale": SCALE, "intercept": theta[0] + gain, "coefficients": told}
-    return Home(data.ids, ~train, {"observed": data.labels, "predicted": predicted}, model)
+    return OwnerReport(data.ids, ~train, {"observed": data.labels, "predicted": predicted}, model)

@@ -125,8 +125,8 @@ STUDY = Study(
         "table": Source(
             OwnSettings,
             Lazy("partywise.studies.label_private.own_cases:table"),
-            home=Lazy("partywise.studies.label_private.owner_outputs:home"),
-            apart=Lazy("partywise.datasets.own.remote.labels:placed"),
+            home=Lazy("partywise.studies.label_private.owner_outputs:owner_outputs"),
+            apart=Lazy("partywise.datasets.own.remote.labels:placeholders"),
         ),
         "late_flights": Source(FlightsSettings, Lazy(_CASES + "late_flights"), resources=("nyc_flights",)),
     },

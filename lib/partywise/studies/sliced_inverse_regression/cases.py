@@ -71,17 +71,17 @@ def reduced(clients: Any, fixed: Slices, p: int, radius: float) -> dict[str, Any
     H = fixed.n_slices
     separate = any(own is not by_fixed for own, by_fixed in parts)
     return {
-        "means_own": stacked([own.means for own, _ in parts if separate], (p, H)),
-        "means_fixed": stacked([moments.means for _, moments in parts], (p, H)),
-        "second": stacked([to_vector(moments.second) for _, moments in parts], (p * (p + 1) // 2,)),
-        "counts_own": stacked([own.counts for own, _ in parts if separate], (H,)).astype(int),
-        "counts_fixed": stacked([moments.counts for _, moments in parts], (H,)).astype(int),
-        "norms": stacked([moments.largest_norm for _, moments in parts], ()),
-        "clip_share": stacked([moments.clip_share for _, moments in parts], ()),
+        "means_own": stack([own.means for own, _ in parts if separate], (p, H)),
+        "means_fixed": stack([moments.means for _, moments in parts], (p, H)),
+        "second": stack([to_vector(moments.second) for _, moments in parts], (p * (p + 1) // 2,)),
+        "counts_own": stack([own.counts for own, _ in parts if separate], (H,)).astype(int),
+        "counts_fixed": stack([moments.counts for _, moments in parts], (H,)).astype(int),
+        "norms": stack([moments.largest_norm for _, moments in parts], ()),
+        "clip_share": stack([moments.clip_share for _, moments in parts], ()),
     }
 
 
-def stacked(arrays: list[Any], shape: tuple[int, ...]) -> np.ndarray:
+def stack(arrays: list[Any], shape: tuple[int, ...]) -> np.ndarray:
     """The arrays along a new first axis, which may be empty."""
     return np.stack(arrays) if arrays else np.zeros((0, *shape))
 

@@ -74,14 +74,14 @@ def near_tie(task: Task) -> Exposure:
     settings, floor = task.settings, floor_variance(task)
     edges = public_edges(settings)
 
-    def attacked(one: World, other: World) -> GaussianPair:
+    def pair_of(one: World, other: World) -> GaussianPair:
         first, second = (np.asarray(means(settings, world, edges).value) for world in (one, other))
         return GaussianPair(first, second, vectorised(first, floor), vectorised(second, floor))
 
     bounded = means(settings, task.worst[0], edges)
     shape = Clear(vectorised(np.asarray(bounded.value), floor), units=("row",), owner=task.owner)
     release = Gaussian(covariance=shape)(bounded, task.noise(), owner=task.owner, epsilon_claimed=task.epsilon)
-    return Exposure({0: release}, task.pairs(attacked))
+    return Exposure({0: release}, task.pairs(pair_of))
 
 
 def printed_covariance(task: Task) -> Exposure:
@@ -154,11 +154,11 @@ def _moments(task: Task, scale_of: Callable[[World], Accounted], noise: float | 
     # The upper triangle holds the entries with independent noise.
     upper = np.triu_indices(settings.p)
 
-    def attacked(one: World, other: World) -> GaussianPair:
+    def pair_of(one: World, other: World) -> GaussianPair:
         first, second = (np.asarray(_moment(world, scale_of).value)[upper] for world in (one, other))
         return GaussianPair(first, second, noise)
 
-    return Exposure({0: release}, task.pairs(attacked), {"noise_sd": noise})
+    return Exposure({0: release}, task.pairs(pair_of), {"noise_sd": noise})
 
 
 def screened_indices(task: Task) -> Exposure:
@@ -199,11 +199,11 @@ def _released(task: Task, edges: Accounted | Quantiles, noise: float) -> Exposur
     bounded = means(task.settings, task.worst[0], edges)
     release = Gaussian(sigma=noise)(bounded, task.noise(), owner=task.owner, epsilon_claimed=task.epsilon)
 
-    def attacked(one: World, other: World) -> GaussianPair:
+    def pair_of(one: World, other: World) -> GaussianPair:
         first, second = (means(task.settings, world, edges).value for world in (one, other))
         return GaussianPair(first, second, noise)
 
-    return Exposure({0: release}, task.pairs(attacked), {"noise_sd": noise})
+    return Exposure({0: release}, task.pairs(pair_of), {"noise_sd": noise})
 
 
 def _longest(world: World) -> float:

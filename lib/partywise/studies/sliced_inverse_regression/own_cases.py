@@ -12,14 +12,14 @@ import numpy as np
 
 from ...datasets.own.csv import TextTable, nearest
 from ...datasets.own.persons import numbered
-from ...datasets.own.records.load import chosen, complete, contents, named, opened
-from ...datasets.own.records.original import features_told, scale_of
+from ...datasets.own.records.load import chosen, complete, contents, named, open_records
+from ...datasets.own.records.original import feature_rows, scale_of
 from ...datasets.own.records.persons import bounded, one_client_each
 from ...datasets.own.records.scale import clipped, feature_names, features
 from ...datasets.own.rows import numbers_of, values
 from ...datasets.own.table_files import ColumnBlock
 from ...errors import DataMissing
-from ...experiment.owner_outputs.report import Home
+from ...experiment.owner_outputs.report import OwnerReport
 from ...inverse_regression.model import Estimate
 from ...inverse_regression.slices import Slices, case_edges, class_slices, public_slices
 from .cases import KEYS, reduced
@@ -92,7 +92,7 @@ def _clients(settings: OwnSettings, texts: dict[str, bytes]) -> list[TextTable]:
     """
     more = [settings.response, settings.party, settings.id, settings.user]
     wanted = [*(column.name for column in settings.columns), *(name for name in more if name is not None)]
-    whole = [complete(opened(file, texts, settings), wanted, settings) for file in settings.files.values()]
+    whole = [complete(open_records(file, texts, settings), wanted, settings) for file in settings.files.values()]
     for one in whole:
         named(one, settings.id, several=False)
     clients = whole if settings.tables else _divided(whole[0], settings)
@@ -148,7 +148,7 @@ def _ids(clients: Sequence[TextTable], settings: OwnSettings) -> list[str]:
     return [f"{name}: {text}" for name, part in zip(settings.party_names, own, strict=True) for text in part]
 
 
-def home(estimate: Estimate, data: SlicingData, train: np.ndarray, spec: Any) -> Home:
+def owner_outputs(estimate: Estimate, data: SlicingData, train: np.ndarray, spec: Any) -> OwnerReport:
     """What the owner takes home: projections of all records, of clients that took no part too, and directions."""
     columns, basis = spec.settings.columns, estimate.basis
     used = int(np.sum(data.sizes[: estimate.clients]))
@@ -158,10 +158,10 @@ def home(estimate: Estimate, data: SlicingData, train: np.ndarray, spec: Any) ->
     names = [f"direction {k + 1}" for k in range(basis.shape[1])]
     directions = []
     for name, fitted, constant in zip(names, coefficients.T, constants, strict=True):
-        told = [{**one, "coefficient": value} for one, value in zip(features_told(columns), fitted, strict=True)]
+        told = [{**one, "coefficient": value} for one, value in zip(feature_rows(columns), fitted, strict=True)]
         directions.append({"name": name, "constant": constant, "coefficients": told})
     model: dict[str, Any] = {"kind": "sliced inverse regression", "scale": SCALE, "directions": directions}
     if spec.settings.levels:
         model["levels"] = list(spec.settings.levels)
     predicted = {"observed": data.y.astype(float), **dict(zip(names, projected.T, strict=True))}
-    return Home(data.ids, np.arange(len(data.y)) >= used, predicted, model)
+    return OwnerReport(data.ids, np.arange(len(data.y)) >= used, predicted, model)

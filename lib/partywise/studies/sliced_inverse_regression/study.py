@@ -143,8 +143,8 @@ STUDY = Study(
         "table": Source(
             OwnSettings,
             Lazy("partywise.studies.sliced_inverse_regression.own_cases:table"),
-            home=Lazy("partywise.studies.sliced_inverse_regression.own_cases:home"),
-            apart=Lazy("partywise.datasets.own.remote.clients:placed"),
+            home=Lazy("partywise.studies.sliced_inverse_regression.own_cases:owner_outputs"),
+            apart=Lazy("partywise.datasets.own.remote.clients:placeholders"),
         ),
         "activity": Source(ActivitySettings, Lazy(_CASES + "activity"), resources=("watch_activity",)),
     },

@@ -125,7 +125,7 @@ def split(data: GlmData, n_parties: int, spec: Any, settings: CaseSettings) -> l
     parties = list[Party]()
     dealt = zip(settings.names(n_parties), settings.groups(n_parties), data.held(n_parties), strict=True)
     for number, (name, columns, rows) in enumerate(dealt):
-        active = number == settings.holder
+        active = number == settings.active_index
         block = {"X": np.ascontiguousarray(data.X[rows][:, list(columns)])}
         if active:
             block |= {"y": data.y[rows]}

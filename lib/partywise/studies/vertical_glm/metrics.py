@@ -19,7 +19,7 @@ from ...pca.components import loading_angle
 from ...privacy.statistics.geometry import lengths
 from .data import GlmData
 from .evaluation.pooled import Pooled, pooled, response_at
-from .evaluation.seen import attacked
+from .evaluation.seen import reconstruction_shares
 from .evaluation.used import aligned, used_persons
 
 # Relative rise of an objective that is more than rounding.
@@ -36,7 +36,7 @@ def metrics(estimate: Any, data: GlmData, train: np.ndarray, spec: Any) -> dict[
     matrix, kind = matrix_of(estimate, spec.options)
     if matrix is not None:
         found |= compared(matrix, truth_of(data.X[persons], kind))
-    return found | attacked(estimate, data, persons, spec) | estimate.numbers
+    return found | reconstruction_shares(estimate, data, persons, spec) | estimate.numbers
 
 
 def matrix_of(estimate: Any, options: Any) -> tuple[np.ndarray | None, str]:

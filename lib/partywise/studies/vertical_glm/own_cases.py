@@ -59,7 +59,7 @@ def table(settings: TableSettings, spec: Any, rng_for: Callable[..., np.random.G
     N, files = len(persons), list[np.ndarray]()
     X = np.full((N, sum(map(width, settings.columns))), np.nan)
     of_label: dict[str, np.ndarray] = {}
-    for part, columns in zip(read, settings.groups(settings.natural), strict=True):
+    for part, columns in zip(read, settings.groups(settings.own_party_count), strict=True):
         known = np.array([name in place for name in part.ids])
         rows = np.array([place[name] for name in part.ids if name in place], dtype=int)
         X[np.ix_(rows, np.array(columns))] = part.X[known]
@@ -78,7 +78,7 @@ def table(settings: TableSettings, spec: Any, rng_for: Callable[..., np.random.G
         ids=np.array(persons),
         names=np.array([name for column in settings.columns for name in indicator_names(column)]),
         family=settings.family,
-        constants=None if settings.unscaled else constants(settings),
+        constants=None if settings.columns_without_bounds else constants(settings),
         **more,
     )
 

@@ -9,7 +9,7 @@ from ...alignment.options import IdentifierRules
 from ...checks import Positive
 from ...datasets.own.files import increasing
 from ...datasets.own.indicators import runs
-from ...datasets.own.records.original import features_told
+from ...datasets.own.records.original import feature_rows
 from ...datasets.own.table_files import OwnTables, TableFile
 from ...glm.options import Family
 from .settings import CaseSettings, Records
@@ -95,7 +95,7 @@ class TableSettings(OwnTables, CaseSettings):
         return self.family
 
     @property
-    def natural(self) -> int:
+    def own_party_count(self) -> int:
         """Number of files."""
         return len(self.tables)
 
@@ -105,26 +105,26 @@ class TableSettings(OwnTables, CaseSettings):
         return tuple(one.party for one in self.tables)
 
     @property
-    def holder(self) -> int:
+    def active_index(self) -> int:
         """Number of the party that has the label."""
         return self.label_holder
 
     @property
-    def unscaled(self) -> str:
+    def columns_without_bounds(self) -> str:
         """Why private methods have no public constants to scale the data by, as a sentence; empty if they have."""
         bare = [column.name for column in self.columns if column.bounds is None and column.levels is None]
         if bare:
             return f"column {bare[0]!r} has no bounds; declare them, or levels"
         if self.label_bounds is None and self.family != "binomial":
             return "label_bounds is missing; declare the range of the response"
-        active = self.tables[self.holder]
+        active = self.tables[self.active_index]
         given = [name for name in (active.weights, active.offset) if name is not None]
         return f"counts records alike, but there is the column {given[0]!r}; leave it out" if given else ""
 
     @property
     def column_names(self) -> tuple[str, ...]:
         """The columns of all files; of a category each level that is a column of the fit."""
-        features = features_told(self.columns)
+        features = feature_rows(self.columns)
         return tuple(f"{one['column']} = {one['level']}" if "level" in one else one["column"] for one in features)
 
     def groups(self, n_parties: int) -> tuple[tuple[int, ...], ...]:

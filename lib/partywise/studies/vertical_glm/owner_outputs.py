@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from ...datasets.own.records.original import features_told
-from ...experiment.owner_outputs.report import Home
+from ...datasets.own.records.original import feature_rows
+from ...experiment.owner_outputs.report import OwnerReport
 from ...glm.families import FAMILIES
 from ...glm.model import Estimate as GlmEstimate
 from .data import GlmData
@@ -22,7 +22,7 @@ SCALE = (
 LINKS = {"gaussian": "identity", "binomial": "logit", "poisson": "log", "gamma": "log", "inverse_gaussian": "log"}
 
 
-def home(estimate: Any, data: GlmData, train: np.ndarray, spec: Any) -> Home:
+def owner_outputs(estimate: Any, data: GlmData, train: np.ndarray, spec: Any) -> OwnerReport:
     """Of the records that all files have; protocols that fit no regression predict nothing."""
     if data.ids is None:
         raise ValueError("ids are unknown: own tables name their records.")
@@ -39,14 +39,14 @@ def home(estimate: Any, data: GlmData, train: np.ndarray, spec: Any) -> Home:
     matrix, kind = matrix_of(estimate, spec.options)
     if matrix is not None:
         model |= {"columns": data.names, kind: matrix}
-    return Home(data.ids[whole], ~trained[whole], columns, model)
+    return OwnerReport(data.ids[whole], ~trained[whole], columns, model)
 
 
 def regression(estimate: GlmEstimate, data: GlmData, spec: Any) -> dict[str, Any]:
     """Coefficients with their standard errors, where the protocol has some."""
     b, errors = estimate.coefficients, estimate.standard_errors
     told = [
-        {**one, "coefficient": value} for one, value in zip(features_told(spec.settings.columns), b[1:], strict=True)
+        {**one, "coefficient": value} for one, value in zip(feature_rows(spec.settings.columns), b[1:], strict=True)
     ]
     about = {"kind": f"generalised linear model, {data.family}", "link": LINKS[data.family], "scale": SCALE}
     found = about | {"intercept": b[0], "coefficients": told}

@@ -41,7 +41,7 @@ class CaseSettings:
         raise NotImplementedError
 
     @property
-    def natural(self) -> int | None:
+    def own_party_count(self) -> int | None:
         """Number of parties that the data have; None where columns may be dealt to any."""
         return None
 
@@ -56,12 +56,12 @@ class CaseSettings:
         return ()
 
     @property
-    def holder(self) -> int:
+    def active_index(self) -> int:
         """Number of the active party."""
         return 0
 
     @property
-    def unscaled(self) -> str:
+    def columns_without_bounds(self) -> str:
         """Why private methods have no public constants to scale the data by, as a sentence; empty if they have."""
         return ""
 
@@ -84,7 +84,7 @@ class CaseSettings:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Thinned(CaseSettings):
+class PartialOverlap(CaseSettings):
     """Cases whose records can be made to arrive unaligned.
 
     overlap : share of the records that all parties have; each of the others is missing at one party
@@ -99,7 +99,7 @@ class Thinned(CaseSettings):
 
 
 @dataclass(frozen=True, kw_only=True)
-class GeneratedSettings(Thinned):
+class GeneratedSettings(PartialOverlap):
     """Normal columns with equal correlations and a response of the family.
 
     n : records; p : columns; rho : correlation of any two columns
@@ -129,7 +129,7 @@ class GeneratedSettings(Thinned):
         return self.family
 
     @property
-    def unscaled(self) -> str:
+    def columns_without_bounds(self) -> str:
         """Uneven columns have no meaning that would tell their scale."""
         return "" if self.scales == "unit" else "scales 'uneven' stands for columns whose scale nobody declared"
 
@@ -147,7 +147,7 @@ class GeneratedSettings(Thinned):
 
 
 @dataclass(frozen=True, kw_only=True)
-class DatasetSettings(Thinned):
+class DatasetSettings(PartialOverlap):
     """A real table whose columns lie at natural parties.
 
     dataset : name of the table; response : what is explained, by default the first of the table
@@ -200,7 +200,7 @@ class DatasetSettings(Thinned):
         return self.family
 
     @property
-    def natural(self) -> int:
+    def own_party_count(self) -> int:
         """Number of parties of the table."""
         return len(self.described.holders)
 
@@ -216,7 +216,7 @@ class DatasetSettings(Thinned):
 
     def groups(self, n_parties: int) -> tuple[tuple[int, ...], ...]:
         """Columns of each party."""
-        if n_parties != self.natural:
+        if n_parties != self.own_party_count:
             names = ", ".join(self.party_names)
-            raise ValueError(f"parties is {n_parties}: dataset {self.dataset!r} has {self.natural} ({names}).")
+            raise ValueError(f"parties is {n_parties}: dataset {self.dataset!r} has {self.own_party_count} ({names}).")
         return self.described.groups

@@ -10,7 +10,7 @@ from ...glm.model import Estimate as GlmEstimate
 from .data import GlmData
 from .evaluation.nested import nested
 from .evaluation.pooled import pooled
-from .evaluation.seen import MESSAGES, leaked
+from .evaluation.seen import MESSAGES, space_by_message
 from .evaluation.used import used_persons
 from .metrics import matrix_of, ridge_of, truth_of
 
@@ -42,7 +42,7 @@ def example_fits(estimate: Any, data: GlmData, train: np.ndarray, spec: Any) -> 
     if matrix is not None:
         pair = {"matrix": matrix, "pooled_matrix": truth_of(data.X[persons], kind)}
         found |= {name: (("matrix_row", "matrix_column"), values) for name, values in pair.items()}
-    share = leaked(estimate, data, persons, spec)
+    share = space_by_message(estimate, data, persons, spec)
     counted = np.arange(1, MESSAGES + 1, dtype=float)
     return found | {
         name: (("leaked_message",), values) for name, values in (("leaked_messages", counted), ("leaked_share", share))

@@ -110,8 +110,8 @@ STUDY = Study(
         "table": Source(
             TableSettings,
             Lazy(_HERE + "own_cases:table"),
-            home=Lazy(_HERE + "owner_outputs:home"),
-            apart=Lazy("partywise.datasets.own.remote.columns:placed"),
+            home=Lazy(_HERE + "owner_outputs:owner_outputs"),
+            apart=Lazy("partywise.datasets.own.remote.columns:placeholders"),
         ),
         "dataset": Source(DatasetSettings, Lazy(_HERE + "cases:dataset")),
     },

@@ -38,7 +38,7 @@ def generated(settings: GeneratedSettings, spec: Any, rng_for: Rng, resources: P
         label_bound = DEVIATIONS * float(np.hypot(settings.signal, settings.noise))
         y = np.clip(eta + settings.noise * rng_for("labels").standard_normal(n), -label_bound, label_bound)
     return LinearData(
-        **dealt(X, y, settings, rng_for),
+        **replicate_fields(X, y, settings, rng_for),
         names=np.array([f"x{j}" for j in range(d)]),
         bounds=np.full(d, BOUND),
         label_bound=label_bound,
@@ -81,7 +81,7 @@ def scaled(
         least, greatest = response
         y, scale = np.clip((2 * y - least - greatest) / (greatest - least), -1, 1), (greatest - least) / 2
     return LinearData(
-        **dealt(X, y, settings, rng_for, table.ids, table.person),
+        **replicate_fields(X, y, settings, rng_for, table.ids, table.person),
         names=table.names,
         bounds=np.ones(X.shape[1]),
         label_bound=1.0,
@@ -91,7 +91,7 @@ def scaled(
     )
 
 
-def dealt(
+def replicate_fields(
     X: np.ndarray,
     y: np.ndarray,
     settings: CaseSettings,

@@ -65,7 +65,7 @@ def split(data: LinearData, n_parties: int, spec: Any, settings: CaseSettings) -
     """The parties in the order of their columns; one of them, the active one, has y too."""
     parties, passive = list[Party](), 0
     for number, columns in enumerate(settings.groups(n_parties)):
-        active = number == settings.holder(n_parties)
+        active = number == settings.active_index(n_parties)
         passive += not active
         name = settings.party_names[number] if settings.party_names else "active" if active else f"passive {passive}"
         block = {"X": np.ascontiguousarray(data.X[:, list(columns)])} | ({"y": data.y} if active else {})

@@ -63,6 +63,6 @@ class TableSettings(OwnTables, CaseSettings):
         """
         return runs(self.tables, n_parties)
 
-    def holder(self, n_parties: int) -> int:
+    def active_index(self, n_parties: int) -> int:
         """Number of the party that has the label."""
         return self.label_holder

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from scipy.special import expit
 
-from ...datasets.own.records.original import features_told, scale_of
-from ...experiment.owner_outputs.report import Home
+from ...datasets.own.records.original import feature_rows, scale_of
+from ...experiment.owner_outputs.report import OwnerReport
 from ...linear.model import Estimate
 from .data import LinearData
 from .metrics import model_of
@@ -20,7 +20,7 @@ SCALE = (
 )
 
 
-def home(estimate: Estimate, data: LinearData, train: np.ndarray, spec: Any) -> Home:
+def owner_outputs(estimate: Estimate, data: LinearData, train: np.ndarray, spec: Any) -> OwnerReport:
     """Of all records, in the order of the first file."""
     settings, model = spec.settings, model_of(spec.options)
     centre, half = 0.0, 1.0
@@ -31,12 +31,12 @@ def home(estimate: Estimate, data: LinearData, train: np.ndarray, spec: Any) -> 
     fitted = estimate.coefficients * half
     coefficients, gain = scale_of(settings.columns, -1.0).coefficients(fitted[1:])
     told = [
-        {**one, "coefficient": value} for one, value in zip(features_told(settings.columns), coefficients, strict=True)
+        {**one, "coefficient": value} for one, value in zip(feature_rows(settings.columns), coefficients, strict=True)
     ]
     what = "log odds of label 1" if model == "logistic" else "prediction of the label"
     about = {"kind": f"{model} model", "scale": f"{what} = {SCALE}", "intercept": fitted[0] + gain + centre}
     columns = {"observed": centre + half * data.y, "predicted": predicted}
-    return Home(_ids(data), ~train, columns, about | {"coefficients": told})
+    return OwnerReport(_ids(data), ~train, columns, about | {"coefficients": told})
 
 
 def _ids(data: LinearData) -> np.ndarray:

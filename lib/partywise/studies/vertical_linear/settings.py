@@ -76,7 +76,7 @@ class CaseSettings:
         cuts = (0, *ends) if ends else tuple(k * d // n_parties for k in range(n_parties + 1))
         return tuple(tuple(range(start, end)) for start, end in pairwise(cuts))
 
-    def holder(self, n_parties: int) -> int:
+    def active_index(self, n_parties: int) -> int:
         """Number of the party that holds the labels."""
         return 0 if self.active == "first" else n_parties - 1
 

@@ -46,27 +46,27 @@ def generated(settings: GeneratedSettings, spec: Any, rng_for: Rng, resources: P
         y = (rng.random(settings.n) < expit(score)).astype(float)
     names = np.array([f"x{j}" for j in range(settings.d)])
     table = ColumnTable(X, y, names, tuple(_declared(j) for j in range(settings.d)), None, {}, ())
-    return dealt(table, settings, rng_for)
+    return replicate_of(table, settings, rng_for)
 
 
 def abalone(settings: AbaloneSettings, spec: Any, rng_for: Rng, resources: Path) -> TreeData:
     """Abalone: rings."""
-    return dealt(_abalone(Path(resources) / abalone_table.RESOURCE), settings, rng_for)
+    return replicate_of(_abalone(Path(resources) / abalone_table.RESOURCE), settings, rng_for)
 
 
 def adult(settings: AdultSettings, spec: Any, rng_for: Rng, resources: Path) -> TreeData:
     """Adult: income above 50 000 dollars, split here."""
-    return dealt(_adult(Path(resources) / adult_table.RESOURCE), settings, rng_for)
+    return replicate_of(_adult(Path(resources) / adult_table.RESOURCE), settings, rng_for)
 
 
 def adult_split(settings: AdultSplitSettings, spec: Any, rng_for: Rng, resources: Path) -> TreeData:
     """Adult as its authors split it."""
-    return dealt(_adult_split(Path(resources) / adult_split_table.RESOURCE), settings, rng_for)
+    return replicate_of(_adult_split(Path(resources) / adult_split_table.RESOURCE), settings, rng_for)
 
 
 def credit_default(settings: CreditSettings, spec: Any, rng_for: Rng, resources: Path) -> TreeData:
     """Credit cards: default in the next month."""
-    return dealt(_credit(Path(resources) / credit_table.RESOURCE), settings, rng_for)
+    return replicate_of(_credit(Path(resources) / credit_table.RESOURCE), settings, rng_for)
 
 
 # The replicates of one job read a table once.
@@ -105,7 +105,7 @@ def _declared(j: int) -> Declared:
     return Declared(TENTHS, (0.0, 1.0), "the generator draws from [0, 1]")
 
 
-def dealt(table: ColumnTable, settings: PartySettings, rng_for: Rng) -> TreeData:
+def replicate_of(table: ColumnTable, settings: PartySettings, rng_for: Rng) -> TreeData:
     """A replicate of a table: which rows train, or all that are left of them, and the permutation of folds."""
     kept = np.ones(len(table.y), dtype=bool)
     if settings.data_size_for_debug:

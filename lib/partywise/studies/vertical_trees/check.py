@@ -116,7 +116,7 @@ def _check_declared(settings: PartySettings, counts: tuple[int, ...], options: A
     what, wanted, certified = _wanted(options)
     lacking = set(getattr(settings, f"without_{what}")) if wanted else set()
     for count in counts if lacking else ():
-        active = settings.active_party(count)
+        active = settings.active_index(count)
         for number, columns in enumerate(settings.groups(count)):
             missing = sorted(lacking & set(columns))
             if number != active and missing:

@@ -63,7 +63,7 @@ def _column(name: str, declared: Declared) -> Column:
 
 def split(data: TreeData, n_parties: int, spec: Any, settings: PartySettings) -> list[Party]:
     """The parties in the order of their columns; one of them, the active one, has the labels too."""
-    active, names, parties = settings.active_party(n_parties), settings.party_names(n_parties), []
+    active, names, parties = settings.active_index(n_parties), settings.party_names(n_parties), []
     for number, (name, columns) in enumerate(zip(names, settings.groups(n_parties), strict=True)):
         block = {"X": np.ascontiguousarray(data.X[:, columns])}
         labels = {"y": data.y} if number == active else {}

@@ -12,14 +12,14 @@ import numpy as np
 from ...datasets.own.rows import logged, read_files
 from ...datasets.own.table_files import ColumnBlock
 from ...datasets.tables import ColumnTable, Declared, levels
-from .cases import dealt
+from .cases import replicate_of
 from .data import TreeData
 from .own_settings import TableSettings
 
 
 def table(settings: TableSettings, spec: Any, rng_for: Callable[..., np.random.Generator], resources: Path) -> TreeData:
     """Own tables; a replicate splits the records anew."""
-    return dealt(_table(settings, read_files(settings.tables)), settings, rng_for)
+    return replicate_of(_table(settings, read_files(settings.tables)), settings, rng_for)
 
 
 @lru_cache(maxsize=1)

@@ -40,7 +40,7 @@ class TableSettings(OwnTables, CaseSettings):
             start += len(one.columns)
         return tuple(found)
 
-    def active_party(self, n_parties: int) -> int:
+    def active_index(self, n_parties: int) -> int:
         """Number of the party that has the label."""
         return self.label_holder
 
@@ -54,6 +54,6 @@ class TableSettings(OwnTables, CaseSettings):
         return tuple(j for j, one in enumerate(self.columns) if one.edges is None and one.levels is None)
 
     @property
-    def without_bounds(self) -> tuple[int, ...]:  # type: ignore[override]
+    def columns_without_bounds(self) -> tuple[int, ...]:  # type: ignore[override]
         """Columns of which no range is declared."""
         return tuple(j for j, one in enumerate(self.columns) if one.bounds is None and one.levels is None)

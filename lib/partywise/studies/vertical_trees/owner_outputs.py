@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...datasets.own.table_files import ColumnBlock
-from ...experiment.owner_outputs.report import Home
+from ...experiment.owner_outputs.report import OwnerReport
 from ...trees.model import LEAF, Ensemble, Estimate, Table, Tree
 from .data import TreeData
 from .losses import predicted
@@ -21,7 +21,7 @@ SCALE = (
 )
 
 
-def home(estimate: Estimate, data: TreeData, train: np.ndarray, spec: Any) -> Home:
+def owner_outputs(estimate: Estimate, data: TreeData, train: np.ndarray, spec: Any) -> OwnerReport:
     """Of all records, in the order of the first file, by the trees whose errors the cube has."""
     if data.ids is None:
         raise ValueError("ids are unknown: own tables name their records.")
@@ -32,10 +32,12 @@ def home(estimate: Estimate, data: TreeData, train: np.ndarray, spec: Any) -> Ho
         values = {"observed": data.y, "predicted": predicted(scores, options, data.criterion)}
     raw = np.array_equal(values["predicted"], scores, equal_nan=True)
     what = "the prediction is the score" if raw else "the score is the log odds of label 1"
-    return Home(data.ids, ~train, values, {"kind": "trees", "scale": f"{SCALE}; {what}."} | told(kept, columns))
+    return OwnerReport(
+        data.ids, ~train, values, {"kind": "trees", "scale": f"{SCALE}; {what}."} | tree_rows(kept, columns)
+    )
 
 
-def told(ensemble: Ensemble, columns: tuple[ColumnBlock, ...]) -> dict[str, Any]:
+def tree_rows(ensemble: Ensemble, columns: tuple[ColumnBlock, ...]) -> dict[str, Any]:
     """Trees as nested nodes, tables as edges and values."""
     return {
         "base": ensemble.base,

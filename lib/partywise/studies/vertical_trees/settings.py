@@ -33,7 +33,7 @@ class PartySettings:
     # What the data are for, whether the labels are classes, and which columns no one may declare anything of.
     usual: ClassVar[Criterion] = CLASSES
     without_edges: ClassVar[tuple[int, ...]] = ()
-    without_bounds: ClassVar[tuple[int, ...]] = ()
+    columns_without_bounds: ClassVar[tuple[int, ...]] = ()
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -79,14 +79,14 @@ class PartySettings:
             ends = tuple(k * d // n_parties for k in range(n_parties + 1))
         return tuple(tuple(range(a, b)) for a, b in pairwise(ends))
 
-    def active_party(self, n_parties: int) -> int:
+    def active_index(self, n_parties: int) -> int:
         """Number of the party that holds the labels."""
         return 0 if self.active == "first" else n_parties - 1
 
     def party_names(self, n_parties: int) -> tuple[str, ...]:
         """Names of the parties on a channel: the passive ones are numbered from 1."""
         names = [f"passive {k}" for k in range(1, n_parties)]
-        names.insert(self.active_party(n_parties), "active")
+        names.insert(self.active_index(n_parties), "active")
         return tuple(names)
 
 
@@ -158,7 +158,7 @@ class CreditSettings(CaseSettings):
 
     # Amounts of bills and of payments.
     without_edges = tuple(range(11, 23))
-    without_bounds = without_edges
+    columns_without_bounds = without_edges
 
     @property
     def n_columns(self) -> int:

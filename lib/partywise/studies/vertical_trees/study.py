@@ -89,8 +89,8 @@ STUDY = Study(
         "table": Source(
             TableSettings,
             Lazy(_PARTS + "own_cases:table"),
-            home=Lazy(_PARTS + "owner_outputs:home"),
-            apart=Lazy("partywise.datasets.own.remote.columns:placed"),
+            home=Lazy(_PARTS + "owner_outputs:owner_outputs"),
+            apart=Lazy("partywise.datasets.own.remote.columns:placeholders"),
         ),
         "credit_default": Source(CreditSettings, Lazy(_CASES + "credit_default"), resources=("credit_default",)),
     },

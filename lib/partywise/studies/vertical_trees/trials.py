@@ -22,7 +22,7 @@ def neighbours(
     data: TreeData, settings: Any, unit: str, count: int, rng: np.random.Generator
 ) -> Iterator[tuple[str, TreeData]]:
     """One training record has the label, the columns of passive parties, or all of it replaced."""
-    active = settings.active_party(PARTIES)
+    active = settings.active_index(PARTIES)
     passive = [j for k, group in enumerate(settings.groups(PARTIES)) if k != active for j in group]
     columns = passive if unit == "features" else list(range(data.X.shape[1]))
     ends = data.X.min(axis=0), data.X.max(axis=0)

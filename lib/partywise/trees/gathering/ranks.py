@@ -65,9 +65,7 @@ def order_of(x: np.ndarray, facts: Column, owner: str, options: GatheringOptions
     return _tied(x, size)
 
 
-def message_of(
-    orders: Sequence[Order], columns: Sequence[int], plan: Protection, owner: str, rng_for: Rng
-) -> Accounted:
+def message_of(ranks: Sequence[Order], columns: Sequence[int], plan: Protection, owner: str, rng_for: Rng) -> Accounted:
     """What a passive party sends of its columns: one message, with a row in the ledger for each column that was noised.
 
     Parameters
@@ -88,10 +86,10 @@ def message_of(
     """
     kind = plan.code_type(columns)
     if not plan.mechanisms:
-        codes = np.stack([order.codes(order.values) for order in orders], axis=-1)
+        codes = np.stack([order.codes(order.values) for order in ranks], axis=-1)
         return Clear(codes.astype(kind), units=("features",), owner=owner)
-    made = [_noised(order, column, plan, owner, rng_for) for order, column in zip(orders, columns, strict=True)]
-    codes = np.stack([order.codes(one.value) for order, one in zip(orders, made, strict=True)], axis=-1)
+    made = [_noised(order, column, plan, owner, rng_for) for order, column in zip(ranks, columns, strict=True)]
+    codes = np.stack([order.codes(one.value) for order, one in zip(ranks, made, strict=True)], axis=-1)
     return derived(codes.astype(kind), made, name=f"orders/{owner}", owner=owner)
 
 

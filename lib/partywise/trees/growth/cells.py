@@ -76,14 +76,14 @@ def histograms(bins: Bins, level: Level, a: np.ndarray, w: np.ndarray) -> np.nda
     sums = np.empty((2, nodes, bins.count))
     for place, begin, end in zip(bins.places, bins.starts, bins.starts[1:], strict=False):
         cells = nodes * (end - begin)
-        lanes = LANES if bins.spread is not None and cells * LANES <= len(a) // 4 else 1
-        codes = bins.codes[place] if bins.spread is None or lanes == 1 else bins.spread[place]
+        slots = LANES if bins.spread is not None and cells * LANES <= len(a) // 4 else 1
+        codes = bins.codes[place] if bins.spread is None or slots == 1 else bins.spread[place]
         cell = codes if rows is None else codes.take(rows)
         if node is not None:
-            cell += node * ((end - begin) * lanes)
+            cell += node * ((end - begin) * slots)
         for row, one in enumerate(values):
-            found = np.bincount(cell, one, cells * lanes)
-            found = found.reshape(cells, lanes).sum(axis=1) if lanes > 1 else found
+            found = np.bincount(cell, one, cells * slots)
+            found = found.reshape(cells, slots).sum(axis=1) if slots > 1 else found
             sums[row, :, begin:end] = found.reshape(nodes, end - begin)
     return sums
 

@@ -30,15 +30,15 @@ from ...federation.exchanges.homomorphic.paillier import (
     PublicKey,
     decrypt,
     encrypt,
-    packed,
+    pack,
     rerandomised,
     sums,
     times,
 )
-from ...federation.exchanges.homomorphic.slots import per_cipher, split_lanes
+from ...federation.exchanges.homomorphic.slots import per_cipher, split_slots
 from ...federation.parties import Party
 from ...federation.roles import involved
-from ...federation.run import Own, Run
+from ...federation.run import PerPlace, Run
 from ...privacy.accounted import Clear
 from ..leaves import Layout, Skeleton
 from .common import active_of, passive_of
@@ -90,7 +90,7 @@ def local_weights(
 def local_kept(party: Party, public: PublicKey, cipher: Cipher, open_leaves: np.ndarray, rng_for: Callable) -> Cipher:
     """What a passive party passes on: its own choice of entries, in ciphertexts that nobody has seen before."""
     rng = rng_for("inference masks", party.name)
-    return rerandomised(public, zeroed(public, cipher, open_leaves.T.ravel()), rng).joined(involved((party,)))
+    return rerandomised(public, zeroed(public, cipher, open_leaves.T.ravel()), rng).with_parts(involved((party,)))
 
 
 def local_sums(
@@ -107,19 +107,19 @@ def local_sums(
     """
     n = open_leaves.shape[1]
     groups = np.where(open_leaves, np.arange(n), -1).T.ravel()
-    lanes = packed(public, sums(public, cipher, groups, n), per_cipher(public.plaintext_bits, LANE_BITS), LANE_BITS)
-    closed = rerandomised(public, lanes, rng_for("inference masks", party.name))
+    slots = pack(public, sums(public, cipher, groups, n), per_cipher(public.plaintext_bits, LANE_BITS), LANE_BITS)
+    closed = rerandomised(public, slots, rng_for("inference masks", party.name))
     return Clear(closed, ("features",), made_of=[Clear(None, ("features",), owner=owner) for owner in owners])
 
 
-def local_opened(active: Party, key: PrivateKey, lanes: Cipher, n: int) -> list[np.ndarray]:
+def local_opened(active: Party, key: PrivateKey, slots: Cipher, n: int) -> list[np.ndarray]:
     """What all trees and tables that cross add to each score."""
     per = per_cipher(key.public.plaintext_bits, LANE_BITS)
-    opened = split_lanes(decrypt(key, lanes), LANE_BITS, per).ravel()[:n]
+    opened = split_slots(decrypt(key, slots), LANE_BITS, per).ravel()[:n]
     return [np.array([steps / 2**FRACTION_BITS for steps in opened])]
 
 
-def encrypted_scores(run: Run, layout: Any, splits: Own, thresholds: Any, rows: np.ndarray) -> Any:
+def encrypted_scores(run: Run, layout: Any, splits: PerPlace, thresholds: Any, rows: np.ndarray) -> Any:
     """What all trees and tables that cross add to each score, at the active party."""
     active, passive = active_of(run.parties), passive_of(run.parties)
     owners = tuple(party.name for party in passive)
@@ -132,5 +132,5 @@ def encrypted_scores(run: Run, layout: Any, splits: Own, thresholds: Any, rows: 
     for party, following in pairwise(passive):
         cipher = run.send(party, following, "leaf weights", local_kept, public, cipher, open_leaves, run.rng_for)
     given = (public, cipher, open_leaves, owners, run.rng_for)
-    lanes = run.send(passive[-1], active, "scores in lanes", local_sums, *given)
-    return run.at(active, local_opened, key, lanes, len(rows))
+    slots = run.send(passive[-1], active, "scores in lanes", local_sums, *given)
+    return run.at(active, local_opened, key, slots, len(rows))

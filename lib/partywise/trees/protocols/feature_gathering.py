@@ -109,7 +109,7 @@ def _by_tree(data: Sequence[Coded]) -> Coded | Callable[[int], Coded]:
     return data[0] if len(data) == 1 else data.__getitem__
 
 
-def reported(
+def to_estimate(
     ensemble: Ensemble,
     scores: np.ndarray | None,
     thresholds: Mapping[str, tuple[np.ndarray, ...]],
@@ -156,4 +156,4 @@ def fit(run: Run) -> Estimate:
     thresholds = run.each(passive, local_thresholds, orders)
     scores = deployed(run, ensemble, thresholds)
     rows = run.each(run.parties, local_rows, train)
-    return run.assemble(reported, ensemble, scores, thresholds, rows, data, draws, groups, plan, spec)
+    return run.assemble(to_estimate, ensemble, scores, thresholds, rows, data, draws, groups, plan, spec)

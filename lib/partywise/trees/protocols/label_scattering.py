@@ -17,7 +17,7 @@ import numpy as np
 
 from ...federation.exchanges.homomorphic.keys import shared_key
 from ...federation.parties import Party
-from ...federation.run import Own, Run
+from ...federation.run import PerPlace, Run
 from ..codes import Coded
 from ..ensemble import begin
 from ..model import Estimate
@@ -45,7 +45,7 @@ from ..scattering.passive import (
     local_worked,
 )
 from ..scattering.plan import Plan, plan_of
-from ..scattering.report import reported
+from ..scattering.report import to_estimate
 from .common import active_of, columns_of, draws_of, local_codes, passive_of
 from .inference import deployed
 
@@ -115,7 +115,7 @@ def one_tree(run: Run, number: int, training: Any, state: Any, plan: Plan, keys:
         answers = run.gather(passive, active, "sums", local_answer, sums)
         chosen = run.at(active, local_chosen, tree, answers, groups, private, plan, options)
         sent = {party.name: run.send(active, party, "splits", local_splits, chosen, party.columns) for party in passive}
-        indicators = run.gather(passive, active, "left indicators", local_left, codes, Own(sent))
+        indicators = run.gather(passive, active, "left indicators", local_left, codes, PerPlace(sent))
         tree = run.at(active, local_parted, chosen, indicators, groups)
     return tree, work
 
@@ -138,4 +138,4 @@ def fit(run: Run) -> Estimate:
     scores = deployed(run, ensemble, thresholds)
     draws, labels = run.at(active, local_draws, training), run.at(active, local_labels, train)
     all_codes, rows = run.each(run.parties, local_all_codes, train, spec), run.each(run.parties, local_rows, train)
-    return run.assemble(reported, ensemble, scores, work, labels, draws, groups, plan, all_codes, rows, spec)
+    return run.assemble(to_estimate, ensemble, scores, work, labels, draws, groups, plan, all_codes, rows, spec)

@@ -119,7 +119,7 @@ def active_model(
     return replace(ensemble, tables=filled), numbers
 
 
-def reported(
+def to_estimate(
     model: tuple[Ensemble, dict[str, Any]], scores: np.ndarray | None, plan: FeatureSets, epsilon: float
 ) -> Estimate:
     """The estimate: the target is what it claims."""
@@ -148,4 +148,4 @@ def fit(run: Run) -> Estimate:
     statistics = run.at(active, local_statistics, train, trees, spec)
     model = run.at(active.name, active_model, trees, statistics, messages, plan, groups, spec)
     scores = deployed(run, run.at(active.name, active_ensemble, model), run.each(passive, local_cuts, plan))
-    return run.assemble(reported, model, scores, plan, run.epsilon)
+    return run.assemble(to_estimate, model, scores, plan, run.epsilon)

@@ -28,7 +28,7 @@ from ...federation.cipher import Cipher
 from ...federation.exchanges.homomorphic import paillier
 from ...federation.exchanges.homomorphic.keys import shared_key
 from ...federation.exchanges.homomorphic.paillier import PrivateKey, PublicKey
-from ...federation.exchanges.homomorphic.slots import joined_lanes
+from ...federation.exchanges.homomorphic.slots import merge_slots
 from ...federation.parties import Party
 from ...federation.roles import involved
 from ...federation.run import Run
@@ -41,7 +41,7 @@ from ..ensemble import gradients
 from ..model import Ensemble, Estimate, PublicFacts
 from ..newton_tables import fitted_tables, noise_of_steps
 from ..options import TablesOptions
-from ..tables.assemble import filled, integers_of, tables_of
+from ..tables.assemble import assemble_tables, integers_of, tables_of
 from ..tables.plan import TablePlan, table_plan
 from ..tables.slots import added, drawn_masks, packed_sums, read, revealed, table_sums
 from .common import active_of, columns_of, local_codes, local_own_ensemble, passive_of
@@ -71,8 +71,8 @@ def local_records(
 ) -> Cipher:
     """Gradient and hessian of every training record, side by side in one ciphertext."""
     rng = rng_for("gradient randomness", active.name)
-    lanes = joined_lanes(records, plan.bits)
-    return paillier.encrypt(key, lanes, rng, key_holder=active.name, made_of=involved((active,)))
+    slots = merge_slots(records, plan.bits)
+    return paillier.encrypt(key, slots, rng, key_holder=active.name, made_of=involved((active,)))
 
 
 def local_sums(
@@ -136,7 +136,7 @@ def local_model(
 ) -> tuple[Ensemble, dict[str, Any]]:
     """The trees with a table for every passive column, from what was decrypted."""
     released = [read(paillier.decrypt(key, one), share, plan) for one, share in zip(replies, plan.shares, strict=True)]
-    sums = filled(released, *records, plan)
+    sums = assemble_tables(released, *records, plan)
     values, numbers = fitted_tables(sums, options)
     return replace(ensemble, tables=tables_of(values, noise_of_steps(sums, options), plan)), numbers
 
@@ -146,7 +146,7 @@ def local_cuts(passive: Party, plan: TablePlan) -> tuple[np.ndarray, ...]:
     return tuple(edges.value for edges in plan.share(passive.name).edges)
 
 
-def reported(
+def to_estimate(
     model: tuple[Ensemble, dict[str, Any]],
     scores: np.ndarray | None,
     sums: dict[str, tuple[Cipher, int]],
@@ -193,4 +193,4 @@ def fit(run: Run) -> Estimate:
     replies = run.gather(passive, active, "noised tables", local_tables, *given)
     model = run.at(active, local_model, ensemble, records, key, replies, plan, options)
     scores = deployed(run, run.at(active, local_ensemble, model), run.each(passive, local_cuts, plan))
-    return run.assemble(reported, model, scores, sums, n, plan, run.epsilon, options)
+    return run.assemble(to_estimate, model, scores, sums, n, plan, run.epsilon, options)

@@ -74,7 +74,7 @@ def local_gradients(
         numbers = np.where(inside[..., None], numbers, 0).reshape(-1, 2)
     if key is None:
         return Clear(numbers, units=("label",))
-    pairs = slots.joined_lanes((numbers[:, 0], numbers[:, 1]), plan.bits)
+    pairs = slots.merge_slots((numbers[:, 0], numbers[:, 1]), plan.bits)
     rng = rng_for("encryption", active.name, "gradients", *place)
     return paillier.encrypt(key, pairs, rng, key_holder=active.name, made_of=involved((active,), ("label",)))
 
@@ -99,7 +99,7 @@ def local_chosen(
         else:
             integers = paillier.decrypt(key, answer)
             # The lower lane holds the hessian.
-            pairs = slots.split_lanes(integers, plan.bits, 2 * plan.per).reshape(-1, 2)[: nodes * sum(sizes), ::-1]
+            pairs = slots.split_slots(integers, plan.bits, 2 * plan.per).reshape(-1, 2)[: nodes * sum(sizes), ::-1]
         found |= dict(zip(own, by_column(pairs, sizes, nodes), strict=True))
     return branches.chosen(found, rule_of(options))
 
@@ -122,7 +122,7 @@ def local_parted(
     for columns, bits in zip(others, indicators, strict=True):
         left = np.unpackbits(bits, axis=1, count=n).astype(bool)
         found |= dict(zip(_positions(splits, columns).tolist(), left, strict=True))
-    return branches.parted(splits, found)
+    return branches.split_by(splits, found)
 
 
 def local_grown(active: Party, training: Training, branches: Branches, plan: Plan, spec: Any) -> Training:

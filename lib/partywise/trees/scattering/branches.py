@@ -58,7 +58,7 @@ class Branches:
         bins = Bins(np.array(self.drawn), starts, every, np.empty((len(blocks), 0), dtype=np.intp))
         return replace(self, before=found), best_splits(bins, self.level, found, rule)
 
-    def parted(self, splits: Splits, indicators: Mapping[int, np.ndarray]) -> Branches:
+    def split_by(self, splits: Splits, indicators: Mapping[int, np.ndarray]) -> Branches:
         """One level on, from what the owners say of the splits of their columns: (n,) bool by position."""
         mine = np.isin(splits.feature, self.own.columns)
         left = left_of(self.own, self.level, replace(splits, feature=np.where(mine, splits.feature, LEAF)))

@@ -63,7 +63,7 @@ def local_sums(
     if key is None:
         return Sums(Clear(open_sums(gradients, cells, counts), units=("features",)), 0)
     sums = paillier.sums(key, gradients, cells, counts)
-    packed = paillier.packed(key, sums, plan.per, 2 * plan.bits)
+    packed = paillier.pack(key, sums, plan.per, 2 * plan.bits)
     rng = rng_for("encryption", passive.name, "sums", *place)
     return Sums(Clear(paillier.rerandomised(key, packed, rng), units=("features",)), paillier.additions(cells))
 

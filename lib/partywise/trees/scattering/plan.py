@@ -74,7 +74,7 @@ def plan_of(options: ScatteringOptions, public: PublicFacts, n_train: int, passi
             f"{rows} rows of numbers up to {bound:g}: sums above {LARGEST_SUM:g} are not exact on a grid of 2^-32; "
             "use fewer rows, or units in which residual_bound is smaller."
         )
-    bits = slots.lane_bits(rows, bound)
+    bits = slots.slot_bits(rows, bound)
     slots.require_room(bits, rows, max(bound, 1.0), "gradients or hessians")
     per = slots.per_cipher(options.key_size - 2, 2 * bits)
     return Plan(n_train, bound, bits, per, options.key_size // 4, sizes, node_bytes)

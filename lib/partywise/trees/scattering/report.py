@@ -23,7 +23,7 @@ class Work:
     guess: np.ndarray | None = None
 
 
-def reported(
+def to_estimate(
     ensemble: Ensemble,
     scores: np.ndarray | None,
     work: Mapping[str, Work],

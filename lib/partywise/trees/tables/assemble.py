@@ -12,7 +12,7 @@ from ..model import Table
 from ..newton_tables import NewtonTables, even_variance
 from .plan import Share, TablePlan
 
-__all__ = ["filled", "integers_of", "tables_of"]
+__all__ = ["assemble_tables", "integers_of", "tables_of"]
 
 
 def integers_of(g: np.ndarray, plan: TablePlan) -> tuple[np.ndarray, np.ndarray]:
@@ -25,7 +25,7 @@ def integers_of(g: np.ndarray, plan: TablePlan) -> tuple[np.ndarray, np.ndarray]
     return steps, np.full(len(g), int(plan.hessian * ONE), dtype=np.int64)
 
 
-def filled(released: Sequence[np.ndarray], g: np.ndarray, h: np.ndarray, plan: TablePlan) -> NewtonTables:
+def assemble_tables(released: Sequence[np.ndarray], g: np.ndarray, h: np.ndarray, plan: TablePlan) -> NewtonTables:
     """The tables of the passive columns in the order of their global numbers.
 
     Parameters
@@ -73,7 +73,7 @@ def _place(values: np.ndarray, share: Share, starts: dict[int, int], G: np.ndarr
 
 
 def tables_of(values: Sequence[np.ndarray], noise: Sequence[np.ndarray], plan: TablePlan) -> tuple[Table, ...]:
-    """The values of every passive column, in the order of `filled`, with the cuts that are declared for it."""
+    """The values of every passive column, in the order of `assemble_tables`, with the cuts that are declared for it."""
     edges = {c: one.value for share in plan.shares for c, one in zip(share.columns, share.edges, strict=True)}
     parts = zip(sorted(edges), values, noise, strict=True)
     return tuple(Table(column, edges[column], own, deviation) for column, own, deviation in parts)

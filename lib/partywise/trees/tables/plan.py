@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ...errors import CertificationError
-from ...federation.exchanges.homomorphic.slots import lane_bits, per_cipher
+from ...federation.exchanges.homomorphic.slots import per_cipher, slot_bits
 from ...federation.persons import records_together
 from ...privacy.accounted import Accounted, Public
 from ...privacy.accounting.calibration import compose_mu, gdp_mu
@@ -144,7 +144,7 @@ def table_plan(spec: Any, groups: Sequence[tuple[str, tuple[int, ...]]], n: int,
     ]
     # Lanes must hold the noise too, and it depends on their masks: half of delta is more than these may need.
     widest = REACH * max(1.0, *ratios) * _sigma(certificates, epsilon, delta / 2)
-    bits = lane_bits(n + math.ceil(widest / bound), bound)
+    bits = slot_bits(n + math.ceil(widest / bound), bound)
     _require_integers(bits, widest / REACH / GRID, bound, n, epsilon)
     shares = tuple(
         _share(facts, party, columns, ratio, certificate, bound, bits, group)

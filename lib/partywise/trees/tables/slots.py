@@ -13,14 +13,14 @@ import numpy as np
 
 from ...federation.cipher import Cipher
 from ...federation.exchanges.homomorphic import paillier
-from ...federation.exchanges.homomorphic.ciphertexts import joined, take
+from ...federation.exchanges.homomorphic.ciphertexts import concatenate, take
 from ...federation.exchanges.homomorphic.large_numbers import random_bytes
 from ...federation.exchanges.homomorphic.paillier import PrivateKey, PublicKey
-from ...federation.exchanges.homomorphic.slots import split_lanes
+from ...federation.exchanges.homomorphic.slots import split_slots
 from ...privacy.mechanisms.random import RandomSource
 from .plan import MASK_BITS, Share, TablePlan
 
-__all__ = ["added", "drawn_masks", "open_lanes", "packed_sums", "read", "revealed", "table_sums"]
+__all__ = ["added", "drawn_masks", "open_slots", "packed_sums", "read", "revealed", "table_sums"]
 
 
 def table_sums(public: PublicKey, records: Cipher, codes: np.ndarray, share: Share) -> tuple[Cipher, Cipher, int]:
@@ -37,7 +37,7 @@ def table_sums(public: PublicKey, records: Cipher, codes: np.ndarray, share: Sha
         groups = codes[:, f] if groups is None else groups
         margins.append(paillier.sums(public, source, groups, size))
         additions += paillier.additions(groups)
-    return joined(public, margins), joint, additions
+    return concatenate(public, margins), joint, additions
 
 
 def _margin_groups(f: int, share: Share, n: int) -> tuple[int | None, np.ndarray | None]:
@@ -54,10 +54,10 @@ def _margin_groups(f: int, share: Share, n: int) -> tuple[int | None, np.ndarray
 
 def packed_sums(public: PublicKey, margins: Cipher, joint: Cipher, plan: TablePlan) -> Cipher:
     """Many cells in one ciphertext: first those of single features, then those of pairs."""
-    parts = [paillier.packed(public, margins, plan.per_margin, 2 * plan.bits)]
+    parts = [paillier.pack(public, margins, plan.per_margin, 2 * plan.bits)]
     if joint.shape[0]:
-        parts.append(paillier.packed(public, joint, plan.per_pair, plan.pair_bits))
-    return joined(public, parts)
+        parts.append(paillier.pack(public, joint, plan.per_pair, plan.pair_bits))
+    return concatenate(public, parts)
 
 
 def drawn_masks(rng: RandomSource, share: Share, plan: TablePlan) -> list[int]:
@@ -102,12 +102,12 @@ def read(integers: Sequence[int], share: Share, plan: TablePlan) -> np.ndarray:
     first, _ = plan.ciphertexts(share)
     margins = _cells(integers[:first], plan.per_margin, 2 * plan.bits, share.cells.margins)
     joint = _cells(integers[first:], plan.per_pair, plan.pair_bits, share.cells.count - share.cells.margins)
-    lanes = [_halves(cell, plan.bits) for cell in margins]
-    hessians = [h for _, h in lanes] + [_halves(cell, plan.bits)[1] for cell in joint]
-    return np.array([g for g, _ in lanes] + hessians, dtype=np.int64)
+    slots = [_halves(cell, plan.bits) for cell in margins]
+    hessians = [h for _, h in slots] + [_halves(cell, plan.bits)[1] for cell in joint]
+    return np.array([g for g, _ in slots] + hessians, dtype=np.int64)
 
 
-def open_lanes(integers: Sequence[int], share: Share, plan: TablePlan) -> list[int]:
+def open_slots(integers: Sequence[int], share: Share, plan: TablePlan) -> list[int]:
     """What stands beside the hessians of pair cells: sums of gradients under their masks, which the audit looks at."""
     first, _ = plan.ciphertexts(share)
     joint = _cells(integers[first:], plan.per_pair, plan.pair_bits, share.cells.count - share.cells.margins)
@@ -115,7 +115,7 @@ def open_lanes(integers: Sequence[int], share: Share, plan: TablePlan) -> list[i
 
 
 def _cells(integers: Sequence[int], per: int, bits: int, count: int) -> list[int]:
-    return split_lanes(integers, bits, per).ravel().tolist()[:count] if integers else []
+    return split_slots(integers, bits, per).ravel().tolist()[:count] if integers else []
 
 
 def _halves(cell: int, bits: int) -> tuple[int, int]:

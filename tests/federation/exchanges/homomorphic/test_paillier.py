@@ -12,18 +12,18 @@ from phe import paillier as phe
 from partywise.errors import CertificationError
 from partywise.federation.channel import Channel
 from partywise.federation.cipher import Cipher
-from partywise.federation.codec import packed as as_bytes
-from partywise.federation.codec import unpacked
+from partywise.federation.codec import pack as as_bytes
+from partywise.federation.codec import unpack
 from partywise.federation.exchanges.homomorphic import large_numbers, paillier
-from partywise.federation.exchanges.homomorphic.ciphertexts import joined, take
+from partywise.federation.exchanges.homomorphic.ciphertexts import concatenate, take
 from partywise.federation.exchanges.homomorphic.paillier import PublicKey, decrypt, encrypt, generate_key
 from partywise.federation.exchanges.homomorphic.slots import (
     fixed,
-    joined_lanes,
-    lane_bits,
+    merge_slots,
     per_cipher,
     require_room,
-    split_lanes,
+    slot_bits,
+    split_slots,
 )
 from partywise.federation.parties import Party
 from partywise.federation.payloads import payload_bytes
@@ -152,9 +152,9 @@ def test_every_operation_is_that_of_integers(key):
     assert decrypt(key, take(cipher, [4, 0, 0])) == [-(2**80), 5, 5]
     assert decrypt(key, take(cipher, np.array(values) == 0)) == [0]
     assert decrypt(key, take(cipher, [])) == []
-    assert decrypt(key, joined(public, [cipher, other])) == [*values, 1, 2, 3, 4, 5]
+    assert decrypt(key, concatenate(public, [cipher, other])) == [*values, 1, 2, 3, 4, 5]
     shifted = [values[0] + (values[1] << 100) + (values[2] << 200), values[3] + (values[4] << 100)]
-    assert decrypt(key, paillier.packed(public, cipher, PER, 100)) == shifted
+    assert decrypt(key, paillier.pack(public, cipher, PER, 100)) == shifted
 
 
 def test_rerandomising_changes_all_bytes_and_no_value(keys):
@@ -212,7 +212,7 @@ def test_what_does_not_fit_is_refused(key):
     with pytest.raises(OverflowError, match="does not fit"):
         decrypt(key, paillier.add(key.public, largest, closed(key, [2])))
     with pytest.raises(OverflowError, match="per=6 integers of 100 bits"):
-        paillier.packed(key.public, largest, 6, 100)
+        paillier.pack(key.public, largest, 6, 100)
     with pytest.raises(TypeError, match="no integer"):
         closed(key, [0.5])
     with pytest.raises(ValueError, match="give a group for each"):
@@ -234,7 +234,7 @@ def test_another_key_opens_nothing(keys):
     cipher = closed(keys["paillier"], [12345])
     for by in ("p1", "server"):
         with pytest.raises(CertificationError, match="only 'active' can open"):
-            cipher.opened(by)
+            cipher.open(by)
     with contextlib.suppress(OverflowError):
         assert decrypt(other, cipher) != [12345]
 
@@ -268,7 +268,7 @@ def test_the_sizes_of_both_kinds_are_the_same_on_the_wire(keys):
 
 def test_ciphers_cross_between_processes_as_they_are(key):
     cipher = closed(key, [3, -4])
-    bare, wrapped = (unpacked(as_bytes(payload)) for payload in (cipher, Clear(cipher, units=("features",))))
+    bare, wrapped = (unpack(as_bytes(payload)) for payload in (cipher, Clear(cipher, units=("features",))))
     for back in (bare, wrapped.value):
         assert (back.key_holder, back.scheme, back.size) == (cipher.key_holder, cipher.scheme, cipher.size)
         assert decrypt(key, back) == [3, -4]
@@ -278,32 +278,32 @@ def test_ciphers_cross_between_processes_as_they_are(key):
 
 def test_lanes_sum_side_by_side(key):
     g, h = rng(11).normal(size=40), rng(12).uniform(size=40)
-    bits = lane_bits(40, np.abs(g).max())
+    bits = slot_bits(40, np.abs(g).max())
     require_room(bits, 40, np.abs(g).max(), "gradients")
-    pairs = joined_lanes([fixed(g), fixed(h)], bits)
+    pairs = merge_slots([fixed(g), fixed(h)], bits)
     groups = np.arange(40) % 5
     per = per_cipher(key.public.plaintext_bits, 2 * bits)
-    total = paillier.packed(key.public, paillier.sums(key.public, closed(key, pairs), groups, 5), per, 2 * bits)
-    found = split_lanes(decrypt(key, total), bits, 2 * per).reshape(-1, 2)[:5]
+    total = paillier.pack(key.public, paillier.sums(key.public, closed(key, pairs), groups, 5), per, 2 * bits)
+    found = split_slots(decrypt(key, total), bits, 2 * per).reshape(-1, 2)[:5]
     expected = [[fixed(lane)[groups == group].sum() for lane in (h, g)] for group in range(5)]
     assert found.tolist() == expected
 
 
 def test_lanes_have_room_or_say_so():
-    assert [lane_bits(n) for n in (1, 2, 200, 2000, 2048, 2049)] == [34, 35, 42, 45, 45, 46]
-    assert [lane_bits(200, bound) for bound in (0.5, 1, 2, 5, 30)] == [42, 42, 43, 45, 47]
-    assert per_cipher(2046, 2 * lane_bits(200)) == 24
+    assert [slot_bits(n) for n in (1, 2, 200, 2000, 2048, 2049)] == [34, 35, 42, 45, 45, 46]
+    assert [slot_bits(200, bound) for bound in (0.5, 1, 2, 5, 30)] == [42, 42, 43, 45, 47]
+    assert per_cipher(2046, 2 * slot_bits(200)) == 24
     # The largest sum of n numbers of the bound fits, with either sign.
     for n, bound in ((1, 1.0), (200, 1.0), (2049, 5.0)):
-        bits = lane_bits(n, bound)
+        bits = slot_bits(n, bound)
         require_room(bits, n, bound, "gradients")
-        largest = joined_lanes([[n * fixed(bound)], [n * fixed(-bound)]], bits)
-        assert split_lanes(largest.tolist(), bits, 2).tolist() == [[n * fixed(-bound), n * fixed(bound)]]
+        largest = merge_slots([[n * fixed(bound)], [n * fixed(-bound)]], bits)
+        assert split_slots(largest.tolist(), bits, 2).tolist() == [[n * fixed(-bound), n * fixed(bound)]]
     with pytest.raises(OverflowError, match="sums of 2000 gradients of up to 30 do not fit into lanes of 45 bits"):
-        require_room(lane_bits(2000), 2000, 30.0, "gradients")
+        require_room(slot_bits(2000), 2000, 30.0, "gradients")
     with pytest.raises(OverflowError, match="declared bound is too small"):
-        joined_lanes([[1 << 40]], 40)
+        merge_slots([[1 << 40]], 40)
     with pytest.raises(OverflowError, match="more than 1 lanes"):
-        split_lanes([1 << 50], 40, 1)
+        split_slots([1 << 50], 40, 1)
     with pytest.raises(OverflowError, match="longer key"):
         per_cipher(100, 101)

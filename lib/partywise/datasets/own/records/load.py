@@ -23,7 +23,7 @@ __all__ = [
     "complete",
     "contents",
     "named",
-    "opened",
+    "open_records",
 ]
 
 LISTED = 3
@@ -35,7 +35,7 @@ def contents(files: Sequence[str]) -> tuple[tuple[str, bytes], ...]:
     return tuple((file, read_bytes(file)) for file in dict.fromkeys(files))
 
 
-def opened(file: str, texts: Mapping[str, bytes], settings: OwnRecords) -> TextTable:
+def open_records(file: str, texts: Mapping[str, bytes], settings: OwnRecords) -> TextTable:
     """Header and rows of a file, whose SHA-256 goes to the log."""
     LOG.info("%s: sha256 %s", file, hashlib.sha256(texts[file]).hexdigest())
     return read_table(texts[file], file, settings.delimiter, settings.encoding)

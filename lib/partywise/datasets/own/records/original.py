@@ -9,7 +9,7 @@ import numpy as np
 
 from ..table_files import ColumnBlock
 
-__all__ = ["Scale", "features_told", "scale_of"]
+__all__ = ["Scale", "feature_rows", "scale_of"]
 
 
 class Scale(NamedTuple):
@@ -39,7 +39,7 @@ def scale_of(columns: Sequence[ColumnBlock], low: float) -> Scale:
     return Scale(np.array(slope), np.array(shift))
 
 
-def features_told(columns: Sequence[ColumnBlock]) -> list[dict[str, Any]]:
+def feature_rows(columns: Sequence[ColumnBlock]) -> list[dict[str, Any]]:
     """What each feature is: the column of the file, and its bounds or the level for which it is 1."""
     found = list[dict[str, Any]]()
     for column in columns:

@@ -12,14 +12,14 @@ from ..csv import TextTable, nearest, read_table
 from ..records.load import complete
 from ..records.persons import bounded
 from ..records.settings import HeldFile
-from .placeholders import Placed, check_count, own_content, text_of
+from .placeholders import PartyFiles, check_count, own_content, text_of
 from .values import column_of, cycled
 
-__all__ = ["placed"]
+__all__ = ["placeholders"]
 
 
-def placed(settings: Any, me: str, rows: Mapping[str, int], folder: Path) -> Placed:
-    """The own file of a client, and one in the place of each other; as `columns.placed`.
+def placeholders(settings: Any, me: str, rows: Mapping[str, int], folder: Path) -> PartyFiles:
+    """The own file of a client, and one in the place of each other; as `columns.placeholders`.
 
     rows : records of every client that count; one file with a column of clients holds the own rows only
     """
@@ -30,7 +30,7 @@ def placed(settings: Any, me: str, rows: Mapping[str, int], folder: Path) -> Pla
         files.append(HeldFile(party=name, file=file))
         contents[file] = _own(settings, me, file, rows, folder) if name == me else _text(settings, name, rows[name])
     form = {"tables": tuple(files), "file": None, "party": None, "parties": ()}
-    return Placed(replace(settings, **form), contents)
+    return PartyFiles(replace(settings, **form), contents)
 
 
 def _own(settings: Any, me: str, file: str, rows: Mapping[str, int], folder: Path) -> bytes:

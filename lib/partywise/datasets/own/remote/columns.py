@@ -10,13 +10,13 @@ from typing import Any
 from ....errors import DataMissing
 from ..csv import TextTable, read_table
 from ..table_files import TableFile
-from .placeholders import Placed, ascending, check_count, invented, own_content, text_of
+from .placeholders import PartyFiles, ascending, check_count, own_content, placeholder_ids, text_of
 from .values import column_of, cycled, labels_of
 
-__all__ = ["placed", "shared_column"]
+__all__ = ["placeholders", "shared_column"]
 
 
-def placed(settings: Any, me: str, rows: Mapping[str, int], folder: Path) -> Placed:
+def placeholders(settings: Any, me: str, rows: Mapping[str, int], folder: Path) -> PartyFiles:
     """The own file of a party, and one in the place of each other.
 
     Parameters
@@ -34,7 +34,7 @@ def placed(settings: Any, me: str, rows: Mapping[str, int], folder: Path) -> Pla
     DataMissing
         If the own file cannot be read, has another number of records, or its ids do not ascend where they must.
     """
-    ids, users, agreed, contents = invented(rows, settings.min_records), None, list[tuple[str, ...]](), {}
+    ids, users, agreed, contents = placeholder_ids(rows, settings.min_records), None, list[tuple[str, ...]](), {}
     own = next((one for one in settings.tables if one.party == me), None)
     if own is not None:
         contents[own.file] = own_content(own.file, folder)
@@ -53,7 +53,7 @@ def placed(settings: Any, me: str, rows: Mapping[str, int], folder: Path) -> Pla
             one = replace(one, file=f"(elsewhere, {one.party})")
             contents[one.file] = _text(one, settings, ids, users, classes)
         tables.append(one)
-    return Placed(replace(settings, tables=tuple(tables)), contents, tuple(agreed))
+    return PartyFiles(replace(settings, tables=tuple(tables)), contents, tuple(agreed))
 
 
 def shared_column(table: TextTable, name: str, key: str) -> list[str]:

@@ -15,18 +15,18 @@ from ..files import CurveFile
 from ..netcdf import read_groups
 from ..reader import Reader
 from .columns import shared_column
-from .placeholders import Placed, ascending, check_count, invented, own_content, text_of
+from .placeholders import PartyFiles, ascending, check_count, own_content, placeholder_ids, text_of
 from .values import cycled
 
-__all__ = ["placed"]
+__all__ = ["placeholders"]
 
 
-def placed(settings: Any, me: str, rows: Mapping[str, int], folder: Path) -> Placed:
-    """The own files of a party, and one in the place of each curve elsewhere; as `columns.placed`."""
+def placeholders(settings: Any, me: str, rows: Mapping[str, int], folder: Path) -> PartyFiles:
+    """The own files of a party, and one in the place of each curve elsewhere; as `columns.placeholders`."""
     keys = settings.by_party(len(settings.predictors)).get(me, ())
     mine = {key: curve for key, curve in settings.curves.items() if f"{key}.file" in keys}
     contents = {curve.file: own_content(curve.file, folder) for curve in mine.values()}
-    ids, groups, agreed = invented(rows, settings.min_records), None, list[tuple[str, ...]]()
+    ids, groups, agreed = placeholder_ids(rows, settings.min_records), None, list[tuple[str, ...]]()
     for key, curve in list(mine.items())[:1]:
         reader = Reader(settings, contents)
         ids = reader.measured(key, curve).ids
@@ -41,7 +41,7 @@ def placed(settings: Any, me: str, rows: Mapping[str, int], folder: Path) -> Pla
             contents[curve.file] = content
         curves[key] = curve
     response, *predictors = curves.values()
-    return Placed(replace(settings, response=response, predictors=tuple(predictors)), contents, tuple(agreed))
+    return PartyFiles(replace(settings, response=response, predictors=tuple(predictors)), contents, tuple(agreed))
 
 
 def _groups(reader: Reader, settings: Any, own: CurveFile, ids: Sequence[str]) -> list[str]:

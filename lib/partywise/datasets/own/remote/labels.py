@@ -9,15 +9,15 @@ from typing import Any
 
 from ..csv import read_table
 from .columns import shared_column
-from .placeholders import Placed, ascending, check_count, invented, own_content, text_of
+from .placeholders import PartyFiles, ascending, check_count, own_content, placeholder_ids, text_of
 from .values import column_of, cycled
 
-__all__ = ["placed"]
+__all__ = ["placeholders"]
 
 
-def placed(settings: Any, me: str, rows: Mapping[str, int], folder: Path) -> Placed:
-    """The own file of a party, and one in the place of the other; as `columns.placed`."""
-    ids, users, agreed, contents = invented(rows, settings.min_records), None, list[tuple[str, ...]](), {}
+def placeholders(settings: Any, me: str, rows: Mapping[str, int], folder: Path) -> PartyFiles:
+    """The own file of a party, and one in the place of the other; as `columns.placeholders`."""
+    ids, users, agreed, contents = placeholder_ids(rows, settings.min_records), None, list[tuple[str, ...]](), {}
     own = next((one for one in settings.tables if one.party == me), None)
     if own is not None:
         contents[own.file] = own_content(own.file, folder)
@@ -33,7 +33,7 @@ def placed(settings: Any, me: str, rows: Mapping[str, int], folder: Path) -> Pla
             one = replace(one, file=f"(elsewhere, {one.party})")
             contents[one.file] = _text(settings, one.holds, ids, users)
         tables.append(one)
-    return Placed(replace(settings, tables=tuple(tables)), contents, tuple(agreed))
+    return PartyFiles(replace(settings, tables=tuple(tables)), contents, tuple(agreed))
 
 
 def _text(settings: Any, holds: str, ids: Sequence[str], users: Sequence[str] | None) -> bytes:

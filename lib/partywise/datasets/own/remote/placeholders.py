@@ -15,13 +15,13 @@ from pathlib import Path
 from typing import Any
 
 from ....errors import DataMissing
-from ..csv import IN_PLACE, read_bytes
+from ..csv import PLACEHOLDERS, read_bytes
 
-__all__ = ["Placed", "ascending", "check_count", "invented", "own_content", "text_of"]
+__all__ = ["PartyFiles", "ascending", "check_count", "own_content", "placeholder_ids", "text_of"]
 
 
 @dataclass(frozen=True)
-class Placed:
+class PartyFiles:
     """What a party makes its data from.
 
     settings : as the configuration has them, but for the form of files that lie elsewhere
@@ -36,11 +36,11 @@ class Placed:
     @contextmanager
     def read(self) -> Iterator[None]:
         """Readers of own files get these contents inside, and nothing from the disk."""
-        token = IN_PLACE.set(self.contents)
+        token = PLACEHOLDERS.set(self.contents)
         try:
             yield
         finally:
-            IN_PLACE.reset(token)
+            PLACEHOLDERS.reset(token)
 
 
 def own_content(file: str, folder: Path) -> bytes:
@@ -57,7 +57,7 @@ def check_count(n: int, me: str, file: str, rows: Mapping[str, int]) -> None:
         )
 
 
-def invented(rows: Mapping[str, int], least: int) -> list[str]:
+def placeholder_ids(rows: Mapping[str, int], least: int) -> list[str]:
     """Ids of the records for a place without data: as many as are said to be, else as few as count."""
     return [str(k) for k in range(max(rows.values(), default=least))]
 

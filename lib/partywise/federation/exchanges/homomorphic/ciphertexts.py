@@ -15,14 +15,14 @@ from . import sized
 from .large_numbers import number_of
 from .paillier_keys import PublicKey
 
-__all__ = ["carried", "cipher_of", "integers_of", "joined", "require_room", "take", "values_of"]
+__all__ = ["carried", "cipher_of", "concatenate", "integers_of", "require_room", "take", "values_of"]
 
 
 def cipher_of(public: PublicKey, values: Sequence[Any], key_holder: str, made_of: Sequence[Accounted] = ()) -> Cipher:
     """Ciphertexts as they are sent."""
     width = public.width
     if public.kind == "sized":
-        return Cipher(sized.closed(values), key_holder, "sized", len(values) * width, made_of)
+        return Cipher(sized.to_content(values), key_holder, "sized", len(values) * width, made_of)
     flat = b"".join(value.to_bytes(width, "big") for value in values)
     return Cipher(np.frombuffer(flat, dtype=np.uint8).reshape(-1, width), key_holder, "paillier", None, made_of)
 
@@ -37,7 +37,7 @@ def values_of(public: PublicKey, cipher: Cipher) -> list[Any]:
             f"{public.kind!r} and width {public.width}."
         )
     if public.kind == "sized":
-        return sized.opened(cipher.content)
+        return sized.from_content(cipher.content)
     data, width = cipher.content.tobytes(), public.width
     return [number_of(data[at : at + width]) for at in range(0, len(data), width)]
 
@@ -48,7 +48,7 @@ def take(cipher: Cipher, rows: Any) -> Cipher:
     return replace(cipher, content=content, size=None if cipher.size is None else len(content) * cipher.shape[1])
 
 
-def joined(public: PublicKey, ciphers: Sequence[Cipher]) -> Cipher:
+def concatenate(public: PublicKey, ciphers: Sequence[Cipher]) -> Cipher:
     """The integers of several ciphers of one key, one cipher after another."""
     values = [value for one in ciphers for value in values_of(public, one)]
     return cipher_of(public, values, ciphers[0].key_holder, [part for one in ciphers for part in one.made_of])

@@ -30,7 +30,7 @@ __all__ = [
     "decrypt",
     "encrypt",
     "generate_key",
-    "packed",
+    "pack",
     "rerandomised",
     "revealed",
     "sums",
@@ -103,7 +103,7 @@ def decrypt(private: PrivateKey, cipher: Cipher) -> list[int]:
         If an integer is out of the range that a key of this length can hold.
     """
     values = values_of(private.public, cipher)
-    found = values if private.public.kind == "sized" else private.opened(values)
+    found = values if private.public.kind == "sized" else private.open(values)
     require_room(found, private.public)
     return found
 
@@ -164,7 +164,7 @@ def add(public: PublicKey, a: Cipher, b: Cipher) -> Cipher:
     if a.key_holder != b.key_holder:
         raise ValueError(f"ciphers of {a.key_holder!r} and {b.key_holder!r} have no sum: they need one key.")
     total = _each(public, a, operator.add, lambda one, other: one * other % public.square, values_of(public, b))
-    return total.joined(b.made_of)
+    return total.with_parts(b.made_of)
 
 
 def add_plain(public: PublicKey, cipher: Cipher, integers: Any) -> Cipher:
@@ -186,7 +186,7 @@ def times(public: PublicKey, cipher: Cipher, integers: Any) -> Cipher:
     )
 
 
-def packed(public: PublicKey, cipher: Cipher, per: int, shift_bits: int) -> Cipher:
+def pack(public: PublicKey, cipher: Cipher, per: int, shift_bits: int) -> Cipher:
     """Several integers in one: ``sum of row[i * per + j] * 2^(shift_bits * j)`` over j, for every i.
 
     Raises

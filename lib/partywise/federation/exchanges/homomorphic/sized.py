@@ -9,12 +9,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-__all__ = ["closed", "group_sums", "opened"]
+__all__ = ["from_content", "group_sums", "to_content"]
 
 LIMB = 16
 
 
-def closed(integers: Sequence[int]) -> np.ndarray:
+def to_content(integers: Sequence[int]) -> np.ndarray:
     """(m, k) uint8 of integers."""
     limbs = max((value.bit_length() for value in integers), default=0) // LIMB + 1
     size = limbs * LIMB // 8
@@ -22,8 +22,8 @@ def closed(integers: Sequence[int]) -> np.ndarray:
     return np.frombuffer(flat, dtype=np.uint8).reshape(len(integers), size)
 
 
-def opened(content: np.ndarray) -> list[int]:
-    """Inverse of `closed`."""
+def from_content(content: np.ndarray) -> list[int]:
+    """Inverse of `to_content`."""
     size, data = content.shape[1], content.tobytes()
     return [int.from_bytes(data[at : at + size], "little", signed=True) for at in range(0, len(data), size)]
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["FRACTION_BITS", "fixed", "joined_lanes", "lane_bits", "per_cipher", "require_room", "split_lanes"]
+__all__ = ["FRACTION_BITS", "fixed", "merge_slots", "per_cipher", "require_room", "slot_bits", "split_slots"]
 
 # Numbers are multiples of 2^-32.
 FRACTION_BITS = 32
@@ -24,7 +24,7 @@ def fixed(values: Any) -> np.ndarray:
     return np.rint(np.asarray(values, dtype=float) * 2.0**FRACTION_BITS).astype(np.int64)
 
 
-def lane_bits(n: int, bound: float = 1.0) -> int:
+def slot_bits(n: int, bound: float = 1.0) -> int:
     """Bits of a lane for sums of up to n numbers: 34 + ceil(log2 n), and those of a bound above 1.
 
     Parameters
@@ -79,7 +79,7 @@ def require_room(bits: int, n: int, bound: float, named: str) -> None:
         )
 
 
-def joined_lanes(lanes: Sequence[Any], bits: int) -> np.ndarray:
+def merge_slots(slots: Sequence[Any], bits: int) -> np.ndarray:
     """One integer for each row of several lanes, the first the highest: an object array (m,).
 
     Parameters
@@ -93,8 +93,8 @@ def joined_lanes(lanes: Sequence[Any], bits: int) -> np.ndarray:
     OverflowError
         If a number does not fit into its lane.
     """
-    total = np.zeros(np.size(lanes[0]), dtype=object)
-    for lane in lanes:
+    total = np.zeros(np.size(slots[0]), dtype=object)
+    for lane in slots:
         values = np.array([operator.index(value) for value in np.ravel(lane)], dtype=object)
         if any(abs(value) >> (bits - 1) for value in values):
             raise OverflowError(f"a number does not fit into a lane of {bits} bits: its declared bound is too small.")
@@ -102,8 +102,8 @@ def joined_lanes(lanes: Sequence[Any], bits: int) -> np.ndarray:
     return total
 
 
-def split_lanes(integers: Sequence[int], bits: int, per: int) -> np.ndarray:
-    """The lanes of integers, an object array (m, per), the lowest first: inverse of sums of `joined_lanes`.
+def split_slots(integers: Sequence[int], bits: int, per: int) -> np.ndarray:
+    """The lanes of integers, an object array (m, per), the lowest first: inverse of sums of `merge_slots`.
 
     Raises
     ------

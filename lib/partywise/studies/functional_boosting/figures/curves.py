@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator, MultipleLocator
 
-from ....experiment.plotting.select import having, plan_behind, title, told
+from ....experiment.plotting.select import coordinate_of, having, plan_behind, title
 from ....experiment.plotting.series import cases_of, example_fit, example_fits_of, methods_of
 from ....experiment.plotting.style import BLACK, GREY, empty, heading, legend_below, look, panels
 
@@ -123,7 +123,7 @@ def operators(cube: xr.Dataset) -> Figure:
             ax.set(xticks=[0, 1], yticks=[0, 1], xlabel="s" if r == len(rows) - 1 else "")
             if r == 0:
                 ax.set_title(f"x{int(names[c])}" + ("" if np.any(truth[c]) else " (inactive)"))
-        learner = told(cube, "method", method, "learner")
+        learner = coordinate_of(cube, "method", method, "learner")
         label = fill(title(cube, "method", method), ROW) + (f",\n{learner} learner" if r and learner else "")
         axes[r * count].set_ylabel(f"{label}\nt", fontsize=8)
     label = "kernel β(s, t); colours end at the 98 % point"

@@ -7,7 +7,7 @@ import xarray as xr
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
-from ....experiment.plotting.select import having, plan_behind, title, told
+from ....experiment.plotting.select import coordinate_of, having, plan_behind, title
 from ....experiment.plotting.series import Series, cases_of, draw, methods_of, replicate_means, series, spread
 from ....experiment.plotting.style import (
     BLACK,
@@ -76,7 +76,9 @@ def error_by_parties(cube: xr.Dataset) -> Figure:
         for method in methods:
             line, style = series(cube, "excess", case, method, "parties"), look(cube, method)
             # One budget for all, which one of the other lines may have, too.
-            hollow = {"markerfacecolor": "white", "zorder": 3} if told(cube, "method", method, "rho_total") else {}
+            hollow = (
+                {"markerfacecolor": "white", "zorder": 3} if coordinate_of(cube, "method", method, "rho_total") else {}
+            )
             draw(ax, _within(line), style, **hollow)
             beyond = line.x[~(line.mean <= OFF_SCALE)]
             ax.plot(beyond, np.full(len(beyond), OFF_SCALE), color=style.color, marker="$↑$", linestyle="none")

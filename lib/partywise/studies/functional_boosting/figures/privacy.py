@@ -7,7 +7,7 @@ import xarray as xr
 from matplotlib.figure import Figure
 from matplotlib.ticker import FormatStrFormatter, LogLocator, NullFormatter
 
-from ....experiment.plotting.select import having, plan_behind, title, told
+from ....experiment.plotting.select import coordinate_of, having, plan_behind, title
 from ....experiment.plotting.series import cases_of, draw, methods_of, series, spread
 from ....experiment.plotting.style import (
     BLACK,
@@ -76,7 +76,9 @@ def claimed_and_certified(cube: xr.Dataset) -> Figure:
     depend on public numbers alone, so that replicates do not differ.
     """
     published = [
-        m for m in having(cube, "method", protocol="published") if told(cube, "method", m, "radius") == "public"
+        m
+        for m in having(cube, "method", protocol="published")
+        if coordinate_of(cube, "method", m, "radius") == "public"
     ]
     cases = [c for c in map(str, cube["case"].values) if set(published) & set(methods_of(cube, c))]
     calibrated = having(cube, "method", s_mode="calibrated")
@@ -84,11 +86,11 @@ def claimed_and_certified(cube: xr.Dataset) -> Figure:
         return empty("No cases with the published noise at a public radius in this configuration.")
     points: dict[tuple[str, str], set[tuple[float, float]]] = {}
     for case in cases:
-        span = told(cube, "case", case, "domain") or ""
+        span = coordinate_of(cube, "case", case, "domain") or ""
         for method in (m for m in methods_of(cube, case) if m in calibrated):
             certified = series(cube, "epsilon_certified", case, method, "epsilon")
             if certified:
-                place = (told(cube, "case", case, "n_basis_x"), certified.mean[0])
+                place = (coordinate_of(cube, "case", case, "n_basis_x"), certified.mean[0])
                 points.setdefault((method, span), set()).add(place)
     first = next(method for method in published if method in methods_of(cube, cases[0]))
     claim = float(series(cube, "epsilon_claimed", cases[0], first, "epsilon").mean[0])

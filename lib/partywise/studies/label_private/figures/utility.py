@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FormatStrFormatter, LogLocator, NullFormatter, NullLocator
 
-from ....experiment.plotting.select import having, plan_behind, title, told
+from ....experiment.plotting.select import coordinate_of, having, plan_behind, title
 from ....experiment.plotting.series import Series, cases_of, draw, draw_bars, methods_of, series, spread
 from ....experiment.plotting.style import empty, heading, legend_below, look, panels
 
@@ -55,13 +55,13 @@ def sized_cases(cube: xr.Dataset, axis: str) -> list[tuple[str, float]]:
     """Cases of the sweeps of one setting of generated data, in order, with their place on the axis."""
     generated = having(cube, "case", source="generated")
     places = {}
-    for group in dict.fromkeys(told(cube, "case", case, "group") for case in generated):
+    for group in dict.fromkeys(coordinate_of(cube, "case", case, "group") for case in generated):
         members = [case for case in having(cube, "case", group=group) if case in generated]
-        varied = {name for name in AXES if len({told(cube, "case", case, name) for case in members}) > 1}
+        varied = {name for name in AXES if len({coordinate_of(cube, "case", case, name) for case in members}) > 1}
         if varied == {axis}:
             variable = {"n": "n_train", "k": "n_coefficients"}.get(axis)
             for case in members:
-                at = cube[variable].sel(case=case).max() if variable else told(cube, "case", case, axis)
+                at = cube[variable].sel(case=case).max() if variable else coordinate_of(cube, "case", case, axis)
                 places[case] = float(at)
     return sorted(places.items(), key=lambda entry: entry[1])
 

@@ -52,7 +52,7 @@ class Entry:
     bracket: float
     claimed: float
     certified: float
-    vain: bool = False
+    delta_at_least_1_over_n: bool = False
 
     @property
     def difference(self) -> float:
@@ -139,7 +139,7 @@ def _entry(
         bracket=first("paper_bracket"),
         claimed=first("epsilon_claimed"),
         certified=first("epsilon_certified"),
-        vain=first("delta_exceeds_1_over_n") == 1,
+        delta_at_least_1_over_n=first("delta_exceeds_1_over_n") == 1,
     )
 
 

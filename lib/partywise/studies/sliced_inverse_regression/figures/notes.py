@@ -30,7 +30,7 @@ def remarks(cube: xr.Dataset, found: Sequence[Entry], high: bool) -> list[str]:
             number_of = counts(part)
             text = ", ".join(f"{value} {verdict}" for verdict, value in number_of.items())
             lines.append(f"{look(cube, method).label}{title}: {text}, of {sum(number_of.values())} cells.")
-    if sizes := sorted({entry.n for entry in found if entry.vain}):
+    if sizes := sorted({entry.n for entry in found if entry.delta_at_least_1_over_n}):
         lines.append(
             f"Claimed δ of at least 1/n: the deltas of all releases of a client add up to it (n = "
             f"{', '.join(map(str, sizes))}). Publishing a random record meets that, so that this ε promises nothing."

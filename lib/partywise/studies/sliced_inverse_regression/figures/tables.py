@@ -55,7 +55,7 @@ def _row(cube: xr.Dataset, entry: Entry, label: str) -> dict[str, Any]:
     theirs |= {"difference": entry.difference, "SE of difference": entry.error, "z": entry.z}
     row |= {name: _rounded(value) if compared else "" for name, value in theirs.items()}
     row |= {"verdict": entry.verdict, "claimed ε": entry.claimed, "certified ε": entry.certified}
-    return row | {"claimed δ": "at least 1/n" if entry.vain else ""}
+    return row | {"claimed δ": "at least 1/n" if entry.delta_at_least_1_over_n else ""}
 
 
 def _rounded(value: float) -> float | str:

@@ -17,7 +17,7 @@ BETWEEN, TOGETHER = ": ", " + "
 MESSAGES = 30
 
 
-def attacked(estimate: Any, data: GlmData, persons: np.ndarray, spec: Any) -> dict[str, Any]:
+def reconstruction_shares(estimate: Any, data: GlmData, persons: np.ndarray, spec: Any) -> dict[str, Any]:
     """Largest share of a party's column space that somebody saw, and of the rows that it gives back.
 
     The attacker knows as many rows as the party has columns, and one more, which differ enough to tell all columns.
@@ -46,7 +46,7 @@ def views(estimate: Any, data: GlmData, persons: np.ndarray, spec: Any) -> Itera
             yield shown, data.X[np.ix_(persons, columns)]
 
 
-def leaked(estimate: Any, data: GlmData, persons: np.ndarray, spec: Any) -> np.ndarray:
+def space_by_message(estimate: Any, data: GlmData, persons: np.ndarray, spec: Any) -> np.ndarray:
     """(MESSAGES,) largest share of a party's column space that was seen after so many messages of its records."""
     found = np.zeros(MESSAGES)
     for sent, X in views(estimate, data, persons, spec):

@@ -15,7 +15,7 @@ def used_persons(estimate: Any, data: GlmData, train: np.ndarray, spec: Any) -> 
     """(n,) persons of the records that a protocol used, as its active party has them."""
     if estimate.rows is None:
         return np.flatnonzero(train)
-    return _persons(estimate, data, spec)[spec.settings.holder]
+    return _persons(estimate, data, spec)[spec.settings.active_index]
 
 
 def _persons(estimate: Any, data: GlmData, spec: Any) -> np.ndarray:

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from scipy.special import ndtri
 
 from ....experiment.cells import STATUS
-from ....experiment.plotting.select import title, told
+from ....experiment.plotting.select import coordinate_of, title
 from ....experiment.plotting.series import cases_of, example_fit, example_fits_of, methods_of
 from ....experiment.plotting.shade import shade
 from ....experiment.plotting.style import GREY, empty, heading, legend_below
@@ -28,7 +28,7 @@ def coefficient_intervals(cube: xr.Dataset) -> Figure:
     """
     cases = [case for case in cases_of(cube, "coefficient_errors") if _fits(cube, case)]
     # Real columns before numbered ones, and one case of each sweep.
-    groups = {told(cube, "case", case, "group"): case for case in reversed(cases)}
+    groups = {coordinate_of(cube, "case", case, "group"): case for case in reversed(cases)}
     cases = sorted((case for case in cases if case in groups.values()), key=lambda case: not named(cube, case))
     shown = {case: _fits(cube, case) for case in cases[:PANELS]}
     if not shown:

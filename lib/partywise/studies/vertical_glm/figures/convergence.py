@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 from ....experiment.plotting.replicates import over
-from ....experiment.plotting.select import title, told
+from ....experiment.plotting.select import coordinate_of, title
 from ....experiment.plotting.series import cases_of, example_fit, example_fits_of, methods_of, series
 from ....experiment.plotting.shade import shade
 from ....experiment.plotting.style import empty, heading, legend_below
@@ -29,7 +29,7 @@ def iterations_by_correlation(cube: xr.Dataset) -> Figure:
     for case in cases_of(cube, "iterations"):
         rho, family = setting_of(cube, case, "rho"), setting_of(cube, case, "model")
         if rho is not None:
-            found.setdefault((str(told(cube, "case", case, "group")), family), {})[float(rho)] = case
+            found.setdefault((str(coordinate_of(cube, "case", case, "group")), family), {})[float(rho)] = case
     shown = [(family, cases) for (_, family), cases in found.items() if len(cases) > 1]
     if not shown:
         return empty("No family with several correlations of the columns in this configuration.")

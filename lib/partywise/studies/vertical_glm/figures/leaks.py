@@ -7,7 +7,7 @@ import xarray as xr
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
-from ....experiment.plotting.select import title, told
+from ....experiment.plotting.select import coordinate_of, title
 from ....experiment.plotting.series import cases_of, example_fit, example_fits_of, methods_of, series
 from ....experiment.plotting.shade import shade
 from ....experiment.plotting.style import BLUE, GREY, RED, empty, heading, panels
@@ -80,7 +80,7 @@ def identifiers_by_mode(cube: xr.Dataset) -> Figure:
     figure, (ax,) = panels(1, 1, 7.0, 0.9 + 0.26 * len(rows))
     for place, (_, method, shares) in enumerate(rows):
         worst = float(np.max(shares))
-        mode = told(cube, "method", method, "alignment")
+        mode = coordinate_of(cube, "method", method, "alignment")
         ax.barh(place, worst, color=RED if worst > 0 else BLUE, height=0.6)
         ax.text(worst + 0.02, place, f"{worst:.0%}" + (f" ({mode})" if mode else ""), va="center", fontsize=8)
     ax.axvline(0, color=GREY, linewidth=0.8)

@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ....errors import CubeError
-from ....experiment.plotting.select import plan_behind, told
+from ....experiment.plotting.select import coordinate_of, plan_behind
 from ....experiment.plotting.style import panels
 
 FAMILIES = {
@@ -66,7 +66,7 @@ def ends(cube: xr.Dataset, cases: Sequence[str], most: int) -> list[str]:
     """Some cases: of every sweep the first and the last, at most so many in all."""
     groups: dict[str, list[str]] = {}
     for case in cases:
-        groups.setdefault(str(told(cube, "case", case, "group")), []).append(case)
+        groups.setdefault(str(coordinate_of(cube, "case", case, "group")), []).append(case)
     chosen = {case for group in groups.values() for case in (group[0], group[-1])}
     return [case for case in cases if case in chosen][:most]
 

@@ -83,11 +83,11 @@ def cross_products(task: Task) -> Exposure:
     noise = first.certificate.value / task.mu
     release = Gaussian(sigma=noise)(first, task.noise(), owner=task.owner)
 
-    def attacked(one: World, other: World) -> GaussianPair:
+    def pair_of(one: World, other: World) -> GaussianPair:
         first, second = (np.asarray(label_dot_product(world.x, world.y).value) for world in (one, other))
         return GaussianPair(first, second, noise)
 
-    return Exposure({0: release}, task.pairs(attacked))
+    return Exposure({0: release}, task.pairs(pair_of))
 
 
 def _recovered(block: np.ndarray, recovered: np.ndarray, known: np.ndarray) -> dict[str, float | int]:
@@ -106,11 +106,11 @@ def gram_matrix(task: Task) -> Exposure:
     release = SymmetricGaussian(noise)(first, task.noise(), owner=task.owner)
     upper = np.triu_indices(task.settings.p)
 
-    def attacked(one: World, other: World) -> GaussianPair:
+    def pair_of(one: World, other: World) -> GaussianPair:
         first, second = (np.asarray(_moment(world).value)[upper] for world in (one, other))
         return GaussianPair(first, second, noise)
 
-    return Exposure({0: release}, task.pairs(attacked))
+    return Exposure({0: release}, task.pairs(pair_of))
 
 
 def _moment(world: World) -> Bounded:

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator, PercentFormatter
 
 from ....experiment.plotting.replicates import banded
-from ....experiment.plotting.select import title, told
+from ....experiment.plotting.select import coordinate_of, title
 from ....experiment.plotting.series import Series, cases_of, draw, methods_of, series
 from ....experiment.plotting.style import GREY, empty, heading, legend_below, look, nested, panels
 from .utility import LOSSES, loss_of, scored, ticks_at
@@ -82,7 +82,7 @@ def rows_rerouted(cube: xr.Dataset) -> Figure:
     for ax, case in zip(axes, cases, strict=False):
         for method, line in _rerouted(cube, case):
             style = look(cube, method)
-            buckets = told(cube, "method", method, "bucket_num")
+            buckets = coordinate_of(cube, "method", method, "bucket_num")
             words = style.label + (f", {buckets:g} buckets" if buckets and f"{buckets:g}" not in style.label else "")
             if not np.isfinite(line.x).any():
                 ax.axhline(line.mean[0], color=style.color, linestyle=style.rule, linewidth=1.2, label=words)

@@ -83,11 +83,11 @@ def split_indicators_repaired(task: Task) -> Exposure:
     mechanism = RandomizedResponse(task.epsilon, 2)
     release = mechanism(_sides(task.worst[0]), task.noise(), owner=task.owner, epsilon_claimed=task.epsilon)
 
-    def attacked(one: World, other: World) -> ResponseLawPair:
+    def pair_of(one: World, other: World) -> ResponseLawPair:
         first, second = (np.asarray(_sides(world).value).astype(int) for world in (one, other))
         return ResponseLawPair(first, second, task.epsilon, 2)
 
-    return Exposure({0: release}, task.pairs(attacked), {"exact_pure": audit_exact(mechanism.matrix()).epsilon})
+    return Exposure({0: release}, task.pairs(pair_of), {"exact_pure": audit_exact(mechanism.matrix()).epsilon})
 
 
 def _sides(world: World) -> Bounded:

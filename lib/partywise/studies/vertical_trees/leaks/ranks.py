@@ -75,13 +75,13 @@ def _buckets(task: Task, edges: Accounted | Quantiles, epsilon: float) -> Exposu
     # Public edges move one index a feature, which is enumerated; an attack on many is drawn.
     kind = ResponsePair if isinstance(edges, Quantiles) else ResponseLawPair
 
-    def attacked(one: World, other: World) -> ResponsePair:
+    def pair_of(one: World, other: World) -> ResponsePair:
         first, second = (np.ravel(_indices(world, edges).value).astype(int) for world in (one, other))
         return kind(first, second, epsilon, settings.n_buckets)
 
-    worst = attacked(*task.worst)
+    worst = pair_of(*task.worst)
     numbers = {"indices_moved": worst.moved, "exact_pure": worst.moved * audit_exact(mechanism.matrix()).epsilon}
-    return Exposure({0: release}, (worst, attacked(*task.ordinary)), numbers)
+    return Exposure({0: release}, (worst, pair_of(*task.ordinary)), numbers)
 
 
 def _indices(world: World, edges: Accounted | Quantiles) -> Bounded:
@@ -130,11 +130,11 @@ def _distances(task: Task, mechanism: DistanceExponential | AdjustedDistanceExpo
     bounded = entries(_integers(settings, task.worst[0]), unit="features")
     release = mechanism(bounded, task.noise(), owner=task.owner, epsilon_claimed=task.epsilon)
 
-    def attacked(one: World, other: World) -> LawPair:
+    def pair_of(one: World, other: World) -> LawPair:
         return LawPair(*(law[int(_integers(settings, world)[0]) - settings.low] for world in (one, other)))
 
     numbers = {"exact_pure": audit_exact(law).epsilon}
-    return Exposure({0: release}, task.pairs(attacked), numbers)
+    return Exposure({0: release}, task.pairs(pair_of), numbers)
 
 
 def _integers(settings: DomainSettings, world: World) -> np.ndarray:

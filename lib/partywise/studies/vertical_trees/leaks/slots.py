@@ -14,14 +14,14 @@ from typing import Any
 
 import numpy as np
 
-from ....audits.exposure import Attacked, Exposure, Task
+from ....audits.exposure import AttackedPair, Exposure, Task
 from ....audits.pairs import CHUNK, ClearPair, GaussianPair
 from ....audits.worlds import AuditData, World
 from ....experiment.study import MethodSpec
 from ....federation.cipher import Cipher
 from ....federation.exchanges.homomorphic import paillier
 from ....federation.exchanges.homomorphic.paillier import PrivateKey
-from ....federation.exchanges.homomorphic.slots import joined_lanes
+from ....federation.exchanges.homomorphic.slots import merge_slots
 from ....federation.parties import Party
 from ....privacy.accounted import Public
 from ....privacy.mechanisms.random import integer_noise
@@ -30,7 +30,7 @@ from ....trees.options import TablesOptions
 from ....trees.protocols.tables import local_sums, local_tables
 from ....trees.tables.assemble import integers_of
 from ....trees.tables.plan import TablePlan, table_plan
-from ....trees.tables.slots import open_lanes, read
+from ....trees.tables.slots import open_slots, read
 from ..claims import LaneSettings
 
 Rng = Callable[..., np.random.Generator]
@@ -93,10 +93,10 @@ def _exposure(task: Task, masked: bool) -> Exposure:
         """What an owner adds up, without noise."""
         return paillier.decrypt(private, _sums(task, plan, private, world)[0])
 
-    def attacked(one: World, other: World) -> Attacked:
+    def pair_of(one: World, other: World) -> AttackedPair:
         if not masked:
             # No noise is in these lanes.
-            return ClearPair(*(np.array(open_lanes(integers(w), share, plan), dtype=float) for w in (one, other)))
+            return ClearPair(*(np.array(open_slots(integers(w), share, plan), dtype=float) for w in (one, other)))
         first, second = (read(integers(world), share, plan) * units for world in (one, other))
         # One entry stays where none moved, as in worlds that only look different.
         moved = (first != second) | (np.arange(len(first)) == 0)
@@ -104,9 +104,9 @@ def _exposure(task: Task, masked: bool) -> Exposure:
 
     sums = _sums(task, plan, private, task.worst[0])
     reply = local_tables(owner, private.public, sums, plan, RECEIVER, masked, task.rng_for)
-    told = [abs(x) <= task.settings.n << 32 for x in open_lanes(paillier.decrypt(private, reply.value), share, plan)]
+    told = [abs(x) <= task.settings.n << 32 for x in open_slots(paillier.decrypt(private, reply.value), share, plan)]
     numbers = {"noise_sd": plan.sigma, "recovered_share": float(np.mean(told)), "recovered": int(np.sum(told))}
-    return Exposure({0: reply}, task.pairs(attacked), numbers)
+    return Exposure({0: reply}, task.pairs(pair_of), numbers)
 
 
 def _plan(task: Task) -> TablePlan:
@@ -129,7 +129,7 @@ def _owner(task: Task, world: World) -> Party:
 
 def _sums(task: Task, plan: TablePlan, private: PrivateKey, world: World) -> tuple[Cipher, int]:
     """What an owner makes of encrypted gradients, in any world."""
-    lanes = joined_lanes(integers_of(world.y, plan), plan.bits)
-    records = paillier.encrypt(private, lanes, task.rng_for("gradients"), key_holder=RECEIVER)
+    slots = merge_slots(integers_of(world.y, plan), plan.bits)
+    records = paillier.encrypt(private, slots, task.rng_for("gradients"), key_holder=RECEIVER)
     train = np.ones(len(world.x), dtype=bool)
     return local_sums(_owner(task, world), train, private.public, records, plan)
