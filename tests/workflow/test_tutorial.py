@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from partywise.experiment.cells import compute
-from partywise.experiment.owner_outputs.report import Home
+from partywise.experiment.owner_outputs.report import OwnerReport
 from partywise.experiment.plan import Plan
 from partywise.experiment.plans import plans
 from partywise.experiment.timings import Timings
@@ -36,7 +36,7 @@ def loans(tmp_path, monkeypatch) -> Plan:
     return plans(yaml.safe_load(text))["label_private"]
 
 
-def check_coefficients(home: Home) -> None:
+def check_coefficients(home: OwnerReport) -> None:
     """The page prints the coefficients of this fit."""
     (row,) = re.findall(r"^\| found at ε = 1 \|(.+)\|$", PAGE, flags=re.MULTILINE)
     found = [one["coefficient"] for one in home.model["coefficients"]]

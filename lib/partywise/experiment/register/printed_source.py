@@ -1,6 +1,6 @@
 """What a source document prints, and how our number is chosen: read from ``printed/*.toml`` of the studies.
 
-A file is one document's: ``document``, ``defaults`` of ``reproduction``, ``entries``, ``reasons``, ids called ``notable``.
+A file is one document's: ``document``, ``defaults`` of ``reproduction``, ``entries``, ``reasons`` and ``notable`` ids.
 One block of ``entries`` makes as many entries as its ``each`` (a product of lists) and its ``rows`` (lines of a CSV
 file, those that ``where`` names) have; ``{name}`` in its texts stands for their values, and for those of ``words``,
 which translate them.
