@@ -20,7 +20,7 @@ from partywise.experiment.plan import plan
 from partywise.experiment.plans import read_configuration
 from pipeline import ROOT, environment, planned, snakemake
 
-README = ROOT / "README.md"
+PAGE = ROOT / "docs" / "architecture.md"
 SHIPPED = sorted([ROOT / "config.yaml", *(ROOT / "config").glob("*.yaml")])
 # A dry run of 500 jobs takes about 3 CPU s and 100 MB on its own.
 LIMIT_RATIO, LIMIT_MB = 2.0, 200.0
@@ -129,7 +129,7 @@ def test_the_rule_graph_in_the_readme_is_current(tmp_path):
     done = snakemake(tmp_path, *words, "--rulegraph", "mermaid-js")
     assert done.returncode == 0, done.stderr
     current = readable_rule_graph(done.stdout)
-    section = README.read_text(encoding="utf-8").partition("\n## How a run is made\n")[2].partition("\n## ")[0]
+    section = PAGE.read_text(encoding="utf-8").partition("\n## How a run is made\n")[2].partition("\n## ")[0]
     assert re.findall(r"^```mermaid\n(.*?)\n```$", section, re.M | re.S) == [current]
     # One sentence a rule, in the order of the work.
     rules = dict.fromkeys(re.findall(r"[a-z]+(?= --> )|(?<= --> )[a-z]+", current))

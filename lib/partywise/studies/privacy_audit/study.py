@@ -109,6 +109,7 @@ STUDY = Study(
     variables=VARIABLES,
     figures={
         "claims": Figure(_HERE + "figures.claims:claims"),
+        "worst_claims": Figure(_HERE + "figures.claims:worst_claims"),
         "tracing_roc": Figure(_HERE + "figures.tracing:tracing_roc"),
     },
     check=check,

@@ -24,6 +24,7 @@ DOCUMENTS = {
     "004": "vertical generalised linear models",
 }
 ROW_HEIGHT = 0.21
+WORST = 6
 # Columns beside the axis, in powers of ten: claims of no cost, and what has no finite bound.
 FREE, INFINITE = -2.9, 5.0
 LOW, HIGH = -2.3, 4.4
@@ -104,6 +105,33 @@ def claims(cube: xr.Dataset) -> Figure:
     _axis(ax, ticks, place)
     _legend(figure, _confidence(cube))
     heading(figure, "What the sources claim, and what holds")
+    return figure
+
+
+def worst_claims(cube: xr.Dataset) -> Figure:
+    """The six mechanisms whose claim of a finite epsilon an attack refutes by the largest factor.
+
+    Ring: the claim of the source; bar: what an attack proves at least, an arrow where only the size of its sample
+    limits it; dot: what the ledger certifies; diamond: certified after the correction. Every number is for the unit and
+    at the delta of its claim, a mean over {replicates}.
+    """
+    finite = [line for line in published_lines(cube) if line.refuted and 0 < line.claimed and line.audited < np.inf]
+    worst: dict[str, Line] = {}
+    for line in sorted(finite, key=lambda line: line.audited / line.claimed, reverse=True):
+        worst.setdefault(line.label.partition(" - ")[0], line)
+    lines = list(worst.values())[:WORST]
+    if not lines:
+        return empty("No refuted claim of a finite epsilon in this configuration.")
+    figure, (ax,) = panels(1, 1, 9.0, 0.5 * len(lines) + 1.6)
+    for place, line in enumerate(lines, 1):
+        draw_line(ax, place, line)
+        claimed, certified, audited = (_digits(v) for v in (line.claimed, line.certified, line.audited))
+        text = f"claimed {claimed}, attacked: at least {audited}, certified {certified}"
+        ax.text(LOW - 0.2, place - 0.2, text, va="bottom", fontsize=9)
+    _axis(ax, list(enumerate(lines, 1)), len(lines))
+    ax.set_yticks(range(1, len(lines) + 1), [f"{line.label}\n{DOCUMENTS[line.document]}" for line in lines])
+    _legend(figure, _confidence(cube), controls=False)
+    heading(figure, "The six claims that are refuted by the largest factor")
     return figure
 
 
@@ -264,7 +292,7 @@ def _axis(ax: Axes, ticks: list[tuple[float, Line]], last: float) -> None:
     ax.set_xlabel("privacy loss ε at the δ of the claim, for the unit of the claim (logarithmic)")
 
 
-def _legend(figure: Figure, confidence: str) -> None:
+def _legend(figure: Figure, confidence: str, controls: bool = True) -> None:
     def mark(label: str, **look: Any) -> Line2D:
         return Line2D([], [], label=label, **{"linestyle": "none"} | look)
 
@@ -278,5 +306,5 @@ def _legend(figure: Figure, confidence: str) -> None:
         mark("claim refuted", marker="s", color=RED),
         mark("claim not proved", marker="s", color=ORANGE),
         mark("control: keeps its claim", marker="s", color=GREY),
-    ]
-    legend_of(figure, entries, [str(entry.get_label()) for entry in entries], 4)
+    ][: None if controls else 5]
+    legend_of(figure, entries, [str(entry.get_label()) for entry in entries], 4 if controls else 3)
