@@ -115,7 +115,7 @@ def worst_claims(cube: xr.Dataset) -> Figure:
     limits it; dot: what the ledger certifies; diamond: certified after the correction. Every number is for the unit and
     at the delta of its claim, a mean over {replicates}.
     """
-    finite = [line for line in published_lines(cube) if line.refuted and 0 < line.claimed and line.audited < np.inf]
+    finite = [line for line in published_lines(cube) if line.refuted and line.claimed > 0 and line.audited < np.inf]
     worst: dict[str, Line] = {}
     for line in sorted(finite, key=lambda line: line.audited / line.claimed, reverse=True):
         worst.setdefault(line.label.partition(" - ")[0], line)
