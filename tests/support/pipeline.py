@@ -18,6 +18,8 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
+import warm_snakemake
+
 ROOT = Path(__file__).resolve().parents[2]
 PARTS = ("Snakefile", "config.yaml", "config", "workflow", "scripts", "lib", "profiles", "envs", "requirements.lock")
 TINY = ("--configfile", "config/tiny.yaml")
@@ -56,8 +58,8 @@ def environment() -> dict[str, str]:
 
 def snakemake(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     """Plain Snakemake in a folder."""
-    command = [sys.executable, "-m", "snakemake", *words]
-    return subprocess.run(command, cwd=folder, env=environment(), capture_output=True, text=True, timeout=300)
+    code, out, err = warm_snakemake.run(folder, words, environment(), timeout=300)
+    return subprocess.CompletedProcess(["snakemake", *words], code, out, err)
 
 
 def launch(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
