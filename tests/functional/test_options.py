@@ -1,6 +1,7 @@
 """Options and settings: every accepted value runs and does something, every refused one is named."""
 
 from dataclasses import fields, replace
+from functools import cache
 from typing import get_args
 
 import numpy as np
@@ -160,6 +161,7 @@ def cases():
                 yield pytest.param(cls, start, name, value, id=f"{cls.__name__}-{name}-{value}")
 
 
+@cache
 def outcome(options):
     """Everything that an option could change: the fit, what is reported, what was released, what it cost."""
     done = run(options, data=DATA, epsilon=EPSILON)
