@@ -13,8 +13,9 @@ import every_protocol
 from every_protocol import generated, planned
 from forked import apart
 from partywise.audits.contract import agree, same
+from partywise.experiment.plan import plan
 from partywise.experiment.study import available, load
-from partywise.experiment.trial import execution
+from partywise.experiment.trial import execution, trials
 from partywise.federation.deployment.outcome import estimate_of, outcomes
 from partywise.federation.run import Run, simulate
 
@@ -58,6 +59,16 @@ def test_the_fits_cover_every_protocol_of_every_study():
     for study in available():
         used = {planned(study).methods[method].protocol for name, _, method in FITS if name == study}
         assert used == set(load(study).methods.values()), study
+
+
+def test_a_study_that_these_tests_do_not_name_is_tried_on_its_trials(monkeypatch):
+    """Nor need the default configuration have a block of it; the audit has no trials."""
+    monkeypatch.setattr(every_protocol, "CASES", {})
+    monkeypatch.setattr(every_protocol, "read_configuration", lambda path: {"studies": {}})
+    for study in set(available()) - {"privacy_audit"}:
+        made = plan(study, every_protocol.block(study), every_protocol.ROOT_SEED)
+        assert set(made.cases) == set(trials(study))
+        assert {method.protocol for method in made.methods.values()} >= set(load(study).methods.values())
 
 
 def garbage(array: np.ndarray) -> np.ndarray:

@@ -1,4 +1,8 @@
-"""Every method of the default configuration on small data: what tests that must hold for all protocols run."""
+"""Every method of every study on small data: what tests that must hold for all protocols run.
+
+A study needs no line here: its methods are those of the default configuration, or else all of its protocols with their
+defaults, and its small cases are its trials.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +13,12 @@ from typing import Any
 from partywise.experiment.cells import generate
 from partywise.experiment.plan import Plan, plan
 from partywise.experiment.plans import read_configuration
-from partywise.experiment.study import available
+from partywise.experiment.study import available, load
+from partywise.experiment.trial import trials
 from pipeline import ROOT
 
 ROOT_SEED = 7
-# One or more small cases of each study: source, settings, numbers of parties, epsilon.
+# Small cases in place of a study's trials: source, settings, numbers of parties, epsilon.
 CASES: dict[str, dict[str, tuple[str, dict[str, Any], list[int], float]]] = {
     "functional_boosting": {
         "simulated": ("simulated", {"n": 90, "p": 4, "n_basis_x": 6, "n_basis_y": 6, "active": [0, 1]}, [3], 8.0),
@@ -55,14 +60,25 @@ CHEAP = AUDIT | {
 }
 
 
+def small_cases(study: str) -> dict[str, tuple[str, dict[str, Any], list[int], float]]:
+    """Small cases of a study: those above, or its trials."""
+    if study in CASES:
+        return CASES[study]
+    return {
+        name: (trial.source, dict(trial.settings), [trial.parties[0]], trial.epsilon)
+        for name, trial in trials(study).items()
+    }
+
+
 def block(study: str) -> dict[str, Any]:
     """The block of a study in a configuration: its small cases, each with all methods."""
-    default = read_configuration(ROOT / "config.yaml")["studies"][study]
+    protocols = {"methods": {name: {"protocol": name} for name in load(study).methods}}
+    default = {"spec": {}} | read_configuration(ROOT / "config.yaml")["studies"].get(study, protocols)
     methods = {name: _cheap(entry) for name, entry in (default["methods"] | MORE.get(study, {})).items()}
     grid = {"methods": list(methods), "replicates": 1, "folds": 1}
     cases = {
         name: {"source": source, "settings": settings, "grid": grid | {"parties": parties, "epsilon": [epsilon]}}
-        for name, (source, settings, parties, epsilon) in CASES[study].items()
+        for name, (source, settings, parties, epsilon) in small_cases(study).items()
     }
     return {"spec": default["spec"], "methods": methods, "cases": cases, "figures": []}
 

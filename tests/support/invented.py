@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from invented_studies import ARRAYS, OWN, SHOWN, Fit
+from invented_studies import SHOWN, Fit, arrays, numbers
 from partywise.experiment.blocks import Part
 from partywise.experiment.plan import CasePlan, Plan
 from partywise.experiment.results.columns import Columns
@@ -78,7 +78,7 @@ def _part(plan: Plan, case: CasePlan, label: str, parties: int, rng: np.random.G
     shape = (case.replicates, case.folds, len(epsilon))
     values = {name: np.broadcast_to(one, shape) for name, one in _scalars(fit, shape).items()}
     kinds = {name: "str" if one.dtype.kind in "US" else "float" for name, one in values.items()}
-    shown = {name: (dims, np.stack([one] * len(epsilon))) for name, (dims, one) in ARRAYS[plan.study.name](fit).items()}
+    shown = {name: (dims, np.stack([one] * len(epsilon))) for name, (dims, one) in arrays(fit).items()}
     return Part(
         case=case.name,
         method=label,
@@ -111,7 +111,7 @@ def _scalars(fit: Fit, shape: tuple[int, int, int]) -> dict[str, np.ndarray]:
     for name, words in fit.plan.study.variables.items():
         if name not in SHOWN:
             found[name] = _guess(*words, fit, shape)
-    own: Mapping[str, Any] = OWN[fit.plan.study.name](fit)
+    own: Mapping[str, Any] = numbers(fit)
     return {name: np.asarray(value) for name, value in {**found, **own}.items() if value is not None}
 
 

@@ -310,3 +310,13 @@ ARRAYS: dict[str, Callable[[Fit], Arrays]] = {
     "vertical_linear": _linear_arrays,
     "vertical_glm": _glm_arrays,
 }
+
+
+def numbers(fit: Fit) -> dict[str, Any]:
+    """Numbers of a fit that its study invents itself; of another study none."""
+    return OWN[fit.plan.study.name](fit) if fit.plan.study.name in OWN else {}
+
+
+def arrays(fit: Fit) -> Arrays:
+    """Arrays of a first fit; of a study that is not above none."""
+    return ARRAYS[fit.plan.study.name](fit) if fit.plan.study.name in ARRAYS else {}
