@@ -333,7 +333,7 @@ def test_a_broken_configuration_after_a_kill_is_told(finished, tmp_path):
     locks.mkdir(exist_ok=True)
     (locks / "0.output.lock").write_text("results/x\n")
     killed(folder)
-    edit(folder / "config/tiny.yaml", "folds: 2, ", "folds: 0, ")
+    edit(folder / "config/tiny.yaml", "folds: 2\n", "folds: 0\n")
     done = launch(folder, *TINY)
     assert done.returncode == 1
     assert "grid.folds is 0: it must lie in [1, 100]." in done.stderr

@@ -109,8 +109,8 @@ def test_small_blocks_on_one_core_give_the_same_bytes(finished, tmp_path):
     folder = copy_project(tmp_path / "blocks", finished)
     edit(
         folder / "config/tiny.yaml",
-        "replicates_per_job: 2, folds_per_job: 2",
-        "replicates_per_job: 1, folds_per_job: 1",
+        "replicates_per_job: 2\n      folds_per_job: 2",
+        "replicates_per_job: 1\n      folds_per_job: 1",
     )
     done = snakemake(folder, *TINY, "--cores", "1")
     assert done.returncode == 0, done.stderr

@@ -14,6 +14,7 @@ FIGURES = {"error_by_parties", "error_by_epsilon"}
 LIB = "lib/partywise/"
 DOWNSTREAM = {"collect": 1, "figure": 2}
 TINY_FILE = "config/tiny.yaml"
+STEPS = "moments\n        max_steps: "
 
 
 @pytest.fixture
@@ -57,13 +58,19 @@ def test_an_edited_file_reruns_its_users(copy, file, expected):
     ("old", "new", "expected", "methods", "figures"),
     [
         # Blocks of two folds: the finished block changes its meaning, and there is one more.
-        ("folds: 2, ", "folds: 4, ", {"fit": 20, **DOWNSTREAM}, METHODS, FIGURES),
+        ("folds: 2\n", "folds: 4\n", {"fit": 20, **DOWNSTREAM}, METHODS, FIGURES),
         # Two more replicates are one more block; the finished ones stay.
-        ("replicates: 2, ", "replicates: 4, ", {"fit": 10, **DOWNSTREAM}, METHODS, FIGURES),
+        ("replicates: 2\n", "replicates: 4\n", {"fit": 10, **DOWNSTREAM}, METHODS, FIGURES),
         ("parties: [2, 4]", "parties: [2, 3, 4]", {"fit": 5, **DOWNSTREAM}, METHODS, FIGURES),
         # Only the moments have a target.
         ("epsilon: [8.0, 64.0]", "epsilon: [8.0, 32.0]", {"fit": 2, **DOWNSTREAM}, {"moments"}, FIGURES),
-        ("moments, max_steps: 30", "moments, max_steps: 31", {"fit": 2, **DOWNSTREAM}, {"moments"}, FIGURES),
+        (
+            "moments\n        max_steps: 30",
+            "moments\n        max_steps: 31",
+            {"fit": 2, **DOWNSTREAM},
+            {"moments"},
+            FIGURES,
+        ),
         ("snr: 10.0", "snr: 11.0", {"fit": 10, **DOWNSTREAM}, METHODS, FIGURES),
         ("root_seed: 7", "root_seed: 8", {"fit": 10, **DOWNSTREAM}, METHODS, FIGURES),
         ("delta: 1.0e-5", "delta: 1.0e-6", {"fit": 10, **DOWNSTREAM}, METHODS, FIGURES),

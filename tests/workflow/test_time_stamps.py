@@ -18,7 +18,7 @@ FOLDER = f"{RESULTS}/{STUDY}"
 BLOCK = f"{FOLDER}/blocks/simulated/moments/k2_r0000-0001_f00-01.npz"
 DOWNSTREAM = {"collect": 1, "figure": 2}
 EVERYTHING = {"fit": 10, **DOWNSTREAM}
-STEPS = ("config/tiny.yaml", "moments, max_steps: 30", "moments, max_steps: 31")
+STEPS = ("config/tiny.yaml", "moments\n        max_steps: 30", "moments\n        max_steps: 31")
 
 
 def git(folder: Path, *words: str) -> None:
