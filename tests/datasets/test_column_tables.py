@@ -128,7 +128,7 @@ def test_declared_edges_are_those_of_the_specification_and_what_settings_know_of
         assert about.because and (about.bounds is None or about.bounds[0] < about.bounds[1])
     for one in settings:
         assert one.n_columns == len(names)
-        assert one.without_edges == tuple(j for j, about in enumerate(declared) if about.edges is None)
+        assert one.columns_without_edges == tuple(j for j, about in enumerate(declared) if about.edges is None)
         assert one.columns_without_bounds == tuple(j for j, about in enumerate(declared) if about.bounds is None)
 
 

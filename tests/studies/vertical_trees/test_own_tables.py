@@ -77,7 +77,7 @@ def test_files_become_parties_with_the_names_they_were_given():
     facts = data.public().columns
     assert facts[0].edges.value.tolist() == [-1, 0, 1] and facts[0].bounds.value == (-3, 3)
     assert facts[1].edges.value.tolist() == [0.5] and facts[2].edges is None
-    assert chosen.without_edges == chosen.columns_without_bounds == (2,)
+    assert chosen.columns_without_edges == chosen.columns_without_bounds == (2,)
     assert chosen.files == {"tables[0].file": "one.csv", "tables[1].file": "two.csv"}
 
 

@@ -114,7 +114,7 @@ def _check_bound(options: Any, at: str) -> None:
 def _check_declared(settings: PartySettings, counts: tuple[int, ...], options: Any, at: str) -> None:
     """Passive columns without the public edges or ranges that a method rests on."""
     what, wanted, certified = _wanted(options)
-    lacking = set(getattr(settings, f"without_{what}")) if wanted else set()
+    lacking = set(getattr(settings, f"columns_without_{what}")) if wanted else set()
     for count in counts if lacking else ():
         active = settings.active_index(count)
         for number, columns in enumerate(settings.groups(count)):

@@ -49,7 +49,7 @@ class TableSettings(OwnTables, CaseSettings):
         return tuple(one.party for one in self.tables)
 
     @property
-    def without_edges(self) -> tuple[int, ...]:  # type: ignore[override]
+    def columns_without_edges(self) -> tuple[int, ...]:  # type: ignore[override]
         """Columns of which no cuts are declared."""
         return tuple(j for j, one in enumerate(self.columns) if one.edges is None and one.levels is None)
 

@@ -32,7 +32,7 @@ class PartySettings:
 
     # What the data are for, whether the labels are classes, and which columns no one may declare anything of.
     usual: ClassVar[Criterion] = CLASSES
-    without_edges: ClassVar[tuple[int, ...]] = ()
+    columns_without_edges: ClassVar[tuple[int, ...]] = ()
     columns_without_bounds: ClassVar[tuple[int, ...]] = ()
 
     def __post_init__(self) -> None:
@@ -132,7 +132,7 @@ class AdultSettings(CaseSettings):
     """Adult: income above 50 000 dollars, from the 14 columns of the source."""
 
     # capital-gain, capital-loss, hours-per-week
-    without_edges = (10, 11, 12)
+    columns_without_edges = (10, 11, 12)
 
     @property
     def n_columns(self) -> int:
@@ -144,7 +144,7 @@ class AdultSettings(CaseSettings):
 class AdultSplitSettings(PartySettings):
     """Adult with the division into training and test rows of its authors."""
 
-    without_edges = AdultSettings.without_edges
+    columns_without_edges = AdultSettings.columns_without_edges
 
     @property
     def n_columns(self) -> int:
@@ -157,8 +157,8 @@ class CreditSettings(CaseSettings):
     """Credit cards: default in the next month."""
 
     # Amounts of bills and of payments.
-    without_edges = tuple(range(11, 23))
-    columns_without_bounds = without_edges
+    columns_without_edges = tuple(range(11, 23))
+    columns_without_bounds = columns_without_edges
 
     @property
     def n_columns(self) -> int:
