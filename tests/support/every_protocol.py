@@ -7,6 +7,7 @@ defaults, and its small cases are its trials.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from copy import deepcopy
 from functools import cache
 from typing import Any
 
@@ -70,10 +71,16 @@ def small_cases(study: str) -> dict[str, tuple[str, dict[str, Any], list[int], f
     }
 
 
+@cache
+def _shipped() -> dict[str, Any]:
+    """Blocks of the default configuration by study, read once: seven studies ask for them, twice each."""
+    return read_configuration(ROOT / "config.yaml")["studies"]
+
+
 def block(study: str) -> dict[str, Any]:
     """The block of a study in a configuration: its small cases, each with all methods."""
     protocols = {"methods": {name: {"protocol": name} for name in load(study).methods}}
-    default = {"spec": {}} | read_configuration(ROOT / "config.yaml")["studies"].get(study, protocols)
+    default = deepcopy({"spec": {}} | _shipped().get(study, protocols))
     methods = {name: _cheap(entry) for name, entry in (default["methods"] | MORE.get(study, {})).items()}
     grid = {"methods": list(methods), "replicates": 1, "folds": 1}
     cases = {
