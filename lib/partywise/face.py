@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from .linear.estimator import VerticalLinear
     from .logistic.estimator import LabelPrivateLogisticRegression
     from .pca.estimator import VerticalPCA
+    from .privacy.accountants.dp_accounting import from_dp_event, to_dp_event
     from .privacy.accounted import Clear, Public
     from .privacy.accounting.calibration import analytic_gaussian_sigma, gaussian_delta, gaussian_epsilon, gdp_mu
     from .privacy.accounting.compose import cost
-    from .privacy.accounting.dp_accounting import from_dp_event, to_dp_event
     from .privacy.audit.sampled import audit
     from .privacy.ledger.budget import PrivacyFilter
     from .privacy.ledger.event import Event
@@ -102,10 +102,10 @@ HOMES = {
     "linear.estimator": ("VerticalLinear",),
     "logistic.estimator": ("LabelPrivateLogisticRegression",),
     "pca.estimator": ("VerticalPCA",),
+    "privacy.accountants.dp_accounting": ("from_dp_event", "to_dp_event"),
     "privacy.accounted": ("Clear", "Public"),
     "privacy.accounting.calibration": ("analytic_gaussian_sigma", "gaussian_delta", "gaussian_epsilon", "gdp_mu"),
     "privacy.accounting.compose": ("cost",),
-    "privacy.accounting.dp_accounting": ("from_dp_event", "to_dp_event"),
     "privacy.audit.sampled": ("audit",),
     "privacy.ledger.budget": ("PrivacyFilter",),
     "privacy.ledger.event": ("Event",),

@@ -26,7 +26,7 @@ from dataclasses import replace
 from importlib import import_module
 from typing import Any
 
-from .law import MOST, Law
+from ..accounting.law import MOST, Law
 
 __all__ = ["from_dp_event", "to_dp_event"]
 
