@@ -84,6 +84,14 @@ def named(path: Path, module: str) -> frozenset[str]:
     return frozenset(found)
 
 
+@cache
+def beside(path: Path, module: str) -> frozenset[str]:
+    """Modules of a package that finds them itself (``iter_modules``), as accountants are found: all in its folder."""
+    if path.name != "__init__.py" or b"iter_modules(__path__)" not in path.read_bytes():
+        return frozenset()
+    return frozenset(f"{module}.{file.stem}" for file in path.parent.glob("*.py") if file != path)
+
+
 def _statements(tree: ast.AST) -> Iterator[ast.Import | ast.ImportFrom]:
     """Import statements of a syntax tree, without those under ``if TYPE_CHECKING``."""
     for node in ast.iter_child_nodes(tree):
@@ -105,6 +113,7 @@ def closure(roots: Iterable[str], lib: Path = LIB) -> dict[str, Path]:
             continue
         found[module] = path
         queue += named(path, module) if own else imports(path, module)
+        queue += beside(path, module)
         if "." in module:
             queue.append(module.rpartition(".")[0])
     return found

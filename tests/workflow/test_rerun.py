@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fingerprint import closure, fingerprint
+from fingerprint import beside, closure, fingerprint, imports, named
 from pipeline import STUDY, TINY, Planned, copy_run, edit, planned
 
 METHODS = {"mean_curve", "predictor_none", "predictor_fixed", "party_fixed", "moments"}
@@ -102,6 +102,11 @@ def test_fingerprint_follows_imports_only(tmp_path):
         (package / name).write_text(text)
     names = {name.removeprefix("partywise").lstrip(".") for name in closure(["partywise.a"], tmp_path)}
     assert names == {"", "a", "b", "sub", "sub.late", "sub.deep", "c"}
+    # A package that finds its files itself uses all of them.
+    (package / "sub" / "__init__.py").write_text("from pkgutil import iter_modules\nFOUND = iter_modules(__path__)\n")
+    imports.cache_clear(), named.cache_clear(), beside.cache_clear()
+    before = closure(["partywise.sub"], tmp_path)
+    assert {"partywise.sub.late", "partywise.sub.deep", "partywise.c"} <= set(before)
     with pytest.raises(ValueError, match=r"root .partywise\.nowhere. is no module"):
         fingerprint(["partywise.nowhere"], tmp_path)
 

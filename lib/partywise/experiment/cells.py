@@ -6,7 +6,7 @@ import logging
 import math
 import warnings
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from ..federation.folds import Fold
 from ..federation.run import Run, simulate
 from ..privacy.ledger.event import POST_PROCESSING, Event
 from ..privacy.ledger.ledger import Ledger
+from ..privacy.ledger.total import MEANINGS
 from ..privacy.mechanisms.release import MECHANISMS
 from ..randomness import Streams, stream
 from .owner_outputs.report import OwnerReport
@@ -35,18 +36,7 @@ IN_SAMPLE = "in_sample"
 # Scalars of every cell of every study: long_name, units.
 COMMON: dict[str, tuple[str, str]] = {
     "epsilon_claimed": ("epsilon by the source's own formula", "1"),
-    "epsilon_certified": (
-        "epsilon that the ledger certifies for one fit, for the worst view; inf where nothing is proved",
-        "1",
-    ),
-    "epsilon_certified_part": ("epsilon of the certified rows alone, for the worst view", "1"),
-    "eps_simple": ("rho + 2 sqrt(rho log(1/delta)) of the worst view", "1"),
-    "mu_total": ("composed Gaussian-DP parameter of the worst view", "1"),
-    "mu_upper": ("Gaussian-DP parameter that bounds all releases of the worst view, of whatever law", "1"),
-    "tpr_at_1_percent": ("largest true-positive rate of any attack at 1 % false positives, worst view", "1"),
-    "tpr_at_0_1_percent": ("largest true-positive rate of any attack at 0.1 % false positives, worst view", "1"),
-    "rho_total": ("composed zCDP parameter of the worst view", "1"),
-    "delta": ("delta of every certified epsilon", "1"),
+    **{name: (meaning, "1") for name, meaning in MEANINGS.items()},
     "delta_claimed": ("delta of epsilon_claimed; where the source adds one for each release, their sum", "1"),
     "n_protected": ("records of the largest party that releases (in a vertical split, of all)", "1"),
     "delta_exceeds_1_over_n": (
@@ -54,17 +44,6 @@ COMMON: dict[str, tuple[str, str]] = {
         "1",
     ),
     IN_SAMPLE: ("1 if the errors are measured on records that trained the fit: nothing was held out", "1"),
-    "n_releases": ("releases that count for the worst view", "1"),
-    "certified": ("1 if every release that counts is proved", "1"),
-    "view_worst": ("coalition that learns most of all that keep the assumption; 'any coalition' bounds them", "1"),
-    "unit": ("what changes between neighbouring data sets", "1"),
-    "relation": ("neighbouring relation", "1"),
-    "trust_model": ("who is trusted with raw values, over the releases that count", "1"),
-    "sampler": ("random source of the noise", "1"),
-    "assumption": (
-        "who must collude with nobody, or with no receiver of what its key closes, for the total to hold",
-        "1",
-    ),
     "bytes_measured": ("bytes of all messages as serialised", "byte"),
     "ledger_sha256": ("end of the hash chain of the ledger of this cell", "1"),
 }
@@ -293,7 +272,7 @@ class _Fits:
     def _privacy(self, channel: Channel) -> dict[str, Any]:
         delta, group = self.plan.delta(self.case.name), self.plan.rows_per_user(self.case.name)
         total = channel.ledger.worst_total(channel.names, self.plan.spec.unit, delta, rows_per_user=group)
-        return asdict(total) | {
+        return total.to_row() | {
             "bytes_measured": channel.bytes_total,
             "ledger_sha256": channel.ledger.digest,
         }

@@ -39,7 +39,7 @@ def test_totals_lie_just_above_the_loss_distribution_oracle(count):
     assert total.n_releases == count and total.certified
     if count == 20:
         assert total.epsilon_certified == pytest.approx(3.848610, abs=1e-6)
-        assert total.eps_simple == pytest.approx(4.6919, abs=5e-5)
+        assert total.epsilons["simple_zcdp"] == pytest.approx(4.6919, abs=5e-5)
 
 
 @given(st.lists(MUS, min_size=1, max_size=8))
@@ -49,7 +49,7 @@ def test_many_releases_are_one_with_the_summed_rho(mus):
     one = epsilon_of([event(mu=math.sqrt(2 * rho))])
     assert total.epsilon_certified == pytest.approx(one, rel=1e-12)
     assert total.rho_total == pytest.approx(rho, rel=1e-12)
-    assert total.eps_simple == pytest.approx(simple_zcdp_epsilon(rho, DELTA), rel=1e-12)
+    assert total.epsilons["simple_zcdp"] == pytest.approx(simple_zcdp_epsilon(rho, DELTA), rel=1e-12)
     assert total.epsilon_certified_part == total.epsilon_certified
 
 
@@ -117,7 +117,7 @@ def test_other_laws_compose_by_stratum():
     assert total.epsilon_certified == total.epsilon_certified_part == expected
     assert math.isnan(total.mu_total)
     assert total.rho_total == pytest.approx(0.01 + 0.02 + 3 * 0.5, rel=1e-12)
-    assert total.eps_simple == pytest.approx(simple_zcdp_epsilon(total.rho_total, DELTA), rel=1e-12)
+    assert total.epsilons["simple_zcdp"] == pytest.approx(simple_zcdp_epsilon(total.rho_total, DELTA), rel=1e-12)
     assert total.n_releases == 4 and total.certified
     # The part of delta that only another stratum uses up is not taken off here.
     elsewhere = Ledger(
@@ -129,7 +129,7 @@ def test_other_laws_compose_by_stratum():
 def test_an_unproved_row_beside_other_laws_shows_the_proved_part():
     proved = Ledger(mixed_rows()).total("active", "row", DELTA)
     total = Ledger([*mixed_rows(), event("e", mu=None, certified=False)]).total("active", "row", DELTA)
-    assert total.epsilon_certified == total.mu_total == total.rho_total == total.eps_simple == math.inf
+    assert total.epsilon_certified == total.mu_total == total.rho_total == total.epsilons["simple_zcdp"] == math.inf
     assert total.epsilon_certified_part == proved.epsilon_certified
 
 

@@ -86,7 +86,7 @@ def test_an_empty_transcript_costs_nothing():
 def test_unproved_rows_make_the_total_infinite_and_the_proved_part_is_shown():
     ledger = Ledger([event("a", mu=0.5), event("b", certified=False), clear_event("c", "p1", ("row",), "active")])
     total = ledger.total("active", "row", DELTA)
-    assert total.epsilon_certified == total.mu_total == total.rho_total == total.eps_simple == math.inf
+    assert total.epsilon_certified == total.mu_total == total.rho_total == total.epsilons["simple_zcdp"] == math.inf
     assert total.epsilon_certified_part == gaussian_epsilon(0.5, DELTA)
     assert not total.certified and total.n_releases == 3
 

@@ -179,7 +179,9 @@ def test_a_composition_costs_a_number_and_more_rows_cost_no_less(laws, delta, ep
             not any(law.mu or law.rho for law in laws)
         )
         total = tried(lambda: Ledger(events).total("server", "row", delta))
-        assert total is None or (total.epsilon_certified >= 0 and total.rho_total >= 0 and total.eps_simple >= 0)
+        assert total is None or (
+            total.epsilon_certified >= 0 and total.rho_total >= 0 and total.epsilons["simple_zcdp"] >= 0
+        )
 
 
 @settings(FUZZ, max_examples=60)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from ...privacy.ledger.total import MEANINGS
 from ..cells import COMMON, STATUS
 from ..results.assemble import COORDS
 from ..results.columns import Columns
@@ -67,12 +68,7 @@ LEDGER: dict[str, Entry] = {
     "prev_hash": ("hash of the row before", "1"),
     "hash": ("hash of the row and of all before it", "1"),
 }
-TOTALS = (
-    *("epsilon_certified", "epsilon_certified_part", "eps_simple", "mu_total", "mu_upper", "tpr_at_1_percent"),
-    *("tpr_at_0_1_percent", "rho_total", "delta", "n_releases", "certified", "view_worst", "unit", "relation"),
-    *("trust_model", "sampler", "assumption", "ledger_sha256"),
-)
-MEANINGS_OF_TOTALS: dict[str, Entry] = {name: COMMON[name] for name in TOTALS} | {
+MEANINGS_OF_TOTALS: dict[str, Entry] = {name: (meaning, "1") for name, meaning in MEANINGS.items()} | {
     "epsilon_certified": (
         "epsilon of the distinct releases of all folds of the replicate together, for the worst view",
         "1",

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ...privacy.ledger.total import REPORTED
 from ..cells import IN_SAMPLE
 from ..plan import Plan
 from ..results.columns import Block, Columns
@@ -21,14 +22,15 @@ MOST_SLOTS = 1000
 SLOT = ("case", "method", "parties", "epsilon")
 # Behind an epsilon that stands at a delta of 1/n or more.
 MARK, FLAG = "!", "delta_exceeds_1_over_n"
-DELTAS = {"epsilon_claimed": "delta_claimed", CELL: "delta", RUN: "delta"}
+# Epsilons of accountants that have a column of their own.
+BY_ACCOUNTANTS = {each.variable: each.heading for each in REPORTED.values() if each.heading}
+DELTAS = {"epsilon_claimed": "delta_claimed", **dict.fromkeys((*BY_ACCOUNTANTS, RUN), "delta")}
 # What stands beside a certified epsilon: the same guarantee in other words.
 BESIDE = {"mu_upper": "mu", "tpr_at_1_percent": "TPR at 1 %", "tpr_at_0_1_percent": "TPR at 0.1 %"}
 HEADINGS = {
     IN_SAMPLE: Heading("in-sample", "neither"),
     "epsilon_claimed": Heading("claimed epsilon", "neither"),
-    CELL: Heading("certified epsilon", "lower"),
-    **{name: Heading(words, "lower") for name, words in BESIDE.items()},
+    **{name: Heading(words, "lower") for name, words in (BY_ACCOUNTANTS | BESIDE).items()},
     RUN: Heading("certified, whole run", "lower"),
     "bytes_measured": Heading("MiB sent", "lower"),
 }
@@ -156,4 +158,4 @@ def shown_variables(plan: Plan) -> tuple[str, ...]:
     """
     if plan.study.certified != CELL:
         return (*plan.study.summary, "epsilon_claimed", plan.study.certified, "bytes_measured")
-    return (*plan.study.summary, "epsilon_claimed", CELL, *BESIDE, RUN, "bytes_measured")
+    return (*plan.study.summary, "epsilon_claimed", *BY_ACCOUNTANTS, *BESIDE, RUN, "bytes_measured")

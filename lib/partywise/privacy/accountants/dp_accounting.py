@@ -1,4 +1,4 @@
-"""To and from the events of the library dp-accounting (extra ``accounting``), which is imported when it is used.
+"""The library dp-accounting (extra ``accounting``, imported when it is used): its accountant, to and from its events.
 
 An event that has no equivalent on the other side is refused by its name; what is translated never costs less.
 
@@ -23,19 +23,47 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import reduce
 from importlib import import_module
 from typing import Any
 
+from ..accounting.compose import Composition
 from ..accounting.law import MOST, Law
+from .base import Accountant
 
-__all__ = ["from_dp_event", "to_dp_event"]
+__all__ = ["DpAccounting", "from_dp_event", "to_dp_event"]
 
 WRITTEN_OUT = 10_000
 
 
-def _library() -> Any:
+class DpAccounting(Accountant):
+    """Distributions of the privacy loss as that library composes them, rounded up; zCDP alone has none."""
+
+    name = "dp_accounting"
+
+    @classmethod
+    def supports(cls, composition: Composition) -> bool:
+        """Whether every law has a distribution of its loss."""
+        return not composition.rho
+
+    def bound(self, laws: Composition, delta: float) -> float:
+        """Of each law a pessimistic distribution, composed in their order."""
+        pld = _library("dp_accounting.pld.privacy_loss_distribution")
+        parts = [pld.from_gaussian_mechanism(1 / laws.mu)] if laws.mu_squared else []
+        for epsilon, k, count in laws.finite:
+            outcomes = k or 2
+            noise = outcomes / (math.exp(epsilon) + outcomes - 1)
+            parts.append(pld.from_randomized_response(noise, outcomes).self_compose(count))
+        for mu, rate, count in laws.sampled:
+            parts.append(pld.from_gaussian_mechanism(1 / mu, sampling_prob=rate).self_compose(count))
+        return (
+            float(reduce(lambda one, other: one.compose(other), parts).get_epsilon_for_delta(delta)) if parts else 0.0
+        )
+
+
+def _library(name: str = "dp_accounting") -> Any:
     try:
-        return import_module("dp_accounting")
+        return import_module(name)
     except ImportError:
         raise ImportError("events of dp-accounting need that library: pip install partywise[accounting].") from None
 

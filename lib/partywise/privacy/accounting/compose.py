@@ -73,6 +73,11 @@ class Composition:
         return math.sqrt(self.mu_squared)
 
     @property
+    def infinite(self) -> bool:
+        """Whether a law has no noise."""
+        return math.inf in (self.mu_squared, self.rho, self.pure) or any(mu == math.inf for mu, _, _ in self.sampled)
+
+    @property
     def pure(self) -> float:
         """Sum of the pure epsilons: basic composition of the finite laws."""
         return total(epsilon * count for epsilon, _, count in self.finite)
@@ -202,7 +207,7 @@ def _epsilon(law: Composition, delta: float) -> float:
         return math.inf
     if law.gaussian:
         return _gaussian_epsilon(law.mu, left)
-    if math.inf in (law.mu_squared, law.rho, law.pure) or any(mu == math.inf for mu, _, _ in law.sampled):
+    if law.infinite:
         return math.inf
     if left == 0:
         return math.inf if law.mu_squared or law.rho or law.sampled else law.pure
@@ -276,7 +281,7 @@ def _delta(law: Composition, epsilon: float) -> float:
         return min(1.0, numeric)
     if epsilon >= law.pure and not (law.mu_squared or law.rho or law.sampled):
         return min(1.0, numeric)
-    if math.inf in (law.mu_squared, law.rho, law.pure) or any(mu == math.inf for mu, _, _ in law.sampled):
+    if law.infinite:
         found = 1.0
     elif law.gaussian:
         found = float(gaussian_delta(law.mu, epsilon)) * (1 + SLACK)

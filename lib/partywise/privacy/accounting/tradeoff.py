@@ -59,7 +59,7 @@ def power(law: Composition, fpr: float) -> float:
 @functools.lru_cache(maxsize=16384)
 def _power(law: Composition, fpr: float) -> float:
     exact, numeric = replace(law, delta_numeric=0.0), law.delta_numeric
-    if math.inf in (law.mu_squared, law.rho, law.pure) or any(mu == math.inf for mu, _, _ in law.sampled):
+    if law.infinite:
         return 1.0
     if exact == Composition():
         return min(fpr + numeric, 1.0)

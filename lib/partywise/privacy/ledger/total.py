@@ -1,74 +1,91 @@
 """What one view has learnt about one unit: laws by stratum in, an epsilon with what is proved of it out."""
 
-import functools
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any
 
-from ..accounting.calibration import rho_from_mu, simple_zcdp_epsilon
+from ..accountants import Accountant, accountants
+from ..accountants.exact import Exact
+from ..accounting.calibration import rho_from_mu
 from ..accounting.compose import Composition, compose
 from ..accounting.law import Law
 from ..accounting.tradeoff import mu_upper, power
 from .event import Event
 from .parallel import by_partition, joint_cells
 
-__all__ = ["Total", "ViewSum", "default_views", "sum_view", "total_of"]
+__all__ = ["MEANINGS", "REPORTED", "Total", "ViewSum", "default_views", "sum_view", "total_of"]
+
+# Accountants whose epsilon every total holds.
+REPORTED = {name: accountant for name, accountant in accountants().items() if accountant.variable}
+
+
+def _number(meaning: str, **more: Any) -> Any:
+    """A field of a total, with what it means."""
+    return field(metadata={"meaning": meaning}, **more)
 
 
 @dataclass(frozen=True)
 class Total:
-    """What one view has learnt about one unit.
+    """What one view has learnt about one unit: an epsilon by each accountant, and what stands beside them.
+
+    `MEANINGS` says what each number means, by its name in cubes and tables. Where a row that counts is not proved they
+    are infinite, and the true-positive rates 1.
 
     Parameters
     ----------
-    epsilon_certified : float
-        Proved epsilon at ``delta``; inf if any row is unproved.
-    epsilon_certified_part : float
-        The same for the proved rows alone.
-    eps_simple : float
-        rho + 2 sqrt(rho log(1/delta)) with ``rho_total``, for comparison.
-    mu_total : float
-        Composed Gaussian-DP parameter; nan if a row that counts has another law, inf if any row is unproved.
-    mu_upper : float
-        A Gaussian-DP parameter of the whole: ``mu_total`` where that is a number; inf where none is proved.
-    tpr_at_1_percent, tpr_at_0_1_percent : float
-        No attack on the view has a larger true-positive rate at these rates of false positives; 1 if any row is
-        unproved.
-    rho_total : float
-        mu_total^2 / 2, or the summed zCDP of the largest stratum if there are other laws; inf if any row is unproved.
-    delta : float
-    n_releases : int
-        Rows that count.
-    certified : bool
-        Whether every row that counts is proved.
-    view_worst : str
-        Name of the view.
-    unit, relation : str
-        What changes between neighbours, and how.
-    trust_model, sampler : str
-        Of the rows that count, joined by ``;``; ``"none"`` if there is none.
-    assumption : str
-        Of the worst coalition: who colludes with nobody, and which key holder with none of those who have what its key
-        closes; ``"none"`` if nothing is assumed. The total holds for every coalition that keeps it.
+    epsilons : mapping
+        From the name of an accountant to its epsilon at ``delta``: ``epsilons["exact"]`` is certified. Infinite where
+        an accountant has no rule for a law.
+    compositions : tuple of Composition
+        What was composed: one for each choice of cells of the partitions.
     """
 
-    epsilon_certified: float
-    epsilon_certified_part: float
-    eps_simple: float
-    mu_total: float
-    mu_upper: float
-    tpr_at_1_percent: float
-    tpr_at_0_1_percent: float
-    rho_total: float
-    delta: float
-    n_releases: int
-    certified: bool
-    view_worst: str
-    unit: str
-    relation: str
-    trust_model: str
-    sampler: str
-    assumption: str = "none"
+    epsilons: Mapping[str, float]
+    epsilon_certified_part: float = _number("epsilon of the certified rows alone, for the worst view")
+    mu_total: float = _number("composed Gaussian-DP parameter of the worst view")
+    mu_upper: float = _number("Gaussian-DP parameter that bounds all releases of the worst view, of whatever law")
+    tpr_at_1_percent: float = _number("largest true-positive rate of any attack at 1 % false positives, worst view")
+    tpr_at_0_1_percent: float = _number("largest true-positive rate of any attack at 0.1 % false positives, worst view")
+    rho_total: float = _number("composed zCDP parameter of the worst view")
+    delta: float = _number("delta of every certified epsilon")
+    n_releases: int = _number("releases that count for the worst view")
+    certified: bool = _number("1 if every release that counts is proved")
+    view_worst: str = _number("coalition that learns most of all that keep the assumption; 'any coalition' bounds them")
+    unit: str = _number("what changes between neighbouring data sets")
+    relation: str = _number("neighbouring relation")
+    trust_model: str = _number("who is trusted with raw values, over the releases that count")
+    sampler: str = _number("random source of the noise")
+    assumption: str = _number(
+        "who must collude with nobody, or with no receiver of what its key closes, for the total to hold",
+        default="none",
+    )
+    compositions: tuple[Composition, ...] = field(default=(), repr=False)
+
+    @property
+    def epsilon_certified(self) -> float:
+        """Proved epsilon at ``delta``, by the exact accountant."""
+        return self.epsilons[Exact.name]
+
+    def epsilon_by(self, accountant: type[Accountant]) -> float:
+        """Epsilon at ``delta`` by an accountant, also by one that enters no total by itself (``"rdp"``)."""
+        return _largest(self.compositions, self.delta, accountant) if self.certified else math.inf
+
+    def to_row(self) -> dict[str, Any]:
+        """Every number by its name in cubes and tables, in the order of `MEANINGS`."""
+        values = {REPORTED[name].variable: epsilon for name, epsilon in self.epsilons.items()} | vars(self)
+        return {name: values[name] for name in MEANINGS}
+
+
+def _meanings() -> dict[str, str]:
+    """The exact epsilon and its part, those of other accountants, and the rest."""
+    by_accountants = {accountant.variable: accountant.meaning for accountant in REPORTED.values()}
+    part, *rest = ((each.name, each.metadata["meaning"]) for each in fields(Total) if each.metadata)
+    return {Exact.variable: Exact.meaning, **dict([part]), **by_accountants, **dict(rest)}
+
+
+# What the numbers of a total mean, by their names in cubes and tables.
+MEANINGS = _meanings()
 
 
 @dataclass(frozen=True)
@@ -106,10 +123,18 @@ class ViewSum:
         mu = self.mu
         return max(stratum.zcdp for stratum in self.strata) if math.isnan(mu) else float(rho_from_mu(mu))
 
-    def epsilon(self, delta: float) -> float:
-        """Epsilon of the proved rows: that of the largest stratum."""
-        strata = self.strata if not self.gaussian else [max(self.strata, key=lambda stratum: stratum.mu_squared)]
-        return max(stratum.epsilon(delta) for stratum in strata)
+    def epsilon(self, delta: float, accountant: type[Accountant] = Exact) -> float:
+        """Epsilon of the proved rows: that of the largest stratum; inf where the accountant has no rule for a law."""
+        return _largest(self.strata, delta, accountant)
+
+
+def _largest(strata: Sequence[Composition], delta: float, accountant: type[Accountant]) -> float:
+    """The largest epsilon of some compositions; of Gaussians alone that of the largest mu."""
+    if all(stratum.gaussian for stratum in strata):
+        strata = [max(strata, key=lambda stratum: stratum.mu_squared)]
+    if not all(map(accountant.supports, strata)):
+        return math.inf
+    return max(accountant(stratum).epsilon(delta) for stratum in strata)
 
 
 def sum_view(rows: Iterable[tuple[Event, Law | float | None]]) -> ViewSum:
@@ -140,12 +165,12 @@ def sum_view(rows: Iterable[tuple[Event, Law | float | None]]) -> ViewSum:
 
 def total_of(name: str, found: ViewSum, unit: str, delta: float, assumption: str = "none") -> Total:
     """The `Total` of a view."""
-    part, simple = found.epsilon(delta), _simple(found.rho, delta)
-    proved = found.certified
+    part, proved = found.epsilon(delta), found.certified
+    others = {name: accountant for name, accountant in REPORTED.items() if accountant is not Exact}
+    epsilons = {Exact.name: part, **{name: found.epsilon(delta, accountant) for name, accountant in others.items()}}
     return Total(
-        epsilon_certified=part if proved else math.inf,
+        epsilons=epsilons if proved else dict.fromkeys(epsilons, math.inf),
         epsilon_certified_part=part,
-        eps_simple=simple if proved else math.inf,
         mu_total=found.mu if proved else math.inf,
         mu_upper=found.mu_upper if proved else math.inf,
         tpr_at_1_percent=found.power(0.01) if proved else 1.0,
@@ -160,6 +185,7 @@ def total_of(name: str, found: ViewSum, unit: str, delta: float, assumption: str
         trust_model=";".join(sorted({event.trust_model for event in found.counted})) or "none",
         sampler=";".join(sorted({event.sampler for event in found.counted})) or "none",
         assumption=assumption,
+        compositions=found.strata,
     )
 
 
@@ -172,8 +198,3 @@ def default_views(parties: Sequence[str]) -> dict[str, frozenset[str]]:
     if len(names) > 2:
         views |= {f"all but {name}": names - {name} for name in parties}
     return views | {"public": frozenset()}
-
-
-@functools.lru_cache(maxsize=65536)
-def _simple(rho: float, delta: float) -> float:
-    return float(simple_zcdp_epsilon(rho, delta))

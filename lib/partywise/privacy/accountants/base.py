@@ -1,0 +1,75 @@
+"""What every accountant has: a name, what its epsilon is called and means, and the epsilon of a composition."""
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import replace
+from typing import ClassVar, final
+
+from ...errors import CertificationError
+from ..accounting.compose import Composition, check_delta
+
+__all__ = ["Accountant"]
+
+
+class Accountant(ABC):
+    """One way to bound what a composition costs: ``RDP(composition).epsilon(delta)``.
+
+    A subclass in a file of this folder is an accountant: nothing else names it.
+
+    Parameters
+    ----------
+    composition : Composition
+        Walked as a whole before anything is computed.
+
+    Attributes
+    ----------
+    name : str
+        Its key in `partywise.privacy.ledger.total.Total.epsilons`.
+    variable : str
+        Name of its epsilon in cubes and tables; without one it enters no total and is asked by whoever wants it.
+    meaning : str
+        What the variable means, for the worst view.
+    heading : str
+        Over its column of the printed summary; without one it has no column there.
+
+    Raises
+    ------
+    TypeError
+        For anything but a `Composition`.
+    CertificationError
+        For a composition with a law that the accountant has no rule for.
+    """
+
+    name: ClassVar[str]
+    variable: ClassVar[str] = ""
+    meaning: ClassVar[str] = ""
+    heading: ClassVar[str] = ""
+
+    @final
+    def __init__(self, composition: Composition) -> None:
+        if not isinstance(composition, Composition):
+            raise TypeError(f"composition is a {type(composition).__name__}: give a Composition, as cost() makes it.")
+        if not self.supports(composition):
+            raise CertificationError(
+                f"the accountant {self.name!r} has no rule for a law of {composition}; ask another, such as 'exact'."
+            )
+        self.composition = composition
+
+    @classmethod
+    def supports(cls, composition: Composition) -> bool:
+        """Whether there is a rule for every law."""
+        return True
+
+    def epsilon(self, delta: float) -> float:
+        """Epsilon at ``delta`` in [0, 1), rounded up.
+
+        Infinite where a law has no noise, and where what is added to delta beside the laws leaves nothing of it.
+        """
+        left = check_delta(delta) - self.composition.delta_numeric
+        if left < 0 or self.composition.infinite:
+            return math.inf
+        return self.bound(replace(self.composition, delta_numeric=0.0), left)
+
+    @abstractmethod
+    def bound(self, laws: Composition, delta: float) -> float:
+        """Epsilon of finite laws, with nothing beside them."""

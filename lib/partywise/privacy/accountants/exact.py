@@ -1,0 +1,19 @@
+"""What certifies: the privacy profile of the whole composition, as exact as floats allow."""
+
+from ..accounting.compose import Composition
+from .base import Accountant
+
+__all__ = ["Exact"]
+
+
+class Exact(Accountant):
+    """The least epsilon of the composition itself (`partywise.privacy.accounting.compose`)."""
+
+    name = "exact"
+    variable = "epsilon_certified"
+    meaning = "epsilon that the ledger certifies for one fit, for the worst view; inf where nothing is proved"
+    heading = "certified epsilon"
+
+    def bound(self, laws: Composition, delta: float) -> float:
+        """`Composition.epsilon`."""
+        return laws.epsilon(delta)

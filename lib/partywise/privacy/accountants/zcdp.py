@@ -1,0 +1,45 @@
+"""Accountants that sum zero-concentrated DP: rho of every law, and one conversion at the end."""
+
+import functools
+
+from ..accounting.calibration import rho_from_mu, simple_zcdp_epsilon, zcdp_epsilon
+from ..accounting.compose import Composition, check_delta
+from .base import Accountant
+
+__all__ = ["ZCDP", "SimpleZCDP", "rho_of"]
+
+
+def rho_of(laws: Composition) -> float:
+    """zCDP parameter of all laws; of Gaussians alone that of their mu."""
+    return laws.zcdp if laws.rho or laws.finite or laws.sampled else float(rho_from_mu(laws.mu))
+
+
+class ZCDP(Accountant):
+    """Summed zCDP with the conversion of Canonne, Kamath and Steinke (2020, proposition 12)."""
+
+    name = "zcdp"
+
+    def bound(self, laws: Composition, delta: float) -> float:
+        """`zcdp_epsilon`."""
+        return float(zcdp_epsilon(rho_of(laws), delta))
+
+
+class SimpleZCDP(Accountant):
+    """The formula of many papers, for comparison: of the laws alone, whatever is added to delta beside them."""
+
+    name = "simple_zcdp"
+    variable = "eps_simple"
+    meaning = "rho + 2 sqrt(rho log(1/delta)) of the worst view"
+
+    def epsilon(self, delta: float) -> float:
+        """The formula at ``delta`` in [0, 1); it takes nothing off delta."""
+        return self.bound(self.composition, check_delta(delta))
+
+    def bound(self, laws: Composition, delta: float) -> float:
+        """`simple_zcdp_epsilon` (Bun and Steinke 2016)."""
+        return _simple(rho_of(laws), delta)
+
+
+@functools.lru_cache(maxsize=65536)
+def _simple(rho: float, delta: float) -> float:
+    return float(simple_zcdp_epsilon(rho, delta))
