@@ -43,6 +43,15 @@ def test_what_stands_beside_the_file_has_the_last_word_key_by_key(tmp_path):
     assert made.cases["simulated"].parties == (2, 4) and made.cases["simulated"].settings.n == 400
 
 
+def test_an_error_names_the_keys_beside_the_name_of_a_file(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    path = written(tmp_path, {"file": "parts/boosting.yaml", "batch": {"folds_per_job": 0}})
+    with pytest.raises(ConfigError) as told:
+        plans(yaml.safe_load(path.read_text()), [path])
+    sentence = f"parts/boosting.yaml and batch beside its name: studies.{STUDY}.batch.folds_per_job is 0: it must lie"
+    assert str(told.value).startswith(sentence), told.value
+
+
 def test_names_of_files_begin_in_the_folder_of_the_last_file_that_names_them(tmp_path):
     entry = {"file": "parts/boosting.yaml"}
     for folder in ("first", "last"):
