@@ -82,7 +82,7 @@ def test_passive_columns_alone_lose_rows_by_position_and_none_where_ties_are_kep
 
 
 def test_the_printed_example_runs_and_predicts_as_measured():
-    """Adult, 2000 rows, dp with 100 buckets at 10 a feature: AUC .884, log-loss .363 on other splits."""
+    """Adult, 2000 rows of which 1600 train, dp with 100 buckets at 10 a feature: what 30 other splits gave."""
     found = from_source(yaml.safe_load((ROOT / "tests" / "data" / "source" / "example.yaml").read_text()))
     config = found.configuration()
     config["studies"]["vertical_trees"]["methods"]["source"]["select_by"] = "none"
@@ -91,32 +91,36 @@ def test_the_printed_example_runs_and_predicts_as_measured():
     resources.fetch(found.source, ROOT / "resources" / found.source)
     data = generate(made, found.source, range(REPLICATES), ROOT / "resources")
     cells = run(made, found.source, "source", [2], range(REPLICATES), [0], data)
-    for name, measured, slack in (("auc", 0.8844, 0.01), ("log_loss", 0.3632, 0.02)):
+    for name, others, spread, before in (("auc", 0.8552, 0.0044, 0.8844), ("log_loss", 0.3967, 0.0054, 0.3632)):
         values = [cell.scalars[name] for cell in cells]
         error = np.std(values, ddof=1) / np.sqrt(REPLICATES)
-        print(f"example: {name} {np.mean(values):.4f} ({error:.4f}), measured {measured}")
-        assert abs(np.mean(values) - measured) <= slack
+        print(f"example: {name} {np.mean(values):.4f} ({error:.4f}), other splits {others} ({spread}), before {before}")
+        assert abs(np.mean(values) - others) <= 3 * np.hypot(error, spread)
     assert {round(cell.scalars["epsilon_certified"]) for cell in cells} == {7000}
 
 
+BUCKETS = {"protect": "dp", "edges": "quantile", "ties": "position"}
+# Log-loss and its standard error: of published ties on 8 other splits, else of the prototype; and before, where rows
+# that are tied at a cut went left.
 FORMS = {
-    "dp_100_at_10": ({"protect": "dp", "edges": "quantile", "ties": "position", "bucket_num": 100}, 10.0, 0.3491),
-    "dp_50_at_3": ({"protect": "dp", "edges": "quantile", "ties": "position", "bucket_num": 50}, 3.0, 0.3720),
-    "op_boost_2": ({"protect": "op_boost"}, 2.0, 0.3451),
-    "op_boost_2_2": ({"protect": "op_boost", "variant": "adjusting"}, 2.0, 0.3467),
+    "dp_100_at_10": (BUCKETS | {"bucket_num": 100}, 10.0, 0.3504, 0.0006, 0.3491),
+    "dp_50_at_3": (BUCKETS | {"bucket_num": 50}, 3.0, 0.3859, 0.0023, 0.3720),
+    "op_boost_2": ({"protect": "op_boost", "extremes": "sample", "ties": "position"}, 2.0, 0.3688, 0.0046, 0.3451),
+    "op_boost_2_kept": ({"protect": "op_boost"}, 2.0, 0.3451, 0.002, 0.3451),
+    "op_boost_2_2_kept": ({"protect": "op_boost", "variant": "adjusting"}, 2.0, 0.3467, 0.002, 0.3467),
 }
 
 
 def test_published_protections_predict_adult_as_measured_before():
-    """Log-loss of the specification's prototype on other splits, whose standard error was about .002."""
+    """Log-loss on other splits: three standard errors of the difference."""
     gathering = {"protocol": "feature_gathering", "budget": "feature"}
-    for name, (options, epsilon, measured) in FORMS.items():
+    for name, (options, epsilon, others, spread, before) in FORMS.items():
         made, data = planned("adult", {name: gathering | options}, {"dims": [7, 14]}, epsilon)
         cells = run(made, "adult", name, [2], range(REPLICATES), [0], data)
         losses = [cell.scalars["log_loss"] for cell in cells]
         error = np.std(losses, ddof=1) / np.sqrt(REPLICATES)
-        print(f"adult, {name}: log-loss {np.mean(losses):.4f} ({error:.4f}), measured {measured}")
-        assert abs(np.mean(losses) - measured) <= 3 * np.hypot(error, 0.002)
+        print(f"adult, {name}: {np.mean(losses):.4f} ({error:.4f}), other splits {others} ({spread}), before {before}")
+        assert abs(np.mean(losses) - others) <= 3 * np.hypot(error, spread)
 
 
 @pytest.mark.parametrize("epsilon", [1.0, 2.0, 4.0])
@@ -125,7 +129,7 @@ def test_for_a_whole_record_published_protections_give_nothing_beyond_the_active
     gathering = {"protocol": "feature_gathering", "budget": "record"}
     methods = {
         "alone": {"protocol": "active_only"},
-        "dp": gathering | {"protect": "dp", "edges": "quantile", "ties": "position", "bucket_num": 50},
+        "dp": gathering | {"protect": "dp", "edges": "quantile", "ties": "kept", "bucket_num": 50},
         "declared": gathering | {"protect": "dp"},
         "op_boost": gathering | {"protect": "op_boost"},
         "adjusting": gathering | {"protect": "op_boost", "variant": "adjusting"},

@@ -17,7 +17,10 @@ from pipeline import ROOT
 REPLICATES = {"adult": 8, "credit_default": 8, "abalone": 20, "generated": 8}
 ROOT_SEED = 2024
 ORDERS: dict[str, Any] = {"protocol": "feature_gathering", "protect": "dp", "edges": "quantile", "ties": "position"}
+# What is certified for a record is no published program, and keeps ties.
+KEPT = ORDERS | {"ties": "kept"}
 OP: dict[str, Any] = {"protocol": "feature_gathering", "protect": "op_boost"}
+OP_PUBLISHED = OP | {"budget": "feature", "extremes": "sample", "ties": "position"}
 METHODS: dict[str, dict[str, Any]] = {
     "active alone": {"protocol": "active_only"},
     "pooled": {"protocol": "pooled"},
@@ -25,9 +28,9 @@ METHODS: dict[str, dict[str, Any]] = {
     "dp 50, none": ORDERS | {"bucket_num": 50, "randomise": False},
     "dp 100, a feature": ORDERS | {"bucket_num": 100, "budget": "feature"},
     "dp 50, a feature": ORDERS | {"bucket_num": 50, "budget": "feature"},
-    "op global, a feature": OP | {"budget": "feature", "extremes": "sample"},
-    "op adjusting, a feature": OP | {"budget": "feature", "extremes": "sample", "variant": "adjusting"},
-    "dp 50, a record": ORDERS | {"bucket_num": 50, "budget": "record"},
+    "op global, a feature": OP_PUBLISHED,
+    "op adjusting, a feature": OP_PUBLISHED | {"variant": "adjusting"},
+    "dp 50, a record": KEPT | {"bucket_num": 50, "budget": "record"},
     "op global, a record": OP | {"budget": "record"},
     "local_tables": {"protocol": "local_tables"},
     "tables": {"protocol": "tables", "cipher": "sized"},

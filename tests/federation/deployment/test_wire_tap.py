@@ -157,6 +157,13 @@ def check_accounts(channel: Channel, accounts: dict[str, Notes], holders: set[st
             assert drawn == Counter((row.mechanism, row.law) for row in kept), name
 
 
+def test_every_method_that_the_page_accepts_is_tapped():
+    """An empty list would be a test without a case; that the page is what the code accepts is tested beside it."""
+    lines = PAGE.read_text(encoding="utf-8").splitlines()
+    accepting = [line for line in lines if line.startswith("| ") and ("| runs" in line or "take `" in line)]
+    assert len({(study, method) for study, _, method, _ in accepted()}) == len(accepting) >= 30
+
+
 @pytest.mark.parametrize("fit", accepted(), ids=lambda fit: "/".join(fit[:3]))
 def test_nothing_that_crosses_closed_is_readable_and_accounts_are_the_union(fit, tap, certificates):
     study, case, method, other = fit
