@@ -68,7 +68,12 @@ def exists(dotted: str, text: str) -> bool:
         return any(f"class {names[0]}" in path.read_text(encoding="utf-8") for path in MODULES.values())
     if names[0].endswith("_"):
         return any(defined(path, names[0]) for path in MODULES.values())
-    return names[0] in identifiers(text) or find_spec(names[0]) is not None
+    if names[0] in identifiers(text):
+        return True
+    spec = find_spec(names[0])
+    # A folder of the project without Python, such as resources/, is found as a namespace.
+    folders = () if spec is None else spec.submodule_search_locations or ()
+    return spec is not None and not any(Path(folder).parent == ROOT for folder in folders)
 
 
 def identifiers(text: str) -> set[str]:
