@@ -20,7 +20,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "lib"))
 
 import numpy as np
 
-from partywise.experiment.cells import generate
+from partywise.experiment.data import generate
 from partywise.experiment.plan import Plan, plan
 from partywise.experiment.trial import execution
 from partywise.federation.run import simulate

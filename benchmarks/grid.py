@@ -23,7 +23,8 @@ import yaml
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "lib"))
 
-from partywise.experiment.cells import generate, run
+from partywise.experiment.cells import run
+from partywise.experiment.data import generate
 from partywise.experiment.plan import plan
 
 LIMIT_SECONDS = 120.0

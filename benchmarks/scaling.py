@@ -32,7 +32,8 @@ sys.path.insert(0, str(ROOT / "lib"))
 
 import numpy as np
 
-from partywise.experiment.cells import generate, run
+from partywise.experiment.cells import run
+from partywise.experiment.data import generate
 from partywise.experiment.plan import Plan, plan
 from partywise.federation.channel import Channel, Public, Release
 from partywise.federation.parties import Party

@@ -1,4 +1,4 @@
-"""Make the data of one block of cells, fit and judge them: the shares of some cases, each with all its methods."""
+"""Fit and judge one block of cells: the shares of some cases, each with all its methods, on the data drawn before."""
 
 from partywise.experiment.results.sources import load_by_content
 
@@ -8,17 +8,26 @@ from time import process_time
 
 from partywise.experiment.blocks import write_block
 from partywise.experiment.cells import compute
+from partywise.experiment.data import read_data
 from partywise.experiment.logs import log_to
 from partywise.experiment.plan import plan
-from partywise.experiment.results.provenance_record import as_planned, write_record
+from partywise.experiment.results.provenance_record import as_planned, digest_before, write_record
 from partywise.experiment.timings import Timings
 
 log = log_to(snakemake.log[0])
-params, timings = snakemake.params, Timings()
+params, inputs, timings = snakemake.params, snakemake.input, Timings()
 begun = process_time()
-planned = as_planned(params.sources, params.files)
+drawn = {inputs.data: digest_before(inputs.data_origin, params.data_fingerprint, inputs.data)}
+planned = as_planned(params.sources, params.files | drawn)
 made = planned(plan)(**params.job, complete=False)
-computed = [planned(compute)(made, share, params.resources_folder, timings) for share in params.shares]
+
+
+def data_of(case, replicate):
+    """The data of a replicate."""
+    return read_data(inputs.data, made, case, replicate)
+
+
+computed = [planned(compute)(made, share, data_of, timings) for share in params.shares]
 spent = process_time() - begun
 write_block(snakemake.output.block, [cell for cells in computed for cell in cells])
 timings.write(snakemake.output.timings)

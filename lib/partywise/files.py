@@ -12,7 +12,7 @@ import tempfile
 import weakref
 import zipfile
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from functools import cache, lru_cache
 from pathlib import Path
@@ -121,10 +121,24 @@ class Unreadable(ValueError):
     """An npz file is absent, cut off, or something else."""
 
 
+@contextmanager
+def npz_writer(path: Path | str) -> Iterator[Callable[[str, np.ndarray], None]]:
+    """A function that writes arrays by name, one in memory at a time; the same arrays give the same bytes."""
+    with replacing(path) as temporary, zipfile.ZipFile(temporary, "w") as archive:
+
+        def write(name: str, array: np.ndarray) -> None:
+            # Members carry the date that zip files begin with, so that no clock is in the bytes.
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+                np.lib.format.write_array(member, array, allow_pickle=False)
+
+        yield write
+
+
 def save_npz(path: Path | str, arrays: Mapping[str, np.ndarray]) -> None:
     """Write arrays by name; the same arrays give the same bytes."""
-    with replacing(path) as temporary, temporary.open("wb") as handle:
-        np.savez(handle, allow_pickle=False, **arrays)
+    with npz_writer(path) as write:
+        for name, array in arrays.items():
+            write(name, np.asanyarray(array))
 
 
 class Npz:

@@ -10,6 +10,7 @@ import pytest
 
 import every_protocol
 import toy
+from gathered import data_of
 from partywise.experiment.batches import Block, blocks, most_blocks, runs
 from partywise.experiment.blocks import read_entries, write_block
 from partywise.experiment.cells import compute
@@ -154,7 +155,7 @@ def test_no_result_depends_on_the_cases_and_methods_of_a_job(tmp_path):
     ]
     kept = {}
     for name, jobs in {"together": [shares], "turned": [shares[::-1]], "alone": [[share] for share in alone]}.items():
-        found = [c for job in jobs for share in job for c in compute(made, share, tmp_path, Timings())]
+        found = [c for job in jobs for share in job for c in compute(made, share, data_of(made, tmp_path), Timings())]
         kept[name] = {
             tuple(c.coords.values()): (repr(c.scalars), c.ledger, c.wire, sorted(c.example_fits)) for c in found
         }
@@ -169,7 +170,7 @@ def test_a_file_of_several_cases_and_methods_gives_each_part_back(tmp_path):
         for case in ("one", "two")
     ]
     timings = Timings()
-    found = [cell for share in shares for cell in compute(made, share, tmp_path, timings)]
+    found = [cell for share in shares for cell in compute(made, share, data_of(made, tmp_path), timings)]
     write_block(tmp_path / "all.npz", found)
     entries = read_entries(tmp_path / "all.npz")
     assert sorted((e.case, e.method, e.parties) for e in entries) == sorted(
@@ -192,7 +193,7 @@ def test_what_methods_cost_is_added_over_jobs(tmp_path):
     for job in (0, 1):
         timings = Timings()
         share = {"case": "one", "methods": ["noisy", "clear"], "parties": [1, 2], "replicates": [job], "folds": [0, 1]}
-        compute(made, share, tmp_path, timings)
+        compute(made, share, data_of(made, tmp_path), timings)
         timings.write(tmp_path / f"{job}.csv")
     whole = gather([tmp_path / "0.csv", tmp_path / "1.csv"]).costs
     parts = [gather([tmp_path / f"{job}.csv"]).costs for job in (0, 1)]
@@ -212,6 +213,7 @@ def test_methods_of_a_job_share_what_they_draw_and_no_result(name, tmp_path):
         share = {"case": case.name, "parties": list(case.parties), "replicates": [0], "folds": [0]}
         kept = []
         for jobs in ([case.methods], [case.methods[::-1]], [(label,) for label in case.methods]):
-            found = [c for methods in jobs for c in compute(made, {**share, "methods": methods}, tmp_path, Timings())]
+            parts = [{**share, "methods": methods} for methods in jobs]
+            found = [c for part in parts for c in compute(made, part, data_of(made, tmp_path), Timings())]
             kept.append({tuple(c.coords.values()): (repr(c.scalars), c.ledger, c.wire) for c in found})
         assert kept[0] == kept[1] == kept[2]

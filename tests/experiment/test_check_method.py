@@ -10,7 +10,8 @@ import sys
 import pytest
 
 from partywise.errors import ConfigError
-from partywise.experiment.cells import generate, run
+from partywise.experiment.cells import run
+from partywise.experiment.data import generate
 from partywise.experiment.plan import plan
 from partywise.experiment.study import available, load
 from partywise.experiment.trial import outcome, report, trials, tried

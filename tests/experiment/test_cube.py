@@ -21,7 +21,8 @@ from gathered import OUTPUTS, gather, make_blocks, read_part, table
 from partywise.__main__ import main
 from partywise.errors import CertificationError, CubeError
 from partywise.experiment.blocks import kind_of, read_block, write_block
-from partywise.experiment.cells import generate, run
+from partywise.experiment.cells import run
+from partywise.experiment.data import generate
 from partywise.experiment.plan import Plan
 from partywise.experiment.results.attributes import check_attributes, meanings
 from partywise.experiment.results.columns import Places, axes

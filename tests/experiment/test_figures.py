@@ -8,7 +8,8 @@ from matplotlib import pyplot as plt
 
 from partywise.datasets.curves import CurveTable, Scale
 from partywise.experiment.blocks import read_block, write_block
-from partywise.experiment.cells import generate, run
+from partywise.experiment.cells import run
+from partywise.experiment.data import generate
 from partywise.experiment.plan import plan
 from partywise.experiment.plotting.save import save_figure
 from partywise.experiment.plotting.select import plan_behind

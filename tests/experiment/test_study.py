@@ -19,8 +19,9 @@ import every_protocol
 import toy
 from partywise import files
 from partywise.errors import ConfigError
-from partywise.experiment.cells import compute, generate, run
+from partywise.experiment.cells import compute, run
 from partywise.experiment.configuration.build import build
+from partywise.experiment.data import generate
 from partywise.experiment.plan import plan
 from partywise.experiment.study import Lazy, Study, available, load
 from partywise.experiment.timings import Timings
@@ -238,11 +239,10 @@ def test_noise_is_one_draw_rescaled_over_epsilon_and_shared_by_folds(data):
     assert (mean[1.0] - clipped) / (mean[4.0] - clipped) == pytest.approx(4.0)
 
 
-def test_each_replicate_draws_its_own_noise_with_the_stated_spread(data, monkeypatch, tmp_path):
+def test_each_replicate_draws_its_own_noise_with_the_stated_spread(data):
     """A job with the same records in 200 replicates: errors differ by noise of sd sigma / n alone."""
-    monkeypatch.setattr("partywise.experiment.cells.generate", lambda plan, case, some, _: dict.fromkeys(some, data[0]))
     share = {"case": "one", "methods": ["noisy"], "parties": [1], "replicates": range(200), "folds": [0]}
-    cells = compute(toy.toy_plan(), share, tmp_path, Timings())
+    cells = compute(toy.toy_plan(), share, lambda case, replicate: data[0], Timings())
     errors = np.array([cell.scalars["error"] for cell in cells if cell.coords["epsilon"] == 1.0])
     assert len(set(errors)) == 200
     # The variance of 200 draws has a relative standard error of .1; neighbours would be equal or correlated.

@@ -14,6 +14,7 @@ from sklearn.base import clone
 import partywise as pw
 from partywise.audits.contract import same
 from partywise.experiment import cells
+from partywise.experiment.data import generate
 from partywise.experiment.plan import Plan, plan
 from partywise.experiment.trial import execution
 from partywise.federation.run import simulate
@@ -42,7 +43,7 @@ def planned(study: str, source: str, settings: dict, method: dict, parties: int,
 
 def cell_and_estimate(made: Plan, change=lambda data: data):
     """The pipeline's cell of a plan, and the estimate and data behind it."""
-    data = {0: change(cells.generate(made, "c", [0], ROOT / "resources")[0])}
+    data = {0: change(generate(made, "c", [0], ROOT / "resources")[0])}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         (cell,) = cells.run(made, "c", "m", made.cases["c"].parties, [0], [0], data)

@@ -19,6 +19,7 @@ from glm_driver import FAMILIES, records, start
 from glm_oracle import oracle
 from partywise.audits.contract import same
 from partywise.experiment import cells
+from partywise.experiment.data import generate
 from partywise.experiment.plan import plan
 from partywise.experiment.trial import execution
 from partywise.federation.run import simulate
@@ -290,7 +291,7 @@ def test_the_estimator_is_the_cell(protocol):
     case = {"source": "generated", "settings": {"family": "gaussian", "n": 90, "p": 5}, "grid": grid}
     block = {"spec": {}, "methods": {"m": {"protocol": protocol}}, "cases": {"c": case}, "figures": []}
     made = plan("vertical_glm", block, 7)
-    data = cells.generate(made, "c", [0], ROOT / "resources")
+    data = generate(made, "c", [0], ROOT / "resources")
     (cell,) = cells.run(made, "c", "m", 3, [0], [0], data)
     estimate = simulate(made.methods["m"].protocol.fit, execution(made, "c", "m", data[0]))
     constants = NOISY | {"statistic": (-4.0, 6.0), "eta_start": 1.0} if private else {}

@@ -16,6 +16,7 @@ from linear_driver import rows
 from partywise.audits.contract import same
 from partywise.errors import CertificationError
 from partywise.experiment import cells
+from partywise.experiment.data import generate
 from partywise.experiment.plan import plan
 from partywise.experiment.trial import execution
 from partywise.federation.run import simulate
@@ -42,7 +43,7 @@ def test_the_estimator_is_the_cell(protocol, options, own):
     case = {"source": "generated", "settings": {"n": 60, "d": 5, "test_share": 0}, "grid": grid}
     block = {"spec": {}, "methods": {"m": {"protocol": protocol} | options}, "cases": {"c": case}, "figures": []}
     made = plan("vertical_linear", block, 7)
-    data = cells.generate(made, "c", [0], ROOT / "resources")
+    data = generate(made, "c", [0], ROOT / "resources")
     (cell,) = cells.run(made, "c", "m", 3, [0], [0], data)
     estimate = simulate(made.methods["m"].protocol.fit, execution(made, "c", "m", data[0]))
     fitted = pw.VerticalLinear(protocol, **options, **own)

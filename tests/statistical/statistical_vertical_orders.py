@@ -11,7 +11,8 @@ import pytest
 import yaml
 
 from partywise.datasets import fetch as resources
-from partywise.experiment.cells import generate, run
+from partywise.experiment.cells import run
+from partywise.experiment.data import generate
 from partywise.experiment.plan import plan
 from partywise.experiment.plans import plans
 from partywise.trees.codes import quantile_buckets

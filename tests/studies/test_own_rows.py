@@ -18,7 +18,8 @@ from own_row_mistakes import sites, two
 from own_rows import OwnRows, setting, without
 from partywise.audits.contract import Subject, check_neighbours
 from partywise.errors import ContractError
-from partywise.experiment.cells import generate, run
+from partywise.experiment.cells import run
+from partywise.experiment.data import generate
 from partywise.experiment.plan import Plan, plan
 from partywise.experiment.plans import read_configuration
 from partywise.experiment.trial import execution

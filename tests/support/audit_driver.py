@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from error_rates import ALPHA
-from partywise.experiment.cells import Cell, generate, run
+from partywise.experiment.cells import Cell, run
+from partywise.experiment.data import generate
 from partywise.experiment.plan import Plan, plan
 
 # Each sampled bound is wrong with probability ALPHA, so a bound above a true epsilon is no bad luck.

@@ -11,7 +11,7 @@ from copy import deepcopy
 from functools import cache
 from typing import Any
 
-from partywise.experiment.cells import generate
+from partywise.experiment.data import generate
 from partywise.experiment.plan import Plan, plan
 from partywise.experiment.plans import read_configuration
 from partywise.experiment.study import available, load

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import csv
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from partywise.experiment.blocks import Part, read_block, write_block
-from partywise.experiment.cells import generate, run
+from partywise.experiment.cells import run
 from partywise.experiment.collect import collect
+from partywise.experiment.data import generate
 from partywise.experiment.plan import Plan
 
 OUTPUTS = {
@@ -24,6 +27,11 @@ OUTPUTS = {
     "screen": "screen.txt",
     "tables": "tables.html",
 }
+
+
+def data_of(plan: Plan, folder: Path) -> Callable[[str, int], Any]:
+    """The data of a case and replicate, made anew without a file."""
+    return lambda case, replicate: generate(plan, case, [replicate], folder)[replicate]
 
 
 def make_blocks(plan: Plan, folder: Path, size: int = 100) -> list[Path]:

@@ -15,8 +15,9 @@ from pathlib import Path
 
 import toy
 from partywise.experiment.blocks import write_block as write
-from partywise.experiment.cells import generate, run
+from partywise.experiment.cells import run
 from partywise.experiment.collect import collect
+from partywise.experiment.data import generate
 from partywise.experiment.plan import Plan
 from partywise.experiment.results.columns import Places
 

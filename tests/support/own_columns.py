@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from partywise.experiment.cells import run
+from partywise.experiment.data import complete
 from partywise.experiment.plan import Plan, plan
 from partywise.randomness import stream
 from protocol_driver import data_rng
@@ -73,7 +74,8 @@ class Columns:
         made = self.plan()
         self.write()
         chosen = made.cases["own"]
-        data = chosen.source.generate(chosen.settings, made.spec, data_rng(), Path("resources"))
+        drawn = chosen.source.generate(chosen.settings, made.spec, data_rng(), Path("resources"))
+        data = complete(made, "own", drawn)
         if made.study.folds is not None:
             made.study.folds(data, chosen.folds, chosen.settings)
         return data

@@ -10,7 +10,7 @@ import numpy as np
 
 from own_data_sets import write_netcdf
 from partywise.experiment.plan import Plan, plan
-from partywise.studies.functional_boosting.own_cases import table
+from partywise.studies.functional_boosting.own_cases import draw, table
 from protocol_driver import data_rng
 
 IDS = [f"d{i:02d}" for i in range(24)]
@@ -91,7 +91,8 @@ class Own:
             (self.folder / name).write_text("".join(",".join(row) + "\n" for row in rows))
         for name, content in self.text.items():
             (self.folder / name).write_bytes(content)
-        return table(self.plan().cases["own"].settings, None, data_rng(), Path("resources"))
+        settings = self.plan().cases["own"].settings
+        return table(settings, draw(settings, None, data_rng(), Path("resources")))
 
 
 def cell(row: int, column: int, value: str, table: str = "response") -> Change:

@@ -11,7 +11,8 @@ import numpy as np
 
 from config_check import check_files
 from own_data_sets import write_csv
-from partywise.experiment.cells import Cell, generate, run
+from partywise.experiment.cells import Cell, run
+from partywise.experiment.data import generate
 from partywise.experiment.plan import Plan, plan
 from partywise.randomness import stream
 

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from partywise.experiment.blocks import write_block
-from partywise.experiment.cells import generate, run
+from partywise.experiment.cells import run
 from partywise.experiment.collect import collect
+from partywise.experiment.data import generate
 from partywise.experiment.plan import Plan, plan
 from partywise.experiment.plans import read_configuration
 

@@ -108,8 +108,8 @@ def digests(folder: Path) -> dict[str, str]:
 
 
 def results(folder: Path) -> dict[str, str]:
-    """The same without blocks, whose names depend on how cells are batched."""
-    return {name: value for name, value in digests(folder).items() if "/blocks/" not in name}
+    """The same without data and blocks, whose names depend on how cells are batched."""
+    return {name: value for name, value in digests(folder).items() if not re.search("/(data|blocks)/", name)}
 
 
 def edit(path: Path, old: str, new: str) -> None:

@@ -10,7 +10,8 @@ import numpy as np
 import xarray as xr
 
 from partywise.experiment.blocks import Part, read_block, write_block
-from partywise.experiment.cells import generate, run
+from partywise.experiment.cells import run
+from partywise.experiment.data import generate
 from partywise.experiment.plan import Plan, plan
 from partywise.experiment.results.assemble import header_of
 from partywise.experiment.results.columns import Columns

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from partywise.datasets import fetch as resources
-from partywise.experiment.cells import generate, run
+from partywise.experiment.cells import run
+from partywise.experiment.data import generate
 from partywise.experiment.plan import Plan, plan
 from pipeline import ROOT
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from partywise.experiment.cells import generate
+from partywise.experiment.data import generate
 from partywise.experiment.plan import plan
 from partywise.experiment.trial import execution
 from partywise.federation.run import simulate

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 import yaml
 
-from partywise.experiment.cells import generate, run
+from partywise.experiment.cells import run
+from partywise.experiment.data import generate
 from partywise.experiment.plan import plan
 from partywise.experiment.plans import plans
 from partywise.trees.options import GatheringOptions, ScatteringOptions

@@ -13,6 +13,7 @@ from sklearn.base import clone
 import partywise as pw
 from partywise.audits.contract import same
 from partywise.experiment import cells
+from partywise.experiment.data import generate
 from partywise.experiment.plan import plan
 from partywise.experiment.trial import execution
 from partywise.federation.run import simulate
@@ -44,7 +45,7 @@ def test_the_estimator_is_the_cell(protocol, options, epsilon, criterion):
     case = {"source": "generated", "settings": settings, "grid": grid}
     entry = {"protocol": protocol, **options}
     made = plan(STUDY, {"spec": {}, "methods": {"m": entry}, "cases": {"c": case}, "figures": []}, 7)
-    table = cells.generate(made, "c", [0], ROOT / "resources")[0]
+    table = generate(made, "c", [0], ROOT / "resources")[0]
     (cell,) = cells.run(made, "c", "m", made.cases["c"].parties, [0], [0], {0: table})
     estimate = simulate(made.methods["m"].protocol.fit, execution(made, "c", "m", table))
     columns = table.public().columns

@@ -48,6 +48,15 @@ def test_all_is_named_and_nothing_goes_without_an_answer(held, capsys, monkeypat
     assert names(held) == ["default", "label_private", "mine"]
 
 
+def test_the_page_that_says_what_results_are_is_no_result(held, capsys):
+    (held / "results" / "README.md").write_text("# Results\n")
+    assert main(["README.md", "--yes"]) == 2
+    assert main(["--yes"]) == 0
+    assert names(held) == ["README.md"]
+    capsys.readouterr()
+    assert main(["--yes"]) == 0 and capsys.readouterr().out == "There are no results.\n"
+
+
 def test_one_configuration_goes_and_the_others_stay(held, capsys, monkeypatch):
     answer(monkeypatch, "y")
     assert main(["mine"]) == 0

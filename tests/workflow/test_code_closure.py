@@ -53,20 +53,25 @@ def rules() -> dict[str, Any]:
 
 
 def asked(folder: Path, smk: dict[str, Any]) -> list[tuple[str, set[str], dict[str, Any]]]:
-    """Name, roots of the fingerprint, and the job itself: fits, cube and figures of every study, in order."""
+    """Name, roots of the fingerprint, and the job itself: data, fits, cube and figures of every study, in order."""
     jobs = []
     for study, plan in smk["PLANS"].items():
         files: dict[str, list[str]] = {"blocks": [], "timings": [], "origins": []}
         for case, made in plan.cases.items():
+            drawn = {"data": str(folder / study / f"{case}.npz"), "origin": str(folder / study / f"{case}.json")}
+            params = {"job": plan.data_part([case]), "replicates": {case: [0]}, "resources_folder": "resources"}
+            params |= {"files": {}, "sources": {}, "fingerprint": fingerprint_of(TOLD)}
+            jobs.append((f"{study}/{case}", smk["data_roots"](study, [case]), job("generate", {}, drawn, params)))
             for method in made.methods:
                 names = {"block": "npz", "timings": "csv", "origin": "json"}
                 out = {name: str(folder / study / f"{case}_{method}.{end}") for name, end in names.items()}
                 share = {"case": case, "methods": [method], "parties": list(made.parties)}
-                params = {"job": plan.part({case: [method]}), "resources_folder": "resources", "files": {}}
-                params |= {"sources": {}, "fingerprint": fingerprint_of(TOLD)}
+                params = {"job": plan.part({case: [method]}), "files": {}, "sources": {}}
+                params |= {"fingerprint": fingerprint_of(TOLD), "data_fingerprint": fingerprint_of(TOLD)}
                 params["shares"] = [share | {"replicates": [0], "folds": [0]}]
+                read = {"data": drawn["data"], "data_origin": drawn["origin"]}
                 roots = smk["fit_roots"](study, {case: [method]})
-                jobs.append((f"{study}/{case}/{method}", roots, job("fit", {}, out, params)))
+                jobs.append((f"{study}/{case}/{method}", roots, job("fit", read, out, params)))
                 for kind, name in (("blocks", "block"), ("timings", "timings"), ("origins", "origin")):
                     files[kind].append(out[name])
         collected = smk["fit_roots"](study, {case: made.methods for case, made in plan.cases.items()})

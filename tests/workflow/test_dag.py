@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 import yaml
 
-from partywise.experiment.batches import blocks
+from partywise.experiment.batches import blocks, data_blocks
 from partywise.experiment.plan import plan
 from partywise.experiment.plans import read_configuration
 from pipeline import ROOT, environment, planned, snakemake
@@ -32,7 +32,7 @@ def expected_jobs(config: dict[str, Any]) -> dict[str, int]:
     datasets = set()
     for name, block in config["studies"].items():
         made = plan(name, block, config["root_seed"])
-        count += {"collect": 1, "fit": len(blocks(made))}
+        count += {"collect": 1, "fit": len(blocks(made)), "generate": len(data_blocks(made))}
         count.update({"image": "figure", "table": "table"}[made.study.figures[one].output] for one in made.figures)
         datasets |= {resource for case in made.cases.values() for resource in case.resources}
     if datasets:
@@ -49,9 +49,14 @@ def test_job_counts_of_shipped_configurations(path, tmp_path):
     assert found.jobs == expected_jobs(config)
 
 
-def test_tiny_is_fourteen_jobs(tmp_path):
+def test_tiny_is_fifteen_jobs(tmp_path):
     found = planned(tmp_path, "--snakefile", str(ROOT / "Snakefile"), "--configfile", str(ROOT / "config/tiny.yaml"))
-    assert found.jobs == {"fit": 10, "collect": 1, "figure": 2}
+    assert found.jobs == {"generate": 1, "fit": 10, "collect": 1, "figure": 2}
+
+
+def test_the_default_is_below_a_hundred_and_fifty_jobs():
+    jobs = expected_jobs(yaml.safe_load((ROOT / "config.yaml").read_text()))
+    assert sum(jobs.values()) < 150 and jobs["generate"] < jobs["fit"] / 2, jobs
 
 
 def test_default_configuration_is_found_without_words(finished):

@@ -23,7 +23,7 @@ MODULES = {"nacl": "pynacl", "netCDF4": "netcdf4", "mpl_toolkits": "matplotlib"}
 # xarray writes NetCDF through netCDF4 without an import statement of ours.
 BACKENDS = {"xarray": "netcdf4"}
 # The rule whose script runs in each environment.
-STEPS = {"data": "fetch", "fit": "fit", "collect": "collect", "figure": "figure"}
+STEPS = {"data": "fetch", "generate": "generate", "fit": "fit", "collect": "collect", "figure": "figure"}
 
 
 def environment(step: str) -> dict:
@@ -69,8 +69,9 @@ def study_roots(step: str) -> set[str]:
     for name in sorted(path.parent.name for path in (ROOT / "lib/partywise/studies").glob("*/study.py")):
         study = load(name)
         lazy = {
+            "generate": [study.data, *(source.generate for source in study.sources.values())],
             "fit": [study.data, study.split, study.folds, study.metrics, study.example_fits]
-            + [source.generate for source in study.sources.values()]
+            + [part for source in study.sources.values() for part in source.fits]
             + [protocol.fit for protocol in study.methods.values()],
             "figure": list(study.figures.values()),
         }.get(step, [])
@@ -106,7 +107,7 @@ def test_every_rule_names_an_environment_that_exists():
     rules = ROOT / "workflow" / "rules"
     text = "".join(path.read_text() for path in rules.glob("*.smk"))
     named = re.findall(r'conda:\s+"([^"]+)"', text)
-    assert len(named) == len(re.findall(r"^rule ", text, re.M)) == 4
+    assert len(named) == len(re.findall(r"^rule ", text, re.M)) == len(STEPS)
     for path in named:
         assert (rules / path).resolve().is_file(), path
     assert {Path(path).stem for path in named} == set(STEPS)

@@ -224,7 +224,7 @@ def test_studies_are_computed_one_after_the_other_and_cubes_and_figures_at_once(
     """By the priorities of a dry run: every fit of a study before any of the next, whatever its size."""
     done = snakemake(several, "-n", "--forceall", *WORDS)
     assert done.returncode == 0, done.stderr
-    jobs = re.findall(r"^rule (fit|collect|figure):\n((?:    .*\n)+)", done.stdout + done.stderr, re.M)
+    jobs = re.findall(r"^rule (generate|fit|collect|figure):\n((?:    .*\n)+)", done.stdout + done.stderr, re.M)
     fits: dict[str, list[int]] = {}
     soon = []
     for rule, text in jobs:

@@ -104,7 +104,7 @@ def test_plain_snakemake_refuses_the_folder_of_another_file_before_any_job(finis
         assert done.returncode != 0 and sentence in done.stderr and "Traceback" not in done.stderr
     assert read(folder) == read(finished)
     found = planned(folder, *words, "--config", "name=other")
-    assert found.jobs == {"fit": 10, "collect": 1, "figure": 2}
+    assert found.jobs == {"generate": 1, "fit": 10, "collect": 1, "figure": 2}
     assert all(output.startswith("results/other/") for output in found.outputs)
     assert planned(folder, *TINY).jobs == {}
 

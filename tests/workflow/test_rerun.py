@@ -13,6 +13,7 @@ METHODS = {"mean_curve", "predictor_none", "predictor_fixed", "party_fixed", "mo
 FIGURES = {"error_by_parties", "error_by_epsilon"}
 LIB = "lib/partywise/"
 DOWNSTREAM = {"collect": 1, "figure": 2}
+ALL = {"generate": 1, "fit": 10, **DOWNSTREAM}
 TINY_FILE = "config/tiny.yaml"
 STEPS = "moments\n        max_steps: "
 
@@ -34,14 +35,17 @@ def jobs(found: Planned) -> dict[str, int]:
 @pytest.mark.parametrize(
     ("file", "expected"),
     [
-        (f"{LIB}studies/{STUDY}/study.py", {"fit": 10, **DOWNSTREAM}),
-        (f"{LIB}randomness.py", {"fit": 10, **DOWNSTREAM}),
+        (f"{LIB}studies/{STUDY}/study.py", ALL),
+        (f"{LIB}randomness.py", ALL),
         (f"{LIB}studies/{STUDY}/metrics.py", {"fit": 10, **DOWNSTREAM}),
         (f"{LIB}experiment/results/cube.py", {"collect": 1, "figure": 2}),
         (f"{LIB}experiment/tables/summary.py", {"collect": 1, "figure": 2}),
         (f"{LIB}experiment/plotting/style.py", {"figure": 2}),
         (f"{LIB}studies/{STUDY}/figures/curves.py", {}),
         (f"{LIB}functional/protocols/rounds.py", {}),
+        (f"{LIB}studies/{STUDY}/cases.py", ALL),
+        ("scripts/generate.py", ALL),
+        ("envs/generate.yaml", ALL),
         ("scripts/fit.py", {"fit": 10, **DOWNSTREAM}),
         ("scripts/collect.py", DOWNSTREAM),
         ("envs/fit.yaml", {"fit": 10, **DOWNSTREAM}),
@@ -60,7 +64,7 @@ def test_an_edited_file_reruns_its_users(copy, file, expected):
         # Blocks of two folds: the finished block changes its meaning, and there is one more.
         ("folds: 2\n", "folds: 4\n", {"fit": 20, **DOWNSTREAM}, METHODS, FIGURES),
         # Two more replicates are one more block; the finished ones stay.
-        ("replicates: 2\n", "replicates: 4\n", {"fit": 10, **DOWNSTREAM}, METHODS, FIGURES),
+        ("replicates: 2\n", "replicates: 4\n", ALL, METHODS, FIGURES),
         ("parties: [2, 4]", "parties: [2, 3, 4]", {"fit": 5, **DOWNSTREAM}, METHODS, FIGURES),
         # Only the moments have a target.
         ("epsilon: [8.0, 64.0]", "epsilon: [8.0, 32.0]", {"fit": 2, **DOWNSTREAM}, {"moments"}, FIGURES),
@@ -71,9 +75,9 @@ def test_an_edited_file_reruns_its_users(copy, file, expected):
             {"moments"},
             FIGURES,
         ),
-        ("snr: 10.0", "snr: 11.0", {"fit": 10, **DOWNSTREAM}, METHODS, FIGURES),
-        ("root_seed: 7", "root_seed: 8", {"fit": 10, **DOWNSTREAM}, METHODS, FIGURES),
-        ("delta: 1.0e-5", "delta: 1.0e-6", {"fit": 10, **DOWNSTREAM}, METHODS, FIGURES),
+        ("snr: 10.0", "snr: 11.0", ALL, METHODS, FIGURES),
+        ("root_seed: 7", "root_seed: 8", ALL, METHODS, FIGURES),
+        ("delta: 1.0e-5", "delta: 1.0e-6", ALL, METHODS, FIGURES),
         ("[error_by_parties, error_by_epsilon]", "[error_by_parties, operators]", {"figure": 1}, set(), {"operators"}),
     ],
 )

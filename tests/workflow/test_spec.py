@@ -11,7 +11,8 @@ import pytest
 
 import every_protocol
 from partywise.errors import ConfigError
-from partywise.experiment.cells import Cell, generate, run
+from partywise.experiment.cells import Cell, run
+from partywise.experiment.data import generate
 from partywise.experiment.plan import plan
 from partywise.experiment.study import available, load
 

@@ -17,7 +17,8 @@ from pipeline import PARTS, RESULTS, STUDY, TINY, copy_project, copy_run, edit, 
 FOLDER = f"{RESULTS}/{STUDY}"
 BLOCK = f"{FOLDER}/blocks/simulated/moments/k2_r0000-0001_f00-01.npz"
 DOWNSTREAM = {"collect": 1, "figure": 2}
-EVERYTHING = {"fit": 10, **DOWNSTREAM}
+FITS = {"fit": 10, **DOWNSTREAM}
+EVERYTHING = {"generate": 1, "fit": 10, **DOWNSTREAM}
 STEPS = ("config/tiny.yaml", "moments\n        max_steps: 30", "moments\n        max_steps: 31")
 
 
@@ -90,9 +91,11 @@ def test_results_without_their_origins_are_not_trusted(finished, tmp_path):
     assert planned(folder, *TINY).jobs == EVERYTHING
 
 
-def test_a_cube_needs_no_blocks_until_something_changes(finished, tmp_path):
+def test_a_cube_needs_no_data_and_no_blocks_until_something_changes(finished, tmp_path):
     """They can be left out of what is handed over; an edit then computes all that its cube needs."""
     folder = unpack(finished, tmp_path / "clone")
+    shutil.rmtree(folder / FOLDER / "data")
+    assert planned(folder, *TINY).jobs == {}
     shutil.rmtree(folder / FOLDER / "blocks")
     assert planned(folder, *TINY).jobs == {}
     edit(folder / STEPS[0], *STEPS[1:])
@@ -121,6 +124,20 @@ def test_files_changed_at_their_old_times_are_made_again(finished, tmp_path):
     assert planned(folder, *TINY).jobs == {}
 
 
+def test_data_that_were_changed_are_drawn_again_and_no_fit_is(finished, tmp_path):
+    """Of the same data fits need nothing anew; a fit that is made again reads them as they were."""
+    folder = copy_run(finished, tmp_path / "copy")
+    data = folder / FOLDER / "data/simulated/r0000-0001.npz"
+    whole = data.read_bytes()
+    exchange(data, whole[: len(whole) // 2])
+    assert planned(folder, *TINY).jobs == {"generate": 1}
+    (folder / BLOCK).unlink()
+    (folder / FOLDER / "cube.nc").unlink()
+    done = launch(folder, *TINY)
+    assert done.returncode == 0, done.stderr
+    assert data.read_bytes() == whole and results(folder) == results(finished)
+
+
 def test_a_run_that_was_killed_as_a_fit_ended_makes_the_cube(finished, tmp_path):
     """Snakemake had not noted that the fit ended: it would make that again, and leave out what waits for it."""
     folder = copy_run(finished, tmp_path / "copy")
@@ -133,6 +150,8 @@ def test_a_run_that_was_killed_as_a_fit_ended_makes_the_cube(finished, tmp_path)
     assert planned(folder, *TINY).jobs == DOWNSTREAM
 
 
-@pytest.mark.parametrize(("asked", "expected"), [("fit", EVERYTHING), (BLOCK, {"fit": 1, **DOWNSTREAM})])
+@pytest.mark.parametrize(
+    ("asked", "expected"), [("generate", EVERYTHING), ("fit", FITS), (BLOCK, {"fit": 1, **DOWNSTREAM})]
+)
 def test_what_is_asked_for_is_made_with_all_that_follows(finished, asked, expected):
     assert planned(finished, *TINY, "--forcerun", asked).jobs == expected

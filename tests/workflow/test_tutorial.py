@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 import yaml
 
+from gathered import data_of
 from partywise.experiment.cells import compute
 from partywise.experiment.owner_outputs.report import OwnerReport
 from partywise.experiment.plan import Plan
@@ -55,7 +57,7 @@ def test_the_configuration_of_the_tutorial_gives_the_numbers_that_it_prints(loan
     assert f"{sum(targets.values()) * case.replicates} fits, all of them ok" in PAGE
     for label, epsilon in (("planned_release", 1.0), ("classic_release", 16.0)):
         share = {"case": "loans", "methods": [label], "replicates": range(10), "folds": [0], "parties": [2]}
-        cells = compute(loans, share, "resources", Timings())
+        cells = compute(loans, share, data_of(loans, Path("resources")), Timings())
         cells = [cell for cell in cells if cell.coords["epsilon"] == epsilon]
         assert len(cells) == 10
         if label == "planned_release":

@@ -16,7 +16,8 @@ import yaml
 
 from demonstration.cases import Dealt
 from launching.surroundings import environment
-from partywise.experiment.cells import execution, generate
+from partywise.experiment.cells import execution
+from partywise.experiment.data import generate
 from partywise.experiment.deployment.joined import JointResults
 from partywise.experiment.deployment.screen import screen
 from partywise.experiment.deployment.settings import Shared, shared

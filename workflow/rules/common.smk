@@ -1,6 +1,6 @@
 """Shared by all rules: the checked plans of the configuration, the blocks of jobs, fingerprints of code.
 
-Inputs: the configuration in force and its PLACE.  Steps: plans, which check all of it; then blocks of cells and files.  Outputs: PLANS and the functions that rules call.
+Inputs: the configuration in force and its PLACE.  Steps: plans, which check all of it; then blocks of data, of cells and files.  Outputs: PLANS and the functions that rules call.
 """
 
 import sys
@@ -14,7 +14,7 @@ from captions import caption
 from config_check import check_files, check_network
 from fingerprint import digest_of, script_roots, sources
 from partywise.errors import ConfigError
-from partywise.experiment.batches import blocks
+from partywise.experiment.batches import blocks, data_blocks
 from partywise.experiment.plans import plans as checked_plans
 from size import (
     check_jobs,
@@ -43,6 +43,7 @@ PLANS = plans()
 
 
 BLOCKS = {study: blocks(made) for study, made in PLANS.items()}
+DATA = {study: data_blocks(made) for study, made in PLANS.items()}
 
 
 def block_files(output):
@@ -53,6 +54,17 @@ def block_files(output):
         return expand(pattern, study=wildcards.study, block=BLOCKS[wildcards.study])
 
     return of_study
+
+
+def data_file(output):
+    """File of the job that draws the data of a block: the path is that of the rule."""
+
+    def of_block(wildcards):
+        pattern = getattr(rules.generate.output, output)
+        data = block(wildcards).data
+        return expand(pattern, study=wildcards.study, data=data)[0]
+
+    return of_block
 
 
 def cube_file(output):
@@ -103,9 +115,21 @@ def block_part(wildcards):
     return PLANS[wildcards.study].part(block(wildcards).methods)
 
 
+def drawn_replicates(wildcards):
+    """The replicates that a job draws, case by case."""
+    return DATA[wildcards.study][wildcards.data]
+
+
+def drawn_part(wildcards):
+    """What the data of a job may depend on."""
+    return PLANS[wildcards.study].data_part(drawn_replicates(wildcards))
+
+
 def block_cases(wildcards):
-    """The plans of the cases of a block."""
-    return [PLANS[wildcards.study].cases[case] for case in block(wildcards).methods]
+    """The plans of the cases of a block of cells or of data."""
+    is_data = hasattr(wildcards, "data")
+    names = drawn_replicates(wildcards) if is_data else block(wildcards).methods
+    return [PLANS[wildcards.study].cases[case] for case in names]
 
 
 def datasets(wildcards):
@@ -200,32 +224,33 @@ def script_modules(rule_name):
     return script_roots(ROOT / "scripts" / f"{rule_name}.py")
 
 
-def fit_roots(study, methods):
-    """Modules behind a block of cells: the sources of its cases and all its methods (case -> labels)."""
-    plan, made = PLANS[study], PLANS[study].study
-    cases = [plan.cases[case] for case in methods]
-    chosen = [plan.methods[label] for labels in methods.values() for label in labels]
-    lazy = [
-        made.data,
-        made.split,
-        made.folds,
-        made.metrics,
-        made.ledger,
-        made.example_fits,
-    ]
-    lazy += [method.protocol.fit for method in chosen]
-    lazy += [
-        item for case in cases for item in (case.source.generate, *case.source.fits)
-    ]
+def data_roots(study, names):
+    """Modules behind the data of some cases."""
+    plan, cases = PLANS[study], [PLANS[study].cases[name] for name in names]
+    lazy = [plan.study.data, *(case.source.generate for case in cases)]
     return frozenset(
         {
             plan.home,
-            *(item.home for item in (*chosen, *cases) if item.home),
-            *made.reads,
-            *script_modules("fit"),
-            *(item.module for item in lazy if item is not None),
+            *(case.home for case in cases if case.home),
+            *plan.study.reads,
+            *script_modules("generate"),
+            *(item.module for item in lazy),
         }
     )
+
+
+def fit_roots(study, methods):
+    """Modules behind a block of cells: its data and all its methods (case -> labels)."""
+    plan, made = PLANS[study], PLANS[study].study
+    chosen = [plan.methods[label] for labels in methods.values() for label in labels]
+    lazy = [made.split, made.folds, made.metrics, made.ledger, made.example_fits]
+    lazy += [method.protocol.fit for method in chosen]
+    lazy += [item for case in methods for item in plan.cases[case].source.fits]
+    return data_roots(study, methods) | {
+        *(method.home for method in chosen if method.home),
+        *script_modules("fit"),
+        *(item.module for item in lazy if item is not None),
+    }
 
 
 @cache
@@ -233,6 +258,11 @@ def sources_of(roots):
     """Sources behind a job, and the fingerprint of them; many jobs have the same roots."""
     found = sources(roots)
     return found, digest_of(found)
+
+
+def data_sources(wildcards):
+    """Sources behind data, and their fingerprint."""
+    return sources_of(data_roots(wildcards.study, drawn_replicates(wildcards)))
 
 
 def fit_sources(wildcards):

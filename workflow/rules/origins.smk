@@ -19,23 +19,35 @@ from partywise.experiment.results.sources import SCRIPT
 Job = namedtuple("Job", "rule study name", defaults=[""])
 
 
+# The wildcard beside the study in the paths of a rule.
+NAMED = {"generate": "data", "fit": "block", "figure": "figure"}
+
+
 def job_of(rule_name, wildcards):
     """The job of a rule."""
-    name = wildcards.get({"fit": "block", "figure": "figure"}.get(rule_name), "")
-    return Job(rule_name, wildcards.study, name)
+    return Job(rule_name, wildcards.study, wildcards.get(NAMED.get(rule_name), ""))
 
 
 def jobs_before(job):
-    """The jobs whose outputs a job reads, in the order of its inputs."""
+    """The jobs whose outputs decide what a job makes, in the order of its inputs.
+
+    Of a fit there is none: what decides its data is part of what it is told, whoever else reads their file.
+    """
     if "figure" == job.rule:
         return [Job("collect", job.study)]
     names = BLOCKS[job.study] if job.rule == "collect" else ()
     return [Job("fit", job.study, name) for name in names]
 
 
+def data_job(job):
+    """The job that draws the data of a fit."""
+    return Job("generate", job.study, BLOCKS[job.study][job.name].data)
+
+
 def wildcards_of(job):
     """The wildcards of a job."""
-    return SimpleNamespace(study=job.study, block=job.name, figure=job.name)
+    name = {NAMED[job.rule]: job.name} if job.name else {}
+    return SimpleNamespace(study=job.study, **name)
 
 
 def rule_of(job):
@@ -60,28 +72,43 @@ def digest(path):
     return sha256(path)
 
 
+def own_digests(wildcards):
+    """SHA-256 of every own file that a block reads."""
+    return {path: digest(path) for path in own_files(wildcards)}
+
+
 def block_digests(wildcards):
-    """SHA-256 of every file from outside that a block reads; of a data set that is to be fetched, its pins."""
-    found = {path: digest(path) for path in own_files(wildcards)}
+    """SHA-256 of every file from outside behind a block; of a data set that is to be fetched, its pins."""
+    found = own_digests(wildcards)
     for name in datasets(wildcards):
         members = contents(name, f"resources/{name}")
         found |= {f"resources/{name}/{file}": sha for file, sha in members.items()}
     return found
 
 
+def worker(rule_name):
+    """SHA-256 of the script of a rule, and of the packages pinned for it."""
+    script, packages = f"scripts/{rule_name}.py", f"envs/{rule_name}.yaml"
+    return [digest(ROOT / script), digest(ROOT / packages)]
+
+
 def told(rule_name, *parts):
     """SHA-256 of all that a job is told, as plain data: its script, the packages pinned for it, and the parts."""
-    worker = [
-        digest(ROOT / "scripts" / f"{rule_name}.py"),
-        digest(ROOT / "envs" / f"{rule_name}.yaml"),
-    ]
-    return hashlib.sha256(json.dumps([worker, *parts]).encode()).hexdigest()
+    return hashlib.sha256(json.dumps([worker(rule_name), *parts]).encode()).hexdigest()
+
+
+def generate_told(wildcards):
+    """What decides what data hold."""
+    parts = data_sources(wildcards)[1], drawn_part(wildcards)
+    return told(
+        "generate", *parts, drawn_replicates(wildcards), block_digests(wildcards)
+    )
 
 
 def fit_told(wildcards):
-    """What decides what a block holds."""
+    """What decides what a block holds, its data included."""
     parts = fit_sources(wildcards)[1], block_part(wildcards), block_shares(wildcards)
-    return told("fit", *parts, block_digests(wildcards))
+    return told("fit", worker("generate"), *parts, block_digests(wildcards))
 
 
 def collect_told(wildcards):
@@ -97,7 +124,12 @@ def figure_told(wildcards):
 @cache
 def fingerprint_now(job):
     """Fingerprint of a job as it would run now."""
-    tell = {"fit": fit_told, "collect": collect_told, "figure": figure_told}[job.rule]
+    tell = {
+        "generate": generate_told,
+        "fit": fit_told,
+        "collect": collect_told,
+        "figure": figure_told,
+    }[job.rule]
     return fingerprint_of(
         tell(wildcards_of(job)), map(fingerprint_now, jobs_before(job))
     )
@@ -112,6 +144,11 @@ def fingerprint_of_rule(rule_name):
     return of_job
 
 
+def fingerprint_of_data(wildcards):
+    """Fingerprint of the job that draws the data of a block."""
+    return fingerprint_now(data_job(job_of("fit", wildcards)))
+
+
 def sources_of_rule(rule_name, sources_behind):
     """SHA-256 of the script and of every source that a job of a rule may load."""
 
@@ -122,21 +159,28 @@ def sources_of_rule(rule_name, sources_behind):
     return of_job
 
 
+def is_asked(job):
+    """Whether the call asks for a job, by its rule or its files."""
+    origin, outputs = outputs_of(job)
+    named = {rule_of(job).rule.name, origin, *outputs}
+    return not named.isdisjoint(map(str, workflow.dag_settings.forcerun))
+
+
 @cache
 def is_forced(job):
     """Whether the call asks for a job, what is there is not what it would make now, or so it is with one before it.
 
-    A block that is not there is none of these: its cube needs it no more once that is there.
+    Data or a block that is not there is none of these: its cube needs it no more once that is there.
     """
-    asked = workflow.dag_settings.forcerun
     origin, outputs = outputs_of(job)
     there = [path for path in outputs if os.path.exists(path)]
     # How long something took is another number each time, and nothing is made of it.
     lasting = [path for path in there if not path.endswith("timings.csv")]
     return (
-        not {rule_of(job).rule.name, origin, *outputs}.isdisjoint(map(str, asked))
+        is_asked(job)
+        or (job.rule == "fit" and is_asked(data_job(job)))
         or any([is_forced(before) for before in jobs_before(job)])
-        or (job.rule != "fit" and there != outputs)
+        or (job.rule not in ("generate", "fit") and there != outputs)
         or not (lasting == [] or is_current(origin, fingerprint_now(job), lasting))
     )
 
@@ -174,7 +218,8 @@ def refuse_folders():
     for study, made in PLANS.items() if workflow.is_main_process else ():
         cube = Job("collect", study)
         figures = [Job("figure", study, name) for name in made.figures]
-        for job in (cube, *figures, *jobs_before(cube)):
+        data = [Job("generate", study, name) for name in DATA[study]]
+        for job in (cube, *figures, *jobs_before(cube), *data):
             asked, names = rule_of(job), vars(wildcards_of(job))
             beside = [
                 str(path).format(**names) for path in (*asked.log, asked.benchmark)

@@ -1,7 +1,7 @@
 """The rules that serve every study.
 
 Inputs: the plans of common.smk and the files in resources/.
-Steps: fetch (real data) -> fit (blocks of cells, from their data on) -> collect (cube) -> figure.
+Steps: fetch (real data) -> generate (data of replicates) -> fit (blocks of cells) -> collect (cube) -> figure.
 Outputs: resources/{dataset}/, <results>/{study}/, <results>/figures/{study}/, where <results> is the folder of the configuration.
 """
 
@@ -10,6 +10,7 @@ wildcard_constraints:
     study=r"[a-z][a-z0-9_]*",
     figure=r"[a-z][a-z0-9_]*",
     dataset=r"[a-z][a-z0-9_]*",
+    data=r"[a-z][a-z0-9_-]*/r[0-9-]+",
     block=r"[a-z][a-z0-9_-]*/[a-z][a-z0-9_-]*/k[0-9_rkf-]+",
 
 
@@ -37,10 +38,41 @@ rule fetch:
         "../../scripts/fetch.py"
 
 
-rule fit:
-    """Make the data of a block of cells, fit and judge them; its log names the cell that failed, and why."""
+rule generate:
+    """Draw the data of some replicates of each case once, for all methods; of own data, which record stands where."""
     input:
-        records=checked("fit", dataset_records),
+        records=checked("generate", dataset_records),
+        files=own_files,
+    output:
+        data="<results>/{study}/data/{data}.npz",
+        origin="<results>/origins/{study}/generate/{data}.json",
+    log:
+        "<results>/logs/{study}/generate/{data}.log",
+    benchmark:
+        "<results>/benchmarks/{study}/generate/{data}.tsv"
+    priority: 10**9
+    conda:
+        "../../envs/generate.yaml"
+    threads: 1
+    resources:
+        mem_mb=memory(1000),
+        runtime=minutes(20),
+    params:
+        job=drawn_part,
+        replicates=drawn_replicates,
+        resources_folder="resources",
+        files=block_digests,
+        sources=sources_of_rule("generate", data_sources),
+        fingerprint=fingerprint_of_rule("generate"),
+    script:
+        "../../scripts/generate.py"
+
+
+rule fit:
+    """Fit and judge a block of cells; its log names the cell that failed, and why."""
+    input:
+        data=checked("fit", data_file("data")),
+        data_origin=checked("fit", data_file("origin")),
         files=own_files,
     output:
         block="<results>/{study}/blocks/{block}.npz",
@@ -60,8 +92,8 @@ rule fit:
     params:
         job=block_part,
         shares=block_shares,
-        resources_folder="resources",
-        files=block_digests,
+        files=own_digests,
+        data_fingerprint=fingerprint_of_data,
         sources=sources_of_rule("fit", fit_sources),
         fingerprint=fingerprint_of_rule("fit"),
     script:

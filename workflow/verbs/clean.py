@@ -15,6 +15,8 @@ from place import RECORD, RESULTS, read_record
 
 # Of a party that runs apart (`partywise.federation.account`).
 ACCOUNT = "ledger.jsonl"
+# In the folder of all results, tracked: what each file of a run is.
+GUIDE = "README.md"
 
 
 def main(words: Sequence[str]) -> int:
@@ -39,7 +41,7 @@ def clean(name: str | None, yes: bool) -> int:
     """The same in a folder that is held."""
     top = Path(RESULTS)
     here = sorted(top.iterdir()) if top.is_dir() else []
-    found = [path for path in here if name is None or path.name == name]
+    found = [path for path in here if path.name != GUIDE and name in (None, path.name)]
     if not found:
         known = ", ".join(path.name for path in here if path.is_dir()) or "nothing"
         print("There are no results." if name is None else f"{RESULTS}/{name} is not there: {RESULTS} holds {known}.")
@@ -53,8 +55,10 @@ def clean(name: str | None, yes: bool) -> int:
         if input("Remove them? [y/N] ").strip().lower() not in ("y", "yes"):
             print("Nothing was removed.")
             return 1
-    for path in found if name is not None or top.is_symlink() else [top]:
+    for path in found:
         remove(path)
+    if not top.is_symlink() and not any(top.iterdir()):
+        top.rmdir()
     return 0
 
 

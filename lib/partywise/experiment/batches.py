@@ -1,4 +1,4 @@
-"""Which cells one job computes: a block of cases, methods, numbers of parties, replicates and folds.
+"""What one job computes: a block of cases, methods, numbers of parties, replicates and folds, or the data of some.
 
 A grid that grows leaves finished blocks as they are.  Replicates and folds are cut at multiples of a size.  Cases and
 methods have no order that lasts, since a new one may stand anywhere: a block ends after a name whose hash says so, so
@@ -7,7 +7,7 @@ that a new name changes the block that it joins and no other.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from hashlib import sha256
 from itertools import product
@@ -15,6 +15,9 @@ from math import prod
 from typing import Any
 
 from .plan import CasePlan, Plan
+
+# So many times the cases and replicates of a fit job are drawn by one generate job.
+DATA_SHARE = 10
 
 
 @dataclass(frozen=True)
@@ -30,10 +33,11 @@ class Share:
 
 @dataclass(frozen=True)
 class Block:
-    """What one job computes; ``name`` is its path below the folder of all blocks."""
+    """What one fit job computes; ``name`` is its path below the folder of all blocks, ``data`` that of its data."""
 
     name: str
     shares: tuple[Share, ...]
+    data: str
 
     @property
     def methods(self) -> dict[str, tuple[str, ...]]:
@@ -55,13 +59,40 @@ def blocks(plan: Plan) -> dict[str, Block]:
     Cases that need the same files may share a job: one that needs none never waits for a download.
     """
     found = dict[str, Block]()
+    data = {key: name for name, replicates in data_blocks(plan).items() for key in _pairs(replicates)}
     for cases, cuts in _cuts(plan):
         for methods, parties, replicates, folds in product(*cuts):
             shares = [_share(case, methods, parties, replicates, folds) for case in cases]
-            block = _named([share for share in shares if all(asdict(share).values())])
-            if block.shares:
+            shares = [share for share in shares if all(asdict(share).values())]
+            if shares:
+                block = _named(shares, data[shares[0].case, shares[0].replicates[0]])
                 found[block.name] = block
     return found
+
+
+def data_blocks(plan: Plan) -> dict[str, dict[str, list[int]]]:
+    """What each generate job draws, by the name of its file: replicates of each case.
+
+    All that a fit job reads is in one file, of `DATA_SHARE` times as many cases and replicates at most: drawing costs
+    little beside fitting, and less than the start of a job.
+    """
+    found = dict[str, dict[str, list[int]]]()
+    for names in (run for group in _by_files(plan) for run in runs(group, DATA_SHARE * plan.batch.cases_per_job)):
+        most = max(plan.cases[name].replicates for name in names)
+        for piece in pieces(range(most), DATA_SHARE * plan.batch.replicates_per_job):
+            drawn = {name: [r for r in piece if r < plan.cases[name].replicates] for name in names}
+            drawn = {name: replicates for name, replicates in drawn.items() if replicates}
+            found[f"{_ends(list(drawn))}/{_span(drawn.values())}"] = drawn
+    return found
+
+
+def _pairs(replicates: Mapping[str, Iterable[int]]) -> list[tuple[str, int]]:
+    return [(case, number) for case, numbers in replicates.items() for number in numbers]
+
+
+def _span(replicates: Iterable[Iterable[int]]) -> str:
+    numbers = [number for part in replicates for number in part]
+    return f"r{min(numbers):04d}-{max(numbers):04d}"
 
 
 def most_blocks(plan: Plan) -> int:
@@ -123,17 +154,15 @@ def _share(
     )
 
 
-def _named(shares: Sequence[Share]) -> Block:
+def _named(shares: Sequence[Share], data: str) -> Block:
     """A block under the first and last of everything that it holds."""
     cases = _ends([share.case for share in shares])
     methods = _ends([label for share in shares for label in share.methods])
     parties = _ends(sorted({count for share in shares for count in share.parties}))
-    replicates = [number for share in shares for number in share.replicates]
     folds = [number for share in shares for number in share.folds]
-    numbers = f"r{min(replicates, default=0):04d}-{max(replicates, default=0):04d}"
-    numbers += f"_f{min(folds, default=0):02d}-{max(folds, default=0):02d}"
-    return Block(f"{cases}/{methods}/k{parties}_{numbers}", tuple(shares))
+    numbers = f"{_span(share.replicates for share in shares)}_f{min(folds):02d}-{max(folds):02d}"
+    return Block(f"{cases}/{methods}/k{parties}_{numbers}", tuple(shares), data)
 
 
 def _ends(values: Sequence[Any]) -> str:
-    return "-".join(map(str, dict.fromkeys([values[0], values[-1]]))) if values else ""
+    return "-".join(map(str, dict.fromkeys([values[0], values[-1]])))

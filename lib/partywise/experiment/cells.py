@@ -1,18 +1,15 @@
-"""What a fit job computes: replicates of data, and cells of them.  No result depends on how cells are batched."""
+"""What a fit job computes: cells of replicates.  No result depends on how cells are batched."""
 
 from __future__ import annotations
 
-import logging
 import math
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ..errors import DataMissing
 from ..federation.channel import Channel
 from ..federation.folds import Fold
 from ..federation.run import Run, simulate
@@ -20,15 +17,12 @@ from ..privacy.ledger.event import POST_PROCESSING, Event
 from ..privacy.ledger.ledger import Ledger
 from ..privacy.ledger.total import MEANINGS
 from ..privacy.mechanisms.release import MECHANISMS
-from ..randomness import Streams, stream
+from ..randomness import Streams
+from .data import NamedErrors
 from .owner_outputs.report import OwnerReport
 from .plan import Plan
 from .study import MethodSpec
 from .timings import Timings
-
-LOG = logging.getLogger("partywise")
-
-Rng = Callable[..., np.random.Generator]
 
 STATUS = ("not_in_design", "ok", "not_converged", "diverged")
 
@@ -70,26 +64,8 @@ class Cell:
     home: OwnerReport | None = None
 
 
-def generate(plan: Plan, case: str, replicates: Iterable[int], resources: Path | str) -> dict[int, Any]:
-    """Data of some replicates of a case.
-
-    Randomness lives at (study, case, "data", replicate, ...), so every method, party count and epsilon sees the
-    same data; with ``shared=True`` it lives at (study, case, "data", "shared", ...).
-    """
-    chosen = plan.cases[case]
-
-    def addressed(replicate: int) -> Rng:
-        def rng_for(*names: str | int, shared: bool = False) -> np.random.Generator:
-            where = "shared" if shared else replicate
-            return stream(plan.root_seed, plan.study.name, case, "data", where, *names)
-
-        return rng_for
-
-    return {r: chosen.source.generate(chosen.settings, plan.spec, addressed(r), Path(resources)) for r in replicates}
-
-
-def compute(plan: Plan, share: Mapping[str, Any], resources: Path | str, timings: Timings) -> list[Cell]:
-    """The cells of one case in a job: the data of every replicate are made once and fitted by all methods.
+def compute(plan: Plan, share: Mapping[str, Any], data_of: Callable[[str, int], Any], timings: Timings) -> list[Cell]:
+    """The cells of one case in a job: the data of every replicate are read once and fitted by all methods.
 
     Parameters
     ----------
@@ -97,8 +73,8 @@ def compute(plan: Plan, share: Mapping[str, Any], resources: Path | str, timings
     share : mapping
         A `partywise.experiment.batches.Share` as plain data: ``case``, ``methods``, ``parties``, ``replicates`` and
         ``folds``.
-    resources : Path or str
-        Folder of the real data sets.
+    data_of : callable
+        (case, replicate) -> data, as a generate job left them.
     timings : Timings
         Gets what every method cost.
 
@@ -109,8 +85,8 @@ def compute(plan: Plan, share: Mapping[str, Any], resources: Path | str, timings
     """
     case, cells = share["case"], list[Cell]()
     for replicate in share["replicates"]:
-        with _CellErrors({"study": plan.study.name, "case": case, "replicate": replicate}, "data"):
-            data = generate(plan, case, [replicate], resources)
+        with NamedErrors("data", study=plan.study.name, case=case, replicate=replicate):
+            data = {replicate: data_of(case, replicate)}
         noise = noise_of(plan, case, replicate)
         for method in share["methods"]:
             with timings.measured(case, method) as cost:
@@ -160,7 +136,7 @@ def run(
     Parameters
     ----------
     data : mapping
-        Of each replicate, as `generate` makes them.
+        Of each replicate, as `partywise.experiment.data.generate` makes them.
     noise : Streams, optional
         Of the one replicate, where several methods share what they draw alike.
 
@@ -187,7 +163,7 @@ def execution(plan: Plan, case: str, method: str, n_parties: int, fold: int, eps
     Parameters
     ----------
     data : object
-        Of replicate 0, as `generate` makes them.
+        Of replicate 0, as `partywise.experiment.data.generate` makes them.
     """
     return _Fits(plan, case, method, n_parties, 0, data, noise_of(plan, case, 0)).execution(fold, epsilon)
 
@@ -207,9 +183,9 @@ class _Fits:
         given = (self.method.options, plan.spec, self.case.settings, data.public(), self.case.source)
         self.spec = MethodSpec(*given, n_parties=n_parties)
 
-    def _named(self, **where: Any) -> _CellErrors:
+    def _named(self, **where: Any) -> NamedErrors:
         coords = {"case": self.case.name, "method": self.method.label, "replicate": self.replicate}
-        return _CellErrors({"study": self.study.name, **coords, "parties": self.n_parties, **where})
+        return NamedErrors("cell", study=self.study.name, **coords, parties=self.n_parties, **where)
 
     def _folds(self) -> np.ndarray:
         if self.study.folds is not None:
@@ -320,19 +296,3 @@ def _status(scalars: Mapping[str, Any]) -> str:
     if status not in STATUS[1:]:
         raise ValueError(f"status is {status!r}: it must be one of {', '.join(STATUS[1:])}.")
     return status
-
-
-class _CellErrors:
-    """Any error inside becomes one that names the cell; the reason stays its cause. What is wrong with data says so."""
-
-    def __init__(self, where: Mapping[str, Any], what: str = "cell") -> None:
-        self.what, self.where = what, ", ".join(f"{key} {value}" for key, value in where.items())
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: type | None, error: BaseException | None, trace: Any) -> None:
-        if isinstance(error, DataMissing):
-            LOG.info("stopped at %s (%s)", self.what, self.where)
-        elif isinstance(error, Exception):
-            raise RuntimeError(f"{self.what} ({self.where}) failed: {type(error).__name__}: {error}") from error

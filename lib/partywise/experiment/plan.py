@@ -183,6 +183,16 @@ class Plan:
                 block[key] = self.block[key]
         return {"name": self.study.name, "root_seed": self.root_seed, "block": block}
 
+    def data_part(self, cases: Iterable[str]) -> dict[str, Any]:
+        """What the data of some cases may depend on, as `part`: neither methods nor anything of the grid."""
+        block: dict[str, Any] = {"spec": self.plain["spec"], "methods": {}, "cases": {}}
+        for case in cases:
+            chosen = self.plain["cases"][case]
+            block["cases"][case] = {key: chosen[key] for key in ("source", "settings") if key in chosen}
+        if self.block.get("address") is not None:
+            block["address"] = self.block["address"]
+        return {"name": self.study.name, "root_seed": self.root_seed, "block": block}
+
     def whole(self) -> dict[str, Any]:
         """What a cube may depend on, as plain data: all but how cells are batched and which figures are drawn."""
         block = {

@@ -77,6 +77,9 @@ class Source:
     settings : dataclass of the keys under ``settings``
     generate : (settings, spec, rng_for, resources: Path) -> data, one replicate.  ``rng_for(*names)`` depends on the
         replicate, ``rng_for(*names, shared=True)`` is the same for all replicates.
+    complete : where a file of the data would hold too much (clients that are streamed) or what nobody may copy (own
+        records): ``generate`` draws a mapping instead, what the data are made of, and every fit makes the data of it,
+        (settings, mapping) -> data
     resources : data sets that the rule ``fetch`` puts into the folder ``resources``; settings may name more of them, by
         a property ``resources``, where they choose among several
     home : of own data, what the owner takes home of a fit of replicate 0: (estimate, data, train mask, MethodSpec) ->
@@ -87,6 +90,7 @@ class Source:
 
     settings: type
     generate: Lazy
+    complete: Lazy | None = None
     resources: tuple[str, ...] = ()
     home: Lazy | None = None
     apart: Lazy | None = None
@@ -94,7 +98,7 @@ class Source:
     @property
     def fits(self) -> tuple[Lazy, ...]:
         """What fits on these data call by reference, beside the protocol: part of their code."""
-        return () if self.home is None else (self.home,)
+        return tuple(part for part in (self.complete, self.home) if part is not None)
 
 
 @dataclass(frozen=True)
@@ -159,7 +163,8 @@ class Study:
     sources, methods : mapping
         What the configuration may name as ``source`` of a case and ``protocol`` of a method.
     data : Lazy
-        Dataclass of named arrays and plain values, one replicate, with a method ``public()``.
+        Dataclass of named arrays and plain values, one replicate, with a method ``public()``. Files of the data keep
+        its fields: arrays, numbers, text, None, and tuples and dataclasses of these.
     split : Lazy
         (data, n_parties, spec, settings) -> list of Party.
     metrics : Lazy

@@ -15,7 +15,7 @@ from ..errors import ConfigError
 from ..federation.folds import Fold
 from ..federation.run import Run
 from ..randomness import Streams, stream
-from .cells import generate
+from .data import generate
 from .plan import Plan, plan
 from .study import MethodSpec, Protocol, available, load, own
 

@@ -13,7 +13,8 @@ import xarray as xr
 
 from ..errors import CubeError
 from ..randomness import stream
-from .cells import STATUS, Cell, generate, run
+from .cells import STATUS, Cell, run
+from .data import generate
 from .plan import Plan, plan
 from .results.attributes import meanings
 from .results.cube import DIMS

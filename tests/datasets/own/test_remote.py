@@ -15,7 +15,8 @@ from partywise.datasets.own.csv import PLACEHOLDERS
 from partywise.datasets.own.remote.values import column_of
 from partywise.datasets.own.table_files import ColumnBlock
 from partywise.errors import DataMissing
-from partywise.experiment.cells import execution, generate
+from partywise.experiment.cells import execution
+from partywise.experiment.data import generate
 from partywise.experiment.deployment.part import Part, part
 
 GLM, CLIENTS, LABELS, CURVES = "vertical_glm", "sliced_inverse_regression", "label_private", "functional_boosting"

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from deployment_cases import STUDIES, Apart
-from partywise.experiment.cells import execution, generate
+from partywise.experiment.cells import execution
+from partywise.experiment.data import generate
 from partywise.experiment.deployment.part import part
 from partywise.experiment.deployment.settings import digest
 from partywise.federation.codec import encode

@@ -23,7 +23,8 @@ from deployment_processes import Parties, PartyOutput
 from forgeries import both_less, paid_less, rewritten, sent_as_public, sent_less
 from partywise.__main__ import main
 from partywise.errors import BudgetExceeded
-from partywise.experiment.cells import execution, generate
+from partywise.experiment.cells import execution
+from partywise.experiment.data import generate
 from partywise.experiment.deployment.joined import join_results
 from partywise.experiment.deployment.written import read_record
 from partywise.federation.account.account import Account

@@ -6,7 +6,8 @@ import pytest
 
 from deployment_cases import Apart
 from partywise.errors import ConfigError
-from partywise.experiment.cells import execution, generate
+from partywise.experiment.cells import execution
+from partywise.experiment.data import generate
 from partywise.experiment.deployment import rehearsal
 from partywise.experiment.deployment.rehearsal import floating_point, rehearse
 from partywise.federation.deployment.forms import form_of

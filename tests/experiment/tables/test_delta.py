@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from partywise.experiment.blocks import read_block, write_block
-from partywise.experiment.cells import generate, promised, run
+from partywise.experiment.cells import promised, run
+from partywise.experiment.data import generate
 from partywise.experiment.plan import plan
 from partywise.experiment.plans import read_configuration
 from partywise.experiment.results.columns import Columns

@@ -19,8 +19,9 @@ from own_row_data import example_clients, example_labels
 from partywise.datasets.own.curves import Group, OwnCurve, load, read_files
 from partywise.datasets.own.netcdf import read_variable
 from partywise.experiment.blocks import read_block, write_block
-from partywise.experiment.cells import generate, run
+from partywise.experiment.cells import run
 from partywise.experiment.configuration.build import build
+from partywise.experiment.data import generate
 from partywise.experiment.plan import plan
 from partywise.experiment.plans import read_configuration
 from partywise.experiment.results.provenance import config_json
@@ -28,7 +29,7 @@ from partywise.functional.bases import make_basis
 from partywise.randomness import stream
 from partywise.studies.functional_boosting import data as study_data
 from partywise.studies.functional_boosting.figures.curves import real_curves
-from partywise.studies.functional_boosting.own_cases import smooth, table
+from partywise.studies.functional_boosting.own_cases import draw, smooth, table
 from partywise.studies.functional_boosting.own_settings import TableSettings
 from pipeline import ROOT, copy_project, edit, planned, snakemake
 from protocol_driver import data_rng
@@ -67,7 +68,7 @@ def write_long(path: str, values: np.ndarray, ids=IDS, hours=HOURS, **more: Any)
 
 
 def made(chosen: TableSettings, replicate: int = 0) -> Any:
-    return table(chosen, None, data_rng(replicate), Path("resources"))
+    return table(chosen, draw(chosen, None, data_rng(replicate), Path("resources")))
 
 
 def raw(chosen: TableSettings) -> Any:
@@ -379,7 +380,7 @@ def test_a_run_by_configuration_alone_and_what_an_edited_file_reruns(folder):
     assert "effective degrees of freedom a curve" in log and "records: 59 of the 60" in log
     assert planned(project, *words).jobs == {}
     edit(project / "config/example_data/gauge.csv", "2023-03-06,1.03", "2023-03-06,1.04")
-    assert planned(project, *words).jobs == {"fit": 1, "collect": 1}
+    assert planned(project, *words).jobs == {"generate": 1, "fit": 1, "collect": 1}
     shutil.move(project / "config/example_data/gauge.csv", project / "gauge.csv")
     done = snakemake(project, *words)
     assert done.returncode == 1 and "Traceback" not in done.stderr

@@ -12,8 +12,8 @@ from matplotlib import pyplot as plt
 
 from label_driver import make_data, run
 from partywise.experiment.blocks import read_block, write_block
-from partywise.experiment.cells import generate
 from partywise.experiment.cells import run as run_cells
+from partywise.experiment.data import generate
 from partywise.experiment.plan import plan
 from partywise.experiment.plotting.select import plan_behind
 from partywise.experiment.plotting.series import methods_of

@@ -11,8 +11,8 @@ import pytest
 
 from forked import forked
 from partywise.audits.contract import same
-from partywise.experiment.cells import generate
 from partywise.experiment.claims import collected
+from partywise.experiment.data import generate
 from partywise.experiment.plan import Plan, plan
 from partywise.experiment.trial import execution
 from partywise.federation.place_checks import PlacedRun, together

@@ -8,7 +8,8 @@ import tracemalloc
 
 import pytest
 
-from partywise.experiment.cells import generate, run
+from partywise.experiment.cells import run
+from partywise.experiment.data import generate
 from partywise.experiment.plan import plan
 
 SCREENED = {"model": "II", "n": 40, "p": 40, "active": 3}

@@ -13,7 +13,8 @@ import pytest
 from partywise.datasets.curves import Scale
 from partywise.datasets.tables import ClientTable
 from partywise.experiment.blocks import read_block, write_block
-from partywise.experiment.cells import generate, run
+from partywise.experiment.cells import run
+from partywise.experiment.data import generate
 from partywise.experiment.plan import plan
 from partywise.experiment.plotting.typeset import Table, save_table
 from partywise.experiment.results.provenance import config_json

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from partywise.experiment.cells import generate
+from partywise.experiment.data import generate
 from partywise.experiment.plan import plan
 from partywise.experiment.trial import outcome, trials
 from partywise.randomness import stream

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from partywise.experiment.blocks import read_block, write_block
-from partywise.experiment.cells import generate, run
+from partywise.experiment.cells import run
+from partywise.experiment.data import generate
 from partywise.experiment.plan import plan
 from partywise.experiment.tables.ledger import ledger_total, ledgers
 from partywise.federation.run import Run

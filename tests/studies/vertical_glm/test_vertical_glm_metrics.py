@@ -9,7 +9,7 @@ import pytest
 import statsmodels.api as sm
 from test_vertical_glm_study import cell, drawn, planned
 
-from partywise.experiment.cells import generate
+from partywise.experiment.data import generate
 from partywise.experiment.study import MethodSpec
 from partywise.experiment.trial import execution
 from partywise.federation.run import simulate

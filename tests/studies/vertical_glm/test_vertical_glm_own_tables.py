@@ -10,13 +10,14 @@ import statsmodels.api as sm
 
 from own_data_sets import example_tables, write_csv
 from partywise.errors import ConfigError, DataMissing
-from partywise.experiment.cells import generate, run
+from partywise.experiment.cells import run
 from partywise.experiment.configuration.build import build
+from partywise.experiment.data import generate
 from partywise.experiment.plan import plan
 from partywise.experiment.plans import read_configuration
 from partywise.randomness import Streams, stream
 from partywise.studies.vertical_glm.data import split
-from partywise.studies.vertical_glm.own_cases import table
+from partywise.studies.vertical_glm.own_cases import draw, table
 from partywise.studies.vertical_glm.own_settings import TableSettings
 from pipeline import ROOT
 
@@ -105,7 +106,8 @@ def test_private_methods_scale_by_what_is_declared(files):
 
 
 def data_of(**more):
-    return table(build(TableSettings, given(**more), "settings"), None, Streams(7, "own"), Path("resources"))
+    settings = build(TableSettings, given(**more), "settings")
+    return table(settings, draw(settings, None, Streams(7, "own"), Path("resources")))
 
 
 def test_ids_are_compared_as_the_rules_say(tmp_path, monkeypatch):

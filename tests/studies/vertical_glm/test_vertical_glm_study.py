@@ -9,7 +9,8 @@ import pytest
 
 from party_tables import folder_of
 from partywise.errors import ConfigError
-from partywise.experiment.cells import generate, run
+from partywise.experiment.cells import run
+from partywise.experiment.data import generate
 from partywise.experiment.plan import Plan, plan
 from partywise.glm.options import Family
 from partywise.randomness import stream

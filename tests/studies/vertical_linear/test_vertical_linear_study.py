@@ -12,8 +12,9 @@ from partywise.datasets.loaders import abalone as abalone_table
 from partywise.datasets.loaders import adult as adult_table
 from partywise.datasets.tables import ColumnTable, Declared
 from partywise.errors import ConfigError
-from partywise.experiment.cells import generate, run
+from partywise.experiment.cells import run
 from partywise.experiment.configuration.build import build
+from partywise.experiment.data import generate
 from partywise.experiment.plan import Plan, plan
 from partywise.experiment.plans import plans, read_configuration
 from partywise.experiment.trial import outcome, trials
@@ -21,7 +22,7 @@ from partywise.linear.exact import exact_fit
 from partywise.randomness import Streams, stream
 from partywise.studies.vertical_linear import cases
 from partywise.studies.vertical_linear.data import folds, split
-from partywise.studies.vertical_linear.own_cases import table
+from partywise.studies.vertical_linear.own_cases import draw, table
 from partywise.studies.vertical_linear.own_settings import TableSettings
 from partywise.studies.vertical_linear.settings import GeneratedSettings
 from partywise.trees.source_config import from_source
@@ -207,7 +208,7 @@ def test_own_tables_become_parties_with_their_names(tmp_path, monkeypatch):
     write_csv(Path("one.csv"), ("id", "a", "c"), [[f"r{i}", i / 10, "xyz"[i % 3]] for i in range(20)])
     write_csv(Path("two.csv"), ("id", "b", "late"), [[f"r{i}", i / 5, i % 2] for i in reversed(range(20))])
     chosen = own()
-    data = table(chosen, None, Streams(7, "own"), Path("resources"))
+    data = table(chosen, draw(chosen, None, Streams(7, "own"), Path("resources")))
     assert data.names.tolist() == ["a", "c_y", "c_z", "b"] and chosen.n_columns == 4
     np.testing.assert_allclose(data.X[:, 0], np.arange(20) / 30)
     np.testing.assert_array_equal(data.X[:, 1:3], 2 * np.eye(3)[np.arange(20) % 3][:, 1:] - 1)
@@ -216,7 +217,7 @@ def test_own_tables_become_parties_with_their_names(tmp_path, monkeypatch):
     assert (shop.name, shop.role, shop.columns) == ("shop", "passive", (0, 1, 2))
     assert (bank.name, bank.role, bank.columns) == ("bank", "active", (3,))
     numbers = own(criterion="RegressionMSELoss", label_bounds=[0, 2])
-    data = table(numbers, None, Streams(7, "own"), Path("resources"))
+    data = table(numbers, draw(numbers, None, Streams(7, "own"), Path("resources")))
     assert set(data.y) == {-1.0, 0.0} and data.label_scale == 1
 
 

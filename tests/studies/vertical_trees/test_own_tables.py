@@ -12,13 +12,14 @@ import yaml
 
 from own_data_sets import example_tables, write_csv
 from partywise.errors import CertificationError, ConfigError, DataMissing
-from partywise.experiment.cells import generate, run
+from partywise.experiment.cells import run
 from partywise.experiment.configuration.build import build
+from partywise.experiment.data import generate
 from partywise.experiment.plan import plan
 from partywise.experiment.plans import read_configuration
 from partywise.randomness import stream
 from partywise.studies.vertical_trees.data import split
-from partywise.studies.vertical_trees.own_cases import table
+from partywise.studies.vertical_trees.own_cases import draw, table
 from partywise.studies.vertical_trees.own_settings import TableSettings
 from pipeline import ROOT, copy_project, snakemake
 
@@ -61,7 +62,7 @@ def write(ids_two: list[str] | None = None, **replaced: Any) -> None:
 
 
 def made(chosen: TableSettings, replicate: int = 0) -> Any:
-    return table(chosen, None, lambda *names: stream(7, "data", replicate, *names), Path("resources"))
+    return table(chosen, draw(chosen, None, lambda *names: stream(7, "data", replicate, *names), Path("resources")))
 
 
 def test_files_become_parties_with_the_names_they_were_given():

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from partywise.errors import CertificationError, ConfigError
-from partywise.experiment.cells import generate, run
+from partywise.experiment.cells import run
+from partywise.experiment.data import generate
 from partywise.experiment.plan import plan
 
 GATHERING = {"protocol": "feature_gathering"}

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from partywise.experiment.cells import Cell, generate, run
+from partywise.experiment.cells import Cell, run
+from partywise.experiment.data import generate
 from partywise.experiment.plan import plan
 
 METHODS: dict[str, dict[str, Any]] = {

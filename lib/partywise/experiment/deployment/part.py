@@ -11,7 +11,8 @@ from typing import Any
 from ...federation.parties import Party
 from ...federation.run import Run
 from ...federation.secure_streams import SecureStreams
-from ..cells import execution, generate
+from ..cells import execution
+from ..data import generate
 from .settings import Shared
 
 __all__ = ["Part", "part", "whole"]

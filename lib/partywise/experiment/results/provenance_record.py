@@ -63,6 +63,20 @@ def is_current(path: Path | str, fingerprint: str, outputs: Iterable[Path | str]
     return all(held.outputs.get(Path(name).name) == sha256(name) for name in outputs)
 
 
+def digest_before(origin: Path | str, fingerprint: str, file: Path | str) -> str:
+    """SHA-256 of a file that a job before wrote, by its origin.
+
+    Raises
+    ------
+    InputChanged
+        Where it has no origin, or not the fingerprint that this job was planned with.
+    """
+    held = read_origin(origin)
+    if held is None or held.fingerprint != fingerprint:
+        raise InputChanged(f"{file} was made of other code or data than this run was planned with: run again.")
+    return held.outputs.get(Path(file).name, "")
+
+
 def digests_before(
     told: str, fingerprint: str, origins: Iterable[Path | str], files: Iterable[Path | str]
 ) -> dict[str, str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -24,13 +24,17 @@ SAME = 1e-10
 Basis = BSplineBasis | FourierBasis
 
 
-def table(
+def draw(
     settings: TableSettings, spec: Any, rng_for: Callable[..., np.random.Generator], resources: Path
-) -> FunctionalData:
-    """Own curves; a replicate deals the records (or their groups) to the folds anew."""
-    data = _prepared(settings, read_files(settings))
-    order = rng_for("blocks").permutation(int(data["block"].max()) + 1)
-    return FunctionalData(**{**data, "block": order[data["block"]]})
+) -> dict[str, Any]:
+    """What a replicate differs in: it deals the records (or their groups) to the folds anew."""
+    groups = _prepared(settings, read_files(settings))["block"]
+    return {"block": rng_for("blocks").permutation(int(groups.max()) + 1)[groups]}
+
+
+def table(settings: TableSettings, drawn: Mapping[str, Any]) -> FunctionalData:
+    """Own curves, read from their files."""
+    return FunctionalData(**{**_prepared(settings, read_files(settings)), **drawn})
 
 
 @lru_cache(maxsize=1)

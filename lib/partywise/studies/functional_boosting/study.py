@@ -152,7 +152,8 @@ STUDY = Study(
         "nyc": Source(NycSettings, Lazy(_CURVES + "nyc"), resources=("nyc_flights",)),
         "table": Source(
             TableSettings,
-            Lazy("partywise.studies.functional_boosting.own_cases:table"),
+            Lazy("partywise.studies.functional_boosting.own_cases:draw"),
+            complete=Lazy("partywise.studies.functional_boosting.own_cases:table"),
             home=Lazy("partywise.studies.functional_boosting.owner_outputs:owner_outputs"),
             apart=Lazy("partywise.datasets.own.remote.curves:placeholders"),
         ),

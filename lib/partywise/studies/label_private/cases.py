@@ -89,7 +89,7 @@ def generated(settings: GeneratedSettings, spec: Any, rng_for: Rng, resources: P
     """One replicate of the generator; the coefficients are those of every replicate."""
     X, y, theta = draw_logistic(settings, rng_for("rows"))
     names = np.array(["intercept", *(f"x{j}" for j in range(1, settings.k))])
-    return replicate(X, y, _share(len(y), settings.test_share, rng_for), names, rng_for, theta=theta)
+    return replicate(X, y, _share(len(y), settings.test_share, rng_for), names, draw_key(rng_for), theta=theta)
 
 
 def adult(settings: TableSettings, spec: Any, rng_for: Rng, resources: Path) -> LabelData:
@@ -133,7 +133,7 @@ def _replicate_of(table: LabelledTable, settings: TableSettings, rng_for: Rng) -
         train = _share(len(rows), settings.test_share, rng_for)
     X = np.concatenate([np.ones((len(rows), 1)), table.X[rows]], axis=1)
     names = np.array(["intercept", *table.names])
-    return replicate(X, table.y[rows], train, names, rng_for, from_the_data=len(table.from_the_data))
+    return replicate(X, table.y[rows], train, names, draw_key(rng_for), from_the_data=len(table.from_the_data))
 
 
 def _share(n: int, test_share: float, rng_for: Rng) -> np.ndarray:
@@ -143,7 +143,12 @@ def _share(n: int, test_share: float, rng_for: Rng) -> np.ndarray:
     return train
 
 
-def replicate(X, y, train, names, rng_for: Rng, *, theta=None, from_the_data: int = 0, **known: Any) -> LabelData:
+def draw_key(rng_for: Rng) -> int:
+    """Root of the evaluator's randomness."""
+    return int(rng_for("evaluation").integers(KEYS))
+
+
+def replicate(X, y, train, names, key: int, *, theta=None, from_the_data: int = 0, **known: Any) -> LabelData:
     """A replicate of these records; ``known`` are fields of `LabelData` that only own data have."""
     return LabelData(
         y=y.astype(np.uint8),
@@ -152,6 +157,6 @@ def replicate(X, y, train, names, rng_for: Rng, *, theta=None, from_the_data: in
         theta=np.zeros(0) if theta is None else theta,
         feature_names=names,
         from_the_data=from_the_data,
-        evaluation_key=int(rng_for("evaluation").integers(KEYS)),
+        evaluation_key=key,
         **known,
     )

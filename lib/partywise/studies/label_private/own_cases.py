@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -26,7 +26,7 @@ from ...datasets.own.records.persons import bounded, training_persons
 from ...datasets.own.records.scale import feature_names, features
 from ...datasets.own.rows import Rows
 from ...errors import DataMissing
-from .cases import replicate
+from .cases import draw_key, replicate
 from .data import LabelData
 from .own_settings import OwnSettings
 
@@ -42,8 +42,10 @@ class Read(NamedTuple):
     persons: tuple[str, ...] | None
 
 
-def table(settings: OwnSettings, spec: Any, rng_for: Callable[..., np.random.Generator], resources: Path) -> LabelData:
-    """Own data; a replicate splits the records anew, with all rows of a person on one side."""
+def draw(
+    settings: OwnSettings, spec: Any, rng_for: Callable[..., np.random.Generator], resources: Path
+) -> dict[str, Any]:
+    """What a replicate differs in: it splits the records anew, with all rows of a person on one side."""
     read = _read(settings, contents(tuple(settings.files.values())))
     if read.persons is None:
         train = training_rows(len(read.y), settings.test_share, rng_for("split"))
@@ -51,11 +53,17 @@ def table(settings: OwnSettings, spec: Any, rng_for: Callable[..., np.random.Gen
         train = training_persons(read.persons, settings.test_share, rng_for("split"))
     if train.all():
         raise DataMissing(f"test_share is {settings.test_share}: it leaves nobody to test on; bring more records.")
+    return {"train": train, "key": draw_key(rng_for)}
+
+
+def table(settings: OwnSettings, drawn: Mapping[str, Any]) -> LabelData:
+    """Own data, read from their files."""
+    read = _read(settings, contents(tuple(settings.files.values())))
     known: dict[str, Any] = {"ids": np.array(read.ids), "party_names": settings.party_names}
     if read.persons is not None:
         known["person"] = numbered(read.persons)
     names = np.array(["intercept", *feature_names(settings.columns)])
-    return replicate(read.X, read.y, train, names, rng_for, **known)
+    return replicate(read.X, read.y, names=names, **drawn, **known)
 
 
 @lru_cache(maxsize=1)

@@ -124,7 +124,8 @@ STUDY = Study(
         "body_fat": Source(TableSettings, Lazy(_CASES + "body_fat"), resources=("body_fat",)),
         "table": Source(
             OwnSettings,
-            Lazy("partywise.studies.label_private.own_cases:table"),
+            Lazy("partywise.studies.label_private.own_cases:draw"),
+            complete=Lazy("partywise.studies.label_private.own_cases:table"),
             home=Lazy("partywise.studies.label_private.owner_outputs:owner_outputs"),
             apart=Lazy("partywise.datasets.own.remote.labels:placeholders"),
         ),

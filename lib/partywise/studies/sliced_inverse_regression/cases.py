@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -26,28 +26,29 @@ KEYS = 2**62
 NO_ROWS: dict[str, Any] = {"y": np.zeros(0), "names": np.zeros(0, dtype="U1"), "shown": np.zeros(0, dtype=int)}
 
 
-def simulated(settings: SimulatedSettings, spec: Any, rng_for: Rng, resources: Path) -> SlicingData:
-    """One replicate of a model: directions, addresses of the clients, and their moments unless columns are screened."""
-    beta = models.directions(
+def draw_simulated(settings: SimulatedSettings, spec: Any, rng_for: Rng, resources: Path) -> dict[str, Any]:
+    """What a replicate of a model is made of: directions, public edges, and the root of the clients' addresses."""
+    directions = models.directions(
         settings.model, settings.p, rng_for("directions"), active=settings.active, support=settings.support
     )
     edges = model_edges(settings, int(rng_for("edges", shared=True).integers(KEYS)))
-    fixed, key = public_slices(case_edges(edges)), int(rng_for("clients").integers(KEYS))
-    count = settings.clients
-    common: dict[str, Any] = {
-        "key": key,
-        "beta": beta,
-        "edges": edges,
-        "labels": np.zeros(0),
-        "sizes": np.full(count, settings.n),
-        "n_directions": settings.n_directions,
-    }
-    if settings.screened:
-        kept = reduced([], fixed, settings.p, settings.radius)
-    else:
-        drawn = (true_records(settings, key, k, beta) for k in range(count))
-        kept = reduced(drawn, fixed, settings.p, settings.radius)
-    return SlicingData(**common, **kept, X=np.zeros((0, settings.p)), **NO_ROWS)
+    return {"beta": directions, "edges": edges, "key": int(rng_for("clients").integers(KEYS))}
+
+
+def simulated(settings: SimulatedSettings, drawn: Mapping[str, Any]) -> SlicingData:
+    """The replicate: clients draw records at their addresses and keep moments, unless columns are screened."""
+    fixed, key, beta = public_slices(case_edges(drawn["edges"])), drawn["key"], drawn["beta"]
+    clients = range(0 if settings.screened else settings.clients)
+    records = (true_records(settings, key, k, beta) for k in clients)
+    return SlicingData(
+        **drawn,
+        labels=np.zeros(0),
+        sizes=np.full(settings.clients, settings.n),
+        n_directions=settings.n_directions,
+        **reduced(records, fixed, settings.p, settings.radius),
+        X=np.zeros((0, settings.p)),
+        **NO_ROWS,
+    )
 
 
 @lru_cache(maxsize=8)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -34,14 +34,18 @@ SCALE = (
 )
 
 
-def table(
+def draw(
     settings: OwnSettings, spec: Any, rng_for: Callable[..., np.random.Generator], resources: Path
-) -> SlicingData:
-    """Own clients; a replicate differs in its noise, and in the records that figures draw."""
-    known = _read(settings, contents(tuple(settings.files.values())))
-    n = len(known["y"])
+) -> dict[str, Any]:
+    """What a replicate differs in: its noise, and the records that figures draw."""
+    n = len(_read(settings, contents(tuple(settings.files.values())))["y"])
     shown = np.sort(rng_for("shown").choice(n, min(settings.shown, n), replace=False))
-    return SlicingData(**known, key=int(rng_for("clients").integers(KEYS)), shown=shown)
+    return {"key": int(rng_for("clients").integers(KEYS)), "shown": shown}
+
+
+def table(settings: OwnSettings, drawn: Mapping[str, Any]) -> SlicingData:
+    """Own clients, read from their files."""
+    return SlicingData(**_read(settings, contents(tuple(settings.files.values()))), **drawn)
 
 
 @lru_cache(maxsize=1)

@@ -138,11 +138,12 @@ STUDY = Study(
     references="Seed 001: Federated Sliced Inverse Regression (paper)",
     spec=Spec,
     sources={
-        "simulated": Source(SimulatedSettings, Lazy(_CASES + "simulated")),
+        "simulated": Source(SimulatedSettings, Lazy(_CASES + "draw_simulated"), Lazy(_CASES + "simulated")),
         "flights": Source(FlightsSettings, Lazy(_CASES + "flights"), resources=("nyc_flights",)),
         "table": Source(
             OwnSettings,
-            Lazy("partywise.studies.sliced_inverse_regression.own_cases:table"),
+            Lazy("partywise.studies.sliced_inverse_regression.own_cases:draw"),
+            complete=Lazy("partywise.studies.sliced_inverse_regression.own_cases:table"),
             home=Lazy("partywise.studies.sliced_inverse_regression.own_cases:owner_outputs"),
             apart=Lazy("partywise.datasets.own.remote.clients:placeholders"),
         ),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -41,8 +41,21 @@ class Read(NamedTuple):
     users: dict[str, str] | None = None
 
 
-def table(settings: TableSettings, spec: Any, rng_for: Callable[..., np.random.Generator], resources: Path) -> GlmData:
-    """Own tables; a replicate deals the folds anew."""
+def draw(
+    settings: TableSettings, spec: Any, rng_for: Callable[..., np.random.Generator], resources: Path
+) -> dict[str, np.ndarray]:
+    """What a replicate differs in: it deals the folds anew."""
+    fields, person = _matched(settings)
+    return {"order": fold_order(len(fields["X"]), person, rng_for("folds"))}
+
+
+def table(settings: TableSettings, drawn: Mapping[str, np.ndarray]) -> GlmData:
+    """Own tables, read from their files."""
+    return GlmData(**_matched(settings)[0], **drawn)
+
+
+def _matched(settings: TableSettings) -> tuple[dict[str, Any], np.ndarray | None]:
+    """Fields of the data that all replicates share, and the person behind each record where one may have several."""
     read = _read(settings, read_files(settings.tables))
     users = next((part.users for part in read if part.users is not None), {})
     if settings.aligned:
@@ -72,15 +85,9 @@ def table(settings: TableSettings, spec: Any, rng_for: Callable[..., np.random.G
     person = numbered([users[name] for name in persons]) if users else None
     if not settings.aligned:
         more |= {"identifiers": np.array(persons), "files": tuple(files)}
-    return GlmData(
-        X=X,
-        order=fold_order(N, person, rng_for("folds")),
-        ids=np.array(persons),
-        names=np.array([name for column in settings.columns for name in indicator_names(column)]),
-        family=settings.family,
-        constants=None if settings.columns_without_bounds else constants(settings),
-        **more,
-    )
+    names = np.array([name for column in settings.columns for name in indicator_names(column)])
+    more |= {"X": X, "ids": np.array(persons), "names": names, "family": settings.family}
+    return more | {"constants": None if settings.columns_without_bounds else constants(settings)}, person
 
 
 def _check_count(settings: TableSettings, files: Sequence[np.ndarray], read: Sequence[Read]) -> None:

@@ -109,7 +109,8 @@ STUDY = Study(
         "generated": Source(GeneratedSettings, Lazy(_HERE + "cases:generated")),
         "table": Source(
             TableSettings,
-            Lazy(_HERE + "own_cases:table"),
+            Lazy(_HERE + "own_cases:draw"),
+            complete=Lazy(_HERE + "own_cases:table"),
             home=Lazy(_HERE + "owner_outputs:owner_outputs"),
             apart=Lazy("partywise.datasets.own.remote.columns:placeholders"),
         ),

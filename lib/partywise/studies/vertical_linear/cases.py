@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -37,8 +37,9 @@ def generated(settings: GeneratedSettings, spec: Any, rng_for: Rng, resources: P
     else:
         label_bound = DEVIATIONS * float(np.hypot(settings.signal, settings.noise))
         y = np.clip(eta + settings.noise * rng_for("labels").standard_normal(n), -label_bound, label_bound)
+    rows = deal(n, None, settings, rng_for)
     return LinearData(
-        **replicate_fields(X, y, settings, rng_for),
+        **select_rows(X, y, rows),
         names=np.array([f"x{j}" for j in range(d)]),
         bounds=np.full(d, BOUND),
         label_bound=label_bound,
@@ -49,12 +50,14 @@ def generated(settings: GeneratedSettings, spec: Any, rng_for: Rng, resources: P
 
 def adult(settings: AdultSettings, spec: Any, rng_for: Rng, resources: Path) -> LinearData:
     """Adult: income above 50 000 dollars; a category counts as the number of its level, as in the source's columns."""
-    return scaled(_adult(Path(resources) / adult_table.RESOURCE), settings, rng_for)
+    table = _adult(Path(resources) / adult_table.RESOURCE)
+    return scaled(table, settings, deal(len(table.y), table.person, settings, rng_for))
 
 
 def abalone(settings: AbaloneSettings, spec: Any, rng_for: Rng, resources: Path) -> LinearData:
     """Abalone: rings, fitted as numbers from -1 (none) to 1."""
-    return scaled(_abalone(Path(resources) / abalone_table.RESOURCE), settings, rng_for, RINGS)
+    table = _abalone(Path(resources) / abalone_table.RESOURCE)
+    return scaled(table, settings, deal(len(table.y), table.person, settings, rng_for), RINGS)
 
 
 # The replicates of one job read a table once.
@@ -63,10 +66,14 @@ _abalone = lru_cache(maxsize=1)(abalone_table.load)
 
 
 def scaled(
-    table: ColumnTable, settings: CaseSettings, rng_for: Rng, response: tuple[float, float] | None = None
+    table: ColumnTable,
+    settings: CaseSettings,
+    drawn: Mapping[str, np.ndarray],
+    response: tuple[float, float] | None = None,
 ) -> LinearData:
     """A replicate of a table whose columns are mapped to [-1, 1] by their declared ranges; values outside are clipped.
 
+    drawn : which rows it has, as `deal` draws them
     response : declared range of y, which is mapped alike; None for labels 0 and 1
     """
     ranges = []
@@ -81,7 +88,7 @@ def scaled(
         least, greatest = response
         y, scale = np.clip((2 * y - least - greatest) / (greatest - least), -1, 1), (greatest - least) / 2
     return LinearData(
-        **replicate_fields(X, y, settings, rng_for, table.ids, table.person),
+        **select_rows(X, y, drawn, table.ids),
         names=table.names,
         bounds=np.ones(X.shape[1]),
         label_bound=1.0,
@@ -91,20 +98,19 @@ def scaled(
     )
 
 
-def replicate_fields(
-    X: np.ndarray,
-    y: np.ndarray,
-    settings: CaseSettings,
-    rng_for: Rng,
-    ids: np.ndarray | None = None,
-    person: np.ndarray | None = None,
-) -> dict[str, Any]:
-    """Rows of a replicate, those that train, and the permutation of folds."""
-    kept = np.ones(len(y), dtype=bool)
+def deal(rows: int, person: np.ndarray | None, settings: CaseSettings, rng_for: Rng) -> dict[str, np.ndarray]:
+    """What a replicate differs in: which rows it has, which of them train, and the permutation of folds."""
+    kept = np.ones(rows, dtype=bool)
     if settings.data_size_for_debug:
         kept = fewer(kept, settings.data_size_for_debug, rng_for("sample"))
     n, persons = int(kept.sum()), None if person is None else person[kept]
     train = division(n, persons, settings.test_share, rng_for("split"))
-    order = fold_order(n, persons, rng_for("folds"))
-    names = None if ids is None else ids[kept]
-    return {"X": X[kept], "y": y[kept], "train": train, "order": order, "ids": names}
+    return {"kept": kept, "train": train, "order": fold_order(n, persons, rng_for("folds"))}
+
+
+def select_rows(
+    X: np.ndarray, y: np.ndarray, drawn: Mapping[str, np.ndarray], ids: np.ndarray | None = None
+) -> dict[str, Any]:
+    """The rows that a replicate has, as fields of its data."""
+    kept, division = drawn["kept"], {name: drawn[name] for name in ("train", "order")}
+    return {"X": X[kept], "y": y[kept], "ids": None if ids is None else ids[kept], **division}

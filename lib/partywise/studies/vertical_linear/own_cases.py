@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -13,16 +13,22 @@ from ...datasets.own.indicators import indicator_names, indicators
 from ...datasets.own.rows import logged, read_files
 from ...datasets.own.table_files import ColumnBlock
 from ...datasets.tables import ColumnTable, Declared
-from .cases import scaled
+from .cases import deal, scaled
 from .data import LinearData
 from .own_settings import TableSettings
 
 
-def table(
+def draw(
     settings: TableSettings, spec: Any, rng_for: Callable[..., np.random.Generator], resources: Path
-) -> LinearData:
-    """Own tables; a replicate splits the records anew."""
-    return scaled(_table(settings, read_files(settings.tables)), settings, rng_for, settings.label_bounds)
+) -> dict[str, np.ndarray]:
+    """What a replicate differs in: it splits the records anew."""
+    read = _table(settings, read_files(settings.tables))
+    return deal(len(read.y), read.person, settings, rng_for)
+
+
+def table(settings: TableSettings, drawn: Mapping[str, np.ndarray]) -> LinearData:
+    """Own tables, read from their files."""
+    return scaled(_table(settings, read_files(settings.tables)), settings, drawn, settings.label_bounds)
 
 
 @lru_cache(maxsize=1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -106,7 +106,12 @@ def _declared(j: int) -> Declared:
 
 
 def replicate_of(table: ColumnTable, settings: PartySettings, rng_for: Rng) -> TreeData:
-    """A replicate of a table: which rows train, or all that are left of them, and the permutation of folds."""
+    """A replicate of a table."""
+    return select_rows(table, settings, deal(table, settings, rng_for))
+
+
+def deal(table: ColumnTable, settings: PartySettings, rng_for: Rng) -> dict[str, np.ndarray]:
+    """What a replicate differs in: which rows it has, which of them train, and the permutation of folds."""
     kept = np.ones(len(table.y), dtype=bool)
     if settings.data_size_for_debug:
         rows = kept if table.train is None else table.train
@@ -117,11 +122,17 @@ def replicate_of(table: ColumnTable, settings: PartySettings, rng_for: Rng) -> T
         train = division(int(kept.sum()), person, settings.test_share, rng_for("split"))
     else:
         train = table.train[kept]
+    return {"kept": kept, "train": train, "order": fold_order(int(kept.sum()), person, rng_for("folds"))}
+
+
+def select_rows(table: ColumnTable, settings: PartySettings, drawn: Mapping[str, np.ndarray]) -> TreeData:
+    """The replicate of a table that has these rows."""
+    kept = drawn["kept"]
     return TreeData(
         y=table.y[kept],
         X=table.X[kept],
-        train=train,
-        order=fold_order(int(kept.sum()), person, rng_for("folds")),
+        train=drawn["train"],
+        order=drawn["order"],
         ids=None if table.ids is None else table.ids[kept],
         names=table.names,
         declared=table.declared,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -12,14 +12,21 @@ import numpy as np
 from ...datasets.own.rows import logged, read_files
 from ...datasets.own.table_files import ColumnBlock
 from ...datasets.tables import ColumnTable, Declared, levels
-from .cases import replicate_of
+from .cases import deal, select_rows
 from .data import TreeData
 from .own_settings import TableSettings
 
 
-def table(settings: TableSettings, spec: Any, rng_for: Callable[..., np.random.Generator], resources: Path) -> TreeData:
-    """Own tables; a replicate splits the records anew."""
-    return replicate_of(_table(settings, read_files(settings.tables)), settings, rng_for)
+def draw(
+    settings: TableSettings, spec: Any, rng_for: Callable[..., np.random.Generator], resources: Path
+) -> dict[str, np.ndarray]:
+    """What a replicate differs in: it splits the records anew."""
+    return deal(_table(settings, read_files(settings.tables)), settings, rng_for)
+
+
+def table(settings: TableSettings, drawn: Mapping[str, np.ndarray]) -> TreeData:
+    """Own tables, read from their files."""
+    return select_rows(_table(settings, read_files(settings.tables)), settings, drawn)
 
 
 @lru_cache(maxsize=1)

@@ -88,7 +88,8 @@ STUDY = Study(
         "adult_split": Source(AdultSplitSettings, Lazy(_CASES + "adult_split"), resources=("adult_split",)),
         "table": Source(
             TableSettings,
-            Lazy(_PARTS + "own_cases:table"),
+            Lazy(_PARTS + "own_cases:draw"),
+            complete=Lazy(_PARTS + "own_cases:table"),
             home=Lazy(_PARTS + "owner_outputs:owner_outputs"),
             apart=Lazy("partywise.datasets.own.remote.columns:placeholders"),
         ),
