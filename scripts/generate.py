@@ -7,12 +7,12 @@ load_by_content(snakemake.params.sources)
 from partywise.experiment.data import write_data
 from partywise.experiment.logs import log_to
 from partywise.experiment.plan import plan
-from partywise.experiment.results.provenance_record import as_planned, write_origin
+from partywise.experiment.results.provenance_record import as_planned, write_record
 
 log = log_to(snakemake.log[0])
 params, outputs = snakemake.params, snakemake.output
 planned = as_planned(params.sources, params.files)
 made = planned(plan)(**params.job, complete=False)
 planned(write_data)(outputs.data, made, params.replicates, params.resources_folder)
-write_origin(outputs.origin, params.fingerprint, [outputs.data])
+write_record(outputs.origin, params.fingerprint, [outputs.data])
 log.info("%d replicates of %d cases", sum(map(len, params.replicates.values())), len(params.replicates))

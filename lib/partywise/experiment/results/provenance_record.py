@@ -71,7 +71,7 @@ def digest_before(origin: Path | str, fingerprint: str, file: Path | str) -> str
     InputChanged
         Where it has no origin, or not the fingerprint that this job was planned with.
     """
-    held = read_origin(origin)
+    held = read_record(origin)
     if held is None or held.fingerprint != fingerprint:
         raise InputChanged(f"{file} was made of other code or data than this run was planned with: run again.")
     return held.outputs.get(Path(file).name, "")
