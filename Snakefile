@@ -3,7 +3,7 @@
     snakemake                       (the default configuration, config.yaml)
     snakemake --configfile config/tiny.yaml
 
-Inputs: the configuration and, for real data, the files in resources/.  Steps: fetch, fit (from the data on), collect, figure or table.
+Inputs: the configuration and, for real data, the files in resources/.  Steps: fetch, generate, fit, collect, figure or table.
 Outputs, in the folder of the configuration: results/{name}/{study}/cube.nc with its tables, results/{name}/figures/{study}/.
 """
 

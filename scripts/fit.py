@@ -4,6 +4,7 @@ from partywise.experiment.results.sources import load_by_content
 
 load_by_content(snakemake.params.sources)
 
+from functools import partial
 from time import process_time
 
 from partywise.experiment.blocks import write_block
@@ -20,14 +21,7 @@ begun = process_time()
 drawn = {inputs.data: digest_before(inputs.data_origin, params.data_fingerprint, inputs.data)}
 planned = as_planned(params.sources, params.files | drawn)
 made = planned(plan)(**params.job, complete=False)
-
-
-def data_of(case, replicate):
-    """The data of a replicate."""
-    return read_data(inputs.data, made, case, replicate)
-
-
-computed = [planned(compute)(made, share, data_of, timings) for share in params.shares]
+computed = [planned(compute)(made, one, partial(read_data, inputs.data, made), timings) for one in params.shares]
 spent = process_time() - begun
 write_block(snakemake.output.block, [cell for cells in computed for cell in cells])
 timings.write(snakemake.output.timings)

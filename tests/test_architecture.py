@@ -374,7 +374,7 @@ def test_rule_files_say_what_they_do():
         assert text.startswith('"""'), path.name
         assert "lambda" not in text and "run:" not in text, path.name
     rules = (ROOT / "workflow" / "rules" / "study.smk").read_text().split("\nrule ")[1:]
-    assert [rule.split(":")[0] for rule in rules] == ["fetch", "fit", "collect", "figure"]
+    assert [rule.split(":")[0] for rule in rules] == ["fetch", "generate", "fit", "collect", "figure"]
     for rule in rules:
         assert rule.split("\n")[1].strip().startswith('"""')
         for part in (

@@ -61,7 +61,7 @@ def existing() -> frozenset[str]:
     """Every file of the project by each end of its path: ``cells.py`` and ``experiment/cells.py``."""
     folders = ("benchmarks", "config", "docs", "envs", "lib", "profiles", "scripts", "tests", "workflow", ".github")
     files = [path for folder in folders for path in (ROOT / folder).rglob("*") if path.is_file()]
-    files += [path for path in ROOT.iterdir() if path.is_file()]
+    files += [ROOT / "results" / "README.md", *(path for path in ROOT.iterdir() if path.is_file())]
     parts = [path.relative_to(ROOT).parts for path in files]
     return frozenset("/".join(of[start:]) for of in parts for start in range(len(of)))
 
