@@ -12,7 +12,11 @@ from collections import namedtuple
 from types import SimpleNamespace
 
 from partywise.datasets.fetch import contents, is_pinned
-from partywise.experiment.results.provenance_record import fingerprint_of, is_current, sha256
+from partywise.experiment.results.provenance_record import (
+    fingerprint_of,
+    is_current,
+    sha256,
+)
 from partywise.experiment.results.sources import SCRIPT
 
 # A job that leaves an origin: its rule, its study, and its block or figure.
@@ -185,6 +189,12 @@ def is_forced(job):
     )
 
 
+def reads_new_data(job):
+    """Whether a fit is missing whose data are there and drawn again."""
+    missing = job.rule == "fit" and not all(map(os.path.exists, outputs_of(job)[1]))
+    return missing and is_forced(data_job(job))
+
+
 def force(*paths):
     """Let Snakemake run the jobs of files again, as if the call asked for them: in a dry run too, nothing is written."""
     if workflow.is_main_process:
@@ -196,9 +206,10 @@ def checked(rule_name, files):
 
     def of_job(wildcards):
         job = job_of(rule_name, wildcards)
-        if not (workflow.is_main_process and is_forced(job)):
+        if workflow.is_main_process and is_forced(job):
+            force(outputs_of(job)[0])
+        elif not (workflow.is_main_process and reads_new_data(job)):
             return ancient(files(wildcards))
-        force(outputs_of(job)[0])
         # Snakemake leaves out a job all of whose inputs are ancient and made anew.
         return files(wildcards)
 
