@@ -30,7 +30,7 @@ from partywise.randomness import stream
 from partywise.trees.ensemble import with_thresholds
 from partywise.trees.model import LEAF, Column, Ensemble, PublicFacts, Tree
 from partywise.trees.options import GatheringOptions
-from partywise.trees.protocols.inference import deployed
+from partywise.trees.protocols.inference import score_held_out
 
 ROWS, TREES, LEVELS, COLUMNS, REPEATS = 2000, 10, 2, 14, 9
 SHARED, ENCRYPTED = 0.2, 45.0
@@ -66,7 +66,7 @@ def measured(inference: str, parties: int, rows: int) -> float:
     run = Run(holders, epsilon=np.inf, fold=fold, rng_for=lambda *names: stream(2, *names), spec=spec, extra=(DEALER,))
     thresholds = run.each(holders[:-1], lambda party: (CUTS,) * len(party.columns))
     begun = time.process_time()
-    scores = deployed(run, whole, thresholds)
+    scores = score_held_out(run, whole, thresholds)
     taken = time.process_time() - begun
     if np.abs(scores - whole.scores(X[:rows])).max() > TREES * 2.0**-33 + 1e-12:
         sys.exit(f"inference {inference!r} between {parties} parties: scores differ from the evaluator's")

@@ -28,7 +28,7 @@ from linear_driver import fitted, rows
 from partywise.federation.exchanges.homomorphic import paillier
 from partywise.federation.exchanges.homomorphic.ciphertexts import take
 from partywise.federation.exchanges.homomorphic.weighted import weighted_sums
-from partywise.linear.fixed_point import fixed
+from partywise.linear.fixed_point import to_fixed_point
 from partywise.linear.options import CertifiedOptions
 from partywise.linear.protocols import certified
 from partywise.randomness import stream
@@ -62,7 +62,7 @@ def ratios() -> tuple[float, float, float]:
     key = paillier.generate_key(2048, stream(1, "key"), kind="paillier")
     public, theirs = key.public, phe.PaillierPublicKey(int(key.public.modulus))
     residuals = [int(value) for value in stream(1, "residuals").integers(-(2**42), 2**42, BATCH)]
-    weights = fixed(stream(1, "weights").uniform(-2, 2, (BATCH, COLUMNS)))
+    weights = to_fixed_point(stream(1, "weights").uniform(-2, 2, (BATCH, COLUMNS)))
     cipher = paillier.encrypt(key, residuals, stream(1, "first"), key_holder="server")
     numbers = [theirs.encrypt(value) for value in residuals]
 

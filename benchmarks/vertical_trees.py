@@ -29,7 +29,7 @@ import numpy as np
 
 from partywise.datasets.loaders import adult
 from partywise.randomness import stream
-from partywise.trees.codes import Coded, dense_ranks, quantile_buckets
+from partywise.trees.codes import CodedColumns, dense_ranks, quantile_buckets
 from partywise.trees.ensemble import grown
 from partywise.trees.model import Ensemble
 from partywise.trees.options import PooledOptions
@@ -54,7 +54,7 @@ def adult_or_stand_in() -> tuple[str, Data]:
     return "Adult-like (synthetic)", (X, (X[:, 0] / 74 + X[:, 3] / 16 + rng.random(45222) > 1.5).astype(float))
 
 
-def trees(codes: Coded, y: np.ndarray, options: PooledOptions) -> Ensemble:
+def trees(codes: CodedColumns, y: np.ndarray, options: PooledOptions) -> Ensemble:
     columns = range(len(codes.sizes))
     return grown(codes, y, options, "CrossEntropyLoss", [(columns, None)] * options.num_of_trees)
 

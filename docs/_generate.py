@@ -187,7 +187,7 @@ def api_page() -> str:
     """The names of ``import partywise as pw``, each with its docstring."""
     lines = ["# Python: all names of `pw`", "", "With examples that run: [in Python](../python.md).", ""]
     for name in face.__all__:
-        found = face.named(name)
+        found = face.load(name)
         kind = "autoclass" if isclass(found) else "autofunction"
         address = f"{found.__module__}.{found.__qualname__}"
         lines += [f"## {name}", "", "```{eval-rst}", f".. {kind}:: {address}"]

@@ -125,6 +125,6 @@ HOMES = {
 HOME = {name: home for home, names in HOMES.items() for name in names}
 
 
-def named(name: str) -> Any:
+def load(name: str) -> Any:
     """The object behind a name of the face."""
     return getattr(import_module(f"{__package__}.{HOME[name]}"), name)

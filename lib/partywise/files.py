@@ -47,7 +47,7 @@ def replacing(path: Path | str) -> Iterator[Path]:
             old.unlink(missing_ok=True)
         try:
             yield temporary
-            if _outlived():
+            if _survives_run():
                 raise OSError(
                     errno.ECANCELED, "the run that started this job has ended, and another may have repeated it"
                 )
@@ -86,7 +86,7 @@ def _left(path: Path) -> list[Path]:
     return found
 
 
-def _outlived() -> bool:
+def _survives_run() -> bool:
     """Whether this process is a job of a run that was killed; False where no run is known or can be asked."""
     run, file = os.environ.get("PARTYWISE_RUN"), os.environ.get("PARTYWISE_RUN_FILE")
     if not run or not file:
@@ -168,11 +168,11 @@ def open_npz(path: Path | str) -> Npz:
     """A file that may be read again soon: the latest ones stay open, as long as they are the same files."""
     with _reasons():
         status = os.stat(path)
-    return _opened(path, status.st_ino, status.st_mtime_ns)
+    return _open(path, status.st_ino, status.st_mtime_ns)
 
 
 @lru_cache(maxsize=FILES_OPEN)
-def _opened(path: Path | str, inode: int, written: int) -> Npz:
+def _open(path: Path | str, inode: int, written: int) -> Npz:
     return Npz(path)
 
 

@@ -22,7 +22,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 NAMELESS = "a stream needs at least one name besides its root; say what the draw is for."
 
 
-def _encoded(name: str | int) -> bytes:
+def _encode(name: str | int) -> bytes:
     """One name as a tagged, length-prefixed record, so that no two lists of names share an encoding."""
     if isinstance(name, str):
         tag, body = b"s", name.encode()
@@ -64,7 +64,7 @@ class SimulationRandom(np.random.Generator):
         super().__init__(_bit_generator(root, names))
 
     def __reduce__(self):
-        return _restored, (type(self), self.bit_generator)
+        return _restore, (type(self), self.bit_generator)
 
     def spawn(self, n_children: int):
         """Refused: a child would have no address."""
@@ -91,8 +91,8 @@ class Streams:
     """
 
     def __init__(self, root: int, *names: str | int) -> None:
-        self._root = _checked(root)
-        self._prefix = hashlib.sha256(b"".join(map(_encoded, names)))
+        self._root = _check(root)
+        self._prefix = hashlib.sha256(b"".join(map(_encode, names)))
         self._named = bool(names)
         self.known: dict[Hashable, Any] = {}
 
@@ -101,8 +101,8 @@ class Streams:
         if not names and not self._named:
             raise ValueError(NAMELESS)
         state = self._prefix.copy()
-        state.update(b"".join(map(_encoded, names)))
-        return _restored(SimulationRandom, _seeded(self._root, state.digest()))
+        state.update(b"".join(map(_encode, names)))
+        return _restore(SimulationRandom, _seed(self._root, state.digest()))
 
 
 def streams_of(rng: Any, *names: str | int) -> Streams:
@@ -155,20 +155,20 @@ def _hashable(value: Any) -> Hashable:
     return (value.dtype.str, value.shape, value.tobytes()) if isinstance(value, np.ndarray) else value
 
 
-def _restored(kind: type[SimulationRandom], bit_generator: np.random.BitGenerator) -> SimulationRandom:
+def _restore(kind: type[SimulationRandom], bit_generator: np.random.BitGenerator) -> SimulationRandom:
     generator = kind.__new__(kind)
     np.random.Generator.__init__(generator, bit_generator)
     return generator
 
 
 def _bit_generator(root: int, names: tuple[str | int, ...]) -> np.random.PCG64DXSM:
-    root = _checked(root)
+    root = _check(root)
     if not names:
         raise ValueError(NAMELESS)
-    return _seeded(root, hashlib.sha256(b"".join(map(_encoded, names))).digest())
+    return _seed(root, hashlib.sha256(b"".join(map(_encode, names))).digest())
 
 
-def _checked(root: int) -> int:
+def _check(root: int) -> int:
     if isinstance(root, bool | np.bool_) or not isinstance(root, int | np.integer):
         raise TypeError(f"root={root!r} must be an integer seed; lists and floats are not accepted.")
     if root < 0:
@@ -176,5 +176,5 @@ def _checked(root: int) -> int:
     return int(root)
 
 
-def _seeded(root: int, digest: bytes) -> np.random.PCG64DXSM:
+def _seed(root: int, digest: bytes) -> np.random.PCG64DXSM:
     return np.random.PCG64DXSM(np.random.SeedSequence(root, spawn_key=struct.unpack(">8I", digest)))

@@ -17,7 +17,7 @@ from partywise.federation.parties import Party
 from partywise.federation.run import Run
 from partywise.privacy.accounted import Clear, Public
 from partywise.privacy.mechanisms import Gaussian, QuantileRadius, RandomizedResponse
-from partywise.privacy.mechanisms.release import released
+from partywise.privacy.mechanisms.release import charge_and_draw
 from partywise.privacy.statistics.counts import counts
 from partywise.privacy.statistics.moments import record_sum
 from partywise.privacy.statistics.records import count_at_most, entries
@@ -142,7 +142,9 @@ def drawn_with(one, x, noise):
     """A mechanism made by hand: its event states mu = 2, whatever its noise is."""
     bounded = record_sum(x, fixed(1.0), unit="row")
     value, rng = np.asarray(bounded.value), one.rng_for("s")
-    made = released(bounded, {"mu": 2.0}, "gaussian", lambda: value + noise(rng, value), "a", {"release_id": "s"}, rng)
+    made = charge_and_draw(
+        bounded, {"mu": 2.0}, "gaussian", lambda: value + noise(rng, value), "a", {"release_id": "s"}, rng
+    )
     sent(one, "s", made)
 
 
@@ -166,7 +168,7 @@ def hardly_a_flip(one, x, y):
     made = np.where(flipped, 1 - bits.value, bits.value).astype(int)
     law = {"epsilon": 0.5, "k": 2}
     rng, terms = one.rng_for("signs"), {"release_id": "signs"}
-    sent(one, "signs", released(bits, law, "randomized_response", lambda: made, "a", terms, rng))
+    sent(one, "signs", charge_and_draw(bits, law, "randomized_response", lambda: made, "a", terms, rng))
 
 
 # Values that are missing.

@@ -19,7 +19,7 @@ from partywise.federation.parties import Party
 from partywise.federation.run import Run
 from partywise.privacy.mechanisms import Release
 from partywise.privacy.mechanisms.discrete import DiscreteGaussian
-from partywise.privacy.statistics.closed import Closed
+from partywise.privacy.statistics.closed import EncryptedIntegers
 from partywise.privacy.statistics.newton import ONE, Cells, free_ratio, hessians, newton_certificate
 from partywise.randomness import stream
 
@@ -47,7 +47,7 @@ def tables_of(public, codes, g, h, cells=CELLS):
 
 def closed_tables(public, statistic, **parts):
     certificate = replace(newton_certificate(2, RATIO), **parts)
-    return Closed(certificate, CELLS.units(RATIO), statistic, partial(revealed, public))
+    return EncryptedIntegers(certificate, CELLS.units(RATIO), statistic, partial(revealed, public))
 
 
 def noised(public, statistic, rng):
@@ -270,7 +270,7 @@ def test_a_second_draw_has_another_digest():
 )
 def test_what_integers_cannot_have_is_refused(mechanism):
     statistic = Cipher(np.zeros((2, 1), dtype=np.uint8), "b", "sized")
-    closed = Closed(newton_certificate(2, RATIO), np.ones(2), statistic, lambda *_: np.zeros(2))
+    closed = EncryptedIntegers(newton_certificate(2, RATIO), np.ones(2), statistic, lambda *_: np.zeros(2))
     with pytest.raises(ValueError, match="give sigma or mu alone"):
         mechanism.under_encryption(closed, lambda noise: statistic, stream(0, "x"), owner="a")
     unknown = replace(closed, certificate=replace(closed.certificate, value=np.inf))
@@ -282,4 +282,4 @@ def test_what_integers_cannot_have_is_refused(mechanism):
 def test_a_closed_statistic_has_units_and_the_norm_l2(parts, message):
     certificate = replace(newton_certificate(2, RATIO), norm=parts.get("norm", "l2"))
     with pytest.raises(ValueError, match=message):
-        Closed(certificate, parts.get("units", np.ones(2)), None, lambda *_: np.zeros(2))
+        EncryptedIntegers(certificate, parts.get("units", np.ones(2)), None, lambda *_: np.zeros(2))

@@ -16,7 +16,7 @@ from partywise.federation.place_checks import PlacedRun
 from partywise.federation.run import PlaceError, Run, simulate
 from partywise.privacy.accounted import Clear, Public
 from partywise.privacy.mechanisms.gaussian import Gaussian
-from partywise.privacy.mechanisms.release import derived
+from partywise.privacy.mechanisms.release import derive
 from partywise.privacy.statistics.moments import record_sum
 from partywise.randomness import stream
 from toy_rounds import local_scale, local_size, parties, program, run
@@ -187,7 +187,7 @@ def test_bytes_that_were_cut_off_are_refused():
 def test_a_payload_comes_back_with_what_it_cost():
     bounded = record_sum(np.ones((5, 2)), fixed(1.0))
     release = Gaussian(mu=1.0)(bounded, stream(1, "a"), owner="a", release_id="sum")
-    mean = derived(release.value / 5, [release], name="mean", owner="b")
+    mean = derive(release.value / 5, [release], name="mean", owner="b")
     for payload in (release, mean, Public(1.0, "a setting"), Clear([1], ("row",), "a"), Cipher(b"x", "a")):
         again = unpack(pack(payload))
         assert type(again) is type(payload) and encode(content_of(again)) == encode(content_of(payload))

@@ -18,7 +18,7 @@ from partywise.federation.payloads import payload_bytes
 from partywise.privacy.accounted import Clear, Public
 from partywise.privacy.ledger.event import Event, clear_event
 from partywise.privacy.mechanisms import Gaussian, Release
-from partywise.privacy.mechanisms.release import derived
+from partywise.privacy.mechanisms.release import derive
 from partywise.privacy.statistics.records import clipped_coefficients
 from partywise.randomness import stream
 
@@ -331,7 +331,7 @@ def test_a_value_for_several_is_accounted_for_once_and_still_for_nobody_else(cha
     monkeypatch.setattr("partywise.federation.channel.clear_event", counted)
     parts = [Clear(1.0, ("row",), owner) for owner in ("p1", "p2")]
     other = Channel([*PARTIES, Party("p3", "passive", {})])
-    answers = [derived(2.0, parts, name="sum", owner="active", audience=("p1", "p2")) for _ in range(2)]
+    answers = [derive(2.0, parts, name="sum", owner="active", audience=("p1", "p2")) for _ in range(2)]
     for one, sent in ((channel, (answers[0], answers[0])), (other, answers)):
         for receiver, answer in zip(("p1", "p2"), sent, strict=True):
             one.send("active", receiver, "sum", answer)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from partywise.linear.fixed_point import FRACTION_BITS, fixed, mean_of, sizes
+from partywise.linear.fixed_point import FRACTION_BITS, mean_of, sizes, to_fixed_point
 from partywise.linear.model import PublicFacts
 from partywise.linear.options import CertifiedOptions
 from partywise.linear.steps import SLOPES, WEIGHTS
@@ -17,15 +17,17 @@ from partywise.randomness import stream
 
 def test_integers_are_the_nearest_multiples():
     values = np.array([[0.0, 1.0, -1.5], [2.0**-41, 3 * 2.0**-41, -1e6]])
-    found = fixed(values)
+    found = to_fixed_point(values)
     assert found.shape == (2, 3) and all(type(value) is int for value in found.ravel())
     assert found.tolist() == [[0, 2**40, -3 * 2**39], [0, 2, -(10**6) * 2**40]]
-    assert fixed(np.empty((3, 0))).shape == (3, 0)
+    assert to_fixed_point(np.empty((3, 0))).shape == (3, 0)
 
 
 @given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=5))
 def test_means_of_products_are_right_to_the_last_bit_of_the_integers(values):
-    total = sum(a * b for a, b in zip(fixed(np.array(values)), fixed(np.array(values[::-1])), strict=True))
+    total = sum(
+        a * b for a, b in zip(to_fixed_point(np.array(values)), to_fixed_point(np.array(values[::-1])), strict=True)
+    )
     exact = sum(a * b for a, b in zip(values, values[::-1], strict=True)) / len(values)
     assert mean_of(total, len(values)) == pytest.approx(exact, rel=1e-9, abs=1e-5)
 

@@ -8,7 +8,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 
 from partywise.linear.exact import exact_fit, loss
 from partywise.linear.options import CertifiedOptions, PooledOptions, PublishedOptions
-from partywise.linear.steps import batches, descended, minimiser, residuals, responses
+from partywise.linear.steps import batches, descend, minimiser, residuals, responses
 from partywise.randomness import stream
 
 RNG = stream(1, "linear steps")
@@ -31,7 +31,7 @@ def test_the_published_residual_is_the_slope_of_the_logistic_loss_at_no_coeffici
 
 def test_steps_are_those_of_a_loop_over_rows():
     drawn = batches(80, 30, 7, stream(2, "batches"))
-    b, path = descended(X, responses(LABELS, "logistic"), drawn, PooledOptions(intercept=False, eval_freq=3))
+    b, path = descend(X, responses(LABELS, "logistic"), drawn, PooledOptions(intercept=False, eval_freq=3))
     slow, kept = np.zeros(4), [np.zeros(4)]
     for number, rows in enumerate(drawn, start=1):
         rows_of = [(0.25 * (slow @ X[i]) - 0.5 * (2 * LABELS[i] - 1)) * X[i] for i in rows]
@@ -63,7 +63,7 @@ def test_full_batches_are_all_rows_and_nothing_is_drawn(size):
 @pytest.mark.parametrize("intercept", [True, False])
 def test_steps_on_all_rows_end_at_ridge_regression(intercept):
     options = PooledOptions(model="linear", batch_size=None, ridge=0.3, intercept=intercept, learning_rate=0.3)
-    b, _ = descended(X, NUMBERS, batches(80, None, 600, stream(2, "unused")), options)
+    b, _ = descend(X, NUMBERS, batches(80, None, 600, stream(2, "unused")), options)
     oracle = Ridge(alpha=80 * 0.3, fit_intercept=intercept).fit(X, NUMBERS)
     np.testing.assert_allclose(b, [oracle.intercept_, *oracle.coef_], rtol=0, atol=1e-8)
     np.testing.assert_allclose(minimiser(X, NUMBERS, "linear", 0.3, intercept), b, rtol=0, atol=1e-8)

@@ -11,7 +11,7 @@ from statsmodels.stats.correlation_tools import corr_nearest
 from statsmodels.stats.outliers_influence import variance_inflation_factor
 from statsmodels.tools.sm_exceptions import IterationLimitWarning
 
-from partywise.pca.components import alike, components, eigenspaces, loading_angle, oriented, shares
+from partywise.pca.components import alike, components, eigenspaces, loading_angle, orient, shares
 from partywise.pca.inference import correlation_of, pvalues, variance_inflation
 from partywise.pca.nearest import nearest_correlation
 from partywise.randomness import stream
@@ -28,7 +28,7 @@ def test_components_are_those_of_scikit_learn_up_to_sign():
     oracle = PCA().fit(X)
     np.testing.assert_allclose(values, oracle.explained_variance_, rtol=1e-12)
     np.testing.assert_allclose(shares(values), oracle.explained_variance_ratio_, rtol=1e-12)
-    np.testing.assert_allclose(loadings, oriented(oracle.components_.T), atol=1e-12)
+    np.testing.assert_allclose(loadings, orient(oracle.components_.T), atol=1e-12)
     largest = np.abs(loadings).argmax(axis=0)
     assert np.all(loadings[largest, np.arange(5)] > 0)
     np.testing.assert_allclose(shares(components(np.corrcoef(X.T))[0]) * 5, components(np.corrcoef(X.T))[0], rtol=1e-12)
@@ -39,8 +39,8 @@ def test_of_tied_loadings_the_first_decides():
     root = np.sqrt(0.5)
     np.testing.assert_allclose(components(pair)[1], [[root, root], [root, -root]], atol=1e-15)
     tied = np.array([[-root, root * (1 + 1e-14)], [root * (1 + 1e-14), -root]])
-    assert np.all(oriented(tied)[0] > 0)
-    assert oriented(np.array([[-0.1], [-0.9], [0.5]]))[1] > 0
+    assert np.all(orient(tied)[0] > 0)
+    assert orient(np.array([[-0.1], [-0.9], [0.5]]))[1] > 0
 
 
 def test_equal_eigenvalues_are_compared_as_subspaces():

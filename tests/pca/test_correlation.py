@@ -9,7 +9,7 @@ from sklearn.decomposition import PCA
 from glm_driver import fitted, records, start
 from partywise.federation.cipher import Cipher
 from partywise.federation.place_checks import PlacedRun
-from partywise.pca.components import components, loading_angle, oriented
+from partywise.pca.components import components, loading_angle, orient
 from partywise.pca.options import BlockSvdOptions, CorrelationOptions
 from partywise.pca.protocols import block_svd, correlation
 
@@ -66,7 +66,7 @@ def test_covariances_and_scores_are_scikit_learns(K):
     oracle = PCA().fit(X)
     np.testing.assert_allclose(estimate.matrix, np.cov(X.T), rtol=1e-10)
     np.testing.assert_allclose(estimate.eigenvalues, oracle.explained_variance_, rtol=1e-10)
-    truth = (X - X.mean(axis=0)) @ oriented(oracle.components_.T)
+    truth = (X - X.mean(axis=0)) @ orient(oracle.components_.T)
     np.testing.assert_allclose(estimate.scores, truth, atol=1e-10 * np.abs(truth).max())
     # With all components the analyst has every record: what the flag opens is no aggregate.
     back = estimate.scores @ estimate.loadings.T

@@ -11,7 +11,7 @@ import partywise as pw
 from glm_driver import records, start
 from partywise.audits.contract import same
 from partywise.federation.run import simulate
-from partywise.pca.components import oriented
+from partywise.pca.components import orient
 from partywise.pca.inference import pvalues, variance_inflation
 from partywise.pca.options import CorrelationOptions
 from partywise.pca.protocols import correlation
@@ -39,7 +39,7 @@ def test_results_are_those_of_pooled_columns():
     np.testing.assert_allclose(model.correlation_, np.corrcoef(X.T), atol=1e-12)
     np.testing.assert_allclose(model.explained_variance_, oracle.explained_variance_, rtol=1e-10)
     np.testing.assert_allclose(model.explained_variance_ratio_, oracle.explained_variance_ratio_, rtol=1e-10)
-    np.testing.assert_allclose(model.components_, oriented(oracle.components_.T).T, atol=1e-9)
+    np.testing.assert_allclose(model.components_, orient(oracle.components_.T).T, atol=1e-9)
     np.testing.assert_allclose(model.pvalues_, pvalues(np.corrcoef(X.T), 120), rtol=1e-8)
     np.testing.assert_allclose(model.vif_, variance_inflation(np.corrcoef(X.T)), rtol=1e-10)
     np.testing.assert_allclose(np.abs(model.transform(X)), np.abs(oracle.transform(Z)), atol=1e-9)

@@ -28,7 +28,7 @@ from partywise.glm.protocols import moments, noisy_gradient, noisy_newton, noisy
 from partywise.privacy.accounting.calibration import gdp_mu
 from partywise.privacy.audit.pairs import audit_pair
 from partywise.privacy.mechanisms.gaussian import Gaussian
-from partywise.privacy.mechanisms.shared import Shared, SharedGaussian
+from partywise.privacy.mechanisms.shared import SharedGaussian, SharedSum
 from partywise.randomness import stream
 
 pytestmark = pytest.mark.statistical
@@ -171,7 +171,7 @@ def test_the_audit_of_noise_in_shares():
         drawn = []
         for _ in range(TRIALS):
             total = whole + mechanism.noise(certificate, units, rng, "X'r")
-            release = mechanism(Shared(total, "X'r"), certificate, units, "simulation")
+            release = mechanism(SharedSum(total, "X'r"), certificate, units, "simulation")
             drawn.append(release.value @ direction)
         scores.append(np.array(drawn))
     audited("X'r in shares", scores, mechanism.mu)

@@ -13,7 +13,7 @@ from partywise.privacy.accounted import Clear, Public
 from partywise.privacy.accounting.calibration import gdp_mu
 from partywise.privacy.ledger.event import Event
 from partywise.privacy.mechanisms.gaussian import Gaussian
-from partywise.privacy.mechanisms.release import Release, released
+from partywise.privacy.mechanisms.release import Release, charge_and_draw
 from partywise.privacy.statistics.bounded import Bounded
 from partywise.privacy.statistics.records import label_dot_product
 
@@ -115,7 +115,7 @@ def law_of_his_own(share, mechanism="scaled_noise"):
             return bounded.value + scale * rng.standard_normal(bounded.value.shape)
 
         terms = {"release_id": "label sum"}
-        return released(bounded, {"mu": mu}, mechanism, draw, measurer.name, terms, rng, preset=True)
+        return charge_and_draw(bounded, {"mu": mu}, mechanism, draw, measurer.name, terms, rng, preset=True)
 
     return summed
 

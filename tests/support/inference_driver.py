@@ -96,7 +96,7 @@ def case(
 
 def trained(ensemble: Ensemble):
     """A program that deploys the ensemble as if it had been trained: the active party has its own thresholds only."""
-    from partywise.trees.protocols.inference import deployed
+    from partywise.trees.protocols.inference import score_held_out
 
     def local_cuts(party, cuts):
         return tuple(cuts[column] for column in party.columns)
@@ -111,6 +111,6 @@ def trained(ensemble: Ensemble):
         passive = [party for party in run.parties if party.role == "passive"]
         cuts = cuts_of(len(run.spec.public.columns))
         thresholds = run.each(passive, local_cuts, cuts) if passive else PerPlace({})
-        return deployed(run, run.at(active, local_ensemble, cuts), thresholds)
+        return score_held_out(run, run.at(active, local_ensemble, cuts), thresholds)
 
     return program

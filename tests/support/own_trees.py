@@ -15,7 +15,7 @@ from partywise.privacy.accounted import Public
 from partywise.privacy.mechanisms.randomized_response import RandomizedResponse
 from partywise.privacy.mechanisms.release import Release
 from partywise.privacy.statistics.slices import bucket_index
-from partywise.trees.codes import coded, side_by_side
+from partywise.trees.codes import from_codes, side_by_side
 from partywise.trees.ensemble import grown, with_thresholds
 from partywise.trees.model import Estimate
 from partywise.trees.options import TreeOptions
@@ -53,7 +53,7 @@ def local_trees(active: Party, train: np.ndarray, buckets: Sequence[np.ndarray],
             continue
         codes = np.zeros((len(y), len(columns)), dtype=np.int32)
         codes[:, 0] = next(received)
-        parts.append(coded(codes, [len(facts[columns[0]].edges.value) + 1] + [1] * (len(columns) - 1)))
+        parts.append(from_codes(codes, [len(facts[columns[0]].edges.value) + 1] + [1] * (len(columns) - 1)))
     data = side_by_side(parts, [columns for _, columns in groups])
     draws = draws_of(groups, len(y), run_spec.options, rng)
     ensemble = grown(data, y, run_spec.options, run_spec.public.criterion, draws)

@@ -13,7 +13,7 @@ from partywise.federation.run import Run
 from partywise.privacy.accounted import Clear, Public
 from partywise.privacy.ledger.budget import PrivacyFilter
 from partywise.privacy.mechanisms.gaussian import Gaussian
-from partywise.privacy.mechanisms.release import Release, derived
+from partywise.privacy.mechanisms.release import Release, derive
 from partywise.privacy.statistics.moments import record_sum
 from partywise.randomness import stream
 
@@ -68,7 +68,7 @@ def server_merge(state, sums, sizes):
 
 
 def server_answer(state, heard, t):
-    return derived(state[-1], heard, name=f"mean {t}", owner="server")
+    return derive(state[-1], heard, name=f"mean {t}", owner="server")
 
 
 def server_stop(state):
@@ -85,7 +85,7 @@ def names_of(client):
 
 def local_again(client, heard):
     assert [type(payload) for payload in heard] == [Release, Release, Public, Public]
-    return derived(len(heard), heard, name=f"count of {client.name}", owner=client.name)
+    return derive(len(heard), heard, name=f"count of {client.name}", owner=client.name)
 
 
 BUDGETS = [PrivacyFilter.of_mu(mu, unit="features", name=f"budget {mu}") for mu in (1.0, 2.0)]

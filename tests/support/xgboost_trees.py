@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import xgboost
 
-from partywise.trees.codes import Coded
+from partywise.trees.codes import CodedColumns
 from partywise.trees.model import LEAF, Ensemble, Tree
 from partywise.trees.options import PooledOptions
 from tree_driver import CLASSES, SQUARES
@@ -20,7 +20,7 @@ METHODS = ("exact", "hist")
 CLOSE = 1e-6
 
 
-def oracle(codes: Coded, y: np.ndarray, options: PooledOptions, criterion: Any, method: str) -> xgboost.Booster:
+def oracle(codes: CodedColumns, y: np.ndarray, options: PooledOptions, criterion: Any, method: str) -> xgboost.Booster:
     """Its boosting at equal options; ``exact`` prunes by gamma afterwards, ``hist`` as we do while it grows."""
     objective, base = OBJECTIVES[criterion]
     settings = {
@@ -67,6 +67,6 @@ def _tree(root: dict[str, Any]) -> Tree:
     return Tree(feature, cut, np.full(len(rows), np.nan), left, right, np.array([row[4] for row in rows]))
 
 
-def scores_of(found: Ensemble, codes: Coded) -> np.ndarray:
+def scores_of(found: Ensemble, codes: CodedColumns) -> np.ndarray:
     """(n,) scores of the rows that the codes are of."""
     return sum(found.weight * tree.value[tree.leaves_of_codes(codes.codes)] for tree in found.trees)

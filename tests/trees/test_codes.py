@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from partywise.trees.codes import (
-    Coded,
+    CodedColumns,
     between,
-    coded,
     dense_ranks,
+    from_codes,
     public_buckets,
     quantile_buckets,
     side_by_side,
@@ -22,7 +22,7 @@ FLOATS = st.lists(
 )
 
 
-def by_thresholds(data: Coded, X: np.ndarray) -> np.ndarray:
+def by_thresholds(data: CodedColumns, X: np.ndarray) -> np.ndarray:
     """Codes as the raw cuts give them: left of cut j is x <= threshold j."""
     return np.stack([(x[:, None] > cuts[None]).sum(axis=1) for x, cuts in zip(X.T, data.thresholds, strict=True)], 1)
 
@@ -97,7 +97,7 @@ def test_parts_stand_side_by_side_in_pooled_order():
 
 
 def test_codes_of_others_have_no_thresholds():
-    data = coded(np.zeros((3, 2)), [4, 1])
+    data = from_codes(np.zeros((3, 2)), [4, 1])
     assert np.isnan(data.thresholds[0]).tolist() == [True] * 3 and data.thresholds[1].size == 0
 
 

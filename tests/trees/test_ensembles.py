@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from partywise.randomness import Streams
-from partywise.trees.codes import Coded, coded, dense_ranks, quantile_buckets
-from partywise.trees.ensemble import gradients, grown, renumbered, with_thresholds
+from partywise.trees.codes import CodedColumns, dense_ranks, from_codes, quantile_buckets
+from partywise.trees.ensemble import gradients, grown, renumber, with_thresholds
 from partywise.trees.model import LEAF, Ensemble
 from partywise.trees.options import GatheringOptions, PooledOptions
 from partywise.trees.protocols.common import draws_of
@@ -19,12 +19,12 @@ from tree_partitions import partitions_of
 ALGOS = ("xgb", "gbdt", "rf")
 
 
-def everything(codes: Coded, options: PooledOptions) -> list:
+def everything(codes: CodedColumns, options: PooledOptions) -> list:
     """Draws that leave nothing out."""
     return [(range(len(codes.sizes)), None)] * options.num_of_trees
 
 
-def fit(X: np.ndarray, y: np.ndarray, criterion=CLASSES, codes: Coded | None = None, **options) -> Ensemble:
+def fit(X: np.ndarray, y: np.ndarray, criterion=CLASSES, codes: CodedColumns | None = None, **options) -> Ensemble:
     chosen, codes = PooledOptions(**options), quantile_buckets(X, 20) if codes is None else codes
     return grown(codes, y, chosen, criterion, everything(codes, chosen))
 
@@ -176,7 +176,7 @@ def test_owners_fill_in_the_thresholds_of_their_columns():
     X, y = data()
     codes = dense_ranks(X)
     known = fit(X, y, codes=codes, max_tree_depth=4)
-    blind = fit(X, y, codes=coded(codes.codes, codes.sizes), max_tree_depth=4)
+    blind = fit(X, y, codes=from_codes(codes.codes, codes.sizes), max_tree_depth=4)
     inner = [tree.feature != LEAF for tree in blind.trees]
     assert all(np.isnan(tree.threshold).all() for tree in blind.trees)
     half = with_thresholds(blind, {f: codes.thresholds[f] for f in range(3)})
@@ -191,7 +191,7 @@ def test_owners_fill_in_the_thresholds_of_their_columns():
 def test_columns_of_one_party_get_their_global_numbers():
     X, y = data()
     part = fit(X[:, [4, 2, 6]], y)
-    assert np.array_equal(renumbered(part, (4, 2, 6)).scores(X), part.scores(X[:, [4, 2, 6]]))
+    assert np.array_equal(renumber(part, (4, 2, 6)).scores(X), part.scores(X[:, [4, 2, 6]]))
 
 
 @pytest.mark.parametrize("algo", ALGOS)
@@ -213,7 +213,7 @@ def test_partitions_differ_if_and_only_if_some_node_does():
     assert len(partitions_of(found, codes.codes)[0]) == len(tree.feature) == 7
     # Empty buckets: another cut, the same rows. A moved cut: other rows.
     wide = grown(
-        coded(3 * codes.codes, 3 * codes.sizes), y, PooledOptions(), CLASSES, everything(codes, PooledOptions())
+        from_codes(3 * codes.codes, 3 * codes.sizes), y, PooledOptions(), CLASSES, everything(codes, PooledOptions())
     )
     assert partitions_of(wide, 3 * codes.codes) == partitions_of(found, codes.codes)
     moved = replace(found, trees=(replace(tree, cut=tree.cut + (np.arange(7) == 1)), *found.trees[1:]))

@@ -14,7 +14,7 @@ from fixed import fixed
 from partywise.errors import CertificationError
 from partywise.privacy.accounted import Clear
 from partywise.privacy.mechanisms.distance_adjusted import AdjustedDistanceExponential
-from partywise.privacy.statistics.bounded import repeated
+from partywise.privacy.statistics.bounded import repeat
 from partywise.privacy.statistics.moments import record_sum
 from partywise.privacy.statistics.slices import bucket_index
 from partywise.randomness import Streams
@@ -89,13 +89,13 @@ def test_cuts_of_empty_buckets_are_at_the_ends():
 
 def test_repeated_entries_are_charged_as_often_as_they_are_drawn():
     once = bucket_index(np.array([0.0, 1.0, 2.0]), fixed([0.5, 1.5]))
-    thrice = repeated(once, 3)
+    thrice = repeat(once, 3)
     assert thrice.value.shape == (3, 3) and np.array_equal(thrice.value[2], once.value)
     assert (thrice.certificate.value, thrice.certificate.norm, thrice.parents) == (3, "hamming", once.parents)
-    assert repeated(once, 1).certificate.value == 1
+    assert repeat(once, 1).certificate.value == 1
     for bounded, times in ((once, 0), (once, 1.5), (record_sum(np.ones((3, 1)), fixed(1.0)), 2)):
         with pytest.raises(ValueError, match="times="):
-            repeated(bounded, times)
+            repeat(bounded, times)
 
 
 # Plans --------------------------------------------------------------------------------------------------------------

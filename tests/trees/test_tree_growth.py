@@ -7,11 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from partywise.trees.codes import Coded, coded, dense_ranks, quantile_buckets
+from partywise.trees.codes import CodedColumns, dense_ranks, from_codes, quantile_buckets
 from partywise.trees.growth import cells as sums
 from partywise.trees.growth import tree as growing
-from partywise.trees.growth.cells import Bins, bins_of, completed, histograms
-from partywise.trees.growth.level import Level, closed, split, start, tree_of
+from partywise.trees.growth.cells import Bins, bins_of, complete_siblings, histograms
+from partywise.trees.growth.level import Level, close_level, split, start, tree_of
 from partywise.trees.growth.splits import Rule, best_splits, grid, left_of, on_grid
 from partywise.trees.growth.tree import grow
 from partywise.trees.model import LEAF
@@ -28,14 +28,14 @@ RULES = {
 CASES = ("columns", "gaps", "duplicates", "few")
 
 
-def case(name: str, seed: int = 0) -> tuple[Coded, np.ndarray, np.ndarray]:
+def case(name: str, seed: int = 0) -> tuple[CodedColumns, np.ndarray, np.ndarray]:
     """Codes, a and w on a grid: plain columns, codes that do not occur, equal columns, fewer rows than buckets."""
     X, y = data(9 if name == "few" else 60, 5, seed=seed)
     found = quantile_buckets(X, 12)
     if name == "gaps":
-        found = coded(3 * found.codes + 2, 3 * found.sizes + 4)
+        found = from_codes(3 * found.codes + 2, 3 * found.sizes + 4)
     if name == "duplicates":
-        found = coded(np.repeat(found.codes, 2, axis=1), np.repeat(found.sizes, 2))
+        found = from_codes(np.repeat(found.codes, 2, axis=1), np.repeat(found.sizes, 2))
     rng = np.random.default_rng(seed)
     p = 1 / (1 + np.exp(-rng.normal(size=len(y))))
     a, w = p - y, p * (1 - p)
@@ -89,7 +89,7 @@ def test_the_order_of_rows_moves_no_bit():
 
 def test_equal_gains_go_to_the_lowest_column_and_then_to_the_lowest_cut():
     # The same partition by columns 1 and 2, mirrored; in column 1 by any of the cuts 2, 3 and 4.
-    codes = coded(np.array([[0, 2, 7], [0, 2, 7], [0, 5, 1], [0, 5, 1]]), [1, 8, 8])
+    codes = from_codes(np.array([[0, 2, 7], [0, 2, 7], [0, 5, 1], [0, 5, 1]]), [1, 8, 8])
     a, w = np.array([1.0, 1, -1, -1]), np.ones(4)
     for columns, expected in (([0, 1, 2], (1, 2)), ([0, 2], (2, 1))):
         assert nodes(grow(bins_of(codes, columns), a, w, 1, RULES["rf"]))[0] == expected
@@ -99,7 +99,7 @@ def test_siblings_by_subtraction_are_what_summing_them_gives():
     codes, a, w = case("gaps")
     bins, level, before = bins_of(codes), start(a, w), None
     for _ in range(4):
-        before = completed(level, histograms(bins, level, a, w), before)
+        before = complete_siblings(level, histograms(bins, level, a, w), before)
         everything = replace(level, wanted=np.arange(level.width), whole=False)
         assert np.array_equal(before, histograms(bins, everything, a, w))
         # Only the smaller of each pair was summed.
@@ -126,7 +126,7 @@ def test_a_protocol_may_bring_the_sums_of_columns_that_it_does_not_show():
                     chosen = (level.at == node) & (codes.codes[:, f] == cell)
                     sums = integers[:, chosen].sum(axis=1)
                     found[:, k, whole.starts[f] + cell] = sums.astype(float) * 2.0**-32
-        before = completed(level, found, before)
+        before = complete_siblings(level, found, before)
         splits = best_splits(unseen, level, before, rule)
         left = np.zeros(len(a), dtype=bool)
         for node, (f, cut) in enumerate(zip(splits.feature, splits.cut, strict=True)):
@@ -134,7 +134,7 @@ def test_a_protocol_may_bring_the_sums_of_columns_that_it_does_not_show():
                 left |= (level.at == node) & (codes.codes[:, f] <= cut)
         level = split(level, splits, left)
     expected = grow(whole, a, w, 4, rule)
-    assert nodes(closed(level)) == nodes(expected) and np.array_equal(level.totals, expected.totals)
+    assert nodes(close_level(level)) == nodes(expected) and np.array_equal(level.totals, expected.totals)
 
 
 def test_rows_drawn_several_times_are_rows_repeated():
@@ -164,10 +164,10 @@ def test_twenty_levels_part_all_rows_that_differ(codes_of):
 
 
 def test_what_cannot_be_parted_is_a_leaf():
-    same = coded(np.zeros((5, 2)), [3, 1])
+    same = from_codes(np.zeros((5, 2)), [3, 1])
     for rule in RULES.values():
         assert nodes(grow(bins_of(same), np.arange(5.0), np.ones(5), 3, rule)) == [(LEAF, 0)]
-    one = coded(np.zeros((1, 1)), [1])
+    one = from_codes(np.zeros((1, 1)), [1])
     assert nodes(grow(bins_of(one), np.ones(1), np.ones(1), 3, RULES["gbdt as published"])) == [(LEAF, 0)]
     codes, a, w = case("columns")
     assert nodes(grow(bins_of(codes), a, w, 0, RULES["xgb"])) == [(LEAF, 0)]

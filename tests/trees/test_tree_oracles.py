@@ -9,7 +9,7 @@ import pytest
 import xgboost
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-from partywise.trees.codes import Coded, coded, dense_ranks, quantile_buckets
+from partywise.trees.codes import CodedColumns, dense_ranks, from_codes, quantile_buckets
 from partywise.trees.ensemble import grown
 from partywise.trees.model import LEAF
 from partywise.trees.options import PooledOptions
@@ -27,10 +27,10 @@ SETTINGS: dict[str, dict[str, Any]] = {
 }
 
 
-def codes_of(kind: str, X: np.ndarray) -> Coded:
+def codes_of(kind: str, X: np.ndarray) -> CodedColumns:
     """Quantile buckets, all values, or buckets of which two in three are empty."""
     found = dense_ranks(X) if kind == "all values" else quantile_buckets(X, 50)
-    return coded(3 * found.codes + 1, 3 * found.sizes) if kind == "empty buckets" else found
+    return from_codes(3 * found.codes + 1, 3 * found.sizes) if kind == "empty buckets" else found
 
 
 @pytest.mark.parametrize("kind", ["quantiles", "all values", "empty buckets"])

@@ -21,7 +21,7 @@ from ..federation.payloads import content_of
 from ..privacy.ledger.event import OF_PERSONS, Event
 from ..privacy.mechanisms.release import OBSERVER
 from ..privacy.statistics.bounded import Bounded
-from ..privacy.statistics.closed import Closed
+from ..privacy.statistics.closed import EncryptedIntegers
 
 __all__ = ["Call", "Tape", "compare", "distance", "record", "replay", "require"]
 
@@ -165,9 +165,9 @@ class _Observer:
         """Kept, to open what a party noised without reading it."""
         self.keys.append(key)
 
-    def draw(self, bounded: Bounded | Closed, mechanism: str, owner: str, draw: Callable[[], Any]) -> Any:
+    def draw(self, bounded: Bounded | EncryptedIntegers, mechanism: str, owner: str, draw: Callable[[], Any]) -> Any:
         """The value of a release: always drawn, so that a generator shared with other draws stays in step."""
-        closed = bounded if isinstance(bounded, Closed) else None
+        closed = bounded if isinstance(bounded, EncryptedIntegers) else None
         known = bounded if isinstance(bounded, Bounded) else bounded.open(bounded.content, self.keys)
         place, call = len(self.tape.calls), Call(known, mechanism, draw, closed=closed is not None)
         past = self._past(place, call, owner)

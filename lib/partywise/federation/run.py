@@ -212,7 +212,7 @@ class Run:
         holders : sequence of Party or str
             Whose data go in.
         *events : Event
-            Public (`partywise.privacy.mechanisms.release.announced`): their laws were fixed in advance.
+            Public (`partywise.privacy.mechanisms.release.announcement`): their laws were fixed in advance.
         """
         for place in holders:
             self.located(place)

@@ -33,13 +33,13 @@ def units(public: PublicFacts, model: str) -> tuple[np.ndarray, int]:
 
     A bound below 1 is less than twice its unit, so that small numbers keep their digits; others have the unit 1.
     """
-    bounds, label = declared(public, model)
+    bounds, label = declared_bounds(public, model)
     exponents = np.frexp(np.append(bounds, label))[1]
     own = np.minimum(exponents, 0)
     return own[:-1], int(own[-1])
 
 
-def fixed(values: np.ndarray) -> np.ndarray:
+def to_fixed_point(values: np.ndarray) -> np.ndarray:
     """Numbers as the nearest multiples of 2^-40: Python integers in an object array of the same shape."""
     scaled = np.rint(np.ldexp(np.asarray(values, dtype=float), FRACTION_BITS))
     integers = np.empty(scaled.shape, dtype=object)
@@ -81,7 +81,7 @@ def sizes(public: PublicFacts, options: Any, batch: int) -> Sizes:
     and w the weight of the residual. So a round makes ||b|| at most max(1, rate L - 1) ||b|| + rate w R max|y|, and
     |u| <= s R ||b|| + w max|y|; the same holds of the part of the residual that some parties make.
     """
-    bounds, label = declared(public, options.model)
+    bounds, label = declared_bounds(public, options.model)
     unit = math.ldexp(1.0, units(public, options.model)[1])
     slope, weight = SLOPES[options.model], WEIGHTS[options.model]
     reach = math.sqrt(float(bounds @ bounds) + options.intercept)
@@ -104,7 +104,7 @@ def sizes(public: PublicFacts, options: Any, batch: int) -> Sizes:
     return Sizes(bits[0] + FRACTION_BITS + 1, bits[1] + 2 * FRACTION_BITS + 1)
 
 
-def declared(public: PublicFacts, model: str) -> tuple[np.ndarray, float]:
+def declared_bounds(public: PublicFacts, model: str) -> tuple[np.ndarray, float]:
     """Bounds of the features (d,) and of the response, which is -1 or 1 in a logistic model."""
     if public.bounds is None:
         raise CertificationError(

@@ -75,9 +75,7 @@ def shrinkage(d: int, ridge: float) -> np.ndarray:
     return np.concatenate([np.zeros(1), np.full(d, ridge)])
 
 
-def descended(
-    X: np.ndarray, response: np.ndarray, drawn: Sequence[np.ndarray], options: Any
-) -> tuple[np.ndarray, Path]:
+def descend(X: np.ndarray, response: np.ndarray, drawn: Sequence[np.ndarray], options: Any) -> tuple[np.ndarray, Path]:
     """The coefficients after a step along every batch, and on the way.
 
     Parameters

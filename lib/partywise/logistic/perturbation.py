@@ -10,7 +10,7 @@ from scipy.special import log_ndtr
 
 from ..errors import CertificationError
 from ..privacy.accounting.roots import bisect
-from ..privacy.mechanisms.release import Release, Terms, released
+from ..privacy.mechanisms.release import Release, Terms, charge_and_draw
 from ..privacy.statistics.bounded import Bounded, SensitivityCertificate
 from .model import LOGIT, Link, require_logit
 from .newton import newton
@@ -119,7 +119,7 @@ def objective_perturbation(
 
     terms.setdefault("trust_model", "central")
     law = {"epsilon": float(epsilon), "delta_numeric": 0.0 if math.isinf(epsilon) else COVERED * delta}
-    return released(bounded, law, "objective_perturbation", draw, owner, terms, rng, preset=True)
+    return charge_and_draw(bounded, law, "objective_perturbation", draw, owner, terms, rng, preset=True)
 
 
 def tilt_deviations(X: np.ndarray, theta: np.ndarray, epsilon: float, delta: float) -> np.ndarray:

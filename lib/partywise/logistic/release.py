@@ -12,7 +12,7 @@ from ..errors import CertificationError
 from ..privacy.accounted import Public
 from ..privacy.mechanisms.gaussian import Gaussian
 from ..privacy.mechanisms.randomized_response import RandomizedResponse
-from ..privacy.mechanisms.release import Release, Terms, ratio, released
+from ..privacy.mechanisms.release import Release, Terms, charge_and_draw, ratio
 from ..privacy.statistics.bounded import Bounded
 from ..privacy.statistics.records import entries, label_dot_product
 from .model import Plan
@@ -175,4 +175,4 @@ def _sampled_rounds(X: np.ndarray, y: np.ndarray, plan: Plan, rng: np.random.Gen
         return value + plan.deviation * rng.standard_normal(value.shape)
 
     law = {"mu": plan.mu, "rate": plan.rate, "count": plan.rounds}
-    return released(bounded, law, "subsampled_gaussian", draw, owner, terms, rng, preset=True)
+    return charge_and_draw(bounded, law, "subsampled_gaussian", draw, owner, terms, rng, preset=True)

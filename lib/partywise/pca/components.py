@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 
-__all__ = ["alike", "checked_matrix", "components", "eigenspaces", "loading_angle", "oriented", "shares"]
+__all__ = ["alike", "checked_matrix", "components", "eigenspaces", "loading_angle", "orient", "shares"]
 
 # Eigenvalues that differ by less, relative to the largest, count as equal.
 EQUAL = 1e-8
@@ -27,7 +27,7 @@ def components(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     eigenvalues : ndarray of shape (p,)
         From the largest, in the squared units of the columns; a private matrix may have negative ones.
     loadings : ndarray of shape (p, p)
-        One component a column, of length 1, signed by `oriented`.
+        One component a column, of length 1, signed by `orient`.
 
     Raises
     ------
@@ -36,7 +36,7 @@ def components(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """
     square = checked_matrix(matrix)
     values, vectors = np.linalg.eigh(square)
-    return values[::-1].copy(), oriented(vectors[:, ::-1])
+    return values[::-1].copy(), orient(vectors[:, ::-1])
 
 
 def checked_matrix(matrix: np.ndarray) -> np.ndarray:
@@ -49,7 +49,7 @@ def checked_matrix(matrix: np.ndarray) -> np.ndarray:
     return (square + square.T) / 2
 
 
-def oriented(vectors: np.ndarray) -> np.ndarray:
+def orient(vectors: np.ndarray) -> np.ndarray:
     """Columns (p, c) with the sign that makes their largest absolute entry positive.
 
     Of entries that tie (to 1e-10 of the largest) the first one decides, so that rounding does not: the components of

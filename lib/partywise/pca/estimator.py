@@ -20,7 +20,7 @@ from .inference import correlation_of, pvalues, variance_inflation
 from .model import PublicFacts
 from .options import BlockSvdOptions, CorrelationOptions
 from .protocols import block_svd, correlation
-from .records import standardised
+from .records import standardise
 
 __all__ = ["VerticalPCA"]
 
@@ -140,7 +140,7 @@ class VerticalPCA(Estimator):
         self.mean_, self.scale_ = np.empty(p), np.empty(p)
         for one in held:
             own = one.block["X"] if found.rows is None else one.block["X"][found.rows[one.name]]
-            self.mean_[list(one.columns)], self.scale_[list(one.columns)] = own.mean(axis=0), standardised(own)[1]
+            self.mean_[list(one.columns)], self.scale_[list(one.columns)] = own.mean(axis=0), standardise(own)[1]
         if self.protocol == "block_svd":
             self.rotated_matrix_ = found.matrix
             return self

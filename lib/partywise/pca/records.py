@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-__all__ = ["check_spread", "standardised"]
+__all__ = ["check_spread", "standardise"]
 
 # A column that varies by less than so many units in the last place of its largest value is constant.
 CONSTANT = 8.0
@@ -24,7 +24,7 @@ def check_spread(X: np.ndarray, names: Sequence[str], party: str) -> None:
             )
 
 
-def standardised(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def standardise(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Columns (n, k) with mean 0 and standard deviation 1 (of n - 1), and their standard deviations (k,)."""
     # Of units that floating point squares without loss, whatever those of the data are.
     unit = np.max(np.abs(X), axis=0)

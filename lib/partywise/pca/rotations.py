@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .components import oriented
+from .components import orient
 
 __all__ = ["RotationStack", "scores_of_block", "stack_rotations"]
 
@@ -46,5 +46,5 @@ def stack_rotations(M: np.ndarray) -> RotationStack:
     _, values, right = np.linalg.svd(M, full_matrices=n < p)
     squares = np.zeros(p)
     squares[: len(values)] = values**2 / (n - 1)
-    loadings = oriented(right.T)
+    loadings = orient(right.T)
     return RotationStack((loadings * squares) @ loadings.T, squares, loadings, M @ loadings)

@@ -24,14 +24,14 @@ class Payer(Protocol):
         """Remember for good what these cost together, or raise `BudgetExceeded` and remember nothing."""
 
 
-class _Paid:
+class _PaidWhole:
     """The payer of what is part of something that was paid for as a whole."""
 
     def charge(self, *events: Event) -> None:
         """Nothing more to pay."""
 
 
-PAID: Payer = _Paid()
+PAID: Payer = _PaidWhole()
 # The accounts that are open in this process, in whatever thread; a forked child keeps those of its parent.
 OPEN_ACCOUNTS: WeakSet[Any] = WeakSet()
 

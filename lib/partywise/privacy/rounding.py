@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-__all__ = ["bounded_entries", "raised", "square", "total"]
+__all__ = ["bounded_entries", "round_up", "square", "total"]
 
 # Below this a product may have lost digits; above it none has, whatever its factors were.
 NORMAL = 1e-290
@@ -29,7 +29,7 @@ def bounded_entries(values) -> np.ndarray:
     return np.clip(np.nan_to_num(array, nan=0.0, posinf=most, neginf=-most), -most, most)
 
 
-def raised(value: float, *factors: float) -> float:
+def round_up(value: float, *factors: float) -> float:
     """A product or quotient of non-negative factors, rounded up where it is too small for a full float.
 
     Parameters
@@ -49,7 +49,7 @@ def raised(value: float, *factors: float) -> float:
 
 def square(value: float) -> float:
     """``value`` squared: rounded up where it would vanish, infinite where it would overflow."""
-    return raised(value * value, value)
+    return round_up(value * value, value)
 
 
 def total(values: Iterable[float]) -> float:

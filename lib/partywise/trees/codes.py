@@ -16,7 +16,7 @@ Ties = Literal["kept", "position"]
 
 
 @dataclass(frozen=True, eq=False)
-class Coded:
+class CodedColumns:
     """Columns as codes.
 
     codes : (n, d) int32, from 0
@@ -29,13 +29,15 @@ class Coded:
     thresholds: tuple[np.ndarray, ...]
 
 
-def coded(codes: np.ndarray, sizes: Sequence[int] | np.ndarray) -> Coded:
+def from_codes(codes: np.ndarray, sizes: Sequence[int] | np.ndarray) -> CodedColumns:
     """Codes whose raw values are unknown here: all thresholds are nan."""
     counts = np.asarray(sizes, dtype=np.int64)
-    return Coded(np.asarray(codes, dtype=np.int32), counts, tuple(np.full(int(size) - 1, np.nan) for size in counts))
+    return CodedColumns(
+        np.asarray(codes, dtype=np.int32), counts, tuple(np.full(int(size) - 1, np.nan) for size in counts)
+    )
 
 
-def dense_ranks(X: np.ndarray, ties: Ties = "kept") -> Coded:
+def dense_ranks(X: np.ndarray, ties: Ties = "kept") -> CodedColumns:
     """Ranks of each column of X (n, d).
 
     Parameters
@@ -50,7 +52,7 @@ def dense_ranks(X: np.ndarray, ties: Ties = "kept") -> Coded:
     return _columns(X, _positions if ties == "position" else lambda x: _ranks(*np.unique(x, return_inverse=True)))
 
 
-def quantile_buckets(X: np.ndarray, buckets: int, ties: Ties = "kept") -> Coded:
+def quantile_buckets(X: np.ndarray, buckets: int, ties: Ties = "kept") -> CodedColumns:
     """Buckets of about equal counts of each column of X (n, d).
 
     Parameters
@@ -66,17 +68,17 @@ def quantile_buckets(X: np.ndarray, buckets: int, ties: Ties = "kept") -> Coded:
     if buckets < 2:
         raise ValueError(f"buckets={buckets} must be at least 2.")
     _check_ties(ties)
-    return _columns(X, lambda x: (_kept if ties == "kept" else _by_position)(x, buckets))
+    return _columns(X, lambda x: (_keep if ties == "kept" else _by_position)(x, buckets))
 
 
-def public_buckets(X: np.ndarray, edges: Sequence[np.ndarray]) -> Coded:
+def public_buckets(X: np.ndarray, edges: Sequence[np.ndarray]) -> CodedColumns:
     """Buckets ``(edges[j-1], edges[j]]`` of each column of X (n, d), edges increasing, whatever the values are."""
     columns = [np.searchsorted(cuts, x, side="left") for cuts, x in zip(edges, np.asarray(X, float).T, strict=True)]
     thresholds = tuple(np.array(cuts, dtype=float) for cuts in edges)
-    return _stacked(columns, len(X), thresholds)
+    return _stack(columns, len(X), thresholds)
 
 
-def side_by_side(parts: Sequence[Coded], columns: Sequence[Sequence[int]]) -> Coded:
+def side_by_side(parts: Sequence[CodedColumns], columns: Sequence[Sequence[int]]) -> CodedColumns:
     """Codes of several parties in pooled order.
 
     Parameters
@@ -89,7 +91,7 @@ def side_by_side(parts: Sequence[Coded], columns: Sequence[Sequence[int]]) -> Co
     thresholds = [cuts for part in parts for cuts in part.thresholds]
     codes = np.concatenate([part.codes for part in parts], axis=1)[:, order]
     sizes = np.concatenate([part.sizes for part in parts])[order]
-    return Coded(codes, sizes, tuple(thresholds[place] for place in order))
+    return CodedColumns(codes, sizes, tuple(thresholds[place] for place in order))
 
 
 def _check_ties(ties: str) -> None:
@@ -97,17 +99,17 @@ def _check_ties(ties: str) -> None:
         raise ValueError(f"ties={ties!r} is unknown; use 'kept' or 'position'.")
 
 
-def _columns(X: np.ndarray, code) -> Coded:
+def _columns(X: np.ndarray, code) -> CodedColumns:
     """Every column by a function that returns its codes and thresholds."""
     found = [code(x) for x in np.ascontiguousarray(np.asarray(X, dtype=float).T)]
-    return _stacked([codes for codes, _ in found], len(X), tuple(thresholds for _, thresholds in found))
+    return _stack([codes for codes, _ in found], len(X), tuple(thresholds for _, thresholds in found))
 
 
-def _stacked(columns: Sequence[np.ndarray], n: int, thresholds: tuple[np.ndarray, ...]) -> Coded:
+def _stack(columns: Sequence[np.ndarray], n: int, thresholds: tuple[np.ndarray, ...]) -> CodedColumns:
     codes = np.empty((n, len(columns)), dtype=np.int32)
     for place, column in enumerate(columns):
         codes[:, place] = column
-    return Coded(codes, np.array([len(cuts) + 1 for cuts in thresholds], dtype=np.int64), thresholds)
+    return CodedColumns(codes, np.array([len(cuts) + 1 for cuts in thresholds], dtype=np.int64), thresholds)
 
 
 def _ranks(values: np.ndarray, ranks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -121,7 +123,7 @@ def _positions(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return codes, below(x[order[1:]])
 
 
-def _kept(x: np.ndarray, buckets: int) -> tuple[np.ndarray, np.ndarray]:
+def _keep(x: np.ndarray, buckets: int) -> tuple[np.ndarray, np.ndarray]:
     values, ranks, counts = np.unique(x, return_inverse=True, return_counts=True)
     if len(values) <= buckets:
         return _ranks(values, ranks)

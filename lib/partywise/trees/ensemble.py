@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.special import expit
 
-from .codes import Coded
+from .codes import CodedColumns
 from .growth.cells import Bins, bins_of
 from .growth.level import Level, cut_at_next_row, tree_of
 from .growth.splits import Rule, grid, on_grid
@@ -48,7 +48,7 @@ def statistics(
     return g, h if options.algo == "xgb" else np.ones(len(y))
 
 
-def rounded(a: np.ndarray, w: np.ndarray, step: float | None) -> tuple[np.ndarray, np.ndarray]:
+def round_to_grid(a: np.ndarray, w: np.ndarray, step: float | None) -> tuple[np.ndarray, np.ndarray]:
     """Both on a grid whose sums are exact: the given step, or the finest.
 
     Raises
@@ -92,7 +92,7 @@ class Growing:
     trees: tuple[Tree, ...]
     scores: np.ndarray
 
-    def with_tree(self, level: Level, data: Coded, options: TreeOptions, criterion: Criterion) -> Growing:
+    def with_tree(self, level: Level, data: CodedColumns, options: TreeOptions, criterion: Criterion) -> Growing:
         """One tree more, from its closed level."""
         tree = tree_of(level, leaf_values(level.totals, options, criterion), data.thresholds)
         return Growing((*self.trees, tree), self.scores + weight_of(options) * tree.value[level.leaf])
@@ -104,7 +104,7 @@ def begin(n: int) -> Growing:
 
 
 def grown(
-    data: Coded | Callable[[int], Coded],
+    data: CodedColumns | Callable[[int], CodedColumns],
     y: np.ndarray,
     options: TreeOptions,
     criterion: Criterion,
@@ -128,7 +128,7 @@ def grown(
     state, rule, memo = begin(len(y)), rule_of(options), _Layouts()
     for number, (columns, times) in enumerate(draws):
         own = data(number) if callable(data) else data
-        a, w = rounded(*statistics(y, state.scores, options, criterion, times), step)
+        a, w = round_to_grid(*statistics(y, state.scores, options, criterion, times), step)
         rows = None if times is None else times > 0
         level = grow(memo.of(own, columns), a, w, options.max_tree_depth, rule, rows)
         if options.ties == "position":
@@ -142,10 +142,10 @@ class _Layouts:
     """Cells of the last codes that were asked for: most trees use the same."""
 
     def __init__(self) -> None:
-        self._data: Coded | None = None
+        self._data: CodedColumns | None = None
         self._bins: Bins | None = None
 
-    def of(self, data: Coded, columns: Sequence[int]) -> Bins:
+    def of(self, data: CodedColumns, columns: Sequence[int]) -> Bins:
         if self._bins is None or self._data is not data:
             self._data, self._bins = data, bins_of(data)
         return self._bins.only(np.asarray(columns, dtype=np.intp))
@@ -153,16 +153,16 @@ class _Layouts:
 
 def with_thresholds(ensemble: Ensemble, thresholds: Mapping[int, np.ndarray]) -> Ensemble:
     """The ensemble with the raw cuts of some columns filled in: left of cut j is ``x <= thresholds[f][j]``."""
-    return replace(ensemble, trees=tuple(_filled(tree, thresholds) for tree in ensemble.trees))
+    return replace(ensemble, trees=tuple(_fill(tree, thresholds) for tree in ensemble.trees))
 
 
-def renumbered(ensemble: Ensemble, columns: Sequence[int]) -> Ensemble:
+def renumber(ensemble: Ensemble, columns: Sequence[int]) -> Ensemble:
     """The ensemble with its k-th column called ``columns[k]``: what one party grew, in global numbers."""
     numbers = np.array([*columns, LEAF])
     return replace(ensemble, trees=tuple(replace(tree, feature=numbers[tree.feature]) for tree in ensemble.trees))
 
 
-def _filled(tree: Tree, thresholds: Mapping[int, np.ndarray]) -> Tree:
+def _fill(tree: Tree, thresholds: Mapping[int, np.ndarray]) -> Tree:
     raw = tree.threshold.copy()
     for node, feature in enumerate(tree.feature.tolist()):
         if feature != LEAF and feature in thresholds:

@@ -130,7 +130,7 @@ def fitted_tables(
     """
     H, least = semi_definite(consistent(tables))
     found = boosted_stumps(
-        _corrected(tables),
+        _correct_totals(tables),
         H,
         tables.sizes,
         noise_of_slopes(tables),
@@ -158,7 +158,7 @@ def ridge(tables: NewtonTables) -> np.ndarray:
     return np.repeat(4 * largest / (tables.effect * tables.hessian * np.array(tables.sizes)), tables.sizes)
 
 
-def _corrected(tables: NewtonTables) -> np.ndarray:
+def _correct_totals(tables: NewtonTables) -> np.ndarray:
     """G whose cells of every feature sum to the known total: each loses a b-th of the excess."""
     G = tables.G.astype(float)
     for cells, size in zip(tables.cells, tables.sizes, strict=True) if tables.noisy else ():

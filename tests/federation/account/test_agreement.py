@@ -16,7 +16,7 @@ from partywise.privacy.accounted import Clear
 from partywise.privacy.ledger.event import clear_event
 from partywise.privacy.mechanisms.gaussian import Gaussian
 from partywise.privacy.mechanisms.random import charge_to
-from partywise.privacy.mechanisms.release import derived
+from partywise.privacy.mechanisms.release import derive
 from partywise.privacy.payer import PAID
 
 
@@ -27,7 +27,7 @@ def account(tmp_path):
         made.began("run", "c")
         one, two, _ = release("one", made, 2.0), release("two", made), release("kept", made, 0.5)
         made.sent(0, "server", "one", row_of(one), (1,), 8, "d" * 64)
-        total = derived(np.zeros(1), [one, two], name="sum", owner="clinic")
+        total = derive(np.zeros(1), [one, two], name="sum", owner="clinic")
         made.sent(1, "server", "sum", row_of(total), (1,), 8, "e" * 64)
         rows, digest = made.head
         made.met({"clinic": {"rows": rows, "digest": digest, "certificate": "", "signature": ""}})

@@ -18,7 +18,7 @@ from partywise.federation.transport.frames import Address, encode_frame
 from partywise.federation.transport.memory import connected
 from partywise.privacy.accounted import Clear, Public
 from partywise.privacy.ledger.event import Event, clear_event
-from partywise.privacy.mechanisms.release import Release, derived
+from partywise.privacy.mechanisms.release import Release, derive
 from toy_rounds import program, run
 
 NAMES = ("p1", "p2", "server")
@@ -74,7 +74,7 @@ def test_a_message_is_written_down_before_it_leaves():
 def test_what_is_received_has_the_row_that_the_channel_of_its_receiver_gives_it(link):
     server, end = link
     release = Release(1.0, event("sum"))
-    of = derived(2.0, [release], name="of", owner="p1")
+    of = derive(2.0, [release], name="of", owner="p1")
     put(end, of, "of")
     assert server.get(0, "p1", "server", "x").value == 2.0
     # The release inside was never sent here, and has its row.
@@ -94,7 +94,7 @@ FORGED = {
         "be accounted for .CertificationError",
     ),
     "a value without the releases that it names": (
-        Release(1.0, replace(derived(1.0, [Release(1.0, event("sum"))], name="of", owner="p1").event)),
+        Release(1.0, replace(derive(1.0, [Release(1.0, event("sum"))], name="of", owner="p1").event)),
         "of",
         "cannot be accounted for .CertificationError",
     ),
@@ -200,8 +200,8 @@ def test_what_does_not_come_is_missed(link):
 
 def test_releases_inside_come_after_those_that_they_are_made_of():
     first, second = (Release(1.0, event(name)) for name in ("a", "b"))
-    one = derived(1.0, [first], name="c", owner="p1")
-    two = derived(1.0, [Public(1.0, "of both", (one, second)), one], name="d", owner="p1")
+    one = derive(1.0, [first], name="c", owner="p1")
+    two = derive(1.0, [Public(1.0, "of both", (one, second)), one], name="d", owner="p1")
     assert [release.event.release_id for release in nested(two)] == ["a", "c", "b"]
 
 

@@ -16,7 +16,7 @@ from partywise.federation.exchanges.secure_sum import AGGREGATOR, secure_sum
 from partywise.federation.parties import Party
 from partywise.federation.run import Run, simulate
 from partywise.privacy.mechanisms.gaussian import Gaussian
-from partywise.privacy.mechanisms.release import announced
+from partywise.privacy.mechanisms.release import announcement
 from partywise.privacy.statistics.moments import record_sum, second_moment
 from partywise.randomness import stream
 from pipeline import ROOT
@@ -47,7 +47,7 @@ def told(radius):
     """What the noise will cost, from the number of records and columns alone."""
     made = record_sum(np.zeros((30, 4)), fixed(radius)), second_moment(np.zeros((30, 4)), fixed(radius))
     return [
-        announced(bounded.certificate, {"mu": 1.0}, "gaussian", name, trust_model="central")
+        announcement(bounded.certificate, {"mu": 1.0}, "gaussian", name, trust_model="central")
         for bounded, name in zip(made, NAMES, strict=True)
     ]
 

@@ -21,7 +21,7 @@ from partywise.federation.transport.frames import Address, decode_frame, encode_
 from partywise.privacy.accounted import Clear, Public
 from partywise.privacy.ledger.event import Event
 from partywise.privacy.mechanisms.gaussian import Gaussian
-from partywise.privacy.mechanisms.release import Release, derived
+from partywise.privacy.mechanisms.release import Release, derive
 from partywise.privacy.statistics.records import clipped_coefficients
 from partywise.randomness import stream
 
@@ -57,7 +57,7 @@ plain_payloads = (
 
 
 def made_of(parts: list) -> Release | Public | Clear:
-    return derived(1.5, [part for part in parts if not isinstance(part, Cipher)] or [release()], name="of", owner="p1")
+    return derive(1.5, [part for part in parts if not isinstance(part, Cipher)] or [release()], name="of", owner="p1")
 
 
 payloads = plain_payloads | st.builds(
@@ -80,7 +80,7 @@ def test_what_a_payload_cost_comes_back_from_its_row_without_its_value(payload):
     assert (again.content if isinstance(again, Cipher) else again.value) is None
 
 
-SECRET = encode_frame(ADDRESS, derived(np.arange(3.0), [release()], name="mean", owner="p1"), "mean")
+SECRET = encode_frame(ADDRESS, derive(np.arange(3.0), [release()], name="mean", owner="p1"), "mean")
 
 
 @given(st.integers(0, len(SECRET) - 1), st.integers(1, 255))

@@ -15,7 +15,7 @@ from partywise.privacy.mechanisms import (
     RandomizedResponse,
     ReportNoisyMax,
 )
-from partywise.privacy.mechanisms.finite_draws import _refined, draw_index, largest, rare
+from partywise.privacy.mechanisms.finite_draws import _refine, draw_index, largest, rare
 from partywise.privacy.statistics.bounded import Bounded, SensitivityCertificate
 from partywise.privacy.statistics.records import entries
 
@@ -177,9 +177,9 @@ def test_noise_that_was_drawn_on_is_a_gumbel_law():
     """Distribution function exp(-exp(-x)) where ordinary draws lie; from their last cell on an exponential tail."""
     numbers = np.random.default_rng(6)
     plain = numbers.gumbel(size=100_000)
-    fine = _refined(numbers, plain)
+    fine = _refine(numbers, plain)
     np.testing.assert_allclose(fine, plain, atol=1e-9)
-    tail = _refined(numbers, np.full(100_000, GUMBEL_END)) - GUMBEL_END
+    tail = _refine(numbers, np.full(100_000, GUMBEL_END)) - GUMBEL_END
     assert tail.min() >= 0 and kstest(tail, "expon").pvalue > 1e-6 and kstest(1.03 * tail, "expon").pvalue < 1e-6
 
 

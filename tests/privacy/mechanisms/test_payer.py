@@ -24,12 +24,12 @@ from partywise.privacy.mechanisms.mixed_response import MixedResponse
 from partywise.privacy.mechanisms.quantiles import PrivateQuantile, QuantileRadius
 from partywise.privacy.mechanisms.random import SecureRandom, charge_to, words_of
 from partywise.privacy.mechanisms.randomized_response import RandomizedResponse
-from partywise.privacy.mechanisms.release import MECHANISMS, released
+from partywise.privacy.mechanisms.release import MECHANISMS, charge_and_draw
 from partywise.privacy.mechanisms.selection import NoisyVotes, ReportNoisyMax
-from partywise.privacy.mechanisms.shared import Shared, SharedGaussian
+from partywise.privacy.mechanisms.shared import SharedGaussian, SharedSum
 from partywise.privacy.payer import OPEN_ACCOUNTS
 from partywise.privacy.statistics.bounded import Bounded, SensitivityCertificate
-from partywise.privacy.statistics.closed import Closed
+from partywise.privacy.statistics.closed import EncryptedIntegers
 from partywise.privacy.statistics.counts import membership
 from partywise.privacy.statistics.moments import record_sum, second_moment
 from partywise.privacy.statistics.records import entries
@@ -46,7 +46,7 @@ def certificate(norm: str = "l2", grid: float | None = None) -> SensitivityCerti
 
 RECORDS, UNITS = np.full((3, 2), 0.5), np.ones(2)
 SCORES, COUNTS = Bounded(np.arange(4.0), certificate("linf")), Bounded(np.arange(3.0), certificate("l1", 1.0))
-CLOSED = Closed(certificate(), UNITS, np.zeros(2), lambda content, keys: content)
+CLOSED = EncryptedIntegers(certificate(), UNITS, np.zeros(2), lambda content, keys: content)
 # Calls by mechanism, for numpy generators; those of `SECURE` take a secure source too.
 CALLS = {
     "gaussian": lambda rng, **t: Gaussian(mu=0.5)(record_sum(RECORDS, fixed(1.0)), rng, **t),
@@ -126,7 +126,7 @@ def test_every_mechanism_asks_once_before_it_draws_and_draws_nothing_when_refuse
 
 
 def test_every_mechanism_of_the_library_is_among_them():
-    """Names of laws are the third argument of `released`, which every mechanism ends in."""
+    """Names of laws are the third argument of `charge_and_draw`, which every mechanism ends in."""
     made = set()
     for path in sorted(LIB.rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
@@ -142,7 +142,7 @@ def test_every_mechanism_of_the_library_is_among_them():
 def test_a_law_that_the_library_does_not_know_is_paid_as_unproved(mechanism, proved):
     book, bounded = Book(), record_sum(RECORDS, fixed(1.0))
     rng = charge_to(stream(1, "a"), book)
-    released(bounded, {"mu": 0.5}, mechanism, lambda: rng.standard_normal(2), "clinic", {}, rng)
+    charge_and_draw(bounded, {"mu": 0.5}, mechanism, lambda: rng.standard_normal(2), "clinic", {}, rng)
     ((paid, _),) = book.paid
     assert paid.certified == proved
 
@@ -197,7 +197,7 @@ def test_a_law_that_rests_on_a_value_in_the_clear_is_proved_of_nothing(given):
 def test_noise_of_a_dealer_is_charged_where_it_is_drawn_and_not_where_shares_are_added_up():
     book, mechanism = Book(), SharedGaussian(0.5)
     noise = mechanism.noise(certificate(), UNITS, charge_to(stream(1, "a"), book), "sums", (UNPROVED,))
-    made = mechanism(Shared(noise, "sums"), certificate(), UNITS, "simulation", parents=(UNPROVED,))
+    made = mechanism(SharedSum(noise, "sums"), certificate(), UNITS, "simulation", parents=(UNPROVED,))
     ((paid, _),) = book.paid
     assert (paid.release_id, paid.owner, paid.law) == ("sums", made.event.owner, made.event.law)
     assert not paid.certified, "its certificate rests on a value in the clear"

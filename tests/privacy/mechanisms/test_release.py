@@ -20,7 +20,7 @@ from partywise.privacy.mechanisms import (
     SymmetricGaussian,
 )
 from partywise.privacy.mechanisms.random import SecureRandom
-from partywise.privacy.mechanisms.release import derived, digest_of, released
+from partywise.privacy.mechanisms.release import charge_and_draw, derive, digest_of
 from partywise.privacy.statistics.bounded import Bounded, SensitivityCertificate
 from partywise.privacy.statistics.counts import membership
 from partywise.privacy.statistics.moments import record_sum, second_moment
@@ -96,10 +96,12 @@ def test_gaussian_noise_has_no_secure_sampler_and_the_message_says_what_to_use()
 def test_the_helper_states_any_law_and_keeps_the_type_of_its_value():
     bounded = record_sum(np.ones((3, 2)), fixed(1.0))
     law = {"rho": 0.5, "delta_numeric": 1e-30, "count": 2}
-    release = released(bounded, law, "discrete", lambda: np.array(3, dtype=np.int64), "p1", {}, SecureRandom())
+    release = charge_and_draw(bounded, law, "discrete", lambda: np.array(3, dtype=np.int64), "p1", {}, SecureRandom())
     assert (release.event.rho, release.event.delta_numeric, release.event.count) == (0.5, 1e-30, 2)
     assert release.event.sampler == "secure" and release.value == 3 and type(release.value) is int
-    named = released(bounded, {"mu": math.inf}, "none at all", lambda: 1.5, "p1", {"release_id": "x"}, stream(1, "a"))
+    named = charge_and_draw(
+        bounded, {"mu": math.inf}, "none at all", lambda: 1.5, "p1", {"release_id": "x"}, stream(1, "a")
+    )
     assert named.event.release_id == "x" and type(named.value) is float
 
 
@@ -108,7 +110,7 @@ def merged_of(parts, certified=True):
     ledger = Ledger()
     for part in parts:
         ledger.append(part.event if certified else replace(part.event, certified=False))
-    merged = derived(sum(part.value for part in parts), parts, name="merged", owner="server")
+    merged = derive(sum(part.value for part in parts), parts, name="merged", owner="server")
     ledger.append(merged.event)
     return ledger, merged
 
@@ -139,7 +141,7 @@ def test_a_release_for_few_leads_back_through_what_was_computed_to_releases_they
     hidden = Gaussian(mu=0.5)(
         second_moment(np.eye(3), fixed(1.0)), stream(1, "a"), owner="a", release_id="hidden", audience=("server",)
     )
-    merged = derived(hidden.value, [hidden], name="merged", owner="server")
+    merged = derive(hidden.value, [hidden], name="merged", owner="server")
     ledger = Ledger([hidden.event, merged.event])
     assert ledger.total("c", "row", 1e-5).mu_total == pytest.approx(0.5)
 
@@ -152,7 +154,7 @@ def test_what_is_computed_from_an_unproved_release_is_unproved():
 
 def test_post_processing_needs_something_to_process():
     with pytest.raises(ValueError, match="at least one value"):
-        derived(np.ones(2), [], name="merged", owner="server")
+        derive(np.ones(2), [], name="merged", owner="server")
 
 
 def test_the_digest_of_few_bits_cannot_be_guessed():
@@ -169,5 +171,5 @@ def test_the_digest_of_few_bits_cannot_be_guessed():
     plain = stream(1, "a")
     plain.random(1), plain.integers(0, 1, 1)
     assert after.random() == plain.random(), "the salt draws nothing"
-    free = derived(one.value, [one], name="bit", owner="p1")
+    free = derive(one.value, [one], name="bit", owner="p1")
     assert free.event.noise_digest not in guesses | {digest_of(one.value)}

@@ -10,7 +10,7 @@ from error_rates import ALPHA, accepts_sigma
 from partywise.errors import CertificationError
 from partywise.privacy.ledger.ledger import Ledger
 from partywise.privacy.mechanisms.random import SecureRandom, require_secure
-from partywise.privacy.mechanisms.shared import Shared, SharedGaussian
+from partywise.privacy.mechanisms.shared import SharedGaussian, SharedSum
 from partywise.privacy.secure.wide import draw_huge_integers, draw_wide_integers
 from partywise.privacy.statistics.bounded import sum_certificate
 from partywise.randomness import stream
@@ -63,7 +63,7 @@ def test_one_draw_rescaled_at_every_epsilon():
 def test_a_release_costs_its_parameter_to_every_view():
     total = np.array([2**80, -5], dtype=object)
     release = SharedGaussian(0.25)(
-        Shared(total, "sums"), BOUND, np.array([UNIT, 1.0]), "secure", trust_model="distributed"
+        SharedSum(total, "sums"), BOUND, np.array([UNIT, 1.0]), "secure", trust_model="distributed"
     )
     np.testing.assert_array_equal(release.value, [2.0**8, -5.0])
     require_secure(release)
@@ -74,7 +74,7 @@ def test_a_release_costs_its_parameter_to_every_view():
 
 
 def test_no_noise_costs_infinity():
-    shared, exact = Shared(np.array([3], dtype=object), "sum"), SharedGaussian(np.inf)
+    shared, exact = SharedSum(np.array([3], dtype=object), "sum"), SharedGaussian(np.inf)
     assert exact.noise(BOUND, np.ones(1), stream(1, "a"), "sum").tolist() == [0]
     release = exact(shared, BOUND, np.ones(1), "simulation")
     assert release.event.mu == np.inf and release.value.tolist() == [3.0]

@@ -79,12 +79,12 @@ def test_the_boundary_is_where_the_exponential_is(cell, side):
     gap, _ = exact(cell, place, 0)
     boundary = int(gap * one)
     test = boundary + side * (1 << 40)
-    kept, found, bits = wide._settled(words_of(0), cell, place, test)
+    kept, found, bits = wide._settle(words_of(0), cell, place, test)
     margin, error = exact(cell, place, test)
     assert abs(margin) > error
     assert (kept, found, bits) == (margin < 0, place, 64)
     # On the boundary itself 64 bits do not decide, and further ones are drawn.
-    assert wide._settled(words_of(0), cell, place, boundary)[2] > 64
+    assert wide._settle(words_of(0), cell, place, boundary)[2] > 64
 
 
 @pytest.mark.parametrize(("further", "rounded"), [(2, 0), (3, 1)])
@@ -97,10 +97,10 @@ def test_a_place_that_straddles_two_integers_is_looked_at_closer(further, rounde
 
     # Three times the number, -1/2 + place / 2^64, passes 1/2 where the place is 2/3 of 2^64: between two whole ones.
     ratio = (3 << 10, 1)
-    assert wide._rounded(words, 0, (2 << 64) // 3 - 1, 64, ratio) == 0
-    assert wide._rounded(words, 0, (2 << 64) // 3 + 1, 64, ratio) == 1
+    assert wide._round(words, 0, (2 << 64) // 3 - 1, 64, ratio) == 0
+    assert wide._round(words, 0, (2 << 64) // 3 + 1, 64, ratio) == 1
     assert not asked
-    assert wide._rounded(words, 0, (2 << 64) // 3, 64, ratio) == rounded
+    assert wide._round(words, 0, (2 << 64) // 3, 64, ratio) == rounded
     assert asked == [1]
 
 

@@ -34,7 +34,7 @@ import numpy as np
 from ...privacy.ledger.event import Event
 from ...privacy.mechanisms.random import sampler_of
 from ...privacy.mechanisms.release import Release, Terms
-from ...privacy.mechanisms.shared import Shared, SharedGaussian
+from ...privacy.mechanisms.shared import SharedGaussian, SharedSum
 from ...privacy.statistics.bounded import SensitivityCertificate
 from ..cipher import RANDOM, Cipher
 from ..parties import Party
@@ -261,7 +261,7 @@ def assumed_releases(
     sampler = sampler_of(rng_for("sampler", opener))
     for chunk, row in zip(chunks, integers, strict=True):
         for part, draw, values in zip(layout.parts, chunk.draws, np.split(row, ends), strict=True):
-            mechanism, shared = SharedGaussian(draw.mu), Shared(values, draw.name)
+            mechanism, shared = SharedGaussian(draw.mu), SharedSum(values, draw.name)
             given = shared, draw.certificate, part.units, sampler
             terms: Terms = {"trust_model": "distributed", "knows": (DEALER,)}
             made.append(mechanism(*given, stratum=chunk.stratum, parents=draw.parents, **terms))

@@ -14,7 +14,7 @@ from ...federation.parties import Party
 from ...federation.run import Run
 from ...privacy.accounted import Accounted, Clear, Public
 from ...privacy.mechanisms.quantiles import QuantileRadius
-from ...privacy.mechanisms.release import Release, derived
+from ...privacy.mechanisms.release import Release, derive
 from ...privacy.rounding import bounded_entries
 from ...privacy.statistics.bounded import Bounded
 from ...privacy.statistics.records import clipped_coefficients
@@ -184,7 +184,7 @@ def active_passed(
     radius: np.ndarray, announced: Sequence[Accounted], plan: Plan, audience: tuple[str, ...]
 ) -> Accounted:
     """All radii for the owners, at what they cost."""
-    return derived(radius.copy(), announced, name=plan.named("radii"), owner=plan.active, audience=audience)
+    return derive(radius.copy(), announced, name=plan.named("radii"), owner=plan.active, audience=audience)
 
 
 def local_known(party: Party, own: Sequence[Accounted], passed: np.ndarray | None, plan: Plan) -> np.ndarray:
@@ -266,7 +266,7 @@ def active_back(
     """The operators of one party."""
     name = f"operators of {receiver} {plan.this_fit}"
     own = operators[list(columns)]
-    return derived(own, (*curves, response), name=name, owner=plan.active, audience=(receiver,))
+    return derive(own, (*curves, response), name=name, owner=plan.active, audience=(receiver,))
 
 
 def path_numbers(fit: BoostingFit) -> dict[str, Any]:

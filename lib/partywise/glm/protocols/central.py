@@ -28,7 +28,7 @@ from ...federation.run import Run
 from ...privacy.accounted import Accounted, Public, parents_of
 from ...privacy.ledger.event import Event
 from ...privacy.mechanisms.gaussian import Gaussian
-from ...privacy.mechanisms.release import Release, announced
+from ...privacy.mechanisms.release import Release, announcement
 from ..model import Estimate, PublicFacts
 from ..private.budget import allotted
 from ..private.scaled import (
@@ -110,7 +110,7 @@ def announced_scores(plan: Plan, mus: Sequence[float]) -> tuple[Event, ...]:
     certificate = mean_score_certificate(plan.clip, plan.n)
     parents = parents_of(plan.clip.length, plan.public.eta_start)
     return tuple(
-        announced(certificate, {"mu": float(mu)}, "gaussian", f"score {step}", parents, trust_model="central")
+        announcement(certificate, {"mu": float(mu)}, "gaussian", f"score {step}", parents, trust_model="central")
         for step, mu in enumerate(mus)
     )
 

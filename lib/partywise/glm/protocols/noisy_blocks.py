@@ -15,7 +15,7 @@ from ...privacy.ledger.event import Event
 from ...privacy.mechanisms.gaussian import Gaussian
 from ...privacy.mechanisms.random import sampler_of
 from ...privacy.mechanisms.release import Release, Terms, noise_scale
-from ...privacy.mechanisms.shared import Shared, SharedGaussian
+from ...privacy.mechanisms.shared import SharedGaussian, SharedSum
 from ...privacy.statistics.moments import second_moment_bound
 from ..families import FAMILIES
 from ..private.blocks import (
@@ -119,7 +119,7 @@ def made_release(
 ) -> Release:
     """X_k'r of a passive party as a release, from integers with the dealer's noise."""
     certificate, units = score_certificate(block.length, plan.residual), np.full(block.size, UNIT)
-    shared, sampler = Shared(total[:, 0], named("X'r", block, sweep)), sampler_of(rng_for("sampler", ANALYST))
+    shared, sampler = SharedSum(total[:, 0], named("X'r", block, sweep)), sampler_of(rng_for("sampler", ANALYST))
     parents = tuple(dict.fromkeys((*block.length.parents, *plan.residual.parents, *rests_on)))
     mechanism = SharedGaussian(block.scores[sweep])
     terms: Terms = {"trust_model": "distributed", "knows": (DEALER,)}

@@ -25,7 +25,7 @@ from ...federation.roles import ANALYST
 from ...federation.run import Run
 from ...privacy.ledger.event import Event
 from ...privacy.mechanisms.gaussian import Gaussian
-from ...privacy.mechanisms.release import Release, Terms, announced, noise_scale
+from ...privacy.mechanisms.release import Release, Terms, announcement, noise_scale
 from ..model import Estimate
 from ..options import NoisyNewtonOptions
 from ..private.noise import of_steps, unscaled_deviations
@@ -67,7 +67,7 @@ def announced_second(plan: Plan) -> Event:
     """What the second moments cost every party."""
     certificate = second_moments_certificate(plan.radius, plan.p, plan.n)
     law = {"mu": float(plan.mu[0])}
-    return announced(certificate, law, "gaussian", SECOND, plan.radius.parents, trust_model="central")
+    return announcement(certificate, law, "gaussian", SECOND, plan.radius.parents, trust_model="central")
 
 
 def noisy_second(

@@ -12,7 +12,7 @@ import numpy as np
 from ...federation.parties import Party
 from ...federation.run import Run
 from ...privacy.accounted import Accounted, Clear
-from ...privacy.mechanisms.release import Release, derived
+from ...privacy.mechanisms.release import Release, derive
 from ...randomness import Rng, once
 from ..estimate import Subspace, aggregate, dp_lda
 from ..model import Estimate, PublicFacts
@@ -120,7 +120,7 @@ def server_table(choices: Sequence[np.ndarray], n_columns: int) -> np.ndarray:
 
 def server_answer(columns: np.ndarray, choices: Sequence[Accounted], clients: Sequence[str]) -> Accounted:
     """The columns that stay, as unprotected as what the clients selected."""
-    return derived(columns, choices, name="columns", owner="server", audience=tuple(clients))
+    return derive(columns, choices, name="columns", owner="server", audience=tuple(clients))
 
 
 def noise_sd(releases: Sequence[Release]) -> float:

@@ -17,7 +17,7 @@ import numpy as np
 from ...federation.parties import Party
 from ...federation.run import Place, Run
 from ...privacy.accounted import Accounted, Public
-from ...privacy.mechanisms.release import Release, derived
+from ...privacy.mechanisms.release import Release, derive
 from ...privacy.strata import cell_of
 from ...randomness import Rng, once
 from ..screening import about_the_mean_sign, contrasts, contrasts_release, score, vote_release, vote_select
@@ -126,4 +126,4 @@ def server_columns(heard: Sequence[Heard], step: Round, spec: Any) -> np.ndarray
 
 def server_answer(heard: Sequence[Heard], releases: Sequence[Accounted], step: Round, spec: Any) -> Accounted:
     """The columns that stay, made of all releases so far."""
-    return derived(server_columns(heard, step, spec), releases, name=f"columns of round {step.number}", owner="server")
+    return derive(server_columns(heard, step, spec), releases, name=f"columns of round {step.number}", owner="server")

@@ -22,7 +22,7 @@ from ...federation.parties import Party
 from ...federation.run import Run
 from ...privacy.accounted import Accounted, Public
 from ...privacy.accounting.calibration import gdp_mu
-from ...privacy.mechanisms.release import Release, derived
+from ...privacy.mechanisms.release import Release, derive
 from ...privacy.strata import cell_of
 from ...randomness import Rng
 from ..bounded import MEAN_SHARE
@@ -122,7 +122,7 @@ def local_means(client: Party, whitened: tuple[Release, float]) -> Release:
 def server_merge(seconds: Sequence[np.ndarray], weights: Sequence[int], releases: Sequence[Release]) -> Accounted:
     """Weighted mean (p + 1, p) of the released second moments and means."""
     mean = np.tensordot(np.asarray(weights) / sum(weights), np.stack(seconds), 1)
-    return derived(mean, releases, name="merged moments", owner="server")
+    return derive(mean, releases, name="merged moments", owner="server")
 
 
 def server_covariance(released: np.ndarray) -> np.ndarray:

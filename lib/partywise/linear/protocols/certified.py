@@ -47,11 +47,11 @@ from ...federation.parties import Party, merge_blocks
 from ...federation.roles import involved, roles, unprotected
 from ...federation.run import PerPlace, Run
 from ...privacy.accounted import Clear
-from ..fixed_point import check_bounds, declared, fixed, mean_of, sizes, units
+from ..fixed_point import check_bounds, declared_bounds, mean_of, sizes, to_fixed_point, units
 from ..model import Estimate
 from ..options import CertifiedOptions
 from ..steps import SLOPES, residuals, shrinkage, with_ones
-from .common import SERVER, Trail, estimated, local_batch, local_batches, local_response, moved, started
+from .common import SERVER, Trail, estimate_of, local_batch, local_batches, local_response, move, start
 
 FREE_KEY = "a public key, drawn without a look at the data"
 
@@ -59,7 +59,7 @@ FREE_KEY = "a public key, drawn without a look at the data"
 def local_columns(party: Party, train: np.ndarray, spec: Any) -> np.ndarray:
     """The party's training rows (n, d_k) after a look at their declared bounds; the active one's begin with ones."""
     X, own = party.block["X"][train], list(party.columns)
-    bounds, label = declared(spec.public, spec.options.model)
+    bounds, label = declared_bounds(spec.public, spec.options.model)
     check_bounds(X, bounds[own], tuple(spec.public.names[column] for column in own))
     if party.role != "active":
         return X
@@ -76,12 +76,12 @@ def local_exponents(party: Party, columns: np.ndarray, exponents: np.ndarray) ->
 
 def local_integers(party: Party, columns: np.ndarray, exponents: np.ndarray) -> np.ndarray:
     """The party's columns in fixed point."""
-    return fixed(np.ldexp(columns, -exponents))
+    return to_fixed_point(np.ldexp(columns, -exponents))
 
 
 def local_started(party: Party, columns: np.ndarray) -> Trail:
     """No coefficient of the party's columns yet."""
-    return started(columns.shape[1])
+    return start(columns.shape[1])
 
 
 def local_first(
@@ -98,7 +98,7 @@ def local_first(
 ) -> Cipher:
     """The residual as far as the active party knows it, closed."""
     u = residuals(columns[rows] @ trail[0], response[rows], model)
-    rng, scaled = rng_for("encryption", active.name, step), fixed(np.ldexp(u, -exponent))
+    rng, scaled = rng_for("encryption", active.name, step), to_fixed_point(np.ldexp(u, -exponent))
     return encrypt(public, scaled, rng, key_holder=SERVER, made_of=involved((active,)))
 
 
@@ -115,7 +115,7 @@ def local_added(
     rng_for: Callable,
 ) -> Cipher:
     """The residual with the party's part of the linear predictor, closed anew."""
-    part = fixed(np.ldexp(SLOPES[model] * (columns[rows] @ trail[0]), -exponent))
+    part = to_fixed_point(np.ldexp(SLOPES[model] * (columns[rows] @ trail[0]), -exponent))
     rng = rng_for("re-randomisation", passive.name, step)
     return rerandomised(public, add_plain(public, partial, part), rng).with_parts(involved((passive,)))
 
@@ -156,7 +156,7 @@ def local_step(
     gradient = np.ldexp([mean_of(total, len(rows)) for total in unmasked(opened, drawn)], exponents + exponent)
     # Of the active party the first is the intercept, where there is one.
     shrunk = shrinkage(len(party.columns), options.ridge)
-    return moved(trail, gradient, shrunk[len(shrunk) - len(gradient) :], step, options)
+    return move(trail, gradient, shrunk[len(shrunk) - len(gradient) :], step, options)
 
 
 def server_opened(key: PrivateKey, closed: Sequence[Cipher], width: int) -> tuple[np.ndarray, ...]:
@@ -214,7 +214,7 @@ def to_estimate(
         "decryptions": sums,
         "ciphertexts": 2 * taken * others + sums,
     }
-    return estimated(found, drawn, seen, options, numbers)
+    return estimate_of(found, drawn, seen, options, numbers)
 
 
 def fit(run: Run) -> Estimate:

@@ -35,19 +35,19 @@ def local_response(active: Party, train: np.ndarray, model: str) -> np.ndarray:
     return responses(active.block["y"][train], model)
 
 
-def started(d: int) -> Trail:
+def start(d: int) -> Trail:
     """No coefficient yet."""
     return np.zeros(d), (np.zeros(d),)
 
 
-def moved(trail: Trail, gradient: np.ndarray, shrunk: np.ndarray, step: int, options: Any) -> Trail:
+def move(trail: Trail, gradient: np.ndarray, shrunk: np.ndarray, step: int, options: Any) -> Trail:
     """One step along a mean gradient, with ridge ``shrunk`` of every coefficient."""
     b, kept = trail
     b = b - options.learning_rate * (gradient + shrunk * b)
     return b, (*kept, b) if is_kept(step + 1, options.total_round_num, options.eval_freq) else kept
 
 
-def estimated(
+def estimate_of(
     kept: np.ndarray, drawn: Sequence[np.ndarray], seen: np.ndarray, options: Any, numbers: dict[str, Any]
 ) -> Estimate:
     """What is reported of coefficients (e, 1 + d) along the rounds."""

@@ -14,7 +14,7 @@ from ...privacy.accounted import Clear
 from ..exact import exact_fit
 from ..model import Estimate
 from ..options import ExactOptions
-from ..steps import descended
+from ..steps import descend
 from .common import local_batches, local_response
 
 
@@ -38,7 +38,7 @@ def local_fit(
         found, reached = exact_fit(X, response, options.model, options.ridge, options.intercept)
         return Estimate(found, numbers={} if reached else {"status": "not_converged"})
     drawn = local_batches(active, train, options, rng_for)
-    found, path = descended(X, response, drawn, options)
+    found, path = descend(X, response, drawn, options)
     return Estimate(found, path=path, batches=drawn)
 
 

@@ -32,7 +32,7 @@ from ...privacy.accounted import Clear
 from ..model import Estimate
 from ..options import PublishedOptions
 from ..steps import SLOPES, residuals
-from .common import SERVER, Trail, estimated, local_batch, local_batches, local_response, moved, started
+from .common import SERVER, Trail, estimate_of, local_batch, local_batches, local_response, move, start
 
 MODEL = "logistic"
 
@@ -83,13 +83,13 @@ def server_coefficients(trail: Trail, columns: Sequence[int], parts: Sequence[Cl
 
 def server_step(trail: Trail, opened: np.ndarray, step: int, options: PublishedOptions) -> Trail:
     """A step along the mean of the rows."""
-    return moved(trail, opened.mean(axis=0), np.zeros(opened.shape[1]), step, options)
+    return move(trail, opened.mean(axis=0), np.zeros(opened.shape[1]), step, options)
 
 
 def to_estimate(trail: Trail, drawn: Sequence[np.ndarray], first: np.ndarray, options: PublishedOptions) -> Estimate:
     """What the server found and saw; there is no intercept."""
     kept = np.array(trail[1])
-    return estimated(np.column_stack([np.zeros(len(kept)), kept]), drawn, first, options, {})
+    return estimate_of(np.column_stack([np.zeros(len(kept)), kept]), drawn, first, options, {})
 
 
 def round_residual(run: Run, columns: Any, drawn: Any, response: Any, step: int, b: Any) -> tuple[Any, Any]:
@@ -113,7 +113,7 @@ def fit(run: Run) -> Estimate:
     columns = run.each(run.parties, local_columns, train)
     drawn = run.at(active, local_batches, train, options, run.rng_for)
     response = run.at(active, local_response, train, MODEL)
-    trail, first = run.at(SERVER, started, sum(map(len, groups))), None
+    trail, first = run.at(SERVER, start, sum(map(len, groups))), None
     for step in range(options.total_round_num):
         b = {
             party.name: run.send(SERVER, party, "coefficients", server_coefficients, trail, party.columns, everybody)

@@ -12,7 +12,7 @@ from ...alignment.held import columns_of
 from ...federation.parties import Party
 from ...federation.roles import check_holders
 from ..model import Estimate
-from ..records import check_spread, standardised
+from ..records import check_spread, standardise
 
 __all__ = ["Columns", "check_parties", "local_columns", "to_estimate"]
 
@@ -36,7 +36,7 @@ def local_columns(party: Party, rows: np.ndarray, names: Sequence[str]) -> Colum
     own = [names[column] for column in party.columns]
     X = columns_of(party.block, rows, own, party.name)
     check_spread(X, own, party.name)
-    return Columns(*standardised(X))
+    return Columns(*standardise(X))
 
 
 def to_estimate(estimate: Estimate, rows: Mapping[str, np.ndarray], aligned: bool) -> Estimate:

@@ -152,7 +152,7 @@ def summed_scores(run: Run, columns: Any, loadings: PerPlace, estimate: Any, n: 
     return run.at(ANALYST, analyst_scores, estimate, sent, options)
 
 
-def completed(
+def complete(
     estimate: Estimate,
     scores: np.ndarray | None,
     held: Mapping[str, Sequence[int]],
@@ -196,4 +196,4 @@ def fit(run: Run) -> Estimate:
     }
     scores = summed_scores(run, columns, PerPlace(loadings), estimate, n) if options.scores else None
     held = {party.name: party.columns for party in run.parties}
-    return run.assemble(completed, estimate, scores, held, rows, run.spec.public.aligned, products)
+    return run.assemble(complete, estimate, scores, held, rows, run.spec.public.aligned, products)

@@ -108,11 +108,11 @@ def _laws(event: Any) -> list[Law]:
             raise ValueError(f"count={count!r} of a SelfComposedDpEvent must be a whole number from 0.")
         return [replace(law, count=law.count * int(count)) for law in _laws(event.event)] if count else []
     if name == "PoissonSampledDpEvent":
-        return _sampled(event)
+        return _sampled_laws(event)
     raise ValueError(f"{name} has no equivalent here: nothing is proved of it, and no number is made up.")
 
 
-def _sampled(event: Any) -> list[Law]:
+def _sampled_laws(event: Any) -> list[Law]:
     rate, laws = event.sampling_probability, _laws(event.event)
     if not 0 <= rate <= 1:
         raise ValueError(f"sampling_probability={rate!r} of a PoissonSampledDpEvent must lie in [0, 1].")

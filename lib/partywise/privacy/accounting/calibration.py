@@ -203,7 +203,7 @@ def analytic_gaussian_sigma(epsilon, delta, sensitivity):
     top, mu = _broadcast(_non_negative("sensitivity", sensitivity), np.asarray(gdp_mu(epsilon, delta)))
     with np.errstate(over="ignore"):
         sigma = np.divide(top, mu, out=np.zeros_like(top), where=top > 0)
-    return _plain(_raised(sigma, (top == 0) | (mu == np.inf)))
+    return _plain(_raise(sigma, (top == 0) | (mu == np.inf)))
 
 
 def classic_gaussian_sigma(epsilon, delta, sensitivity, *, allow_uncertified: bool = False):
@@ -245,7 +245,7 @@ def classic_gaussian_sigma(epsilon, delta, sensitivity, *, allow_uncertified: bo
     with np.errstate(over="ignore"):
         # log(1.25) apart: 1.25 / delta may overflow.
         logs = np.where(dlt > NORMAL, np.log(1.25 / dlt), math.log(1.25) - np.log(dlt))
-        multiplier = _raised(np.sqrt(2 * logs) / eps, False)
+        multiplier = _raise(np.sqrt(2 * logs) / eps, False)
     if not allow_uncertified:
         real = np.asarray(gaussian_delta(1 / multiplier, eps))
         if np.any(bad := real > dlt):
@@ -263,7 +263,7 @@ def classic_gaussian_sigma(epsilon, delta, sensitivity, *, allow_uncertified: bo
             )
     with np.errstate(over="ignore"):
         published = np.multiply(sens, multiplier, out=np.zeros_like(sens), where=sens > 0)
-    return _plain(_raised(published, sens == 0))
+    return _plain(_raise(published, sens == 0))
 
 
 def zcdp_epsilon(rho, delta):
@@ -374,7 +374,7 @@ def rho_from_mu(mu):
     """
     mu = _non_negative("mu", mu, infinite=True)
     with np.errstate(over="ignore", under="ignore"):
-        return _plain(_raised(mu**2 / 2, mu == 0))
+        return _plain(_raise(mu**2 / 2, mu == 0))
 
 
 def mu_from_rho(rho):
@@ -430,7 +430,7 @@ def _probability(name: str, value) -> np.ndarray:
     return array
 
 
-def _raised(values: np.ndarray, exact) -> np.ndarray:
+def _raise(values: np.ndarray, exact) -> np.ndarray:
     """Positive values that are too small for a full float rounded up, but where they are exact."""
     return np.where((values < NORMAL) & ~np.asarray(exact), np.nextafter(values, np.inf), values)
 

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ..rounding import raised, total
+from ..rounding import round_up, total
 from .calibration import gaussian_delta, gaussian_epsilon, zcdp_epsilon
 from .convolution import grid_delta, grid_epsilon
 from .finite import SLACK, Atoms, atoms_delta, atoms_epsilon, lattice, sum_atoms
@@ -21,7 +21,7 @@ from .law import Law, check_law
 from .pld import Part
 from .roots import bisect
 
-__all__ = ["Composition", "arranged", "check_delta", "compose", "cost", "finite_atoms", "loss_parts", "within_limits"]
+__all__ = ["Composition", "arrange", "check_delta", "compose", "cost", "finite_atoms", "loss_parts", "within_limits"]
 
 # More atoms than this go to the grid.
 ATOMS = 4096
@@ -85,8 +85,8 @@ class Composition:
     @property
     def zcdp(self) -> float:
         """Summed zCDP parameter of everything."""
-        finite = total(raised(epsilon * epsilon / 2 * count, epsilon) for epsilon, _, count in self.finite)
-        sampled = total(raised(mu * mu / 2 * count, mu) for mu, _, count in self.sampled)
+        finite = total(round_up(epsilon * epsilon / 2 * count, epsilon) for epsilon, _, count in self.finite)
+        sampled = total(round_up(mu * mu / 2 * count, mu) for mu, _, count in self.sampled)
         return self.mu_squared / 2 + self.rho + finite + sampled
 
     def __add__(self, other: Any) -> "Composition":
@@ -102,11 +102,11 @@ class Composition:
         if times == 0:
             return Composition()
         return Composition(
-            raised(self.mu_squared * times, self.mu_squared),
-            raised(self.rho * times, self.rho),
+            round_up(self.mu_squared * times, self.mu_squared),
+            round_up(self.rho * times, self.rho),
             tuple((epsilon, k, count * times) for epsilon, k, count in self.finite),
             tuple((mu, rate, count * times) for mu, rate, count in self.sampled),
-            raised(self.delta_numeric * times, self.delta_numeric),
+            round_up(self.delta_numeric * times, self.delta_numeric),
         )
 
     __rmul__ = __mul__
@@ -117,7 +117,7 @@ class Composition:
         for part in (self, other):
             finite.update({(epsilon, k): count for epsilon, k, count in part.finite})
             sampled.update({(mu, rate): count for mu, rate, count in part.sampled})
-        return arranged(
+        return arrange(
             self.mu_squared + other.mu_squared,
             self.rho + other.rho,
             finite,
@@ -178,10 +178,10 @@ def compose(laws: Iterable[Law], delta_numeric: float = 0.0) -> Composition:
             finite[law.epsilon, None if law.k == 2 else law.k] += law.count
         elif law.mu is not None:
             sampled[law.mu, law.rate] += law.count
-    return arranged(total(squares), total(rhos), finite, sampled, delta_numeric)
+    return arrange(total(squares), total(rhos), finite, sampled, delta_numeric)
 
 
-def arranged(
+def arrange(
     squares: float, rho: float, finite: Mapping[Any, int], sampled: Mapping[Any, int], numeric: float
 ) -> Composition:
     """Sums and counts of laws as a `Composition`: sorted, so that the order of the rows does not matter."""

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .finite import Atoms
-from .pld import GridLaw, Part, cumulant, tilted
+from .pld import GridLaw, Part, cumulant, tilt
 from .roots import golden_section
 
 __all__ = ["grid_delta", "grid_epsilon", "grid_power"]
@@ -37,7 +37,7 @@ ABOVE = 21.0
 MISSES = -8.0
 
 
-class Summed(NamedTuple):
+class SumLaw(NamedTuple):
     """Law of a sum near the losses that matter.
 
     Masses on a window that begins at ``first step``, ``lost`` outside any law and above the window; the round-off of
@@ -138,7 +138,7 @@ def _epsilon(parts: Sequence[Part], delta: float, removed: bool) -> float:
     log_delta = math.log(delta)
     rough = _rough(parts, delta, removed)
     theta = _least(rough, lambda t, bound: (bound - log_delta) / t)
-    left = delta - _lost(rough)
+    left = delta - _lost_mass(rough)
     plain = (_bound(rough, theta) - math.log(left)) / theta if left > 0 else math.inf
     reach = 1.0
     while True:
@@ -155,7 +155,7 @@ def _delta(parts: Sequence[Part], epsilon: float, removed: bool) -> float:
     rough = _rough(parts, 1e-30, removed)
     theta = _least(rough, lambda t, bound: bound - t * epsilon)
     bound = min(_bound(rough, theta) - theta * epsilon, 0.0)
-    plain = math.exp(bound) + _lost(rough)
+    plain = math.exp(bound) + _lost_mass(rough)
     if bound < -600:
         return plain
     return min(plain, _near(parts, rough, theta, bound - 5, removed, 1.0, cover=epsilon).delta(epsilon))
@@ -183,7 +183,7 @@ def _rough(parts: Sequence[Part], delta: float, removed: bool) -> Rough:
     ]
 
 
-def _lost(laws: Rough) -> float:
+def _lost_mass(laws: Rough) -> float:
     return math.fsum(count * law.lost for law, count in laws)
 
 
@@ -200,7 +200,7 @@ def _moments(laws: Rough, theta: float) -> tuple[float, float]:
     """Mean and standard deviation of the tilted sum."""
     mean = variance = 0.0
     for law, count in laws:
-        mass, loss = tilted(law, theta), law.loss
+        mass, loss = tilt(law, theta), law.loss
         centre = float(mass @ loss)
         mean += count * centre
         variance += count * float(mass @ (loss - centre) ** 2)
@@ -226,7 +226,7 @@ def _near(
     removed: bool,
     reach: float,
     cover: float = math.inf,
-) -> Summed:
+) -> SumLaw:
     """Law of the sum on a window around the losses that make up delta; ``cover`` is within or above it."""
     mean, spread = _moments(rough, theta)
     pad = reach * (8 * spread + 30 / theta) + max(mean - cover, 0.0)
@@ -238,12 +238,12 @@ def _near(
     second = min(seconds, key=lambda t: (_cumulant(rough, t) - log_delta + ABOVE) / t)
     high = (_cumulant(laws, second) - log_delta + ABOVE) / second
     top = sum(count * law.loss[-1] for law, count in laws)
-    lost = _lost(laws)
+    lost = _lost_mass(laws)
     if high < top:
         lost += math.exp(log_delta - ABOVE)
     high = min(high, top)
     low = min(mean, high) - max(pad, 20 * step)
-    return _summed(laws, theta, (low, high), lost)
+    return _sum_law(laws, theta, (low, high), lost)
 
 
 def _step(parts: Sequence[Part], spread: float, pad: float, tail: float) -> float:
@@ -254,18 +254,18 @@ def _step(parts: Sequence[Part], spread: float, pad: float, tail: float) -> floa
     return max(aim, 2 * pad / CELLS, max(part.span(tail) for part in parts) / CELLS)
 
 
-def _summed(laws: Laws, theta: float, window: tuple[float, float], lost: float) -> Summed:
+def _sum_law(laws: Laws, theta: float, window: tuple[float, float], lost: float) -> SumLaw:
     """Law of the sum on a window of losses; ``lost`` bounds the mass at infinity and above the window."""
     step = laws[0][0].step
     first, last = math.floor(window[0] / step), math.ceil(window[1] / step)
     if last - first > 8 * CELLS:
         # No window of this size is added up: nothing is known.
-        return Summed(first, np.zeros(2), 1.0, step, -math.inf, theta)
+        return SumLaw(first, np.zeros(2), 1.0, step, -math.inf, theta)
     size = _fast_size(last - first + 1)
     spectrum, total = np.ones(size // 2 + 1, dtype=complex), 0.0
     for law, count in laws:
         wrapped = np.zeros(size)
-        np.add.at(wrapped, (law.first + np.arange(len(law.mass))) % size, tilted(law, theta))
+        np.add.at(wrapped, (law.first + np.arange(len(law.mass))) % size, tilt(law, theta))
         spectrum *= np.fft.rfft(wrapped) ** count
         total += count * cumulant(law, theta)
     sums = np.roll(np.fft.irfft(spectrum, size), -(first % size))
@@ -275,7 +275,7 @@ def _summed(laws: Laws, theta: float, window: tuple[float, float], lost: float) 
     loss = (first + np.arange(size)) * step
     with np.errstate(under="ignore"):
         mass = np.minimum(np.maximum(sums, 0.0) * np.exp(np.minimum(total - theta * loss, 700.0)), 1.0)
-    return Summed(first, mass, lost, step, total + math.log(max(noise, 1e-300)), theta)
+    return SumLaw(first, mass, lost, step, total + math.log(max(noise, 1e-300)), theta)
 
 
 def _fast_size(size: int) -> int:

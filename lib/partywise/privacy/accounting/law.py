@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ..rounding import raised
+from ..rounding import round_up
 
 __all__ = ["LAWS", "Law", "check_law"]
 
@@ -45,7 +45,7 @@ class Law:
     @property
     def mu_squared(self) -> float | None:
         """Composed mu squared of an unsampled Gaussian; None for any other law."""
-        return None if self.mu is None or self.rate < 1 else raised(self.count * self.mu * self.mu, self.mu)
+        return None if self.mu is None or self.rate < 1 else round_up(self.count * self.mu * self.mu, self.mu)
 
     @property
     def zcdp(self) -> float:
@@ -56,7 +56,7 @@ class Law:
         if self.rho is not None:
             return self.count * self.rho
         parameter = self.mu or self.epsilon or 0.0
-        return raised(self.count * parameter * parameter / 2, parameter)
+        return round_up(self.count * parameter * parameter / 2, parameter)
 
     def grouped(self, size: int) -> "Law":
         """The law for a group of units: m mu, m^2 rho, or m epsilon of a plain pure law; sampling is not credited."""

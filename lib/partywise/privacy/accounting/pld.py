@@ -15,7 +15,7 @@ from scipy.special import ndtr, ndtri
 
 from .finite import Atoms
 
-__all__ = ["GridLaw", "Part", "cumulant", "place_atoms", "sampled_gaussian", "tilted"]
+__all__ = ["GridLaw", "Part", "cumulant", "place_atoms", "sampled_gaussian", "tilt"]
 
 
 class GridLaw(NamedTuple):
@@ -39,7 +39,7 @@ def cumulant(law: GridLaw | Atoms, theta: float) -> float:
     return float(top + math.log(law.mass @ np.exp(exponent - top)))
 
 
-def tilted(law: GridLaw | Atoms, theta: float) -> np.ndarray:
+def tilt(law: GridLaw | Atoms, theta: float) -> np.ndarray:
     """Masses of the law with density exp(theta loss) against this one."""
     return law.mass * np.exp(theta * law.loss - cumulant(law, theta))
 
@@ -75,7 +75,7 @@ def place_atoms(atoms: Atoms, step: float) -> GridLaw:
     mass = np.zeros(int(cell.max()) - first + 2)
     np.add.at(mass, cell - first, atoms.mass * (1 - rise))
     np.add.at(mass, cell - first + 1, atoms.mass * rise)
-    return _occupied(first, mass, atoms.lost, step)
+    return _trim(first, mass, atoms.lost, step)
 
 
 def sampled_gaussian(mu: float, rate: float, step: float, tail: float, *, removed: bool) -> GridLaw:
@@ -102,10 +102,10 @@ def sampled_gaussian(mu: float, rate: float, step: float, tail: float, *, remove
     mass[:-1] = ours - rise
     mass[1:] += rise
     mass[0] += _below(mu, rate, points[0], removed)
-    return _occupied(first, mass, _above(mu, rate, points[-1], removed), step)
+    return _trim(first, mass, _above(mu, rate, points[-1], removed), step)
 
 
-def _occupied(first: int, mass: np.ndarray, lost: float, step: float) -> GridLaw:
+def _trim(first: int, mass: np.ndarray, lost: float, step: float) -> GridLaw:
     """The law without empty cells at its ends."""
     cells = np.flatnonzero(mass)
     return GridLaw(first + int(cells[0]), mass[cells[0] : cells[-1] + 1], lost, step)

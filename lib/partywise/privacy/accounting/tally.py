@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from .compose import Composition, arranged
+from .compose import Composition, arrange
 from .law import Law
 
 __all__ = ["Tally"]
@@ -59,9 +59,9 @@ class Tally:
     def composition(self) -> Composition:
         """All laws as one `Composition`."""
         if not (self.finite or self.sampled):
-            return Composition(_rounded(self.squares), _rounded(self.rho), delta_numeric=_rounded(self.numeric))
-        squares, rho, numeric = map(_rounded, (self.squares, self.rho, self.numeric))
-        return arranged(squares, rho, self.finite, self.sampled, numeric)
+            return Composition(_round(self.squares), _round(self.rho), delta_numeric=_round(self.numeric))
+        squares, rho, numeric = map(_round, (self.squares, self.rho, self.numeric))
+        return arrange(squares, rho, self.finite, self.sampled, numeric)
 
 
 def _steps(value: float) -> int:
@@ -72,7 +72,7 @@ def _steps(value: float) -> int:
     return numerator * (STEPS // denominator)
 
 
-def _rounded(steps: int) -> float:
+def _round(steps: int) -> float:
     """The nearest float, as an exactly rounded sum has it; infinite where it would overflow."""
     if not steps:
         return 0.0

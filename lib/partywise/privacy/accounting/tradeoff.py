@@ -17,7 +17,7 @@ from dataclasses import replace
 
 from scipy.special import erfinv, ndtr, ndtri, ndtri_exp
 
-from ..rounding import raised
+from ..rounding import round_up
 from .compose import Composition, finite_atoms, loss_parts, within_limits
 from .convolution import grid_power
 from .finite import atoms_delta
@@ -130,9 +130,9 @@ def mu_upper(law: Composition) -> float:
     square = law.mu_squared
     for epsilon, _, count in law.finite:
         mu = pure_mu(epsilon)
-        square += raised(count * mu * mu, mu) * (1 + SLACK)
+        square += round_up(count * mu * mu, mu) * (1 + SLACK)
     for mu, _, count in law.sampled:
-        square += raised(count * mu * mu, mu)
+        square += round_up(count * mu * mu, mu)
     return law.mu if square == law.mu_squared else math.sqrt(square) * (1 + SLACK)
 
 
@@ -147,5 +147,5 @@ def pure_mu(epsilon: float) -> float:
         return epsilon
     if epsilon < 1e-3:
         # The same number where e^epsilon / (1 + e^epsilon) is 1/2 to most of its digits.
-        return raised(math.sqrt(8) * float(erfinv(math.tanh(epsilon / 2))), epsilon)
+        return round_up(math.sqrt(8) * float(erfinv(math.tanh(epsilon / 2))), epsilon)
     return -2 * float(ndtri_exp(-epsilon - math.log1p(math.exp(-epsilon))))

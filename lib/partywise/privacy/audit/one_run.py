@@ -87,7 +87,7 @@ def audit_one_run(
         If the arrays are not of one length of at least 2, scores are not finite, a bit is not 0 or 1, or a number is
         out of range.
     """
-    score, bit = _checked(scores, bits, delta, confidence)
+    score, bit = _check(scores, bits, delta, confidence)
     m = len(score)
     counts = _counts(guesses, m)
     cut = _two_groups(score) if threshold is None else float(threshold)
@@ -166,7 +166,7 @@ def _counts(guesses, m: int) -> list[int]:
     return counts
 
 
-def _checked(scores, bits, delta: float, confidence: float) -> tuple[np.ndarray, np.ndarray]:
+def _check(scores, bits, delta: float, confidence: float) -> tuple[np.ndarray, np.ndarray]:
     score, bit = np.asarray(scores, dtype=float), np.asarray(bits)
     if score.ndim != 1 or score.shape != bit.shape or len(score) < 2:
         raise ValueError(f"scores of shape {score.shape}, bits of shape {bit.shape}: give two equal vectors, m >= 2.")

@@ -131,9 +131,9 @@ def audit_pair(
     _refuse_common_numbers(first, second)
     error = (1 - confidence) / 2
     choosing = min(error, CHOOSE_ERROR)
-    counts = _chosen(first, second, CHOOSE_COUNTS, choosing, _ratio_at(delta))
+    counts = _choose(first, second, CHOOSE_COUNTS, choosing, _ratio_at(delta))
     eps = max(float(_bound(*counts, error, _ratio_at(delta))), 0.0)
-    mu = max(_joint_mu(*_chosen(first, second, CHOOSE_MU, choosing, _separation), 1 - confidence), 0.0)
+    mu = max(_joint_mu(*_choose(first, second, CHOOSE_MU, choosing, _separation), 1 - confidence), 0.0)
     return AuditResult(mu, eps, "gaussian" if gaussian else "counts", confidence, len(first) // 2, counts[1] == 0)
 
 
@@ -156,7 +156,7 @@ def _ranks(scores: np.ndarray) -> np.ndarray:
     return (np.cumsum(count) - (count - 1) / 2)[place]
 
 
-def _chosen(first, second, every: int, error: float, bound) -> tuple[int, int, int]:
+def _choose(first, second, every: int, error: float, bound) -> tuple[int, int, int]:
     """Choose world order, side and threshold on some draws by the bound itself; count the event among the others."""
     choose = (np.sort(first[::every]), np.sort(second[::every]))
     others = np.arange(len(first)) % every != 0

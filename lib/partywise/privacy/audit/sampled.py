@@ -129,24 +129,24 @@ def audit(
         raise ValueError(f"confidence={confidence!r} must lie in (0, 1).")
     streams, count = streams_of(rng, "audit"), int(draws)
     outputs = [
-        _drawn(mechanism, world, streams("audit", name), count)
+        _draw(mechanism, world, streams("audit", name), count)
         for name, world in (("data", data), ("neighbour", neighbour))
     ]
-    first, second, attack = _scored(outputs, delta, score)
+    first, second, attack = _score(outputs, delta, score)
     error = (1 - confidence) / (2 + len(RATES))
     shown = audit_pair(first, second, delta, gaussian=False, confidence=1 - error)
     one, tenth = (_true_positives(first, second, fpr, error) for fpr in RATES)
     return SampledAudit(shown.eps_lower, shown.mu_lower, one, tenth, float(delta), float(confidence), count, attack)
 
 
-def _drawn(mechanism: Callable[..., Any], data: Any, rng: np.random.Generator, draws: int) -> list[Any]:
+def _draw(mechanism: Callable[..., Any], data: Any, rng: np.random.Generator, draws: int) -> list[Any]:
     return [mechanism(data, rng) for _ in range(draws)]
 
 
 Score = Callable[[list[Any]], np.ndarray]
 
 
-def _scored(
+def _score(
     outputs: list[list[Any]], delta: float, own: Callable[[Any], float] | None
 ) -> tuple[np.ndarray, np.ndarray, str]:
     """Scores of the draws that certify, by the best attack that the first quarter of the draws can make."""

@@ -9,7 +9,7 @@ from ...errors import BudgetExceeded, CertificationError
 from ..accounting.calibration import MARGIN, gdp_mu, zcdp_rho
 from ..accounting.law import Law
 from ..accounting.tradeoff import pure_mu
-from ..rounding import raised
+from ..rounding import round_up
 from .event import FIELDS, QUESTIONS, UNNAMED, Event
 
 __all__ = ["PrivacyFilter"]
@@ -227,7 +227,7 @@ class PrivacyFilter:
             return law.zcdp
         if self.rule == "gdp" and law.rho is None:
             mu = law.mu if law.mu is not None else pure_mu(law.epsilon or 0.0) * (1 + MARGIN)
-            return raised(law.count * mu * mu, mu)
+            return round_up(law.count * mu * mu, mu)
         raise CertificationError(
             f"the rule {self.rule!r} cannot charge {event.mechanism} {event.release_id!r} with {law}; use a filter of "
             f"rule {'zcdp' if law.rho is not None else 'gdp'!r}."

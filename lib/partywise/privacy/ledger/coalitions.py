@@ -58,7 +58,7 @@ class Coalitions:
     ) -> None:
         self.names, self._rows, self._costs, self._classes, self._ways = tuple(names), rows, costs, classes, ways
         known, self._closed = frozenset(names), _closed_ways(rows, costs)
-        grouped = _grouped(rows, costs, classes)
+        grouped = _group(rows, costs, classes)
         # Rows of one owner and class are seen together: a coalition is what it sees, one bit each.
         self._groups = [key for key in grouped if within_reach(ways[key[1]], key[0], known)]
         self._tallies = [grouped[key] for key in self._groups]
@@ -146,7 +146,7 @@ def _closed_ways(rows: Sequence[Event], costs: Sequence[Law | float | None]) -> 
     return frozenset(found)
 
 
-def _grouped(
+def _group(
     rows: Sequence[Event], costs: Sequence[Law | float | None], classes: Sequence[int]
 ) -> Mapping[tuple[str, int], Mapping[str, Tally]]:
     """Laws of the rows of each owner and class, by stratum; ciphers, which cost what keeps the assumptions nothing."""

@@ -40,14 +40,14 @@ def epsilon(events: Iterable[Any], delta: float) -> float:
     ValueError
         If units or relations differ, or ``delta`` is out of range.
     """
-    found = _composed(events)
+    found = _compose(events)
     check_delta(delta)
     return math.inf if found is None else found.epsilon(delta)
 
 
 def delta(events: Iterable[Any], epsilon: float) -> float:
     """Delta of releases made one after another at ``epsilon`` >= 0; parameters as in `epsilon`, 1 if uncertified."""
-    found = _composed(events)
+    found = _compose(events)
     if not epsilon >= 0:
         raise ValueError(f"epsilon={epsilon!r} must be non-negative.")
     return 1.0 if found is None else found.delta(epsilon)
@@ -114,7 +114,7 @@ def subsampled_sigma(epsilon: float, delta: float, rate: float, steps: int) -> f
     return math.exp(high)
 
 
-def _composed(events: Iterable[Any]) -> Composition | None:
+def _compose(events: Iterable[Any]) -> Composition | None:
     """The composition of events or releases; None if one is not certified."""
     rows = [getattr(item, "event", item) for item in events]
     for row in rows:

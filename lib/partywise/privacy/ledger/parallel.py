@@ -9,7 +9,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any, TypeVar
 
-from ..accounting.compose import Composition, arranged
+from ..accounting.compose import Composition, arrange
 from ..strata import EVERYBODY, partition_of
 
 __all__ = ["by_partition", "joint_cells"]
@@ -48,14 +48,14 @@ def joint_cells(partitions: Iterable[Collection[Composition]]) -> frozenset[Comp
         return cells[0] if cells else frozenset([Composition()])
     joint = frozenset([Composition()])
     for part in cells:
-        kept = _undominated(part)
+        kept = _largest_cells(part)
         if len(joint) * len(kept) > CHOICES:
             kept = frozenset([_dominating(kept)])
         joint = frozenset(one.merge(other) for one in joint for other in kept)
     return joint
 
 
-def _undominated(cells: frozenset[Composition]) -> frozenset[Composition]:
+def _largest_cells(cells: frozenset[Composition]) -> frozenset[Composition]:
     """Of cells with Gaussians alone the largest, and all others."""
     gaussians = [cell for cell in cells if cell.gaussian]
     largest = {max(gaussians, key=lambda cell: cell.mu_squared)} if gaussians else set[Composition]()
@@ -71,4 +71,4 @@ def _dominating(cells: Iterable[Composition]) -> Composition:
     squares, rho, numeric = (
         max(getattr(cell, name) for cell in cells) for name in ("mu_squared", "rho", "delta_numeric")
     )
-    return arranged(squares, rho, finite, sampled, numeric)
+    return arrange(squares, rho, finite, sampled, numeric)

@@ -60,7 +60,7 @@ def classes_of(rows: Sequence[Event], position: Mapping[str, int]) -> tuple[list
             parent = position.get(name)
             if parent is None or classes[parent] == classes[k]:
                 continue
-            ways = _widened(made[classes[parent]], made[classes[k]], rows[k].owner)
+            ways = _widen(made[classes[parent]], made[classes[k]], rows[k].owner)
             if ways is not made[classes[parent]]:
                 classes[parent] = number(ways)
                 if rows[parent].data_dependent_parameters:
@@ -68,7 +68,7 @@ def classes_of(rows: Sequence[Event], position: Mapping[str, int]) -> tuple[list
     return classes, made
 
 
-def _widened(own: Ways, child: Ways, owner: str) -> Ways:
+def _widen(own: Ways, child: Ways, owner: str) -> Ways:
     """Ways to a row with those through a child of an owner; the same object where they add nothing."""
     for audience, past, keys in child:
         way = Way(audience, past | {owner}, keys)

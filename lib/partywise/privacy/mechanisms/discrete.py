@@ -15,14 +15,14 @@ import numpy as np
 from ...errors import CertificationError
 from ..accounted import Accounted, parameter
 from ..ledger.event import UNNAMED
-from ..rounding import raised
+from ..rounding import round_up
 from ..secure.fixed_point import LIMIT, default_grid, fixed_point_sum, require_power_of_two
 from ..secure.table import LAWS, require_sigma
 from ..statistics.bounded import Bounded, SensitivityCertificate
-from ..statistics.closed import Closed
+from ..statistics.closed import EncryptedIntegers
 from ..statistics.geometry import factor
 from .random import RandomSource, integer_noise, words_of
-from .release import Release, Terms, certificate_of, digest_of, released, resting_on
+from .release import Release, Terms, certificate_of, charge_and_draw, digest_of, resting_on
 
 __all__ = ["DiscreteGaussian", "fixed_point_sum"]
 
@@ -123,7 +123,7 @@ class DiscreteGaussian:
         law, name = self._law(sensitivity, sigma), f"{self.law}_gaussian"
         if sigma == 0:
             # Nothing can change, so there is nothing to hide: mu was wanted of a constant.
-            return released(bounded, law, name, lambda: bounded.value, owner, terms, rng, preset=True)
+            return charge_and_draw(bounded, law, name, lambda: bounded.value, owner, terms, rng, preset=True)
         steps = require_sigma(sigma / grid, self.law)
         rounded = lengths.rounded(np.asarray(bounded.value), grid)
 
@@ -132,11 +132,11 @@ class DiscreteGaussian:
             value = noisy.astype(float) * grid
             return value if lengths.root is None else value @ lengths.root.T
 
-        return released(bounded, law, name, draw, owner, terms, rng, preset=self.mu is not None)
+        return charge_and_draw(bounded, law, name, draw, owner, terms, rng, preset=self.mu is not None)
 
     def under_encryption(
         self,
-        closed: Closed,
+        closed: EncryptedIntegers,
         add: Callable[[np.ndarray], Any],
         rng: RandomSource,
         *,
@@ -206,7 +206,9 @@ class DiscreteGaussian:
         law = self._law(sensitivity, sigma) | {"delta_numeric": float(delta_numeric)}
         name = f"encrypted_{self.law}_gaussian"
         preset = self.mu is not None
-        return released(closed, law, name, draw, owner, terms, rng, preset=preset, digest=lambda _: digest_of(salt))
+        return charge_and_draw(
+            closed, law, name, draw, owner, terms, rng, preset=preset, digest=lambda _: digest_of(salt)
+        )
 
     def _scale(self, lengths: "_Lengths") -> tuple[float, float, float]:
         """Deviation of the noise, grid and sensitivity after rounding, all in whitened units."""
@@ -266,7 +268,7 @@ class _Lengths:
             # d' M d <= r^2, M = L L', is the image of a ball under L'^-1.
             directions = white @ np.linalg.inv(factor("metric", certificate.metric, q)).T
         longest = float(np.linalg.norm(directions, 2)) * SLACK
-        sensitivity = raised(certificate.value * longest, certificate.value) if certificate.value else 0.0
+        sensitivity = round_up(certificate.value * longest, certificate.value) if certificate.value else 0.0
         if root is None:
             return cls(sensitivity, entries, certificate.grid)
         return cls(sensitivity, entries, None, root, white)

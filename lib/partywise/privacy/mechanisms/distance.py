@@ -18,7 +18,7 @@ from ..accounted import Accounted, parameter
 from ..ledger.event import UNNAMED
 from ..statistics.bounded import Bounded, SensitivityCertificate
 from .finite_draws import draw_index
-from .release import Release, Terms, certificate_of, generator, product_law, pure_law, released, resting_on
+from .release import Release, Terms, certificate_of, charge_and_draw, generator, product_law, pure_law, resting_on
 
 __all__ = ["DistanceExponential", "charge", "check_domain", "check_positive", "distance_of", "drawing", "position_of"]
 
@@ -83,7 +83,7 @@ class DistanceExponential:
         law = self.privacy_law(certificate)
         draw = drawing(bounded, generator(rng, "DistanceExponential"), self.lo, self.hi, self._row, self._logs)
         preset = certificate.norm == "hamming" and not self.domain.parents
-        return released(
+        return charge_and_draw(
             resting_on(bounded, self.domain), law, "distance_exponential", draw, owner, terms, rng, preset=preset
         )
 

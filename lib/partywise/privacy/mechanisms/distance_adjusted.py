@@ -11,7 +11,7 @@ from ..accounted import Accounted, parameter
 from ..ledger.event import UNNAMED
 from ..statistics.bounded import Bounded, SensitivityCertificate
 from .distance import charge, check_domain, check_positive, distance_of, drawing, position_of
-from .release import Release, Terms, certificate_of, generator, released, resting_on
+from .release import Release, Terms, certificate_of, charge_and_draw, generator, resting_on
 
 __all__ = ["AdjustedDistanceExponential"]
 
@@ -70,7 +70,7 @@ class AdjustedDistanceExponential:
         law = self.privacy_law(certificate)
         draw = drawing(bounded, generator(rng, "AdjustedDistanceExponential"), self.lo, self.hi, self._row, self._logs)
         preset = certificate.norm == "hamming" and not self.domain.parents
-        return released(
+        return charge_and_draw(
             resting_on(bounded, self.domain),
             law,
             "adjusted_distance_exponential",

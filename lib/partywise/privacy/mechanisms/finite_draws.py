@@ -78,11 +78,11 @@ def draw_index(
     low = np.searchsorted(exact[:-1], uniform * exact[-1] - slack, side="right")
     high = np.searchsorted(exact[:-1], (uniform + 1 / CELLS) * exact[-1] + slack, side="right")
     for i in np.flatnonzero(low != high):
-        index[i] = _resolved(numbers, float(uniform[i]), logs())
+        index[i] = _resolve(numbers, float(uniform[i]), logs())
     return index
 
 
-def _resolved(numbers: np.random.Generator, uniform: float, logs: np.ndarray) -> int:
+def _resolve(numbers: np.random.Generator, uniform: float, logs: np.ndarray) -> int:
     """The outcome of a draw whose first 53 bits do not decide it: reveal further bits until they do."""
     # Imported here: next to no fit gets here.
     import decimal
@@ -119,12 +119,12 @@ def largest(numbers: np.random.Generator, scores: np.ndarray, scale: float, winn
     noise = numbers.gumbel(size=len(scores))
     noisy = scores + scale * noise
     order = np.argsort(-noisy, kind="stable")
-    if scale > 0 and not _decided(scores, scale, noise, noisy, order, winners):
-        order = np.argsort(-((scores - scores.max()) + scale * _refined(numbers, noise)), kind="stable")
+    if scale > 0 and not _decides(scores, scale, noise, noisy, order, winners):
+        order = np.argsort(-((scores - scores.max()) + scale * _refine(numbers, noise)), kind="stable")
     return order[:winners]
 
 
-def _decided(scores, scale, noise, noisy, order, winners: int) -> bool:
+def _decides(scores, scale, noise, noisy, order, winners: int) -> bool:
     """Whether the digits of the noise, and of the sums, put each winner above all that follow."""
     with np.errstate(divide="ignore"):
         below, above = _cells(noise)
@@ -150,7 +150,7 @@ def _gumbel(below: np.ndarray, above: np.ndarray) -> np.ndarray:
     return -np.log(loss)
 
 
-def _refined(numbers: np.random.Generator, noise: np.ndarray) -> np.ndarray:
+def _refine(numbers: np.random.Generator, noise: np.ndarray) -> np.ndarray:
     """The noise drawn on within the cell of 2^-53 that its uniform number lies in: a Gumbel law without ends."""
     below, above = (np.maximum(np.rint(cells), 1.0) for cells in _cells(noise))
     share = _log_uniform(numbers, len(noise))

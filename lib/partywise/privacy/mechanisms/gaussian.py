@@ -15,7 +15,7 @@ from ..accounted import Accounted, parameter
 from ..ledger.event import UNNAMED
 from ..statistics.bounded import Bounded, SensitivityCertificate
 from ..statistics.geometry import Ball, mahalanobis
-from .release import Release, Terms, certificate_of, generator, noise_scale, ratio, released, resting_on
+from .release import Release, Terms, certificate_of, charge_and_draw, generator, noise_scale, ratio, resting_on
 
 __all__ = ["Gaussian", "SymmetricGaussian"]
 
@@ -109,7 +109,7 @@ class Gaussian:
             return bounded.value + scale * (noise if root is None else noise @ root)
 
         law = self._law(unscaled)
-        return released(bounded, law, "gaussian", draw, owner, terms, rng, preset=self.mu is not None)
+        return charge_and_draw(bounded, law, "gaussian", draw, owner, terms, rng, preset=self.mu is not None)
 
     def privacy_law(self, certificate: SensitivityCertificate) -> dict[str, Any]:
         """Fields of `Event`: the largest length in deviations of the noise that a unit can move all entries by."""
@@ -167,7 +167,7 @@ class SymmetricGaussian:
             return matrix + self.sigma * noise
 
         law = self.privacy_law(certificate)
-        return released(bounded, law, "symmetric_gaussian", draw, owner, terms, rng)
+        return charge_and_draw(bounded, law, "symmetric_gaussian", draw, owner, terms, rng)
 
     def privacy_law(self, certificate: SensitivityCertificate) -> dict[str, Any]:
         """Fields of `Event`: the upper triangle is all that is drawn, and the certificate bounds its move."""

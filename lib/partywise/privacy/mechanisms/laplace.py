@@ -11,7 +11,7 @@ from ...errors import CertificationError
 from ..ledger.event import UNNAMED
 from ..statistics.bounded import Bounded, SensitivityCertificate
 from .random import RandomSource, SecureRandom
-from .release import Release, Terms, certificate_of, generator, noise_scale, ratio, released
+from .release import Release, Terms, certificate_of, charge_and_draw, generator, noise_scale, ratio
 
 __all__ = ["Geometric", "Laplace", "draw_geometric"]
 
@@ -89,7 +89,7 @@ class Laplace:
             return bounded.value + scale * rng.laplace(size=np.shape(bounded.value))
 
         law = self.privacy_law(bounded.certificate)
-        return released(bounded, law, "laplace", draw, owner, terms, rng, preset=self.epsilon is not None)
+        return charge_and_draw(bounded, law, "laplace", draw, owner, terms, rng, preset=self.epsilon is not None)
 
     def privacy_law(self, certificate: SensitivityCertificate) -> dict[str, Any]:
         """Fields of `Event`: all entries together lose the l1 distance over the scale."""
@@ -174,7 +174,7 @@ class Geometric:
             return (steps + draw_geometric(rng, gamma, steps.shape)) * grid
 
         law = self.privacy_law(certificate)
-        return released(bounded, law, "geometric", draw, owner, terms, rng, preset=True)
+        return charge_and_draw(bounded, law, "geometric", draw, owner, terms, rng, preset=True)
 
     def privacy_law(self, certificate: SensitivityCertificate) -> dict[str, Any]:
         """Fields of `Event`: the noise is made for the l1 distance of the certificate."""

@@ -9,7 +9,7 @@ from ..statistics.bounded import Bounded, SensitivityCertificate
 from .finite_draws import rare
 from .random import SecureRandom, sampler_of
 from .randomized_response import RandomizedResponse
-from .release import UNNAMED, Release, Terms, certificate_of, generator, product_law, released
+from .release import UNNAMED, Release, Terms, certificate_of, charge_and_draw, generator, product_law
 
 __all__ = ["MixedResponse"]
 
@@ -58,7 +58,7 @@ class MixedResponse:
         law = self.privacy_law(certificate_of(bounded, ("hamming",)), sampler_of(rng))
         indices = self._indices(np.asarray(bounded.value))
         if isinstance(rng, SecureRandom):
-            return released(
+            return charge_and_draw(
                 bounded,
                 law,
                 "randomized_response",
@@ -69,7 +69,7 @@ class MixedResponse:
                 preset=True,
             )
         numbers = generator(rng, "MixedResponse")
-        return released(
+        return charge_and_draw(
             bounded,
             law,
             "randomized_response",

@@ -16,7 +16,7 @@ from ..statistics.records import count_at_most
 from .finite_draws import draw_index
 from .gaussian import Gaussian
 from .random import charge_to
-from .release import Release, Terms, certificate_of, digest_of, generator, pure_law, released, resting_on
+from .release import Release, Terms, certificate_of, charge_and_draw, digest_of, generator, pure_law, resting_on
 
 __all__ = ["PrivateQuantile", "QuantileRadius"]
 
@@ -90,7 +90,9 @@ class PrivateQuantile:
             i = int(draw_index(numbers, np.array([which]), shares, lambda: self._logs(points))[0])
             return float(min(points[i] + where * (points[i + 1] - points[i]), points[i + 1]))
 
-        return released(resting_on(bounded, self.domain), law, "private_quantile", draw, owner, terms, rng, preset=True)
+        return charge_and_draw(
+            resting_on(bounded, self.domain), law, "private_quantile", draw, owner, terms, rng, preset=True
+        )
 
     def privacy_law(self, certificate: SensitivityCertificate, size: int) -> dict[str, Any]:
         """Fields of `Event`: what one quantile of ``size`` entries costs a unit that moves so many of them."""
@@ -192,7 +194,7 @@ class QuantileRadius:
 
         # Every count has the same certificate, so any of them stands for the six.
         first = resting_on(count_at_most(norms, _limit(grid[0])), self.smallest)
-        release = released(
+        release = charge_and_draw(
             first, self.privacy_law(first.certificate), "quantile_radius", search, owner, terms, rng, preset=True
         )
         digest = digest_of(np.array(digests))

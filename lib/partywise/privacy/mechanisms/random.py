@@ -22,7 +22,7 @@ from ..secure.wide import draw_wide_integers
 __all__ = [
     "RandomSource",
     "SecureRandom",
-    "Spent",
+    "SpentGenerator",
     "charge_to",
     "integer_noise",
     "require_secure",
@@ -116,7 +116,7 @@ class PayingGenerator(np.random.Generator):
 
 
 @dataclass(frozen=True)
-class Spent:
+class SpentGenerator:
     """What stands for the generator of noise that was drawn elsewhere, where it was paid for."""
 
     sampler: str
@@ -149,7 +149,7 @@ def charge_to(source: RandomSource, payer: Payer) -> Any:
     return made
 
 
-def sampler_of(rng: RandomSource | Spent) -> str:
+def sampler_of(rng: RandomSource | SpentGenerator) -> str:
     """Name of a random source as events write it.
 
     Returns
@@ -165,7 +165,7 @@ def sampler_of(rng: RandomSource | Spent) -> str:
         return "secure"
     if isinstance(rng, np.random.Generator):
         return "simulation"
-    if isinstance(rng, Spent):
+    if isinstance(rng, SpentGenerator):
         return rng.sampler
     raise TypeError(
         f"rng={rng!r} is no random source: give a SecureRandom for a release, or a SimulationRandom for an experiment."
@@ -194,7 +194,7 @@ def words_of(rng: RandomSource) -> Callable[[int], np.ndarray]:
     return lambda n: rng.integers(0, 1 << 64, n, dtype=np.uint64)
 
 
-def salt_of(rng: RandomSource | Spent) -> bytes:
+def salt_of(rng: RandomSource | SpentGenerator) -> bytes:
     """Bytes that whoever does not have the source cannot guess; drawing goes on as if nobody had asked.
 
     For a secure source they are the operating system's, known to nobody. A generator gives its state, so that one seed

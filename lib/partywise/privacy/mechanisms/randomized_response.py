@@ -12,7 +12,7 @@ from ..ledger.event import UNNAMED
 from ..statistics.bounded import Bounded, SensitivityCertificate
 from .finite_draws import rare
 from .random import SecureRandom, sampler_of
-from .release import Release, Terms, certificate_of, generator, product_law, released, resting_on
+from .release import Release, Terms, certificate_of, charge_and_draw, generator, product_law, resting_on
 
 __all__ = ["RandomizedResponse"]
 
@@ -95,7 +95,7 @@ class RandomizedResponse:
         law = self.privacy_law(certificate_of(bounded, ("hamming",)), sampler_of(rng))
         bounded, indices = resting_on(bounded, self.edges), self._indices(np.asarray(bounded.value))
         if isinstance(rng, SecureRandom):
-            return released(
+            return charge_and_draw(
                 bounded,
                 law,
                 "randomized_response",
@@ -113,7 +113,7 @@ class RandomizedResponse:
             offsets = numbers.integers(0, self.k - 1, indices.size)
             return self._moved(indices, rare(numbers, uniform, *self.flip()), offsets)
 
-        return released(bounded, law, "randomized_response", simulate, owner, terms, rng, preset=True)
+        return charge_and_draw(bounded, law, "randomized_response", simulate, owner, terms, rng, preset=True)
 
     def privacy_law(self, certificate: SensitivityCertificate, sampler: str = "simulation") -> dict[str, Any]:
         """Fields of `Event`: a unit of c entries moves c independent draws."""

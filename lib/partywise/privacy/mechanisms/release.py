@@ -13,10 +13,10 @@ from ...errors import CertificationError
 from ..accounted import UNPROVED, Accounted, Clear, Public, parents_of
 from ..ledger.event import POST_PROCESSING, UNNAMED, Event
 from ..payer import require_payer
-from ..rounding import raised
+from ..rounding import round_up
 from ..statistics.bounded import Bounded, SensitivityCertificate
-from ..statistics.closed import Closed
-from .random import RandomSource, Spent, salt_of, sampler_of
+from ..statistics.closed import EncryptedIntegers
+from .random import RandomSource, SpentGenerator, salt_of, sampler_of
 
 if TYPE_CHECKING:
     from ..ledger.budget import PrivacyFilter
@@ -27,9 +27,10 @@ __all__ = [
     "UNNAMED",
     "Release",
     "Terms",
-    "announced",
+    "announcement",
     "certificate_of",
-    "derived",
+    "charge_and_draw",
+    "derive",
     "derived_event",
     "digest_of",
     "generator",
@@ -37,7 +38,6 @@ __all__ = [
     "product_law",
     "pure_law",
     "ratio",
-    "released",
     "released_parts",
     "resting_on",
 ]
@@ -71,7 +71,7 @@ UNCHARGED: dict[str, Any] = {"mu": 0.0, "rate": 1.0, "count": 1, "delta_numeric"
 class Observer(Protocol):
     """Follows the releases of a run (`partywise.audits.replay`)."""
 
-    def draw(self, bounded: Bounded | Closed, mechanism: str, owner: str, draw: Callable[[], Any]) -> Any:
+    def draw(self, bounded: Bounded | EncryptedIntegers, mechanism: str, owner: str, draw: Callable[[], Any]) -> Any:
         """What is released; ``draw`` gives the value of the mechanism."""
 
     def keyed(self, key: Any) -> None:
@@ -95,7 +95,7 @@ class Release(Accounted):
     event : Event
         What it cost.
     made_of : sequence of Accounted
-        What a free release was computed from (see `derived`); a mechanism's own has none.
+        What a free release was computed from (see `derive`); a mechanism's own has none.
     exact : bool
         Whether what was noised holds its certificate to the last bit: integers, steps of a public grid, or entries of
         an alphabet. A sum of floats may move by more than it is certified for (`require_secure`).
@@ -127,7 +127,7 @@ class Release(Accounted):
         return replace(self, value=function(self.value))
 
 
-def derived(
+def derive(
     value: Any,
     made_of: Sequence[Accounted],
     *,
@@ -243,14 +243,14 @@ class Terms(TypedDict, total=False):
     budget: "PrivacyFilter"
 
 
-def released(
-    bounded: Bounded | Closed,
+def charge_and_draw(
+    bounded: Bounded | EncryptedIntegers,
     law: Mapping[str, Any],
     mechanism: str,
     draw: Callable[[], Any],
     owner: str,
     terms: Terms,
-    rng: RandomSource | Spent,
+    rng: RandomSource | SpentGenerator,
     *,
     preset: bool = False,
     digest: Callable[[Any], str] | None = None,
@@ -347,14 +347,14 @@ def released(
     return Release(value.item() if scalar else value, event, exact=_exact(bounded))
 
 
-def _exact(bounded: Bounded | Closed) -> bool:
+def _exact(bounded: Bounded | EncryptedIntegers) -> bool:
     """Whether no rounding of the statistic is outside of its certificate."""
     certificate = bounded.certificate
     whole = certificate.grid is not None or certificate.norm in ("hamming", "distance") or certificate.value == 0
-    return whole or isinstance(bounded, Closed)
+    return whole or isinstance(bounded, EncryptedIntegers)
 
 
-def announced(
+def announcement(
     certificate: SensitivityCertificate,
     law: Mapping[str, Any],
     mechanism: str,
@@ -368,7 +368,7 @@ def announced(
     Parameters
     ----------
     certificate, law, mechanism
-        As of the release (`released`), which no single party owns.
+        As of the release (`charge_and_draw`), which no single party owns.
     name : str
         Of the release.
     parents : sequence of str
@@ -457,7 +457,7 @@ def ratio(top: float, bottom: float) -> float:
     """Sensitivity over noise: 0 only if nothing can change, infinite without noise or if no float is as large."""
     if top == 0 or bottom == math.inf:
         return 0.0
-    return math.inf if bottom == 0 else raised(float(top) / float(bottom), top)
+    return math.inf if bottom == 0 else round_up(float(top) / float(bottom), top)
 
 
 def noise_scale(sensitivity: float, parameter: float, name: str = "mu") -> float:

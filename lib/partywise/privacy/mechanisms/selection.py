@@ -13,7 +13,7 @@ from ..ledger.event import UNNAMED
 from ..statistics.bounded import Bounded, SensitivityCertificate
 from .finite_draws import largest
 from .quantiles import PrivateQuantile, QuantileRadius
-from .release import Release, Terms, certificate_of, generator, noise_scale, released
+from .release import Release, Terms, certificate_of, charge_and_draw, generator, noise_scale
 
 __all__ = ["NoisyVotes", "PrivateQuantile", "QuantileRadius", "ReportNoisyMax"]
 
@@ -80,7 +80,7 @@ class ReportNoisyMax:
             return int(best[0]) if self.winners == 1 else best
 
         law = self.privacy_law(bounded.certificate)
-        return released(bounded, law, "report_noisy_max", draw, owner, terms, rng, preset=True)
+        return charge_and_draw(bounded, law, "report_noisy_max", draw, owner, terms, rng, preset=True)
 
     def privacy_law(self, certificate: SensitivityCertificate) -> dict[str, Any]:
         """Fields of `Event`: each winner is an exponential mechanism on what is left, chosen after those before it."""
@@ -162,7 +162,7 @@ class NoisyVotes:
         if math.isinf(certificate.value):
             raise CertificationError("a vote of infinite sensitivity: make it by membership.")
         scale = noise_scale(certificate.value, self.mu)
-        return released(
+        return charge_and_draw(
             bounded,
             self.privacy_law(certificate),
             "noisy_votes",

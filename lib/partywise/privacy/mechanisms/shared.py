@@ -19,12 +19,12 @@ from ..ledger.event import UNNAMED, Event
 from ..payer import require_payer
 from ..secure.wide import draw_huge_integers
 from ..statistics.bounded import SensitivityCertificate
-from ..statistics.closed import Closed
+from ..statistics.closed import EncryptedIntegers
 from .discrete import quotient_up
-from .random import RandomSource, Spent, sampler_of, words_of
-from .release import OBSERVER, Release, Terms, announced, digest_of, released
+from .random import RandomSource, SpentGenerator, sampler_of, words_of
+from .release import OBSERVER, Release, Terms, announcement, charge_and_draw, digest_of
 
-__all__ = ["NoiseKey", "Shared", "SharedGaussian"]
+__all__ = ["NoiseKey", "SharedGaussian", "SharedSum"]
 
 LAW = "shared_rounded_gaussian"
 
@@ -38,7 +38,7 @@ class NoiseKey:
 
 
 @dataclass(frozen=True)
-class Shared:
+class SharedSum:
     """What the shares of a statistic add up to.
 
     total : (d,) integers with the noise, Python integers in an array of objects
@@ -105,7 +105,7 @@ class SharedGaussian:
             As in `noise`.
         """
         law = self.privacy_law(certificate)
-        return announced(certificate, law, LAW, name, parents, trust_model="distributed")
+        return announcement(certificate, law, LAW, name, parents, trust_model="distributed")
 
     def privacy_law(self, certificate: SensitivityCertificate) -> dict[str, Any]:
         """Fields of `Event`: the noise is made for the length of the certificate, over all integers."""
@@ -161,7 +161,7 @@ class SharedGaussian:
 
     def __call__(
         self,
-        shared: Shared,
+        shared: SharedSum,
         certificate: SensitivityCertificate,
         units: np.ndarray,
         sampler: str,
@@ -193,12 +193,14 @@ class SharedGaussian:
         Release
             (d,) floats: the noisy integers in their units.
         """
-        closed = Closed(certificate, units, shared, _without_noise, stratum, parents)
+        closed = EncryptedIntegers(certificate, units, shared, _without_noise, stratum, parents)
         scale = np.asarray(units, dtype=float)
         stated: Terms = {**terms, "release_id": shared.name}
         law, draw = self.privacy_law(certificate), shared.total.copy
         # The dealer has paid for its noise: nothing is drawn here.
-        made = released(closed, law, LAW, draw, owner, stated, Spent(sampler), preset=True, digest=_digest)
+        made = charge_and_draw(
+            closed, law, LAW, draw, owner, stated, SpentGenerator(sampler), preset=True, digest=_digest
+        )
         return made.post_process(lambda total: np.asarray(total, dtype=float) * scale)
 
 
@@ -206,9 +208,9 @@ def _digest(total: np.ndarray) -> str:
     return digest_of(np.asarray(total, dtype=float))
 
 
-def _without_noise(content: Shared | np.ndarray, keys: Sequence[Any]) -> np.ndarray:
+def _without_noise(content: SharedSum | np.ndarray, keys: Sequence[Any]) -> np.ndarray:
     """The integers of a statistic; of what was released, with its noise."""
-    if isinstance(content, Shared):
+    if isinstance(content, SharedSum):
         own = [key for key in keys if isinstance(key, NoiseKey) and key.name == content.name]
         return content.total - own[-1].integers
     return content

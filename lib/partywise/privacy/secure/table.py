@@ -82,11 +82,11 @@ def draw_integers(words: Words, sigma: float, law: str, size: int | tuple[int, .
         count = np.searchsorted(table.sure, rest, side="right")
         piece[still_open] = count - table.reach - 1
         for i in still_open[count != np.searchsorted(table.maybe, rest, side="right")]:
-            piece[i] = _resolved(words, int(high[i]), float(sigma), law)
+            piece[i] = _resolve(words, int(high[i]), float(sigma), law)
     return drawn
 
 
-def _resolved(words: Words, high: int, sigma: float, law: str) -> int:
+def _resolve(words: Words, high: int, sigma: float, law: str) -> int:
     """Outcome of a draw whose first 64 bits do not decide it: reveal further bits until they do."""
     u, bits, wanted = high, 64, TABLE_BITS
     while True:

@@ -58,7 +58,7 @@ def draw_wide_integers(words: Words, sigma: float, size: int | tuple[int, ...]) 
     ratio = float(sigma).as_integer_ratio()
     for i in np.flatnonzero(~sure).tolist():
         place, bits = further.get(i, (int(places[i]), 64))
-        nearest[i] = _rounded(words, int(flat[i]), place, bits, ratio)
+        nearest[i] = _round(words, int(flat[i]), place, bits, ratio)
     flat[:] = nearest
     return cells
 
@@ -90,7 +90,7 @@ def draw_huge_integers(words: Words, sigma: float, size: int) -> list[int]:
     places, further = _places(words, cells)
     known = [further.get(i, (int(place), 64)) for i, place in enumerate(places)]
     ratio = float(sigma).as_integer_ratio()
-    return [_rounded(words, int(cell), *place, ratio) for cell, place in zip(cells, known, strict=True)]
+    return [_round(words, int(cell), *place, ratio) for cell, place in zip(cells, known, strict=True)]
 
 
 def _nearest(cells: np.ndarray, places: np.ndarray, sigma: float) -> tuple[np.ndarray, np.ndarray]:
@@ -115,7 +115,7 @@ def _places(words: Words, cells: np.ndarray) -> tuple[np.ndarray, dict[int, tupl
         gap = test.astype(float) * 2.0**-64 - lost
         kept = gap >= 0
         for i in np.flatnonzero(np.abs(gap) < DOUBT):
-            kept[i], *found = _settled(words, int(cells[pending[i]]), int(place[i]), int(test[i]))
+            kept[i], *found = _settle(words, int(cells[pending[i]]), int(place[i]), int(test[i]))
             further[int(pending[i])] = (found[0], found[1])
         pending = pending[~kept]
     return places, further
@@ -128,7 +128,7 @@ def _exponent(cells: np.ndarray, u: np.ndarray) -> np.ndarray:
     return square / 2.0 ** (2 * CELL_BITS + 1)
 
 
-def _settled(words: Words, cell: int, place: int, test: int) -> tuple[bool, int, int]:
+def _settle(words: Words, cell: int, place: int, test: int) -> tuple[bool, int, int]:
     """Whether a place is kept, decided in integers; the place as far as it was revealed, and its bits."""
     bits = 64
     while True:
@@ -158,7 +158,7 @@ def _square(cell: int, place: int, bits: int) -> int:
     return inward * ((2 * abs(cell) - 1) * one + inward)
 
 
-def _rounded(words: Words, cell: int, place: int, bits: int, ratio: tuple[int, int]) -> int:
+def _round(words: Words, cell: int, place: int, bits: int, ratio: tuple[int, int]) -> int:
     """The multiple sigma / 2^10 of the number, rounded to an integer: more bits of it where these do not decide."""
     top, bottom = ratio
     while True:

@@ -14,7 +14,7 @@ __all__ = [
     "clip_curves",
     "product",
     "record_matrix",
-    "repeated",
+    "repeat",
     "sum_certificate",
 ]
 
@@ -222,7 +222,7 @@ def sum_certificate(
     )
 
 
-def repeated(bounded: Bounded, times: int) -> Bounded:
+def repeat(bounded: Bounded, times: int) -> Bounded:
     """The same entries so many times along a new first axis, for as many draws of the noise: each moves every time.
 
     Raises

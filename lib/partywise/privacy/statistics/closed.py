@@ -9,11 +9,11 @@ import numpy as np
 from ..strata import check_stratum
 from .bounded import Bounded, SensitivityCertificate
 
-__all__ = ["Closed"]
+__all__ = ["EncryptedIntegers"]
 
 
 @dataclass(frozen=True, eq=False)
-class Closed:
+class EncryptedIntegers:
     """Integers under encryption, with the certificate of what they are.
 
     A mechanism gives noise for it without reading it (`DiscreteGaussian.under_encryption`); the owner of the data, who

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..rounding import raised
+from ..rounding import round_up
 
 __all__ = ["Ball", "factor", "lengths", "mahalanobis"]
 
@@ -68,7 +68,7 @@ def mahalanobis(differences, covariance) -> float:
     squares = np.ldexp(rotated[..., kept], -exponent) ** 2 / np.ldexp(eigenvalues[kept], -scale)
     longest = float(np.sqrt(np.max(np.sum(squares, axis=-1), initial=0.0)))
     with np.errstate(over="ignore"):
-        return raised(float(np.ldexp(longest, exponent - scale // 2)), longest)
+        return round_up(float(np.ldexp(longest, exponent - scale // 2)), longest)
 
 
 def lengths(vectors) -> np.ndarray:
@@ -84,7 +84,7 @@ def lengths(vectors) -> np.ndarray:
 
 def _quotient(radius: float, smallest: float) -> float:
     """Radius over the smallest deviation; positive for a positive radius, infinite if no float is as large."""
-    return raised(radius / smallest, radius) if smallest > 0 else float("inf")
+    return round_up(radius / smallest, radius) if smallest > 0 else float("inf")
 
 
 def _spectrum(sigma: np.ndarray):

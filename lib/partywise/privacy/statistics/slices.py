@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..accounted import Accounted, parameter, parents_of
-from ..rounding import NORMAL, raised
+from ..rounding import NORMAL, round_up
 from .bounded import Bounded, clip_curves, record_matrix, sum_certificate
 
 __all__ = ["Quantiles", "bucket_index", "slice_means", "slice_means_bound"]
@@ -84,7 +84,7 @@ def slice_means(
     slices, n_slices = _cut("y", y, edges)
     if slices.shape != (n,) or n < 1:
         raise ValueError(f"x has {n} records and y has shape {slices.shape}; give one response a record.")
-    clipped, length, share = _clipped(x, radius, box)
+    clipped, length, share = _clip(x, radius, box)
     means = np.zeros((n_slices, p))
     np.add.at(means, slices, clipped / n)
     if isinstance(edges, Quantiles):
@@ -97,7 +97,7 @@ def slice_means(
 
 def slice_means_bound(length: float, n: int) -> float:
     """l2 sensitivity 2 S / n of the slice means of n records of at most this length, in slices fixed in advance."""
-    return raised(2 * length / n, length)
+    return round_up(2 * length / n, length)
 
 
 def bucket_index(
@@ -155,7 +155,7 @@ def _cuts(edges: Accounted | Quantiles) -> Accounted | None:
     return None if isinstance(edges, Quantiles) else edges
 
 
-def _clipped(x: np.ndarray, radius: Accounted | None, box: Accounted | None) -> tuple[np.ndarray, float, float]:
+def _clip(x: np.ndarray, radius: Accounted | None, box: Accounted | None) -> tuple[np.ndarray, float, float]:
     """Clipped records, the length none of them exceeds, and the share that was clipped."""
     if radius is not None and box is None:
         length = parameter("radius", radius)
@@ -163,10 +163,10 @@ def _clipped(x: np.ndarray, radius: Accounted | None, box: Accounted | None) -> 
         return clipped, float(length), share
     if box is None or radius is not None:
         raise ValueError(f"radius={radius!r} and box={box!r}: give exactly one way to clip.")
-    return _boxed(x, parameter("box", box))
+    return _clip_to_box(x, parameter("box", box))
 
 
-def _boxed(x: np.ndarray, box: float) -> tuple[np.ndarray, float, float]:
+def _clip_to_box(x: np.ndarray, box: float) -> tuple[np.ndarray, float, float]:
     if not NORMAL <= box < np.inf or not np.all(np.isfinite(x)):
         raise ValueError(
             f"box={box!r} must be finite, at least {NORMAL:g}, and all records finite; drop or impute the others."
@@ -181,14 +181,14 @@ def _cut(name: str, values, edges: Accounted | Quantiles) -> tuple[np.ndarray, i
     if array.ndim != 1 or not np.all(np.isfinite(array)):
         raise ValueError(f"{name} of shape {array.shape} must be one finite number a record.")
     if isinstance(edges, Quantiles):
-        return _ranked(array, int(edges.n_slices)), int(edges.n_slices)
+        return _rank(array, int(edges.n_slices)), int(edges.n_slices)
     cuts = np.asarray(parameter("edges", edges), dtype=float)
     if cuts.ndim != 1 or not np.all(np.isfinite(cuts)) or not np.all(np.diff(cuts) > 0):
         raise ValueError(f"edges={cuts!r} must be finite, increasing cuts.")
     return np.searchsorted(cuts, array, side="left"), len(cuts) + 1
 
 
-def _ranked(values: np.ndarray, n_slices: int) -> np.ndarray:
+def _rank(values: np.ndarray, n_slices: int) -> np.ndarray:
     """Slice of each value between empirical quantiles (linear interpolation), ties in order of position."""
     ranks = np.empty(len(values), dtype=np.int64)
     ranks[np.argsort(values, kind="stable")] = np.arange(len(values))

@@ -17,7 +17,7 @@ from ...attacks.roc import rank_auc
 from ...linear.exact import exact_fit, loss
 from ...linear.model import Estimate
 from ...linear.options import PooledOptions
-from ...linear.steps import descended, minimiser, responses
+from ...linear.steps import descend, minimiser, responses
 from ...privacy.ledger.ledger import Ledger
 from .data import LinearData
 from .settings import CLASSES
@@ -100,7 +100,7 @@ def compared(estimate: Estimate, data: LinearData, train: np.ndarray, spec: Any,
         return found
     X, options = data.X[train], pooled(spec.options)
     response = responses(data.y[train], options.model)
-    b, _ = descended(X, response, estimate.batches, options)
+    b, _ = descend(X, response, estimate.batches, options)
     end = minimiser(X, response, options.model, options.ridge, options.intercept)
     found["limit_excess"] = training_loss(X @ end[1:] + end[0], data, train, options.model) - least
     found["max_coefficient_difference"] = float(np.abs(b - estimate.coefficients).max())

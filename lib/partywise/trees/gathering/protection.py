@@ -21,7 +21,7 @@ from ...privacy.ledger.event import UNNAMED
 from ...privacy.mechanisms.distance import DistanceExponential
 from ...privacy.mechanisms.distance_adjusted import AdjustedDistanceExponential
 from ...privacy.mechanisms.randomized_response import RandomizedResponse
-from ...privacy.mechanisms.release import derived
+from ...privacy.mechanisms.release import derive
 from ..model import Column, PublicFacts
 from ..options import GatheringOptions
 
@@ -158,7 +158,7 @@ def public_cuts(column: Column, options: GatheringOptions) -> Accounted:
     low, high = column.bounds.value
     cuts = np.linspace(low, high, options.bucket_num + 1)[1:-1]
     reason = f"{options.bucket_num} equal parts of the declared bounds of {column.name!r}; bucket_num is a setting"
-    return derived(cuts, (column.bounds,), name=f"edges of {column.name}", owner=UNNAMED, because=reason)
+    return derive(cuts, (column.bounds,), name=f"edges of {column.name}", owner=UNNAMED, because=reason)
 
 
 def integer_domain(options: GatheringOptions) -> Public:

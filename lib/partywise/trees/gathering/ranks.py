@@ -12,12 +12,12 @@ import numpy as np
 
 from ...errors import CertificationError
 from ...privacy.accounted import Accounted, Clear, Public
-from ...privacy.mechanisms.release import Release, derived
-from ...privacy.statistics.bounded import Bounded, repeated
+from ...privacy.mechanisms.release import Release, derive
+from ...privacy.statistics.bounded import Bounded, repeat
 from ...privacy.statistics.integers import integer_cuts, mapped_integers
 from ...privacy.statistics.records import entries
 from ...privacy.statistics.slices import Quantiles, bucket_index
-from ..codes import Coded, dense_ranks, mean_below, quantile_buckets
+from ..codes import CodedColumns, dense_ranks, mean_below, quantile_buckets
 from ..model import Column
 from ..options import GatheringOptions
 from .protection import Protection, integer_domain, public_cuts
@@ -26,7 +26,7 @@ Rng = Callable[..., np.random.Generator]
 
 
 @dataclass(frozen=True, eq=False)
-class Order:
+class RankCodes:
     """One column of n training records, as its owner keeps it.
 
     values : (n,) ranks, indices of buckets, or integers of OpBoost, before any noise
@@ -48,24 +48,26 @@ class Order:
         return places if self.steps is None else self.steps[places]
 
 
-def order_of(x: np.ndarray, facts: Column, owner: str, options: GatheringOptions) -> Order:
+def order_of(x: np.ndarray, facts: Column, owner: str, options: GatheringOptions) -> RankCodes:
     """A column (n,) as the protection needs it."""
     if options.protect == "none":
         ranks = dense_ranks(x[:, None], options.ties)
-        return Order(ranks.codes[:, 0], ranks.thresholds[0])
+        return RankCodes(ranks.codes[:, 0], ranks.thresholds[0])
     if options.protect == "op_boost":
-        return _mapped(x, facts, owner, options)
+        return _mapped_ranks(x, facts, owner, options)
     if options.edges == "public":
         cuts = public_cuts(facts, options)
-        return _certified(bucket_index(x, cuts), np.array(cuts.value, dtype=float))
+        return _certified_ranks(bucket_index(x, cuts), np.array(cuts.value, dtype=float))
     size = int(options.bucket_num or 0)
     if options.ties == "position":
         by_rank = bucket_index(x, Quantiles(size))
-        return _certified(by_rank, cuts_by_rank(x, np.asarray(by_rank.value), size))
-    return _tied(x, size)
+        return _certified_ranks(by_rank, cuts_by_rank(x, np.asarray(by_rank.value), size))
+    return _tied_ranks(x, size)
 
 
-def message_of(ranks: Sequence[Order], columns: Sequence[int], plan: Protection, owner: str, rng_for: Rng) -> Accounted:
+def message_of(
+    ranks: Sequence[RankCodes], columns: Sequence[int], plan: Protection, owner: str, rng_for: Rng
+) -> Accounted:
     """What a passive party sends of its columns: one message, with a row in the ledger for each column that was noised.
 
     Parameters
@@ -88,12 +90,12 @@ def message_of(ranks: Sequence[Order], columns: Sequence[int], plan: Protection,
     if not plan.mechanisms:
         codes = np.stack([order.codes(order.values) for order in ranks], axis=-1)
         return Clear(codes.astype(kind), units=("features",), owner=owner)
-    made = [_noised(order, column, plan, owner, rng_for) for order, column in zip(ranks, columns, strict=True)]
+    made = [_noisy_ranks(order, column, plan, owner, rng_for) for order, column in zip(ranks, columns, strict=True)]
     codes = np.stack([order.codes(one.value) for order, one in zip(ranks, made, strict=True)], axis=-1)
-    return derived(codes.astype(kind), made, name=f"orders/{owner}", owner=owner)
+    return derive(codes.astype(kind), made, name=f"orders/{owner}", owner=owner)
 
 
-def ranked(columns: np.ndarray, options: GatheringOptions) -> Coded:
+def rank(columns: np.ndarray, options: GatheringOptions) -> CodedColumns:
     """Codes of columns (n, d) by the order of their rows: buckets of equal counts, or a rank for every row."""
     if options.bucket_num is None:
         return dense_ranks(columns, "position")
@@ -108,40 +110,42 @@ def cuts_by_rank(x: np.ndarray, codes: np.ndarray, size: int) -> np.ndarray:
     return np.where(up_to == 0, -np.inf, np.where(up_to == len(x), np.inf, cuts))
 
 
-def _certified(bounded: Bounded, thresholds: np.ndarray, first: int = 0, steps: np.ndarray | None = None) -> Order:
-    return Order(np.asarray(bounded.value), thresholds, bounded, first, steps)
+def _certified_ranks(
+    bounded: Bounded, thresholds: np.ndarray, first: int = 0, steps: np.ndarray | None = None
+) -> RankCodes:
+    return RankCodes(np.asarray(bounded.value), thresholds, bounded, first, steps)
 
 
-def _tied(x: np.ndarray, size: int) -> Order:
+def _tied_ranks(x: np.ndarray, size: int) -> RankCodes:
     """Quantile buckets in which equal values never separate: all of them may be equal, and cross an edge with one."""
     kept = quantile_buckets(x[:, None], size, "kept")
     moved = Public(len(x), because="the number of records: all may be tied at an edge, and cross it with one of them")
     # Fewer distinct values than buckets: nothing lies above the last cuts.
     thresholds = np.full(size - 1, np.inf)
     thresholds[: len(kept.thresholds[0])] = kept.thresholds[0]
-    return _certified(entries(kept.codes[:, 0], unit="features", moved=moved), thresholds)
+    return _certified_ranks(entries(kept.codes[:, 0], unit="features", moved=moved), thresholds)
 
 
-def _mapped(x: np.ndarray, facts: Column, owner: str, options: GatheringOptions) -> Order:
+def _mapped_ranks(x: np.ndarray, facts: Column, owner: str, options: GatheringOptions) -> RankCodes:
     domain, ends = integer_domain(options), facts.bounds
     if options.extremes == "sample" or ends is None:
         ends = Clear((float(x.min()), float(x.max())), units=("features",), owner=owner)
     bounded, cuts = mapped_integers(x, ends, domain), integer_cuts(ends.value, domain.value)
     if options.ties == "position":
         # Cuts are places in the order of what was drawn, and mean the values at the same places of the raw order.
-        return _certified(bounded, ranked(x[:, None], options).thresholds[0], options.lower_bound)
+        return _certified_ranks(bounded, rank(x[:, None], options).thresholds[0], options.lower_bound)
     if options.bucket_num is None:
-        return _certified(bounded, cuts, options.lower_bound)
+        return _certified_ranks(bounded, cuts, options.lower_bound)
     # Buckets are runs of the integers, so that a cut between buckets is one between integers, or at an end.
     steps = np.arange(len(cuts) + 1) * options.bucket_num // (len(cuts) + 1)
     last = np.searchsorted(steps, np.arange(options.bucket_num - 1), side="right")
-    return _certified(bounded, np.array([-np.inf, *cuts, np.inf])[last], options.lower_bound, steps)
+    return _certified_ranks(bounded, np.array([-np.inf, *cuts, np.inf])[last], options.lower_bound, steps)
 
 
-def _noised(order: Order, column: int, plan: Protection, owner: str, rng_for: Rng) -> Release:
+def _noisy_ranks(order: RankCodes, column: int, plan: Protection, owner: str, rng_for: Rng) -> Release:
     """One column of a party, drawn as often as the plan says: (n,), or (T, n)."""
     if order.bounded is None:
         raise CertificationError(f"column {column} of {owner!r} has no certificate: no mechanism takes it.")
-    bounded = order.bounded if plan.draws == 1 else repeated(order.bounded, plan.draws)
+    bounded = order.bounded if plan.draws == 1 else repeat(order.bounded, plan.draws)
     name, rng = f"order/{owner}/{column}", rng_for("order", owner, int(column))
     return plan.mechanisms[column](bounded, rng, owner=owner, release_id=name, epsilon_claimed=plan.claimed)

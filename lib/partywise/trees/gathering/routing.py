@@ -6,13 +6,13 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from ..codes import Coded, public_buckets
+from ..codes import CodedColumns, public_buckets
 from ..ensemble import Draws, grown
 from ..model import Criterion, Ensemble
 from ..options import TreeOptions
 
 
-def rows_rerouted(ensemble: Ensemble, data: Coded | Callable[[int], Coded], X: np.ndarray) -> float:
+def rows_rerouted(ensemble: Ensemble, data: CodedColumns | Callable[[int], CodedColumns], X: np.ndarray) -> float:
     """Share of the training rows that end in another leaf of some tree when routed by the stored thresholds.
 
     Parameters

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..codes import Coded
+from ..codes import CodedColumns
 from .level import Level
 
 # A cell is summed in so many parts: additions to one memory cell wait for each other where most rows have one code.
@@ -51,7 +51,7 @@ class Bins:
         return replace(self, columns=self.columns[chosen], starts=starts, places=self.places[chosen])
 
 
-def bins_of(data: Coded, columns: Sequence[int] | None = None) -> Bins:
+def bins_of(data: CodedColumns, columns: Sequence[int] | None = None) -> Bins:
     """Cells of some columns, increasing, by default of all."""
     every = np.arange(len(data.sizes))
     starts = np.concatenate([[0], np.cumsum(data.sizes)])
@@ -88,7 +88,7 @@ def histograms(bins: Bins, level: Level, a: np.ndarray, w: np.ndarray) -> np.nda
     return sums
 
 
-def completed(level: Level, computed: np.ndarray, before: np.ndarray | None) -> np.ndarray:
+def complete_siblings(level: Level, computed: np.ndarray, before: np.ndarray | None) -> np.ndarray:
     """(2, m, cells) of all open nodes: the wanted as summed, their siblings as what is left of their parents.
 
     computed : (2, wanted, cells); before : (2, m', cells), completed, of the level before, None at the root

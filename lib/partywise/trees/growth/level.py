@@ -99,7 +99,7 @@ def split(level: Level, splits: Splits, left: np.ndarray) -> Level:
     )
 
 
-def closed(level: Level) -> Level:
+def close_level(level: Level) -> Level:
     """The same tree with all open nodes as leaves."""
     none = np.full(level.width, LEAF)
     fields = (none, np.zeros_like(none), none, none)

@@ -89,7 +89,7 @@ def ranked_splits(bins: Bins, level: Level, a: np.ndarray, w: np.ndarray, rule: 
         codes = bins.codes[place].take(rows).astype(np.min_scalar_type(int(size)))
         order = np.argsort(codes, kind="stable")
         order = order[np.argsort(node[order], kind="stable")]
-        best = better(best, _ranked(int(column), codes[order], rows[order], level, (a, w), rule))
+        best = better(best, _rank(int(column), codes[order], rows[order], level, (a, w), rule))
     return best
 
 
@@ -136,7 +136,7 @@ def _gaining(best: Splits, level: Level, rule: Rule) -> Splits:
     )
 
 
-def _ranked(
+def _rank(
     column: int, codes: np.ndarray, rows: np.ndarray, level: Level, values: tuple[np.ndarray, np.ndarray], rule: Rule
 ) -> Splits:
     """Best cut of one column, rows and their codes sorted by node and code."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from .cells import Bins, completed, histograms
-from .level import Level, closed, split, start
+from .cells import Bins, complete_siblings, histograms
+from .level import Level, close_level, split, start
 from .splits import Rule, best_splits, better, left_of, ranked_splits
 
 # A histogram costs a few operations a cell, ranks some more a row: above so many cells a row, ranks are cheaper.
@@ -36,9 +36,9 @@ def grow(bins: Bins, a: np.ndarray, w: np.ndarray, depth: int, rule: Rule, rows:
             before = None if before is None else before[:, :, np.repeat(few[narrow], bins.sizes[narrow])]
             narrow &= few
             cells = bins.only(narrow)
-        before = completed(level, histograms(cells, level, a, w), before)
+        before = complete_siblings(level, histograms(cells, level, a, w), before)
         splits = best_splits(cells, level, before, rule)
         if not narrow.all():
             splits = better(splits, ranked_splits(bins.only(~narrow), level, a, w, rule))
         level = split(level, splits, left_of(bins, level, splits))
-    return closed(level)
+    return close_level(level)

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from ...federation.parties import Party
-from ..codes import Coded, dense_ranks, quantile_buckets
-from ..ensemble import Draws, grown, renumbered
+from ..codes import CodedColumns, dense_ranks, quantile_buckets
+from ..ensemble import Draws, grown, renumber
 from ..model import Criterion, Ensemble
 from ..options import TreeOptions
 
@@ -34,26 +34,26 @@ def held_out(fold: Any) -> np.ndarray:
     return (fold.of == fold.held_out) & ~fold.train
 
 
-def own_codes(X: np.ndarray, options: TreeOptions) -> Coded:
+def own_codes(X: np.ndarray, options: TreeOptions) -> CodedColumns:
     """Codes of the active party's training rows (n, d): quantile buckets, or dense ranks."""
     if options.own_bucket_num is None:
         return dense_ranks(X, options.ties)
     return quantile_buckets(X, options.own_bucket_num, options.ties)
 
 
-def local_codes(active: Party, train: np.ndarray, options: TreeOptions) -> Coded:
+def local_codes(active: Party, train: np.ndarray, options: TreeOptions) -> CodedColumns:
     """The active party's own columns, coded; they stay there."""
     return own_codes(active.block["X"][train], options)
 
 
 def local_own_ensemble(
-    active: Party, train: np.ndarray, data: Coded, options: TreeOptions, criterion: Criterion, rng_for: Callable
+    active: Party, train: np.ndarray, data: CodedColumns, options: TreeOptions, criterion: Criterion, rng_for: Callable
 ) -> Ensemble:
     """What the active party grows alone, on its own columns as coded; features have global numbers."""
     y = active.block["y"][train]
     places = ((active.name, tuple(range(len(active.columns)))),)
     ensemble = grown(data, y, options, criterion, draws_of(places, len(y), options, rng_for))
-    return renumbered(ensemble, active.columns)
+    return renumber(ensemble, active.columns)
 
 
 def draws_of(

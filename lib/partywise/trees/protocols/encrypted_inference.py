@@ -65,7 +65,7 @@ def fixed_weights(form: Skeleton, weight: np.ndarray) -> np.ndarray:
     return np.array([int(step) for step in np.rint(weight * 2.0**FRACTION_BITS)], dtype=object)
 
 
-def zeroed(public: PublicKey, cipher: Cipher, kept: np.ndarray) -> Cipher:
+def zero_dropped(public: PublicKey, cipher: Cipher, kept: np.ndarray) -> Cipher:
     """Entries that are kept, 0 elsewhere; as they stand, whoever sees them knows which."""
     return times(public, cipher, kept.astype(int))
 
@@ -90,7 +90,7 @@ def local_weights(
 def local_kept(party: Party, public: PublicKey, cipher: Cipher, open_leaves: np.ndarray, rng_for: Callable) -> Cipher:
     """What a passive party passes on: its own choice of entries, in ciphertexts that nobody has seen before."""
     rng = rng_for("inference masks", party.name)
-    return rerandomised(public, zeroed(public, cipher, open_leaves.T.ravel()), rng).with_parts(involved((party,)))
+    return rerandomised(public, zero_dropped(public, cipher, open_leaves.T.ravel()), rng).with_parts(involved((party,)))
 
 
 def local_sums(

@@ -18,21 +18,21 @@ from ...federation.parties import Party
 from ...federation.persons import records_together
 from ...federation.run import Run
 from ...privacy.accounted import Accounted
-from ..codes import Coded, coded, side_by_side
+from ..codes import CodedColumns, from_codes, side_by_side
 from ..ensemble import Draws, grown, with_thresholds
 from ..gathering.protection import Protection, protection
-from ..gathering.ranks import Order, message_of, order_of, ranked
+from ..gathering.ranks import RankCodes, message_of, order_of, rank
 from ..gathering.routing import pooled_difference, rows_rerouted
 from ..model import Ensemble, Estimate
 from ..options import GatheringOptions
 from .common import active_of, columns_of, draws_of, local_codes, passive_of
-from .inference import deployed
+from .inference import score_held_out
 
 # What is sent, by protection.
 NAMES = {"none": "dense ranks", "dp": "bucket codes", "op_boost": "noised codes"}
 
 
-def local_orders(passive: Party, train: np.ndarray, spec: Any) -> tuple[Order, ...]:
+def local_orders(passive: Party, train: np.ndarray, spec: Any) -> tuple[RankCodes, ...]:
     """The columns of a passive party, coded; they stay there."""
     X, facts = passive.block["X"][train], spec.public.columns
     return tuple(
@@ -40,19 +40,24 @@ def local_orders(passive: Party, train: np.ndarray, spec: Any) -> tuple[Order, .
     )
 
 
-def local_message(passive: Party, orders: Sequence[Order], plan: Protection, rng_for: Callable) -> Accounted:
+def local_message(passive: Party, orders: Sequence[RankCodes], plan: Protection, rng_for: Callable) -> Accounted:
     """Ranks or codes of a passive party's columns, noised as the plan says."""
     return message_of(orders, passive.columns, plan, passive.name, rng_for)
 
 
-def local_thresholds(passive: Party, orders: Sequence[Order]) -> tuple[np.ndarray, ...]:
+def local_thresholds(passive: Party, orders: Sequence[RankCodes]) -> tuple[np.ndarray, ...]:
     """What the cuts of a passive party's columns mean, for each of them."""
     return tuple(order.thresholds for order in orders)
 
 
 def local_data(
-    active: Party, own: Coded, messages: Sequence[np.ndarray], groups: Any, plan: Protection, options: GatheringOptions
-) -> tuple[Coded, ...]:
+    active: Party,
+    own: CodedColumns,
+    messages: Sequence[np.ndarray],
+    groups: Any,
+    plan: Protection,
+    options: GatheringOptions,
+) -> tuple[CodedColumns, ...]:
     """All columns side by side in codes: once, or for each tree.
 
     messages : of the passive parties, in order; groups : name and columns of every party
@@ -62,7 +67,8 @@ def local_data(
     for draw in range(plan.draws):
         received = iter(messages)
         parts = [
-            own if name == active.name else _received(next(received), draw, plan, c, options) for name, c in groups
+            own if name == active.name else _received_codes(next(received), draw, plan, c, options)
+            for name, c in groups
         ]
         found.append(side_by_side(parts, columns))
     return tuple(found)
@@ -74,7 +80,7 @@ def local_draws(active: Party, train: np.ndarray, groups: Any, spec: Any, rng_fo
 
 
 def local_ensemble(
-    active: Party, train: np.ndarray, data: Sequence[Coded], draws: Sequence[Draws], spec: Any
+    active: Party, train: np.ndarray, data: Sequence[CodedColumns], draws: Sequence[Draws], spec: Any
 ) -> Ensemble:
     """Trees on all columns; cuts of passive columns are codes whose raw values the active party does not know."""
     y = active.block["y"][train]
@@ -92,19 +98,19 @@ def active_plan(train: np.ndarray, columns: tuple[int, ...], epsilon: float, spe
     return protection(spec.options, spec.public, n, columns, epsilon, spec.study.delta, group)
 
 
-def _received(
+def _received_codes(
     codes: np.ndarray, draw: int, plan: Protection, columns: tuple[int, ...], options: GatheringOptions
-) -> Coded:
+) -> CodedColumns:
     """Codes of a passive party as the active one reads them."""
     chosen = codes[draw] if codes.ndim == 3 else codes
     if options.protect == "op_boost" and options.ties == "position":
-        by_place = ranked(chosen, options)
-        return coded(by_place.codes, by_place.sizes)
+        by_place = rank(chosen, options)
+        return from_codes(by_place.codes, by_place.sizes)
     sizes = [plan.sizes[c] for c in columns] if plan.sizes else chosen.max(axis=0).astype(np.int64) + 1
-    return coded(chosen, sizes)
+    return from_codes(chosen, sizes)
 
 
-def _by_tree(data: Sequence[Coded]) -> Coded | Callable[[int], Coded]:
+def _by_tree(data: Sequence[CodedColumns]) -> CodedColumns | Callable[[int], CodedColumns]:
     """Codes of all trees, or of each."""
     return data[0] if len(data) == 1 else data.__getitem__
 
@@ -114,7 +120,7 @@ def to_estimate(
     scores: np.ndarray | None,
     thresholds: Mapping[str, tuple[np.ndarray, ...]],
     rows: Mapping[str, Mapping[str, np.ndarray]],
-    data: Sequence[Coded],
+    data: Sequence[CodedColumns],
     draws: Sequence[Draws],
     groups: Any,
     plan: Protection,
@@ -154,6 +160,6 @@ def fit(run: Run) -> Estimate:
     draws = run.at(active, local_draws, train, groups, spec, run.rng_for)
     ensemble = run.at(active, local_ensemble, train, data, draws, spec)
     thresholds = run.each(passive, local_thresholds, orders)
-    scores = deployed(run, ensemble, thresholds)
+    scores = score_held_out(run, ensemble, thresholds)
     rows = run.each(run.parties, local_rows, train)
     return run.assemble(to_estimate, ensemble, scores, thresholds, rows, data, draws, groups, plan, spec)

@@ -88,7 +88,7 @@ def shown_scores(run: Run, layout: Any, splits: PerPlace, thresholds: Any, rows:
 WAYS: dict[str, Callable[..., Any]] = {"plain": shown_scores, "he": encrypted_scores, "ss": shared_scores}
 
 
-def deployed(run: Run, ensemble: Any, thresholds: Any) -> Any:
+def score_held_out(run: Run, ensemble: Any, thresholds: Any) -> Any:
     """Score the held-out rows by the option ``inference``.
 
     Parameters

@@ -18,7 +18,7 @@ import numpy as np
 from ...federation.exchanges.homomorphic.keys import shared_key
 from ...federation.parties import Party
 from ...federation.run import PerPlace, Run
-from ..codes import Coded
+from ..codes import CodedColumns
 from ..ensemble import begin
 from ..model import Estimate
 from ..options import ScatteringOptions
@@ -47,7 +47,7 @@ from ..scattering.passive import (
 from ..scattering.plan import Plan, plan_of
 from ..scattering.report import to_estimate
 from .common import active_of, columns_of, draws_of, local_codes, passive_of
-from .inference import deployed
+from .inference import score_held_out
 
 FREE_KEY = "drawn for this run, without data"
 
@@ -60,7 +60,7 @@ def local_training(
     return Training(local_codes(active, train, options), draws_of(groups, n, options, rng_for), begin(n))
 
 
-def local_all_codes(party: Party, train: np.ndarray, spec: Any) -> Coded:
+def local_all_codes(party: Party, train: np.ndarray, spec: Any) -> CodedColumns:
     """A party's columns as it coded them, for what is reported of the run."""
     if party.role == "active":
         return local_codes(party, train, spec.options)
@@ -135,7 +135,7 @@ def fit(run: Run) -> Estimate:
         training = run.at(active, local_grown, training, tree, plan, spec)
     ensemble = run.at(active, local_ensemble, training, spec.options)
     thresholds = run.each(passive, local_thresholds, codes)
-    scores = deployed(run, ensemble, thresholds)
+    scores = score_held_out(run, ensemble, thresholds)
     draws, labels = run.at(active, local_draws, training), run.at(active, local_labels, train)
     all_codes, rows = run.each(run.parties, local_all_codes, train, spec), run.each(run.parties, local_rows, train)
     return run.assemble(to_estimate, ensemble, scores, work, labels, draws, groups, plan, all_codes, rows, spec)

@@ -25,7 +25,7 @@ from ...federation.parties import Party
 from ...federation.run import Run
 from ...privacy.accounted import Accounted, Clear, Public
 from ...privacy.mechanisms.mixed_response import MixedResponse
-from ...privacy.mechanisms.release import derived, resting_on
+from ...privacy.mechanisms.release import derive, resting_on
 from ...privacy.statistics.records import entries
 from ..codes import public_buckets
 from ..ensemble import gradients
@@ -34,7 +34,7 @@ from ..newton_tables import fitted_tables, noise_of_steps
 from ..tables.debiased import debiased_tables
 from ..tables.feature_sets import FeatureSets, feature_sets
 from .common import active_of, columns_of, local_codes, local_own_ensemble, passive_of
-from .inference import deployed
+from .inference import score_held_out
 
 # Of the number of codes that a record moves.
 SETS = "the sets of features are drawn by public randomness"
@@ -65,7 +65,7 @@ def local_noised_codes(passive: Party, train: np.ndarray, plan: FeatureSets, rng
     sent = noised[released]
     if len(parts) == 1:
         return parts[0].post_process(lambda _: sent)
-    return derived(sent, parts, name=f"codes of {passive.name}", owner=passive.name) if parts else Public(sent, SETS)
+    return derive(sent, parts, name=f"codes of {passive.name}", owner=passive.name) if parts else Public(sent, SETS)
 
 
 def local_statistics(active: Party, train: np.ndarray, ensemble: Ensemble, spec: Any) -> tuple[np.ndarray, ...]:
@@ -147,5 +147,5 @@ def fit(run: Run) -> Estimate:
     trees = run.at(active, local_own_ensemble, train, own, options, spec.public.criterion, run.rng_for)
     statistics = run.at(active, local_statistics, train, trees, spec)
     model = run.at(active.name, active_model, trees, statistics, messages, plan, groups, spec)
-    scores = deployed(run, run.at(active.name, active_ensemble, model), run.each(passive, local_cuts, plan))
+    scores = score_held_out(run, run.at(active.name, active_ensemble, model), run.each(passive, local_cuts, plan))
     return run.assemble(to_estimate, model, scores, plan, run.epsilon)

@@ -35,7 +35,7 @@ from ...federation.run import Run
 from ...privacy.accounted import Clear
 from ...privacy.mechanisms.discrete import DiscreteGaussian
 from ...privacy.mechanisms.release import Release
-from ...privacy.statistics.closed import Closed
+from ...privacy.statistics.closed import EncryptedIntegers
 from ..codes import public_buckets
 from ..ensemble import gradients
 from ..model import Ensemble, Estimate, PublicFacts
@@ -43,9 +43,9 @@ from ..newton_tables import fitted_tables, noise_of_steps
 from ..options import TablesOptions
 from ..tables.assemble import assemble_tables, integers_of, tables_of
 from ..tables.plan import TablePlan, table_plan
-from ..tables.slots import added, drawn_masks, packed_sums, read, revealed, table_sums
+from ..tables.slots import add_noise, drawn_masks, packed_sums, read, reveal, table_sums
 from .common import active_of, columns_of, local_codes, local_own_ensemble, passive_of
-from .inference import deployed
+from .inference import score_held_out
 
 FREE_KEY = "a public key, drawn before any data were read"
 
@@ -103,13 +103,13 @@ def local_tables(
     masks = masks if masked else [0] * len(masks)
 
     def add(noise: np.ndarray) -> Cipher:
-        return added(public, packed, noise, masks, share, plan, rng_for("table randomness", passive.name))
+        return add_noise(public, packed, noise, masks, share, plan, rng_for("table randomness", passive.name))
 
     units, rng = share.cells.units(share.ratio), rng_for("table noise", passive.name)
     if not plan.sigma:
         return Clear(add(np.zeros(len(units), dtype=np.int64)), units=("features",), owner=passive.name)
     parents = tuple(dict.fromkeys(name for edges in share.edges for name in edges.parents))
-    closed = Closed(share.certificate, units, packed, partial(revealed, public, share, plan), parents=parents)
+    closed = EncryptedIntegers(share.certificate, units, packed, partial(reveal, public, share, plan), parents=parents)
     release = DiscreteGaussian(sigma=plan.sigma).under_encryption(
         closed,
         add,
@@ -192,5 +192,5 @@ def fit(run: Run) -> Estimate:
     given = (public, sums, plan, active.name, options.masked, run.rng_for)
     replies = run.gather(passive, active, "noised tables", local_tables, *given)
     model = run.at(active, local_model, ensemble, records, key, replies, plan, options)
-    scores = deployed(run, run.at(active, local_ensemble, model), run.each(passive, local_cuts, plan))
+    scores = score_held_out(run, run.at(active, local_ensemble, model), run.each(passive, local_cuts, plan))
     return run.assemble(to_estimate, model, scores, sums, n, plan, run.epsilon, options)

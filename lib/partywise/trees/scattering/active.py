@@ -14,9 +14,9 @@ from ...federation.parties import Party
 from ...federation.roles import involved
 from ...privacy.accounted import Clear, Public
 from ...privacy.ledger.event import UNNAMED
-from ..codes import Coded
-from ..ensemble import Draws, Growing, ensemble_of, rounded, rule_of, statistics
-from ..growth.level import Splits, closed
+from ..codes import CodedColumns
+from ..ensemble import Draws, Growing, ensemble_of, round_to_grid, rule_of, statistics
+from ..growth.level import Splits, close_level
 from ..model import Ensemble
 from ..options import ScatteringOptions
 from .branches import Branches, own_bins
@@ -30,7 +30,7 @@ LABELS = ("label", "features")
 class Training:
     """What the active party has between trees: its codes, the draws of every tree, trees and scores so far."""
 
-    codes: Coded
+    codes: CodedColumns
     draws: tuple[Draws, ...]
     growing: Growing
 
@@ -49,7 +49,7 @@ def local_root(active: Party, training: Training, train: np.ndarray, number: int
     """A tree of no splits: gradients and hessians on the grid of the lanes."""
     drawn, times = training.draws[number]
     y, scores = active.block["y"][train], training.growing.scores
-    sums = rounded(*statistics(y, scores, spec.options, spec.public.criterion, times), STEP)
+    sums = round_to_grid(*statistics(y, scores, spec.options, spec.public.criterion, times), STEP)
     rows = None if times is None else times > 0
     return Branches.begun(sums, rows, own_bins(training.codes, active.columns), drawn)
 
@@ -130,7 +130,7 @@ def local_grown(active: Party, training: Training, branches: Branches, plan: Pla
     own = dict(zip(active.columns, training.codes.thresholds, strict=True))
     unknown = {column: np.full(size - 1, np.nan) for column, size in plan.sizes.items()}
     every = tuple((own | unknown)[column] for column in range(len(spec.public.columns)))
-    codes, level = replace(training.codes, thresholds=every), closed(branches.level)
+    codes, level = replace(training.codes, thresholds=every), close_level(branches.level)
     growing = training.growing.with_tree(level, codes, spec.options, spec.public.criterion)
     return replace(training, growing=growing)
 

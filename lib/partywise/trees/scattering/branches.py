@@ -8,8 +8,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from ..codes import Coded
-from ..growth.cells import Bins, bins_of, completed, histograms
+from ..codes import CodedColumns
+from ..growth.cells import Bins, bins_of, complete_siblings, histograms
 from ..growth.level import Level, Splits, split, start
 from ..growth.splits import Rule, best_splits, left_of
 from ..model import LEAF
@@ -52,7 +52,7 @@ class Branches:
         ends = pairwise(self.own.starts.tolist())
         mine = {int(c): own[:, :, a:b] for c, (a, b) in zip(self.own.columns, ends, strict=True)}
         blocks = [mine[column] if column in mine else sums[column] for column in self.drawn]
-        found = completed(self.level, np.concatenate(blocks, axis=2), self.before)
+        found = complete_siblings(self.level, np.concatenate(blocks, axis=2), self.before)
         starts = np.concatenate([[0], np.cumsum([block.shape[2] for block in blocks])])
         every = np.arange(len(blocks))
         bins = Bins(np.array(self.drawn), starts, every, np.empty((len(blocks), 0), dtype=np.intp))
@@ -68,7 +68,7 @@ class Branches:
         return replace(self, level=split(self.level, splits, left))
 
 
-def own_bins(data: Coded, columns: Sequence[int]) -> Bins:
+def own_bins(data: CodedColumns, columns: Sequence[int]) -> Bins:
     """Cells of a party's own columns under their global numbers."""
     order = np.argsort(np.asarray(columns, dtype=np.intp), kind="stable")
     bins = bins_of(data).only(order)

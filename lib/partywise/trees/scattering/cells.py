@@ -15,10 +15,12 @@ from ...attacks.gradients import labels_from_signs
 from ...federation.cipher import Cipher
 from ...federation.exchanges.homomorphic import slots
 from ...federation.exchanges.homomorphic.ciphertexts import carried
-from ..codes import Coded
+from ..codes import CodedColumns
 
 
-def grouped(codes: Coded, places: Sequence[int], node: np.ndarray, nodes: int) -> tuple[np.ndarray, list[int]]:
+def group_rows(
+    codes: CodedColumns, places: Sequence[int], node: np.ndarray, nodes: int
+) -> tuple[np.ndarray, list[int]]:
     """Cells of rows: (columns, rows) node times size plus code, -1 outside all nodes; number of cells of each column.
 
     node : (rows,) of each row; a multiple of the n rows of the codes where every node has rows of its own

@@ -11,9 +11,9 @@ import numpy as np
 from ...federation.exchanges.homomorphic import paillier
 from ...federation.parties import Party
 from ...privacy.accounted import Clear
-from ..codes import Coded
+from ..codes import CodedColumns
 from ..options import ScatteringOptions
-from .cells import grouped, guessed_labels, nodes_of, open_sums
+from .cells import group_rows, guessed_labels, nodes_of, open_sums
 from .plan import Plan, passive_buckets
 from .report import Work
 
@@ -26,20 +26,20 @@ class Sums:
     additions: int
 
 
-def local_buckets(passive: Party, train: np.ndarray, spec: Any) -> Coded:
+def local_buckets(passive: Party, train: np.ndarray, spec: Any) -> CodedColumns:
     """A passive party's own columns, coded; they stay there."""
     facts = [spec.public.columns[column] for column in passive.columns]
     return passive_buckets(passive.block["X"][train], facts, spec.options)
 
 
-def local_thresholds(passive: Party, codes: Coded) -> tuple[np.ndarray, ...]:
+def local_thresholds(passive: Party, codes: CodedColumns) -> tuple[np.ndarray, ...]:
     """What the cuts of a passive party's columns mean."""
     return codes.thresholds
 
 
 def local_sums(
     passive: Party,
-    codes: Coded,
+    codes: CodedColumns,
     gradients: Any,
     marks: np.ndarray | None,
     drawn: Sequence[int],
@@ -59,7 +59,7 @@ def local_sums(
     if len(node) < rows:
         # No node is open: nothing is summed.
         node = np.full(rows, -1)
-    cells, counts = grouped(codes, own, node, nodes)
+    cells, counts = group_rows(codes, own, node, nodes)
     if key is None:
         return Sums(Clear(open_sums(gradients, cells, counts), units=("features",)), 0)
     sums = paillier.sums(key, gradients, cells, counts)
@@ -73,7 +73,7 @@ def local_answer(passive: Party, sums: Sums) -> Clear:
     return sums.answer
 
 
-def local_left(passive: Party, codes: Coded, splits: np.ndarray) -> Clear:
+def local_left(passive: Party, codes: CodedColumns, splits: np.ndarray) -> Clear:
     """(m, n / 8) uint8, which rows go left of each split of a passive party: the order bit of every row."""
     place = {column: k for k, column in enumerate(passive.columns)}
     left = [codes.codes[:, place[column]] <= cut for _, column, cut in splits.tolist()]

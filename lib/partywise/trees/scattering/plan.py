@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...federation.exchanges.homomorphic import slots
-from ..codes import Coded, public_buckets, quantile_buckets
+from ..codes import CodedColumns, public_buckets, quantile_buckets
 from ..model import LEAF, Column, Ensemble, PublicFacts, Tree
 from ..options import LARGEST_SUM, ScatteringOptions
 
@@ -80,7 +80,7 @@ def plan_of(options: ScatteringOptions, public: PublicFacts, n_train: int, passi
     return Plan(n_train, bound, bits, per, options.key_size // 4, sizes, node_bytes)
 
 
-def passive_buckets(X: np.ndarray, facts: Sequence[Column], options: ScatteringOptions) -> Coded:
+def passive_buckets(X: np.ndarray, facts: Sequence[Column], options: ScatteringOptions) -> CodedColumns:
     """Codes of a passive party's training rows (n, d_k); each column has as many as everyone knows, empty ones too."""
     if options.edges == "public":
         return public_buckets(X, [_edges(column, options) for column in facts])
@@ -89,7 +89,7 @@ def passive_buckets(X: np.ndarray, facts: Sequence[Column], options: ScatteringO
     # Nothing lies above the last value of a column that has fewer values than buckets.
     above = (np.full(size - 1 - len(cuts), np.inf) for size, cuts in zip(sizes, kept.thresholds, strict=True))
     thresholds = tuple(np.concatenate(pair) for pair in zip(kept.thresholds, above, strict=True))
-    return Coded(kept.codes, sizes, thresholds)
+    return CodedColumns(kept.codes, sizes, thresholds)
 
 
 def wire(
@@ -106,7 +106,7 @@ def wire(
     encryptions = decryptions = size = 0
     row, passive = plan.width or 16, np.concatenate([[], *groups])
     for tree, drawn in zip(ensemble.trees, draws, strict=True):
-        nodes, splits = _summed(tree, options.max_tree_depth), int(np.isin(tree.feature, passive).sum())
+        nodes, splits = _summed_nodes(tree, options.max_tree_depth), int(np.isin(tree.feature, passive).sum())
         rows = plan.n * (sum(nodes) if options.hide_instances else bool(nodes))
         cells = [count * plan.cells(set(own) & set(drawn)) for own in groups for count in nodes]
         marks = 0 if options.hide_instances else plan.n * plan.node_bytes * max(len(nodes) - 1, 0)
@@ -118,7 +118,7 @@ def wire(
     return dict(zip(("encryptions", "decryptions", "bytes_formula"), (*counts, size), strict=True))
 
 
-def _summed(tree: Tree, depth: int) -> list[int]:
+def _summed_nodes(tree: Tree, depth: int) -> list[int]:
     """Nodes whose cells are summed, level by level: the root, then one of every pair of siblings that may split."""
     found: list[int] = []
     level, pairs = np.zeros(1, dtype=np.intp), 1
@@ -136,12 +136,12 @@ def _size(column: Column, options: ScatteringOptions) -> int:
 def _edges(column: Column, options: ScatteringOptions) -> np.ndarray:
     """Cuts that everyone knows: the declared ones, or equal parts of declared bounds."""
     if options.bucket_num is None:
-        return np.asarray(_declared(column, "edges"), dtype=float)
-    low, high = _declared(column, "bounds")
+        return np.asarray(_declaration(column, "edges"), dtype=float)
+    low, high = _declaration(column, "bounds")
     return np.linspace(low, high, options.bucket_num + 1)[1:-1]
 
 
-def _declared(column: Column, what: str) -> Any:
+def _declaration(column: Column, what: str) -> Any:
     given = getattr(column, what)
     if given is None:
         raise ValueError(f"{what} of column {column.name!r} are not declared: declare them, or use edges 'quantile'.")

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..codes import Coded, side_by_side
+from ..codes import CodedColumns, side_by_side
 from ..ensemble import Draws, with_thresholds
 from ..gathering.routing import pooled_difference, rows_rerouted
 from ..model import Ensemble, Estimate
@@ -31,7 +31,7 @@ def to_estimate(
     draws: Sequence[Draws],
     groups: Any,
     plan: Plan,
-    codes: Mapping[str, Coded],
+    codes: Mapping[str, CodedColumns],
     rows: Mapping[str, np.ndarray],
     spec: Any,
 ) -> Estimate:

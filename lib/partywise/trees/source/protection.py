@@ -44,7 +44,7 @@ def protection_of(keys: Keys, algo: str, criterion: str, notes: list[str]) -> tu
     method = keys.take(METHOD, str, allowed=("he",) if mode is not None else ("dp", "op_boost"))
     args = keys.inner(ARGS)
     if method == "he":
-        return SCATTERING, _encrypted(keys, args, criterion, notes), None
+        return SCATTERING, _paillier_options(keys, args, criterion, notes), None
     options, epsilon = _buckets(args) if method == "dp" else _order_preserving(args)
     if algo == "rf" and options.get("randomise", True):
         options["redraw"] = "tree"
@@ -98,7 +98,7 @@ def _order_preserving(args: Keys) -> tuple[dict[str, Any], float | None]:
     return options, epsilon
 
 
-def _encrypted(keys: Keys, args: Keys, criterion: str, notes: list[str]) -> dict[str, Any]:
+def _paillier_options(keys: Keys, args: Keys, criterion: str, notes: list[str]) -> dict[str, Any]:
     """Gradients under Paillier encryption."""
     options: dict[str, Any] = {"cipher": "paillier", "bucket_num": args.take("bucket_num", int)}
     args.refuse_rest({})

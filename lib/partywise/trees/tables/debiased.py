@@ -67,7 +67,7 @@ def debiased_tables(
             if pair is None:
                 for k in {f, e} - set(apart):
                     own = _by_stratum(codes[:, k], released[:, k], laws[k], h, groups)
-                    apart[k] = _raked(own, found[k][1])
+                    apart[k] = _rake(own, found[k][1])
                 pair = _independent(apart[f], apart[e])
             H[rows, columns], H[columns, rows] = pair, pair.T
     return NewtonTables(
@@ -165,7 +165,7 @@ def _by_stratum(
     return np.array([nearest_shares(row, total) for row, total in zip(values, totals.tolist(), strict=True)])
 
 
-def _raked(strata: np.ndarray, margin: np.ndarray) -> np.ndarray:
+def _rake(strata: np.ndarray, margin: np.ndarray) -> np.ndarray:
     """Sums (S, k) scaled in turn to the margin (k,) of all and to their own totals, which stay.
 
     A pair of such features agrees with both margins: where it did not, hessians of small buckets would contradict

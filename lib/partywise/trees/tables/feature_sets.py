@@ -109,7 +109,7 @@ def feature_sets(
     """
     options, facts = spec.options, spec.public
     columns = tuple(sorted(column for _, own in groups for column in own))
-    edges = {column: _declared(facts.columns[column]) for column in columns}
+    edges = {column: _declaration(facts.columns[column]) for column in columns}
     group = records_together(spec)
     released = drawn_features(n, len(columns), features_of(options, epsilon / group, len(columns)), rng_for)
     parts = strata(released, [(name, [columns.index(column) for column in own]) for name, own in groups])
@@ -166,7 +166,7 @@ def _code_epsilon(parts: Sequence[Stratum], least: dict[str, int], epsilon: floa
     return min(grouped_epsilon(law, epsilon, delta, group) for law in laws)
 
 
-def _declared(column: Any) -> Accounted:
+def _declaration(column: Any) -> Accounted:
     if column.edges is None:
         raise CertificationError(
             f"edges of column {column.name!r} are not declared: certified tables need public buckets; declare the "

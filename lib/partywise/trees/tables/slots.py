@@ -20,7 +20,7 @@ from ...federation.exchanges.homomorphic.slots import split_slots
 from ...privacy.mechanisms.random import RandomSource
 from .plan import MASK_BITS, Share, TablePlan
 
-__all__ = ["added", "drawn_masks", "open_slots", "packed_sums", "read", "revealed", "table_sums"]
+__all__ = ["add_noise", "drawn_masks", "open_slots", "packed_sums", "read", "reveal", "table_sums"]
 
 
 def table_sums(public: PublicKey, records: Cipher, codes: np.ndarray, share: Share) -> tuple[Cipher, Cipher, int]:
@@ -68,7 +68,7 @@ def drawn_masks(rng: RandomSource, share: Share, plan: TablePlan) -> list[int]:
     return [(int.from_bytes(row.tobytes(), "little") & (2 * half - 1)) - half for row in rows]
 
 
-def added(
+def add_noise(
     public: PublicKey,
     packed: Cipher,
     noise: np.ndarray,
@@ -81,12 +81,12 @@ def added(
     values, margins = noise.tolist(), share.cells.margins
     high, low = [*values[:margins], *masks], values[margins:]
     cells = [(g << plan.bits) + h for g, h in zip(high, low, strict=True)]
-    plain = _joined(cells[:margins], plan.per_margin, 2 * plan.bits)
-    plain += _joined(cells[margins:], plan.per_pair, plan.pair_bits)
+    plain = _merge_cells(cells[:margins], plan.per_margin, 2 * plan.bits)
+    plain += _merge_cells(cells[margins:], plan.per_pair, plan.pair_bits)
     return paillier.rerandomised(public, paillier.add_plain(public, packed, np.array(plain, dtype=object)), rng)
 
 
-def _joined(cells: Sequence[int], per: int, bits: int) -> list[int]:
+def _merge_cells(cells: Sequence[int], per: int, bits: int) -> list[int]:
     """Several cells in one integer, the first the lowest."""
     found = []
     for start in range(0, len(cells), per):
@@ -125,8 +125,6 @@ def _halves(cell: int, bits: int) -> tuple[int, int]:
     return (cell - low) >> bits, low
 
 
-def revealed(
-    public: PublicKey, share: Share, plan: TablePlan, cipher: Cipher, keys: Sequence[PrivateKey]
-) -> np.ndarray:
+def reveal(public: PublicKey, share: Share, plan: TablePlan, cipher: Cipher, keys: Sequence[PrivateKey]) -> np.ndarray:
     """The same of a cipher, for whoever checks a simulation."""
     return read(paillier.revealed(public, cipher, keys), share, plan)

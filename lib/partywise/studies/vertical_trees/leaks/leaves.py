@@ -13,7 +13,7 @@ from ....federation.cipher import Cipher
 from ....federation.exchanges.homomorphic.paillier import PrivateKey, encrypt, generate_key, rerandomised
 from ....privacy.accounted import Clear
 from ....trees.leaves import skeleton
-from ....trees.protocols.encrypted_inference import ruled_out, zeroed
+from ....trees.protocols.encrypted_inference import ruled_out, zero_dropped
 
 
 def zeros_published(task: Task) -> Exposure:
@@ -37,7 +37,7 @@ def _leaf_vectors(task: Task) -> tuple[PrivateKey, Callable[[World], Cipher]]:
     private = generate_key(task.settings.key_size, task.rng_for("key"), kind="paillier")
     weights = np.tile(np.arange(1, 5), task.settings.n)
     received = encrypt(private, weights, task.rng_for("weights"), key_holder="active")
-    return private, lambda world: zeroed(private.public, received, _kept(world))
+    return private, lambda world: zero_dropped(private.public, received, _kept(world))
 
 
 def _kept(world: World) -> np.ndarray:
