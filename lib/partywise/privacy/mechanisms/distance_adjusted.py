@@ -117,11 +117,6 @@ class AdjustedDistanceExponential:
         t = distance_of(distance, self.lo, self.hi)
         return -(-t // self.theta) * self.epsilon_prt + self.theta * self.epsilon_ner
 
-    def policy_floor(self, distance: int) -> float:
-        """The published implementation's bound, with floor for ceil. It fails across the edge of a bucket."""
-        t = distance_of(distance, self.lo, self.hi)
-        return t // self.theta * self.epsilon_prt + self.theta * self.epsilon_ner
-
     def printed_matrix(self) -> tuple[np.ndarray, np.ndarray]:
         """The two stages as printed in the source; no law, kept to show it.
 

@@ -28,7 +28,6 @@ __all__ = [
     "newton_certificate",
     "newton_tables",
     "residual_certificate",
-    "residual_tables",
 ]
 
 # Gradients and hessians are whole multiples of it.
@@ -199,16 +198,6 @@ def newton_tables(codes: np.ndarray, edges: Sequence[Accounted], g: np.ndarray, 
     if np.max(np.abs(g), initial=0) > ONE:
         raise ValueError("g has entries beyond 1, in steps of 2^-32: probability minus label is at most 1.")
     return _tables(codes, edges, g, hessians(g), ratio, newton_certificate(codes.shape[1], ratio))
-
-
-def residual_tables(
-    codes: np.ndarray, edges: Sequence[Accounted], g: np.ndarray, bound: Accounted, hessian: float, ratio: float
-) -> Bounded:
-    """The same of gradients that are clipped to a public bound, all with one hessian; see `residual_certificate`."""
-    certificate = residual_certificate(codes.shape[1], bound, hessian, ratio)
-    most = math.floor(parameter("bound", bound) * ONE)
-    h = np.full(len(g), math.floor(hessian * ONE), dtype=np.int64)
-    return _tables(codes, (*edges, bound), np.clip(g, -most, most), h, ratio, certificate)
 
 
 def _tables(
