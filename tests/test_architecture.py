@@ -197,6 +197,7 @@ def test_methods_never_import_each_other():
 
 
 # Who reads and writes cubes; a user's own file is read in a fit job, which imports netCDF4 when it has one to read.
+TABLES = ("experiment.differences", "experiment.register", "experiment.tables")
 CUBES = (
     "datasets.own.netcdf",
     "experiment.collect",
@@ -213,7 +214,8 @@ def misplaced(name: str) -> set[str]:
     tops = {other.split(".")[0] for other in used}
     # The library knows no workflow; one file reads configurations, and the command prints one, as people write them.
     readers = {"__main__", "experiment.configuration.text"}
-    wrong = tops & {"snakemake", "jsonschema", "pandas", *(() if name in readers else ("yaml",))}
+    wrong = tops & {"snakemake", "jsonschema", *(() if name in readers else ("yaml",))}
+    wrong |= set() if name.startswith(TABLES) else tops & {"jinja2", "pandas"}
     wrong |= used & {"scipy.stats"}
     if not drawing(name):
         wrong |= tops & {"matplotlib", *(() if name.startswith(CUBES) else ("xarray", "netCDF4"))}

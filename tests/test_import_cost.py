@@ -90,3 +90,34 @@ assert "nacl" in sys.modules
     lib = ROOT / "lib" / "partywise"
     users = [str(path.relative_to(lib)) for path in lib.rglob("*.py") if "nacl" in path.read_text(encoding="utf-8")]
     assert users == ["federation/exchanges/psi.py"]
+
+
+def test_a_fit_loads_nothing_that_writes_tables():
+    """Not the script of fits, not the programs of all studies, not a cell of a study; collect does, for all of them."""
+    code = """
+import sys
+from importlib import import_module
+from pathlib import Path
+from fingerprint import script_roots
+from partywise.experiment.study import available, load
+tables = {"jinja2", "matplotlib", "pandas", "xarray"}
+for module in script_roots(Path(sys.argv[1])):
+    import_module(module)
+for study in map(load, available()):
+    named = [study.data, study.split, study.folds, study.metrics, study.example_fits]
+    named += [source.generate for source in study.sources.values()] + [one.fit for one in study.methods.values()]
+    for module in {one.module for one in named if one is not None}:
+        import_module(module)
+import toy
+from partywise.experiment.cells import generate, run
+plan = toy.toy_plan()
+(case, *_), (method, *_) = plan.cases, plan.methods
+assert run(plan, case, method, 1, [0], [0], generate(plan, case, [0], Path()))
+assert not tables & set(sys.modules), tables & set(sys.modules)
+import_module("partywise.experiment.collect")
+assert tables - set(sys.modules) == {"matplotlib"}
+"""
+    path = {"PYTHONPATH": f"{ROOT / 'lib'}:{ROOT / 'workflow'}:{ROOT / 'tests' / 'support'}"}
+    command = [sys.executable, "-c", code, str(ROOT / "scripts" / "fit.py")]
+    done = subprocess.run(command, env=environment() | path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr

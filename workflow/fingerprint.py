@@ -125,7 +125,7 @@ def _digest(path: Path) -> str:
 
 
 def sources(roots: Iterable[str], lib: Path = LIB) -> dict[str, str]:
-    """SHA-256 of the source of every module that the roots use, in the order of their names.
+    """SHA-256 of every module that the roots use and of the templates of their packages, in the order of their names.
 
     Raises
     ------
@@ -136,11 +136,18 @@ def sources(roots: Iterable[str], lib: Path = LIB) -> dict[str, str]:
     for root in roots:
         if source(root, [root.partition(".")[0]], lib) is None:
             raise ValueError(f"root {root!r} is no module with a source: correct the name in the study.")
-    return {module: _digest(path) for module, path in sorted(closure(roots, lib).items())}
+    modules = closure(roots, lib)
+    templates = {
+        f"{module}/{template.name}": template
+        for module, path in modules.items()
+        if path.name == "__init__.py"
+        for template in path.parent.glob("*.jinja")
+    }
+    return {name: _digest(path) for name, path in sorted((modules | templates).items())}
 
 
 def fingerprint(roots: Iterable[str], lib: Path = LIB) -> str:
-    """SHA-256 over the names and sources of all modules that the roots use."""
+    """SHA-256 over the names and sources of all modules that the roots use, and of their templates."""
     return digest_of(sources(roots, lib))
 
 

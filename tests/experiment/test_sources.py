@@ -97,3 +97,14 @@ def test_the_script_counts_without_the_lines_before_it(own, tmp_path):
     planned = {SCRIPT: digest(UNEDITED + JOB)}
     assert job(tmp_path, planned) == ["1"]
     assert job(tmp_path, planned, "AFTER = '#'\n") == ["1", str(tmp_path / "job.py")]
+
+
+def test_a_template_that_was_edited_after_the_plan_is_named(tmp_path):
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own" / "__init__.py").write_text("VALUE = 1\n")
+    template = tmp_path / "own" / "page.html.jinja"
+    template.write_text("{{ title }}")
+    planned = {"own": digest("VALUE = 1\n"), "own/page.html.jinja": digest("{{ title }}"), "absent/a.jinja": "0" * 64}
+    assert job(tmp_path, planned) == ["1"]
+    template.write_text("{{ titles }}")
+    assert job(tmp_path, planned) == ["1", str(template)]

@@ -28,7 +28,7 @@ import partywise
 assert "site-packages" in partywise.__file__, partywise.__file__
 found = {one.metadata["Name"].lower() for one in importlib.metadata.distributions()}
 assert found <= {"partywise", "numpy", "scipy", "pip", "setuptools"}, found
-extras, missing = {"xarray", "netCDF4", "matplotlib", "yaml", "aiohttp", "tno"}, set()
+extras, missing = {"xarray", "netCDF4", "matplotlib", "pandas", "jinja2", "yaml", "aiohttp", "tno"}, set()
 for module in pkgutil.walk_packages(partywise.__path__, "partywise."):
     try:
         importlib.import_module(module.name)

@@ -141,3 +141,16 @@ def test_an_edit_of_any_module_that_a_job_loaded_moves_its_fingerprint(done, tmp
         file.write_bytes(content)
     fingerprint._digest.cache_clear()
     assert sorted(set(unseen)) == []
+
+
+def test_an_edit_of_a_template_moves_the_fingerprint_of_what_shows_tables_and_of_no_fit(done, tmp_path):
+    lib = tmp_path / "lib"
+    shutil.copytree(fingerprint.LIB, lib, ignore=shutil.ignore_patterns("__pycache__"))
+    before = {one.name: fingerprint.fingerprint(one.roots, lib) for one in done}
+    template = lib / "partywise" / "experiment" / "tables" / "table.html.jinja"
+    template.write_bytes(template.read_bytes() + b"{# edited #}")
+    fingerprint._digest.cache_clear()
+    moved = {one.name for one in done if fingerprint.fingerprint(one.roots, lib) != before[one.name]}
+    fingerprint._digest.cache_clear()
+    kinds = {name.split("/")[1].split()[0] for name in moved}
+    assert kinds == {"collect", "figure"} and {f"{study}/collect" for study in available()} <= moved

@@ -6,13 +6,11 @@ disk as they come.
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import replace
-from itertools import chain, islice
+from itertools import chain
 from pathlib import Path
-from typing import Any
 
 import xarray as xr
 
@@ -31,14 +29,11 @@ from .tables.printed import summary_text
 from .tables.rows import write_csv, write_text
 from .tables.run_totals import RunTotals
 from .tables.screen import screen_text
-from .tables.summary import MOST_ROWS, summary_rows
+from .tables.summary import summary_rows
 from .tables.take_home import Homes
+from .tables.templates import render
 from .tables.tidy import tidy_rows
-from .tables.wire import Wire
-
-NUMBERS: dict[str, type] = {"replicate": int, "parties": int, "n_releases": int}
-FLOATS = ("epsilon_target", "epsilon_certified", "mu_upper", "tpr_at_1_percent", "tpr_at_0_1_percent")
-NUMBERS |= dict.fromkeys(FLOATS, float)
+from .tables.wire import WIRE, Wire
 
 
 def collect(
@@ -70,7 +65,10 @@ def collect(
         columns, header, wire, homes = gather(plan, entries, tables)
     header.attrs = dict(global_attributes(plan, code_sha256=code_sha256, root=root))
     write_cube(outputs["cube"], header, columns.layers)
-    write_text(outputs["wire"], wire.markdown())
+    write_text(
+        outputs["wire"],
+        render("tables/wire.md.jinja", title=plan.study.title, columns=WIRE, wire=wire.shown()),
+    )
     write_csv(outputs["tidy"], tidy_rows(plan, columns))
     write_csv(outputs["predictions"], homes.rows(), homes.names(), joined=["id"])
     write_text(outputs["models"], homes.text())
@@ -79,8 +77,8 @@ def collect(
     write_text(outputs["text"], summary_text(plan, columns))
     write_text(outputs["screen"], screen_text(plan, columns))
     shown = summary_rows(plan, columns, shown_names(plan))
-    totals_rows, dictionary = _first_totals(outputs["totals"]), dictionary_rows(columns, homes.names())
-    page = tables_page(plan, header.attrs, shown, wire.markdown(), totals_rows, dictionary, overview(plan, columns))
+    dictionary, line = dictionary_rows(columns, homes.names()), overview(plan, columns)
+    page = tables_page(plan, header.attrs, shown, wire.shown(), outputs["totals"], dictionary, line)
     write_text(outputs["tables"], page)
 
 
@@ -113,10 +111,3 @@ def together(entries: Iterable[Entry]) -> Iterator[list[Entry]]:
         group.append(entry)
     if group:
         yield group
-
-
-def _first_totals(path: Path | str) -> list[dict[str, Any]]:
-    """The rows of the totals that a page can show, as they were before they were text."""
-    with Path(path).open(encoding="utf-8", newline="") as handle:
-        rows = islice(csv.DictReader(handle), MOST_ROWS + 1)
-        return [{name: NUMBERS.get(name, str)(value) for name, value in row.items()} for row in rows]

@@ -13,9 +13,10 @@ from captions import caption
 from partywise.experiment.plan import counted
 from partywise.experiment.plans import plans, read_configuration
 from partywise.experiment.study import available, load
-from partywise.experiment.tables.page import tables_page
+from partywise.experiment.tables.page import tables_page, totals_rows
 from partywise.experiment.tables.rows import write_csv
-from partywise.experiment.tables.wire import _equal, _wire_line
+from partywise.experiment.tables.templates import pipe_table
+from partywise.experiment.tables.wire import WIRE, equal_messages, message_row
 from pipeline import ROOT
 from toy import toy_plan
 
@@ -33,7 +34,7 @@ class Collected(HTMLParser):
 
     def handle_starttag(self, tag, attrs):
         self.ids += [value for key, value in attrs if key == "id"]
-        if tag not in ("meta", "input"):
+        if tag not in ("br", "input", "meta"):
             self.open.append(tag)
 
     def handle_endtag(self, tag):
@@ -45,20 +46,21 @@ class Collected(HTMLParser):
 
 
 @pytest.fixture
-def page() -> str:
+def page(tmp_path) -> str:
     versions = json.dumps({"python": "3"})
     attributes = dict.fromkeys(("git_commit", "code_sha256", "lock_sha256", "config_sha256"), "x")
     attributes |= {"config_json": '{"spec": {"a": "<b>"}}', "software_versions": versions}
     row = {"case": "one", "method": "noisy", "parties": 2, "epsilon": float("inf"), "variable": "epsilon_certified"}
     rows = [row | {"mean": "inf", "se": "", "units": "1", "replicates": 3}]
-    wire = "# What crosses\n\n## one, <noisy>\n\n| from | to |\n|---|---|\n| a & b | c |\n"
-    return tables_page(
-        toy_plan(),
-        attributes,
-        rows,
-        wire,
-        [{"case": "one", "replicate": i, "epsilon_certified": 1.25, "other": i} for i in range(11)],
-    )
+    fit = {"name": "one, <noisy>", "setting": "2 parties.", "messages": [{"from": "a & b", "to": "c"}], "totals": "1"}
+    totals = [
+        {"case": "one", "replicate": i, "epsilon_certified": 1.25, "mu_upper": float("nan"), "other": i}
+        for i in range(11)
+    ]
+    write_csv(tmp_path / "totals.csv", totals)
+    wire = {"note": "What crosses", "fits": [fit]}
+    overview = {"headline": "<b>\ntwo"}
+    return tables_page(toy_plan(), attributes, rows, wire, tmp_path / "totals.csv", overview=overview)
 
 
 def test_the_page_is_well_formed_and_escapes_what_it_shows(page):
@@ -69,8 +71,14 @@ def test_the_page_is_well_formed_and_escapes_what_it_shows(page):
     assert {"overview", "summary", "ledger", "configuration"} <= set(found.ids)
     assert found.cells.count("11 x") == 1 and found.cells.count("1.25") == 1
     assert "a & b" in found.cells and "∞" in found.cells and "1.25" in found.cells
+    assert "<td>&lt;b&gt;<br>two</td>" in page
     assert "<noisy>" not in page and "&lt;noisy&gt;" in page
     assert "<b>" not in page and "&lt;b&gt;" in page
+
+
+def test_a_ledger_without_a_release_makes_no_row(tmp_path):
+    (tmp_path / "totals.csv").touch()
+    assert totals_rows(tmp_path / "totals.csv") == []
 
 
 def test_the_page_needs_no_network(page):
@@ -140,7 +148,8 @@ def test_an_id_that_a_spreadsheet_takes_for_a_formula_keeps_its_join(tmp_path):
 @pytest.mark.parametrize("separator", ["\n", "\r", "\x85", "\u2028", "\u2029", "\x0b"])
 def test_a_line_separator_in_a_message_keeps_its_row_together(separator):
     row = {"sender": "a", "receiver": "b", "name": f"sum{separator}of x", "kind": "clear", "argument": "row"}
-    assert len(_wire_line([row | {"shape": "2", "bytes": 8}]).splitlines()) == 1
+    shown = [message_row([row | {"shape": "2", "bytes": 8}])]
+    assert len(pipe_table(WIRE, shown).splitlines()) == 3
 
 
 def test_equal_messages_share_a_line():
@@ -154,8 +163,8 @@ def test_equal_messages_share_a_line():
     ]
     rows.append(base | {"sender": "server", "receiver": "client 1", "name": "means of round 0", "kind": "public"})
     rows[-1]["argument"] = "=n follows from a = b"
-    lines = [_wire_line(same) for same in _equal(rows)]
-    assert lines == [
+    lines = pipe_table(WIRE, map(message_row, equal_messages(rows))).splitlines()
+    assert lines[2:] == [
         "| 33 x | client 1 ... client 11 | server | means of round 0 ... means of round 2 | release | gaussian, mu 0.5 "
         "| 2 | 528 |",
         "| 33 x | client 1 ... client 11 | server | second moment of round 0 ... second moment of round 2 | release "
@@ -164,8 +173,12 @@ def test_equal_messages_share_a_line():
     ]
 
 
+def test_a_pipe_in_a_cell_ends_no_cell():
+    assert pipe_table(["a", "b"], [["x|y", 1]]).splitlines() == ["| a | b |", "|---|---|", r"| x\|y | 1 |"]
+
+
 def test_messages_that_differ_in_mechanism_shape_or_direction_stay_apart():
     base = {"sender": "a 1", "receiver": "b", "name": "x", "kind": "release", "argument": "gaussian, mu = 1"}
     base |= {"shape": "2", "bytes": 16}
     others = [{"argument": "gaussian, mu = 2"}, {"shape": "3"}, {"receiver": "c"}, {"kind": "clear"}, {"name": "y"}]
-    assert [len(same) for same in _equal([base, *(base | other for other in others)])] == [1] * 6
+    assert [len(same) for same in equal_messages([base, *(base | other for other in others)])] == [1] * 6

@@ -17,8 +17,10 @@ FIRST = "first"
 OWN = "own"
 TABLES = "tables.html"
 SECTION = re.compile(r'<section id="([a-z-]+)">\n<h2>(.*?)</h2>\n(.*?)\n</section>\n', re.DOTALL)
-# The part of a page that is a table (`partywise.experiment.plotting.typeset`).
+# The part of a page that is a table (``tables/typeset.html.jinja``).
 ROWS = re.compile(r'<section id="table">\n(.*?)\n</section>\n', re.DOTALL)
+HEAD = re.compile(r"<thead><tr>(.*?)</tr></thead>", re.DOTALL)
+ROW = re.compile(r"<tbody>\n<tr>(.*?)</tr>\n</tbody>", re.DOTALL)
 TITLE = re.compile(r"<h1>(.*?)</h1>", re.DOTALL)
 # An SVG of more bytes gives way to its PNG where that is smaller.
 LARGE = 300_000
@@ -43,6 +45,11 @@ class Figure:
     def words(self) -> str:
         """Its name as a reader says it."""
         return self.name.replace("_", " ")
+
+    @property
+    def anchor(self) -> str:
+        """Where a link finds it."""
+        return f"{self.study}-{self.name}"
 
     @property
     def alt(self) -> str:
@@ -90,6 +97,17 @@ class Study:
     def words(self) -> str:
         """Its name as a reader says it."""
         return self.name.replace("_", " ")
+
+    @property
+    def tables(self) -> list[Part]:
+        """Its sections but for the overview."""
+        return [part for key, part in self.parts.items() if key != "overview"]
+
+    @property
+    def overview(self) -> tuple[str, str]:
+        """Head and cells of its row among all studies, as HTML."""
+        found = [pattern.search(self.parts["overview"].body) for pattern in (HEAD, ROW)]
+        return found[0].group(1) if found[0] else "", found[1].group(1) if found[1] else ""
 
 
 @dataclass(frozen=True)

@@ -1,20 +1,8 @@
-"use strict";
-const wordsOf = box => box.value.toLowerCase().split(/\s+/).filter(Boolean);
-
-// Rows of a table that have every word; a number must be the whole cell.
-for (const box of document.querySelectorAll("input[data-rows]")) box.addEventListener("input", () => {
-  const words = wordsOf(box);
-  for (const row of box.closest("section").querySelector("table").tBodies[0].rows) {
-    const cells = Array.from(row.cells, cell => cell.textContent.toLowerCase());
-    row.hidden = !words.every(word => cells.some(cell => isNaN(word) ? cell.includes(word) : cell === word));
-  }
-});
-
 // Figures whose name, study or caption has every word.
 const figures = Array.from(document.querySelectorAll("figure"));
 const box = document.getElementById("figures");
 box.addEventListener("input", () => {
-  const words = wordsOf(box);
+  const words = box.value.toLowerCase().split(/\s+/).filter(Boolean);
   for (const figure of figures) {
     const text = `${figure.id} ${figure.textContent}`.toLowerCase();
     figure.hidden = !words.every(word => text.includes(word));

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
+from pandas import DataFrame, MultiIndex
 
 from .difference import (
     CELLS,
@@ -60,7 +61,7 @@ def _cube(one: Difference, most: int, only_changed: bool) -> Iterator[str]:
         if entries := one.of(kind):
             yield f"  {_heading(one, kind, entries)}"
             ordered = _spread(entries) if kind in (MOVED, NO_ERROR) else entries
-            yield from _aligned([_line(entry) for entry in ordered[:most]])
+            yield from _table(ordered[:most])
             if len(entries) > most > HEADINGS_ONLY:
                 yield f"    and {len(entries) - most:,} more"
     if one.unchanged and not one.equal and not only_changed and most > VERDICTS_ONLY:
@@ -107,13 +108,26 @@ def _clear(entry: Entry) -> float:
     return abs(entry.difference or 0.0) / size if np.isfinite(size) and size else float("inf")
 
 
-def _line(entry: Entry) -> list[str]:
+def _table(entries: Sequence[Entry]) -> list[str]:
+    """Entries of a kind, one on a line: where it is to the left, what differs beside it."""
+    if not entries:
+        return []
+    frame = DataFrame(map(_numbers, entries), MultiIndex.from_tuples(map(_place, entries))).fillna("")
+    return [f"    {line.rstrip()}" for line in frame.to_string(header=False, sparsify=False).splitlines()]
+
+
+def _place(entry: Entry) -> tuple[str, ...]:
+    """Name and slot."""
+    if not entry.where:
+        return (entry.variable,)
+    case, method, parties, epsilon = entry.where
+    return entry.variable, str(case), str(method), f"J = {parties}", f"ε = {epsilon:g}"
+
+
+def _numbers(entry: Entry) -> list[str]:
+    """Both values, and what is known of their difference."""
     old, new = _values(entry.first, entry.second)
-    place = []
-    if entry.where:
-        case, method, parties, epsilon = entry.where
-        place = [str(case), str(method), f"J = {parties}", f"ε = {epsilon:g}"]
-    row = [entry.variable, *place, f"{old} -> {new}"]
+    row = [f"{old} -> {new}"]
     if entry.error is not None and not np.isnan(entry.error):
         row.append(f"by {entry.difference:.3g} +- {entry.error:.2g}")
     if entry.replicates is not None:
@@ -135,15 +149,6 @@ def _values(old: Any, new: Any) -> tuple[str, str]:
 
 def _short(line: str, most: int = 120) -> str:
     return line if len(line) <= most else f"{line[: most - 4]} ..."
-
-
-def _aligned(table: Sequence[Sequence[str]]) -> Iterator[str]:
-    widths: dict[int, int] = {}
-    for row in table:
-        for i, cell in enumerate(row):
-            widths[i] = max(widths.get(i, 0), len(cell))
-    for row in table:
-        yield "    " + "  ".join(cell.ljust(widths[i]) for i, cell in enumerate(row)).rstrip()
 
 
 def _versions(found: Sequence[Difference]) -> Iterator[str]:

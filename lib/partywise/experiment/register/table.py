@@ -9,7 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from ...errors import DataMissing
-from ...files import replacing
+from ..tables.rows import write_csv
 from .register import COLUMNS, Row
 from .verdict import STATUSES
 
@@ -18,10 +18,7 @@ NAME = "claims.csv"
 
 def write(path: Path, rows: Sequence[Row]) -> None:
     """One line an entry."""
-    with replacing(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as handle:
-        lines = csv.DictWriter(handle, COLUMNS, lineterminator="\n")
-        lines.writeheader()
-        lines.writerows(asdict(row) for row in rows)
+    write_csv(path, map(asdict, rows), COLUMNS)
 
 
 def read(path: Path) -> list[Row]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
+from ..tables.templates import pipe_table
 from .register import Row
 from .table import counts
 from .verdict import RULE, SHARE, STATUSES, Z
@@ -39,12 +40,12 @@ def page(rows: Sequence[Row], notable: Sequence[str], notes: Mapping[str, str], 
     """``docs/claims.md``; ``notes`` are what to know of all entries of a source, ``fitted`` as in `sentence`."""
     parts = [
         "# Claims register",
-        _table(("source", "entries", *STATUSES), _by(rows, lambda row: f"seed {row.source}")),
+        pipe_table(("source", "entries", *STATUSES), _by(rows, lambda row: f"seed {row.source}")),
         sentence(rows, fitted)
         + " [claims.csv](claims.csv) has one line an entry: place, printed number, ours, standard error, replicates, "
         "z, status, reason, configuration, command, CPU minutes.",
         "## By kind",
-        _table(("kind", "entries", *STATUSES), _by(rows, lambda row: KINDS[row.kind])),
+        pipe_table(("kind", "entries", *STATUSES), _by(rows, lambda row: KINDS[row.kind])),
         _chance(rows),
         *(f"Seed {source}: {note}" for source, note in notes.items()),
         "## The rule",
@@ -97,7 +98,7 @@ def _reasons(rows: Sequence[Row]) -> str:
         beside = f" Looked up: {looked[True]} of {looked.total()} agree there." if looked else ""
         first = own[0].id + (f" to {own[-1].id}" if len(own) > 1 else "")
         lines.append((source, len(own), own[0].status, reason + "." + beside, first))
-    return _table(("source", "entries", "status", "because", "first and last"), lines)
+    return pipe_table(("source", "entries", "status", "because", "first and last"), lines)
 
 
 def _bare(because: str) -> str:
@@ -110,7 +111,7 @@ def _rows(rows: Sequence[Row]) -> str:
         for r in rows
     )
     head = ("source", "place", "printed", "ours (standard error)", "z", "certified", "status")
-    return _table(head, lines)
+    return pipe_table(head, lines)
 
 
 def _again(rows: Sequence[Row]) -> str:
@@ -122,8 +123,3 @@ def _again(rows: Sequence[Row]) -> str:
         "README. "
         "What is printed, where it stands and how our number is chosen lies in `lib/partywise/studies/*/printed/`."
     )
-
-
-def _table(head: Sequence[str], lines: Iterator[tuple[object, ...]] | Sequence[tuple[object, ...]]) -> str:
-    body = ["| " + " | ".join(str(cell).replace("|", "\\|") for cell in line) + " |" for line in lines]
-    return "\n".join(["| " + " | ".join(head) + " |", "|" + "---|" * len(head), *body])

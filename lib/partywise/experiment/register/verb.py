@@ -8,8 +8,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ...files import replacing
-
 if TYPE_CHECKING:
     from .printed_source import PrintedSource
     from .register import Row
@@ -34,6 +32,7 @@ def claims(results: Path, docs: Path | None) -> int:
     docs : Path or None
         Where the CSV file and the page of the documentation go; the README beside that folder gets the sentence.
     """
+    from ..tables.rows import write_text
     from . import table
     from .numbers import Cubes
     from .page import html
@@ -46,7 +45,7 @@ def claims(results: Path, docs: Path | None) -> int:
     found = rows(printed, cubes)
     folder.mkdir(parents=True, exist_ok=True)
     table.write(folder / table.NAME, found)
-    _put(folder / "claims.html", html(found, fitted(printed)))
+    write_text(folder / "claims.html", html(found, fitted(printed)))
     print(f"{folder / table.NAME} and {folder / 'claims.html'}:\n{sentence(found, fitted(printed))}")
     for line in missing(cubes):
         print(line)
@@ -75,18 +74,14 @@ def fitted(printed: Sequence[PrintedSource]) -> list[str]:
 
 def document(found: Sequence[Row], printed: Sequence[PrintedSource], docs: Path) -> None:
     """Write the CSV file, the page of the documentation, and the sentence of the README."""
+    from ..tables.rows import write_text
     from . import table
     from .text import page, sentence
 
     table.write(docs / table.NAME, found)
-    _put(docs / "claims.md", page(found, notable(printed), notes(printed), fitted(printed)))
+    write_text(docs / "claims.md", page(found, notable(printed), notes(printed), fitted(printed)))
     readme = docs.parent / "README.md"
     if readme.is_file():
         text = readme.read_text(encoding="utf-8")
         told = f"{sentence(found, fitted(printed))} ([claims register](docs/claims.md))"
-        _put(readme, MARKED.sub(lambda marks: f"{marks[1]}{told}\n{marks[2]}", text))
-
-
-def _put(path: Path, text: str) -> None:
-    with replacing(path) as temporary:
-        temporary.write_text(text, encoding="utf-8")
+        write_text(readme, MARKED.sub(lambda marks: f"{marks[1]}{told}\n{marks[2]}", text))

@@ -69,10 +69,16 @@ def load_by_content(sources: Mapping[str, str]) -> None:
 
 
 def changed_sources(sources: Mapping[str, str]) -> Iterator[str]:
-    """Files that this process loaded with another content than has the SHA-256 that ``sources`` gives by module."""
+    """Files whose content here has another SHA-256 than ``sources`` gives by module, or by package and template."""
     for name, module in list(sys.modules.items()):
         if name in sources and sources[name] != (_script(module) if name == SCRIPT else LOADED.get(name)):
             yield str(module.__file__)
+    for name, digest in sources.items():
+        package, _, template = name.partition("/")
+        if template and package in sys.modules:
+            path = Path(str(sys.modules[package].__file__)).with_name(template)
+            if hashlib.sha256(path.read_bytes()).hexdigest() != digest:
+                yield str(path)
 
 
 def _script(module: Any) -> str:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from html import escape
 from itertools import islice
 
 from ..plan import Plan
 from ..results.columns import Columns
-from .markup import short
 from .run_totals import CELL
 from .screen import ended, rows, worst
+from .templates import short
 
 COLUMNS = ("fits", "claimed ε", "certified ε, at worst", "of the method", "unit", "headline")
 # Characters of a headline row, and how many of them a line holds.
@@ -28,10 +26,3 @@ def overview(plan: Plan, columns: Columns) -> dict[str, str]:
     unit = plan.spec.unit if plan.study.certified == CELL else "of each claim"
     headline = "\n".join(row.strip().replace("+-", "±") for row in islice(rows(plan, columns, WIDTH), MOST))
     return dict(zip(COLUMNS, (ended(columns), claimed, certified, method, unit, headline), strict=True))
-
-
-def overview_row(texts: Mapping[str, str]) -> str:
-    """A table of one row."""
-    head = "".join(f'<th scope="col">{escape(name)}</th>' for name in texts)
-    cells = "".join("<td>" + "<br>".join(map(escape, text.split("\n"))) + "</td>" for text in texts.values())
-    return f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>\n<tr>{cells}</tr>\n</tbody></table></div>'

@@ -7,6 +7,7 @@ from itertools import groupby, islice
 from textwrap import wrap
 
 import numpy as np
+from pandas import DataFrame, MultiIndex
 
 from ..cells import IN_SAMPLE, STATUS
 from ..plan import Plan
@@ -15,7 +16,7 @@ from ..study import Heading
 from .run_totals import CELL, RUN, costs_more
 from .summary import MARK, MOST_ROWS, Slot, heading, shown_variables, slots
 
-WIDTH, GAP = 120, "  "
+WIDTH, INDENT = 120, "  "
 # The longest label that a line has room for beside its numbers.
 LABEL = 40
 ARROWS = {"lower": "\u2193", "higher": "\u2191", "neither": ""}
@@ -46,7 +47,7 @@ def summary_text(plan: Plan, columns: Columns) -> str:
     if len(found) > MOST_ROWS:
         notes.insert(0, f"the first {MOST_ROWS} rows: all of them are in summary.csv")
     cases = [_case(plan, str(slot.labels["case"])) for slot in shown]
-    lines = [line for note in notes for line in wrap(f"{note}.", WIDTH, subsequent_indent=GAP)]
+    lines = [line for note in notes for line in wrap(f"{note}.", WIDTH, subsequent_indent=INDENT)]
     title = wrap(f"{plan.study.title} ({plan.study.name})", WIDTH)
     return "\n".join([*title, *_tables(words, cases, rows), *lines, ""])
 
@@ -75,7 +76,7 @@ def _run_costs_more(slot: Slot) -> bool:
 def _line(columns: Columns, slot: Slot, names: Iterable[str]) -> list[str]:
     """A row of the printed table."""
     labels = slot.labels
-    row = [GAP + _short(labels["method"]), str(labels["parties"]), f"{labels['epsilon']:.4g}"]
+    row = [_short(labels["method"]), str(labels["parties"]), f"{labels['epsilon']:.4g}"]
     for name in names:
         mean, error, count = slot.averages[name]
         scale = MIB if columns.units(name) == "byte" else 1.0
@@ -93,37 +94,24 @@ def _line(columns: Columns, slot: Slot, names: Iterable[str]) -> list[str]:
 
 def _tables(words: Sequence[Heading], cases: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     """The columns in as many tables as they need, each with the labels of its rows."""
-    heads = [wrap(word, 12, break_long_words=False) for word in (*KEYS, *(word.words for word in words))]
-    for head, word in zip(heads[len(KEYS) :], words, strict=True):
-        head[-1] += f" {ARROWS[word.better]}" if ARROWS[word.better] else ""
-    widths = [max(map(len, (*head, *(row[i] for row in rows)))) for i, head in enumerate(heads)]
+    heads = [wrap(word.words, 12, break_long_words=False) for word in words]
+    for head, word in zip(heads, words, strict=True):
+        head[-1] = f"{head[-1]} {ARROWS[word.better]}".rstrip()
+    height = max(map(len, heads))
+    frame = DataFrame(
+        [row[len(KEYS) :] for row in rows],
+        MultiIndex.from_tuples([tuple(row[: len(KEYS)]) for row in rows], names=KEYS),
+        MultiIndex.from_tuples([(*[""] * (height - len(head)), *(f" {line}" for line in head)) for head in heads]),
+    )
     lines: list[str] = []
-    for chosen in _parts(widths):
-        height = max(len(heads[i]) for i in chosen)
-        top = [[*[""] * (height - len(heads[i])), *heads[i]] for i in chosen]
-        head_lines = [_aligned([column[k] for column in top], [widths[i] for i in chosen]) for k in range(height)]
-        lines += [""] * bool(lines) + head_lines + ["-" * max(map(len, head_lines))]
-        for case, group in groupby(zip(cases, rows, strict=True), key=lambda entry: entry[0]):
-            lines.append(case)
-            lines += [_aligned([row[i] for i in chosen], [widths[i] for i in chosen]) for _, row in group]
+    # What finds no room in a line stands in a block below, with the labels of its rows.
+    for block in frame.to_string(sparsify=False, line_width=WIDTH - len(INDENT)).split("\n\n"):
+        table = [f"{INDENT}{line}".rstrip(" \\") for line in block.splitlines()]
+        head, body = [line for line in table[: -len(rows)] if line], table[-len(rows) :]
+        lines += [""] * bool(lines) + head + ["-" * max(map(len, table))]
+        for case, group in groupby(zip(cases, body, strict=True), key=lambda entry: entry[0]):
+            lines += [case, *(line for _, line in group)]
     return lines
-
-
-def _parts(widths: Sequence[int]) -> list[list[int]]:
-    """Numbers of the columns of each table: the keys and as many others as a line holds."""
-    keys = list(range(len(KEYS)))
-    parts = [list(keys)]
-    for i in range(len(keys), len(widths)):
-        if len(parts[-1]) > len(keys) and sum(widths[j] + len(GAP) for j in (*parts[-1], i)) - len(GAP) > WIDTH:
-            parts.append(list(keys))
-        parts[-1].append(i)
-    return parts
-
-
-def _aligned(cells: Sequence[str], widths: Sequence[int]) -> str:
-    """Cells of one line: the first to the left, numbers to the right."""
-    first, *rest = zip(cells, widths, strict=True)
-    return GAP.join([first[0].ljust(first[1]), *(cell.rjust(width) for cell, width in rest)]).rstrip()
 
 
 def _notes(

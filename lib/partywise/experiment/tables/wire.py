@@ -1,4 +1,4 @@
-"""What crosses the wire in one fit of each method, as a table in Markdown."""
+"""What crosses the wire in one fit of each method."""
 
 from __future__ import annotations
 
@@ -14,6 +14,10 @@ from .rows import inert
 
 WIRE = ("messages", "from", "to", "what", "kind", "argument", "shape", "bytes")
 NUMBER = re.compile(r"\d+")
+NOTE = (
+    "One fit of each method (replicate 0, fold 0, fewest parties, smallest epsilon), as the channel saw it. Equal "
+    "messages share a line, in the order of the first of each; bytes are those of all."
+)
 PARAMETER = re.compile(r"(\w) = (?=[-+.\d]|inf|nan)")
 
 
@@ -51,26 +55,25 @@ class Wire:
         messages = rows if shown else ()
         self._heard.append(Heard(part.case, part.method, part.parties, epsilon, messages, len(rows), size))
 
-    def markdown(self) -> str:
-        """The table of each method."""
-        lines = [f"# What crosses the wire: {self._plan.study.title}", ""]
-        lines += [
-            "One fit of each method (replicate 0, fold 0, fewest parties, smallest epsilon), as the channel saw it. "
-            "Equal messages share a line, in the order of the first of each; bytes are those of all.",
-            "",
-        ]
+    def shown(self) -> dict[str, Any]:
+        """What a page or a Markdown file says: a note, and of each method its name, setting, messages and totals."""
+        fits = []
         for (case, method), group in groupby(self._heard, key=lambda one: (one.case, one.method)):
             found = list(group)
             first = found[0]
-            lines += [f"## {case}, {method}", "", f"{first.parties} parties, epsilon target {first.epsilon:g}.", ""]
-            lines += [f"| {' | '.join(WIRE)} |", "|" + "---|" * len(WIRE)]
-            lines += [_wire_line(same) for same in _equal(first.messages)]
             totals = "; ".join(f"{one.parties}: {one.count} messages, {one.bytes:,} bytes" for one in found)
-            lines += ["", f"Total by number of parties: {totals}.", ""]
-        return "\n".join(lines)
+            fits.append(
+                {
+                    "name": f"{case}, {method}",
+                    "setting": f"{first.parties} parties, epsilon target {first.epsilon:g}.",
+                    "messages": [message_row(same) for same in equal_messages(first.messages)],
+                    "totals": f"Total by number of parties: {totals}.",
+                }
+            )
+        return {"note": NOTE, "fits": fits}
 
 
-def _equal(rows: Sequence[Mapping[str, Any]]) -> list[list[Mapping[str, Any]]]:
+def equal_messages(rows: Sequence[Mapping[str, Any]]) -> list[list[Mapping[str, Any]]]:
     """Messages that differ in nothing but numbers in the names of sender, receiver and value, first ones first."""
     found: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
     for row in rows:
@@ -80,14 +83,14 @@ def _equal(rows: Sequence[Mapping[str, Any]]) -> list[list[Mapping[str, Any]]]:
     return list(found.values())
 
 
-def _wire_line(same: Sequence[Mapping[str, Any]]) -> str:
+def message_row(same: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """The row of some equal messages."""
     first = same[0]
     who = [_span([row[key] for row in same]) for key in ("sender", "receiver", "name")]
     argument = _plain(_span([row["argument"] for row in same]))
     size = sum(row["bytes"] for row in same)
     cells = (f"{len(same)} x", *who, first["kind"], argument, first["shape"], f"{size:,}")
-    # One line a row, whatever the text: split() also takes the line separators of Unicode.
-    return "| " + " | ".join(inert(" ".join(str(cell).split()).replace("|", "/")) for cell in cells) + " |"
+    return dict(zip(WIRE, map(inert, map(str, cells)), strict=True))
 
 
 def _span(names: Sequence[str]) -> str:
