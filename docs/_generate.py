@@ -22,6 +22,7 @@ from partywise.experiment.configuration.build import describe
 from partywise.experiment.configuration.grammar import Batch, Grid
 from partywise.experiment.results.assemble import COORDS
 from partywise.experiment.study import Study, available, load
+from partywise.experiment.tables.templates import pipe_table
 
 sys.path.insert(0, str(Path(__file__).parent))
 from _words import WORDS
@@ -94,10 +95,10 @@ def _classes(hint: Any) -> Iterator[type]:
 def _class(heading: str, cls: type) -> list[str]:
     """A heading, the first sentence of a dataclass, and a row for each of its keys."""
     rows = [(f.name, _allowed(cls, f.name), _default(f), meanings(cls)[f.name]) for f in fields(cls)]  # type: ignore[arg-type]
-    head = ["| key | value | default | meaning |", "|---|---|---|---|"]
-    body = [f"| `{key}` | {cell(kind)} | {default} | {cell(words)} |" for key, kind, default, words in rows]
+    body = [(f"`{key}`", cell(kind), default, cell(words)) for key, kind, default, words in rows]
+    table = pipe_table(("key", "value", "default", "meaning"), body) if rows else "It has no keys."
     first = _markdown(cleandoc(cls.__doc__ or "").split("\n\n")[0].split(". ")[0].rstrip("."))
-    return [f"### {heading}", "", f"{first}.", "", *(head + body if rows else ["It has no keys."]), ""]
+    return [f"### {heading}", "", f"{first}.", "", table, ""]
 
 
 def meanings(cls: type) -> dict[str, str]:
@@ -179,8 +180,8 @@ def variables_page() -> str:
 
 
 def _variables(heading: str, entries: Any, said: str = "") -> list[str]:
-    rows = [f"| `{name}` | {cell(words)} | {cell(unit)} |" for name, (words, unit) in entries.items()]
-    return [f"## {heading}", "", *([said, ""] if said else []), "| name | what | unit |", "|---|---|---|", *rows, ""]
+    rows = ((f"`{name}`", cell(words), cell(unit)) for name, (words, unit) in entries.items())
+    return [f"## {heading}", "", *([said, ""] if said else []), pipe_table(("name", "what", "unit"), rows), ""]
 
 
 def api_page() -> str:
@@ -204,10 +205,8 @@ def verbs() -> dict[str, str]:
 
 def verbs_page() -> str:
     """The verbs of ``./run``."""
-    rows = [f"| `{command}` | {cell(words)} |" for command, words in verbs().items()]
-    return "\n".join(
-        ["# Verbs of `./run`", "", "What `./run help` prints.", "", "| command | what |", "|---|---|", *rows, ""]
-    )
+    rows = ((f"`{command}`", cell(words)) for command, words in verbs().items())
+    return f"# Verbs of `./run`\n\nWhat `./run help` prints.\n\n{pipe_table(('command', 'what'), rows)}\n"
 
 
 def _markdown(text: str) -> str:
@@ -217,9 +216,9 @@ def _markdown(text: str) -> str:
 
 
 def cell(text: str) -> str:
-    """A text inside a table: no column ends, no tag begins."""
+    """A text inside a table: no tag begins, nothing is set off."""
     parts = text.split("`")
     outside = [part.replace("<", "&lt;").replace("*", r"\*").replace("_", r"\_") for part in parts[::2]]
     inside = parts[1::2]
     joined = [one for pair in zip(outside, [f"`{word}`" for word in inside] + [""], strict=False) for one in pair]
-    return "".join(joined).replace("|", r"\|")
+    return "".join(joined)

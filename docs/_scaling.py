@@ -14,6 +14,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from partywise.experiment.tables.templates import pipe_table
+
 ROOT = Path(__file__).resolve().parents[1]
 MEASURED = ROOT / "docs" / "measured" / "scaling.csv"
 RUNS = ROOT / "docs" / "measured" / "requirements.csv"
@@ -79,12 +81,6 @@ def curves(rows: Iterable[Row], begin: str) -> dict[tuple[str, str], list[Row]]:
     return found
 
 
-def table(heads: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
-    """A table in Markdown."""
-    rule = "|".join("---" for _ in heads)
-    return "\n".join([f"| {' | '.join(heads)} |", f"|{rule}|", *(f"| {' | '.join(line)} |" for line in lines)]) + "\n"
-
-
 def measurements(rows: Iterable[Row], begin: str, wire: bool = True) -> str:
     """One line a measurement of the curves that begin so."""
     lines = []
@@ -95,7 +91,7 @@ def measurements(rows: Iterable[Row], begin: str, wire: bool = True) -> str:
             cells = [f"`{curve}`", SHORT.get(what, what), f"{int(row['size']):,}", spent, power_of, peak]
             lines.append([*cells, number(float(row["wire_mb"])) if row["wire_mb"] else ""] if wire else cells)
     heads = ["curve", "what", "size", "CPU s", "exponent", "peak MB", "MB on the wire"]
-    return table(heads if wire else heads[:-1], lines)
+    return pipe_table(heads if wire else heads[:-1], lines)
 
 
 def ends(rows: Iterable[Row], begin: str) -> str:
@@ -109,7 +105,7 @@ def ends(rows: Iterable[Row], begin: str) -> str:
             line.append(", ".join(pair))
         lines.append([*line, power(found)])
     heads = ["study", "from", "to", "CPU s", "peak MB", "MB on the wire", "exponent of CPU time"]
-    return table(heads, lines)
+    return pipe_table(heads, lines)
 
 
 def slope(found: Sequence[Row], key: str) -> float:
@@ -132,7 +128,7 @@ def million_clients(rows: Iterable[Row]) -> str:
         per = {"s": f"{number(1e3 * each)} ms", "MB": f"{number(1e3 * each)} kB"}[unit]
         shown = {"s": f"{number(whole / 60)} minutes", "MB": f"{number(whole / 1000)} GB"}[unit]
         lines.append([what, f"{number(float(last[key]))} {unit}", per, shown])
-    return table(["", f"{int(last['size']):,} clients, measured", "one more client", "1,000,000 clients"], lines)
+    return pipe_table(["", f"{int(last['size']):,} clients, measured", "one more client", "1,000,000 clients"], lines)
 
 
 def million_cells(rows: Iterable[Row]) -> str:
@@ -161,7 +157,7 @@ def million_cells(rows: Iterable[Row]) -> str:
         "hours on 100 cores",
         "GB on disk",
     ]
-    return table(heads, lines)
+    return pipe_table(heads, lines)
 
 
 def whole_cells(rows: Iterable[Row]) -> str:
@@ -175,7 +171,7 @@ def whole_cells(rows: Iterable[Row]) -> str:
         measured = f"{number(float(last['cpu_seconds']))} s, {number(float(last['peak_mb']))} MB"
         lines.append([SHORT[what], f"{int(last['size']):,}", measured, f"{number(spent)} s", f"{number(peak)} MB"])
     heads = ["", "cells, measured", "CPU time, peak memory", "1,000,000 cells: CPU time", "peak memory"]
-    return table(heads, lines)
+    return pipe_table(heads, lines)
 
 
 MADE: dict[str, Any] = {
@@ -193,7 +189,7 @@ MADE: dict[str, Any] = {
 
 def filled(page: str, rows: Sequence[Row]) -> str:
     """The page with its tables made anew."""
-    return BLOCK.sub(lambda block: f"{block[1]}\n{MADE[block[2]](rows)}\n{block[3]}", page)
+    return BLOCK.sub(lambda block: f"{block[1]}\n{MADE[block[2]](rows)}\n\n{block[3]}", page)
 
 
 def draw(rows: Sequence[Row], path: Path = FIGURE) -> None:

@@ -94,7 +94,7 @@ def test_a_docstring_gives_the_meaning_of_a_key(generate):
         "second": "shared by `both`",
         "third": "after a semicolon, on two lines",
     }
-    assert generate.cell("a|b_c `d_e` <f>") == r"a\|b\_c `d_e` &lt;f>"
+    assert generate.cell("b_c `d_e` <f>") == r"b\_c `d_e` &lt;f>"
 
 
 def test_the_site_is_built_without_a_warning_and_asks_no_network(tmp_path):

@@ -12,6 +12,7 @@ from partywise.experiment.register.printed_source import read as read_printed
 from partywise.experiment.register.register import Row
 from partywise.experiment.register.verb import notable
 from partywise.experiment.register.verdict import STATUSES
+from partywise.experiment.tables.templates import pipe_table
 
 from .bibliography import documents
 from .measured import DATA, read
@@ -105,19 +106,15 @@ def _machine(root: Path) -> str:
 
 def _times(root: Path, made: Sequence[Experiment]) -> str:
     """A table: what, minutes of one core, peak and disk."""
-    lines = [
-        "| what | minutes of one core | peak MB of a job | MB on disk |",
-        "|---|---|---|---|",
-        "| set-up (`.venv`) | 1 | | 450 |",
-    ]
+    lines = [("set-up (`.venv`)", 1, "", 450)]
     for name, command in (("smoke", "./run --configfile config/smoke.yaml"), ("default", "./run")):
         if found := total(root, name):
             minutes, _, peak, disk = found
             data = sum(row.disk_megabytes for row in read(root) if row.configuration == name and row.study == DATA)
             of_data = f", {data:.1f} of them data sets" if data else ""
-            lines.append(f"| `{command}` | {minutes:.1f} | {peak:.0f} | {disk:.1f}{of_data} |")
-    lines += [f"| experiment E{place} | {one.minutes:.1f} | | |" for place, one in enumerate(made, 1)]
-    return "\n".join(lines)
+            lines.append((f"`{command}`", f"{minutes:.1f}", f"{peak:.0f}", f"{disk:.1f}{of_data}"))
+    lines += [(f"experiment E{place}", f"{one.minutes:.1f}", "", "") for place, one in enumerate(made, 1)]
+    return pipe_table(("what", "minutes of one core", "peak MB of a job", "MB on disk"), lines)
 
 
 def _experiment(place: int, one: Experiment) -> str:
@@ -134,9 +131,6 @@ def _experiment(place: int, one: Experiment) -> str:
         "",
     ]
     if one.examples:
-        lines += ["| entry | printed | ours | z | status |", "|---|---|---|---|---|"]
-        lines += [
-            f"| `{row.id}` | {row.printed} | {row.reproduction} | {row.z} | {row.status} |" for row in one.examples
-        ]
-        lines.append("")
+        shown = ((f"`{row.id}`", row.printed, row.reproduction, row.z, row.status) for row in one.examples)
+        lines += [pipe_table(("entry", "printed", "ours", "z", "status"), shown), ""]
     return "\n".join(lines)

@@ -7,11 +7,16 @@ from pathlib import Path
 
 from partywise.experiment.register import table
 from partywise.experiment.register.register import Row
+from partywise.experiment.tables.templates import pipe_table
 
 from .measured import DATA, TABLE, Measured, read
 
 PAGE = "docs/requirements.md"
 NAMES = {DATA: "data sets"}
+HEAD = ("study", "fits", "jobs", "minutes of one core", "CPU s", "peak MB of a job", "MB on disk")
+PEAK = "peak_megabytes"
+FORMATS = {"fits": "{:,}", "jobs": "{}", "minutes": "{:.1f}", "cpu_seconds": "{:.0f}"}
+FORMATS |= {PEAK: "{:.0f}", "disk_megabytes": "{:.1f}"}
 # What cannot be read from results: environments, and the configuration of hours.
 SETUP = """
 | what | disk | time |
@@ -54,21 +59,14 @@ def cpu_minutes(rows: Iterable[Row]) -> float:
 
 
 def _table(name: str, rows: Sequence[Measured]) -> list[str]:
-    total = [sum(getattr(row, key) for row in rows) for key in ("fits", "jobs", "minutes", "cpu_seconds")]
-    peak, disk = max(row.peak_megabytes for row in rows), sum(row.disk_megabytes for row in rows)
-    lines = [
-        f"| {NAMES.get(row.study, f'`{row.study}`')} | {row.fits:,} | {row.jobs} | {row.minutes:.1f} | "
-        f"{row.cpu_seconds:.0f} | {row.peak_megabytes:.0f} | {row.disk_megabytes:.1f} |"
-        for row in rows
-    ]
+    whole = {key: (max if key == PEAK else sum)(getattr(row, key) for row in rows) for key in FORMATS}
+    named = [*((NAMES.get(row.study, f"`{row.study}`"), vars(row)) for row in rows), ("all", whole)]
+    lines = [(name, *(form.format(values[key]) for key, form in FORMATS.items())) for name, values in named]
     first = rows[0]
     return [
         f"## `results/{name}`",
         "",
-        "| study | fits | jobs | minutes of one core | CPU s | peak MB of a job | MB on disk |",
-        "|---|---|---|---|---|---|---|",
-        *lines,
-        f"| all | {total[0]:,} | {total[1]} | {total[2]:.1f} | {total[3]:.0f} | {peak:.0f} | {disk:.1f} |",
+        pipe_table(HEAD, lines),
         "",
         f"Measured on {first.machine}, {first.cores} cores, {first.memory_gb} GB of memory, Python {first.python}.",
         "Jobs use one core each, so that two take half of the minutes and a little more; memory is needed for each.",

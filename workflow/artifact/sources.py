@@ -8,6 +8,7 @@ from typing import Any
 import yaml
 
 from partywise.datasets.catalogue import RESOURCES
+from partywise.experiment.tables.templates import pipe_table
 
 from .bibliography import documents, originals, studies_of_datasets, studies_of_documents
 
@@ -24,16 +25,15 @@ def page(root: Path) -> str:
 def _documents() -> list[str]:
     users = studies_of_documents()
     rows = [
-        f"| {number} | {one.title} | {one.kind} | {_named(users[number])} | {one.bytes:,} | `{one.sha256}` |"
+        (number, one.title, one.kind, _named(users[number]), f"{one.bytes:,}", f"`{one.sha256}`")
         for number, one in documents().items()
     ]
+    head = ("document", "title, as printed there", "what it is", "studies", "bytes", "SHA-256 of the file")
     notes = [f"- **{number}**: {one.reference}" for number, one in documents().items()]
     return [
         "# Sources",
         "",
-        "| document | title, as printed there | what it is | studies | bytes | SHA-256 of the file |",
-        "|---|---|---|---|---|---|",
-        *rows,
+        pipe_table(head, rows),
         "",
         "The studies were written from these five texts. They are not part of the project; the hash says which text is",
         "meant, and what is known of each is in the text itself:",
@@ -52,13 +52,11 @@ def _datasets(root: Path) -> list[str]:
         year = f" ({one.year})" if one.year else ""
         people = ", ".join(_person(author) for author in one.authors)
         source = f"{people}{year}. *{one.title}*. {one.reference}{doi}"
-        rows.append(f"| `{name}` | {source} | {resource.shape} | {resource.licence} | {_named(users[name])} |")
+        rows.append((f"`{name}`", source, resource.shape, resource.licence, _named(users[name])))
     return [
         "## Data sets",
         "",
-        "| data set | original | rows x columns | licence | studies |",
-        "|---|---|---|---|---|",
-        *rows,
+        pipe_table(("data set", "original", "rows x columns", "licence", "studies"), rows),
         "",
         "None of them is part of the project: the rule `fetch` downloads the package file that holds it and compares",
         'hashes before anything is read. "Generally cited as" means that the package does not state the terms of the',
@@ -71,16 +69,13 @@ def _datasets(root: Path) -> list[str]:
 def _pins() -> list[str]:
     rows = []
     for name, resource in RESOURCES.items():
-        rows.append(
-            f"| `{name}` | {resource.package} {resource.version} | `{resource.archive}` | `{resource.sha256}` |"
-        )
-        rows += [f"| `{name}` | | `{member.path}` | `{member.sha256}` |" for member in resource.members]
+        package = f"{resource.package} {resource.version}"
+        rows.append((f"`{name}`", package, f"`{resource.archive}`", f"`{resource.sha256}`"))
+        rows += [(f"`{name}`", "", f"`{member.path}`", f"`{member.sha256}`") for member in resource.members]
     return [
         "## Files and hashes",
         "",
-        "| data set | package | file | SHA-256 |",
-        "|---|---|---|---|",
-        *rows,
+        pipe_table(("data set", "package", "file", "SHA-256"), rows),
         "",
         "The first line of a data set is the file of the package index, the others are what is taken out of it.",
         "The page is written by `./run pets --write` from `lib/partywise/datasets/catalogue.toml` and",
