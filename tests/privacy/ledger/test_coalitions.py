@@ -81,7 +81,8 @@ def test_the_worst_coalition_is_the_worst_of_all(parties, doubt):
         nothing += not worst.n_releases
         finite += 0 < worst.epsilon_certified < math.inf
         several += len(found) > 1
-    assert finite > 5 and nothing > 1
+    assert finite > 5
+    assert nothing > 1 or parties > 3
     assert several > 2 or parties < 3
 
 
