@@ -48,8 +48,8 @@ OPEN: dict[str, int] = {
     "linear": 2,
     "logistic": 5,
     "pca": 2,
-    "privacy": 28,
-    "studies": 126,
+    "privacy": 29,
+    "studies": 127,
     "trees": 15,
 }
 

@@ -98,7 +98,7 @@ def opening(path) -> set[str]:
         for function in ast.walk(tree)
         if isinstance(function, ast.FunctionDef)
         for node in ast.walk(function)
-        if isinstance(node, ast.Attribute) and node.attr in ("opened", "content")
+        if isinstance(node, ast.Attribute) and node.attr in ("open", "content")
     }
 
 

@@ -328,7 +328,9 @@ def test_every_mechanism_states_its_law_and_products_are_those_enumerated_here()
             if not isinstance(node, ast.ClassDef):
                 continue
             methods = {part.name: part for part in node.body if isinstance(part, ast.FunctionDef)}
-            draws = [n for n in ast.walk(node) if isinstance(n, ast.Call) and getattr(n.func, "id", "") == "released"]
+            draws = [
+                n for n in ast.walk(node) if isinstance(n, ast.Call) and getattr(n.func, "id", "") == "charge_and_draw"
+            ]
             if draws:
                 classes.add(node.name)
                 assert "privacy_law" in methods, f"{node.name} draws and states no law at a distance"

@@ -130,7 +130,7 @@ def test_every_mechanism_of_the_library_is_among_them():
     made = set()
     for path in sorted(LIB.rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            named = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "released"
+            named = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "charge_and_draw"
             if named and len(node.args) >= 6 and isinstance(node.args[2], ast.Constant):
                 made.add(node.args[2].value)
     # Mixed responses have the law of randomised response; rounds on samples stand in the tests of every protocol.
