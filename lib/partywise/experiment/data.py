@@ -156,7 +156,7 @@ def decode(plain: Any, kind: Any, array: Callable[[int], np.ndarray]) -> Any:
     if word == "tuple":
         item_kind = next((get_args(one)[0] for one in kinds if get_origin(one) is tuple), Any)
         return tuple(decode(item, item_kind, array) for item in rest)
-    made = next((one for one in kinds if is_dataclass(one)), None)
+    made: Any = next((one for one in kinds if is_dataclass(one)), None)
     hints = get_type_hints(made) if made else {}
     values = {name: decode(item, hints.get(name, Any), array) for name, item in rest[0].items()}
     return made(**values) if made else values

@@ -51,7 +51,7 @@ def draw(
 
 def table(settings: TableSettings, drawn: Mapping[str, np.ndarray]) -> GlmData:
     """Own tables, read from their files."""
-    return GlmData(**_matched(settings)[0], **drawn)
+    return GlmData(**_matched(settings)[0], order=drawn["order"])
 
 
 def _matched(settings: TableSettings) -> tuple[dict[str, Any], np.ndarray | None]:
