@@ -109,7 +109,8 @@ for study in map(load, available()):
     for module in {one.module for one in named if one is not None}:
         import_module(module)
 import toy
-from partywise.experiment.cells import generate, run
+from partywise.experiment.cells import run
+from partywise.experiment.data import generate
 plan = toy.toy_plan()
 (case, *_), (method, *_) = plan.cases, plan.methods
 assert run(plan, case, method, 1, [0], [0], generate(plan, case, [0], Path()))
