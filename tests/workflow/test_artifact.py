@@ -26,6 +26,7 @@ from verbs.pets import PAGES, main
 
 PARTS = (
     "README.md",
+    "results/README.md",
     "LICENSE",
     "CITATION.cff",
     "CONTRIBUTING.md",
@@ -56,6 +57,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
         elif (ROOT / part).is_dir():
             (folder / part).symlink_to(ROOT / part)
         else:
+            (folder / part).parent.mkdir(exist_ok=True)
             shutil.copy2(ROOT / part, folder / part)
     return folder
 

@@ -55,7 +55,7 @@ def test_tiny_is_fifteen_jobs(tmp_path):
 
 
 def test_the_default_is_below_a_hundred_and_fifty_jobs():
-    jobs = expected_jobs(yaml.safe_load((ROOT / "config.yaml").read_text()))
+    jobs = expected_jobs(read_configuration(ROOT / "config.yaml"))
     assert sum(jobs.values()) < 150 and jobs["generate"] < 20, jobs
 
 

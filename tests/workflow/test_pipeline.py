@@ -62,8 +62,8 @@ def test_run_prints_progress_and_summary(finished):
     assert "certified at worst: ε" in screen and f"Figures: {RESULTS}/figures/<study>/" in screen
     table = (finished / RESULTS / STUDY / "summary.txt").read_text()
     assert "certified" in table and "MiB sent" in table
-    assert "1 of 14 jobs done" in progress and "left" in progress
-    assert "14 of 14 jobs done" in progress
+    assert "1 of 15 jobs done" in progress and "left" in progress
+    assert "15 of 15 jobs done" in progress
     assert f"first figures of {STUDY}: {RESULTS}/figures/{STUDY}" in progress
 
 
@@ -141,7 +141,7 @@ def test_cube_is_described_and_complete(cube):
 
 def test_jobs_ran_with_one_thread_and_wrote_benchmarks(finished):
     logs = list((finished / RESULTS / "logs").rglob("*.log"))
-    assert len(logs) == 13
+    assert len(logs) == 14
     for log in logs:
         assert "OMP_NUM_THREADS=1, OPENBLAS_NUM_THREADS=1, MKL_NUM_THREADS=1" in log.read_text()
     assert len(list((finished / RESULTS / "benchmarks").rglob("*.tsv"))) == len(logs)

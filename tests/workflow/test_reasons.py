@@ -41,10 +41,10 @@ MISTAKE = """
 import sys
 from pathlib import Path
 from partywise.errors import DataMissing
-from partywise.experiment.cells import _CellErrors
+from partywise.experiment.data import NamedErrors
 from partywise.experiment.logs import log_to
 log_to(sys.argv[1])
-with _CellErrors({"case": "own"}, "data"):
+with NamedErrors({"case": "own"}, "data"):
     raise {error}("lab.csv has no column 'x':\\n  name another.")
 """
 

@@ -195,6 +195,17 @@ def reads_new_data(job):
     return missing and is_forced(data_job(job))
 
 
+def needs_no_data(job):
+    """Whether a fit is there whose data are not, since more replicates are drawn into another file: it reads none."""
+    return (
+        job.rule == "fit"
+        and not workflow.dag_settings.forceall
+        and all(map(os.path.exists, outputs_of(job)[1]))
+        and not os.path.exists(outputs_of(data_job(job))[1][0])
+        and not is_forced(job)
+    )
+
+
 def force(*paths):
     """Let Snakemake run the jobs of files again, as if the call asked for them: in a dry run too, nothing is written."""
     if workflow.is_main_process:
@@ -206,6 +217,8 @@ def checked(rule_name, files):
 
     def of_job(wildcards):
         job = job_of(rule_name, wildcards)
+        if workflow.is_main_process and needs_no_data(job):
+            return []
         if workflow.is_main_process and is_forced(job):
             force(outputs_of(job)[0])
         elif not (workflow.is_main_process and reads_new_data(job)):

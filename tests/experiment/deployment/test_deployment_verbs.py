@@ -42,7 +42,7 @@ def party(me: str = "north", config: str = "mine.yaml", *more: str) -> tuple[str
 
 
 def test_what_is_wrong_with_a_configuration(case, capsys):
-    assert "is nowhere.yaml, which is no YAML that can be read" in told(capsys, *party(config="nowhere.yaml"))
+    assert "nowhere.yaml is not there: name a configuration file" in told(capsys, *party(config="nowhere.yaml"))
     for text, sentence in (
         ("root_seed: 1\nroot_seed: 2\n", "line 2 has the key 'root_seed', which is given twice: keep one."),
         ("root_seed: 010\n", "line 1 has the number 010, which YAML reads to the base 8: write a number without"),
