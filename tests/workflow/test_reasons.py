@@ -44,7 +44,7 @@ from partywise.errors import DataMissing
 from partywise.experiment.data import NamedErrors
 from partywise.experiment.logs import log_to
 log_to(sys.argv[1])
-with NamedErrors({"case": "own"}, "data"):
+with NamedErrors("data", case="own"):
     raise {error}("lab.csv has no column 'x':\\n  name another.")
 """
 
