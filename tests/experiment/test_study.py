@@ -23,6 +23,7 @@ from partywise.experiment.cells import compute, run
 from partywise.experiment.configuration.build import build
 from partywise.experiment.data import generate
 from partywise.experiment.plan import plan
+from partywise.experiment.plans import plans
 from partywise.experiment.study import Lazy, Study, available, load
 from partywise.experiment.timings import Timings
 from partywise.files import replacing
@@ -152,7 +153,7 @@ def test_a_part_of_a_plan_is_what_a_job_may_depend_on():
     assert again.cases["simulated"].settings == made.cases["simulated"].settings
     assert again.epsilons("simulated", "target") == (4.0, inf)
     with pytest.raises(ConfigError, match=r"root_seed is 1.5: it must be a whole number."):
-        plan("functional_boosting", BLOCK, 1.5)
+        plans({"root_seed": 1.5, "studies": {"functional_boosting": BLOCK}}, [])
 
 
 def test_a_part_gives_the_cells_of_the_whole_plan(tmp_path):

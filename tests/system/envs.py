@@ -43,11 +43,12 @@ RECORD = """
 import json as _json, pathlib as _pathlib
 _told = {{part: [list(getattr(snakemake, part)), dict(getattr(snakemake, part).items())] for part in {parts}}}
 _told["scriptdir"] = str(snakemake.scriptdir)
-_pathlib.Path({name!r} + ".json").write_text(_json.dumps(_told))
+if snakemake.rule == {name!r}:
+    _pathlib.Path({name!r} + ".json").write_text(_json.dumps(_told))
 """
-# Run in place of Snakemake, where there is none.
+# Stands before a script in place of the lines that Snakemake puts there, and ends as they do.
 REPLAY = """
-import json, runpy, sys
+import json, sys
 from types import SimpleNamespace
 
 class Items(list):
@@ -61,8 +62,8 @@ class Items(list):
 
 told = json.load(open(sys.argv[1]))
 scriptdir = told.pop("scriptdir")
-job = SimpleNamespace(scriptdir=scriptdir, **{part: Items(*words) for part, words in told.items()})
-runpy.run_path(sys.argv[2], init_globals={"snakemake": job})
+snakemake = SimpleNamespace(rule="", scriptdir=scriptdir, **{part: Items(*words) for part, words in told.items()})
+######## snakemake preamble end #########
 """
 
 
@@ -123,11 +124,11 @@ def test_the_pins_alone_run_the_script_of_a_rule(rule, told, made, tmp_path_fact
     before = {path: path.read_bytes() for path in outputs}
     for path in outputs:
         path.unlink()
-    (told / "replay.py").write_text(REPLAY)
+    (told / "replay.py").write_text(REPLAY + (told / script).read_text())
     environ = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
     environ |= {"PYTHONPATH": str(told / "lib"), "PYTHONNOUSERSITE": "1", "MPLCONFIGDIR": str(told / "matplotlib")}
     environ |= dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
-    command = [python, "replay.py", f"{rule}.json", script]
+    command = [python, "replay.py", f"{rule}.json"]
     begun = time.monotonic()
     done = subprocess.run(command, cwd=told, env=environ, capture_output=True, text=True, timeout=600)
     print(f"{rule} with the pins of {environment} alone: {time.monotonic() - begun:.1f} s")

@@ -161,7 +161,7 @@ def test_certificates_are_made_by_hand_where_this_says_how():
         for path in library.rglob("*.py")
         if "privacy" not in path.relative_to(library).parts
     }
-    made, home = re.compile(r"(?<!def )\b(SensitivityCertificate|summed)\("), "statistics.bounded import"
+    made, home = re.compile(r"(?<!def )\b(SensitivityCertificate|sum_certificate)\("), "statistics.bounded import"
     found = {name for name, text in texts.items() if home in text and made.search(text)}
     assert found == {
         # Of moments, which carry what their radius, edges and root came from.

@@ -95,12 +95,13 @@ def test_a_table_is_scaled_by_declared_ranges_and_clipped():
         (),
     )
     settings = GeneratedSettings(d=2, criterion="RegressionMSELoss", test_share=0.0)
-    data = cases.scaled(table, settings, lambda *names: stream(7, *names), (0.0, 30.0))
+    drawn = cases.deal(4, None, settings, lambda *names: stream(7, *names))
+    data = cases.scaled(table, settings, drawn, (0.0, 30.0))
     assert data.X.tolist() == [[-1, 0], [0, 1], [1, -1], [1, -1]] and data.y.tolist() == [-1, 1, 0, 1]
     assert data.label_scale == 15 and data.bounds.tolist() == [1, 1] and data.label_bound == 1
     without = ColumnTable(table.X, table.y, table.names, (declared[0], Declared(None, None, "x")), None, {}, ())
     with pytest.raises(ValueError, match="column b has no declared range"):
-        cases.scaled(without, settings, lambda *names: stream(7, *names))
+        cases.scaled(without, settings, drawn)
 
 
 @pytest.mark.parametrize("source", ["adult", "abalone"])

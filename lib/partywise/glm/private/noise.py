@@ -45,10 +45,22 @@ def of_moments(moments: Moments, family: Family) -> np.ndarray | None:
     shift = moments.mean[columns] + moments.location / moments.scale
     # Residual variances are parts of the noise of their own below, not of that of slopes.
     level = 0.0 if family in LOGARITHMS else (more[0] - less[0]) / (2 * STEP)
-    rows = np.vstack([level * share - shift @ own, own]) @ along
+    with np.errstate(over="ignore", invalid="ignore"):
+        rows = np.vstack([level * share - shift @ own, own]) @ along
     rest = _means(moments, factor, linked) + _residual(moments, family, slopes)
-    variance = np.sum(rows**2, axis=1) + rest * (np.arange(len(rows)) == 0)
-    return np.asarray(np.sqrt(variance) / np.concatenate([np.ones(1), moments.scale]))
+    beside = np.where(np.arange(len(rows)) == 0, np.sqrt(rest), 0.0)
+    return np.asarray(_lengths(np.column_stack([rows, beside])) / np.concatenate([np.ones(1), moments.scale]))
+
+
+def _lengths(rows: np.ndarray) -> np.ndarray:
+    """(n,) Euclidean lengths of rows, without overflow on the way; infinite where an entry has none that is finite."""
+    largest = np.max(np.abs(rows), axis=1)
+    finite = np.isfinite(largest) & (largest > 0)
+    scaled = rows[finite] / largest[finite, None]
+    lengths = np.where(np.isfinite(largest), 0.0, np.inf)
+    with np.errstate(over="ignore"):
+        lengths[finite] = largest[finite] * np.sqrt(np.sum(scaled**2, axis=1))
+    return lengths
 
 
 def of_steps(
@@ -95,7 +107,7 @@ def unscaled_deviations(covariance: np.ndarray, public: PublicFacts) -> np.ndarr
     """(1 + p,) standard deviations of coefficients as columns were given, from a covariance of scaled columns."""
     values, vectors = np.linalg.eigh(covariance)
     roots = (vectors * np.sqrt(np.maximum(values, 0.0))).T
-    return np.sqrt(np.sum([unscaled(root, public) ** 2 for root in roots], axis=0))
+    return _lengths(np.array([unscaled(root, public) for root in roots]).T)
 
 
 def _means(moments: Moments, factor: float, linked: np.ndarray) -> float:

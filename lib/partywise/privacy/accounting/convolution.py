@@ -273,7 +273,8 @@ def _sum_law(laws: Laws, theta: float, window: tuple[float, float], lost: float)
     trials = sum(count for _, count in laws)
     noise = 8 * UNIT * math.log2(size) * (trials + 1) * math.sqrt(size) * float(np.linalg.norm(sums))
     loss = (first + np.arange(size)) * step
-    with np.errstate(under="ignore"):
+    # What overflows is cut at 1 below.
+    with np.errstate(under="ignore", over="ignore"):
         mass = np.minimum(np.maximum(sums, 0.0) * np.exp(np.minimum(total - theta * loss, 700.0)), 1.0)
     return SumLaw(first, mass, lost, step, total + math.log(max(noise, 1e-300)), theta)
 
