@@ -53,7 +53,7 @@ def test_a_key_stops_the_analyst_and_not_who_has_it():
     seen = hexadecimal(digests(run, "analyst"))
     assert len(seen) == 600 and attack_ids(seen, ids[1], EVERYBODY[:300]) == 0
     keys = [value for message, value in run.channel.view("party 2") if message.name == "key of the digests"]
-    (key,) = [sealed.open("every party").tobytes() for sealed in keys]
+    (key,) = [sealed.decrypt("every party").tobytes() for sealed in keys]
 
     def keyed(name: str) -> str:
         return hmac.digest(key, name.encode(), "sha256").hex()
@@ -88,7 +88,7 @@ def test_places_in_a_list_tell_nothing_of_the_order_of_records(mode, shuffled):
     key = b""
     for message, value in run.channel.view("party 1"):
         if message.name == "key of the digests":
-            key = value.open("every party").tobytes()
+            key = value.decrypt("every party").tobytes()
     for own, rows in zip(ids, digests(run, "analyst"), strict=True):
         hashed = [hmac.digest(key, name.encode(), "sha256") if key else None for name in own]
         if shuffled:

@@ -67,11 +67,18 @@ def told(figure: Figure | Table) -> Iterator[tuple[str, float]]:
 
 
 def changed(study: str, made: dict[str, Any]) -> tuple[dict[str, Any], set[float]]:
-    """The block with every number under methods and settings changed that may be, and the old numbers."""
+    """The block with every number under methods and settings changed that may be, and the old numbers.
+
+    Settings that a sweep lists are changed in it, with the words that stand for them in names.
+    """
     block, old = copy.deepcopy(made["studies"][study]), set[float]()
     places = [(entry, key) for entry in block["methods"].values() for key in entry]
     for case in block["cases"].values():
         places += [(case["settings"], key) for key in case.get("settings") or {}]
+        for steps in (case.get("sweep") or {}).values():
+            listed = list(enumerate(steps)) if isinstance(steps, list) else list(steps.items())
+            places += [(steps, key) for key, _ in listed]
+            places += [(step, key) for _, step in listed if isinstance(step, dict) for key in step]
     for entry, key in places:
         value = entry[key]
         if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or value == 0:

@@ -127,7 +127,7 @@ def test_ciphers_stay_closed_and_their_key_holder_gets_none(channel):
     cipher = Cipher(np.zeros(4), key_holder="active")
     closed = channel.send("p1", "p2", "sum", cipher)
     assert (type(closed), closed.key_holder) == (Cipher, "active") and np.array_equal(
-        closed.open("active"), np.zeros(4)
+        closed.decrypt("active"), np.zeros(4)
     )
     assert channel.bytes_total == 32
     ((row,), ledger) = channel.ledger.rows, channel.ledger
@@ -141,23 +141,23 @@ def test_ciphers_stay_closed_and_their_key_holder_gets_none(channel):
         channel.send("p1", "active", "sum", cipher)
     channel.send("p1", "active", "sum", Clear(cipher, units=("features",)))
     noisy = released("noisy sum").post_process(lambda value: Cipher(value, key_holder="active"))
-    assert channel.send("p2", "active", "sum", noisy).open("active").shape == (10, 3)
+    assert channel.send("p2", "active", "sum", noisy).decrypt("active").shape == (10, 3)
     assert channel.bytes_total == 32 + 32 + 32 + 240 and channel.messages[-1].shape == (10, 3)
 
 
 def test_a_cipher_is_opened_by_its_key_holder_alone():
     cipher = Cipher(np.ones(2), key_holder="active")
-    with pytest.raises(CertificationError, match=r"only 'active' may open it, by cipher\.open"):
+    with pytest.raises(CertificationError, match=r"only 'active' may decrypt it, by cipher\.decrypt"):
         _ = cipher.value
-    with pytest.raises(CertificationError, match="by='p1': only 'active' can open"):
-        cipher.open("p1")
-    assert cipher.open("active").tolist() == [1, 1]
+    with pytest.raises(CertificationError, match="by='p1': only 'active' can decrypt"):
+        cipher.decrypt("p1")
+    assert cipher.decrypt("active").tolist() == [1, 1]
 
 
 def test_a_cipher_has_the_operations_of_its_scheme_and_no_others():
     sealed = Cipher(np.ones(2), "active")
     one, two = (Cipher(np.full(2, value), "active", "additive shares") for value in (1.0, 2.0))
-    assert (one + two.scale(0.5)).open("active").tolist() == [2, 2]
+    assert (one + two.scale(0.5)).decrypt("active").tolist() == [2, 2]
     assert (one + two).scheme == "additive shares" and (one + two).key_holder == "active"
     refused = [
         (lambda: sealed + sealed, "no operation 'add'"),
@@ -234,7 +234,7 @@ def views(array):
 def test_the_write_flag_of_what_arrives_cannot_be_set_and_neither_side_sees_the_other_change(channel, kind, shape):
     own = np.arange(float(np.prod(shape))).reshape(shape).T
     received = channel.send("p1", "p2", "x", SENT[kind](own))
-    received = received.open("active") if kind == "cipher" else received["of"][0] if kind == "clear" else received
+    received = received.decrypt("active") if kind == "cipher" else received["of"][0] if kind == "clear" else received
     for array in views(received):
         with pytest.raises(ValueError, match="WRITEABLE"):
             array.flags.writeable = True

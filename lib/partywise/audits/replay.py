@@ -158,7 +158,7 @@ class _Observer:
     """Keeps the releases of a run, and gives out those of an earlier one."""
 
     def __init__(self, tape: Tape, earlier: Tape | None) -> None:
-        self.tape, self.earlier, self.open = tape, earlier, list[Call]()
+        self.tape, self.earlier, self.pending = tape, earlier, list[Call]()
         self.keys = list[Any]()
 
     def keyed(self, key: Any) -> None:
@@ -168,14 +168,14 @@ class _Observer:
     def draw(self, bounded: Bounded | EncryptedIntegers, mechanism: str, owner: str, draw: Callable[[], Any]) -> Any:
         """The value of a release: always drawn, so that a generator shared with other draws stays in step."""
         closed = bounded if isinstance(bounded, EncryptedIntegers) else None
-        known = bounded if isinstance(bounded, Bounded) else bounded.open(bounded.content, self.keys)
+        known = bounded if isinstance(bounded, Bounded) else bounded.decrypt(bounded.content, self.keys)
         place, call = len(self.tape.calls), Call(known, mechanism, draw, closed=closed is not None)
         past = self._past(place, call, owner)
         self.tape.calls.append(call)
-        self.open.append(call)
+        self.pending.append(call)
         call.drawn = call.sent = draw()
         if closed is not None:
-            call.drawn = closed.open(call.sent, self.keys).value
+            call.drawn = closed.decrypt(call.sent, self.keys).value
         # Releases inside a draw, such as the counts of a private radius, are replayed one by one.
         call.nested = len(self.tape.calls) - place - 1
         if past is not None and not call.nested:
@@ -184,7 +184,7 @@ class _Observer:
 
     def made(self, event: Event) -> None:
         """The event of the release that was drawn last."""
-        self.open.pop().event = event
+        self.pending.pop().event = event
 
     def _past(self, place: int, call: Call, owner: str) -> Call | None:
         if self.earlier is None:

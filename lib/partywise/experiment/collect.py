@@ -67,7 +67,7 @@ def collect(
     write_cube(outputs["cube"], header, columns.layers)
     write_text(
         outputs["wire"],
-        render("tables/wire.md.jinja", title=plan.study.title, columns=WIRE, wire=wire.shown()),
+        render("tables/wire.md.jinja", title=plan.study.title, columns=WIRE, wire=wire.template_fields()),
     )
     write_csv(outputs["tidy"], tidy_rows(plan, columns))
     write_csv(outputs["predictions"], homes.rows(), homes.names(), joined=["id"])
@@ -78,7 +78,7 @@ def collect(
     write_text(outputs["screen"], screen_text(plan, columns))
     shown = summary_rows(plan, columns, shown_names(plan))
     dictionary, line = dictionary_rows(columns, homes.names()), overview(plan, columns)
-    page = tables_page(plan, header.attrs, shown, wire.shown(), outputs["totals"], dictionary, line)
+    page = tables_page(plan, header.attrs, shown, wire.template_fields(), outputs["totals"], dictionary, line)
     write_text(outputs["tables"], page)
 
 

@@ -100,10 +100,10 @@ def _whole(name: str, written: Any, files: _Files) -> tuple[Any, str]:
         raise ConfigError(
             f"{path}: {FILE} is {content[FILE]!r}: a file that is named holds the whole block of a study."
         )
-    return _merge(content, beside), _shown(path) + (f" and {', '.join(beside)} beside its name" if beside else "")
+    return _merge(content, beside), _display_path(path) + (f" and {', '.join(beside)} beside its name" if beside else "")
 
 
-def _shown(path: Path) -> str:
+def _display_path(path: Path) -> str:
     """A file for messages: from the folder of the run where it lies below it."""
     return str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)
 

@@ -120,12 +120,12 @@ class Cipher:
     @property
     def value(self) -> Any:
         """Refused: a cipher is closed."""
-        raise CertificationError(f"a cipher is closed: only {self.key_holder!r} may open it, by cipher.open(by).")
+        raise CertificationError(f"a cipher is closed: only {self.key_holder!r} may decrypt it, by cipher.decrypt(by).")
 
-    def open(self, by: str) -> Any:
+    def decrypt(self, by: str) -> Any:
         """The value, for its key holder; `CertificationError` for anybody else."""
         if by != self.key_holder:
-            raise CertificationError(f"by={by!r}: only {self.key_holder!r} can open this cipher.")
+            raise CertificationError(f"by={by!r}: only {self.key_holder!r} can decrypt this cipher.")
         return self.content
 
     def __add__(self, other: "Cipher") -> "Cipher":

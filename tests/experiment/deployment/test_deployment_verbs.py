@@ -44,7 +44,7 @@ def party(me: str = "north", config: str = "mine.yaml", *more: str) -> tuple[str
 def test_what_is_wrong_with_a_configuration(case, capsys):
     assert "nowhere.yaml is not there: name a configuration file" in told(capsys, *party(config="nowhere.yaml"))
     for text, sentence in (
-        ("root_seed: 1\nroot_seed: 2\n", "line 2 has the key 'root_seed', which is given twice: keep one."),
+        ("root_seed: 1\nroot_seed: 2\n", "line 2 gives the key 'root_seed' twice, first in line 1: keep one."),
         ("root_seed: 010\n", "line 1 has the number 010, which YAML reads to the base 8: write a number without"),
         ("studies: {yes: 1}\n", "has the key True, which is no text: put it in quotes."),
         ("- 1\n", "which is no block of keys: begin with `root_seed:` and `studies:`."),
@@ -103,15 +103,16 @@ def test_an_error_of_the_program_leaves_its_trace_in_a_file(case, monkeypatch, c
     def broken(*_: object, **__: object) -> None:
         raise ZeroDivisionError("nothing left")
 
+    # What closes the connections is replaced: none is opened.
+    monkeypatch.setattr(running, "_connected", lambda _: None)
     monkeypatch.setattr(running, "run_party", broken)
-    make("certificates", case.names)
     sentence = told(capsys, *party())
     assert "party 'north' ended with ZeroDivisionError: nothing left (where it happened: out/error.txt)" in sentence
     assert "ZeroDivisionError" in Path("out/error.txt").read_text()
 
 
 def test_others_on_the_machine_cannot_read_what_a_party_keeps(case, monkeypatch, capsys):
+    monkeypatch.setattr(running, "_connected", lambda _: None)
     monkeypatch.setattr(running, "run_party", lambda *_, **__: 1 / 0)
-    make("certificates", case.names)
     told(capsys, *party())
     assert Path("out").stat().st_mode & 0o077 == 0

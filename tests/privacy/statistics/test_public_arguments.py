@@ -26,7 +26,7 @@ from partywise.studies.privacy_audit.protocol import SERVER, exposed
 
 ROOT = Path(__file__).parents[3]
 # Every way to change a record at least once per data set, nine ways in all; `./run check-method` asks twenty.
-PAIRS, SEEDS = 10, 3
+PAIRS, SEEDS = 20, 3
 CONFIG = read_configuration(ROOT / "config.yaml")["studies"]
 
 # What the default audit certifies nothing for: an infinite epsilon is kept by every neighbour.

@@ -55,7 +55,7 @@ def tables_page(
     summary : iterable of rows
         Of the summary; the page shows the first ten thousand lines of it and of the totals.
     wire : mapping
-        What crosses the wire (`Wire.shown`).
+        What crosses the wire (`Wire.template_fields`).
     totals : Path or str
         The file of the totals of the ledger.
     dictionary : iterable of rows

@@ -63,7 +63,7 @@ class Homes:
         """The fits that predict anything: a matrix of correlations does not."""
         return [(key, home) for key, home in self._sorted() if home.columns]
 
-    def _told(self) -> list[tuple[dict[str, Any], OwnerReport]]:
+    def _fits_in_file(self) -> list[tuple[dict[str, Any], OwnerReport]]:
         """The fits whose rows all stand in predictions.csv."""
         rows, found = 0, []
         for key, home in self._predicting():
@@ -86,13 +86,13 @@ class Homes:
     def rows(self) -> Iterator[dict[str, Any]]:
         """One row for a record of a fit, of curves one for each of its points."""
         names = self.names()
-        for key, home in self._told():
+        for key, home in self._fits_in_file():
             for row in _rows(home):
                 yield {name: key[name] if name in key else _text(row.get(name, "")) for name in names}
 
     def text(self) -> str:
         """Content of models.json."""
-        fits, untold = self._sorted(), len(self._predicting()) - len(self._told())
+        fits, untold = self._sorted(), len(self._predicting()) - len(self._fits_in_file())
         entries, length = [], 0
         for key, home in fits:
             entry = json.dumps(plain({**key, "model": home.model}), indent=1, ensure_ascii=False)

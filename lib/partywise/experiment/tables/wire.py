@@ -55,7 +55,7 @@ class Wire:
         messages = rows if shown else ()
         self._heard.append(Heard(part.case, part.method, part.parties, epsilon, messages, len(rows), size))
 
-    def shown(self) -> dict[str, Any]:
+    def template_fields(self) -> dict[str, Any]:
         """What a page or a Markdown file says: a note, and of each method its name, setting, messages and totals."""
         fits = []
         for (case, method), group in groupby(self._heard, key=lambda one: (one.case, one.method)):

@@ -59,7 +59,7 @@ def local_order(party: Party, texts: Sequence[str], rng_for: Callable) -> np.nda
 
 def key_bytes(key: Cipher, holders: str) -> bytes:
     """The key of keyed tokens, for those who hold it."""
-    return key.open(holders).tobytes()
+    return key.decrypt(holders).tobytes()
 
 
 def local_rows(party: Party, order: np.ndarray, positions: np.ndarray) -> np.ndarray:

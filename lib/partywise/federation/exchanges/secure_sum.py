@@ -40,7 +40,7 @@ def assumed_releases(
     releases: Callable[..., tuple[Release, ...]], shares: Sequence[Sequence[Cipher]], *values: Any
 ) -> tuple[Release, ...]:
     """What leaves the functionality, made of what the shares of all parties hide."""
-    opened = [tuple(share.open(NOBODY) for share in given) for given in shares]
+    opened = [tuple(share.decrypt(NOBODY) for share in given) for given in shares]
     return releases(*opened, *values)
 
 

@@ -56,7 +56,7 @@ class EncryptedIntegers:
         units.flags.writeable = False
         object.__setattr__(self, "units", units)
 
-    def open(self, content: Any, keys: Sequence[Any]) -> Bounded:
+    def decrypt(self, content: Any, keys: Sequence[Any]) -> Bounded:
         """What some ciphertexts hold, in the units of the certificate: for whoever checks a simulation."""
         value = np.asarray(self.integers(content, keys), dtype=float) * self.units
         return Bounded(value, self.certificate, self.stratum, parents=self.parents)

@@ -233,8 +233,8 @@ def test_another_key_opens_nothing(keys):
     other = generate_key(BITS, rng(8), kind="paillier")
     cipher = closed(keys["paillier"], [12345])
     for by in ("p1", "server"):
-        with pytest.raises(CertificationError, match="only 'active' can open"):
-            cipher.open(by)
+        with pytest.raises(CertificationError, match="only 'active' can decrypt"):
+            cipher.decrypt(by)
     with contextlib.suppress(OverflowError):
         assert decrypt(other, cipher) != [12345]
 

@@ -103,7 +103,7 @@ def decrypt(private: PrivateKey, cipher: Cipher) -> list[int]:
         If an integer is out of the range that a key of this length can hold.
     """
     values = values_of(private.public, cipher)
-    found = values if private.public.kind == "sized" else private.open(values)
+    found = values if private.public.kind == "sized" else private.decrypt(values)
     require_room(found, private.public)
     return found
 

@@ -101,9 +101,9 @@ class PrivateKey:
         (first, second), inverse = (half.square for half in self._halves), self._inverse
         return [a + first * ((b - a) * inverse % second) for a, b in zip(one, other, strict=True)]
 
-    def open(self, ciphertexts: Sequence[Any]) -> list[int]:
+    def decrypt(self, ciphertexts: Sequence[Any]) -> list[int]:
         """Signed integers of ciphertexts."""
-        one, other = (half.open(ciphertexts) for half in self._halves)
+        one, other = (half.decrypt(ciphertexts) for half in self._halves)
         (p, q), n, inverse = (self.p, self.q), self.public.modulus, gmpy2.invert(self.p, self.q)
         values = (a + p * ((b - a) * inverse % q) for a, b in zip(one, other, strict=True))
         return [int(value if 2 * value < n else value - n) for value in values]
@@ -130,7 +130,7 @@ class _Half:
         start = [(1 + value * self._modulus) % self.square for value in integers]
         return self._powers.times(start, self._short(digits))
 
-    def open(self, ciphertexts: Sequence[Any]) -> list[Any]:
+    def decrypt(self, ciphertexts: Sequence[Any]) -> list[Any]:
         p, square, exponent = self.prime, self.square, self.prime - 1
         powers = (gmpy2.powmod(value % square, exponent, square) for value in ciphertexts)
         return [(power - 1) // p * self._inverse % p for power in powers]
