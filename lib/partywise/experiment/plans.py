@@ -100,7 +100,8 @@ def _whole(name: str, written: Any, files: _Files) -> tuple[Any, str]:
         raise ConfigError(
             f"{path}: {FILE} is {content[FILE]!r}: a file that is named holds the whole block of a study."
         )
-    return _merge(content, beside), _display_path(path) + (f" and {', '.join(beside)} beside its name" if beside else "")
+    where = _display_path(path) + (f" and {', '.join(beside)} beside its name" if beside else "")
+    return _merge(content, beside), where
 
 
 def _display_path(path: Path) -> str:
