@@ -9,10 +9,11 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from block_attacks import binary_column, candidate_rotations, candidate_rows
 from glm_driver import DECLARED, fitted, records
 from partywise.attacks.identifiers import attack_ids
 from partywise.attacks.predictors import attack_rows, attack_space, row_errors, space_by_iteration
-from partywise.attacks.rotations import binary_column, candidate_rotations, candidate_rows, recover_rows
+from partywise.attacks.rotations import recover_rows
 from partywise.federation.cipher import Cipher
 from partywise.federation.exchanges.psi import points_of
 from partywise.federation.exchanges.residues import Ring

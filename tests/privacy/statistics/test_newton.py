@@ -13,7 +13,6 @@ from scipy.optimize import minimize_scalar
 from fixed import fixed
 from partywise.errors import CertificationError
 from partywise.federation.exchanges.homomorphic.slots import FRACTION_BITS
-from partywise.privacy.accounted import Clear
 from partywise.privacy.accounting.calibration import compose_mu, gaussian_epsilon, gdp_mu
 from partywise.privacy.statistics.bounded import Bounded
 from partywise.privacy.statistics.newton import (
@@ -24,20 +23,22 @@ from partywise.privacy.statistics.newton import (
     free_ratio,
     hessians,
     newton_certificate,
-    newton_tables,
     residual_certificate,
 )
 
 SIZES = (3, 2, 4)
 
 
-def edges_of(sizes):
-    return tuple(fixed(np.arange(size - 1) + 0.5) for size in sizes)
+def newton_tables(codes, sizes, g, ratio):
+    """Tables in the open of gradients g and hessians |g| (1 - |g|)."""
+    cells = Cells(sizes)
+    certificate = newton_certificate(codes.shape[1], ratio)
+    return Bounded(cells.sums(codes, g, hessians(g)) * cells.units(ratio), certificate)
 
 
-def residual_tables(codes, edges, g, bound, hessian, ratio):
+def residual_tables(codes, sizes, g, bound, hessian, ratio):
     """Tables in the open of gradients that are clipped to a public bound, all with one hessian."""
-    cells, most = Cells(tuple(len(each.value) + 1 for each in edges)), math.floor(bound.value * ONE)
+    cells, most = Cells(sizes), math.floor(bound.value * ONE)
     h = np.full(len(g), math.floor(hessian * ONE), dtype=np.int64)
     certificate = residual_certificate(codes.shape[1], bound, hessian, ratio)
     return Bounded(cells.sums(codes, np.clip(g, -most, most), h) * cells.units(ratio), certificate)
@@ -59,7 +60,7 @@ def largest_move(tables, sizes, gradients, d):
 def test_a_search_reaches_the_bound_and_does_not_pass_it(d, share):
     sizes, ratio = (2,) * d, share * free_ratio(d)
     grid = np.unique(np.concatenate((np.linspace(0, ONE, 400), ONE * np.linspace(0.6, 0.64, 400))).astype(np.int64))
-    found = largest_move(lambda c, g: newton_tables(c, edges_of(sizes), g, ratio), sizes, [*grid, *-grid[-3:]], d)
+    found = largest_move(lambda c, g: newton_tables(c, sizes, g, ratio), sizes, [*grid, *-grid[-3:]], d)
     assert 0.99 <= found / newton_certificate(d, ratio).value <= 1 + 1e-12
 
 
@@ -68,7 +69,7 @@ def test_at_the_free_ratio_two_gradients_reach_the_bound(d):
     """|g| = 1, where h is 0, and |g| = 1 / phi, where the hessians pay for what the gradient lacks."""
     sizes, bound = (2,) * d, newton_certificate(d, free_ratio(d)).value
     for g in (ONE, int(ONE / ((1 + math.sqrt(5)) / 2))):
-        found = largest_move(lambda c, gs: newton_tables(c, edges_of(sizes), gs, free_ratio(d)), sizes, [g], d)
+        found = largest_move(lambda c, gs: newton_tables(c, sizes, gs, free_ratio(d)), sizes, [g], d)
         assert found / bound == pytest.approx(1, abs=1e-8)
 
 
@@ -85,9 +86,6 @@ def test_hessians_are_free_up_to_phi_to_the_fifth(kappa, free):
     else:
         with pytest.raises(CertificationError, match=r"kappa=11.6447, above phi\^5=11.0902"):
             newton_certificate(7, ratio)
-        codes = np.zeros((2, 7), dtype=int)
-        with pytest.raises(CertificationError, match="kappa"):
-            newton_tables(codes, edges_of((2,) * 7), np.zeros(2, dtype=int), ratio)
 
 
 @pytest.mark.parametrize("d", range(1, 40))
@@ -128,7 +126,7 @@ def test_residual_tables_reach_their_bound(bound, hessian, ratio):
     d, sizes = 3, (2, 2, 2)
 
     def tables(codes, g):
-        return residual_tables(codes, edges_of(sizes), g, fixed(bound), hessian, ratio)
+        return residual_tables(codes, sizes, g, fixed(bound), hessian, ratio)
 
     # Gradients beyond the bound are clipped to it.
     found = largest_move(tables, sizes, [int(bound * ONE), 10 * int(bound * ONE), -7 * ONE * 10], d)
@@ -146,8 +144,8 @@ def test_no_replaced_record_moves_the_tables_further(data):
     other = codes.copy()
     other[data.draw(st.integers(0, n - 1))] = [data.draw(st.integers(0, size - 1)) for size in SIZES]
     for made in (
-        lambda c: newton_tables(c, edges_of(SIZES), g, free_ratio(d)),
-        lambda c: residual_tables(c, edges_of(SIZES), g, fixed(0.7), 1.0, 0.5),
+        lambda c: newton_tables(c, SIZES, g, free_ratio(d)),
+        lambda c: residual_tables(c, SIZES, g, fixed(0.7), 1.0, 0.5),
     ):
         one, two = made(codes), made(other)
         assert np.linalg.norm(one.value - two.value) <= one.certificate.value * (1 + 1e-12)
@@ -180,22 +178,6 @@ def test_units_let_no_noise_be_too_small():
     assert np.all(units[: cells.margins] == GRID)
     assert np.all(units[cells.margins :] <= GRID / ratio)
     assert GRID == 2.0**-FRACTION_BITS
-
-
-def test_what_edges_cost_is_charged():
-    codes, g = np.zeros((2, 1), dtype=int), np.zeros(2, dtype=int)
-    of_the_data = (Clear(np.array([0.5]), units=("features",), owner="a"),)
-    assert newton_tables(codes, of_the_data, g, free_ratio(1)).parents
-    assert not newton_tables(codes, edges_of((2,)), g, free_ratio(1)).parents
-
-
-@pytest.mark.parametrize(
-    ("codes", "g", "message"),
-    [([[2]], [0], "outside those of the edges"), ([[0]], [ONE + 1], "beyond 1"), ([[-1]], [0], "outside")],
-)
-def test_records_outside_the_domain_are_refused(codes, g, message):
-    with pytest.raises(ValueError, match=message):
-        newton_tables(np.array(codes), edges_of((2,)), np.array(g), 1.0)
 
 
 @pytest.mark.parametrize(("bound", "ratio"), [(0.0, 1.0), (math.inf, 1.0), (1.0, 0.0)])

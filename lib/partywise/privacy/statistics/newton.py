@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -17,8 +16,8 @@ from functools import cached_property
 import numpy as np
 
 from ...errors import CertificationError
-from ..accounted import Accounted, parameter, parents_of
-from .bounded import Bounded, SensitivityCertificate, sum_certificate
+from ..accounted import Accounted, parameter
+from .bounded import SensitivityCertificate, sum_certificate
 
 __all__ = [
     "GRID",
@@ -26,7 +25,6 @@ __all__ = [
     "free_ratio",
     "hessians",
     "newton_certificate",
-    "newton_tables",
     "residual_certificate",
 ]
 
@@ -174,45 +172,6 @@ def residual_certificate(d: int, bound: Accounted, hessian: float, ratio: float)
     square = 2 * d * Fraction(R) ** 2 + d * (d + 1) * (Fraction(hessian) / Fraction(ratio)) ** 2
     source = "two cells for each of d gradients and d (d + 1) / 2 hessians: sqrt(2 d R^2 + d (d + 1) h^2 / rho^2)"
     return sum_certificate(_root(square), source, "features", ("features",))
-
-
-def newton_tables(codes: np.ndarray, edges: Sequence[Accounted], g: np.ndarray, ratio: float) -> Bounded:
-    """Tables of gradients g and hessians |g| (1 - |g|) over public buckets, as whoever sees all in the open has them.
-
-    Parameters
-    ----------
-    codes : ndarray of shape (n, d)
-        Bucket of every record, 0..b - 1, b being one more than the edges of the feature.
-    edges : sequence of Accounted
-        The cuts of each feature.
-    g : ndarray of shape (n,) of integers
-        Gradients in steps of `GRID`, at most 1 in absolute value; they belong to the receiver.
-    ratio : float
-        As in `newton_certificate`.
-
-    Returns
-    -------
-    Bounded
-        Sums of g over the cells of single features, then of h / ratio over all cells (`Cells`).
-    """
-    if np.max(np.abs(g), initial=0) > ONE:
-        raise ValueError("g has entries beyond 1, in steps of 2^-32: probability minus label is at most 1.")
-    return _tables(codes, edges, g, hessians(g), ratio, newton_certificate(codes.shape[1], ratio))
-
-
-def _tables(
-    codes: np.ndarray,
-    public: Sequence[Accounted],
-    g: np.ndarray,
-    h: np.ndarray,
-    ratio: float,
-    certificate: SensitivityCertificate,
-) -> Bounded:
-    cells = Cells(tuple(len(parameter("edges", edges)) + 1 for edges in public[: codes.shape[1]]))
-    if codes.ndim != 2 or np.any((codes < 0) | (codes >= np.array(cells.sizes))):
-        raise ValueError(f"codes of shape {codes.shape} have buckets outside those of the edges, {cells.sizes}.")
-    value = cells.sums(codes, g, h) * cells.units(ratio)
-    return Bounded(value, certificate, parents=parents_of(*public))
 
 
 def _root(square: Fraction) -> float:
