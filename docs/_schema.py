@@ -155,7 +155,7 @@ def value(hint: Any, definitions: Schema) -> Schema:
 
 
 def _bounds(limit: Range) -> list[tuple[str, float]]:
-    """Ends of a range; infinity is no number of JSON."""
+    """Ends of a range; infinity is not a number of JSON."""
     low = ("minimum" if limit.ends[0] == "[" else "exclusiveMinimum", limit.low)
     high = ("maximum" if limit.ends[1] == "]" else "exclusiveMaximum", limit.high)
     return [(key, bound) for key, bound in (low, high) if abs(bound) < inf]

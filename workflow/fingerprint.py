@@ -28,7 +28,7 @@ def share_library() -> None:
 
 @cache
 def module_file(module: str, lib: Path = LIB) -> Path | None:
-    """Source of a module of the package; None when the name is no module (but something inside one)."""
+    """Source of a module of the package; None when the name is not a module (but something inside one)."""
     stem = lib.joinpath(*module.split("."))
     for path in (stem / "__init__.py", stem.with_suffix(".py")):
         if path.is_file():
@@ -130,12 +130,12 @@ def sources(roots: Iterable[str], lib: Path = LIB) -> dict[str, str]:
     Raises
     ------
     ValueError
-        When a root is no module of the package: its edits would go unseen.
+        When a root is not a module of the package: its edits would go unseen.
     """
     roots = tuple(roots)
     for root in roots:
         if source(root, [root.partition(".")[0]], lib) is None:
-            raise ValueError(f"root {root!r} is no module with a source: correct the name in the study.")
+            raise ValueError(f"root {root!r} is not a module with a source: correct the name in the study.")
     modules = closure(roots, lib)
     templates = {
         f"{module}/{template.name}": template

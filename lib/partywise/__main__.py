@@ -112,7 +112,7 @@ def check_method(address: str, study: str | None, options: str) -> int:
     try:
         keys = yaml.safe_load(options) or {}
     except yaml.YAMLError as error:
-        raise ConfigError(f"--options is {options!r}: it is no YAML ({error}).") from None
+        raise ConfigError(f"--options is {options!r}: it is not valid YAML ({error}).") from None
     if not isinstance(keys, dict):
         raise ConfigError(f'--options is {options!r}: give keys and values, as in "ridge: 0.1, rounds: 5" in braces.')
     outcomes = list(tried(address, study, keys))
@@ -133,7 +133,7 @@ def translate(path: Path) -> int:
     try:
         found = from_source(yaml.safe_load(path.read_text(encoding="utf-8")))
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise ConfigError(f"{path} is no YAML that can be read: {error}") from None
+        raise ConfigError(f"{path} is not valid YAML: {error}") from None
     except ValueError as error:
         raise ConfigError(f"{path}: {error}") from None
     config = found.configuration()

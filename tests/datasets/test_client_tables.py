@@ -141,6 +141,6 @@ def test_projected_records_depend_on_the_span_alone():
     groups = [X[codes == c, 0] for c in range(3)]
     between = sum(len(g) * (g.mean() - X[:, 0].mean()) ** 2 for g in groups) / np.sum((X[:, 0] - X[:, 0].mean()) ** 2)
     assert separation(X, codes, np.eye(5)[:, :1]) == pytest.approx(between, rel=1e-9)
-    # A constant column adds a direction without variance, which is no error.
+    # A constant column adds a direction without variance, which is not an error.
     X[:, 4] = 1.0
     assert np.allclose(coordinates(X, codes, np.eye(5)[:, [0, 4]])[:, 1], 0)

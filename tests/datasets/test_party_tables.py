@@ -115,8 +115,8 @@ class _Calls:
         (b"no archive", "Input format not supported"),
         (lzma.compress(pickle.dumps(_Calls())), "names builtins.print"),
         (lzma.compress(pickle.dumps({"a": 1})), "has no attribute 'state'"),
-        (lzma.compress(b"no pickle"), "is no table as it was pinned"),
-        (lzma.compress(b""), "is no table as it was pinned"),
+        (lzma.compress(b"no pickle"), "is not a table as it was pinned"),
+        (lzma.compress(b""), "is not a table as it was pinned"),
     ],
 )
 def test_what_is_no_table_is_named_and_nothing_runs(content, says, capsys):

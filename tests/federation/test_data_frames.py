@@ -34,7 +34,7 @@ def test_parties_hold_columns_by_name(kind):
     np.testing.assert_allclose(answer(labelled), answer(numbered), rtol=1e-9)
     with pytest.raises(ValueError, match="parties name the column 'weight', which X does not have: it has"):
         FITS[kind](X, parties=[["age", "weight"], ["stage", "dose", "smoker"]])
-    with pytest.raises(ValueError, match=r"is no partition of 0\.\.3"):
+    with pytest.raises(ValueError, match=r"is not a partition of 0\.\.3"):
         FITS[kind](X, parties=[["age"], ["stage", "dose"]])
 
 

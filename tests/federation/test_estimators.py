@@ -229,9 +229,9 @@ def test_parameters_in_scikit_learns_way(kind):
         assert clone(made) is not made and clone(made).protocol == protocol
     made.set_params(epsilon=3.0)
     assert made.get_params()["epsilon"] == 3.0 and "epsilon=3.0" in repr(made)
-    with pytest.raises(TypeError, match="'nonsense' is no parameter"):
+    with pytest.raises(TypeError, match="'nonsense' is not a parameter"):
         made.set_params(nonsense=1)
-    with pytest.raises(TypeError, match="'nonsense' is no parameter"):
+    with pytest.raises(TypeError, match="'nonsense' is not a parameter"):
         kind(nonsense=1)
 
 
@@ -299,7 +299,7 @@ def test_bad_parameters_are_named(kind, changes, words):
         (np.ones((4, 2, 3)), np.ones((3, 3)), 1, "y has 3 records"),
         (np.full((4, 2, 3), np.nan), np.ones((4, 3)), 1, "not finite"),
         (np.ones((4, 2, 3)), np.ones((4, 3)), 5, "n_parties=5"),
-        (np.ones((4, 2, 3)), np.ones((4, 3)), [[0], [0]], "no partition"),
+        (np.ones((4, 2, 3)), np.ones((4, 3)), [[0], [0]], "not a partition"),
     ],
 )
 def test_bad_arrays_are_named(X, y, parties, words):

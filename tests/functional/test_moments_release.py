@@ -185,7 +185,7 @@ def test_nobody_sees_curves():
     assert masked == {(a, b): (m, n, widths[a]) for a in widths for b in widths if a != b}
     before = [o for o in done.channel.messages if o.name != "operators" and o.sender != "analyst"]
     assert {o.kind for o in before} == {"cipher"}
-    # What is no masked column is a seed, or sums of the 4 chunks: no vector has an entry for every record.
+    # What is not a masked column is a seed, or sums of the 4 chunks: no vector has an entry for every record.
     assert all(o.shape == (4,) or o.shape[:2] == (m, 4) for o in before if not o.name.startswith("masked"))
     alone, released = 12 * 13 // 2 + 12, [o for o in done.channel.messages if o.sender == "analyst"]
     shapes = {(o.sender, o.receiver): o.shape[2] for o in before if len(o.shape) == 3 and o.shape[1] == 4}

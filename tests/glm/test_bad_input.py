@@ -121,11 +121,11 @@ def test_bad_input_is_named_before_anything_is_sent(protocol, wrong, made, words
         ({"location": None}, "location=None of the public facts"),
         ({"scale": None}, "scale=None of the public facts"),
         ({"statistic": None}, "statistic=None of the public facts"),
-        ({"statistic": pw.Public(np.array([1.0, 1.0]), because="x")}, "statistic=.* is no range"),
+        ({"statistic": pw.Public(np.array([1.0, 1.0]), because="x")}, "statistic=.* is not a range"),
         ({"scale": pw.Public(np.array([1.0, 1, 0, 1, 1]), because="x")}, "scale=0.0 of column 'x2' must be positive"),
         ({"radii": {"passive 1": pw.Public(0.0, because="x")}}, "radii=0.0 of party 'passive 1' must be a positive"),
         ({"radii": {"passive 1": pw.Public(-2.0, because="x")}}, "radii=-2.0 of party 'passive 1'"),
-        ({"radii": {"nobody": pw.Public(1.0, because="x")}}, "radii name 'nobody', which is no party"),
+        ({"radii": {"nobody": pw.Public(1.0, because="x")}}, "radii name 'nobody', which is not a party"),
     ],
 )
 def test_private_protocols_name_the_constant(protocol, changes, words):

@@ -172,7 +172,7 @@ def test_parameters_in_scikit_learns_way():
         own = set(inspect.signature(pw.VerticalGLM.__init__).parameters) - {"self", "options"}
         assert set(made.get_params()) == names | own and names.isdisjoint(own)
         assert made.get_params() == clone(made).get_params() and clone(made).protocol == protocol
-    with pytest.raises(TypeError, match="'ridge' is no parameter of VerticalGLM with protocol='moments'"):
+    with pytest.raises(TypeError, match="'ridge' is not a parameter of VerticalGLM with protocol='moments'"):
         pw.VerticalGLM(protocol="moments", ridge=1.0)
     with pytest.raises(ValueError, match="not fitted yet"):
         pw.VerticalGLM().predict(X)
@@ -205,7 +205,7 @@ SPOILT[4, 1] = np.nan
         ({}, {"names": ["a", "b"]}, ValueError, "names=.*: give 4 different ones"),
         ({}, {"parties": 1}, ValueError, "parties has 1 active and 0 passive"),
         ({}, {"parties": 9}, ValueError, "n_parties=9"),
-        ({}, {"parties": [[0, 1], []]}, ValueError, "no partition"),
+        ({}, {"parties": [[0, 1], []]}, ValueError, "not a partition"),
         ({}, {"X": X[:5], "y": Y[:5]}, ValueError, "n=5 records .* for 5 coefficients"),
         ({}, {"X": X[:, [0, 1, 2, 1]]}, np.linalg.LinAlgError, r"have rank 4, not 5: .*\('x3' depends"),
         ({"ridge": -1.0}, {}, ValueError, "ridge is -1.0"),
@@ -227,7 +227,7 @@ SPOILT[4, 1] = np.nan
             {"protocol": "moments", "epsilon": 1.0} | PRIVATE | {"statistic": (1.0, 1.0)},
             {},
             ValueError,
-            "statistic=.* is no range",
+            "statistic=.* is not a range",
         ),
         (
             {"protocol": "noisy_newton", "epsilon": 1.0} | PRIVATE,

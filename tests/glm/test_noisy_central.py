@@ -147,7 +147,7 @@ MISSING = [
     ({"scale": None}, "scale=None"),
     ({"eta_start": None}, "eta_start=None"),
     ({"statistic": None}, "statistic=None"),
-    ({"statistic": Public((1.0, 1.0), SAID)}, "statistic=.* is no range"),
+    ({"statistic": Public((1.0, 1.0), SAID)}, "statistic=.* is not a range"),
     ({"radii": {"passive 1": Public(0.0, SAID)}}, "radii=0.0 of party 'passive 1'"),
     ({"scale": Public(np.zeros(5), SAID)}, "scale=0.0 of column 'x0'"),
 ]

@@ -126,7 +126,7 @@ def test_products_with_residuals(active, secure):
 
 @pytest.mark.parametrize("active", [False, True])
 def test_linear_predictors_of_a_block(active):
-    """Of the active party's block the constant part is no data."""
+    """Of the active party's block the constant part is not data."""
     c, slopes = 1.4 * np.sqrt(3), np.array([1.0, -2.0, 0.5])
     along = c * slopes / np.linalg.norm(slopes)
     level = 3.0 * constant_of(c, 3) if active else 0.0

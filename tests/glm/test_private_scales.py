@@ -106,7 +106,7 @@ def test_impossible_scales_are_refused_by_name(changes, kind, says):
 @pytest.mark.parametrize("ends", [(1.0, 1.0), (2.0, 1.0), (0.0, np.inf), (np.nan, 1.0), (1.0,)])
 def test_an_empty_range_of_the_statistic_is_refused(ends):
     check_statistic(facts())
-    with pytest.raises(ValueError, match=r"statistic=.* is no range"):
+    with pytest.raises(ValueError, match=r"statistic=.* is not a range"):
         check_statistic(facts(statistic=Public(ends, SAID)))
     with pytest.raises(ValueError, match="statistic=None"):
         check_statistic(facts(statistic=None))

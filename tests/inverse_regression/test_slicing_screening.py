@@ -256,5 +256,5 @@ def test_edges_of_the_shortcut():
     for bad in ([1, 1], [2, 1], [3], [-1]):
         with pytest.raises(ValueError, match="columns="):
             null.materialise(bad, rng("bad"))
-    with pytest.raises(ValueError, match="no slice of n_slices=2"):
+    with pytest.raises(ValueError, match="not a slice of n_slices=2"):
         draw_null(codes, 2, 3, rng("bad"))

@@ -95,7 +95,7 @@ def test_parameters_in_scikit_learns_way():
         own = set(inspect.signature(pw.VerticalLinear.__init__).parameters) - {"self", "options"}
         assert set(made.get_params()) == names | own
         assert made.get_params() == clone(made).get_params() and clone(made).protocol == protocol
-    with pytest.raises(TypeError, match="'model' is no parameter of VerticalLinear with protocol='published'"):
+    with pytest.raises(TypeError, match="'model' is not a parameter of VerticalLinear with protocol='published'"):
         pw.VerticalLinear("published", model="linear")
     with pytest.raises(ValueError, match="not fitted yet"):
         pw.VerticalLinear().predict(X)
@@ -116,7 +116,7 @@ def test_parameters_in_scikit_learns_way():
         ({}, {"X": np.full((90, 4), np.nan)}, ValueError, "X holds values that are not finite"),
         ({}, {"parties": 5}, ValueError, "n_parties=5"),
         ({}, {"parties": 1}, ValueError, "parties has 1 active and 0 passive"),
-        ({}, {"parties": [[0, 1], [1, 2, 3]]}, ValueError, "no partition"),
+        ({}, {"parties": [[0, 1], [1, 2, 3]]}, ValueError, "not a partition"),
         ({}, {"rng": None}, TypeError, "rng="),
     ],
 )

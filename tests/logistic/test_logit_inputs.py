@@ -79,7 +79,7 @@ LABELS = {
 def test_labels_are_zero_or_one(name, value):
     bad = Y.copy()
     bad[7] = value
-    with pytest.raises(ValueError, match=rf"y\[7\]={value} is no label"):
+    with pytest.raises(ValueError, match=rf"y\[7\]={value} is not a label"):
         LABELS[name](bad)
 
 

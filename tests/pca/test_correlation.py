@@ -68,7 +68,7 @@ def test_covariances_and_scores_are_scikit_learns(K):
     np.testing.assert_allclose(estimate.eigenvalues, oracle.explained_variance_, rtol=1e-10)
     truth = (X - X.mean(axis=0)) @ orient(oracle.components_.T)
     np.testing.assert_allclose(estimate.scores, truth, atol=1e-10 * np.abs(truth).max())
-    # With all components the analyst has every record: what the flag opens is no aggregate.
+    # With all components the analyst has every record: what the flag opens is not an aggregate.
     back = estimate.scores @ estimate.loadings.T
     np.testing.assert_allclose(back, X - X.mean(axis=0), atol=1e-10 * np.abs(X).max())
 

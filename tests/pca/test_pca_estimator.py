@@ -63,13 +63,13 @@ def test_as_published_it_has_no_correlation():
 def test_scikit_learns_ways_and_named_errors():
     model = clone(pw.VerticalPCA(matrix="covariance", scores=True, components=2))
     assert model.get_params()["components"] == 2 and model.fit(X, rng=1).scores_.shape == (120, 2)
-    with pytest.raises(TypeError, match="'ridge' is no parameter of VerticalPCA"):
+    with pytest.raises(TypeError, match="'ridge' is not a parameter of VerticalPCA"):
         pw.VerticalPCA(ridge=1)
     with pytest.raises(ValueError, match="not fitted yet"):
         pw.VerticalPCA().transform(X)
     with pytest.raises(ValueError, match="X has 2 columns: the fit was made with 6"):
         model.transform(X[:, :2])
-    with pytest.raises(ValueError, match="no partition"):
+    with pytest.raises(ValueError, match="not a partition"):
         pw.VerticalPCA().fit(X, parties=[[0, 1], [1, 2]], rng=1)
     constant = X.copy()
     constant[:, 4] = 7.0

@@ -83,12 +83,15 @@ MALFORMED: dict[str, tuple[Change, str]] = {
     "no time column": (response(time="minute"), f"level.csv has no column 'minute': {COLUMNS}"),
     "no column like": (first(columns="x*"), "rain.csv has no column like 'x*': its columns are day, h1, h5, h9, "),
     "no group column": (setting(fold_block="month"), f"level.csv has no column 'month': {COLUMNS}"),
-    "word for a value": (cell(3, 3, "high"), f"{R}: level is 'high' in row 4, which is no number: correct it, {MARKS}"),
+    "word for a value": (
+        cell(3, 3, "high"),
+        f"{R}: level is 'high' in row 4, which is not a number: correct it, {MARKS}",
+    ),
     "decimal comma": (
         many(cell(3, 3, '"0,5"')),
-        f"{R}: level is '0,5' in row 4, which is no number: write it with a decimal point, {MARKS}",
+        f"{R}: level is '0,5' in row 4, which is not a number: write it with a decimal point, {MARKS}",
     ),
-    "word in a wide file": (cell(2, 3, "dry", "rain"), f"{A} is 'dry' in row 3, column h9, which is no number: "),
+    "word in a wide file": (cell(2, 3, "dry", "rain"), f"{A} is 'dry' in row 3, column h9, which is not a number: "),
     "infinite value": (cell(3, 3, "inf"), f"{R}: level is 'inf' in row 4, which is infinite: correct it, {MARKS}"),
     "infinite in NetCDF": (
         lambda own: netcdf(heat=np.where(NAN > 2, np.inf, 1.0))(own),

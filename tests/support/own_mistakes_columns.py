@@ -101,8 +101,8 @@ FILES: list[Mistake] = [
     ("open quote", cell(3, 2, '"x'), "shop.csv has an entry that begins in row 4 and ends in row"),
 ]
 ENTRIES: list[Mistake] = [
-    ("word for a number", cell(3, 1, "many"), "shop.csv: a is 'many' in row 4, which is no number: correct it"),
-    ("decimal comma", cell(3, 1, '"0,5"'), "a is '0,5' in row 4, which is no number: write it with a decimal point"),
+    ("word for a number", cell(3, 1, "many"), "shop.csv: a is 'many' in row 4, which is not a number: correct it"),
+    ("decimal comma", cell(3, 1, '"0,5"'), "a is '0,5' in row 4, which is not a number: write it with a decimal point"),
     ("thousands", cell(3, 1, '"1,234.5"'), "a is '1,234.5' in row 4, which has separators between thousands"),
     ("underscores", cell(3, 1, "1_000"), "a is '1_000' in row 4, which has separators between thousands"),
     ("timestamp", cell(3, 1, "2024-03-06 10:30"), "row 4, which is a date or a time of day: write a number"),

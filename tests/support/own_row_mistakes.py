@@ -46,10 +46,10 @@ BOTH: dict[str, tuple[Change, str]] = {
     ),
     "misspelt user": (setting(user="persn"), "data.csv has no column 'persn': did you mean 'person'? "),
     "misspelt id": (setting(id="nr"), f"data.csv has no column 'nr': its columns are {NAMES}."),
-    "word for a number": (cell(3, "age", "old"), "data.csv: age is 'old' in row 4, which is no number: correct it."),
+    "word for a number": (cell(3, "age", "old"), "data.csv: age is 'old' in row 4, which is not a number: correct it."),
     "decimal comma": (
         cell(3, "age", "30,5"),
-        "data.csv: age is '30,5' in row 4, which is no number: write it with a decimal point.",
+        "data.csv: age is '30,5' in row 4, which is not a number: write it with a decimal point.",
     ),
     "infinite": (cell(3, "age", "inf"), "data.csv: age is 'inf' in row 4, which is infinite: correct it."),
     "unknown level": (cell(3, "kind", "w"), "data.csv: kind is 'w' in row 4: its levels are x, y, z; correct it, or"),
@@ -251,7 +251,10 @@ CLIENTS: dict[str, tuple[Change, str]] = {
         "person 'p01' has rows at north and at south: what is certified for a person needs all their rows at one cli",
     ),
     "column of the client is absent": (setting(party="clinic"), "data.csv has no column 'clinic': its columns are id"),
-    "word for a response": (cell(3, "flow", "high"), "data.csv: flow is 'high' in row 4, which is no number: correct"),
+    "word for a response": (
+        cell(3, "flow", "high"),
+        "data.csv: flow is 'high' in row 4, which is not a number: correct",
+    ),
     "edges in another unit": (
         setting(edges=[100, 200]),
         "data.csv: flow falls into one of 3 slices in all 120 rows: place the edges where its values are.",

@@ -18,7 +18,7 @@ from pipeline import ROOT
 REPLICATES = {"adult": 8, "credit_default": 8, "abalone": 20, "generated": 8}
 ROOT_SEED = 2024
 ORDERS: dict[str, Any] = {"protocol": "feature_gathering", "protect": "dp", "edges": "quantile", "ties": "position"}
-# What is certified for a record is no published program, and keeps ties.
+# What is certified for a record is not a published program, and keeps ties.
 KEPT = ORDERS | {"ties": "kept"}
 OP: dict[str, Any] = {"protocol": "feature_gathering", "protect": "op_boost"}
 OP_PUBLISHED = OP | {"budget": "feature", "extremes": "sample", "ties": "position"}

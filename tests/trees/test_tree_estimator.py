@@ -107,7 +107,7 @@ def test_parameters_in_scikit_learns_way():
         own = set(inspect.signature(pw.VerticalBoosting.__init__).parameters) - {"self", "options"}
         assert set(made.get_params()) == {one.name for one in fields(method.options)} | own
         assert made.get_params() == clone(made).get_params() and clone(made).protocol == protocol
-    with pytest.raises(TypeError, match="'protect' is no parameter of VerticalBoosting with protocol='pooled'"):
+    with pytest.raises(TypeError, match="'protect' is not a parameter of VerticalBoosting with protocol='pooled'"):
         pw.VerticalBoosting("pooled", protect="dp")
     with pytest.raises(ValueError, match="not fitted yet"):
         pw.VerticalBoosting().predict(np.zeros((3, 2)))
@@ -177,7 +177,7 @@ def test_protection_without_public_edges_is_refused_before_any_work():
         (np.ones((4, 2)), np.ones(4), {}, r"y holds \[1\.0\]: criterion 'CrossEntropyLoss' takes labels 0 and 1"),
         (np.ones((4, 2)), np.array([0.0, 1, 2, 1]), {}, "takes labels 0 and 1, both"),
         (np.ones((4, 2)), np.array([0.0, 1, 0, 1]), {"parties": 3}, "n_parties=3"),
-        (np.ones((4, 2)), np.array([0.0, 1, 0, 1]), {"parties": [[0], [0]]}, "no partition"),
+        (np.ones((4, 2)), np.array([0.0, 1, 0, 1]), {"parties": [[0], [0]]}, "not a partition"),
         (np.ones((4, 2)), np.array([0.0, 1, 0, 1]), {"active": "third"}, "active='third'"),
     ],
 )

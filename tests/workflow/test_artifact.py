@@ -193,7 +193,7 @@ def test_the_citation_keeps_the_rules_of_the_standard_and_breaks_are_seen():
         ({key: value for key, value in cff.items() if key != "message"}, "message is absent"),
         (cff | {"cff-version": "1.1.0"}, "cff-version is '1.1.0': it must be 1.2.0"),
         (cff | {"references": [first | {"type": "paper"}, *rest]}, f"{first['title']}: type is 'paper'"),
-        (cff | {"references": [first | {"sha256": "0"}]}, f"{first['title']}: sha256 is no key of a reference"),
+        (cff | {"references": [first | {"sha256": "0"}]}, f"{first['title']}: sha256 is not a key of a reference"),
         (cff | {"references": [first | {"doi": "doi.org/1"}]}, f"{first['title']}: doi is 'doi.org/1'"),
         (cff | {"authors": []}, None),
     ):
@@ -289,7 +289,7 @@ def test_the_container_runs_what_is_there(project):
         ("FROM python:", "FROM debian:", "does not begin with a python:X.Y.Z-slim"),
         ("COPY --chown=someone:someone . ", "COPY absent . ", "it copies absent, which is absent"),
         ("USER someone\n", "", "it runs as root"),
-        ("WORKDIR", "WORKDIRECTORY", "'WORKDIRECTORY' is no instruction"),
+        ("WORKDIR", "WORKDIRECTORY", "'WORKDIRECTORY' is not an instruction"),
         ('["./run"]', '["bash"]', "it does not run ./run"),
     ):
         (project / "Dockerfile").write_text(text.replace(old, new))

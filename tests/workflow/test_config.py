@@ -264,19 +264,22 @@ NO_DATA = {
     "own tag": ("root_seed: !include other.yaml\n", " line 1 has the YAML tag !include, which is unknown: a configu"),
     "binary": ("root_seed: !!binary c2V2ZW4=\n", " line 1 has the YAML tag !!binary, which is unknown"),
     "date": ("root_seed: 2024-06-01\n", " line 1 has the YAML tag !!timestamp, which is a date: put it in quotes."),
-    "tab": ("studies:\n\ta: 1\n", " line 2 column 1 is no YAML: while scanning for the next token found"),
+    "tab": ("studies:\n\ta: 1\n", " line 2 column 1 is not valid YAML: while scanning for the next token found"),
     "bomb": (BOMB, " line 6 stands for more than 1000000 values: write fewer aliases."),
     "circle": ("a: &a [1, *a]\n", " line 1 holds itself: an alias (*name) may not be inside its anchor."),
     "deep": ("a: " + "[" * 60 + "]" * 60, " line 1 is nested too deeply: at most 50 levels."),
     "very deep": ("[" * 100_000, " is nested too deeply: at most 50 levels."),
     "very deep, in JSON": ('{"a":' * 100_000, " is nested too deeply: at most 50 levels."),
-    "list": ("[1, 2]\n", " is no block of keys: begin with `root_seed:` and `studies:`."),
+    "list": ("[1, 2]\n", " is not a block of keys: begin with `root_seed:` and `studies:`."),
     "key that is a list": ("[a, b]: 1\n", " line 1 has a list or a block as a key: a key is a name."),
     "key that is a number": (
         "studies: {1: 2}\n",
         " line 1 has the key 1, which YAML takes for no text: put it in quotes.",
     ),
-    "two documents": ("a: 1\n---\nb: 2\n", " line 2 column 1 is no YAML: expected a single document in the stream"),
+    "two documents": (
+        "a: 1\n---\nb: 2\n",
+        " line 2 column 1 is not valid YAML: expected a single document in the stream",
+    ),
     "empty": ("# nothing\n", " is empty: begin with `root_seed:` and `studies:`."),
     "octal": (
         "root_seed: 010\n",
@@ -288,7 +291,7 @@ NO_DATA = {
     ),
     "sexagesimal": ("root_seed: 1:30\n", " line 1 has the number 1:30, which YAML reads to the base 60: write"),
     "sexagesimal, a fraction": ("a: 1:30.5\n", " line 1 has the number 1:30.5, which YAML reads to the base 60"),
-    "long number": ("root_seed: " + "9" * 5000, " is no YAML: "),
+    "long number": ("root_seed: " + "9" * 5000, " is not valid YAML: "),
 }
 
 
@@ -312,11 +315,11 @@ def test_a_file_that_is_no_text_is_told_in_one_sentence(tmp_path, monkeypatch):
     (tmp_path / "latin.yaml").write_bytes(b"a: \xe9")
     os.mkfifo(tmp_path / "pipe.yaml")
     sentences = {
-        "": "is no file: name a configuration file",
+        "": "is not a file: name a configuration file",
         "absent.yaml": "is not there: name a configuration file",
         "long.yaml": f"has {len(HEAD)} bytes: a configuration has at most 10",
-        "latin.yaml": "is no text in UTF-8 (byte 3): save it as UTF-8",
-        "pipe.yaml": "is no file: name a configuration file",
+        "latin.yaml": "is not text in UTF-8 (byte 3): save it as UTF-8",
+        "pipe.yaml": "is not a file: name a configuration file",
     }
     for name, sentence in sentences.items():
         with pytest.raises(ConfigError) as told:

@@ -398,7 +398,8 @@ def test_a_file_where_a_folder_should_be_is_told_before_any_job(finished, tmp_pa
     done = launch(finished, *TINY, "--directory", str(tmp_path))
     assert done.returncode == 2
     assert done.stderr == (
-        f"{tmp_path / name} cannot be written (it is no folder): make it a folder that you may write, or remove it.\n"
+        f"{tmp_path / name} cannot be written (it is not a folder): make it a folder that you may write, or "
+        "remove it.\n"
     )
     assert (tmp_path / name).read_text() == "in the way"
 

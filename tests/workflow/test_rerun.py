@@ -111,7 +111,7 @@ def test_fingerprint_follows_imports_only(tmp_path):
     imports.cache_clear(), named.cache_clear(), beside.cache_clear()
     before = closure(["partywise.sub"], tmp_path)
     assert {"partywise.sub.late", "partywise.sub.deep", "partywise.c"} <= set(before)
-    with pytest.raises(ValueError, match=r"root .partywise\.nowhere. is no module"):
+    with pytest.raises(ValueError, match=r"root .partywise\.nowhere. is not a module"):
         fingerprint(["partywise.nowhere"], tmp_path)
 
 

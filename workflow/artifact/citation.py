@@ -38,7 +38,7 @@ DOI = re.compile(r"10\.\d{4,9}(\.\d+)?/[A-Za-z0-9:/_;\-.()\[\]\\]+")
 
 
 def read(path: Path) -> dict[str, Any]:
-    """The file as keys and values; nothing where it is no mapping."""
+    """The file as keys and values; nothing where it is not a mapping."""
     content = yaml.safe_load(path.read_text(encoding="utf-8"))
     return content if isinstance(content, dict) else {}
 
@@ -50,7 +50,7 @@ def oddities(cff: Mapping[str, Any]) -> list[str]:
 
 def _top(cff: Mapping[str, Any]) -> Iterator[str]:
     yield from (f"{key} is absent" for key in sorted(REQUIRED - {"authors"} - set(cff)))
-    yield from (f"{key} is no key of a citation" for key in sorted(set(cff) - KNOWN))
+    yield from (f"{key} is not a key of a citation" for key in sorted(set(cff) - KNOWN))
     if cff.get("cff-version") != "1.2.0":
         yield f"cff-version is {cff.get('cff-version')!r}: it must be 1.2.0"
     if cff.get("type", "software") not in ("software", "dataset"):
@@ -65,7 +65,7 @@ def _top(cff: Mapping[str, Any]) -> Iterator[str]:
 def _reference(one: Mapping[str, Any]) -> Iterator[str]:
     title = one.get("title", "a reference")
     yield from (f"{title}: {key} is absent" for key in ("authors", "title", "type") if not one.get(key))
-    yield from (f"{title}: {key} is no key of a reference" for key in sorted(set(one) - OF_REFERENCE))
+    yield from (f"{title}: {key} is not a key of a reference" for key in sorted(set(one) - OF_REFERENCE))
     if one.get("type") not in TYPES:
         yield f"{title}: type is {one.get('type')!r}"
     if "doi" in one and not DOI.fullmatch(str(one["doi"])):

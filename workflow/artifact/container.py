@@ -40,7 +40,7 @@ def instructions(root: Path) -> list[tuple[str, str]]:
 def oddities(root: Path) -> Iterator[str]:
     """Sentences on what could not work."""
     found = instructions(root)
-    yield from (f"Dockerfile: {word!r} is no instruction" for word, _ in found if word not in WORDS)
+    yield from (f"Dockerfile: {word!r} is not an instruction" for word, _ in found if word not in WORDS)
     yield from _base(root, found)
     users = [rest for word, rest in found if word == "USER"]
     if not users or users[-1] in ("root", "0"):

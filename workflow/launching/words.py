@@ -54,7 +54,7 @@ def configuration(words: Sequence[str], given: argparse.Namespace, folder: Path)
     Raises
     ------
     ConfigError
-        Before Snakemake reads the files: it can execute what is no plain data.
+        Before Snakemake reads the files: it can execute what is not plain data.
     Refused
         When a word may name a file that is not looked at.
     """

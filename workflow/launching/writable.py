@@ -22,7 +22,7 @@ def check_writable(folder: Path, place: Place, names: Sequence[str]) -> None:
         wanted += [path for path in own.iterdir() if path.is_dir()]
     wanted += [Path(path) for part in below for path, _, _ in os.walk(part)]
     for path in wanted:
-        reason = "" if path.is_dir() else "it is no folder"
+        reason = "" if path.is_dir() else "it is not a folder"
         if path.is_dir() and not os.access(path, os.W_OK | os.X_OK, effective_ids=True):
             reason = "Permission denied"
         if reason and os.path.lexists(path):

@@ -17,7 +17,7 @@ def columns_of(block: Mapping[str, np.ndarray], rows: np.ndarray, names: Sequenc
     Raises
     ------
     ValueError
-        If there is no column, not one for each name, a value that is no number or not finite, or a row too few.
+        If there is no column, not one for each name, a value that is not a number or not finite, or a row too few.
     """
     X = np.asarray(block["X"])
     if X.ndim != 2 or not X.shape[1] or X.shape[1] != len(names):
@@ -42,7 +42,7 @@ def vector_of(block: Mapping[str, np.ndarray], rows: np.ndarray, name: str, part
     Raises
     ------
     ValueError
-        If it is no vector of numbers, or a row too few.
+        If it is not a vector of numbers, or a row too few.
     """
     values = np.asarray(block[name])
     if values.ndim != 1 or values.dtype.kind not in "fiub":

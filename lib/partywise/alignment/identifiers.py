@@ -84,7 +84,7 @@ def is_missing(value: Any) -> bool:
 
 
 def as_texts(values: list[Any], rules: IdentifierRules, owner: str, where: str) -> list[str]:
-    """Identifiers in the form in which they are compared; ValueError, with counts, for what is no text."""
+    """Identifiers in the form in which they are compared; ValueError, with counts, for what is not text."""
     whole = [isinstance(value, int | np.integer) and not isinstance(value, bool) for value in values]
     if any(whole) and rules.as_text is None:
         remedy = f"'42' is not '042', so read them as text or give as_text {where}, such as '06d'"

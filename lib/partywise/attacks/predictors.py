@@ -38,7 +38,7 @@ def column_space(messages: np.ndarray, *, tolerance: float = 1e-10) -> np.ndarra
     Raises
     ------
     ValueError
-        If ``messages`` is no matrix, is not finite, or all of it is zero.
+        If ``messages`` is not a matrix, is not finite, or all of it is zero.
     """
     sent = np.asarray(messages, dtype=float)
     if sent.ndim != 2 or not np.all(np.isfinite(sent)) or not np.any(sent):

@@ -140,7 +140,7 @@ def tracing_auc(members, nonmembers) -> float:
     Raises
     ------
     ValueError
-        If one of them is empty, is no vector or holds a score that is not finite.
+        If one of them is empty, is not a vector or holds a score that is not finite.
     """
     return area(*_scores(members, nonmembers))
 

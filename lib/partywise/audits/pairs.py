@@ -182,7 +182,7 @@ class ClearPair:
 
 @dataclass(frozen=True)
 class NoLaw:
-    """A formula that is no probability law: there is nothing to draw from."""
+    """A formula that is not a probability law: there is nothing to draw from."""
 
     def audit(self, rng: np.random.Generator, draws: int, delta: float, confidence: float) -> Verdict:
         """Nothing can be said."""

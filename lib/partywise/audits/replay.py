@@ -131,7 +131,7 @@ def compare(first: Tape, second: Tape, unit: str, holder: str = "", group: int =
             continue
         moved, bound = distance(one.bounded, other.bounded), one.bounded.certificate.value
         bound *= 1 if one.bounded.certificate.unit == "user" else group
-        # Not the other way round: NaN is no distance.
+        # Not the other way round: NaN is not a distance.
         require(moved <= bound * (1 + ROUNDING), f"{one.name} moved by {moved:.9g}, certified for {bound:.9g}")
         touched = {part} if (part := OF_PERSONS.get(unit, unit)) in ("label", "features") else {"label", "features"}
         named = touched & one.bounded.certificate.depends_on

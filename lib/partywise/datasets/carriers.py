@@ -135,7 +135,7 @@ def zip_member(content: bytes, member: str, file: str) -> bytes:
     Raises
     ------
     DataMissing
-        When ``content`` is no zip file, holds no such member, a damaged one or one of more than ``LARGEST`` bytes;
+        When ``content`` is not a zip file, holds no such member, a damaged one or one of more than ``LARGEST`` bytes;
         names ``file`` and the remedy.
     """
     try:

@@ -128,7 +128,7 @@ def read_columns(content: bytes, names: Sequence[str], file: str) -> dict[str, l
 
 
 def to_numbers(texts: Sequence[str], column: str) -> np.ndarray:
-    """Text to float; ``NA`` and empty become NaN, anything else that is no number raises ``DataMissing``."""
+    """Text to float; ``NA`` and empty become NaN, anything else that is not a number raises ``DataMissing``."""
     try:
         return np.array(["nan" if text in ("NA", "") else text for text in texts], dtype=float)
     except ValueError as error:

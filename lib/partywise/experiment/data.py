@@ -145,7 +145,7 @@ def in_order(array: np.ndarray) -> tuple[np.ndarray, list[int]]:
 
 
 def decode(plain: Any, kind: Any, array: Callable[[int], np.ndarray]) -> Any:
-    """What was encoded, where a value of type ``kind`` stands; fields are a mapping where that is no dataclass."""
+    """What was encoded, where a value of type ``kind`` stands; fields are a mapping where that is not a dataclass."""
     if not isinstance(plain, list):
         return plain
     word, *rest = plain

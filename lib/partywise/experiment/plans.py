@@ -27,7 +27,7 @@ def read_configuration(path: Path) -> dict[str, Any]:
     Raises
     ------
     ConfigError
-        When one of the files cannot be read, is no YAML, or holds anything but data: the file, the line, the remedy.
+        When one of the files cannot be read, is not valid YAML, or holds anything but data: file, line and remedy.
     """
     config = read_file(path)
     if isinstance(studies := config.get("studies"), Mapping):

@@ -297,7 +297,7 @@ class Channel:
         charges = cipher.charges(sender)
         if self.real and charges and not cipher.closes:
             raise CertificationError(
-                f"payload {name!r}: scheme {cipher.scheme!r} closes nothing in a run that is no experiment."
+                f"payload {name!r}: scheme {cipher.scheme!r} closes nothing in a run that is not an experiment."
             )
         kind = sender, receiver, cipher.keys, cipher.knows, tuple(charges.items())
         if kind not in self._charged:

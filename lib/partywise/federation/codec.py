@@ -61,13 +61,15 @@ def decode(data: bytes) -> Any:
     """
     size = int.from_bytes(data[:8], "big")
     if len(data) < 8 + size:
-        raise ValueError(f"data has {len(data)} bytes and a header of {size}: it was cut off or is no encoded value.")
+        raise ValueError(
+            f"data has {len(data)} bytes and a header of {size}: it was cut off or is not an encoded value."
+        )
     header = data[8 : 8 + size]
     if sum(map(header.count, (b",", b"[", b"{"))) > ENTRIES:
         raise ValueError(f"the header of data lists more than {ENTRIES} entries: send arrays.")
     value, end = _restored(json.loads(header), data, 8 + size)
     if end != len(data):
-        raise ValueError(f"data has {len(data)} bytes and describes {end}: it is no encoded value.")
+        raise ValueError(f"data has {len(data)} bytes and describes {end}: it is not an encoded value.")
     return value
 
 
@@ -144,7 +146,7 @@ def _count(number: Any) -> int:
 def _end(at: int, size: int, data: bytes) -> int:
     """Where an array that begins at a place ends."""
     if at + size > len(data):
-        raise ValueError(f"data has {len(data)} bytes and describes {at + size}: it is no encoded value.")
+        raise ValueError(f"data has {len(data)} bytes and describes {at + size}: it is not an encoded value.")
     return at + size
 
 
@@ -217,6 +219,6 @@ def _payload(form: Mapping[str, Any]) -> Any:
     if form["kind"] == "Public":
         return Public(**rest)
     if form["kind"] != "Clear":
-        raise ValueError(f"kind={form['kind']!r} is no payload.")
+        raise ValueError(f"kind={form['kind']!r} is not a payload.")
     rest |= {name: tuple(rest[name]) for name in ("units", "audience") if isinstance(rest[name], list)}
     return Clear(**rest)

@@ -61,7 +61,7 @@ def blocks_of(
     Raises
     ------
     ValueError
-        If shapes disagree, a value is not finite, ``parties`` is no partition of the columns, or names are not one a
+        If shapes disagree, a value is not finite, ``parties`` is not a partition of the columns, or names are not one a
         column and different.
     """
     if ids is None:

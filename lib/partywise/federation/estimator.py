@@ -105,7 +105,7 @@ class Estimator:
         for name in names:
             if name not in known:
                 raise TypeError(
-                    f"{name!r} is no parameter of {type(self).__name__} with protocol={self.protocol!r}; "
+                    f"{name!r} is not a parameter of {type(self).__name__} with protocol={self.protocol!r}; "
                     f"it has {', '.join(known)}."
                 )
 
@@ -251,7 +251,7 @@ def groups_of(parties: int | Sequence[Sequence[int]], count: int, split: Callabl
     groups = [tuple(int(index) for index in part) for part in parties]
     if not all(groups) or sorted(index for part in groups for index in part) != list(range(count)):
         raise ValueError(
-            f"parties={groups if count < 20 else '...'} is no partition of 0..{count - 1}: every number must be in "
+            f"parties={groups if count < 20 else '...'} is not a partition of 0..{count - 1}: every number must be in "
             "exactly one group and no group may be empty."
         )
     return groups

@@ -1,4 +1,4 @@
-"""Randomness of a run that is no experiment: what is secret from the operating system, what is public from a seed."""
+"""Randomness of a run that is not an experiment: secrets from the operating system, what is public from a seed."""
 
 from __future__ import annotations
 

@@ -95,7 +95,7 @@ class VerticalLinear(Estimator):
         Raises
         ------
         ValueError
-            If shapes disagree, values are not finite or beyond their bounds, or ``parties`` is no partition.
+            If shapes disagree, values are not finite or beyond their bounds, or ``parties`` is not a partition.
         CertificationError
             If ``certified`` gets no bounds.
         OverflowError

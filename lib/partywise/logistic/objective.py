@@ -151,7 +151,7 @@ def check_labels(y, n: int) -> np.ndarray:
         raise ValueError(f"y has shape {y.shape} for N={n} examples: give one label an example.")
     if np.any(bad := (y != 0) & (y != 1)):
         first = int(np.argmax(bad))
-        raise ValueError(f"y[{first}]={float(y[first])!r} is no label: labels are 0 or 1.")
+        raise ValueError(f"y[{first}]={float(y[first])!r} is not a label: labels are 0 or 1.")
     return y
 
 

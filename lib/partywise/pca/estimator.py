@@ -122,8 +122,8 @@ class VerticalPCA(Estimator):
         Raises
         ------
         ValueError
-            If values are not finite, a column is constant (naming party and column), or ``parties`` is no partition of
-            the columns into two or more groups.
+            If values are not finite, a column is constant (naming party and column), or ``parties`` is not a partition
+            of the columns into two or more groups.
         TypeError
             For an ``rng`` of another kind, or an unknown option.
         """

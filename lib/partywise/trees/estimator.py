@@ -125,7 +125,7 @@ class VerticalBoosting(Estimator):
         Raises
         ------
         ValueError
-            If shapes disagree, values are not finite, labels are others or of one class, ``parties`` is no partition
+            If shapes disagree, values are not finite, labels are others or of one class, ``parties`` is not a partition
             or one party where a protocol needs two, or an option asks an evaluator.
         CertificationError
             If a certified protocol gets no public edges or bounds of a passive party's column, or no bound of the

@@ -147,7 +147,7 @@ class Layout:
 
 
 def crosses(part: Tree | Table, columns: Collection[int]) -> bool:
-    """Whether a tree has a split on one of some columns, or a table of one of them is no constant."""
+    """Whether a tree has a split on one of some columns, or a table of one of them is not a constant."""
     if isinstance(part, Table):
         return part.feature in columns and bool((part.values != part.values[0]).any())
     return bool(np.isin(part.feature, list(columns)).any())

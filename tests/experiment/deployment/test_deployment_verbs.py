@@ -47,8 +47,8 @@ def test_what_is_wrong_with_a_configuration(case, capsys):
         ("root_seed: 1\nroot_seed: 2\n", "line 2 gives the key 'root_seed' twice, first in line 1: keep one."),
         ("root_seed: 010\n", "line 1 has the number 010, which YAML reads to the base 8: write a number without"),
         ("studies: {yes: 1}\n", "line 1 has the key yes, which YAML takes for no text: put it in quotes."),
-        ("- 1\n", "wrong.yaml is no block of keys: begin with `root_seed:` and `studies:`."),
-        ("a: [\n", "wrong.yaml line 2 column 1 is no YAML: "),
+        ("- 1\n", "wrong.yaml is not a block of keys: begin with `root_seed:` and `studies:`."),
+        ("a: [\n", "wrong.yaml line 2 column 1 is not valid YAML: "),
         ("root_seed: 1\nstudies: {}\n", "party: studies is empty: give at least one."),
     ):
         Path("wrong.yaml").write_text(text)

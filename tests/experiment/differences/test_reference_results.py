@@ -83,7 +83,7 @@ def test_an_archive_of_something_else_is_refused(tmp_path):
         info = tarfile.TarInfo("../outside.nc")
         info.size = 1
         packed.addfile(info, io.BytesIO(b"x"))
-    with pytest.raises(DataMissing, match="it is no archive of cubes"):
+    with pytest.raises(DataMissing, match="it is not an archive of cubes"):
         unpack(tmp_path / "a.tar.xz", tmp_path / "there")
     assert not (tmp_path / "outside.nc").exists()
 

@@ -156,7 +156,7 @@ def test_a_reason_looks_up_what_it_says_would_agree(tmp_path):
 @pytest.mark.parametrize(
     ("reasons", "more", "message"),
     [
-        ("", 'colour = "red"\n', "colour is no key of an entry"),
+        ("", 'colour = "red"\n', "colour is not a key of an entry"),
         ("", 'kind = "nearly"\n', "kind is 'nearly'"),
         ("", 'kind = "none"\n', "only entries of kind 'none' have nothing under reproduction"),
         (

@@ -70,7 +70,7 @@ class Watch:
                 self.pending.append(event)
 
     def draw(self, _: Any, mechanism: str, owner: str, draw: Callable[[], Any]) -> Any:
-        """A draw that is no part of another is of what was just charged; a dealer's noise was drawn before."""
+        """A draw that is not a part of another is of what was just charged; a dealer's noise was drawn before."""
         if self.depth == 0:
             expected = [] if mechanism == LAW else [(mechanism, owner)]
             assert [(event.mechanism, event.owner) for event in self.pending] == expected

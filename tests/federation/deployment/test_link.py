@@ -186,7 +186,7 @@ def test_a_peer_cannot_enter_the_row_of_a_value_that_leaves_here_in_the_clear(li
     forged = Release(None, event("sum"))
     object.__setattr__(forged, "event", clear_event("clear/server/server>all/y/row", "server", ("row",), ("*",)))
     put(end, Public(1.0, "a setting", (forged,)) if inside else forged, "" if inside else forged.event.release_id)
-    with pytest.raises(Refused, match="its body is no payload"):
+    with pytest.raises(Refused, match="its body is not a payload"):
         server.get(0, "p1", "server", "x")
     server.put(1, "server", "p1", "y", Clear(1.0, ("row",), audience="*"))
     assert server._account.paid == [forged.event]

@@ -107,5 +107,5 @@ def test_rows_that_tell_two_stories_of_a_message_are_seen(rows):
 def test_a_row_that_is_no_message_is_named(rows):
     first = next(row for row in rows if isinstance(row, Sent))
     broken = replace(first, payload={"kind": "Popen"})
-    with pytest.raises(PartyError, match=f"step {first.step} of {first.sender!r} is no message"):
+    with pytest.raises(PartyError, match=f"step {first.step} of {first.sender!r} is not a message"):
         union(NAMES, told_by_both(rows, first, broken))

@@ -111,7 +111,7 @@ def unmasked(run, bits, seeds_of_third, candidates):
 
 
 def free_values(run, *seen_by):
-    """Every 32 bytes that crosses free of charge, or that reached one of some places and is no masked value."""
+    """Every 32 bytes that crosses free of charge, or that reached one of some places and is not a masked value."""
     found = []
     for message, value in run.channel.view(*run.names):
         if message.kind == "public" or (message.receiver in seen_by and message.name != "value"):

@@ -69,7 +69,7 @@ def test_points_are_distinct_of_the_prime_order_and_tagged():
 )
 def test_what_is_no_point_of_the_group_is_refused_by_the_name_of_its_owner(bad):
     good = psi.points_of(PEOPLE[:2])
-    with pytest.raises(ValueError, match="list of 'hospital' holds an entry that is no point of the subgroup"):
+    with pytest.raises(ValueError, match="list of 'hospital' holds an entry that is not a point of the subgroup"):
         psi.multiplied(np.concatenate([good, entries(bad)]), (5).to_bytes(32, "little"), "hospital")
 
 
@@ -155,7 +155,7 @@ def test_no_dictionary_opens_a_list():
 @pytest.mark.parametrize(
     ("sent", "message"),
     [
-        (entries(IDENTITY, IDENTITY), "list of 'party 0' holds an entry that is no point of the subgroup"),
+        (entries(IDENTITY, IDENTITY), "list of 'party 0' holds an entry that is not a point of the subgroup"),
         (np.zeros((2, 33), dtype=np.uint8), r"list of 'party 0' is uint8 of shape \(2, 33\): give \(n, 32\) bytes"),
         (entries(*[psi.points_of(["x"])[0].tobytes()] * 4), "list of 'party 0' has an entry twice"),
     ],

@@ -115,7 +115,7 @@ REFUSALS = {
     "another sender": ({"sender": "p2"}, "its sender is 'p2' where the program has 'p1'"),
     "another run": ({"run": "e" * 64}, "its run is 'eee.*where the program has 'fff"),
     "another step": ({"step": 16}, "its step is 16 where the program has 17"),
-    "a step that is no number": ({"step": True}, "its step is True where the program has 17"),
+    "a step that is not a number": ({"step": True}, "its step is True where the program has 17"),
     "another receiver": ({"receiver": "p2"}, "its receiver is 'p2' where the program has 'server'"),
     "another name": ({"name": "sizes"}, "its name is 'sizes' where the program has 'sums'"),
     "another digest": ({"digest": "0" * 64}, "its digest is not that of its body"),
@@ -156,7 +156,7 @@ BODIES = {
     "a field too few": {name: PUBLIC[name] for name in ("kind", "value", "made_of")},
     "no argument": PUBLIC | {"because": " "},
     "no event": {"kind": "Release", "value": 1.0, "made_of": [], "event": {"mu": 1.0}},
-    "a part that is no payload": PUBLIC | {"made_of": [3]},
+    "a part that is not a payload": PUBLIC | {"made_of": [3]},
     "a part in the clear": PUBLIC
     | {"made_of": [{"kind": "Clear", "value": None, "made_of": [], "units": ("row",), "owner": "p", "audience": None}]},
 }
@@ -165,7 +165,7 @@ BODIES = {
 @pytest.mark.parametrize("what", BODIES)
 def test_a_body_that_is_no_payload_is_refused(what):
     assert decode_frame(around(encode(PUBLIC)), ADDRESS, NAMES)[0].value == 1.0
-    with pytest.raises(Refused, match="its body is no payload"):
+    with pytest.raises(Refused, match="its body is not a payload"):
         decode_frame(around(encode(BODIES[what])), ADDRESS, NAMES)
 
 
@@ -176,14 +176,14 @@ LINES = {
     "fields": b'{"":"array","dtype":"f8,f8","shape":[0]}',
     "a shape whose product is 0 in 64 bits": b'{"":"array","dtype":"|u1","shape":[4611686018427387904,4]}',
     "no entries of a shape that no memory holds": b'{"":"array","dtype":"|u1","shape":[1152921504606846976,0]}',
-    "a length that is no number": b'{"":"array","dtype":"|u1","shape":[true]}',
+    "a length that is not a number": b'{"":"array","dtype":"|u1","shape":[true]}',
     "ten million entries": b"[" + b"[]," * 5_000_000 + b"[]]",
 }
 
 
 @pytest.mark.parametrize("what", LINES)
 def test_a_body_that_the_codec_cannot_read_is_refused(what):
-    with pytest.raises(Refused, match="its body is no payload"):
+    with pytest.raises(Refused, match="its body is not a payload"):
         decode_frame(around(len(LINES[what]).to_bytes(8, "big") + LINES[what]), ADDRESS, NAMES)
 
 
@@ -200,7 +200,7 @@ def test_a_body_whose_bytes_are_read_again_and_again_takes_no_memory(what):
     frame = around(len(line).to_bytes(8, "big") + line + bytes(10**6))
     tracemalloc.start()
     try:
-        with pytest.raises(Refused, match="its body is no payload"):
+        with pytest.raises(Refused, match="its body is not a payload"):
             decode_frame(frame, ADDRESS, NAMES)
         assert tracemalloc.get_traced_memory()[1] < 10 * len(frame)
     finally:

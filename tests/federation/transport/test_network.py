@@ -306,7 +306,7 @@ def test_unknown_names_and_closed_ends_are_refused(folder, places):
         Network("mallory", places, folder)
     with ends(folder, places, "hospital") as (a,):
         for ask in (a.is_there, lambda name: a.put(name, "x", b""), lambda name: a.get(name, "x", 0)):
-            with pytest.raises(ValueError, match="'mallory' is no peer of 'hospital'"):
+            with pytest.raises(ValueError, match="'mallory' is not a peer of 'hospital'"):
                 ask("mallory")
         with pytest.raises(ValueError, match="more than 200 bytes"):
             a.put("server", "x" * 201, b"")

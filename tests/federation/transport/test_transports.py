@@ -50,7 +50,7 @@ def test_frames_come_by_sender_and_tag_in_any_order(ends):
     assert server.get("p1", "message/0", 5) == b"" and server.get("p2", "message/1", 5) == b"other"
     assert server.get("p1", "message/1", 5) == b"one"
     assert server.get("p1", "message/2", 0.01) is None and server.get("p1", "message/1", 0) is None
-    with pytest.raises(ValueError, match="sender='p9' is no peer of 'server'"):
+    with pytest.raises(ValueError, match="sender='p9' is not a peer of 'server'"):
         server.get("p9", "hello", 0)
 
 

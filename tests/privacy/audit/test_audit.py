@@ -243,7 +243,7 @@ def test_exact_audit_bounds_the_sampled_one():
     ("matrix", "neighbours", "message"),
     [
         (np.full((3, 3), 0.37), None, "3 of 3 row sums differ from 1 .row 0: 1.11"),
-        (np.array([[0.5, 0.5], [0.5, 0.5 + 1e-8]]), None, "no law: 1 of 2 row sums"),
+        (np.array([[0.5, 0.5], [0.5, 0.5 + 1e-8]]), None, "not a law: 1 of 2 row sums"),
         (np.array([[1.5, -0.5], [0.5, 0.5]]), None, "none of them negative"),
         (np.array([[np.nan, 1], [0.5, 0.5]]), None, "finite probabilities"),
         (np.ones((1, 1)), None, "at least two"),
@@ -253,7 +253,7 @@ def test_exact_audit_bounds_the_sampled_one():
         (np.eye(3), np.zeros((2, 2), dtype=bool), "must be 3 by 3"),
         (np.eye(3), [(0.0, 1.0)], "names no pairs"),
         (np.eye(3), [(0, 3)], "rows 0..2"),
-        (np.eye(3), [(1, 1)], "no neighbour of itself"),
+        (np.eye(3), [(1, 1)], "not a neighbour of itself"),
     ],
 )
 def test_what_is_no_law_or_no_pair_is_refused(matrix, neighbours, message):

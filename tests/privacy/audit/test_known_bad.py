@@ -182,7 +182,7 @@ def test_003_distance_privacy_is_no_local_privacy():
 def test_003_the_adjusting_law_as_printed():
     mechanism = AdjustedDistanceExponential(0.1, 0.1, 10, fixed((1, 100)))
     buckets, _ = mechanism.printed_matrix()
-    with pytest.raises(ValueError, match="matrix is no law"):
+    with pytest.raises(ValueError, match="matrix is not a law"):
         audit_exact(buckets)
     assert audit_exact(mechanism.matrix()).epsilon == pytest.approx(mechanism.epsilon_pure, rel=1e-12)
     assert scalars("adjusting", {}, epsilon=2.0)["certified_for_claim"] == inf

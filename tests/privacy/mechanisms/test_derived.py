@@ -127,7 +127,7 @@ def test_a_ledger_takes_no_function_of_a_release_without_a_row():
 
 
 def test_releases_about_several_units_cost_each_what_it_costs():
-    """A function of a release about features and one about labels is no unproved release about either."""
+    """A function of a release about features and one about labels is not an unproved release about either."""
     features = total_of("a").event
     label = replace(features, release_id="labels", owner="b", unit="label", depends_on=frozenset({"label"}), mu=0.25)
     features = replace(features, unit="features", depends_on=frozenset({"features"}))

@@ -90,7 +90,7 @@ def test_a_statistic_on_the_grid_is_charged_no_rounding():
 
 
 def test_a_false_claim_to_lie_on_a_grid_is_noticed():
-    with pytest.raises(CertificationError, match=r"states grid=1\.0, but the value is no multiple"):
+    with pytest.raises(CertificationError, match=r"states grid=1\.0, but the value is not a multiple"):
         DiscreteGaussian(sigma=4.0)(constant(np.array([1.0, 2.5]), grid=1.0), stream(1, "a"))
 
 
@@ -229,7 +229,7 @@ def test_only_certified_statistics_are_released():
         DiscreteGaussian(sigma=1.0)(np.zeros(3), SecureRandom())
     with pytest.raises(CertificationError, match="'l1'"):
         DiscreteGaussian(sigma=1.0)(constant(np.zeros(3), norm="l1"), SecureRandom())
-    with pytest.raises(TypeError, match="no random source"):
+    with pytest.raises(TypeError, match="not a random source"):
         DiscreteGaussian(sigma=1.0)(constant(np.zeros(3)), 7)
 
 
@@ -322,7 +322,7 @@ SIGMA = 3.73
 
 
 def off_the_float_grid(y):
-    """The event: y is no multiple of 2^-53. No sum 1 + noise is; a small noise alone mostly is."""
+    """The event: y is not a multiple of 2^-53. No sum 1 + noise is; a small noise alone mostly is."""
     return np.ldexp(y, 53) != np.rint(np.ldexp(y, 53))
 
 

@@ -1,4 +1,4 @@
-"""Laws that favour near outputs: exact losses by enumeration, the printed formula that is no law, ceil and floor."""
+"""Laws that favour near outputs: exact losses by enumeration, the printed formula that is not a law, ceil and floor."""
 
 import itertools
 import math

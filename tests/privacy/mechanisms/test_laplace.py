@@ -102,7 +102,7 @@ def test_an_attack_comes_close_to_the_epsilon_and_not_above(mechanism):
         (lambda rng: Laplace(epsilon=1.0)(np.zeros(2), rng), CertificationError, "takes a Bounded statistic"),
         (lambda rng: Laplace(epsilon=1.0)(certified(0.0, 1.0), pw.SecureRandom()), TypeError, "no secure sampler"),
         (lambda rng: Geometric(epsilon=1.0)(certified(0.0, 1.0), rng), CertificationError, "has no grid"),
-        (lambda rng: Geometric(epsilon=1.0)(certified(0.5, 1.0, grid=1.0), rng), CertificationError, "no multiple"),
+        (lambda rng: Geometric(epsilon=1.0)(certified(0.5, 1.0, grid=1.0), rng), CertificationError, "not a multiple"),
         (lambda rng: Geometric(epsilon=1.0)(certified(2.0**60, 1.0, grid=1.0), rng), OverflowError, "2.53 steps"),
         (lambda rng: counts(np.array([0]), BINS, norm="l7"), ValueError, "norm='l7' of a count"),
     ],

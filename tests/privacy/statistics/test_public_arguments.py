@@ -1,4 +1,4 @@
-"""What a certificate takes for public is no function of the data: every certified mechanism, recorded and replayed."""
+"""What a certificate takes for public does not depend on the data: every certified mechanism, recorded and replayed."""
 
 from __future__ import annotations
 

@@ -122,7 +122,7 @@ def test_adult_values_and_ranges(tmp_path):
     ("change", "message"),
     [
         ({"salary_>50K": 1}, "the two columns of the label do not add up to 1"),
-        ({"sex_Male": 0.5}, "column sex_Male is no indicator"),
+        ({"sex_Male": 0.5}, "column sex_Male is not an indicator"),
         ({"age": 16}, "column age leaves 17 to 90"),
         ({"age": "old"}, "adult.csv is not numeric"),
     ],

@@ -86,7 +86,7 @@ def test_the_main_figure_draws_what_the_cube_holds(cube):
     assert control.control and not control.refuted
     printed = lines["vectorised noise - as printed"]
     assert np.isnan(printed.audited) and not printed.refuted and printed.certified == inf
-    assert not any("tracing" in label for label in lines), "a description is no audit"
+    assert not any("tracing" in label for label in lines), "a description is not an audit"
     # Set intersection certifies nothing and hides identifiers all the same: what an attack finds is said beside.
     hashed = lines["SHA-256 of identifiers"]
     assert hashed.recovered == (1, 0) and hashed.repaired == inf and lines["scores U D of a party"].recovered[0] == 1

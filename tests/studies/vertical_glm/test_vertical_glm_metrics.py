@@ -74,7 +74,7 @@ def test_a_fit_is_measured_against_the_pooled_one(family):
 
 
 def test_ends_of_the_scale():
-    """The pooled fit has no excess, on held-out records either; the null model 1; what is no number is undefined."""
+    """The pooled fit has no excess, on held-out records either; the null model 1; what is not a number is undefined."""
     _, data = judged(np.zeros(5))
     train = np.arange(300) < 200
     exact = sm.GLM(data.y[train], sm.add_constant(data.X[train]), family=MODELS["poisson"]).fit(tol=1e-12)

@@ -109,7 +109,7 @@ def test_common_ids_are_matched_and_others_refused():
         ({"a": ""}, r"one\.csv: a is missing in 1 of 30 rows \(row 5\): fill it in, or leave these records or the col"),
         ({"b": "NA"}, r"two\.csv: b is missing in 1 of 30 rows \(row 5\)"),
         ({"late": ""}, r"two\.csv: late is missing in 1 of 30 rows"),
-        ({"a": "high"}, r"one\.csv: a is 'high' in row 5, which is no number"),
+        ({"a": "high"}, r"one\.csv: a is 'high' in row 5, which is not a number"),
         ({"a": "inf"}, r"one\.csv: a is 'inf' in row 5, which is infinite"),
         ({"c": "z"}, r"one\.csv: c is 'z' in row 5: its levels are x, y; correct it, or add the level"),
         ({"id": "r01"}, r"two\.csv has the id 'r01' in row 3 and row 5: keep one"),

@@ -142,7 +142,7 @@ def _read(folder: str | Path) -> tuple[dict[str, np.ndarray], np.ndarray, dict[s
     y, other = columns.pop(LABEL), columns.pop(OTHER_LABEL)
     require(bool(np.all(y + other == 1)), "the two columns of the label do not add up to 1")
     for name, column in columns.items():
-        require(name in NUMERIC or bool(np.isin(column, (0, 1)).all()), f"column {name} is no indicator")
+        require(name in NUMERIC or bool(np.isin(column, (0, 1)).all()), f"column {name} is not an indicator")
     return columns, y, sha256, NOTES + notes
 
 

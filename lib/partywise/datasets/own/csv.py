@@ -180,7 +180,7 @@ def numbers(
     Raises
     ------
     DataMissing
-        For the first entry that is no finite number.
+        For the first entry that is not a finite number.
     """
     missing = set(marks or ())
     named = np.array([text in missing for text in texts], dtype=bool)

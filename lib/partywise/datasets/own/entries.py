@@ -11,7 +11,7 @@ __all__ = ["is_number", "trouble"]
 LOOKS: tuple[tuple[re.Pattern[str], str, str], ...] = tuple(
     (re.compile(pattern), what, remedy)
     for pattern, what, remedy in (
-        (r"[-+]?\d+,\d+(e[-+]?\d+)?$", "which is no number", "write it with a decimal point"),
+        (r"[-+]?\d+,\d+(e[-+]?\d+)?$", "which is not a number", "write it with a decimal point"),
         (
             r"[-+]?\d{1,3}([,.' \u00a0\u202f_]\d{3})+([.,]\d+)?$|[-+]?\d+(_\d+)+$",
             "which has separators between thousands",
@@ -41,10 +41,10 @@ def is_number(text: str) -> bool:
 
 
 def trouble(text: str, may_be_missing: bool) -> str:
-    """What is wrong with an entry that is no finite number, and the remedy."""
+    """What is wrong with an entry that is not a finite number, and the remedy."""
     if text == "":
         return "an empty entry: fill it in or leave the row out"
-    word, remedy = "which is no number", "correct it"
+    word, remedy = "which is not a number", "correct it"
     if is_number(text) and abs(float(text)) == inf:
         word = "which is infinite"
     else:

@@ -163,7 +163,7 @@ def _name(group: str, pattern: Any, words: Mapping[str, Any], settings: Mapping[
 
 
 def checked_title(value: Any, where: str) -> str:
-    """A title or a pattern of names as it is, or a named error where it is no line of text."""
+    """A title or a pattern of names as it is, or a named error where it is not a line of text."""
     if not (isinstance(value, str) and value.strip() and value.isprintable()):
         raise ConfigError(f"{where} is {value!r}: give text.")
     return value
@@ -189,7 +189,7 @@ def fill(pattern: str, values: Mapping[str, Any], where: str) -> str:
     Raises
     ------
     ConfigError
-        For a field that is no key of ``values``, and for a brace that is none of a field.
+        For a field that is not a key of ``values``, and for a brace that is none of a field.
     """
 
     def value(found: re.Match[str]) -> str:

@@ -35,7 +35,7 @@ def read_file(path: Path) -> dict[str, Any]:
     Raises
     ------
     ConfigError
-        When it cannot be read, is no YAML, or holds anything but data: the file, the line, and the remedy.
+        When it cannot be read, is not valid YAML, or holds anything but data: the file, the line, and the remedy.
     """
     text = _text(path)
     try:
@@ -45,7 +45,7 @@ def read_file(path: Path) -> dict[str, Any]:
     except ValueError:
         root = _yaml(text, path)
     if not isinstance(root, dict):
-        raise ConfigError(f"{path} is no block of keys: begin with `root_seed:` and `studies:`.")
+        raise ConfigError(f"{path} is not a block of keys: begin with `root_seed:` and `studies:`.")
     return root
 
 
@@ -54,7 +54,7 @@ def _text(path: Path) -> str:
     try:
         about = path.stat()
         if not stat.S_ISREG(about.st_mode):
-            raise ConfigError(f"{path} is no file: name a configuration file, such as config/paper.yaml.")
+            raise ConfigError(f"{path} is not a file: name a configuration file, such as config/paper.yaml.")
         if about.st_size > LONGEST:
             raise ConfigError(f"{path} has {about.st_size} bytes: a configuration has at most {LONGEST}.")
         return path.read_bytes().decode("utf-8")
@@ -63,7 +63,7 @@ def _text(path: Path) -> str:
     except OSError as error:
         raise ConfigError(f"{path} cannot be read ({error.strerror}): make it readable.") from None
     except UnicodeDecodeError as error:
-        raise ConfigError(f"{path} is no text in UTF-8 (byte {error.start}): save it as UTF-8.") from None
+        raise ConfigError(f"{path} is not text in UTF-8 (byte {error.start}): save it as UTF-8.") from None
 
 
 def _json(text: str, path: Path) -> Any:
@@ -98,9 +98,9 @@ def _yaml(text: str, path: Path) -> Any:
     except yaml.MarkedYAMLError as error:
         where = _line(error.problem_mark)
         column = "" if error.problem_mark is None else f" column {error.problem_mark.column + 1}"
-        raise ConfigError(f"{path}{where}{column} is no YAML: {_problem(error)}.") from None
+        raise ConfigError(f"{path}{where}{column} is not valid YAML: {_problem(error)}.") from None
     except (yaml.YAMLError, ValueError) as error:
-        raise ConfigError(f"{path} is no YAML: {' '.join(str(error).split())}.") from None
+        raise ConfigError(f"{path} is not valid YAML: {' '.join(str(error).split())}.") from None
     except RecursionError:
         raise ConfigError(f"{path} is nested too deeply: at most {DEEPEST} levels.") from None
 
@@ -116,7 +116,7 @@ def _line(mark: yaml.Mark | None) -> str:
 
 
 def _check(root: yaml.Node, path: Path) -> None:
-    """Raise for the first node that is no data, and for aliases that stand for too much."""
+    """Raise for the first node that is not data, and for aliases that stand for too much."""
     sizes: dict[int, int] = {}
     # Depth first without recursion; a node is measured when all below it are, and aliases are nodes seen before.
     open_nodes: set[int] = set()

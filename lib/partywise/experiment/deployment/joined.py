@@ -170,4 +170,4 @@ def _text(authority: Path | None) -> str:
     try:
         return authority.read_text(encoding="ascii")
     except (OSError, ValueError):
-        raise PartyError(f"--authority is {authority}: it is no file with certificates that can be read.") from None
+        raise PartyError(f"--authority is {authority}: it is not a file with certificates that can be read.") from None

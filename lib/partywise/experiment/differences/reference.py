@@ -102,7 +102,7 @@ def unpack(archive: Path, folder: Path) -> None:
             content = packed.extractfile(member)
             study = Path(member.name).parts[0]
             if content is None or member.name != f"{study}/{NAME}":
-                raise DataMissing(f"{archive} holds {member.name!r}: it is no archive of cubes.")
+                raise DataMissing(f"{archive} holds {member.name!r}: it is not an archive of cubes.")
             target = folder / study / NAME
             target.parent.mkdir(parents=True, exist_ok=True)
             with replacing(target) as temporary:

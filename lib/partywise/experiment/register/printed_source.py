@@ -157,7 +157,7 @@ def read(path: Path) -> PrintedSource:
 def _expanded(path: Path, document: str, defaults: Mapping[str, Any], block: Mapping[str, Any]) -> Iterator[Entry]:
     if unknown := sorted(set(block) - KEYS):
         raise ConfigError(
-            f"{path.name}, entry {block.get('id')!r}: {unknown[0]} is no key of an entry ({sorted(KEYS)})."
+            f"{path.name}, entry {block.get('id')!r}: {unknown[0]} is not a key of an entry ({sorted(KEYS)})."
         )
     for words in _words(path, block):
         yield _entry(path, document, defaults, {**substitute(block, words), **_as_written(block, words)}, words)

@@ -18,7 +18,7 @@ DEFAULT = {"config": "default"}
 
 
 def checked_name(name: Any) -> str:
-    """The key ``name`` of a configuration; ConfigError when it is no name."""
+    """The key ``name`` of a configuration; ConfigError when it is not a name."""
     if name is None:
         raise ConfigError("name is missing: studies that stand in no file need one, as in --config name=mine.")
     if not isinstance(name, str) or not NAME.fullmatch(name):

@@ -15,7 +15,7 @@ import xarray as xr
 from ..configuration.sweep import in_title
 from ..plan import Plan
 
-# The dim of the methods is no parameter of `xarray.Dataset.sel`; people and the configuration call it ``method``.
+# The dim of the methods is not a parameter of `xarray.Dataset.sel`; people and the configuration call it ``method``.
 DIM_OF = {"method": "method_label"}
 
 

@@ -102,8 +102,8 @@ GROUP: dict[str, Entry] = {word: LABELS[word] for word in ("case", "method", "re
 PREDICTIONS: dict[str, Entry] = LABELS | {
     "epsilon_certified": COMMON["epsilon_certified"],
     "id": (
-        "record, as the owner's files call it, behind one ' where it begins with = + - @ or ' and is no number: take "
-        "one ' off the begin to join; it stays with whoever runs the simulation",
+        "record, as the owner's files call it, behind one ' where it begins with = + - @ or ' and is not a number: "
+        "take one ' off the begin to join; it stays with whoever runs the simulation",
         "1",
     ),
     "time": ("point of a curve", "that of the curves"),

@@ -274,7 +274,7 @@ class Account:
             self._append(("account", "", {"party": self.party, "format": FORMAT}))
         head = self._state.head
         if head is None or head.kind != "account" or head.fields.get("format") not in FORMATS:
-            raise AccountError(f"{self.path} is no account of format {FORMAT}: give the file another name.")
+            raise AccountError(f"{self.path} is not an account of format {FORMAT}: give the file another name.")
         if head.fields["party"] != self.party:
             raise AccountError(
                 f"party={self.party!r}: {self.path} is the account of {head.fields['party']!r}; each has its own file, "

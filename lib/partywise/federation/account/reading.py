@@ -38,7 +38,7 @@ def opened_account(path: Path | str) -> Chain:
     """The rows of an account, read without a change; AccountError if the file is none, or rows changed or disagree."""
     chain = _opened(path)
     if not chain.rows or chain.rows[0].kind != "account":
-        raise AccountError(f"{path} is no account: its first row does not say whose it is.")
+        raise AccountError(f"{path} is not an account: its first row does not say whose it is.")
     return _agreed(path, chain)
 
 

@@ -44,7 +44,7 @@ def differences(platforms: Mapping[str, Any]) -> str:
     Parameters
     ----------
     platforms : mapping of str to mapping of str to str
-        By party; what is no mapping, or lacks an entry, counts as unknown.
+        By party; what is not a mapping, or lacks an entry, counts as unknown.
     """
     told = []
     for name in platform_of_process():

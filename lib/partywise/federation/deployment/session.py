@@ -132,7 +132,7 @@ class Session:
         kinds = {"rows": int, "digest": str, "certificate": str, "signature": str}
         if not isinstance(told, dict) or any(type(told.get(name)) is not kind for name, kind in kinds.items()):
             raise Refused(
-                f"{peer!r} ends without the end of its account: it is no party of this version.", peer, "done"
+                f"{peer!r} ends without the end of its account: it is not a party of this version.", peer, "done"
             )
         head = {name: told[name] for name in kinds}
         credential = self.transport.credential
@@ -211,7 +211,7 @@ class Session:
                 )
         facts = hello.get("facts")
         if not isinstance(facts, dict) or not isinstance(hello.get("nonce"), str):
-            raise PartyError(f"{peer!r} said hello without facts or nonce: it is no party of this version.")
+            raise PartyError(f"{peer!r} said hello without facts or nonce: it is not a party of this version.")
         for name in sorted({*facts} & {*own["facts"]}):
             if facts[name] != own["facts"][name]:
                 raise PartyError(

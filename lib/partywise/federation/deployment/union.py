@@ -75,7 +75,7 @@ def union(names: Sequence[str], rows: Iterable[Sent | Received | Reserved], *, s
     ------
     PartyError
         If a step is missing, two parties wrote down different things for one, its receiver something else than its
-        sender, or a row is no message.
+        sender, or a row is not a message.
     CertificationError
         If a message could not be accounted for.
     """
@@ -175,11 +175,15 @@ def _enter(channel: Channel, row: Sent, payload: Any) -> None:
     except CertificationError:
         raise
     except (TypeError, ValueError, RecursionError) as error:
-        raise PartyError(f"step {row.step} of {row.sender!r} is no message ({error}): its row was changed.") from error
+        raise PartyError(
+            f"step {row.step} of {row.sender!r} is not a message ({error}): its row was changed."
+        ) from error
 
 
 def _payload(row: Sent) -> Any:
     try:
         return payload_of(row.payload)
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError) as error:
-        raise PartyError(f"step {row.step} of {row.sender!r} is no message ({error}): its row was changed.") from error
+        raise PartyError(
+            f"step {row.step} of {row.sender!r} is not a message ({error}): its row was changed."
+        ) from error

@@ -19,7 +19,7 @@ from ..transport.interface import Transport
 __all__ = ["Watch", "place_of", "read_notice", "shown"]
 
 PULSE = 1.0
-# A frame that is no message is short.
+# A frame that is not a message is short.
 LARGEST_NOTICE = 2**16
 # Signs of a sentence of others that are shown, and of the number of a step.
 LONGEST, LONG = 600, 16
@@ -172,7 +172,7 @@ def place_of(tag: str) -> float:
 
 
 def read_notice(peer: str, tag: str, data: bytes) -> dict[str, Any]:
-    """What a frame that is no message says; Refused if it cannot be read."""
+    """What a frame that is not a message says; Refused if it cannot be read."""
     try:
         found = json.loads(data) if len(data) <= LARGEST_NOTICE else None
     except (ValueError, RecursionError):

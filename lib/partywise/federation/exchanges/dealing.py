@@ -32,7 +32,7 @@ from .sharing import DEALER, NOBODY, SCHEME
 
 __all__ = ["DEALER", "Dealing", "dealing", "expanded", "local_drawn"]
 
-# A seed of 256 bits, and whether it is expanded for a run that is no experiment.
+# A seed of 256 bits, and whether it is expanded for a run that is not an experiment.
 Seed = tuple[np.ndarray, bool]
 
 

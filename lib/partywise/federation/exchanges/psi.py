@@ -73,7 +73,7 @@ def multiplied(points: np.ndarray, exponent: bytes, owner: str) -> np.ndarray:
     Raises
     ------
     ValueError
-        If an entry is no point of the subgroup of prime order, or its neutral element; ``owner`` is whose list it is.
+        If an entry is not a point of the subgroup of prime order, or its neutral element; ``owner`` sent the list.
     """
     check_tokens(points, owner)
     times, data = sodium(PURPOSE).crypto_scalarmult_ed25519_noclamp, points.tobytes()
@@ -81,8 +81,8 @@ def multiplied(points: np.ndarray, exponent: bytes, owner: str) -> np.ndarray:
         found = b"".join([times(exponent, data[at : at + TOKEN_BYTES]) for at in range(0, len(data), TOKEN_BYTES)])
     except RuntimeError:
         raise ValueError(
-            f"list of {owner!r} holds an entry that is no point of the subgroup of prime order of edwards25519: stop, "
-            "whoever sent it does not follow the protocol."
+            f"list of {owner!r} holds an entry that is not a point of the subgroup of prime order of edwards25519: "
+            "stop, whoever sent it does not follow the protocol."
         ) from None
     return np.frombuffer(found, dtype=np.uint8).reshape(-1, TOKEN_BYTES)
 
@@ -148,7 +148,7 @@ def psi(run: Run, texts: PerPlace, matcher: Place) -> tuple[PerPlace, int]:
     Raises
     ------
     ValueError
-        If nothing is common, or somebody sends what is no point.
+        If nothing is common, or somebody sends what is not a point.
     ImportError
         Without PyNaCl.
     """

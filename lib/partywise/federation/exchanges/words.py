@@ -25,7 +25,7 @@ class WordRing(Ring):
 
     @property
     def primes(self) -> tuple[int, ...]:
-        """Refused: the modulus is no product of primes."""
+        """Refused: the modulus is not a product of primes."""
         raise TypeError("words of 64 bits have no primes: give a ring of residues (`ring_for`) for polynomials.")
 
     @property

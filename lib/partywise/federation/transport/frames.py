@@ -84,7 +84,7 @@ def decode_frame(frame: bytes, address: Address, names: Sequence[str]) -> tuple[
     ------
     Refused
         Naming what is not as expected: sender, run, step, receiver, name, digest, kind, argument, shape or bytes; or
-        if the frame was cut off, is no frame, or its body no payload.
+        if the frame was cut off, is not a frame, or its body no payload.
     """
     header, body = _parted(frame, address)
     if header.sender not in names:
@@ -96,9 +96,9 @@ def decode_frame(frame: bytes, address: Address, names: Sequence[str]) -> tuple[
     try:
         payload = unpack(body)
         expected = _header(address, payload, header.event, body)
-    # Whatever a hostile body makes the reader stumble over, it is no payload.
+    # Whatever a hostile body makes the reader stumble over, it is not a payload.
     except Exception as error:
-        raise _refused(address, f"its body is no payload ({type(error).__name__})") from error
+        raise _refused(address, f"its body is not a payload ({type(error).__name__})") from error
     for field in fields(Header):
         _compare(address, field.name, getattr(header, field.name), getattr(expected, field.name))
     if pack(payload) != body:
@@ -118,7 +118,7 @@ def _parted(frame: bytes, address: Address) -> tuple[Header, bytes]:
     """Header and body of a frame, if it is one."""
     end = PREFIX + int.from_bytes(frame[:PREFIX], "big")
     if len(frame) < PREFIX or not end <= len(frame) or end > PREFIX + LARGEST_HEADER:
-        raise _refused(address, f"it was cut off or is no frame: {len(frame)} bytes")
+        raise _refused(address, f"it was cut off or is not a frame: {len(frame)} bytes")
     line = frame[PREFIX:end]
     try:
         given = json.loads(line)

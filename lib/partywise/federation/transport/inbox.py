@@ -47,7 +47,7 @@ class Inbox:
         Raises
         ------
         Refused
-            If the sender is no peer, the frame is too large or there is no room for it, or one came under this tag
+            If the sender is not a peer, the frame is too large or there is no room for it, or one came under this tag
             before; `get` raises it as well where the sender is a peer.
         """
         self.admit(sender, tag, len(data))
@@ -102,7 +102,7 @@ class Inbox:
     def get(self, sender: str, tag: str, wait: float) -> bytes | None:
         """As `Transport.get`."""
         if sender not in self.peers:
-            raise ValueError(f"sender={sender!r} is no peer of {self.me!r}; its peers are {self.peers}.")
+            raise ValueError(f"sender={sender!r} is not a peer of {self.me!r}; its peers are {self.peers}.")
         key = sender, tag
         with self._changed:
             self._changed.wait_for(lambda: key in self._waiting or self._refusal is not None, timeout=wait)

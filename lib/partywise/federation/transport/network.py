@@ -179,7 +179,7 @@ class Network:
 
     def _check_peer(self, name: str) -> None:
         if name not in self.peers:
-            raise ValueError(f"party {name!r} is no peer of {self.me!r}; its peers are {self.peers}.")
+            raise ValueError(f"party {name!r} is not a peer of {self.me!r}; its peers are {self.peers}.")
 
 
 def _check_addresses(me: str, addresses: Mapping[str, tuple[str, int]]) -> None:

@@ -126,7 +126,7 @@ def check_columns(public: PublicFacts, parties: Sequence[Any]) -> None:
     names = [party.name for party in parties]
     for name in public.radii:
         if name not in names:
-            raise ValueError(f"radii name {name!r}, which is no party: the parties are {names}.")
+            raise ValueError(f"radii name {name!r}, which is not a party: the parties are {names}.")
     for party in parties:
         value = radius_of(public, party).value
         if not 0 < value < np.inf:
@@ -137,7 +137,7 @@ def check_statistic(public: PublicFacts) -> None:
     """The public range of the response statistic is there and not empty; ValueError or TypeError otherwise."""
     ends = constant(public, "statistic")
     if ends.shape != (2,) or not -np.inf < ends[0] < ends[1] < np.inf:
-        raise ValueError(f"statistic={ends.tolist()} is no range: give two finite numbers, the smaller one first.")
+        raise ValueError(f"statistic={ends.tolist()} is not a range: give two finite numbers, the smaller one first.")
 
 
 def check_eta_start(public: PublicFacts) -> None:

@@ -16,8 +16,8 @@ predictors of the other parties (n,)                analyst, active             
 deviance and null deviance                          active, analyst                   Clear(label, features)
 coefficients of the columns as they were given      every party, analyst              Clear(label, features)
 
-A predictor is no aggregate but an n-vector in the span of a party's columns, and from the second sweep on each depends
-on the response and on everybody's columns: all are charged to all owners. The analyst sees K of them a sweep
+A predictor is not an aggregate but an n-vector in the span of a party's columns, and from the second sweep on each
+depends on the response and on everybody's columns: all are charged to all owners. The analyst sees K of them a sweep
 (``record_openings``), soon the whole span of each party's columns; party k sees the sums of the others', with two
 parties the other's own; the passive parties hold the response. Nothing finite is certified.
 The published variant breaks down where its formulas overflow: its status is ``diverged`` then, its coefficients NaN.

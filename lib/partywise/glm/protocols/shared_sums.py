@@ -179,7 +179,7 @@ def at_optimum(
         opened_information(run, dealt, weights, name),
         opened_scores(run, dealt, ends, scores, bits, name) if scores else None,
         sums([linear], zip(ends.scores, integrals, strict=True), "deviance"),
-        # Of weights of mean 1: what has no weight is no record.
+        # Of weights of mean 1: what has no weight is not a record.
         sums([], [(ends.weight, powers[0])], "power sum") if powers else None,
         sums([], zip(ends.pearson, pearson, strict=True), "Pearson's statistic") if pearson else None,
     )

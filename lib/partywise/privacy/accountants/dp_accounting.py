@@ -84,7 +84,7 @@ def from_dp_event(event: Any) -> list[Law]:
     Raises
     ------
     TypeError
-        For an object that is no event.
+        For an object that is not an event.
     ValueError
         For an event that has no equivalent here, or with a parameter out of range.
     """

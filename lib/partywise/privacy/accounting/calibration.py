@@ -401,7 +401,7 @@ def randomized_response_probability(epsilon: float, k: int) -> float:
     Raises
     ------
     ValueError
-        If ``epsilon`` is negative or NaN, or ``k`` is no whole number from 2.
+        If ``epsilon`` is negative or NaN, or ``k`` is not a whole number from 2.
     """
     _non_negative("epsilon", epsilon, infinite=True)
     if k != int(k) or k < 2:

@@ -63,7 +63,7 @@ def audit_exact(matrix, *, neighbours=None) -> ExactAudit:
     Raises
     ------
     ValueError
-        If the matrix is no law (a row does not sum to 1 within 1e-9, a negative or non-finite entry), has fewer than
+        If the matrix is not a law (a row does not sum to 1 within 1e-9, a negative or non-finite entry), has fewer than
         two rows, or ``neighbours`` names no pair of two different inputs.
     """
     law = _law(matrix)
@@ -81,13 +81,13 @@ def _law(matrix) -> np.ndarray:
             f"matrix of shape {law.shape}: give one row per input, at least two, and one column per output."
         )
     if not np.all(np.isfinite(law)) or np.any(law < 0):
-        raise ValueError("matrix is no law: its entries must be finite probabilities, none of them negative.")
+        raise ValueError("matrix is not a law: its entries must be finite probabilities, none of them negative.")
     sums = law.sum(axis=1)
     wrong = np.flatnonzero(np.abs(sums - 1) > ROW_SUM_TOLERANCE)
     if len(wrong):
         shown = ", ".join(f"row {row}: {sums[row]:.6g}" for row in wrong[:5])
         raise ValueError(
-            f"matrix is no law: {len(wrong)} of {len(law)} row sums differ from 1 ({shown}, "
+            f"matrix is not a law: {len(wrong)} of {len(law)} row sums differ from 1 ({shown}, "
             f"range {sums.min():.6g} to {sums.max():.6g}); normalise each row over all outputs."
         )
     return law
@@ -105,7 +105,7 @@ def _pairs(neighbours, inputs: int) -> np.ndarray:
         raise ValueError(f"neighbours names rows {given.min()}..{given.max()}; the matrix has rows 0..{inputs - 1}.")
     given = np.unique(np.sort(given[given[:, 0] != given[:, 1]], axis=1), axis=0)
     if len(given) == 0:
-        raise ValueError("neighbours names only inputs paired with themselves; an input is no neighbour of itself.")
+        raise ValueError("neighbours names only inputs paired with themselves; an input is not a neighbour of itself.")
     return given
 
 

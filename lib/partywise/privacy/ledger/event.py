@@ -211,7 +211,7 @@ class Event:
         Raises
         ------
         ValueError
-            If the question is unknown or ``rows_per_user`` is no whole number from 1.
+            If the question is unknown or ``rows_per_user`` is not a whole number from 1.
         """
         group = _group(question, rows_per_user)
         if self.mechanism == POST_PROCESSING:

@@ -298,7 +298,7 @@ class _Lengths:
             )
         if self._lies_on(grid) and np.any(np.fmod(value, float(self.grid or grid))):
             raise CertificationError(
-                f"the certificate states grid={self.grid!r}, but the value is no multiple of it; state a grid only "
+                f"the certificate states grid={self.grid!r}, but the value is not a multiple of it; state a grid only "
                 "where the constructor forms the statistic in integers."
             )
         return np.rint(units).astype(np.int64)

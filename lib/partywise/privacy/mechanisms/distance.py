@@ -77,7 +77,7 @@ class DistanceExponential:
         CertificationError
             If the certificate has another norm, or the number of records is private.
         ValueError
-            If an entry is no integer of lo..hi.
+            If an entry is not an integer of lo..hi.
         """
         certificate = certificate_of(bounded, ("hamming", "distance"))
         law = self.privacy_law(certificate)
@@ -182,7 +182,7 @@ def check_domain(lo: int, hi: int) -> None:
 def position_of(value: int, lo: int, hi: int) -> int:
     """Position of an input in lo..hi, counted from 0."""
     if value != int(value) or not lo <= value <= hi:
-        raise ValueError(f"x={value!r} is no integer of {lo}..{hi}.")
+        raise ValueError(f"x={value!r} is not an integer of {lo}..{hi}.")
     return int(value) - lo
 
 

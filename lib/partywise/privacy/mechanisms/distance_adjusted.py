@@ -37,7 +37,7 @@ class AdjustedDistanceExponential:
     Formal guarantee: inputs at distance t have a loss of at most `policy` of t; pure DP at `epsilon_pure`, the
     exact largest loss over the domain. The law is the corrected one: bucket i given bucket m by
     ``exp(-|m - i| epsilon_prt / 2)`` over the buckets, integer v of bucket i by ``exp(-|x - v| epsilon_ner / 2)``
-    over that bucket. In the source both sums run over lo..hi, which is no law: see `printed_matrix`.
+    over that bucket. In the source both sums run over lo..hi, which is not a law: see `printed_matrix`.
     """
 
     epsilon_prt: float

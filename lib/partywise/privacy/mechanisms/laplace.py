@@ -145,7 +145,7 @@ class Geometric:
         Raises
         ------
         CertificationError
-            If ``bounded`` has no l1 certificate or none with a grid, its value is no multiple of the grid, its
+            If ``bounded`` has no l1 certificate or none with a grid, its value is not a multiple of the grid, its
             sensitivity is infinite, or gamma is below 2^-40: floats would round such noise, and show the value.
         OverflowError
             If an entry has more than 2^53 steps of the grid.
@@ -162,7 +162,7 @@ class Geometric:
             raise OverflowError(f"an entry exceeds 2^53 steps of grid={certificate.grid!r}: choose a coarser one.")
         if np.any(np.fmod(np.asarray(bounded.value), certificate.grid)):
             raise CertificationError(
-                f"the certificate states grid={certificate.grid!r}, but the value is no multiple of it; form the "
+                f"the certificate states grid={certificate.grid!r}, but the value is not a multiple of it; form the "
                 "statistic in integers."
             )
 

@@ -168,7 +168,8 @@ def sampler_of(rng: RandomSource | SpentGenerator) -> str:
     if isinstance(rng, SpentGenerator):
         return rng.sampler
     raise TypeError(
-        f"rng={rng!r} is no random source: give a SecureRandom for a release, or a SimulationRandom for an experiment."
+        f"rng={rng!r} is not a random source: give a SecureRandom for a release, or a SimulationRandom for "
+        "an experiment."
     )
 
 

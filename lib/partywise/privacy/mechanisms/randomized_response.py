@@ -40,7 +40,7 @@ class RandomizedResponse:
     Raises
     ------
     ValueError
-        If ``epsilon`` is negative or NaN, ``k`` is no whole number from 2, or ``edges`` do not fit ``k``.
+        If ``epsilon`` is negative or NaN, ``k`` is not a whole number from 2, or ``edges`` do not fit ``k``.
 
     Notes
     -----
@@ -130,7 +130,7 @@ class RandomizedResponse:
         """Largest log ratio of the laws of two indices: ``epsilon``, or 0 for an index and itself."""
         for index in (x, x2):
             if not 0 <= index < self.k:
-                raise ValueError(f"x={index!r} is no index of 0..{self.k - 1}.")
+                raise ValueError(f"x={index!r} is not an index of 0..{self.k - 1}.")
         return 0.0 if x == x2 else float(self.epsilon)
 
     def debias(self, indices) -> np.ndarray:

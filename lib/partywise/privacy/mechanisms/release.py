@@ -111,7 +111,7 @@ class Release(Accounted):
             raise TypeError(f"event={self.event!r} must be an Event; a release comes from a mechanism.")
         if self.event.mechanism == "none":
             raise ValueError(
-                f"event={self.event.release_id!r} is the row of a value in the clear, which is no release: send "
+                f"event={self.event.release_id!r} is the row of a value in the clear, which is not a release: send "
                 "Clear(units=...)."
             )
         if isinstance(self.value, np.ndarray):

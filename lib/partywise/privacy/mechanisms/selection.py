@@ -153,7 +153,7 @@ class NoisyVotes:
         CertificationError
             If the certificate is not in the norm ``"l2"``.
         ValueError
-            If the vote is no vector of at most ``max_size`` ones among zeros.
+            If the vote is not a vector of at most ``max_size`` ones among zeros.
         """
         certificate = certificate_of(bounded, ("l2",))
         vote, numbers = np.asarray(bounded.value), generator(rng, "NoisyVotes")

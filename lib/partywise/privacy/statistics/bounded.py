@@ -228,7 +228,7 @@ def repeat(bounded: Bounded, times: int) -> Bounded:
     Raises
     ------
     ValueError
-        If the certificate counts no entries (norm ``"hamming"``), or ``times`` is no whole number from 1.
+        If the certificate counts no entries (norm ``"hamming"``), or ``times`` is not a whole number from 1.
     """
     certificate = bounded.certificate
     if certificate.norm != "hamming" or times != int(times) or times < 1:

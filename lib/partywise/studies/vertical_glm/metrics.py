@@ -104,7 +104,7 @@ def clip_share(data: GlmData, persons: np.ndarray, spec: Any) -> float | None:
 
 
 def ridge_of(options: Any) -> float:
-    """Ridge of the fit that a method approaches; the published one is no ridge on standardised columns."""
+    """Ridge of the fit that a method approaches; the published one is not a ridge on standardised columns."""
     return 0.0 if getattr(options, "variant", None) == "published" else float(getattr(options, "ridge", 0.0))
 
 

@@ -22,7 +22,7 @@ class Keys:
     Raises
     ------
     ValueError
-        If it is no mapping.
+        If it is not a mapping.
     """
 
     def __init__(self, block: Any, where: str = "") -> None:

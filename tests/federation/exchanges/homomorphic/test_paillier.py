@@ -105,7 +105,7 @@ def test_keys_have_the_residues_of_the_scheme(keys):
     p, q, n, base = (int(value) for value in (key.p, key.q, key.public.modulus, key.public.base))
     assert (p % 4, q % 4, n, n.bit_length()) == (3, 3, p * q, BITS)
     assert math.gcd(p - 1, q - 1) == 2
-    # The base is an n-th power: to the order of those it is 1, and it is no square of a residue modulo p.
+    # The base is an n-th power: to the order of those it is 1, and it is not a square of a residue modulo p.
     assert pow(base, (p - 1) * (q - 1) // 2, n * n) == 1 and pow(base, n, n * n) != 1
     assert pow(base % p, (p - 1) // 2, p) == p - 1 and pow(base % q, (q - 1) // 2, q) == q - 1
 
@@ -189,7 +189,7 @@ def test_a_seed_repeats_and_the_system_does_not(keys):
     one, two = (encrypt(key, [1, 2], SecureRandom(), key_holder="active") for _ in range(2))
     assert not np.array_equal(one.content, two.content) and decrypt(key, one) == decrypt(key, two) == [1, 2]
     assert generate_key(128, SecureRandom(), kind="paillier").p != generate_key(128, SecureRandom(), kind="paillier").p
-    with pytest.raises(TypeError, match="no random source"):
+    with pytest.raises(TypeError, match="not a random source"):
         encrypt(key, [1], 7, key_holder="active")
 
 
@@ -213,7 +213,7 @@ def test_what_does_not_fit_is_refused(key):
         decrypt(key, paillier.add(key.public, largest, closed(key, [2])))
     with pytest.raises(OverflowError, match="per=6 integers of 100 bits"):
         paillier.pack(key.public, largest, 6, 100)
-    with pytest.raises(TypeError, match="no integer"):
+    with pytest.raises(TypeError, match="not an integer"):
         closed(key, [0.5])
     with pytest.raises(ValueError, match="give a group for each"):
         paillier.sums(key.public, largest, np.zeros(2, int), 1)

@@ -97,5 +97,5 @@ def read_frame(content: bytes, file: str) -> dict[str, np.ndarray]:
         return {str(name): found[j] for j, name in enumerate(names)}
     except _WRONG as error:
         raise DataMissing(
-            f"{file} is no table as it was pinned ({error}): delete the file and run again to fetch it."
+            f"{file} is not a table as it was pinned ({error}): delete the file and run again to fetch it."
         ) from None

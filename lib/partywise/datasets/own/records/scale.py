@@ -24,7 +24,7 @@ def features(tables: Sequence[TextTable], columns: Sequence[ColumnBlock], low: f
     Raises
     ------
     DataMissing
-        For an entry that is no finite number or no level, a column of which most values lie outside its bounds, and
+        For an entry that is not a finite number or no level, a column of which most values lie outside its bounds, and
         one that is the same in all rows.
     """
     parts = []

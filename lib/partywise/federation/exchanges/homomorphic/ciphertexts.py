@@ -67,7 +67,9 @@ def integers_of(given: Any) -> list[int]:
     try:
         return [operator.index(value) for value in flat]
     except TypeError as error:
-        raise TypeError(f"integers holds what is no integer ({error}): scale and round before encryption.") from None
+        raise TypeError(
+            f"integers holds what is not an integer ({error}): scale and round before encryption."
+        ) from None
 
 
 def require_room(values: Sequence[int], public: PublicKey) -> None:

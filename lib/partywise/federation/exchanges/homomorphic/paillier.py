@@ -72,7 +72,7 @@ def encrypt(
     OverflowError
         If an integer has more than ``plaintext_bits`` bits.
     TypeError
-        If something is no integer.
+        If something is not an integer.
     """
     public = key.public if isinstance(key, PrivateKey) else key
     values = integers_of(integers)

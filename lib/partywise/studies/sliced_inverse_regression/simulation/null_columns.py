@@ -108,7 +108,7 @@ def draw_null(codes, n_slices: int, n_columns: int, rng: np.random.Generator, *,
     codes = np.asarray(codes)
     counts = np.bincount(codes, minlength=n_slices)
     if len(counts) != n_slices:
-        raise ValueError(f"codes reach {len(counts) - 1}, which is no slice of n_slices={n_slices!r}.")
+        raise ValueError(f"codes reach {len(counts) - 1}, which is not a slice of n_slices={n_slices!r}.")
     means = rng.standard_normal((n_columns, n_slices)) * np.where(counts > 0, 1 / np.sqrt(np.maximum(counts, 1)), 0.0)
     if before is not None:
         last = np.asarray(before, dtype=float)

@@ -71,7 +71,7 @@ def loss_by_epsilon(cube: xr.Dataset) -> Figure:
     """Test loss against the certified epsilon of a record's features, a panel for each data set.
 
     Means over {replicates}, bands are ± 1 standard error. A method whose claim is another number stands at its claim
-    too, hollow: that is no guarantee. A thin dotted line is the method of its colour without noise; other horizontal
+    too, hollow: that is not a guarantee. A thin dotted line is the method of its colour without noise; other horizontal
     lines are other models, which have no epsilon.
     """
     cases = [case for case in map(str, cube["case"].values) if _compared(cube, case)]
