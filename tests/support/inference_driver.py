@@ -10,7 +10,7 @@ import numpy as np
 from partywise.federation.exchanges.sharing import DEALER
 from partywise.federation.folds import Fold
 from partywise.federation.parties import Party, split_columns
-from partywise.federation.run import PerPlace, Run
+from partywise.federation.run import Run, per_place
 from partywise.privacy.accounted import Public
 from partywise.randomness import stream
 from partywise.trees.ensemble import with_thresholds
@@ -110,7 +110,7 @@ def trained(ensemble: Ensemble):
         active = next(party for party in run.parties if party.role == "active")
         passive = [party for party in run.parties if party.role == "passive"]
         cuts = cuts_of(len(run.spec.public.columns))
-        thresholds = run.each(passive, local_cuts, cuts) if passive else PerPlace({})
+        thresholds = run.each(passive, local_cuts, cuts) if passive else per_place({})
         return score_held_out(run, run.at(active, local_ensemble, cuts), thresholds)
 
     return program

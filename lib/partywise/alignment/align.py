@@ -12,7 +12,7 @@ import numpy as np
 
 from ..federation.parties import Party
 from ..federation.roles import ANALYST
-from ..federation.run import Run, simulate
+from ..federation.run import Run, by_place, simulate
 from ..federation.secure_streams import addresses_of
 from ..privacy.ledger.ledger import Ledger
 from .identifiers import prepared
@@ -115,7 +115,7 @@ def align(
     ]
     run = Run(parties, epsilon=math.inf, fold=None, rng_for=addresses_of(rng), spec=None, extra=(ANALYST,))
     found, n = simulate(lambda run: matched_rows(run, mode), run)
-    rows = {name: kept[found.values[name]] for name, (_, kept) in own.items()}
+    rows = {name: kept[by_place(found)[name]] for name, (_, kept) in own.items()}
     transcript = run.channel.transcript()
     received = {name: sum(row["bytes"] for row in transcript if row["receiver"] == name) for name in run.names}
     done = work(mode, [len(kept) for _, kept in own.values()])

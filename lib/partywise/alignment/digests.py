@@ -21,9 +21,9 @@ import numpy as np
 from ..federation.cipher import RANDOM, Cipher
 from ..federation.exchanges.common_tokens import TOKEN_BYTES, common_tokens, key_bytes, local_order, local_rows
 from ..federation.parties import Party
-from ..federation.run import PerPlace, Place, Run
+from ..federation.run import PerPlace, Run
 from ..privacy.accounted import Clear
-from ..privacy.mechanisms.random import words_of
+from ..privacy.mechanisms.random import RandomSource, words_of
 
 __all__ = ["keyed_digests", "published_digests"]
 
@@ -36,7 +36,7 @@ def as_rows(digests: Sequence[bytes]) -> np.ndarray:
     return np.frombuffer(b"".join(digests), dtype=np.uint8).reshape(-1, TOKEN_BYTES)
 
 
-def local_key(party: Party, rng_for: Callable) -> Cipher:
+def local_key(party: Party, rng_for: Callable[..., RandomSource]) -> Cipher:
     """The key of a run, sealed for the parties."""
     words = words_of(rng_for("key of digests", party.name))(TOKEN_BYTES // 8)
     return Cipher(words.astype("<u8").view(np.uint8), key_holder=KEY_HOLDERS, made_of=RANDOM)
@@ -54,7 +54,7 @@ def local_published(party: Party, texts: Sequence[str]) -> Clear:
     return Clear(as_rows([sha256(text.encode()).digest() for text in texts]), units=("row",))
 
 
-def keyed_digests(run: Run, texts: PerPlace, analyst: Place) -> tuple[PerPlace, int]:
+def keyed_digests(run: Run, texts: PerPlace[Sequence[str]], analyst: str) -> tuple[PerPlace[np.ndarray], int]:
     """Positions of the identifiers that all parties have, by HMAC-SHA-256; as `federation.exchanges.psi.psi`."""
     first, *others = run.parties
     key = run.broadcast(first, others, "key of the digests", local_key, run.rng_for)
@@ -69,7 +69,7 @@ def local_whole(party: Party, positions: np.ndarray) -> np.ndarray:
     return positions.astype(np.int64)
 
 
-def published_digests(run: Run, texts: PerPlace, analyst: Place) -> tuple[PerPlace, int]:
+def published_digests(run: Run, texts: PerPlace[Sequence[str]], analyst: str) -> tuple[PerPlace[np.ndarray], int]:
     """Positions of the identifiers that all parties have, in the order of the first party (seed 004, "The hashing
     approach")."""
     lists = run.gather(run.parties, analyst, "digests", local_published, texts)

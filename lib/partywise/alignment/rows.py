@@ -50,14 +50,14 @@ def local_texts(party: Party) -> list[str]:
     return texts
 
 
-def matched_rows(run: Run, mode: Mode) -> tuple[PerPlace, int]:
+def matched_rows(run: Run, mode: Mode) -> tuple[PerPlace[np.ndarray], int]:
     """As `common_rows`, by the identifiers of all parties."""
     if len(run.parties) < 2:
         raise ValueError(f"parties has {len(run.parties)}: records are aligned between at least two.")
     return WAYS[mode](run, run.each(run.parties, local_texts), ANALYST)
 
 
-def common_rows(run: Run) -> tuple[PerPlace, int]:
+def common_rows(run: Run) -> tuple[PerPlace[np.ndarray], int]:
     """Positions of the common training records in every party's own block, in one order for all.
 
     Parameters

@@ -88,7 +88,11 @@ def tracing_scores(X, y, direction, reference=0.0) -> np.ndarray:
 
 
 def trace_split(
-    X, y, rng: np.random.Generator, estimate: Callable = discriminant_direction, size: int | None = None
+    X,
+    y,
+    rng: np.random.Generator,
+    estimate: Callable[..., np.ndarray] = discriminant_direction,
+    size: int | None = None,
 ) -> Trace:
     """Split the records at random as the source does, publish a direction of one half, and score both halves.
 

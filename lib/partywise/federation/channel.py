@@ -245,7 +245,7 @@ class Channel:
             for m in self._messages
         ]
 
-    def _account(self, sender: str, receiver: str, name: str, payload, pays: bool) -> str:
+    def _account(self, sender: str, receiver: str, name: str, payload: Any, pays: bool) -> str:
         """Event id of a payload; its rows go to the ledger, and what is in the clear is paid where it is sent."""
         if isinstance(payload, Cipher):
             if receiver == payload.key_holder:

@@ -180,7 +180,8 @@ def unpack(data: bytes) -> Any:
 
 def row_of(payload: Any) -> dict[str, Any]:
     """What a payload cost, as plain values (strings, numbers, None, lists and mappings): fit for JSON."""
-    return json.loads(json.dumps(_form(payload, value=False)))
+    plain: dict[str, Any] = json.loads(json.dumps(_form(payload, value=False)))
+    return plain
 
 
 def payload_of(row: Mapping[str, Any]) -> Any:

@@ -55,7 +55,7 @@ def blocks_of(
     parties: int | Sequence[Sequence[int | str]],
     ids: Sequence[Sequence[str]] | None,
     names: Sequence[str] | None = None,
-) -> tuple[list[np.ndarray], list[tuple], tuple[str, ...]]:
+) -> tuple[list[np.ndarray], list[tuple[int, ...]], tuple[str, ...]]:
     """Columns of each party (n_k, p_k), their global numbers, and the names of all.
 
     Raises
@@ -105,7 +105,7 @@ def numbered(parties: int | Sequence[Sequence[int | str]], names: Sequence[str])
 
 def holders(
     blocks: Sequence[np.ndarray],
-    groups: Sequence[tuple],
+    groups: Sequence[tuple[int, ...]],
     given: Mapping[str, Any],
     ids: Sequence[Sequence[str]] | None,
 ) -> list[Party]:

@@ -244,7 +244,9 @@ def column_labels(X: Any) -> tuple[str, ...] | None:
     return tuple(str(name) for one in frames for name in one.columns)
 
 
-def groups_of(parties: int | Sequence[Sequence[int]], count: int, split: Callable[[int, int], Any]) -> list[tuple]:
+def groups_of(
+    parties: int | Sequence[Sequence[int]], count: int, split: Callable[[int, int], Any]
+) -> list[tuple[int, ...]]:
     """Columns or rows of each party: as given, a partition of ``0 .. count - 1``, or ``split(count, parties)``."""
     if isinstance(parties, int | np.integer):
         return [tuple(part) for part in split(count, int(parties))]

@@ -6,7 +6,7 @@ error. What the program does is the same in every process, so all of them number
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -16,7 +16,20 @@ from ..privacy.payer import Payer
 from .codec import pack, unpack
 from .parties import Party
 from .payloads import emptied, visible
-from .run import Names, PerPlace, Place, PlaceError, Run, arranged, checked, name_of, names_of, shared
+from .run import (
+    Names,
+    Place,
+    PlaceError,
+    PlaceValues,
+    Run,
+    Values,
+    arranged,
+    checked,
+    name_of,
+    names_of,
+    per_place,
+    shared,
+)
 from .secure_streams import charge_streams_to
 
 __all__ = ["Held", "Link", "PlaceError", "PlacedRun", "Report", "together"]
@@ -81,8 +94,8 @@ def together(results: Sequence[Any]) -> Any:
 def _merged(parts: Sequence[Any]) -> Any:
     """One value from the same value as several processes hold it."""
     first = parts[0]
-    if isinstance(first, PerPlace):
-        return PerPlace({name: _merged([part.values[name] for part in parts]) for name in first.values})
+    if isinstance(first, PlaceValues):
+        return per_place({name: _merged([part.values[name] for part in parts]) for name in first.values})
     if isinstance(first, Held):
         values: dict[str, Any] = {}
         for part in parts:
@@ -155,18 +168,15 @@ class PlacedRun(Run):
             raise PlaceError(f"the program itself draws at {names}: draw at a place, in run.at.")
         return self._streams(*names)
 
-    def at(self, place: Place, function: Callable[..., Any], *values: Any) -> Any:
+    def at(self, place: Place, function: Callable[..., Any], *values: *Values) -> Any:
         """As in `Run`; PlaceError if the place has not all of the values."""
-        name = self.located(place)
-        self._require(values, name, function)
-        return Held(frozenset([name]), self._computed(name, place, function, values))
+        return self._held_at(place, function, values)
 
-    def each(self, places: Sequence[Place], function: Callable[..., Any], *values: Any) -> Any:
+    def each(self, places: Sequence[Place], function: Callable[..., Any], *values: *Values) -> Any:
         """As in `Run`; every place has its own."""
-        made = {name_of(place): self.at(place, function, *values) for place in places}
-        return PerPlace(made)
+        return per_place({name_of(place): self._held_at(place, function, values) for place in places})
 
-    def everywhere(self, function: Callable[..., Any], *values: Any) -> Any:
+    def everywhere(self, function: Callable[[*Values], Any], *values: *Values) -> Any:
         """As in `Run`; PlaceError if somebody lacks a value."""
         shared(values)
         for name in self.names:
@@ -184,23 +194,23 @@ class PlacedRun(Run):
             raise PlaceError(f"the program is steered by a value that {sorted(missing)} do not have: broadcast it.")
         return next(iter(value.values.values()))
 
-    def send(self, sender: Place, receiver: Place, name: str, payload: Any, *values: Any) -> Any:
+    def send(self, sender: Place, receiver: Place, name: str, payload: Any, *values: *Values) -> Any:
         """As in `Run`; the value passes the codec on its way."""
         made = self._made(sender, payload, values)
         return self._both(sender, made, [self._crossed(sender, receiver, name, made)])
 
-    def broadcast(self, sender: Place, receivers: Sequence[Place], name: str, payload: Any, *values: Any) -> Any:
+    def broadcast(self, sender: Place, receivers: Sequence[Place], name: str, payload: Any, *values: *Values) -> Any:
         """As in `Run`."""
         made = self._made(sender, payload, values)
         return self._both(sender, made, [self._crossed(sender, receiver, name, made) for receiver in receivers])
 
     def gather(
-        self, senders: Sequence[Place], receiver: Place, name: Names, function: Callable[..., Any], *values: Any
+        self, senders: Sequence[Place], receiver: Place, name: Names, function: Callable[..., Any], *values: *Values
     ) -> Any:
         """As in `Run`; the receiver has what it returns."""
         rows = []
         for sender in senders:
-            names, made = names_of(name, sender), self.at(sender, function, *values)
+            names, made = names_of(name, sender), self._held_at(sender, function, values)
             count = range(len(names))
             parts = [made] if isinstance(name, str) else [self._part(sender, made, names, k) for k in count]
             rows.append(tuple(self._crossed(sender, receiver, *pair) for pair in zip(names, parts, strict=True)))
@@ -231,6 +241,11 @@ class PlacedRun(Run):
     def _payloads_received(self, receiver: str, name: str) -> Sequence[Any]:
         return self._heard.get((receiver, name), ())
 
+    def _held_at(self, place: Place, function: Callable[..., Any], values: Sequence[Any]) -> Held:
+        name = self.located(place)
+        self._require(values, name, function)
+        return Held(frozenset([name]), self._computed(name, place, function, values))
+
     def _computed(self, name: str, place: Place, function: Callable[..., Any], values: Sequence[Any]) -> dict[str, Any]:
         if name not in self._here:
             return {}
@@ -240,7 +255,7 @@ class PlacedRun(Run):
         return {name: made}
 
     @contextmanager
-    def _working(self, name: str):
+    def _working(self, name: str) -> Iterator[None]:
         self._inside.append(name)
         try:
             yield
@@ -256,7 +271,7 @@ class PlacedRun(Run):
 
     def _made(self, sender: Place, payload: Any, values: Sequence[Any]) -> Held:
         if callable(payload) and not isinstance(payload, Held):
-            return self.at(sender, payload, *values)
+            return self._held_at(sender, payload, values)
         if isinstance(payload, Held):
             return payload
         return Held(frozenset([name_of(sender)]), {name_of(sender): payload})
@@ -309,7 +324,7 @@ def _title(function: Callable[..., Any]) -> str:
 
 
 def _resolved(value: Any, name: str, where: str) -> Any:
-    if isinstance(value, PerPlace):
+    if isinstance(value, PlaceValues):
         if name not in value.values:
             raise PlaceError(f"{where} has no value of its own; {tuple(value.values)} have.")
         return _resolved(value.values[name], name, where)
@@ -322,7 +337,7 @@ def _resolved(value: Any, name: str, where: str) -> Any:
 
 def _inside_of(value: Any, name: str) -> list[Held]:
     """The held values that an argument of a place is made of."""
-    if isinstance(value, PerPlace):
+    if isinstance(value, PlaceValues):
         return _inside_of(value.values[name], name) if name in value.values else []
     if isinstance(value, Held):
         return [value]
@@ -333,7 +348,7 @@ def _inside_of(value: Any, name: str) -> list[Held]:
 
 def _anyone(value: Any) -> Any:
     """A value as the first place that has it knows it."""
-    if isinstance(value, PerPlace):
+    if isinstance(value, PlaceValues):
         return {name: _anyone(item) for name, item in value.values.items()}
     if isinstance(value, Held):
         return value.values[min(value.values)]

@@ -2,7 +2,9 @@
 
 A protocol is one program for all parties, in the paper's order (a choreography). ``run.at`` computes at a place,
 ``run.send``, ``run.gather`` and ``run.broadcast`` move values, ``run.agreed`` gives what all have and is the only thing
-that may steer. Here the program runs in one process, on bare values, at no extra cost;
+that may steer. A type checker follows values through all of these: what a place computes has the type that it has there, so
+that a wrong argument, a wrong number of them, or a ``local_*`` function that returns a bare value is found before any
+run. What crosses is known to it by the annotations of the function that takes it. Here the program runs in one process, on bare values, at no extra cost;
 `partywise.federation.place_checks` runs the same program with the place of every value checked, or with one process
 per party.
 """
@@ -11,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar, TypeVarTuple, cast, overload
 
 import numpy as np
 
@@ -19,15 +21,30 @@ from ..privacy.ledger.event import Event
 from ..privacy.payer import Payer
 from .channel import Channel
 from .parties import Party
-from .payloads import visible
+from .payloads import Payload, visible
 from .secure_streams import charge_streams_to
 
-__all__ = ["Names", "PerPlace", "Place", "PlaceError", "Run", "name_of", "simulate"]
+__all__ = [
+    "Names",
+    "PerPlace",
+    "Place",
+    "PlaceError",
+    "PlaceValues",
+    "Run",
+    "Values",
+    "by_place",
+    "name_of",
+    "per_place",
+    "simulate",
+]
 
 R = TypeVar("R")
+T = TypeVar("T")
+Values = TypeVarTuple("Values")
 Place = Party | str
 # What the messages of one sender are called: a name, one for each of several payloads, or a rule by party.
-Names = str | tuple[str, ...] | Callable[[Any], tuple[str, ...]]
+SeveralNames = tuple[str, ...] | Callable[[Any], tuple[str, ...]]
+Names = str | SeveralNames
 
 
 class PlaceError(RuntimeError):
@@ -40,10 +57,24 @@ def name_of(place: Place) -> str:
 
 
 @dataclass(frozen=True)
-class PerPlace:
-    """A value of its own at each of several places, by name."""
+class PlaceValues:
+    """What `per_place` makes: a value of its own at each of several places, by name."""
 
     values: Mapping[str, Any]
+
+
+# To a type checker a value has the type that it has at its place, so that what computes there is checked against it.
+PerPlace = Annotated[T, PlaceValues]
+
+
+def per_place(values: Mapping[str, T]) -> PerPlace[T]:
+    """A value of its own at each of several places, from their names."""
+    return cast(T, PlaceValues(values))
+
+
+def by_place(value: PerPlace[T]) -> Mapping[str, T]:
+    """The values of what `per_place` made, by the names of their places."""
+    return cast(PlaceValues, value).values
 
 
 class Run:
@@ -81,7 +112,7 @@ class Run:
         record: bool = False,
         real: bool = False,
     ) -> None:
-        self.parties: tuple[Any, ...] = tuple(parties)
+        self.parties: tuple[Party, ...] = tuple(parties)
         self.channel = Channel(parties, extra, record=record, real=real)
         self.epsilon, self.fold, self.rng_for, self.spec = epsilon, fold, rng_for, spec
 
@@ -96,7 +127,11 @@ class Run:
         """
         self.rng_for, self.channel.payer = charge_streams_to(self.rng_for, payer), payer
 
-    def at(self, place: Place, function: Callable[..., R], *values: Any) -> R:
+    @overload
+    def at(self, place: Party, function: Callable[[Party, *Values], R], *values: *Values) -> R: ...
+    @overload
+    def at(self, place: str, function: Callable[[*Values], R], *values: *Values) -> R: ...
+    def at(self, place: Place, function: Callable[..., Any], *values: *Values) -> Any:
         """Compute at one place.
 
         Parameters
@@ -113,15 +148,17 @@ class Run:
         PlaceError
             If there is no such place, or it has no value of its own where one is used.
         """
-        name = self.located(place)
-        own = [_own(value, name) for value in values]
-        return function(place, *own) if isinstance(place, Party) else function(*own)
+        return self._at(place, function, values)
 
-    def each(self, places: Sequence[Place], function: Callable[..., Any], *values: Any) -> Any:
+    @overload
+    def each(self, places: Sequence[Party], function: Callable[[Party, *Values], R], *values: *Values) -> R: ...
+    @overload
+    def each(self, places: Sequence[str], function: Callable[[*Values], R], *values: *Values) -> R: ...
+    def each(self, places: Sequence[Place], function: Callable[..., Any], *values: *Values) -> Any:
         """Compute at every one of several places, a value of its own at each."""
-        return PerPlace({name_of(place): self.at(place, function, *values) for place in places})
+        return per_place({name_of(place): self._at(place, function, values) for place in places})
 
-    def everywhere(self, function: Callable[..., R], *values: Any) -> R:
+    def everywhere(self, function: Callable[[*Values], R], *values: *Values) -> R:
         """Compute at all places what all can compute, from values that all have."""
         shared(values)
         return function(*values)
@@ -131,7 +168,17 @@ class Run:
         shared((value,))
         return value
 
-    def send(self, sender: Place, receiver: Place, name: str, payload: Any, *values: Any) -> Any:
+    @overload
+    def send(
+        self, sender: Party, receiver: Place, name: str, payload: Callable[[Party, *Values], Payload], *values: *Values
+    ) -> Any: ...
+    @overload
+    def send(
+        self, sender: str, receiver: Place, name: str, payload: Callable[[*Values], Payload], *values: *Values
+    ) -> Any: ...
+    @overload
+    def send(self, sender: Place, receiver: Place, name: str, payload: Payload) -> Any: ...
+    def send(self, sender: Place, receiver: Place, name: str, payload: Any, *values: *Values) -> Any:
         """Send one payload; both sides have its value then.
 
         Parameters
@@ -150,7 +197,27 @@ class Run:
         made = self._payload(sender, payload, values)
         return self.channel.send(name_of(sender), name_of(receiver), name, made)
 
-    def broadcast(self, sender: Place, receivers: Sequence[Place], name: str, payload: Any, *values: Any) -> Any:
+    @overload
+    def broadcast(
+        self,
+        sender: Party,
+        receivers: Sequence[Place],
+        name: str,
+        payload: Callable[[Party, *Values], Payload],
+        *values: *Values,
+    ) -> Any: ...
+    @overload
+    def broadcast(
+        self,
+        sender: str,
+        receivers: Sequence[Place],
+        name: str,
+        payload: Callable[[*Values], Payload],
+        *values: *Values,
+    ) -> Any: ...
+    @overload
+    def broadcast(self, sender: Place, receivers: Sequence[Place], name: str, payload: Payload) -> Any: ...
+    def broadcast(self, sender: Place, receivers: Sequence[Place], name: str, payload: Any, *values: *Values) -> Any:
         """Send one payload to several receivers; all of them and the sender have its value then."""
         made = self._payload(sender, payload, values)
         value = visible(made)
@@ -158,8 +225,44 @@ class Run:
             value = self.channel.send(name_of(sender), name_of(receiver), name, made)
         return value
 
+    @overload
     def gather(
-        self, senders: Sequence[Place], receiver: Place, name: Names, function: Callable[..., Any], *values: Any
+        self,
+        senders: Sequence[Party],
+        receiver: Place,
+        name: str,
+        function: Callable[[Party, *Values], Payload],
+        *values: *Values,
+    ) -> tuple[Any, ...]: ...
+    @overload
+    def gather(
+        self,
+        senders: Sequence[str],
+        receiver: Place,
+        name: str,
+        function: Callable[[*Values], Payload],
+        *values: *Values,
+    ) -> tuple[Any, ...]: ...
+    @overload
+    def gather(
+        self,
+        senders: Sequence[Party],
+        receiver: Place,
+        name: SeveralNames,
+        function: Callable[[Party, *Values], tuple[Payload, ...]],
+        *values: *Values,
+    ) -> tuple[tuple[Any, ...], ...]: ...
+    @overload
+    def gather(
+        self,
+        senders: Sequence[str],
+        receiver: Place,
+        name: SeveralNames,
+        function: Callable[[*Values], tuple[Payload, ...]],
+        *values: *Values,
+    ) -> tuple[tuple[Any, ...], ...]: ...
+    def gather(
+        self, senders: Sequence[Place], receiver: Place, name: Names, function: Callable[..., Any], *values: *Values
     ) -> Any:
         """Every sender computes what leaves it, and the receiver gets all.
 
@@ -182,7 +285,7 @@ class Run:
         rows = []
         for sender in senders:
             names = names_of(name, sender)
-            made = self.at(sender, function, *values)
+            made = self._at(sender, function, values)
             payloads = (made,) if isinstance(name, str) else checked(names, made)
             ends = name_of(sender), name_of(receiver)
             rows.append(tuple(self.channel.send(*ends, *pair) for pair in zip(names, payloads, strict=True)))
@@ -195,7 +298,7 @@ class Run:
         """
         if isinstance(receiver, Party | str):
             return tuple(payload for name in names for payload in self._payloads_received(name_of(receiver), name))
-        return PerPlace({name_of(place): self.received(place, *names) for place in receiver})
+        return per_place({name_of(place): self.received(place, *names) for place in receiver})
 
     def reserve(self, row: Event) -> None:
         """Enter a row into the ledger before what it pays for: a budget that was fixed in advance."""
@@ -222,7 +325,7 @@ class Run:
 
         A value of several places is a mapping from their names.
         """
-        return function(*[value.values if isinstance(value, PerPlace) else value for value in values])
+        return function(*[value.values if isinstance(value, PlaceValues) else value for value in values])
 
     def located(self, place: Place) -> str:
         """Name of a place; PlaceError if there is none of that name."""
@@ -231,11 +334,17 @@ class Run:
             raise PlaceError(f"place={name!r} is not on this channel; it connects {self.names}.")
         return name
 
+    def _at(self, place: Place, function: Callable[..., R], values: Sequence[Any]) -> R:
+        """`at`, of places and functions of any kind."""
+        name = self.located(place)
+        own = [_own(value, name) for value in values]
+        return function(place, *own) if isinstance(place, Party) else function(*own)
+
     def _payloads_received(self, receiver: str, name: str) -> Sequence[Any]:
         return self.channel.received(receiver, name)
 
     def _payload(self, sender: Place, payload: Any, values: Sequence[Any]) -> Any:
-        return self.at(sender, payload, *values) if callable(payload) else payload
+        return self._at(sender, payload, values) if callable(payload) else payload
 
 
 def simulate(fit: Callable[[Any], R], run: Run) -> R:
@@ -261,7 +370,7 @@ def checked(names: tuple[str, ...], payloads: Any) -> tuple[Any, ...]:
 def shared(values: Sequence[Any]) -> None:
     """PlaceError if one of the values is not one, but another at every place."""
     for value in values:
-        if isinstance(value, PerPlace):
+        if isinstance(value, PlaceValues):
             raise PlaceError(f"{tuple(value.values)} each have a value of their own here: send it to all first.")
         if type(value) in (list, tuple):
             shared(value)
@@ -278,10 +387,10 @@ def arranged(name: Names, rows: Sequence[tuple[Any, ...]]) -> Any:
 
 def _own(value: Any, name: str) -> Any:
     """The value as one place has it, also inside lists and tuples."""
-    if isinstance(value, PerPlace):
+    if isinstance(value, PlaceValues):
         if name not in value.values:
             raise PlaceError(f"{name} has no value of its own; {tuple(value.values)} have.")
         return value.values[name]
-    if type(value) in (list, tuple) and any(isinstance(item, PerPlace | list | tuple) for item in value):
+    if type(value) in (list, tuple) and any(isinstance(item, PlaceValues | list | tuple) for item in value):
         return type(value)(_own(item, name) for item in value)
     return value

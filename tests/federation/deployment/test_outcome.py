@@ -13,7 +13,7 @@ from partywise.federation.codec import encode
 from partywise.federation.deployment.outcome import Outcome, estimate_of, outcomes, plain
 from partywise.federation.parties import Party
 from partywise.federation.place_checks import Held, Report
-from partywise.federation.run import PerPlace, simulate
+from partywise.federation.run import per_place, simulate
 from toy_rounds import program, run
 
 EVERYBODY = frozenset(["a", "b"])
@@ -34,7 +34,8 @@ VALUES = [
     np.array([1.0]), np.array([1]), np.array(1.0), np.float64(1), np.zeros((0, 2)), np.zeros((2, 0)), len, plain,
     Cipher(b"x", "a"), Cipher(b"x", "b"),
     Party("a", "client", {}), held(a=1), held(a=2), Held(frozenset("a"), {"a": 1}),
-    PerPlace({"a": held(a=1)}), PerPlace({"b": held(a=1)}), Report(len, (1,)), Report(len, (1, 1)), Report(plain, (1,)),
+    per_place({"a": held(a=1)}), per_place({"b": held(a=1)}),
+    Report(len, (1,)), Report(len, (1, 1)), Report(plain, (1,)),
 ]  # fmt: skip
 
 
@@ -45,8 +46,8 @@ def test_different_values_have_different_digests():
 
 
 def test_what_others_hold_is_no_part_of_it():
-    mine = Report(len, (held(a=1), PerPlace({"a": held(a=np.ones(2)), "b": held()})))
-    whole = Report(len, (held(a=1, b=2), PerPlace({"a": held(a=np.ones(2)), "b": held(b=np.zeros(3))})))
+    mine = Report(len, (held(a=1), per_place({"a": held(a=np.ones(2)), "b": held()})))
+    whole = Report(len, (held(a=1, b=2), per_place({"a": held(a=np.ones(2)), "b": held(b=np.zeros(3))})))
     assert Outcome("a", mine).digest == Outcome("a", whole).digest != Outcome("b", whole).digest
     assert b"zeros" not in encode(Outcome("a", whole).held)
 

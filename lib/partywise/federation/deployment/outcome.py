@@ -15,7 +15,7 @@ from ..cipher import Cipher
 from ..codec import encode
 from ..parties import Party
 from ..place_checks import Held, PlacedRun, Report, together
-from ..run import PerPlace, Run
+from ..run import PlaceValues, Run
 
 __all__ = ["Outcome", "estimate_of", "outcomes", "plain"]
 
@@ -87,7 +87,7 @@ def plain(value: Any, place: str) -> Any:
     if isinstance(value, Held):
         held = {"value": plain(value.values[place], place)} if place in value.values else {}
         return {"places": sorted(value.places)} | held
-    if isinstance(value, PerPlace):
+    if isinstance(value, PlaceValues):
         return {"each": {name: plain(item, place) for name, item in value.values.items()}}
     if isinstance(value, Party):
         return {"party": value.name}

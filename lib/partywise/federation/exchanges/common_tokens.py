@@ -18,11 +18,11 @@ from typing import Any, Literal
 import numpy as np
 
 from ...privacy.accounted import Clear
-from ...privacy.mechanisms.random import words_of
+from ...privacy.mechanisms.random import RandomSource, words_of
 from ..cipher import Cipher
 from ..parties import Party
 from ..roles import involved
-from ..run import PerPlace, Place, Run, name_of
+from ..run import PerPlace, Run, per_place
 
 __all__ = ["TOKEN_BYTES", "Order", "check_tokens", "common_tokens", "key_bytes", "local_order", "local_rows", "matched"]
 
@@ -52,7 +52,7 @@ def matched(lists: Sequence[np.ndarray], owners: Sequence[str], order: Order) ->
     return tuple(positions[rank].astype(np.int32) for positions in found)
 
 
-def local_order(party: Party, texts: Sequence[str], rng_for: Callable) -> np.ndarray:
+def local_order(party: Party, texts: Sequence[str], rng_for: Callable[..., RandomSource]) -> np.ndarray:
     """The order in which an owner sends its list, drawn without a look at it."""
     return np.argsort(words_of(rng_for("order of identifiers", party.name))(len(texts)), kind="stable")
 
@@ -93,8 +93,8 @@ def number_of(found: Sequence[np.ndarray], parts: Sequence[Clear]) -> Clear:
 
 
 def common_tokens(
-    run: Run, matcher: Place, owners: Sequence[Party], lists: Sequence[Any], order: Order = "tokens"
-) -> tuple[PerPlace, int]:
+    run: Run, matcher: str, owners: Sequence[Party], lists: Sequence[Any], order: Order = "tokens"
+) -> tuple[PerPlace[np.ndarray], int]:
     """The common entries of lists that the matcher has.
 
     Parameters
@@ -126,6 +126,6 @@ def common_tokens(
         owner.name: run.send(matcher, owner, "positions of common entries", positions_of, found, place, parts)
         for place, owner in enumerate(owners)
     }
-    others = [name for name in run.names if name != name_of(matcher)]
+    others = [name for name in run.names if name != matcher]
     n = run.broadcast(matcher, others, "number of common entries", number_of, found, parts)
-    return PerPlace(told), run.agreed(n)
+    return per_place(told), run.agreed(n)

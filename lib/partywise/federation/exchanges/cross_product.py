@@ -37,7 +37,7 @@ from ...privacy.accounted import Clear
 from ...privacy.mechanisms.release import Release
 from ..parties import Party
 from ..roles import involved
-from ..run import PerPlace, Place, Run, name_of
+from ..run import PerPlace, Place, Run, by_place, name_of, per_place
 from .cross_places import (
     assumed_release,
     dealer_correction,
@@ -88,7 +88,7 @@ def private(
         If they are larger or do not fit the ring; the message stays with the owner.
     """
     ring = ring or dealt.ring
-    shares = PerPlace({owner.name: run.at(owner, local_encoded, values, shape, bits, bound, ring)})
+    shares = per_place({owner.name: run.at(owner, local_encoded, values, shape, bits, bound, ring)})
     return Shared((owner,), shares, shape, bits, ring)
 
 
@@ -156,7 +156,7 @@ def product(
     bits, alone = one.value.bits + other.value.bits, len(holders) == 1
     if alone:
         own = run.at(holders[0], local_own, one.value.shares, other.value.shares, entries, ring)
-        value = Shared(holders, PerPlace({holders[0].name: own}), shape, bits, ring)
+        value = Shared(holders, per_place({holders[0].name: own}), shape, bits, ring)
         return value if noise is None else _noised(run, dealt, value, name, noise)
     for given in (one, other):
         missing = {party.name for party in holders} - {party.name for party in given.audience}
@@ -168,11 +168,11 @@ def product(
     corrections = _corrected(run, dealt, made, holders, names, name, shape, ring)
     shares = {}
     for holder in holders:
-        known = [given.masks if holder.name in given.masks.values else None for given in (one, other)]
+        masks, masks_other = (given.masks if holder.name in by_place(given.masks) else None for given in (one, other))
         first = holder.name == one.value.holders[0].name
-        values = *known, one.difference, other.difference, corrections, first, entries, ring
+        values = masks, masks_other, one.difference, other.difference, corrections, first, entries, ring
         shares[holder.name] = run.at(holder, local_product, *values)
-    return Shared(holders, PerPlace(shares), shape, bits, ring, frozenset(names), noise is not None)
+    return Shared(holders, per_place(shares), shape, bits, ring, frozenset(names), noise is not None)
 
 
 def combined(run: Run, terms: Sequence[tuple[Shared, float]], bits: int, constant: float | np.ndarray = 0.0) -> Shared:
@@ -195,13 +195,14 @@ def combined(run: Run, terms: Sequence[tuple[Shared, float]], bits: int, constan
     factors = [int(np.rint(np.ldexp(float(factor), bits - value.bits))) for value, factor in terms]
     shares = {}
     for place, (name, holder) in enumerate(order.items()):
-        own = [(value.shares, f) for (value, _), f in zip(terms, factors, strict=True) if name in value.shares.values]
+        pairs = zip([value.shares for value, _ in terms], factors, strict=True)
+        own = [(shared, factor) for shared, factor in pairs if name in by_place(shared)]
         added = constant if place == 0 else 0.0
         shares[name] = run.at(holder, local_combined, own, added, first.shape, bits, ring)
     noisy = any(value.noisy for value, _ in terms)
     # Shares stay uniform where one term hides them all; a share outside it is as it was.
     hidden = next((v.hidden for v, _ in terms if v.hidden == frozenset(order)), frozenset())
-    return Shared(tuple(order.values()), PerPlace(shares), first.shape, bits, ring, hidden, noisy)
+    return Shared(tuple(order.values()), per_place(shares), first.shape, bits, ring, hidden, noisy)
 
 
 def reveal(run: Run, value: Shared, receiver: Place, name: str, parts: Sequence[Clear]) -> Any:
@@ -228,7 +229,7 @@ def reveal(run: Run, value: Shared, receiver: Place, name: str, parts: Sequence[
         for holder in value.holders
         if holder.name != name_of(receiver)
     ]
-    own = [value.shares] if name_of(receiver) in value.shares.values else []
+    own = [value.shares] if name_of(receiver) in by_place(value.shares) else []
     return run.at(name_of(receiver), total, [*sent, *own], value.ring, value.bits)
 
 
@@ -263,7 +264,7 @@ def released(
         for holder in value.holders
         if holder.name != name_of(receiver)
     ]
-    own = [value.shares] if name_of(receiver) in value.shares.values else []
+    own = [value.shares] if name_of(receiver) in by_place(value.shares) else []
     bits = None if whole else value.bits
     return run.at(name_of(receiver), assumed_release, make, [*sent, *own], value.ring, bits, *values)
 
@@ -277,14 +278,14 @@ def _corrected(
     name: str,
     shape: tuple[int, ...],
     ring: Ring,
-) -> PerPlace:
+) -> PerPlace[np.ndarray]:
     """Shares of something at the dealer, for some holders: the first is sent, the others are drawn."""
     given = dealt.all_seeds, names[1:], name, shape, ring
     sent = run.send(DEALER, holders[0], f"correction: {name}", dealer_correction, made, *given)
     shares = {names[0]: run.at(holders[0], local_correction, sent)}
     for holder in holders[1:]:
         shares[holder.name] = run.at(holder, local_drawn, dealt.seeds, f"share: {name}", shape, ring)
-    return PerPlace(shares)
+    return per_place(shares)
 
 
 def _noised(run: Run, dealt: Dealing, value: Shared, name: str, noise: Any) -> Shared:
@@ -295,6 +296,6 @@ def _noised(run: Run, dealt: Dealing, value: Shared, name: str, noise: Any) -> S
     names = tuple(party.name for party in holders)
     made = run.at(DEALER, dealer_noise, noise, value.ring)
     zero = _corrected(run, dealt, made, holders, names, name, value.shape, value.ring)
-    shares = dict(zero.values)
+    shares = dict(by_place(zero))
     shares[owner.name] = run.at(owner, local_combined, [(value.shares, 1), (zero, 1)], 0.0, value.shape, 0, value.ring)
-    return replace(value, holders=holders, shares=PerPlace(shares), hidden=frozenset(names), noisy=True)
+    return replace(value, holders=holders, shares=per_place(shares), hidden=frozenset(names), noisy=True)

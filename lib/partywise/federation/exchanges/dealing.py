@@ -23,10 +23,10 @@ from typing import Any
 import numpy as np
 
 from ...privacy.mechanisms.random import SecureRandom, words_of
-from ...randomness import stream
+from ...randomness import Rng, stream
 from ..cipher import RANDOM, Cipher
 from ..parties import Party
-from ..run import PerPlace, Run
+from ..run import PerPlace, Run, per_place
 from .residues import Ring
 from .sharing import DEALER, NOBODY, SCHEME
 
@@ -51,7 +51,7 @@ class Dealing:
 
     ring: Ring
     parties: tuple[Party, ...]
-    seeds: PerPlace
+    seeds: PerPlace[Seed]
     all_seeds: Any
     names: set[str] = field(default_factory=set)
     products: int = 0
@@ -83,7 +83,7 @@ def dealing(run: Run, parties: Sequence[Party], ring: Ring) -> Dealing:
     for party in parties:
         sent = run.send(DEALER, party, "seed", dealer_seed, drawn, party.name)
         seeds[party.name] = run.at(party, local_seed, sent, run.rng_for)
-    return Dealing(ring, tuple(parties), PerPlace(seeds), drawn)
+    return Dealing(ring, tuple(parties), per_place(seeds), drawn)
 
 
 def fold_of(run: Run) -> tuple[str | int, ...]:
@@ -92,7 +92,7 @@ def fold_of(run: Run) -> tuple[str | int, ...]:
     return ("fold", int(run.fold.held_out)) if several else ()
 
 
-def dealer_seeds(names: Sequence[str], fold: Sequence[str | int], rng_for: Callable) -> dict[str, Seed]:
+def dealer_seeds(names: Sequence[str], fold: Sequence[str | int], rng_for: Rng) -> dict[str, Seed]:
     """A seed for every party."""
     drawn = {}
     for name in names:
@@ -106,7 +106,7 @@ def dealer_seed(seeds: Mapping[str, Seed], name: str) -> Cipher:
     return Cipher(seeds[name][0], key_holder=NOBODY, scheme=SCHEME, made_of=RANDOM)
 
 
-def local_seed(party: Party, sent: Cipher, rng_for: Callable) -> Seed:
+def local_seed(party: Party, sent: Cipher, rng_for: Rng) -> Seed:
     """The party's seed, to be expanded as its own generators are."""
     return sent.content, isinstance(rng_for("seed", party.name), SecureRandom)
 

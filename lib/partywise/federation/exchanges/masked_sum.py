@@ -17,7 +17,7 @@ seeds are expanded by SHAKE-256 (`dealing.expanded`).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from typing import Any
 
@@ -25,8 +25,9 @@ import numpy as np
 
 from ...privacy.accounted import Clear, Public
 from ...privacy.mechanisms.random import SecureRandom, words_of
+from ...randomness import Rng
 from ..parties import Party
-from ..run import PerPlace, Place, Run
+from ..run import PerPlace, Place, Run, per_place
 from .dealing import Seed, expanded, fold_of
 from .psi import sodium
 from .sharing import decoded, encoded
@@ -44,7 +45,7 @@ def bits_for(bound: float) -> int:
     return 61 - math.ceil(math.log2(bound + 1))
 
 
-def pair_seeds(run: Run, parties: Sequence[Party]) -> PerPlace:
+def pair_seeds(run: Run, parties: Sequence[Party]) -> PerPlace[Mapping[str, Seed]]:
     """A secret seed for every two parties, at these two only.
 
     Parameters
@@ -66,7 +67,7 @@ def pair_seeds(run: Run, parties: Sequence[Party]) -> PerPlace:
         Without PyNaCl, before anything is sent.
     """
     if len(parties) < 2:
-        return PerPlace({party.name: {} for party in parties})
+        return per_place({party.name: {} for party in parties})
     secret = run.each(parties, local_secret_key, fold_of(run), run.rng_for)
     received: dict[str, list[Any]] = {party.name: [] for party in parties}
     for party in parties:
@@ -74,7 +75,7 @@ def pair_seeds(run: Run, parties: Sequence[Party]) -> PerPlace:
         key = run.broadcast(party, others, "public key", local_public_key, secret)
         for other in others:
             received[other.name].append((party.name, key))
-    return PerPlace(
+    return per_place(
         {party.name: run.at(party, local_seeds, secret, received[party.name], run.rng_for) for party in parties}
     )
 
@@ -85,7 +86,7 @@ def masked_sum(
     receiver: Place,
     name: str,
     address: str,
-    seeds: PerPlace,
+    seeds: PerPlace[Mapping[str, Seed]],
     values: Any,
     bits: int,
     parts: Sequence[Clear],
@@ -116,10 +117,12 @@ def masked_sum(
         At a sender whose values are larger than words hold.
     """
     sent = run.gather(senders, receiver, name, local_masked, seeds, values, address, bits, parts)
-    return run.at(receiver, local_total if isinstance(receiver, Party) else total, sent, bits)
+    if isinstance(receiver, Party):
+        return run.at(receiver, local_total, sent, bits)
+    return run.at(receiver, total, sent, bits)
 
 
-def local_secret_key(party: Party, fold: Sequence[str | int], rng_for: Callable) -> bytes:
+def local_secret_key(party: Party, fold: Sequence[str | int], rng_for: Rng) -> bytes:
     """A party's secret key; in experiments another one for every fold."""
     sodium(PURPOSE)
     return words_of(rng_for("secret key", party.name, *fold))(KEY_BYTES // 8).astype("<u8").tobytes()
@@ -131,7 +134,7 @@ def local_public_key(party: Party, secret: bytes) -> Public:
 
 
 def local_seeds(
-    party: Party, secret: bytes, received: Sequence[tuple[str, np.ndarray]], rng_for: Callable
+    party: Party, secret: bytes, received: Sequence[tuple[str, np.ndarray]], rng_for: Rng
 ) -> dict[str, Seed]:
     """The seeds of a party, by the name of the other, to be expanded as its own generators are."""
     secure = isinstance(rng_for("secret key", party.name), SecureRandom)

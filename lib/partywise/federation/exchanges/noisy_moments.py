@@ -25,7 +25,7 @@ asked for leaves a party, not even in shares.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -36,6 +36,7 @@ from ...privacy.mechanisms.random import sampler_of
 from ...privacy.mechanisms.release import Release, Terms
 from ...privacy.mechanisms.shared import SharedGaussian, SharedSum
 from ...privacy.statistics.bounded import SensitivityCertificate
+from ...randomness import Rng
 from ..cipher import RANDOM, Cipher
 from ..parties import Party
 from ..run import PerPlace, Run
@@ -198,7 +199,7 @@ def local_shares(
     return Cipher(ring.reduced(total), key_holder=NOBODY, scheme=SCHEME)
 
 
-def dealer_noise(chunks: Sequence[Chunk], layout: Layout, rng_for: Callable) -> np.ndarray:
+def dealer_noise(chunks: Sequence[Chunk], layout: Layout, rng_for: Rng) -> np.ndarray:
     """(chunks, sums) the noise of every sum, integers."""
     return np.stack(
         [np.concatenate([_noise(*pair, rng_for) for pair in zip(layout.parts, c.draws, strict=True)]) for c in chunks]
@@ -210,7 +211,7 @@ def announced_draw(draw: Draw) -> Event:
     return SharedGaussian(draw.mu).event(draw.certificate, draw.name, draw.parents)
 
 
-def _noise(part: Part, draw: Draw, rng_for: Callable) -> np.ndarray:
+def _noise(part: Part, draw: Draw, rng_for: Rng) -> np.ndarray:
     mechanism = SharedGaussian(draw.mu)
     return mechanism.noise(draw.certificate, part.units, rng_for(*draw.address), draw.name, draw.parents)
 
@@ -249,7 +250,7 @@ def assumed_releases(
     layout: Layout,
     ring: Ring,
     opener: str,
-    rng_for: Callable,
+    rng_for: Rng,
 ) -> tuple[Release, ...]:
     """What all shares add up to, one release for every draw: nothing else is made of them."""
     total = np.zeros((ring.m, len(chunks), len(layout.pairs[0])))
@@ -271,7 +272,7 @@ def assumed_releases(
 def noisy_moments(
     run: Run,
     dealt: Dealing,
-    columns: PerPlace,
+    columns: PerPlace[np.ndarray],
     n: int,
     bits: int,
     chunks: Sequence[Chunk],

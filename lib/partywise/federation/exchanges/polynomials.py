@@ -12,17 +12,18 @@ shares of a party's vector   its holder, the new holders    Cipher, key: no sing
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import comb, prod
 
 import numpy as np
 
 from ...privacy.mechanisms.random import words_of
+from ...randomness import Rng
 from ..cipher import RANDOM, Cipher
 from ..parties import Party
 from ..roles import involved
-from ..run import PerPlace, Run
+from ..run import PerPlace, Run, per_place
 from .cross_places import local_correction
 from .dealing import DEALER, Dealing, Seed, drawn, local_drawn
 from .residues import Ring
@@ -84,7 +85,7 @@ def polynomials(
         args = given.difference, given.masks, powers, steps, slopes, holder.name == names[0], ring
         found[holder.name] = run.at(holder, local_polynomials, *args)
     after = [bits] * len(steps) + [bits - low] * (len(steps) if slopes else 0)
-    shares = [run.each(holders, local_part, PerPlace(found), k) for k in range(len(after))]
+    shares = [run.each(holders, local_part, per_place(found), k) for k in range(len(after))]
     return [Shared(holders, one, shape, own, ring) for one, own in zip(shares, after, strict=True)]
 
 
@@ -105,7 +106,7 @@ def shared_between(run: Run, dealt: Dealing, value: Shared, holders: Sequence[Pa
     for place, holder in enumerate(holders):
         sent = run.send(owner.name, holder, name, sealed, made, place, names, involved((owner,)))
         shares[holder.name] = run.at(holder, local_correction, sent)
-    return replace(value, holders=tuple(holders), shares=PerPlace(shares), hidden=frozenset(names))
+    return replace(value, holders=tuple(holders), shares=per_place(shares), hidden=frozenset(names))
 
 
 def scaled(coefficients: np.ndarray, low: int, bits: int, degree: int) -> tuple[int, ...]:
@@ -115,7 +116,7 @@ def scaled(coefficients: np.ndarray, low: int, bits: int, degree: int) -> tuple[
 
 
 def local_split(
-    owner: Party, residues: np.ndarray, count: int, name: str, ring: Ring, rng_for: Callable
+    owner: Party, residues: np.ndarray, count: int, name: str, ring: Ring, rng_for: Rng
 ) -> tuple[np.ndarray, ...]:
     """A party's numbers in shares for others."""
     return ring.split(residues, count, words_of(rng_for("shares", name, owner.name)))
@@ -215,7 +216,9 @@ def dealer_shares(
     return Cipher(ring.difference(powers, drawings), key_holder=NOBODY, scheme=SCHEME, made_of=RANDOM)
 
 
-def _powers(run: Run, dealt: Dealing, given: Masked, names: Sequence[str], name: str, degree: int) -> PerPlace:
+def _powers(
+    run: Run, dealt: Dealing, given: Masked, names: Sequence[str], name: str, degree: int
+) -> PerPlace[np.ndarray]:
     """Shares of the powers of a mask at its holders."""
     ring, shape = given.value.ring, (max(degree - 1, 0), prod(given.value.shape))
     made = run.at(DEALER, dealer_powers, given.mask, degree, ring)
@@ -224,4 +227,4 @@ def _powers(run: Run, dealt: Dealing, given: Masked, names: Sequence[str], name:
     shares = {names[0]: run.at(first, local_correction, sent)}
     for holder in rest:
         shares[holder.name] = run.at(holder, local_drawn, dealt.seeds, f"powers: {name}", shape, ring)
-    return PerPlace(shares)
+    return per_place(shares)

@@ -31,11 +31,11 @@ from typing import Any
 import numpy as np
 
 from ...privacy.accounted import Clear
-from ...privacy.mechanisms.random import words_of
+from ...privacy.mechanisms.random import RandomSource, words_of
 from ..cipher import Cipher
 from ..parties import Party
 from ..roles import involved
-from ..run import PerPlace, Place, Run
+from ..run import PerPlace, Run
 from .common_tokens import TOKEN_BYTES, check_tokens, common_tokens, local_order, local_rows
 
 __all__ = ["psi", "sodium"]
@@ -87,7 +87,7 @@ def multiplied(points: np.ndarray, exponent: bytes, owner: str) -> np.ndarray:
     return np.frombuffer(found, dtype=np.uint8).reshape(-1, TOKEN_BYTES)
 
 
-def local_exponent(party: Party, rng_for: Callable) -> bytes:
+def local_exponent(party: Party, rng_for: Callable[..., RandomSource]) -> bytes:
     """A party's secret exponent, uniform up to 2^-259 and not 0."""
     words, reduced = words_of(rng_for("psi exponent", party.name)), sodium(PURPOSE).crypto_core_ed25519_scalar_reduce
     exponent = bytes(TOKEN_BYTES)
@@ -117,7 +117,7 @@ def local_last(party: Party, received: Cipher, exponent: bytes, owner: str) -> C
     return Clear(multiplied(received.content, exponent, owner), units=("row",), owner=owner)
 
 
-def passed_round(run: Run, place: int, points: PerPlace, exponents: PerPlace, matcher: Place) -> Any:
+def passed_round(run: Run, place: int, points: PerPlace[np.ndarray], exponents: PerPlace[bytes], matcher: str) -> Any:
     """The list of one party, blinded by all others in turn, at the matcher."""
     owner, *others = *run.parties[place:], *run.parties[:place]
     current = run.send(owner, others[0], "blinded list", local_first, points, exponents)
@@ -126,7 +126,7 @@ def passed_round(run: Run, place: int, points: PerPlace, exponents: PerPlace, ma
     return run.send(others[-1], matcher, "fully blinded list", local_last, current, exponents, owner.name)
 
 
-def psi(run: Run, texts: PerPlace, matcher: Place) -> tuple[PerPlace, int]:
+def psi(run: Run, texts: PerPlace[Sequence[str]], matcher: str) -> tuple[PerPlace[np.ndarray], int]:
     """Positions of the identifiers that all parties have.
 
     Parameters

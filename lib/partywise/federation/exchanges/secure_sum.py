@@ -27,7 +27,7 @@ AGGREGATOR = "aggregator"
 NOBODY = "no single party"
 
 # Who holds values, what their shares are called on the wire, how a holder computes its own, and from what.
-Input = tuple[Sequence[Place], str, Callable[..., Any], tuple[Any, ...]]
+Input = tuple[Sequence[Party], str, Callable[..., Any], tuple[Any, ...]]
 
 
 def local_share(party: Party, local_values: Callable[..., Any], *values: Any) -> Cipher:

@@ -26,7 +26,7 @@ class Shared:
     """
 
     holders: tuple[Party, ...]
-    shares: PerPlace
+    shares: PerPlace[np.ndarray]
     shape: tuple[int, ...]
     bits: int
     ring: Ring
@@ -43,9 +43,9 @@ class Masked:
     """
 
     value: Shared
-    masks: PerPlace
+    masks: PerPlace[np.ndarray]
     mask: Any
-    difference: PerPlace
+    difference: PerPlace[np.ndarray]
     audience: tuple[Party, ...]
 
 

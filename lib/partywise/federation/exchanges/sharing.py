@@ -11,17 +11,18 @@ All holders are semi-honest; all but one of them may collude.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from ...privacy.accounted import Accounted
 from ...privacy.mechanisms.random import RandomSource, words_of
+from ...randomness import Rng
 from ..cipher import RANDOM, Cipher
 from ..parties import Party
 from ..roles import involved
-from ..run import PerPlace, Run
+from ..run import PerPlace, Run, per_place
 from .words import WORDS
 
 __all__ = ["DEALER", "decoded", "encoded", "multiplied", "shared"]
@@ -57,7 +58,7 @@ def split(words: np.ndarray, count: int, rng: RandomSource) -> tuple[np.ndarray,
     return tuple(share[0] for share in WORDS.split(words[None], count, words_of(rng)))
 
 
-def local_shares(owner: Party, words: np.ndarray, count: int, name: str, rng_for: Callable) -> tuple[np.ndarray, ...]:
+def local_shares(owner: Party, words: np.ndarray, count: int, name: str, rng_for: Rng) -> tuple[np.ndarray, ...]:
     """An owner's words in shares, the first for itself."""
     return split(words, count, rng_for("shares", name, owner.name))
 
@@ -79,7 +80,9 @@ def local_words(holder: Party, share: Cipher) -> np.ndarray:
     return share.content
 
 
-def shared(run: Run, owner: Party, holders: Sequence[Party], name: str, words: Any, rng_for: Callable) -> PerPlace:
+def shared(
+    run: Run, owner: Party, holders: Sequence[Party], name: str, words: Any, rng_for: Rng
+) -> PerPlace[np.ndarray]:
     """Share words of one party between all holders, of which it is one.
 
     Parameters
@@ -103,10 +106,10 @@ def shared(run: Run, owner: Party, holders: Sequence[Party], name: str, words: A
     for place, holder in enumerate([holder for holder in holders if holder.name != owner.name], 1):
         sent = run.send(owner.name, holder, name, sealed, shares, place, names, involved((owner,)))
         own[holder.name] = run.at(holder, local_words, sent)
-    return PerPlace(own)
+    return per_place(own)
 
 
-def assumed_triples(shape: tuple[int, ...], count: int, name: str, rng_for: Callable) -> list[np.ndarray]:
+def assumed_triples(shape: tuple[int, ...], count: int, name: str, rng_for: Rng) -> list[np.ndarray]:
     """The dealer's triples a, b and a b, one array (3, *shape) of shares for every holder."""
     rng = rng_for("triples", name, DEALER)
     a, b = random_words(rng, (2, *shape))
@@ -133,8 +136,14 @@ def local_product(
 
 
 def multiplied(
-    run: Run, holders: Sequence[Party], name: str, x: PerPlace, y: PerPlace, shape: tuple[int, ...], rng_for: Callable
-) -> PerPlace:
+    run: Run,
+    holders: Sequence[Party],
+    name: str,
+    x: PerPlace[np.ndarray],
+    y: PerPlace[np.ndarray],
+    shape: tuple[int, ...],
+    rng_for: Rng,
+) -> PerPlace[np.ndarray]:
     """Shares of the products of shared words, entry by entry.
 
     Parameters
@@ -164,7 +173,7 @@ def multiplied(
     for place, holder in enumerate(holders):
         sent = run.send(DEALER, holder, f"triples: {name}", sealed, dealt_triples, place)
         triples[holder.name] = run.at(holder, local_words, sent)
-    differences = run.each(holders, local_differences, x, y, PerPlace(triples))
+    differences = run.each(holders, local_differences, x, y, per_place(triples))
     opened = {}
     for holder in holders:
         others = [other for other in holders if other.name != holder.name]
@@ -172,6 +181,6 @@ def multiplied(
     product = {}
     for holder in holders:
         received = [opened[other.name] for other in holders if other.name != holder.name]
-        given = (differences, received, PerPlace(triples), holder.name == holders[0].name)
+        given = (differences, received, per_place(triples), holder.name == holders[0].name)
         product[holder.name] = run.at(holder, local_product, *given)
-    return PerPlace(product)
+    return per_place(product)

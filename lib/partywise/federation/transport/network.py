@@ -141,7 +141,8 @@ class Network:
         False where nobody listens any longer, or the host does not answer; one that hangs is there, and silent.
         """
         self._check_peer(peer)
-        return self._asked(self._ways[peer].answers())
+        there: bool = self._asked(self._ways[peer].answers())
+        return there
 
     def close(self) -> None:
         """Stop listening and give back all connections; a second time does nothing."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -11,6 +11,7 @@ import numpy as np
 
 from ...federation.folds import Fold
 from ...federation.parties import Party
+from ...federation.payloads import Payload
 from ...federation.run import Run
 from ...privacy.accounted import Accounted, Clear, Public
 from ...privacy.mechanisms.quantiles import QuantileRadius
@@ -18,6 +19,7 @@ from ...privacy.mechanisms.release import Release, derive
 from ...privacy.rounding import bounded_entries
 from ...privacy.statistics.bounded import Bounded
 from ...privacy.statistics.records import clipped_coefficients
+from ...randomness import Rng
 from ..boosting import BoostingFit
 from ..coordinates import Coordinates, coordinates_of
 from ..model import Estimate
@@ -25,7 +27,6 @@ from .communication import formula_bytes
 from .noise import claimed_epsilon, levels_share_radii, noise_levels
 
 UNCLIPPED = Public(float("inf"), because="nothing is clipped, and nothing is certified")
-RngFor = Callable[..., np.random.Generator]
 
 
 @dataclass(frozen=True)
@@ -154,7 +155,7 @@ def local_public(party: Party, plan: Plan) -> tuple[Accounted, ...]:
     return tuple(plan.radii[j] for j in party.columns)
 
 
-def local_radii(party: Party, plan: Plan, rng_for: RngFor) -> tuple[Release | Clear, ...]:
+def local_radii(party: Party, plan: Plan, rng_for: Rng) -> tuple[Release | Clear, ...]:
     """Radii of the party's predictors from its data: a private quantile, or the source's ``adapt_Sx``, not private."""
     norms = [np.linalg.norm(bounded_entries(party.block["X"][:, i]), axis=1) for i in range(len(party.columns))]
     if plan.options.radius == "quantile":
@@ -167,7 +168,7 @@ def local_radii(party: Party, plan: Plan, rng_for: RngFor) -> tuple[Release | Cl
     )
 
 
-def local_payloads(party: Party, payloads: tuple[Accounted, ...]) -> tuple[Accounted, ...]:
+def local_payloads(party: Party, payloads: tuple[Payload, ...]) -> tuple[Payload, ...]:
     """What the party made before, as it leaves."""
     return payloads
 
@@ -180,9 +181,7 @@ def active_radii(arrived: tuple[tuple[float, ...], ...], plan: Plan) -> np.ndarr
     return radius
 
 
-def active_passed(
-    radius: np.ndarray, announced: Sequence[Accounted], plan: Plan, audience: tuple[str, ...]
-) -> Accounted:
+def active_passed(radius: np.ndarray, announced: Sequence[Accounted], plan: Plan, audience: tuple[str, ...]) -> Payload:
     """All radii for the owners, at what they cost."""
     return derive(radius.copy(), announced, name=plan.named("radii"), owner=plan.active, audience=audience)
 
@@ -262,7 +261,7 @@ def active_back(
     plan: Plan,
     receiver: str,
     columns: tuple[int, ...],
-) -> Accounted:
+) -> Payload:
     """The operators of one party."""
     name = f"operators of {receiver} {plan.this_fit}"
     own = operators[list(columns)]

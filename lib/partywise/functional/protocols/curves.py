@@ -30,7 +30,7 @@ from ..moments import Sums, block_noise, corrected_moments
 from .common import (
     UNCLIPPED,
     Plan,
-    RngFor,
+    Rng,
     active_operators,
     announced_radii,
     estimate_of,
@@ -112,7 +112,7 @@ def local_curves(
     parts: Sequence[Accounted],
     passed: np.ndarray | None,
     plan: Plan,
-    rng_for: RngFor,
+    rng_for: Rng,
 ) -> Drawn:
     """Clip and noise the party's curves; without noise they leave in the clear, as they are."""
     known, budget = local_known(party, own, passed, plan), curves_budget(plan)
@@ -144,7 +144,7 @@ def local_clip_shares(party: Party, drawn: Drawn) -> tuple[float, ...]:
     return drawn.clip_shares
 
 
-def local_response(active: Party, plan: Plan, rng_for: RngFor) -> Release | Clear:
+def local_response(active: Party, plan: Plan, rng_for: Rng) -> Release | Clear:
     """The response that the active party fits on: its own, or a noisy copy of it."""
     options = plan.options
     if options.sy == 0:
@@ -155,7 +155,7 @@ def local_response(active: Party, plan: Plan, rng_for: RngFor) -> Release | Clea
     return Gaussian(sigma=options.sy)(bounded, rng, owner=active.name, release_id=name)
 
 
-def active_fit(Z: np.ndarray, radius: np.ndarray, response: Accounted, plan: Plan, rng_for: RngFor) -> BoostingFit:
+def active_fit(Z: np.ndarray, radius: np.ndarray, response: Accounted, plan: Plan, rng_for: Rng) -> BoostingFit:
     """Corrected moments of the training records and their halves, then the boosting path (or the joint solution)."""
     options, coordinates, fold = plan.options, plan.coordinates, plan.fold
     flat, Y = Z.reshape(len(Z), -1), coordinates.response(response.value)

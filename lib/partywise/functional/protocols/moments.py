@@ -30,7 +30,7 @@ import numpy as np
 from ...federation.exchanges.cross_product import dealing
 from ...federation.exchanges.noisy_moments import noisy_moments
 from ...federation.parties import Party
-from ...federation.run import PerPlace, Run
+from ...federation.run import Run, per_place
 from ...privacy.accounted import Accounted
 from ...privacy.mechanisms.release import Release
 from ...privacy.secure.fixed_point import whole_records
@@ -41,7 +41,7 @@ from ..margin import ReleasedNoise
 from ..model import Estimate
 from ..moments import Moments, Sums, corrected_moments
 from .aggregation import BITS, PARTS, Aggregation, aggregation
-from .common import Plan, RngFor, active_operators, estimate_of, local_labels, operators_back, path_numbers
+from .common import Plan, Rng, active_operators, estimate_of, local_labels, operators_back, path_numbers
 
 # Adds up the shares of noisy sums, and holds no data.
 ANALYST = "analyst"
@@ -118,7 +118,7 @@ def active_noise(chunks: list[list[NoisySums]]) -> ReleasedNoise:
     return ReleasedNoise(second, cross, mean, sum(total["mean"]) / sum(n) ** 2)
 
 
-def active_boost(chunks: list[list[NoisySums]], plan: Plan, rng_for: RngFor) -> BoostingFit:
+def active_boost(chunks: list[list[NoisySums]], plan: Plan, rng_for: Rng) -> BoostingFit:
     """Boosting on the released moments of the two halves."""
     options = plan.options
     variance = chunks[0][0].sd["mean"] ** 2
@@ -148,7 +148,7 @@ def fit(run: Run) -> Estimate:
     columns = {active.name: run.at(active, local_steps, sums)}
     columns |= {owner.name: run.at(owner, local_curves, sums) for owner in owners}
     dealt = dealing(run, run.parties, sums.ring)
-    made = noisy_moments(run, dealt, PerPlace(columns), len(sums.rows), BITS, sums.chunks, sums.layout, ANALYST)
+    made = noisy_moments(run, dealt, per_place(columns), len(sums.rows), BITS, sums.chunks, sums.layout, ANALYST)
     released = run.gather((ANALYST,), active, lambda _: sums.names, all_releases, made)
     chunks = run.at(active.name, active_chunks, released, Y, sums, plan)
     boosted = run.at(active.name, active_boost, chunks, plan, run.rng_for)

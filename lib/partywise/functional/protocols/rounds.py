@@ -28,7 +28,7 @@ from ..paths import PathState, Rotation, noise_floor, path_covariances
 from .common import (
     UNCLIPPED,
     Plan,
-    RngFor,
+    Rng,
     active_operators,
     announced_radii,
     estimate_of,
@@ -61,7 +61,7 @@ def local_round(
     parts: Sequence[Accounted],
     t: int,
     plan: Plan,
-    rng_for: RngFor,
+    rng_for: Rng,
 ) -> tuple[Release | Clear, ...]:
     """The party's curves with the noise of one round."""
     payloads = list[Release | Clear]()

@@ -34,7 +34,7 @@ import numpy as np
 from ...alignment.rows import common_rows
 from ...federation.parties import Party
 from ...federation.roles import ANALYST, involved, others_than, roles, unprotected
-from ...federation.run import PerPlace, Run
+from ...federation.run import PerPlace, Run, by_place, per_place
 from ...privacy.accounted import Clear
 from ..blocks import Block, corrected_step, published_step, updated
 from ..exact import SEPARATED, check_size
@@ -224,10 +224,12 @@ def to_estimate(
     return replace(found, objective=path, deviance=float(deviances[0]), null_deviance=float(deviances[1]))
 
 
-def swept(run: Run, order: Sequence[Any], blocks: PerPlace, carried: Any, response: Any) -> tuple[PerPlace, Any]:
+def swept(
+    run: Run, order: Sequence[Any], blocks: PerPlace[Block], carried: Any, response: PerPlace[Response]
+) -> tuple[PerPlace[Block], Any]:
     """Every party in turn: it gets the others' predictors, moves, and answers."""
     parts, options = involved(run.parties), run.spec.options
-    after = dict(blocks.values)
+    after = dict(by_place(blocks))
     for place, party in enumerate(order):
         others = run.send(ANALYST, party, "predictors of the others", analyst_others, carried, place, parts)
         block = run.at(party, local_update, blocks, others, response, options)
@@ -235,7 +237,7 @@ def swept(run: Run, order: Sequence[Any], blocks: PerPlace, carried: Any, respon
         predictors, changes = run.gather((party,), ANALYST, names, local_answer, block, parts)
         carried = run.at(ANALYST, analyst_heard, carried, place, predictors, changes)
         after[party.name] = block
-    return PerPlace(after), carried
+    return per_place(after), carried
 
 
 def fit(run: Run) -> Estimate:
@@ -250,7 +252,7 @@ def fit(run: Run) -> Estimate:
     null = run.at(active, local_null, own)
     records = run.broadcast(active, passive, "response", local_records, own)
     heard = {party.name: run.at(party, local_heard, records, public.family) for party in passive}
-    response = PerPlace({active.name: own} | heard)
+    response = per_place({active.name: own} | heard)
     scaling = run.each(order, local_scales, columns, options)
     blocks = run.each(order, local_block, columns, scaling, response, options)
     carried = run.at(ANALYST, analyst_start, n, len(order))

@@ -13,7 +13,7 @@ with it sees them too.  Releases are published: every party and the analyst can 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil
 from typing import Any
@@ -29,6 +29,7 @@ from ...privacy.accounted import Accounted, Public, parents_of
 from ...privacy.ledger.event import Event
 from ...privacy.mechanisms.gaussian import Gaussian
 from ...privacy.mechanisms.release import Release, announcement
+from ...randomness import Rng
 from ..model import Estimate, PublicFacts
 from ..private.budget import allotted
 from ..private.scaled import (
@@ -46,7 +47,6 @@ from ..private.scores import Clip, clip_of, mean_score, mean_score_certificate
 AFTER = "a function of releases and of public constants"
 # Families of which the mean of later iterates was better at every epsilon on every table tried.
 AVERAGED = ("gaussian", "inverse_gaussian")
-RngFor = Callable[..., np.random.Generator]
 # Iterates (1 + p,) of scaled columns, the public start first.
 Trail = tuple[np.ndarray, ...]
 
@@ -129,7 +129,7 @@ def noisy_score(
     plan: Plan,
     mu: float,
     step: int,
-    rng_for: RngFor,
+    rng_for: Rng,
 ) -> tuple[Release, ...]:
     """One mean score with its noise: computed inside the aggregation. ``parts``: what brought the coefficients."""
     at = Public(beta, because=AFTER, made_of=parts)

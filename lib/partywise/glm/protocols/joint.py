@@ -37,9 +37,10 @@ from typing import Any
 import numpy as np
 
 from ...alignment.rows import common_rows
+from ...federation.exchanges.dealing import Seed
 from ...federation.exchanges.masked_sum import bits_for, masked_sum, pair_seeds
 from ...federation.roles import ANALYST, others_than, roles
-from ...federation.run import PerPlace, Run
+from ...federation.run import PerPlace, Run, per_place
 from ...privacy.accounted import Clear
 from ..exact import check_size
 from ..joint.places import (
@@ -71,6 +72,7 @@ from ..joint.places import (
 )
 from ..joint.steering import LAST, MAJORANT, STEP
 from ..model import Estimate
+from ..standardise import Scaling
 from . import shared
 from .common import local_columns, local_response, local_scaling, local_standardised
 from .weighted_sums import Closed, closed_columns, gram, information, scores
@@ -95,7 +97,9 @@ def broadcast_state(run: Run, now: Any, parts: Sequence[Clear]) -> str:
     return run.agreed(run.broadcast(ANALYST, others_than(run, ANALYST), "state", analyst_verdict, now, parts))
 
 
-def weighed(run: Run, closed: Closed, X: PerPlace, response: Any, predictor: Any, kind: str, name: str) -> Any:
+def weighed(
+    run: Run, closed: Closed, X: PerPlace[np.ndarray], response: Any, predictor: Any, kind: str, name: str
+) -> Any:
     """X'WX at the analyst."""
     active = closed.order[0]
     found = run.at(active, local_evaluated, response, predictor, kind)
@@ -104,7 +108,7 @@ def weighed(run: Run, closed: Closed, X: PerPlace, response: Any, predictor: Any
 
 
 def evaluated(
-    run: Run, closed: Closed, X: PerPlace, response: Any, predictor: Any, now: Any, step: int
+    run: Run, closed: Closed, X: PerPlace[np.ndarray], response: Any, predictor: Any, now: Any, step: int
 ) -> tuple[Any, str]:
     """One evaluation: the next direction at the analyst, and the verdict."""
     active, options, family = closed.order[0], run.spec.options, run.spec.public.family
@@ -126,18 +130,26 @@ def evaluated(
     return now, verdict
 
 
-def opened_along(run: Run, closed: Closed, seeds: PerPlace, X: PerPlace, predictor: Any, now: Any, step: int) -> Any:
+def opened_along(
+    run: Run,
+    closed: Closed,
+    seeds: PerPlace[Mapping[str, Seed]],
+    X: PerPlace[np.ndarray],
+    predictor: Any,
+    now: Any,
+    step: int,
+) -> Any:
     """The predictor of the direction at the active party, who gets of the others' parts the sum alone."""
     active, parts = closed.order[0], closed.parts
     d = {
         party.name: run.send(ANALYST, party, "direction", analyst_direction, now, place, closed.sizes, parts)
         for place, party in enumerate(closed.order)
     }
-    own = run.each(closed.rest, local_part, X, PerPlace(d))
+    own = run.each(closed.rest, local_part, X, per_place(d))
     bits = bits_for(math.sqrt(closed.n) * sum(closed.sizes))
     name = "predictor of the direction"
     others = masked_sum(run, closed.rest, active, name, f"direction {step}", seeds, own, bits, parts)
-    return run.at(active, local_along, predictor, X, PerPlace(d), others)
+    return run.at(active, local_along, predictor, X, per_place(d), others)
 
 
 def stepped(run: Run, closed: Closed, response: Any, predictor: Any, now: Any, verdict: str) -> tuple[Any, Any, bool]:
@@ -152,7 +164,13 @@ def stepped(run: Run, closed: Closed, response: Any, predictor: Any, now: Any, v
 
 
 def steered(
-    run: Run, closed: Closed, seeds: PerPlace, X: PerPlace, response: Any, predictor: Any, now: Any
+    run: Run,
+    closed: Closed,
+    seeds: PerPlace[Mapping[str, Seed]],
+    X: PerPlace[np.ndarray],
+    response: Any,
+    predictor: Any,
+    now: Any,
 ) -> tuple[Any, Any, str, int]:
     """Evaluations and steps until the analyst ends them, and how many steps there were."""
     steps = 0
@@ -168,7 +186,14 @@ def steered(
 
 
 def closing(
-    run: Run, closed: Closed, X: PerPlace, scaling: PerPlace, response: Any, predictor: Any, now: Any, verdict: str
+    run: Run,
+    closed: Closed,
+    X: PerPlace[np.ndarray],
+    scaling: PerPlace[Scaling],
+    response: Any,
+    predictor: Any,
+    now: Any,
+    verdict: str,
 ) -> Any:
     """The estimate at the analyst; X'WX at expected weights is opened where the fit may have reached its optimum."""
     active, options, parts = closed.order[0], run.spec.options, closed.parts

@@ -40,7 +40,7 @@ from ...federation.exchanges.residues import Ring, ring_for
 from ...federation.parties import Party
 from ...federation.persons import records_together
 from ...federation.roles import ANALYST, roles
-from ...federation.run import PerPlace, Run
+from ...federation.run import Run, per_place
 from ...privacy.accounted import parents_of
 from ...privacy.accounting.calibration import gdp_mu
 from ...privacy.mechanisms.release import Release
@@ -207,7 +207,7 @@ def fit(run: Run) -> Estimate:
     for place, party in enumerate(run.parties):
         steps[party.name] = run.at(party, local_steps, place, rows, plan)
     dealt = dealing(run, run.parties, plan.ring)
-    releases = noisy_moments(run, dealt, PerPlace(steps), n, BITS, plan.chunks, plan.layout, ANALYST)
+    releases = noisy_moments(run, dealt, per_place(steps), n, BITS, plan.chunks, plan.layout, ANALYST)
     vector = run.broadcast(ANALYST, run.parties, RELEASE, only, releases)
     found = run.at(ANALYST, moments_of, vector, plan)
     return run.assemble(to_estimate, found, rows, run.epsilon, dealt.products, plan)

@@ -32,7 +32,7 @@ from ..private.blocks import (
 from ..private.scaled import constant, local_scaled_block, unscaled
 from ..private.scores import mean_weight
 from ..private.sweeps import Block, Plan, named
-from .central import AFTER, RngFor, server_back
+from .central import AFTER, Rng, server_back
 
 UNIT = 2.0 ** (-2 * BITS)
 
@@ -43,7 +43,7 @@ def local_columns(party: Party, rows: np.ndarray, block: Block, plan: Plan) -> n
     return with_intercept(z, float(block.radius.value)) if block.active else z
 
 
-def local_moments(party: Party, x: np.ndarray, block: Block, rng_for: RngFor) -> Release:
+def local_moments(party: Party, x: np.ndarray, block: Block, rng_for: Rng) -> Release:
     """X_k'X_k / n with noise."""
     rng, name = rng_for("X'X", party.name), named("X'X", block)
     return Gaussian(mu=block.moments)(block_moments(x, block.length), rng, owner=party.name, release_id=name)
@@ -67,7 +67,7 @@ def local_score(
     sweep: int,
     rests_on: tuple[str, ...],
     plan: Plan,
-    rng_for: RngFor,
+    rng_for: Rng,
 ) -> Release:
     """X_k'r of the active party, with noise; ``rests_on``: ids of the releases that r was computed with."""
     found = block_score(x, r, block.length, plan.residual)
@@ -83,7 +83,7 @@ def local_predictor(
     made_of: Sequence[Accounted],
     block: Block,
     sweep: int,
-    rng_for: RngFor,
+    rng_for: Rng,
 ) -> Release:
     """X_k b_k with noise on every entry; the constant part of the active party's block is a number, not data."""
     first = int(block.active)
@@ -99,7 +99,7 @@ def local_steps(party: Party, x: np.ndarray, length: Accounted) -> np.ndarray:
     return whole_blocks(x.reshape(len(x), -1), length)
 
 
-def dealer_noise(block: Block, sweep: int, plan: Plan, rng_for: RngFor) -> np.ndarray:
+def dealer_noise(block: Block, sweep: int, plan: Plan, rng_for: Rng) -> np.ndarray:
     """(q_k, 1) noise of X_k'r, integers."""
     certificate, units = score_certificate(block.length, plan.residual), np.full(block.size, UNIT)
     rng, name = rng_for("X'r", DEALER, block.name, sweep), named("X'r", block, sweep)
@@ -115,7 +115,7 @@ def announced_score(block: Block, sweep: int, plan: Plan) -> Event:
 
 
 def made_release(
-    total: np.ndarray, block: Block, sweep: int, rests_on: tuple[str, ...], plan: Plan, rng_for: RngFor
+    total: np.ndarray, block: Block, sweep: int, rests_on: tuple[str, ...], plan: Plan, rng_for: Rng
 ) -> Release:
     """X_k'r of a passive party as a release, from integers with the dealer's noise."""
     certificate, units = score_certificate(block.length, plan.residual), np.full(block.size, UNIT)

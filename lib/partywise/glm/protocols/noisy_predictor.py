@@ -40,7 +40,7 @@ from ...federation.exchanges.dealing import DEALER, Dealing, dealing
 from ...federation.exchanges.shared_values import Masked
 from ...federation.persons import records_together
 from ...federation.roles import ANALYST, roles
-from ...federation.run import PerPlace, Run
+from ...federation.run import Run, per_place
 from ..model import Estimate
 from ..private.blocks import BITS
 from ..private.scaled import local_response
@@ -164,7 +164,7 @@ def fit(run: Run) -> Estimate:
     active, _ = roles(run.parties)
     turns = tuple(zip(run.parties, plan.blocks, strict=True))
     y = run.at(active, local_response, rows, public)
-    columns = PerPlace({p.name: run.at(p, local_columns, rows, block, plan) for p, block in turns})
+    columns = per_place({p.name: run.at(p, local_columns, rows, block, plan) for p, block in turns})
     dealt, behind = dealing(run, run.parties, plan.ring), {}
     for p, block in turns:
         if not block.active:

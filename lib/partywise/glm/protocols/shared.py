@@ -45,12 +45,15 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from ...alignment.rows import common_rows
 from ...federation.exchanges.cross_product import dealing, private, send_masked
 from ...federation.roles import ANALYST, involved, others_than, roles
-from ...federation.run import PerPlace, Run
+from ...federation.run import PerPlace, Run, per_place
 from ..exact import check_size
 from ..model import Estimate
+from ..records import Response
 from ..shared.links import CENTRED
 from ..shared.places import (
     GOING,
@@ -72,11 +75,13 @@ from ..shared.places import (
     to_estimate,
 )
 from ..shared.plan import COLUMN, pearson_of, planned
+from ..shared.terms import Terms
+from ..standardise import Scaling
 from .common import local_columns, local_response, local_scaling
 from .shared_sums import Dealt, at_optimum, ends_of, evaluated, opened_gram, vector_of
 
 
-def prepared(run: Run, rows: PerPlace, n: int) -> tuple[Dealt, Any, Any, Any, PerPlace]:
+def prepared(run: Run, rows: PerPlace[np.ndarray], n: int) -> tuple[Dealt, Any, Response, Terms, PerPlace[Scaling]]:
     """Checked columns and response, rings, seeds, and what crosses once behind masks."""
     active, passive = roles(run.parties)
     order, public, options = (active, *passive), run.spec.public, run.spec.options
@@ -108,14 +113,14 @@ def prepared(run: Run, rows: PerPlace, n: int) -> tuple[Dealt, Any, Any, Any, Pe
     return dealt, start, response, terms, scaling
 
 
-def informed(run: Run, dealt: Dealt, state: Any) -> PerPlace:
+def informed(run: Run, dealt: Dealt, state: Any) -> PerPlace[np.ndarray]:
     """Every party has the coefficients of its columns at the trial."""
     parts, found = involved(run.parties), {}
     for place, party in enumerate(dealt.order):
         found[party.name] = run.send(
             ANALYST, party, "coefficients", analyst_coefficients, state, place, dealt.plan, parts
         )
-    return PerPlace(found)
+    return per_place(found)
 
 
 def refined(run: Run, dealt: Dealt, state: Any, terms: Any) -> tuple[Any, str, int]:

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from ...federation.exchanges.cross_product import combined, private, product, reveal, send_masked
 from ...federation.exchanges.dealing import Dealing
 from ...federation.exchanges.polynomials import polynomials, shared_between
@@ -54,7 +56,7 @@ class Ends:
 
 
 def predicted(
-    run: Run, dealt: Dealt, theta: PerPlace, bits: int, ring: Ring, name: str, link: SharedLink | FineLink
+    run: Run, dealt: Dealt, theta: PerPlace[np.ndarray], bits: int, ring: Ring, name: str, link: SharedLink | FineLink
 ) -> Masked:
     """u / R of all parties in shares of both holders, behind a mask."""
     most = link.widest / len(dealt.order)
@@ -69,7 +71,7 @@ def predicted(
     return send_masked(run, dealt.dealing, combined(run, own, bits), f"predictor, {name}", ())
 
 
-def evaluated(run: Run, dealt: Dealt, theta: PerPlace, name: str) -> tuple[Any, list[Any]]:
+def evaluated(run: Run, dealt: Dealt, theta: PerPlace[np.ndarray], name: str) -> tuple[Any, list[Any]]:
     """Objective and scores at coefficients, opened to the analyst."""
     plan, dealing, parts = dealt.plan, dealt.dealing, involved(run.parties)
     link, degree = plan.link, degree_of(plan.link.scores)
@@ -148,7 +150,7 @@ def opened_scores(run: Run, dealt: Dealt, ends: Ends, values: Sequence[Masked], 
 
 
 def at_optimum(
-    run: Run, dealt: Dealt, ends: Ends, theta: PerPlace, fine: FineLink, name: str
+    run: Run, dealt: Dealt, ends: Ends, theta: PerPlace[np.ndarray], fine: FineLink, name: str
 ) -> tuple[Any, Any, Any, Any, Any]:
     """X'WX at expected weights, scores, deviance, power sum of predictors, Pearson's sum; None where not wanted."""
     dealing, every = dealt.dealing, last_of(fine, run.spec.public.family, run.spec.options)

@@ -84,7 +84,7 @@ def local_own_products(party: Party, columns: np.ndarray) -> Clear:
     return Clear(columns.T @ columns, units=("features",), owner=party.name)
 
 
-def closed_columns(run: Run, order: Sequence[Any], columns: PerPlace, n: int) -> Closed:
+def closed_columns(run: Run, order: Sequence[Any], columns: PerPlace[np.ndarray], n: int) -> Closed:
     """Masked columns at all parties: they cross once a run; ``order`` begins with the active party."""
     dealt = dealing(run, order, ring_for(2 * n, 3 * BITS))
     closed = {}
@@ -94,7 +94,7 @@ def closed_columns(run: Run, order: Sequence[Any], columns: PerPlace, n: int) ->
     return Closed(dealt, tuple(order), n, closed, ring_for(2 * n, 2 * BITS), involved(run.parties))
 
 
-def gram(run: Run, closed: Closed, columns: PerPlace, *, between: bool) -> Any:
+def gram(run: Run, closed: Closed, columns: PerPlace[np.ndarray], *, between: bool) -> Any:
     """X'X (q, q) at the analyst, with 0 ``between`` parties where nothing is wanted of it."""
     own = run.gather(closed.order, ANALYST, "X'X of its own", local_own_products, columns)
     pairs = []

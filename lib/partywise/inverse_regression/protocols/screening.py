@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 
 from ...federation.parties import Party
-from ...federation.run import Place, Run
+from ...federation.payloads import Payload
+from ...federation.run import Run
 from ...privacy.accounted import Accounted, Public
 from ...privacy.mechanisms.release import Release, derive
 from ...privacy.strata import cell_of
@@ -40,7 +41,7 @@ class Heard:
     weight: float
 
 
-def screen(run: Run, clients: Sequence[Place], weights: Sequence[int], plan: CertifiedPlan) -> Any:
+def screen(run: Run, clients: Sequence[Party], weights: Sequence[int], plan: CertifiedPlan) -> Any:
     """The columns that stay, known to the clients and the server; None where there is nothing to screen."""
     columns: Any = None
     heard: tuple[Heard, ...] = ()
@@ -124,6 +125,6 @@ def server_columns(heard: Sequence[Heard], step: Round, spec: Any) -> np.ndarray
     return left[vote_select(scores, step.keep, spec.public.n_directions)]
 
 
-def server_answer(heard: Sequence[Heard], releases: Sequence[Accounted], step: Round, spec: Any) -> Accounted:
+def server_answer(heard: Sequence[Heard], releases: Sequence[Accounted], step: Round, spec: Any) -> Payload:
     """The columns that stay, made of all releases so far."""
     return derive(server_columns(heard, step, spec), releases, name=f"columns of round {step.number}", owner="server")

@@ -20,7 +20,7 @@ import numpy as np
 
 from ...federation.parties import Party
 from ...federation.run import Run
-from ...privacy.accounted import Accounted, Public
+from ...privacy.accounted import Accounted, Clear, Public
 from ...privacy.accounting.calibration import gdp_mu
 from ...privacy.mechanisms.release import Release, derive
 from ...privacy.strata import cell_of
@@ -119,7 +119,9 @@ def local_means(client: Party, whitened: tuple[Release, float]) -> Release:
     return whitened[0]
 
 
-def server_merge(seconds: Sequence[np.ndarray], weights: Sequence[int], releases: Sequence[Release]) -> Accounted:
+def server_merge(
+    seconds: Sequence[np.ndarray], weights: Sequence[int], releases: Sequence[Release]
+) -> Release | Public | Clear:
     """Weighted mean (p + 1, p) of the released second moments and means."""
     mean = np.tensordot(np.asarray(weights) / sum(weights), np.stack(seconds), 1)
     return derive(mean, releases, name="merged moments", owner="server")

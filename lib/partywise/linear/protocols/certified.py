@@ -45,7 +45,7 @@ from ...federation.exchanges.homomorphic.paillier import PrivateKey, PublicKey, 
 from ...federation.exchanges.homomorphic.weighted import weighted_sums
 from ...federation.parties import Party, merge_blocks
 from ...federation.roles import involved, roles, unprotected
-from ...federation.run import PerPlace, Run
+from ...federation.run import Run, per_place
 from ...privacy.accounted import Clear
 from ..fixed_point import check_bounds, declared_bounds, mean_of, sizes, to_fixed_point, units
 from ..model import Estimate
@@ -246,7 +246,7 @@ def fit(run: Run) -> Estimate:
             for place, party in enumerate(run.parties)
         }
         trails = run.each(
-            run.parties, local_step, trails, PerPlace(answers), own, rows, own_units, exponent, step, options
+            run.parties, local_step, trails, per_place(answers), own, rows, own_units, exponent, step, options
         )
     dealt = {party.name: party.columns for party in run.parties}
     return run.assemble(to_estimate, trails, drawn, seen, dealt, active.name, options)

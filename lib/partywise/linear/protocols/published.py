@@ -27,7 +27,7 @@ import numpy as np
 
 from ...federation.parties import Party, merge_blocks
 from ...federation.roles import involved, roles, unprotected
-from ...federation.run import PerPlace, Run
+from ...federation.run import Run, per_place
 from ...privacy.accounted import Clear
 from ..model import Estimate
 from ..options import PublishedOptions
@@ -119,7 +119,7 @@ def fit(run: Run) -> Estimate:
             party.name: run.send(SERVER, party, "coefficients", server_coefficients, trail, party.columns, everybody)
             for party in run.parties
         }
-        rows, u = round_residual(run, columns, drawn, response, step, PerPlace(b))
+        rows, u = round_residual(run, columns, drawn, response, step, per_place(b))
         given = columns, rows, u
         others = run.gather(passive, active, "gradient rows of a party", local_rows, *given, everybody)
         opened = run.send(active, SERVER, "gradient rows", local_all_rows, *given, others, groups, everybody)

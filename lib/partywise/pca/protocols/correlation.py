@@ -42,7 +42,7 @@ from ...federation.exchanges.residues import ring_for
 from ...federation.exchanges.sharing import decoded, encoded, shared
 from ...federation.parties import Party, column_order
 from ...federation.roles import ANALYST, involved
-from ...federation.run import PerPlace, Run
+from ...federation.run import PerPlace, Run, per_place
 from ...privacy.accounted import Clear
 from ..components import components
 from ..model import Estimate
@@ -142,7 +142,9 @@ def cross_products(run: Run, columns: Any, n: int) -> tuple[list[Any], int]:
     return found, dealt.products
 
 
-def summed_scores(run: Run, columns: Any, loadings: PerPlace, estimate: Any, n: int) -> Any:
+def summed_scores(
+    run: Run, columns: Columns, loadings: PerPlace[tuple[np.ndarray, float]], estimate: Any, n: int
+) -> Any:
     """The scores at the analyst, from shares that hide what each party adds."""
     options: CorrelationOptions = run.spec.options
     words = run.each(run.parties, local_projected, columns, loadings, options, n)
@@ -194,6 +196,6 @@ def fit(run: Run) -> Estimate:
         party.name: run.send(ANALYST, party, "loadings", analyst_loadings, estimate, party.columns, everybody)
         for party in run.parties
     }
-    scores = summed_scores(run, columns, PerPlace(loadings), estimate, n) if options.scores else None
+    scores = summed_scores(run, columns, per_place(loadings), estimate, n) if options.scores else None
     held = {party.name: party.columns for party in run.parties}
     return run.assemble(complete, estimate, scores, held, rows, run.spec.public.aligned, products)

@@ -135,7 +135,9 @@ class DistanceExponential:
         return weights / weights.sum()
 
 
-def charge(certificate: SensitivityCertificate, pure: float, worst: Callable[[int], float], longest: int) -> dict:
+def charge(
+    certificate: SensitivityCertificate, pure: float, worst: Callable[[int], float], longest: int
+) -> dict[str, Any]:
     """Charge of a certificate: the whole domain for each entry that moves, or the loss at its distance."""
     if certificate.norm == "hamming":
         return product_law(pure, certificate)

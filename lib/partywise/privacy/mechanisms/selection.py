@@ -178,7 +178,7 @@ class NoisyVotes:
         return {"mu": float(self.mu) if certificate.value else 0.0}
 
     @staticmethod
-    def top(votes: Iterable, size: int) -> np.ndarray:
+    def top(votes: Iterable[Any], size: int) -> np.ndarray:
         """Indices of the ``size`` largest totals of released votes, best first; ties go to the lower index.
 
         Parameters

@@ -18,10 +18,10 @@ from ...datasets.curves import CurveTable, smooth_curves
 from ...datasets.loaders import beijing as beijing_table
 from ...datasets.loaders import nyc as nyc_table
 from ...functional.bases import make_basis, roughness_directions
+from ...randomness import Rng
 from .data import FunctionalData
 from .settings import BeijingSettings, NycSettings, RealSettings, SimulatedSettings, SimulationSettings
 
-Rng = Callable[..., np.random.Generator]
 RADIUS_LEVEL = 0.95
 # Public bound of the response norm: this multiple of its root mean square under the generator (about its 95 % point).
 RESPONSE_MARGIN = 1.4

@@ -20,9 +20,9 @@ from ...privacy.mechanisms.gaussian import Gaussian
 from ...privacy.mechanisms.quantiles import PrivateQuantile
 from ...privacy.statistics.bounded import clip_curves
 from ...privacy.statistics.records import clipped_coefficients, entries
+from ...randomness import Rng
 from .claims import BudgetSettings, CurveSettings, SplineSettings
 
-Rng = Callable[..., np.random.Generator]
 SHARE = 0.95
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -16,11 +15,10 @@ from ...datasets.loaders import breast_cancer as breast_cancer_table
 from ...datasets.loaders import late_flights as late_flights_table
 from ...datasets.tables import LabelledTable
 from ...privacy.accounting.roots import bisect
-from ...randomness import stream
+from ...randomness import Rng, stream
 from .data import LabelData, pack
 from .settings import FlightsSettings, GeneratedSettings, TableSettings
 
-Rng = Callable[..., np.random.Generator]
 # Late flights, split by time: whole days; every month is on both sides, or its indicator could not be learned.
 TRAINING_DAYS = 21
 KEYS = 2**62

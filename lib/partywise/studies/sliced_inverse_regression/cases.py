@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -16,12 +16,11 @@ from ...inverse_regression.moments import Moments, client_moments
 from ...inverse_regression.records import own_slices
 from ...inverse_regression.slices import Slices, case_edges, case_radius, public_slices
 from ...privacy.statistics.isometry import to_vector
-from ...randomness import stream
+from ...randomness import Rng, stream
 from .data import SlicingData
 from .settings import ActivitySettings, FlightsSettings, SimulatedSettings
 from .simulation.clients import true_records
 
-Rng = Callable[..., np.random.Generator]
 KEYS = 2**62
 NO_ROWS: dict[str, Any] = {"y": np.zeros(0), "names": np.zeros(0, dtype="U1"), "shown": np.zeros(0, dtype=int)}
 

@@ -5,7 +5,6 @@ The ordinary pair is one of normal records, in which one record is replaced by a
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +12,8 @@ import numpy as np
 
 from ...audits.worlds import AuditData
 from ...datasets.loaders import body_fat as body_fat_table
+from ...randomness import Rng
 from .claims import BodyFatSettings, BoxSettings, RecordSettings, ScaleSettings, ScreeningSettings, SliceSettings
-
-Rng = Callable[..., np.random.Generator]
 
 
 def opposite_corners(settings: SliceSettings, spec: Any, rng_for: Rng, resources: Path) -> AuditData:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -12,10 +11,10 @@ import numpy as np
 from ...datasets.loaders.party_tables.read import PartyTable, load
 from ...glm.families import FAMILIES
 from ...glm.model import Family
+from ...randomness import Rng
 from .data import Constants, GlmData
 from .settings import DatasetSettings, GeneratedSettings
 
-Rng = Callable[..., np.random.Generator]
 GENERATOR = "law of the generator, a setting"
 # Shape of Gamma responses; of inverse Gaussian ones twice their mean.
 SHAPE = 2.0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -14,10 +14,10 @@ from ...datasets.division import division, fewer, fold_order
 from ...datasets.loaders import abalone as abalone_table
 from ...datasets.loaders import adult as adult_table
 from ...datasets.tables import ColumnTable
+from ...randomness import Rng
 from .data import LinearData
 from .settings import CLASSES, AbaloneSettings, AdultSettings, CaseSettings, GeneratedSettings
 
-Rng = Callable[..., np.random.Generator]
 # Generated features lie in [-BOUND, BOUND], responses in so many of their standard deviations.
 BOUND, DEVIATIONS = 3.0, 6.0
 # Whole rings: no abalone reaches more.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from ...datasets.loaders import adult as adult_table
 from ...datasets.loaders import adult_split as adult_split_table
 from ...datasets.loaders import credit_default as credit_table
 from ...datasets.tables import ColumnTable, Declared
+from ...randomness import Rng
 from .data import TreeData
 from .settings import (
     NUMBERS,
@@ -28,7 +29,6 @@ from .settings import (
     PartySettings,
 )
 
-Rng = Callable[..., np.random.Generator]
 # Every third generated column has so many whole numbers, and ties.
 LEVELS = 10
 TENTHS = tuple(k / 10 for k in range(1, 10))

@@ -5,24 +5,24 @@ Order noise is drawn here, by the owner, who keeps the thresholds: the receiver 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from ...errors import CertificationError
-from ...privacy.accounted import Accounted, Clear, Public
+from ...federation.payloads import Payload
+from ...privacy.accounted import Clear, Public
 from ...privacy.mechanisms.release import Release, derive
 from ...privacy.statistics.bounded import Bounded, repeat
 from ...privacy.statistics.integers import integer_cuts, mapped_integers
 from ...privacy.statistics.records import entries
 from ...privacy.statistics.slices import Quantiles, bucket_index
+from ...randomness import Rng
 from ..codes import CodedColumns, dense_ranks, mean_below, quantile_buckets
 from ..model import Column
 from ..options import GatheringOptions
 from .protection import Protection, integer_domain, public_cuts
-
-Rng = Callable[..., np.random.Generator]
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +67,7 @@ def order_of(x: np.ndarray, facts: Column, owner: str, options: GatheringOptions
 
 def message_of(
     ranks: Sequence[RankCodes], columns: Sequence[int], plan: Protection, owner: str, rng_for: Rng
-) -> Accounted:
+) -> Payload:
     """What a passive party sends of its columns: one message, with a row in the ledger for each column that was noised.
 
     Parameters

@@ -119,7 +119,9 @@ def local_opened(active: Party, key: PrivateKey, slots: Cipher, n: int) -> list[
     return [np.array([steps / 2**FRACTION_BITS for steps in opened])]
 
 
-def encrypted_scores(run: Run, layout: Any, splits: PerPlace, thresholds: Any, rows: np.ndarray) -> Any:
+def encrypted_scores(
+    run: Run, layout: Any, splits: PerPlace[np.ndarray], thresholds: PerPlace[tuple[np.ndarray, ...]], rows: np.ndarray
+) -> Any:
     """What all trees and tables that cross add to each score, at the active party."""
     active, passive = active_of(run.parties), passive_of(run.parties)
     owners = tuple(party.name for party in passive)

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 
 from ...federation.parties import Party
+from ...federation.payloads import Payload
 from ...federation.persons import records_together
 from ...federation.run import Run
-from ...privacy.accounted import Accounted
 from ..codes import CodedColumns, from_codes, side_by_side
 from ..ensemble import Draws, grown, with_thresholds
 from ..gathering.protection import Protection, protection
@@ -40,7 +40,7 @@ def local_orders(passive: Party, train: np.ndarray, spec: Any) -> tuple[RankCode
     )
 
 
-def local_message(passive: Party, orders: Sequence[RankCodes], plan: Protection, rng_for: Callable) -> Accounted:
+def local_message(passive: Party, orders: Sequence[RankCodes], plan: Protection, rng_for: Callable) -> Payload:
     """Ranks or codes of a passive party's columns, noised as the plan says."""
     return message_of(orders, passive.columns, plan, passive.name, rng_for)
 

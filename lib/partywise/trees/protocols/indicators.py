@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...federation.parties import Party
-from ...federation.run import PerPlace, Run
+from ...federation.run import PerPlace, Run, per_place
 from ...privacy.accounted import Clear
 from ...privacy.ledger.event import UNNAMED
 from ..leaves import Layout, Skeleton, laid_out, skeleton
@@ -46,12 +46,12 @@ def own_form(layout: Layout) -> Skeleton:
     return skeleton(layout.inner, layout.buckets)
 
 
-def forms_of(run: Run, layout: Any) -> PerPlace:
+def forms_of(run: Run, layout: Any) -> PerPlace[Skeleton]:
     """The form of what crosses, at every party."""
     active, names = active_of(run.parties), tuple(party.name for party in passive_of(run.parties))
     sent = run.broadcast(active, names, "form of trees and tables", local_form, layout, names)
     forms = {active.name: run.at(active.name, own_form, layout)}
-    return PerPlace(forms | {name: run.at(name, received_form, sent) for name in names})
+    return per_place(forms | {name: run.at(name, received_form, sent) for name in names})
 
 
 def local_left(party: Party, splits: np.ndarray, thresholds: tuple[np.ndarray, ...], rows: np.ndarray) -> np.ndarray:

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from ...federation.parties import Party
-from ...federation.run import PerPlace, Run
+from ...federation.run import PerPlace, Run, by_place, per_place
 from ...privacy.accounted import Clear
 from ..leaves import Layout, crosses
 from ..model import Column, Ensemble, Table, Tree
@@ -77,11 +77,13 @@ def local_scores(
     return total
 
 
-def shown_scores(run: Run, layout: Any, splits: PerPlace, thresholds: Any, rows: np.ndarray) -> Any:
+def shown_scores(
+    run: Run, layout: Any, splits: PerPlace[np.ndarray], thresholds: PerPlace[tuple[np.ndarray, ...]], rows: np.ndarray
+) -> Any:
     """What every tree and table that crosses adds to each score, at the active party, from indicators in the clear."""
     active, passive = active_of(run.parties), passive_of(run.parties)
     indicators = run.gather(passive, active, "left indicators", local_indicators, splits, thresholds, rows)
-    sent = [splits.values[party.name] for party in passive]
+    sent = [by_place(splits)[party.name] for party in passive]
     return run.at(active, local_chosen, layout, sent, indicators, rows)
 
 
@@ -111,7 +113,7 @@ def score_held_out(run: Run, ensemble: Any, thresholds: Any) -> Any:
     active, passive = active_of(run.parties), passive_of(run.parties)
     columns, rows = run.spec.public.columns, scored_rows(run)
     layout = run.at(active, local_layout, ensemble, columns)
-    splits = PerPlace(
+    splits = per_place(
         {
             party.name: run.send(active, party, "deployed splits", local_splits, layout, party.columns)
             for party in passive

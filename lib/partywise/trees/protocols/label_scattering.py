@@ -17,7 +17,7 @@ import numpy as np
 
 from ...federation.exchanges.homomorphic.keys import shared_key
 from ...federation.parties import Party
-from ...federation.run import PerPlace, Run
+from ...federation.run import Run, per_place
 from ..codes import CodedColumns
 from ..ensemble import begin
 from ..model import Estimate
@@ -115,7 +115,7 @@ def one_tree(run: Run, number: int, training: Any, state: Any, plan: Plan, keys:
         answers = run.gather(passive, active, "sums", local_answer, sums)
         chosen = run.at(active, local_chosen, tree, answers, groups, private, plan, options)
         sent = {party.name: run.send(active, party, "splits", local_splits, chosen, party.columns) for party in passive}
-        indicators = run.gather(passive, active, "left indicators", local_left, codes, PerPlace(sent))
+        indicators = run.gather(passive, active, "left indicators", local_left, codes, per_place(sent))
         tree = run.at(active, local_parted, chosen, indicators, groups)
     return tree, work
 

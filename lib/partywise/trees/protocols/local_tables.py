@@ -22,8 +22,9 @@ from typing import Any
 import numpy as np
 
 from ...federation.parties import Party
+from ...federation.payloads import Payload
 from ...federation.run import Run
-from ...privacy.accounted import Accounted, Clear, Public
+from ...privacy.accounted import Clear, Public
 from ...privacy.mechanisms.mixed_response import MixedResponse
 from ...privacy.mechanisms.release import derive, resting_on
 from ...privacy.statistics.records import entries
@@ -42,7 +43,7 @@ SETS = "the sets of features are drawn by public randomness"
 QUARTER = 0.25
 
 
-def local_noised_codes(passive: Party, train: np.ndarray, plan: FeatureSets, rng_for: Callable) -> Accounted:
+def local_noised_codes(passive: Party, train: np.ndarray, plan: FeatureSets, rng_for: Callable) -> Payload:
     """Codes of the drawn features of every training record, one after another, by randomised response."""
     places, released = plan.places(passive.columns), plan.of(passive.columns)
     edges = [plan.edges[place] for place in places]

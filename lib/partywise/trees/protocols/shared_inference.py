@@ -124,7 +124,9 @@ def local_opened_scores(active: Party, terms: np.ndarray, others: Sequence[np.nd
     return [decoded(local_score_share(active, terms) + np.sum(others, axis=0, dtype=np.uint64), FRACTION_BITS)]
 
 
-def reached_ends(run: Run, levels: list[int], forms: PerPlace, indicators: PerPlace, n: int) -> Any:
+def reached_ends(
+    run: Run, levels: list[int], forms: PerPlace[Skeleton], indicators: PerPlace[np.ndarray], n: int
+) -> Any:
     """Products of the indicators along all paths: shares of every end of every split."""
     holders, first = run.parties, run.parties[0].name
     reached = run.each(holders, local_sides, indicators, 0, levels[min(1, len(levels) - 1)], first)
@@ -137,7 +139,9 @@ def reached_ends(run: Run, levels: list[int], forms: PerPlace, indicators: PerPl
     return reached
 
 
-def shared_scores(run: Run, layout: Any, splits: PerPlace, thresholds: Any, rows: np.ndarray) -> Any:
+def shared_scores(
+    run: Run, layout: Any, splits: PerPlace[np.ndarray], thresholds: PerPlace[tuple[np.ndarray, ...]], rows: np.ndarray
+) -> Any:
     """What all trees and tables that cross add to each score, at the active party."""
     active, passive, holders, n = active_of(run.parties), passive_of(run.parties), run.parties, len(rows)
     others = tuple(name for name in run.names if name != active.name)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 from ....privacy.accounted import Public
+from ....randomness import Rng
 from ...run import Place, Run, name_of
 from .paillier_keys import Kind, PrivateKey, PublicKey, generate_key
 
@@ -22,7 +23,7 @@ class KeyOptions(Protocol):
     def full_exponents(self) -> bool: ...
 
 
-def drawn_key(address: Sequence[str], kind: Kind, options: KeyOptions, rng_for: Callable) -> PrivateKey:
+def drawn_key(address: Sequence[str], kind: Kind, options: KeyOptions, rng_for: Rng) -> PrivateKey:
     """The key of one address; it stays where it is drawn."""
     return generate_key(options.key_size, rng_for(*address), kind=kind, full_exponents=options.full_exponents)
 

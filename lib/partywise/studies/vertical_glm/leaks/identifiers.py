@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +16,8 @@ from ....federation.exchanges.common_tokens import local_order
 from ....federation.exchanges.psi import local_exponent, local_first, local_last, local_points, points_of
 from ....federation.parties import Party
 from ....privacy.accounted import Clear
+from ....randomness import Rng
 from ..claims import ExchangeSettings
-
-Rng = Callable[..., np.random.Generator]
 
 
 def replaced_identifier(settings: ExchangeSettings, spec: Any, rng_for: Rng, resources: Path) -> AuditData:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +18,9 @@ from ....privacy.mechanisms.gaussian import Gaussian, SymmetricGaussian
 from ....privacy.statistics.bounded import Bounded
 from ....privacy.statistics.moments import second_moment
 from ....privacy.statistics.records import label_dot_product
+from ....randomness import Rng
 from ..claims import ExchangeSettings
 
-Rng = Callable[..., np.random.Generator]
 # Rounding errors of a reconstruction stay far below this share of the data's size.
 EXACT = 1e-9
 

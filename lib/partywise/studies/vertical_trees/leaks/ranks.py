@@ -5,7 +5,6 @@ First the neighbours: one feature value moves from the least to the greatest, pa
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +21,8 @@ from ....privacy.mechanisms.randomized_response import RandomizedResponse
 from ....privacy.statistics.bounded import Bounded
 from ....privacy.statistics.records import entries
 from ....privacy.statistics.slices import Quantiles, bucket_index
+from ....randomness import Rng
 from ..claims import BucketSettings, DomainSettings, FeatureSettings
-
-Rng = Callable[..., np.random.Generator]
 
 
 def moved_value(settings: Any, spec: Any, rng_for: Rng, resources: Path) -> AuditData:

@@ -6,7 +6,6 @@ same integers.  The attacker is the key holder: it reads all lanes of what it de
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
@@ -25,6 +24,7 @@ from ....federation.exchanges.homomorphic.slots import merge_slots
 from ....federation.parties import Party
 from ....privacy.accounted import Public
 from ....privacy.mechanisms.random import integer_noise
+from ....randomness import Rng
 from ....trees.model import Column, PublicFacts
 from ....trees.options import TablesOptions
 from ....trees.protocols.tables import local_sums, local_tables
@@ -33,7 +33,6 @@ from ....trees.tables.plan import TablePlan, table_plan
 from ....trees.tables.slots import open_slots, read
 from ..claims import LaneSettings
 
-Rng = Callable[..., np.random.Generator]
 OPTIONS = TablesOptions(cipher="sized")
 # The place of an audit that gets what is sent.
 RECEIVER = "server"
