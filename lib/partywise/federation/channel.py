@@ -174,7 +174,7 @@ class Channel:
         sender: str,
         receiver: str,
         name: str,
-        payload: Any,
+        payload: Payload,
         shape: tuple[int, ...],
         size: int,
         kept: Any,
@@ -196,7 +196,7 @@ class Channel:
         self._heard.setdefault((receiver, name), []).append(kept)
         return message
 
-    def leaving(self, sender: str, payload: Any) -> Any:
+    def leaving(self, sender: str, payload: Payload) -> Any:
         """What a payload is on this channel: in a real run a cipher that closes nothing is in the clear."""
         return in_the_clear(payload, sender) if self.real else payload
 
@@ -245,7 +245,7 @@ class Channel:
             for m in self._messages
         ]
 
-    def _account(self, sender: str, receiver: str, name: str, payload: Any, pays: bool) -> str:
+    def _account(self, sender: str, receiver: str, name: str, payload: Payload, pays: bool) -> str:
         """Event id of a payload; its rows go to the ledger, and what is in the clear is paid where it is sent."""
         if isinstance(payload, Cipher):
             if receiver == payload.key_holder:
@@ -335,7 +335,7 @@ class Channel:
                     f"brought to {sender!r}: send it first."
                 )
 
-    def _check_ends(self, sender: str, receiver: str, name: str, payload: Any) -> None:
+    def _check_ends(self, sender: str, receiver: str, name: str, payload: Payload) -> None:
         if type(payload) not in KINDS:
             raise TypeError(
                 f"payload {name!r} from {sender!r} is a bare {type(payload).__name__}: wrap it in Release, Cipher, "

@@ -10,10 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from ..privacy.accounted import Clear, Public
+from ..privacy.accounted import Accounted, Clear, Public
 from ..privacy.ledger.event import Event
 from ..privacy.mechanisms.release import Release
 from .cipher import Cipher
+from .payloads import Payload
 
 __all__ = ["decode", "encode", "pack", "payload_of", "row_of", "unpack"]
 
@@ -168,7 +169,7 @@ def _sequence(forms: list[Any], data: bytes, at: int) -> tuple[list[Any], int]:
     return items, at
 
 
-def pack(payload: Any) -> bytes:
+def pack(payload: Payload) -> bytes:
     """A payload as bytes: its value, and what the channel needs to account for it."""
     return encode(_form(payload, value=True))
 
@@ -178,7 +179,7 @@ def unpack(data: bytes) -> Any:
     return _payload(decode(data))
 
 
-def row_of(payload: Any) -> dict[str, Any]:
+def row_of(payload: Payload) -> dict[str, Any]:
     """What a payload cost, as plain values (strings, numbers, None, lists and mappings): fit for JSON."""
     plain: dict[str, Any] = json.loads(json.dumps(_form(payload, value=False)))
     return plain
@@ -195,7 +196,7 @@ def payload_of(row: Mapping[str, Any]) -> Any:
     return _payload(row)
 
 
-def _form(payload: Any, value: bool) -> dict[str, Any]:
+def _form(payload: Accounted | Cipher, value: bool) -> dict[str, Any]:
     kind = type(payload).__name__
     if isinstance(payload, Cipher):
         whole = {"kind": kind} | {name: getattr(payload, name) for name in CIPHER_FIELDS}

@@ -27,7 +27,7 @@ Payload = Release | Cipher | Public | Clear
 KINDS: dict[type, str] = {Release: "release", Cipher: "cipher", Public: "public", Clear: "clear"}
 
 
-def argument_of(payload: Any) -> str:
+def argument_of(payload: Payload) -> str:
     """What a payload says for itself: mechanism and law, key holder, reason, or units."""
     if isinstance(payload, Cipher):
         return f"key: {payload.key_holder}"
@@ -37,7 +37,7 @@ def argument_of(payload: Any) -> str:
     return "+".join(sorted(payload.units)) if isinstance(payload, Clear) else payload.because
 
 
-def measured(payload: Any, name: str = "value") -> tuple[tuple[int, ...], int]:
+def measured(payload: Payload, name: str = "value") -> tuple[tuple[int, ...], int]:
     """Shape and bytes of what a payload carries; TypeError if something in it has no size."""
     carried = payload if isinstance(payload, Cipher) else payload.value
     return carried.shape if isinstance(carried, np.ndarray | Cipher) else (), payload_bytes(carried, name)
@@ -76,22 +76,22 @@ def payload_bytes(value: Any, name: str = "value") -> int:
     raise TypeError(f"payload {name!r} holds a {type(value).__name__}, which has no serialised size; send arrays.")
 
 
-def content_of(payload: Any) -> Any:
+def content_of(payload: Payload) -> Any:
     """What a payload holds, that of a cipher included: for whoever carries it."""
     return payload.content if isinstance(payload, Cipher) else payload.value
 
 
-def visible(payload: Any) -> Any:
+def visible(payload: Payload) -> Any:
     """What both ends of a message have: its value, or a cipher, closed."""
     return payload if isinstance(payload, Cipher) else payload.value
 
 
-def emptied(payload: Any) -> Any:
+def emptied(payload: Payload) -> Payload:
     """A payload without what it holds: what it cost."""
     return replace(payload, content=None) if isinstance(payload, Cipher) else replace(payload, value=None)
 
 
-def in_the_clear(payload: Any, sender: str) -> Any:
+def in_the_clear(payload: Payload, sender: str) -> Payload:
     """What a payload is where simulated ciphers close nothing: one of an open scheme is a value of its makers."""
     if not isinstance(payload, Cipher) or payload.closes or not (charges := payload.charges(sender)):
         return payload

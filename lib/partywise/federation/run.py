@@ -2,11 +2,10 @@
 
 A protocol is one program for all parties, in the paper's order (a choreography). ``run.at`` computes at a place,
 ``run.send``, ``run.gather`` and ``run.broadcast`` move values, ``run.agreed`` gives what all have and is the only thing
-that may steer. A type checker follows values through all of these: what a place computes has the type that it has there, so
-that a wrong argument, a wrong number of them, or a ``local_*`` function that returns a bare value is found before any
-run. What crosses is known to it by the annotations of the function that takes it. Here the program runs in one process, on bare values, at no extra cost;
-`partywise.federation.place_checks` runs the same program with the place of every value checked, or with one process
-per party.
+that may steer. A type checker follows what a place computes through all of these: a wrong argument, a wrong number of
+them and a ``local_*`` function that returns a bare value are found before any run. Here the program runs in one
+process, on bare values, at no extra cost; `partywise.federation.place_checks` runs the same program with the place of
+every value checked, or with one process per party.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..cipher import Cipher
-from ..payloads import KINDS, content_of, visible
+from ..payloads import KINDS, Payload, content_of, visible
 
 __all__ = ["Forms", "form_of", "is_finite"]
 
@@ -33,7 +33,7 @@ class Forms:
         self.known: dict[tuple[str, str], str] = dict(expected or {})
         self._first = dict.fromkeys(self.known, "the program has")
 
-    def problem(self, sender: str, receiver: str, name: str, payload: Any) -> str:
+    def problem(self, sender: str, receiver: str, name: str, payload: Payload) -> str:
         """What is wrong with a message as a sentence without its end, empty where nothing is; it is kept then.
 
         Parameters
@@ -51,7 +51,7 @@ class Forms:
         return "" if form == expected else f"it is {form} where {before} {expected}"
 
 
-def form_of(payload: Any) -> str:
+def form_of(payload: Payload) -> str:
     """Kind of a payload and form of its value, in words: types of numbers and numbers of dimensions, without shapes.
 
     What lists, tuples and mappings hold is named once however often they do; of a cipher its scheme is named.
@@ -59,7 +59,7 @@ def form_of(payload: Any) -> str:
     return f"{KINDS[type(payload)]} ({_form(visible(payload))})"
 
 
-def is_finite(payload: Any) -> bool:
+def is_finite(payload: Payload) -> bool:
     """Whether every floating-point number of a payload is finite; what is closed in a cipher counts as it is."""
     return isinstance(payload, Cipher) or _finite(content_of(payload))
 

@@ -16,7 +16,7 @@ from ...privacy.ledger.event import Event
 from ...privacy.mechanisms.release import Release
 from ..channel import Channel, Message
 from ..codec import row_of
-from ..payloads import emptied, measured
+from ..payloads import Payload, emptied, measured
 from ..transport.frames import Address, decode_frame, encode_frame
 from .account import Account
 from .forms import Forms
@@ -53,7 +53,7 @@ class SessionLink:
         self.channel, self._forms = Channel((), tuple(names), real=real), Forms(forms)
         self._session, self._account = session, account
 
-    def put(self, step: int, sender: str, receiver: str, name: str, payload: Any) -> None:
+    def put(self, step: int, sender: str, receiver: str, name: str, payload: Payload) -> None:
         """Account for a message, write it down, and send it.
 
         Raises
@@ -122,7 +122,7 @@ class SessionLink:
         self.channel.ledger.append(row)
         self._account.reserved(step, row)
 
-    def _entered(self, address: Address, payload: Any, shape: tuple[int, ...], size: int) -> Message:
+    def _entered(self, address: Address, payload: Payload, shape: tuple[int, ...], size: int) -> Message:
         """The row of a received message, after those that stand inside of it."""
         for release in nested(payload):
             self.channel.ledger.append(release.event)
@@ -136,7 +136,7 @@ class SessionLink:
                 self._account.charge(*clear)
 
 
-def nested(payload: Any) -> list[Release]:
+def nested(payload: Payload) -> list[Release]:
     """The releases that a payload is made of, each after those that it is made of itself."""
     found: dict[int, Release] = {}
 

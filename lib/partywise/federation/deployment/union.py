@@ -15,6 +15,7 @@ from ...errors import CertificationError, PartyError
 from ...privacy.ledger.event import Event
 from ..channel import Channel
 from ..codec import payload_of
+from ..payloads import Payload
 from ..transport.credential import signature_problem, statement
 
 __all__ = ["Received", "Reserved", "Sent", "check_heads", "union"]
@@ -169,7 +170,7 @@ def check_heads(
     return frozenset(hashlib.sha256(text.encode()).hexdigest() for text in certificates.values() if text)
 
 
-def _enter(channel: Channel, row: Sent, payload: Any) -> None:
+def _enter(channel: Channel, row: Sent, payload: Payload) -> None:
     try:
         channel.enter(row.sender, row.receiver, row.name, payload, row.shape, row.size)
     except CertificationError:

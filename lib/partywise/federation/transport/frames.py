@@ -14,7 +14,7 @@ from typing import Any
 
 from ...errors import Refused
 from ..codec import pack, unpack
-from ..payloads import KINDS, argument_of, measured
+from ..payloads import KINDS, Payload, argument_of, measured
 
 __all__ = ["Address", "Header", "decode_frame", "encode_frame"]
 
@@ -54,7 +54,7 @@ class Header(Address):
     digest: str
 
 
-def encode_frame(address: Address, payload: Any, event: str) -> bytes:
+def encode_frame(address: Address, payload: Payload, event: str) -> bytes:
     """A payload as a frame.
 
     Parameters
@@ -106,7 +106,7 @@ def decode_frame(frame: bytes, address: Address, names: Sequence[str]) -> tuple[
     return payload, header
 
 
-def _header(address: Address, payload: Any, event: str, body: bytes) -> Header:
+def _header(address: Address, payload: Payload, event: str, body: bytes) -> Header:
     shape, size = measured(payload, address.name)
     kind, digest = KINDS[type(payload)], hashlib.sha256(body).hexdigest()
     return Header(
