@@ -109,6 +109,16 @@ def test_the_reference_is_the_same_protocol_without_noise(made):
     assert found[2] == "  a plain case: test log-loss 0.22 +- 0 at ε 2, a good one; 0.2 without noise"
 
 
+def test_certified_fits_of_real_tables_stand_beside_their_protocol_without_noise():
+    """The default runs it: an unprotected model of another kind stood there in its place."""
+    block = read_configuration(ROOT / "config.yaml")["studies"]["vertical_trees"]
+    shown = lines(invented_columns(plan("vertical_trees", block, 7), 2))
+    for table in ("Adult", "credit cards", "abalone"):
+        (line,) = (one for one in shown if one.startswith(f"  {table}: "))
+        assert " at ε 1, " in line and line.endswith(" without noise"), line
+        assert not line.endswith("not run without noise"), line
+
+
 def test_options_that_set_the_noise_alone_make_no_other_protocol():
     block = read_configuration(ROOT / "config.yaml")
     found = plan("functional_boosting", block["studies"]["functional_boosting"], 7)

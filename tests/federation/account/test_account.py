@@ -13,6 +13,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Thread
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,9 +21,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from accounts import Marks, bounded, event, paying, release
+from forgeries import rewritten
 from partywise.errors import AccountError, BudgetExceeded, CertificationError
 from partywise.federation.account.account import FILE, Account
-from partywise.federation.account.chain import read_chain
+from partywise.federation.account.chain import Row, read_chain
 from partywise.federation.account.reading import paid_events
 from partywise.federation.account.spending import Budget
 from partywise.federation.channel import Channel
@@ -312,6 +314,27 @@ def test_what_was_sent_in_the_clear_uses_a_later_budget_up(tmp_path):
         with pytest.raises(BudgetExceeded, match="inf in run a"):
             account.charge(event("small", 1e-9))
         account.charge(event("free", 0.0))
+
+
+def test_what_an_experiment_paid_uses_a_later_budget_up_and_so_does_an_account_that_names_no_mode(tmp_path):
+    """Rows of version 1 do not say whether others knew the seeds."""
+    with opened(tmp_path) as account:
+        account.began("a", "one configuration", "experiment")
+        account.charge(event("small", 1e-9))
+    earlier = tmp_path / "version 1"
+    earlier.mkdir()
+    (earlier / FILE).write_bytes(rewritten(read_chain(tmp_path / FILE).rows, version_1))
+    for folder in (tmp_path, earlier):
+        with opened(folder, ONE, "b") as account:
+            assert account.spent()["row"].epsilon == math.inf and account.left == 0
+            with pytest.raises(BudgetExceeded, match="inf in run a"):
+                account.charge(event("another", 1e-9))
+
+
+def version_1(row: Row, fields: dict[str, Any]) -> dict[str, Any]:
+    if row.kind == "account":
+        return fields | {"format": 1}
+    return {name: value for name, value in fields.items() if name != "mode"}
 
 
 @settings(max_examples=20, deadline=None)
