@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -17,6 +19,7 @@ from partywise.experiment.results.provenance_record import (
     sha256,
     write_record,
 )
+from partywise.experiment.results.sources import LOADED, Finder
 
 
 @pytest.fixture
@@ -121,3 +124,24 @@ def test_a_job_does_not_begin_with_other_files_than_planned(tmp_path):
     with pytest.raises(InputChanged, match=r"own\.csv \(and 1 more files\) was changed"), as_planned({}, planned):
         began.append(True)
     assert not began
+
+
+def test_a_job_ends_where_a_module_that_it_loads_on_its_way_is_not_as_planned(tmp_path, monkeypatch):
+    """Most modules are loaded after the begin, when they are first needed."""
+    names = "loaded_as_planned", "edited_before_it_was_loaded"
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "meta_path", [Finder(names), *sys.meta_path])
+    for name in names:
+        (tmp_path / f"{name}.py").write_text("VALUE = 1\n")
+    planned = {name: sha256(tmp_path / f"{name}.py") for name in names}
+    edited = tmp_path / f"{names[1]}.py"
+    edited.write_text("VALUE = 2\n")
+    try:
+        with as_planned(planned, {}):
+            assert import_module(names[0]).VALUE == 1
+        with pytest.raises(InputChanged, match=rf"^{edited} was changed while this run was"), as_planned(planned, {}):
+            assert import_module(names[1]).VALUE == 2
+    finally:
+        for name in names:
+            sys.modules.pop(name, None)
+            LOADED.pop(name, None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from hashlib import sha256
 from itertools import permutations
 from types import SimpleNamespace
 
@@ -12,7 +13,7 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X
 
 from forked import checked, forked
 from partywise.audits.contract import agree
-from partywise.federation.exchanges.masked_sum import agreed, local_secret_key, pair_seeds, public_key
+from partywise.federation.exchanges.masked_sum import TAG, agreed, local_secret_key, pair_seeds, public_key
 from partywise.federation.exchanges.psi import sodium
 from partywise.federation.parties import Party
 from partywise.federation.run import Run, simulate
@@ -52,9 +53,10 @@ def test_keys_are_those_of_another_library_with_the_same_secret():
     assert [public_key(one) for one in (secret, other)] == public
     exchanged = keys[0].exchange(X25519PublicKey.from_public_bytes(public[1]))
     assert sodium("a test").crypto_scalarmult(secret, public[1]) == exchanged
-    # The seed is a digest that names both keys, and not the point itself.
+    # The seed is a digest of the point, which nobody else knows, and of both keys, which all see.
     seed = agreed(secret, np.frombuffer(public[1], dtype=np.uint8), "clinic 1").tobytes()
-    assert seed == seeds_of(start(2))["clinic 0", "clinic 1"] != exchanged
+    assert seed == sha256(TAG + exchanged + b"".join(sorted(public))).digest()
+    assert seed == seeds_of(start(2))["clinic 0", "clinic 1"]
 
 
 def test_experiments_repeat_their_seeds_but_not_over_folds_and_real_runs_repeat_none():
