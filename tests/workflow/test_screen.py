@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
 
 from invented import invented_columns
+from launching.ending import report
 from partywise.experiment.plan import plan
 from partywise.experiment.plans import read_configuration
 from partywise.experiment.tables.screen import screen_text
 from pipeline import ROOT
+from place import Place
 from screen import LINES, ROWS, WIDTH, screen, write_screen
 
 SHIPPED = sorted([ROOT / "config.yaml", *(ROOT / "config").glob("*.yaml")])
@@ -63,3 +66,16 @@ def test_the_screen_is_kept_and_a_study_without_one_is_left_out(tmp_path):
     lines = told(tmp_path, {"one": study(1)})
     text = write_screen(tmp_path, "results/mine", ["one", "other"])
     assert text.splitlines() == lines == (tmp_path / "results/mine/screen.txt").read_text(encoding="utf-8").splitlines()
+
+
+@pytest.mark.parametrize("names", [["one"], []], ids=["all that is asked for", "a part"])
+def test_a_run_with_nothing_to_do_prints_the_screen_of_what_is_there(tmp_path, monkeypatch, capsys, names):
+    """Its sentence named a file that held another run's epsilon, or none. Of a call for a part none is printed."""
+    monkeypatch.chdir(tmp_path)
+    shown = told(tmp_path, {"one": study(1)})
+    kept = tmp_path / "results/mine/screen.txt"
+    kept.write_text("certified at worst: ε 466.9\n", encoding="utf-8")
+    report(0, time.monotonic(), time.time(), Path(), Place("mine", "mine.yaml"), names)
+    nothing = "Nothing to be done: results/mine is up to date with mine.yaml."
+    assert capsys.readouterr().out.splitlines() == [*(shown if names else []), nothing]
+    assert kept.read_text(encoding="utf-8").splitlines() == (shown if names else ["certified at worst: ε 466.9"])
