@@ -18,6 +18,14 @@ def unaligned(own: Columns) -> None:
     own.settings["records"] = "unaligned"
 
 
+def marked_label(own: Columns) -> None:
+    own.settings["label_bounds"] = [0, 1]
+    cell(3, 3, "-9999", "bank")(own)
+
+
+MARKED = "bank.csv: late is -9999 in row 4, which often stands for a missing value, beyond its label_bounds [0, 1] by"
+
+
 ONLY: dict[str, list[Mistake]] = {study: [] for study in STUDIES}
 TWICE: Mistake = ("id twice", cell(3, 0, "c1000"), "shop.csv has the id 'c1000' in row 2 and row 4: keep one")
 ONLY["vertical_trees"] = [
@@ -49,6 +57,11 @@ ONLY["vertical_linear"] = [
         setting(criterion="RegressionMSELoss"),
         "label_bounds is None: give the public range",
     ),
+    (
+        "a mark beyond the bounds of the label",
+        lambda own: [setting(criterion="RegressionMSELoss")(own), protocol(model="linear")(own), marked_label(own)],
+        MARKED,
+    ),
     ("rounds without end", protocol(total_round_num=10**12), "total_round_num"),
     ("name of the key holder", shop(party="server"), "tables has the party 'server': that name belongs to a protocol"),
 ]
@@ -59,6 +72,11 @@ ONLY["vertical_glm"] = [
         "negative count",
         lambda own: [free(own), setting(family="poisson")(own), cell(3, 3, "-1", "bank")(own)],
         "bank.csv: late has the value -1: family 'poisson' takes",
+    ),
+    (
+        "a mark beyond the bounds of the label",
+        lambda own: [free(own), setting(family="gaussian")(own), marked_label(own)],
+        MARKED,
     ),
     ("weights of another party", shop(weights="a"), "weights is 'a': only the party with the label has some"),
     (
