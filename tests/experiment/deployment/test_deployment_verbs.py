@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import socket
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import yaml
@@ -11,8 +14,11 @@ import yaml
 from deployment_cases import Apart
 from partywise.__main__ import main
 from partywise.experiment.deployment import running
+from partywise.experiment.deployment.joined import JointResults
 from partywise.experiment.deployment.running import Failed, Start
 from partywise.experiment.deployment.settings import digest
+from partywise.experiment.deployment.verbs import certified
+from partywise.federation.account.account import FILE
 from partywise.federation.transport.authority import make
 
 CLIENTS = "sliced_inverse_regression"
@@ -116,3 +122,25 @@ def test_others_on_the_machine_cannot_read_what_a_party_keeps(case, monkeypatch,
     monkeypatch.setattr(running, "run_party", lambda *_, **__: 1 / 0)
     told(capsys, *party())
     assert Path("out").stat().st_mode & 0o077 == 0
+
+
+def test_the_account_lies_with_the_data_whatever_the_configuration_is_called(tmp_path):
+    """A copy of the file under another name had a fresh budget. A place without data has no other folder."""
+    shared = SimpleNamespace(holders=("north", "south"))
+    for name in ("study", "copy"):
+        into = tmp_path / "results" / name
+        start = Start(shared, "c" * 64, "north", tmp_path / "data", tmp_path, into)
+        assert start.ledger == tmp_path / "data" / FILE
+        assert replace(start, me="server").ledger == into / FILE
+        assert replace(start, account=tmp_path).ledger == tmp_path / FILE
+
+
+def test_a_union_certifies_what_was_released_by_secret_noise_alone():
+    total = SimpleNamespace(epsilon_certified=4.0, view_worst="server", assumption="nobody")
+    for mode, epsilon, words in (
+        ("release", 4.0, "unit row: epsilon 4 at delta 1e-05"),
+        ("experiment", math.inf, "unit row: epsilon inf (mode experiment: all parties know the seeds of all noise)"),
+    ):
+        record = SimpleNamespace(mode=mode, unit="row", delta=1e-5)
+        found = JointResults({"north": record}, None, total, "")
+        assert found.epsilon_certified == epsilon and words in certified(found)
