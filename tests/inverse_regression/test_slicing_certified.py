@@ -25,12 +25,13 @@ from partywise.inverse_regression.bounded import (
     means_sensitivity,
 )
 from partywise.inverse_regression.estimate import aggregate, inverse_root
-from partywise.inverse_regression.moments import ball_moments, centred, client_moments, whitened_means
+from partywise.inverse_regression.moments import centred, client_moments, whitened_means
 from partywise.inverse_regression.slices import class_slices, equal_frequency, public_slices
 from partywise.inverse_regression.subspace import projection_loss
 from partywise.privacy.accounted import Clear
 from partywise.privacy.accounting.calibration import analytic_gaussian_sigma, compose_mu, gaussian_epsilon, gdp_mu
 from partywise.privacy.ledger.ledger import Ledger
+from partywise.privacy.statistics.clips import BallClip, BoxClip
 from partywise.privacy.statistics.isometry import to_matrix, to_vector
 from partywise.privacy.statistics.slices import slice_means
 from partywise.randomness import stream
@@ -50,7 +51,7 @@ def data(n=N, p=P, model="III"):
 
 
 def clipped(X, y, radius=R):
-    return client_moments(X, y, public_slices(fixed(EDGES)), radius=None if radius is None else fixed(radius))
+    return client_moments(X, y, public_slices(fixed(EDGES)), clip=None if radius is None else BoxClip(fixed(radius)))
 
 
 def moved(statistic, X, y, record, response):
@@ -103,7 +104,7 @@ def test_sensitivity_of_whitened_means_is_reached():
 
 
 def quantile_means(X, y, n_slices=H):
-    return client_moments(X, y, equal_frequency(y, n_slices), radius=fixed(R))
+    return client_moments(X, y, equal_frequency(y, n_slices), clip=BoxClip(fixed(R)))
 
 
 def test_quantile_slices_of_different_responses_reach_sqrt_h():
@@ -148,7 +149,7 @@ def test_no_neighbour_exceeds_a_certificate(responses, response, seed, kind):
     }[kind]
 
     def made(a, b):
-        return client_moments(a, b, slices(b), radius=fixed(R))
+        return client_moments(a, b, slices(b), clip=BoxClip(fixed(R)))
 
     found, record = made(X, y), numbers.choice([-2.0, 2.0], 2)
     # A function of public numbers alone: another data set has the same.
@@ -198,7 +199,7 @@ def test_proportions_beside_slice_means_cost_nothing():
     ball = neighbour_share(
         plain,
         np.zeros(2),
-        lambda a, b: bounded_slices(ball_moments(a, b, public_slices(fixed(EDGES)), fixed(C))),
+        lambda a, b: bounded_slices(client_moments(a, b, public_slices(fixed(EDGES)), clip=BallClip(fixed(C)))),
         [(np.eye(P)[0] * 9, 5.0)],
     )
     assert 0.5 < ball <= 1 + 1e-12
@@ -213,7 +214,7 @@ def test_the_mean_beside_the_second_moment_is_in_its_certificate():
     other = 9 * np.array([cosine, math.sqrt(1 - cosine**2)])
 
     def statistic(a, b):
-        return bounded_second_and_mean(ball_moments(a, b, slices, fixed(C)))
+        return bounded_second_and_mean(client_moments(a, b, slices, clip=BallClip(fixed(C))))
 
     assert statistic(X, y).certificate.value == pytest.approx(math.sqrt(2) * C**2 * (1 + MEAN_SHARE) / 4, rel=1e-12)
     assert neighbour_share(X, y, statistic, [(other, 0.0)]) == pytest.approx(1, abs=1e-12)
@@ -285,7 +286,7 @@ def test_without_noise_federation_is_pooling(model):
     noise = (math.inf, DELTA, rng("none"))
 
     def protocol(rows):
-        clients = [client_moments(X[r], y[r], slices, radius=fixed(R)) for r in rows]
+        clients = [client_moments(X[r], y[r], slices, clip=BoxClip(fixed(R))) for r in rows]
         weights = [one.n for one in clients]
         released = np.array([certified.release_slices(one, *noise, owner="c").value for one in clients])
         both = np.array([certified.release_second_and_mean(one, *noise, owner="c").value for one in clients])
@@ -308,7 +309,7 @@ def test_releases_go_into_the_servers_estimate_as_they_are_for_as_many_slices_as
     """A matrix (H, p) in place of (p, H) went through unnoticed where H = p, and gave another subspace."""
     X, y = data(900, 8)
     slices = public_slices(fixed(np.quantile(y, np.arange(1, 8) / 8)))
-    clients = [client_moments(X[r], y[r], slices, radius=fixed(R)) for r in np.split(np.arange(900), 3)]
+    clients = [client_moments(X[r], y[r], slices, clip=BoxClip(fixed(R))) for r in np.split(np.arange(900), 3)]
     noise, weights = (math.inf, DELTA, rng("none")), [one.n for one in clients]
     means = [certified.release_slices(one, *noise, owner="c").post_process(lambda value: value[:-1]) for one in clients]
     seconds = [certified.release_second(one, *noise, owner="c") for one in clients]
@@ -324,14 +325,16 @@ def test_releases_go_into_the_servers_estimate_as_they_are_for_as_many_slices_as
 
 def test_certified_releases_refuse_what_has_no_proof():
     X, y = data()
-    quantile = client_moments(X, y, equal_frequency(y, H), radius=fixed(R))
+    quantile = client_moments(X, y, equal_frequency(y, H), clip=BoxClip(fixed(R)))
     with pytest.raises(CertificationError, match="edges='quantile'"):
         certified.release_slices(quantile, 1.0, DELTA, rng("x"), owner="c")
     raw = clipped(X, y, radius=None)
     for release in (certified.release_slices, certified.release_second, certified.release_second_and_mean):
-        with pytest.raises(CertificationError, match="radius=None"):
+        with pytest.raises(CertificationError, match="clip=None"):
             release(raw, 1.0, DELTA, rng("x"), owner="c")
-    classes = client_moments(X, np.where(y > 0, "up", "down"), class_slices(fixed(["up", "down"])), radius=fixed(R))
+    classes = client_moments(
+        X, np.where(y > 0, "up", "down"), class_slices(fixed(["up", "down"])), clip=BoxClip(fixed(R))
+    )
     assert certified.release_slices(classes, 1.0, DELTA, rng("x"), owner="c").event.certified
     # The second moment does not read the slices: quantile ones do not matter to it.
     assert certified.release_second(quantile, 1.0, DELTA, rng("x"), owner="c").event.certified
@@ -382,15 +385,15 @@ def test_what_moments_were_made_with_travels_to_their_release():
     root = Clear(np.eye(X.shape[1]), units=("row",), owner="c")
     shift = Clear(X.mean(axis=0), units=("row",), owner="c")
     edges = public_slices(fixed(EDGES))
-    plain = client_moments(X, y, edges, radius=fixed(R))
+    plain = client_moments(X, y, edges, clip=BoxClip(fixed(R)))
     made = {
         "public": plain,
-        "radius": client_moments(X, y, edges, radius=taken),
-        "edges": client_moments(X, y, public_slices(own), radius=fixed(R)),
+        "radius": client_moments(X, y, edges, clip=BoxClip(taken)),
+        "edges": client_moments(X, y, public_slices(own), clip=BoxClip(fixed(R))),
         "root": whitened_means(X, y, edges, root, fixed(C)),
         "mean": whitened_means(X, y, edges, fixed(np.eye(P)), fixed(C), shift=shift),
-        "ball": ball_moments(X, y, edges, taken),
-        "shift": client_moments(X, y, edges, radius=fixed(R), shift=shift),
+        "ball": client_moments(X, y, edges, clip=BallClip(taken)),
+        "shift": client_moments(X, y, edges, clip=BoxClip(fixed(R)), shift=shift),
         "centre": centred(plain),
     }
     for name, moments in made.items():
@@ -401,13 +404,13 @@ def test_what_moments_were_made_with_travels_to_their_release():
             total = Ledger([event]).total("server", "row", DELTA)
             assert math.isfinite(total.epsilon_certified) is certain, (name, release.__name__)
     for call in (
-        lambda: client_moments(X, y, edges, radius=R),
-        lambda: client_moments(X, y, edges, radius=fixed(R), shift=X.mean(axis=0)),
+        lambda: client_moments(X, y, edges, clip=BoxClip(R)),
+        lambda: client_moments(X, y, edges, clip=BoxClip(fixed(R)), shift=X.mean(axis=0)),
         lambda: public_slices(EDGES),
         lambda: class_slices([0, 1]),
         lambda: whitened_means(X, y, edges, np.eye(X.shape[1]), fixed(C)),
         lambda: whitened_means(X, y, edges, fixed(np.eye(P)), fixed(C), shift=X.mean(axis=0)),
-        lambda: ball_moments(X, y, edges, C),
+        lambda: client_moments(X, y, edges, clip=BallClip(C)),
     ):
         with pytest.raises(TypeError, match="must say where it comes from"):
             call()

@@ -10,9 +10,10 @@ import pytest
 from fixed import fixed
 from partywise.inverse_regression import models, moments
 from partywise.inverse_regression.estimate import aggregate, classical
-from partywise.inverse_regression.moments import ball_moments, centred, client_moments, large_enough, whitened_means
+from partywise.inverse_regression.moments import centred, client_moments, large_enough, whitened_means
 from partywise.inverse_regression.slices import class_slices, equal_frequency, public_slices
 from partywise.inverse_regression.subspace import projection_loss
+from partywise.privacy.statistics.clips import BallClip, BoxClip
 from partywise.privacy.statistics.slices import slice_means
 from partywise.randomness import stream
 from pooled import merge
@@ -44,12 +45,12 @@ def test_moments_follow_their_definition(monkeypatch, layout, n_edges):
     monkeypatch.setattr(moments, "BLOCK_ENTRIES", 1200)
     X, y = data(1000)
     edges = np.linspace(-2, 2, n_edges)
-    found = client_moments(layout(X), y, public_slices(fixed(edges)), radius=fixed(0.8))
+    found = client_moments(layout(X), y, public_slices(fixed(edges)), clip=BoxClip(fixed(0.8)))
     means, second, counts = by_definition(X, y, edges, 0.8)
     np.testing.assert_allclose(found.means, means, atol=1e-15)
     np.testing.assert_allclose(found.second, second, atol=1e-14)
     assert np.array_equal(found.second, found.second.T)
-    assert np.array_equal(found.counts, counts) and found.n == 1000 and found.radius == 0.8
+    assert np.array_equal(found.counts, counts) and found.n == 1000 and found.clip == BoxClip(fixed(0.8))
     assert found.largest_norm == pytest.approx(np.linalg.norm(np.clip(X, -0.8, 0.8), axis=1).max())
     assert found.clip_share == pytest.approx(np.mean(np.abs(X) > 0.8))
 
@@ -58,15 +59,15 @@ def test_they_agree_with_the_privacy_core():
     X, y = data()
     core = slice_means(X, y, fixed(EDGES), box=fixed(1.0))
     np.testing.assert_allclose(
-        client_moments(X, y, public_slices(fixed(EDGES)), radius=fixed(1.0)).means.T, core.value, atol=1e-15
+        client_moments(X, y, public_slices(fixed(EDGES)), clip=BoxClip(fixed(1.0))).means.T, core.value, atol=1e-15
     )
 
 
 def test_single_precision_records_are_summed_in_double():
     X, y = data(4000)
     single = X.astype(np.float32)
-    found = client_moments(single, y, public_slices(fixed(EDGES)), radius=fixed(1.0))
-    exact = client_moments(single.astype(float), y, public_slices(fixed(EDGES)), radius=fixed(1.0))
+    found = client_moments(single, y, public_slices(fixed(EDGES)), clip=BoxClip(fixed(1.0)))
+    exact = client_moments(single.astype(float), y, public_slices(fixed(EDGES)), clip=BoxClip(fixed(1.0)))
     np.testing.assert_allclose(found.means, exact.means, atol=1e-15)
     np.testing.assert_allclose(found.second, exact.second, atol=1e-13)
 
@@ -120,8 +121,8 @@ def test_federation_equals_pooling(sizes):
     order = rng("rows").permutation(500)
     parts = np.split(order, np.cumsum(sizes)[:-1])
     slices = public_slices(fixed(EDGES))
-    clients = [client_moments(X[rows], y[rows], slices, radius=fixed(1.5)) for rows in parts]
-    pooled = client_moments(X, y, slices, radius=fixed(1.5))
+    clients = [client_moments(X[rows], y[rows], slices, clip=BoxClip(fixed(1.5))) for rows in parts]
+    pooled = client_moments(X, y, slices, clip=BoxClip(fixed(1.5)))
     for joined in (merge(clients), merge(reversed(clients))):
         np.testing.assert_allclose(joined.means, pooled.means, atol=1e-14)
         np.testing.assert_allclose(joined.second, pooled.second, atol=1e-14)
@@ -158,7 +159,7 @@ def test_whitened_records_are_shrunk_to_a_ball():
     means, second, _ = by_definition(z, y, EDGES, np.inf)
     np.testing.assert_allclose(found.means, means, atol=1e-15)
     np.testing.assert_allclose(found.second, second, atol=1e-14)
-    assert found.ball == 1.5 and found.radius is None and found.largest_norm <= 1.5 * (1 + 1e-12)
+    assert found.clip == BallClip(fixed(1.5)) and found.largest_norm <= 1.5 * (1 + 1e-12)
     assert found.clip_share == pytest.approx(np.mean(np.linalg.norm(X @ root, axis=1) > 1.5))
 
 
@@ -170,7 +171,8 @@ def test_memory_does_not_grow_with_the_number_of_clients():
     def peak(K):
         tracemalloc.start()
         clients = (
-            client_moments(*models.draw("III", n, p, rng("memory", k))[:2], slices, radius=fixed(1.0)) for k in range(K)
+            client_moments(*models.draw("III", n, p, rng("memory", k))[:2], slices, clip=BoxClip(fixed(1.0)))
+            for k in range(K)
         )
         merge(clients)
         found = tracemalloc.get_traced_memory()[1]
@@ -190,8 +192,11 @@ def test_memory_does_not_grow_with_the_number_of_clients():
         (lambda X, y: client_moments(np.where(X > 2, np.nan, X), y, public_slices(fixed(EDGES))), "X has entries"),
         (lambda X, y: client_moments(np.where(X > 2, np.inf, X), y, SLICES), "X has entries"),
         (lambda X, y: client_moments(X, np.where(y > 1, np.nan, y), public_slices(fixed(EDGES))), "y has entries"),
-        (lambda X, y: client_moments(X, y, public_slices(fixed(EDGES)), radius=fixed(0.0)), "radius=0.0"),
-        (lambda X, y: client_moments(X, y, public_slices(fixed(EDGES)), radius=fixed(float("nan"))), "radius=nan"),
+        (lambda X, y: client_moments(X, y, public_slices(fixed(EDGES)), clip=BoxClip(fixed(0.0))), "radius=0.0"),
+        (
+            lambda X, y: client_moments(X, y, SLICES, clip=BoxClip(fixed(float("nan")))),
+            "radius=nan",
+        ),
         (lambda X, y: whitened_means(X, y, SLICES, fixed(np.eye(4)), fixed(-1.0)), "radius=-1.0"),
         (
             lambda X, y: whitened_means(X, y, SLICES, fixed(np.eye(3)), fixed(1.0)),
@@ -221,8 +226,8 @@ def test_clipped_moments_are_of_any_records(kind):
     odd, even = y.copy(), y.copy()
     odd[:3], even[:3] = (np.nan, np.inf, -np.inf), (0.0, 1e9, -1e9)
     for made in (
-        lambda a, b: client_moments(a, b, SLICES, radius=fixed(1.0)),
-        lambda a, b: ball_moments(a, b, SLICES, fixed(1.0)),
+        lambda a, b: client_moments(a, b, SLICES, clip=BoxClip(fixed(1.0))),
+        lambda a, b: client_moments(a, b, SLICES, clip=BallClip(fixed(1.0))),
         lambda a, b: whitened_means(a, b, SLICES, fixed(np.eye(4)), fixed(1.0)),
     ):
         found, expected = made(X, odd), made(wanted, even)

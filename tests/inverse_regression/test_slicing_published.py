@@ -18,6 +18,7 @@ from partywise.inverse_regression.subspace import projection_loss
 from partywise.privacy.accounted import UNPROVED
 from partywise.privacy.accounting.calibration import analytic_gaussian_sigma, gaussian_epsilon
 from partywise.privacy.ledger.ledger import Ledger
+from partywise.privacy.statistics.clips import BoxClip
 from partywise.randomness import stream
 from slicing_divergence import charitable_delta, hockey_stick
 
@@ -32,7 +33,7 @@ def rng(*names):
 def moments(model="III", slices="quantile", n=N, radius: float | None = R) -> Moments:
     X, y, _ = models.draw(model, n, P, rng("data", model, n))
     edges = equal_frequency(y, H) if slices == "quantile" else public_slices(fixed(np.linspace(-1.5, 1.5, H - 1)))
-    return client_moments(X, y, edges, radius=None if radius is None else fixed(radius))
+    return client_moments(X, y, edges, clip=None if radius is None else BoxClip(fixed(radius)))
 
 
 def certified_epsilon(release, view="server", delta=DELTA):

@@ -24,6 +24,7 @@ from partywise.inverse_regression.protocols.common import local_records
 from partywise.inverse_regression.screening import MEAN_WEIGHT
 from partywise.inverse_regression.slices import class_slices
 from partywise.privacy.accounting.calibration import gaussian_epsilon, gdp_mu
+from partywise.privacy.statistics.clips import BoxClip
 from partywise.randomness import Streams, stream
 from partywise.studies.sliced_inverse_regression.data import split
 from partywise.studies.sliced_inverse_regression.settings import ActivitySettings, SimulatedSettings
@@ -131,7 +132,7 @@ def test_screening_moments_and_whitening_read_the_same_records(many, model):
     for screening in ("signs", "votes"):
         records = records_of(data, 2, settings, screening)
         (X, y), moments = records.records(chosen), records.moments(own=False, columns=chosen)
-        again = client_moments(X, y, data.fixed, radius=fixed(settings.radius))
+        again = client_moments(X, y, data.fixed, clip=BoxClip(fixed(settings.radius)))
         assert np.array_equal(moments.second, again.second) and np.array_equal(moments.means, again.means)
     records = records_of(data, 2, settings, "signs")
     X, y = records.records(np.arange(60))

@@ -25,6 +25,7 @@ from partywise.inverse_regression.screening import (
 from partywise.inverse_regression.slices import equal_frequency, public_slices
 from partywise.inverse_regression.subspace import projection_loss
 from partywise.privacy.ledger.ledger import Ledger
+from partywise.privacy.statistics.clips import BoxClip
 from partywise.randomness import stream
 from partywise.studies.sliced_inverse_regression.simulation import null_columns
 from partywise.studies.sliced_inverse_regression.simulation.null_columns import draw_null
@@ -239,7 +240,7 @@ def test_losses_have_one_law(model):
                 chosen = np.flatnonzero(ccmd_multiplicity(omega, top=top))
                 kept = np.column_stack([X[:, chosen[chosen < S]], null.materialise(chosen[chosen >= S] - S, numbers)])
             basis = np.zeros((S + Q, 2))
-            basis[chosen] = classical(client_moments(kept, y, slices, radius=fixed(1.0)), 2).basis
+            basis[chosen] = classical(client_moments(kept, y, slices, clip=BoxClip(fixed(1.0))), 2).basis
             losses[name].append(projection_loss(basis, beta))
     assert same_law(losses["full"], losses["short"])
     assert not same_law(losses["full"], losses["screened less"])

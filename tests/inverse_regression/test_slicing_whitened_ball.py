@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 from fixed import fixed
 from partywise.inverse_regression.bounded import MEAN_SHARE, bounded_second, bounded_second_and_mean
 from partywise.inverse_regression.certified import BALANCE, LARGEST_REACH, reach_of
-from partywise.inverse_regression.moments import ball_moments, client_moments, whitened_means
+from partywise.inverse_regression.moments import client_moments, whitened_means
 from partywise.inverse_regression.slices import public_slices
 from partywise.privacy.accounting.calibration import gdp_mu
+from partywise.privacy.statistics.clips import BallClip, BoxClip
 from partywise.randomness import stream
 from partywise.studies.sliced_inverse_regression.settings import SimulatedSettings
 from slicing_driver import fit, simulated
@@ -65,10 +66,12 @@ def test_no_neighbour_moves_the_second_moment_further_than_its_certificate(seed,
     X, y = numbers.standard_normal((12, 3)) * numbers.choice([0.1, 1.0, 100.0], (12, 1)), numbers.standard_normal(12)
     other = X.copy()
     other[0] = 1e3 * numbers.standard_normal(3)
-    one, two = (bounded_second(ball_moments(part, y, SLICES, fixed(radius))) for part in (X, other))
+    one, two = (bounded_second(client_moments(part, y, SLICES, clip=BallClip(fixed(radius)))) for part in (X, other))
     assert one.certificate.value == two.certificate.value == math.sqrt(2) * radius**2 / 12
     assert np.linalg.norm(one.value - two.value) <= one.certificate.value * (1 + 1e-12)
-    one, two = (bounded_second_and_mean(ball_moments(part, y, SLICES, fixed(radius))) for part in (X, other))
+    one, two = (
+        bounded_second_and_mean(client_moments(part, y, SLICES, clip=BallClip(fixed(radius)))) for part in (X, other)
+    )
     assert one.certificate.value == two.certificate.value == pytest.approx(math.sqrt(2) * 1.02 * radius**2 / 12)
     assert np.linalg.norm(one.value - two.value) <= one.certificate.value * (1 + 1e-12)
 
@@ -77,7 +80,7 @@ def test_two_orthogonal_records_reach_the_certificate():
     X, y = np.zeros((5, 3)), np.zeros(5)
     one, two = X.copy(), X.copy()
     one[0, 0], two[0, 1] = 9.0, -7.0
-    parts = [bounded_second(ball_moments(part, y, SLICES, fixed(2.0))) for part in (one, two)]
+    parts = [bounded_second(client_moments(part, y, SLICES, clip=BallClip(fixed(2.0)))) for part in (one, two)]
     assert np.linalg.norm(parts[0].value - parts[1].value) == pytest.approx(parts[0].certificate.value, rel=1e-12)
 
 
@@ -92,15 +95,21 @@ def test_a_ball_keeps_axes_that_a_box_turns():
         rotated = axes.T @ second @ axes
         return float(np.max(np.abs(rotated - np.diag(np.diagonal(rotated)))) / np.min(np.diagonal(rotated)))
 
-    ball, box = ball_moments(X, y, SLICES, fixed(math.sqrt(3))), client_moments(X, y, SLICES, radius=fixed(1.0))
+    ball, box = (
+        client_moments(X, y, SLICES, clip=BallClip(fixed(math.sqrt(3)))),
+        client_moments(X, y, SLICES, clip=BoxClip(fixed(1.0))),
+    )
     assert turned(ball.second) < 0.01 < 0.03 < turned(box.second)
 
 
 def test_the_ball_is_the_whitening_by_the_unit_matrix():
     X, y = stream(7, "ball").standard_normal((50, 4)), np.zeros(50)
     kept = X.copy()
-    found, wanted = ball_moments(X, y, SLICES, fixed(1.5)), whitened_means(X, y, SLICES, fixed(np.eye(4)), fixed(1.5))
+    found, wanted = (
+        client_moments(X, y, SLICES, clip=BallClip(fixed(1.5))),
+        whitened_means(X, y, SLICES, fixed(np.eye(4)), fixed(1.5)),
+    )
     np.testing.assert_allclose(found.second, wanted.second, rtol=1e-14)
-    assert (found.ball, found.clip_share) == (1.5, wanted.clip_share) and np.array_equal(X, kept)
+    assert (found.clip, found.clip_share) == (BallClip(fixed(1.5)), wanted.clip_share) and np.array_equal(X, kept)
     with pytest.raises(ValueError, match=r"radius=0\.0 must be positive"):
-        ball_moments(X, y, SLICES, fixed(0.0))
+        client_moments(X, y, SLICES, clip=BallClip(fixed(0.0)))

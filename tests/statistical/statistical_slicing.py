@@ -20,6 +20,7 @@ from partywise.inverse_regression.estimate import aggregate, inverse_root, inver
 from partywise.inverse_regression.moments import client_moments, whitened_means
 from partywise.inverse_regression.slices import equal_frequency, public_slices
 from partywise.inverse_regression.subspace import projection_loss
+from partywise.privacy.statistics.clips import BoxClip
 from partywise.randomness import stream
 from pooled import merge
 from slicing_divergence import charitable_delta
@@ -36,7 +37,7 @@ def client(model: str, n: int, replicate: int, k: int, beta, edges=None):
     X, y, _ = models.draw(model, n, P, stream(7, "slicing", model, "data", replicate, n, k), beta=beta)
     H = models.MODELS[model].n_slices
     slices = equal_frequency(y, H) if edges is None else public_slices(fixed(edges), H)
-    return X, y, slices, client_moments(X, y, slices, radius=fixed(RADIUS))
+    return X, y, slices, client_moments(X, y, slices, clip=BoxClip(fixed(RADIUS)))
 
 
 def basis_of(model: str, replicate: int):

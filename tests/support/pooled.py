@@ -11,7 +11,7 @@ def merge(parts: Iterable[Moments]) -> Moments:
     clients = iter(parts)
     total = next(clients)
     for part in clients:
-        assert (part.radius, part.ball, part.kind) == (total.radius, total.ball, total.kind)
+        assert (part.clip, part.kind) == (total.clip, total.kind)
         n = total.n + part.n
         total = replace(
             total,

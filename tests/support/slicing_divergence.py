@@ -15,6 +15,7 @@ from fixed import fixed
 from partywise.inverse_regression.moments import client_moments
 from partywise.inverse_regression.published import vgm_covariance, vgm_floor
 from partywise.inverse_regression.slices import equal_frequency, public_slices
+from partywise.privacy.statistics.clips import BoxClip
 
 POOL, NEIGHBOURS, SEARCH_DRAWS, FINAL_DRAWS = 2_000, 40, 2_000, 100_000
 
@@ -52,7 +53,7 @@ def charitable_delta(X, y, n_slices, n_directions, epsilon, delta, radius, rng, 
     floor = vgm_floor(n, p, radius, epsilon, delta)
     edges = np.quantile(y, np.arange(1, n_slices) / n_slices)
     slices = public_slices(fixed(edges)) if public else equal_frequency(y, n_slices)
-    base = client_moments(X, y, slices, radius=fixed(radius)).means
+    base = client_moments(X, y, slices, clip=BoxClip(fixed(radius))).means
 
     def law(means):
         return means.T, vgm_covariance(means, n_directions, floor)
@@ -62,7 +63,9 @@ def charitable_delta(X, y, n_slices, n_directions, epsilon, delta, radius, rng, 
         if not public:
             records, responses = X.copy(), y.copy()
             records[i], responses[i] = corner, y[rng.integers(n)] + 1e-9
-            return client_moments(records, responses, equal_frequency(responses, n_slices), radius=fixed(radius)).means
+            return client_moments(
+                records, responses, equal_frequency(responses, n_slices), clip=BoxClip(fixed(radius))
+            ).means
         moved = base.copy()
         moved[:, np.searchsorted(edges, y[i])] -= np.clip(X[i], -radius, radius) / n
         moved[:, h] += corner / n

@@ -68,10 +68,8 @@ def second_sensitivity(moments: Moments) -> float:
 
 
 def record_length(moments: Moments) -> float:
-    """Bound on ||T_i|| that the clip enforces: C, or R sqrt(p); infinite if nothing was clipped."""
-    if moments.ball is not None:
-        return moments.ball
-    return math.inf if moments.radius is None else moments.radius * math.sqrt(moments.p)
+    """Bound on ||T_i|| that the clip enforces; infinite if nothing was clipped."""
+    return math.inf if moments.clip is None else moments.clip.length(moments.p)
 
 
 def bounded_means(moments: Moments, *, stratum: str = "*", certified: bool = True) -> Bounded:
@@ -166,7 +164,7 @@ def mean_weight(moments: Moments) -> float:
 
 
 def require_clip(moments: Moments, certified: bool) -> None:
-    if certified and moments.radius is None and moments.ball is None:
+    if certified and moments.clip is None:
         raise CertificationError(
-            "radius=None: unclipped moments have unbounded sensitivity; make them with a public clipping radius."
+            "clip=None: unclipped moments have unbounded sensitivity; make them with a clip of a public radius."
         )

@@ -12,11 +12,11 @@ import numpy as np
 
 from ..privacy.accounted import Accounted, parameter, parents_of
 from ..privacy.rounding import bounded_entries
+from ..privacy.statistics.clips import BallClip, Clip
 from .slices import Slices
 
 __all__ = [
     "Moments",
-    "ball_moments",
     "centred",
     "client_moments",
     "large_enough",
@@ -47,14 +47,12 @@ class Moments:
         Records of every slice.
     kind : {"public", "quantile", "labels"}
         Origin of the slices (see `Slices`).
-    radius : float, optional
-        R of the clip to [-R, R] that all entries went through; None if unclipped.
-    ball : float, optional
-        C of the clip ``||z|| <= C`` that all records went through (whitened records); None if there was none.
+    clip : Clip, optional
+        What all records went through; None if unclipped.
     largest_norm : float
         max_i ||T_i||, the c_R of the source. It depends on the data: no certified mechanism reads it.
     clip_share : float
-        Share of entries (records, for ``ball``) that were clipped; stays with the client.
+        Share of entries (records, for a ball) that were clipped; stays with the client.
     parents, slice_parents : tuple of str
         The releases that the clip, the centre or the whitening came from; those that the slices came from, on which
         S does not depend.
@@ -65,8 +63,7 @@ class Moments:
     second: np.ndarray
     counts: np.ndarray
     kind: str
-    radius: float | None = None
-    ball: float | None = None
+    clip: Clip | None = None
     largest_norm: float = 0.0
     clip_share: float = 0.0
     parents: tuple[str, ...] = ()
@@ -109,7 +106,7 @@ def check_records(X, y) -> tuple[np.ndarray, np.ndarray]:
     return X, y
 
 
-def client_moments(X, y, slices: Slices, *, radius: Accounted | None = None, shift: Accounted | None = None) -> Moments:
+def client_moments(X, y, slices: Slices, *, clip: Clip | None = None, shift: Accounted | None = None) -> Moments:
     """Slice means and second moment of one client.
 
     Parameters
@@ -120,8 +117,8 @@ def client_moments(X, y, slices: Slices, *, radius: Accounted | None = None, shi
         Numbers, or labels where ``slices`` has labels.
     slices : Slices
         Public slices, classes, or the client's own quantile slices.
-    radius : Public, Release or Clear, optional
-        R > 0: every entry is clipped to [-R, R]. None: unclipped, which no mechanism accepts.
+    clip : Clip, optional
+        Of every record (`partywise.privacy.statistics.clips`). None: unclipped, which no mechanism accepts.
     shift : Public, Release or Clear, optional
         Of shape (p,): subtracted from every record before clipping.
 
@@ -132,25 +129,32 @@ def client_moments(X, y, slices: Slices, *, radius: Accounted | None = None, shi
     Raises
     ------
     TypeError
-        For a bare number as radius or a bare array as shift: they do not say where they come from.
+        For a bare array as shift: it does not say where it comes from.
     ValueError
-        For a length mismatch, no records, ``radius <= 0``, an unknown label, or, without a radius, entries that are
-        not finite: clipped records are taken as `bounded_entries` has them.
+        For a length mismatch, no records, an unknown label, or, without a clip, entries that are not finite: clipped
+        records are taken as `bounded_entries` has them.
     """
-    R = None if radius is None else positive_radius(radius)
     centre = None if shift is None else parameter("shift", shift)
-    X, y = check_records(X, y) if R is None else check_records(bounded_entries(X), bounded_entries(y))
+    X, y = check_records(X, y) if clip is None else check_records(bounded_entries(X), bounded_entries(y))
+    return replace(
+        _sum_blocks(X, y, slices, clip, centre), parents=parents_of(None if clip is None else clip.radius, shift)
+    )
+
+
+def _sum_blocks(
+    X: np.ndarray, y: np.ndarray, slices: Slices, clip: Clip | None, centre: np.ndarray | None = None
+) -> Moments:
+    """Moments of checked records, in one pass over blocks of them."""
     n, p = X.shape
     second, sums = np.zeros((p, p)), np.zeros((slices.n_slices, p))
-    counts, largest, clipped = np.zeros(slices.n_slices, dtype=np.int64), 0.0, 0
+    counts, largest, moved, units = np.zeros(slices.n_slices, dtype=np.int64), 0.0, 0, 0
     rows = max(BLOCK_ENTRIES // p, 256)
     for start in range(0, n, rows):
         block = X[start : start + rows]
         block = np.asarray(block, dtype=float) if centre is None else block - centre
-        if R is not None:
-            kept = np.clip(block, -R, R)
-            clipped += int(np.count_nonzero(kept != block))
-            block = kept
+        if clip is not None:
+            clipped = clip.of(block)
+            block, moved, units = clipped.records, moved + clipped.number, units + clipped.units
         second += block.T @ block
         largest = max(largest, float(np.max(np.einsum("ij,ij->i", block, block))))
         part, number = slice_sums(block, y[start : start + rows], slices)
@@ -163,20 +167,11 @@ def client_moments(X, y, slices: Slices, *, radius: Accounted | None = None, shi
         second=(second + second.T) / (2 * n),
         counts=counts,
         kind=slices.kind,
-        radius=R,
+        clip=clip,
         largest_norm=float(np.sqrt(largest)),
-        clip_share=clipped / (n * p),
-        parents=parents_of(radius, shift),
+        clip_share=moved / units if units else 0.0,
         slice_parents=slices.parents,
     )
-
-
-def positive_radius(radius: Accounted) -> float:
-    """The value of a radius that says where it comes from; ValueError unless it is positive."""
-    value = parameter("radius", radius)
-    if not value > 0:
-        raise ValueError(f"radius={value!r} must be positive.")
-    return value
 
 
 def slice_sums(block: np.ndarray, y: np.ndarray, slices: Slices) -> tuple[np.ndarray, np.ndarray]:
@@ -216,39 +211,20 @@ def whitened_means(
     Returns
     -------
     Moments
-        With ``ball = C``; its second moment is that of the shrunk z.
+        Clipped to a `BallClip`; its second moment is that of the shrunk z.
 
     Raises
     ------
     ValueError
         As in `client_moments`, or if ``root`` does not fit X.
     """
-    C, matrix = positive_radius(radius), np.asarray(parameter("root", root))
+    clip, matrix = BallClip(radius), np.asarray(parameter("root", root))
     X, y = check_records(bounded_entries(X), bounded_entries(y))
     if matrix.shape != (X.shape[1], X.shape[1]):
         raise ValueError(f"root has shape {matrix.shape} for records of length {X.shape[1]}.")
     columns = matrix @ (X.T if shift is None else X.T - np.asarray(parameter("shift", shift))[:, None])
-    return replace(_in_ball(columns, y, slices, C), parents=parents_of(root, radius, shift))
-
-
-def ball_moments(X, y, slices: Slices, radius: Accounted) -> Moments:
-    """Moments of records that were shrunk to a ball: x min(1, C / ||x||), C = ``radius`` > 0.
-
-    Shrinking keeps the direction of a record, so that the second moment of an elliptical law keeps its axes; clipping
-    entry by entry does not. Arguments, result and errors as in `whitened_means`.
-    """
-    C = positive_radius(radius)
-    X, y = check_records(bounded_entries(X), bounded_entries(y))
-    return replace(_in_ball(np.array(X.T, dtype=float), y, slices, C), parents=radius.parents)
-
-
-def _in_ball(columns: np.ndarray, y: np.ndarray, slices: Slices, radius: float) -> Moments:
-    """Moments of the columns (p, n), which are overwritten, after shrinking each record to length ``radius``."""
-    norms = np.sqrt(np.einsum("ij,ij->j", columns, columns))
-    long = norms > radius
-    columns *= np.divide(radius, norms, out=np.ones_like(norms), where=long)
-    found = client_moments(columns.T, y, slices)
-    return replace(found, ball=float(radius), clip_share=float(np.mean(long)))
+    white, y = check_records(columns.T, y)
+    return replace(_sum_blocks(white, y, slices, clip), parents=parents_of(root, radius, shift))
 
 
 def large_enough(sizes, least: float = 1) -> np.ndarray:

@@ -12,7 +12,7 @@ from ..privacy.rounding import bounded_entries
 from ..privacy.statistics.isometry import to_matrix
 from .moments import Moments, check_records, client_moments
 from .screening import mean_differences, sign_sums, slice_profile
-from .slices import Slices, case_radius, equal_frequency
+from .slices import Slices, case_clip, equal_frequency
 
 __all__ = ["ArrayRecords", "Records", "own_slices"]
 
@@ -71,7 +71,7 @@ class ArrayRecords:
         if clipped and columns is None and "means_fixed" in self.block:
             return self._kept(own)
         X, y = self.records(columns)
-        return client_moments(X, y, self.slices(y, own), radius=case_radius(self.settings.radius if clipped else None))
+        return client_moments(X, y, self.slices(y, own), clip=case_clip(self.settings.radius if clipped else None))
 
     def differences(self, *, own: bool) -> np.ndarray:
         """As in `Records`."""
@@ -105,7 +105,7 @@ class ArrayRecords:
             second=to_matrix(block["second"], self.facts.n_columns),
             counts=block[f"counts_{which}"],
             kind="quantile" if which == "own" else self.facts.fixed.kind,
-            radius=self.settings.radius,
+            clip=case_clip(self.settings.radius),
             largest_norm=float(block["norms"]),
             clip_share=float(block["clip_share"]),
         )

@@ -28,6 +28,7 @@ from partywise.privacy.mechanisms.random import SecureRandom
 from partywise.privacy.mechanisms.release import ratio
 from partywise.privacy.secure.fixed_point import fixed_point_sum
 from partywise.privacy.statistics.bounded import Bounded, SensitivityCertificate, clip_curves
+from partywise.privacy.statistics.clips import BoxClip
 from partywise.privacy.statistics.geometry import Ball, lengths, mahalanobis
 from partywise.privacy.statistics.moments import covariance, cross_moment, record_sum, second_moment
 from partywise.privacy.statistics.records import clipped_coefficients, label_dot_product
@@ -205,7 +206,7 @@ def test_scores_of_any_scale_can_be_audited():
 def test_statistics_of_the_studies_do_not_lose_their_sensitivity(scale):
     """Those that state a certificate of their own: moments and contrasts of sliced inverse regression."""
     with np.errstate(over="ignore", invalid="ignore"):
-        moments = client_moments(scale * X, Y.astype(float), public_slices(fixed([0.5])), radius=fixed(scale))
+        moments = client_moments(scale * X, Y.astype(float), public_slices(fixed([0.5])), clip=BoxClip(fixed(scale)))
     for made in (
         bounded_means,
         bounded_second,

@@ -15,7 +15,7 @@ from partywise.experiment.study import MethodSpec
 from partywise.inverse_regression.certified import unwhiten
 from partywise.inverse_regression.estimate import aggregate, inverse_root
 from partywise.inverse_regression.model import Estimate
-from partywise.inverse_regression.moments import ball_moments, centred, client_moments, whitened_means
+from partywise.inverse_regression.moments import centred, client_moments, whitened_means
 from partywise.inverse_regression.options import CertifiedOptions
 from partywise.inverse_regression.protocols import certified
 from partywise.inverse_regression.protocols.budgets import CertifiedPlan
@@ -23,6 +23,7 @@ from partywise.inverse_regression.protocols.common import noise_sd, with_clip_sh
 from partywise.inverse_regression.published import fitted_sigma, prop2_sigma
 from partywise.inverse_regression.subspace import projection_loss
 from partywise.privacy.accounting.calibration import analytic_gaussian_sigma, gaussian_epsilon, gdp_mu
+from partywise.privacy.statistics.clips import BallClip, BoxClip
 from partywise.privacy.statistics.isometry import to_matrix
 from partywise.randomness import stream
 from partywise.studies.sliced_inverse_regression.data import split
@@ -56,7 +57,7 @@ def records(data, settings, clients):
 def test_without_noise_any_number_of_clients_is_the_pooled_estimate(data):
     for clients in (1, 3, 6):
         X, y = (np.concatenate(part) for part in zip(*records(data, SMALL, clients), strict=True))
-        pooled = client_moments(X, y, data.fixed, radius=fixed(SMALL.radius))
+        pooled = client_moments(X, y, data.fixed, clip=BoxClip(fixed(SMALL.radius)))
         about = centred(pooled)
         wanted = aggregate(about.means[None], [1], about.second, 2).basis
         for protocol, options in (("reference", {"slices": "public"}), ("certified", {})):
@@ -69,8 +70,8 @@ def test_without_noise_any_number_of_clients_is_the_pooled_estimate(data):
 def test_two_rounds_without_noise_are_the_whitened_estimate(data, clip):
     drawn, radius = records(data, SMALL, 4), 3 * SMALL.radius * math.sqrt(6)
     parts = {
-        "ball": lambda X, y: ball_moments(X, y, data.fixed, fixed(radius)),
-        "box": lambda X, y: client_moments(X, y, data.fixed, radius=fixed(SMALL.radius)),
+        "ball": lambda X, y: client_moments(X, y, data.fixed, clip=BallClip(fixed(radius))),
+        "box": lambda X, y: client_moments(X, y, data.fixed, clip=BoxClip(fixed(SMALL.radius))),
     }
     merged = merge(parts[clip](X, y) for X, y in drawn)
     mean = merged.means.sum(axis=1)
@@ -196,7 +197,7 @@ def test_a_replicate_keeps_moments_and_no_records(data):
     }
     assert size[100] == size[3000] < 40_000
     X, y = records(data, SMALL, 2)[1]
-    kept = client_moments(X, y, data.fixed, radius=fixed(1.0))
+    kept = client_moments(X, y, data.fixed, clip=BoxClip(fixed(1.0)))
     assert np.array_equal(kept.means, data.means_fixed[1])
     prefix = simulated(replace(SMALL, clients=2))
     assert np.array_equal(prefix.means_own, data.means_own[:2])

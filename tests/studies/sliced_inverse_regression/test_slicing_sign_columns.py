@@ -17,6 +17,7 @@ from partywise.inverse_regression.moments import client_moments
 from partywise.inverse_regression.screening import contrasts, score, sign_sums, vote_select
 from partywise.inverse_regression.slices import public_slices
 from partywise.inverse_regression.subspace import projection_loss
+from partywise.privacy.statistics.clips import BoxClip
 from partywise.randomness import stream
 from partywise.studies.sliced_inverse_regression.simulation import sign_columns
 from partywise.studies.sliced_inverse_regression.simulation.sign_columns import (
@@ -145,7 +146,7 @@ def test_losses_have_one_law(model):
             if name == "true columns alone":
                 chosen, records = np.arange(S), X
             basis = np.zeros((S + Q, 2))
-            basis[chosen] = classical(client_moments(records, y, FIXED, radius=fixed(1.0)), 2).basis
+            basis[chosen] = classical(client_moments(records, y, FIXED, clip=BoxClip(fixed(1.0))), 2).basis
             losses[name].append(projection_loss(basis, beta))
     assert same_law(losses["full"], losses["short"])
     assert not same_law(losses["full"], losses["true columns alone"])

@@ -23,13 +23,14 @@ from ...federation.run import Run
 from ...privacy.accounted import Accounted, Clear, Public
 from ...privacy.accounting.calibration import gdp_mu
 from ...privacy.mechanisms.release import Release, derive
+from ...privacy.statistics.clips import BallClip
 from ...privacy.strata import cell_of
 from ...randomness import Rng
 from ..bounded import MEAN_SHARE
 from ..certified import covariance_of, reach_of, release_second_and_mean, release_slices, unwhiten
 from ..estimate import inverse_root
 from ..model import Estimate
-from ..moments import ball_moments, whitened_means
+from ..moments import client_moments, whitened_means
 from .budgets import CertifiedPlan, user_epsilon
 from .common import (
     failed,
@@ -70,7 +71,8 @@ def local_second(
         moments = local_moments(client, view, False, columns, True, rng_for)
     else:
         ball = Public(radius, because="by public numbers: columns, sizes and the budget")
-        moments = ball_moments(*local_records(client, view, rng_for).records(columns), spec.public.fixed, ball)
+        X, y = local_records(client, view, rng_for).records(columns)
+        moments = client_moments(X, y, spec.public.fixed, clip=BallClip(ball))
     return release_second_and_mean(
         moments,
         plan.budget["second"],

@@ -14,7 +14,7 @@ from ...datasets.loaders import watch as watch_table
 from ...inverse_regression import models
 from ...inverse_regression.moments import Moments, client_moments
 from ...inverse_regression.records import own_slices
-from ...inverse_regression.slices import Slices, case_edges, case_radius, public_slices
+from ...inverse_regression.slices import Slices, case_clip, case_edges, public_slices
 from ...privacy.statistics.isometry import to_vector
 from ...randomness import Rng, stream
 from .data import SlicingData
@@ -66,8 +66,8 @@ def reduced(clients: Any, fixed: Slices, p: int, radius: float) -> dict[str, Any
     parts: list[tuple[Moments, Moments]] = []
     for X, y in clients:
         own = own_slices(y, fixed)
-        by_fixed = client_moments(X, y, fixed, radius=case_radius(radius))
-        parts.append((by_fixed if own is fixed else client_moments(X, y, own, radius=case_radius(radius)), by_fixed))
+        by_fixed = client_moments(X, y, fixed, clip=case_clip(radius))
+        parts.append((by_fixed if own is fixed else client_moments(X, y, own, clip=case_clip(radius)), by_fixed))
     H = fixed.n_slices
     separate = any(own is not by_fixed for own, by_fixed in parts)
     return {

@@ -1,0 +1,103 @@
+"""What records go through before a statistic is computed of them: a clip knows its bound, its share and its name.
+
+A new clip is a class with `length`, on which every certificate of clipped records rests, and `of`.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import numpy as np
+
+from ..accounted import Accounted, parameter
+
+__all__ = ["BallClip", "BoxClip", "Clip", "ClipResult"]
+
+
+@dataclass(frozen=True, eq=False)
+class ClipResult:
+    """Records (n, p) that went through a clip, and the number of ``units`` (entries, or records) that it moved."""
+
+    records: np.ndarray
+    number: int
+    units: int
+
+    @property
+    def share(self) -> float:
+        """Share of the units that were moved: it depends on the data, and no certificate reads it."""
+        return self.number / self.units if self.units else 0.0
+
+
+@dataclass(frozen=True)
+class Clip(ABC):
+    """A map of each record by itself, fixed by a radius that says where it comes from.
+
+    Raises
+    ------
+    TypeError
+        If the radius is a bare number.
+    ValueError
+        Unless it is positive.
+    """
+
+    radius: Accounted = field(compare=False)
+    size: float = field(init=False)
+    name: ClassVar[str]
+
+    def __post_init__(self) -> None:
+        size = parameter("radius", self.radius)
+        if not size > 0:
+            raise ValueError(f"radius={size!r} must be positive.")
+        object.__setattr__(self, "size", float(size))
+
+    @property
+    def parents(self) -> tuple[str, ...]:
+        """Ids of the releases that the radius came from."""
+        return self.radius.parents
+
+    @abstractmethod
+    def length(self, p: int) -> float:
+        """Largest Euclidean length of a clipped record of p entries."""
+
+    @abstractmethod
+    def of(self, records: np.ndarray) -> ClipResult:
+        """Finite records (n, p), clipped; the given ones stay as they are."""
+
+
+@dataclass(frozen=True)
+class BoxClip(Clip):
+    """Every entry is clipped to [-R, R]."""
+
+    name: ClassVar[str] = "box"
+
+    def length(self, p: int) -> float:
+        """R sqrt(p)."""
+        return self.size * math.sqrt(p)
+
+    def of(self, records: np.ndarray) -> ClipResult:
+        """As of `Clip`, counted in entries."""
+        kept = np.clip(records, -self.size, self.size)
+        return ClipResult(kept, int(np.count_nonzero(kept != records)), records.size)
+
+
+@dataclass(frozen=True)
+class BallClip(Clip):
+    """A record x is shrunk to x min(1, C / ||x||): its direction stays, and so do the axes of an elliptical law."""
+
+    name: ClassVar[str] = "ball"
+
+    def length(self, p: int) -> float:
+        """C."""
+        return self.size
+
+    def of(self, records: np.ndarray) -> ClipResult:
+        """As of `Clip`, counted in records."""
+        if records.itemsize not in records.strides:  # sums depend on it: every other column of a table, as a copy
+            records = records.copy(order="K")
+        norms = np.sqrt(np.einsum("ij,ij->i", records, records))
+        long = norms > self.size
+        shrink = np.divide(self.size, norms, out=np.ones_like(norms), where=long)
+        return ClipResult(records * shrink[:, None], int(np.count_nonzero(long)), len(records))

@@ -1,0 +1,73 @@
+"""Clips: no clipped record is longer than the bound, what moved is counted, and nothing else changes."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from fixed import fixed
+from partywise.inverse_regression.bounded import bounded_means, bounded_second
+from partywise.inverse_regression.moments import client_moments
+from partywise.inverse_regression.slices import public_slices
+from partywise.privacy.statistics.clips import BallClip, BoxClip, Clip, ClipResult
+from partywise.randomness import stream
+
+X = stream(11, "clips").standard_normal((60, 4)) * [1.0, 2.0, 0.1, 5.0]
+
+
+class DiamondClip(Clip):
+    """A rule of somebody else: records are shrunk to a sum of absolute entries of at most the radius."""
+
+    name = "diamond"
+
+    def length(self, p: int) -> float:
+        return self.size
+
+    def of(self, records: np.ndarray) -> ClipResult:
+        sums = np.abs(records).sum(axis=1)
+        shrink = np.minimum(1.0, self.size / sums)
+        return ClipResult(records * shrink[:, None], int(np.count_nonzero(sums > self.size)), len(records))
+
+
+@pytest.mark.parametrize("rule", [BallClip, BoxClip, DiamondClip])
+@pytest.mark.parametrize("layout", [np.ascontiguousarray, np.asfortranarray, lambda a: np.repeat(a, 2, axis=1)[:, ::2]])
+def test_no_clipped_record_is_longer_than_its_bound(rule, layout):
+    clip, kept = rule(fixed(1.5)), X.copy()
+    clipped = clip.of(layout(X))
+    lengths = np.linalg.norm(clipped.records, axis=1)
+    assert np.all(lengths <= clip.length(4) * (1 + 1e-12)) and np.max(lengths) > 0.5 * clip.length(4)
+    assert 0 < clipped.share < 1 and clipped.share == clipped.number / clipped.units and np.array_equal(X, kept)
+    again = clip.of(clipped.records)
+    np.testing.assert_allclose(again.records, clipped.records, rtol=1e-12)
+    wide = rule(fixed(1e6)).of(X)
+    assert wide.share == 0 and np.array_equal(wide.records, X)
+
+
+def test_the_bounds_and_what_is_counted():
+    assert BoxClip(fixed(2.0)).length(9) == 6.0 and BallClip(fixed(2.0)).length(9) == 2.0
+    box, ball = BoxClip(fixed(1.0)).of(X), BallClip(fixed(1.0)).of(X)
+    assert (box.number, box.units) == (np.count_nonzero(np.abs(X) > 1), X.size)
+    assert (ball.number, ball.units) == (np.count_nonzero(np.linalg.norm(X, axis=1) > 1), len(X))
+    assert BoxClip(fixed(1.0)) == BoxClip(fixed(1.0)) != BallClip(fixed(1.0))
+
+
+def test_a_rule_of_somebody_else_needs_its_class_alone():
+    """Its length is what the certificates of the sliced moments rest on."""
+    y = X[:, 0]
+    moments = client_moments(X, y, public_slices(fixed([0.0])), clip=DiamondClip(fixed(1.5)))
+    assert moments.clip_share > 0 and moments.largest_norm <= 1.5
+    assert bounded_means(moments).certificate.value == pytest.approx(2 * 1.5 / 60)
+    assert bounded_second(moments).certificate.value == pytest.approx(math.sqrt(2) * 1.5**2 / 60)
+
+
+@pytest.mark.parametrize("radius", [0.0, -1.0, float("nan")])
+def test_a_radius_is_positive(radius):
+    with pytest.raises(ValueError, match=r"radius=.* must be positive"):
+        BallClip(fixed(radius))
+
+
+def test_a_radius_says_where_it_comes_from():
+    with pytest.raises(TypeError, match="radius"):
+        BoxClip(1.0)
