@@ -35,7 +35,7 @@ for module in pkgutil.walk_packages(partywise.__path__, "partywise."):
     except ModuleNotFoundError as error:
         assert error.name in extras, (module.name, error)
         missing.add(module.name)
-rooms = ("results", "plotting", "tables", "differences", "register", "collect", "verify")
+rooms = ("results", "plotting", "tables", "differences", "register", "collect", "verify", "plans", "configuration.text")
 carriers = (".transport.carrier", ".transport.connection", ".transport.pool")
 named = (".figures", *carriers, *(f".experiment.{room}" for room in rooms))
 assert all(any(part in name for part in named) for name in missing), missing
