@@ -15,7 +15,7 @@ from partywise.experiment.plan import Plan, plan
 from pipeline import ROOT
 
 # Replicates: a split and a noise each.
-REPLICATES = {"adult": 8, "credit_default": 8, "abalone": 20, "generated": 8}
+REPLICATES = {"adult": 8, "adult_split": 8, "credit_default": 8, "abalone": 20, "generated": 8}
 ROOT_SEED = 2024
 ORDERS: dict[str, Any] = {"protocol": "feature_gathering", "protect": "dp", "edges": "quantile", "ties": "position"}
 # What is certified for a record is not a published program, and keeps ties.
