@@ -20,8 +20,6 @@ X = stream(11, "clips").standard_normal((60, 4)) * [1.0, 2.0, 0.1, 5.0]
 class DiamondClip(Clip):
     """A rule of somebody else: records are shrunk to a sum of absolute entries of at most the radius."""
 
-    name = "diamond"
-
     def length(self, p: int) -> float:
         return self.size
 

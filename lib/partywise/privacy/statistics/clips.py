@@ -1,4 +1,4 @@
-"""What records go through before a statistic is computed of them: a clip knows its bound, its share and its name.
+"""What records go through before a statistic is computed of them: a clip knows its bound and its share.
 
 A new clip is a class with `length`, on which every certificate of clipped records rests, and `of`.
 """
@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import ClassVar
 
 import numpy as np
 
@@ -45,7 +44,6 @@ class Clip(ABC):
 
     radius: Accounted = field(compare=False)
     size: float = field(init=False)
-    name: ClassVar[str]
 
     def __post_init__(self) -> None:
         size = parameter("radius", self.radius)
@@ -71,8 +69,6 @@ class Clip(ABC):
 class BoxClip(Clip):
     """Every entry is clipped to [-R, R]."""
 
-    name: ClassVar[str] = "box"
-
     def length(self, p: int) -> float:
         """R sqrt(p)."""
         return self.size * math.sqrt(p)
@@ -86,8 +82,6 @@ class BoxClip(Clip):
 @dataclass(frozen=True)
 class BallClip(Clip):
     """A record x is shrunk to x min(1, C / ||x||): its direction stays, and so do the axes of an elliptical law."""
-
-    name: ClassVar[str] = "ball"
 
     def length(self, p: int) -> float:
         """C."""
