@@ -141,11 +141,15 @@ def test_a_link_unfolds_what_it_leads_to(browser):
 
 
 def test_making_the_report_is_cheap(finished, tmp_path):
-    """At most 5 CPU s and a little for each figure."""
+    """Hardly more than planning the run, which is measured beside it since machines differ threefold."""
     folder = copy_run(finished, tmp_path / "project")
     count = "import resource, subprocess, sys; subprocess.run(sys.argv[1:], check=True, capture_output=True); "
     count += "used = resource.getrusage(resource.RUSAGE_CHILDREN); print(used.ru_utime + used.ru_stime)"
-    words = [sys.executable, "workflow/launch.py", *TINY, *REPORT]
-    command = [sys.executable, "-c", count, *words]
-    done = subprocess.run(command, cwd=folder, env=environment(), capture_output=True, text=True, check=True)
-    assert float(done.stdout) <= 5 + 0.2 * len(FIGURES)
+
+    def cpu(*words: str) -> float:
+        command = [sys.executable, "-c", count, sys.executable, "workflow/launch.py", *TINY, *words]
+        done = subprocess.run(command, cwd=folder, env=environment(), capture_output=True, text=True, check=True)
+        return float(done.stdout)
+
+    # Measured 1.1 to 1.2 times; a report that imports matplotlib or fits anything is above the limit.
+    assert cpu(*REPORT) <= (1.4 + 0.05 * len(FIGURES)) * cpu("-n")
