@@ -151,5 +151,6 @@ def test_making_the_report_is_cheap(finished, tmp_path):
         done = subprocess.run(command, cwd=folder, env=environment(), capture_output=True, text=True, check=True)
         return float(done.stdout)
 
+    cpu("-n")  # compiles the copied sources, as the run that made the results has done for its user
     # Measured 1.1 to 1.2 times; a report that imports matplotlib or fits anything is above the limit.
     assert cpu(*REPORT) <= (1.4 + 0.05 * len(FIGURES)) * cpu("-n")
