@@ -77,7 +77,7 @@ def share(data: Any, settings: Any, parties: int, folds: int, epsilon: float, ma
         spec, extra = MethodSpec(options, Spec(), settings, data.public()), ("analyst", "dealer")
         run = Run(held, epsilon=epsilon, fold=fold, rng_for=noise, spec=spec, extra=extra)
         estimate = simulate(moments_release.fit, run)
-        found.append(metrics(estimate, data, fold.train, spec)["relative_error"])
+        found.append(metrics(estimate, data, fold.train, spec).relative_error)
     return float(np.mean(found))
 
 

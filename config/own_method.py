@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from partywise.experiment.study import Lazy, Protocol
+from partywise.experiment.study import Protocol
 from partywise.federation.parties import Party
 from partywise.federation.run import Run
 from partywise.logistic.model import Estimate, delta_of
@@ -65,4 +65,4 @@ def fit(run: Run) -> Estimate:
     return run.assemble(lambda value: Estimate(value, run.epsilon), theta)
 
 
-PROTOCOL = Protocol(OneStepOptions, Lazy("config.own_method:fit"), study="label_private")
+PROTOCOL = Protocol(OneStepOptions, study="label_private")

@@ -209,7 +209,6 @@ CUBES = (
     "experiment.differences",
     "experiment.register.numbers",
     "experiment.results",
-    "experiment.verify",
 )
 
 

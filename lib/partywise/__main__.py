@@ -93,7 +93,7 @@ def provenance(path: Path) -> int:
     import yaml
 
     from .experiment.results.cube import open_cube
-    from .experiment.verify import configuration
+    from .experiment.results.verify import configuration
 
     cube = open_cube(path)
     for name in SHOWN:
@@ -146,7 +146,7 @@ def translate(path: Path) -> int:
 def verify(path: Path, count: int, seed: int) -> int:
     """Compute a random sample of cells anew and compare every number with the cube."""
     from .experiment.results.cube import open_cube
-    from .experiment.verify import compare, plan_of, recompute, sample
+    from .experiment.results.verify import compare, plan_of, recompute, sample
 
     if count < 1:
         print(f"--cells is {count}: it must be at least 1.", file=sys.stderr)

@@ -131,7 +131,7 @@ def test_every_study_of_methods_has_trials():
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        ({"address": "own_study.protocol"}, "defines no 'PROTOCOL'"),
+        ({"address": "own_study.data"}, "defines no 'PROTOCOL'"),
         ({"address": "config.own_method", "study": "privacy_audit"}, "privacy_audit' has no trials"),
         ({"address": "config.own_method", "study": "nothing"}, "studies.nothing is unknown"),
         ({"address": "config.own_method", "options": {"rigde": 1.0}}, "rigde is unknown: did you mean ridge"),

@@ -13,8 +13,8 @@ import yaml
 from partywise.experiment.plans import read_configuration
 from partywise.experiment.results.attributes import check_attributes
 from partywise.experiment.results.cube import open_cube
+from partywise.experiment.results.verify import configuration
 from partywise.experiment.study import available, load
-from partywise.experiment.verify import configuration
 from pipeline import ROOT, copy_project, environment, launch
 
 SMOKE = ROOT / "config" / "smoke.yaml"

@@ -10,6 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from math import inf
 from pathlib import Path
+from typing import get_type_hints
 
 import mpmath as mp
 import numpy as np
@@ -106,8 +107,6 @@ def test_studies_are_found_by_their_file():
     assert isinstance(study, Study)
     with pytest.raises(ConfigError, match=r"studies.nothing is unknown: the studies are .*functional_boosting"):
         load("nothing")
-    with pytest.raises(ValueError, match=r"summary names 'nowhere'"):
-        toy.varied(summary=("nowhere",))
 
 
 def test_every_reference_of_every_study_exists():
@@ -292,10 +291,14 @@ def test_a_failing_cell_names_itself_and_keeps_its_cause(data):
         run(made, "one", "broken", 99, [0], [0], data)
 
 
-def test_scalars_must_be_described_and_divergence_is_a_record(data):
-    undescribed = toy.toy_plan(toy.varied(metrics=toy.lazy("metrics_undescribed")), one=ONE)
-    with pytest.raises(RuntimeError, match=r"mystery is reported and not among the variables of study toy: add it."):
-        run(undescribed, "one", "clear", 1, [0], [0], data)
+def test_measures_must_be_declared_and_divergence_is_a_record(data):
+    for metrics, sentence in (
+        ("undeclared", "mystery is reported and not among the measures of ToyMeasures: declare it in toy."),
+        ("as_mapping", "metrics returns a dict: give a ToyMeasures."),
+    ):
+        wrong = toy.toy_plan(toy.varied(metrics=toy.lazy(f"metrics_{metrics}")), one=ONE)
+        with pytest.raises(RuntimeError, match=sentence):
+            run(wrong, "one", "clear", 1, [0], [0], data)
     diverged = toy.toy_plan(toy.varied(metrics=toy.lazy("metrics_diverged"), example_fits=None), one=ONE)
     assert run(diverged, "one", "clear", 1, [0], [0], data)[0].scalars["status"] == "diverged"
 
@@ -360,14 +363,42 @@ def test_a_writer_leaves_the_temporary_file_of_a_living_one_alone(tmp_path):
 
 
 def test_a_name_has_one_meaning_in_all_studies():
-    """`projected` was a flag in two studies and coordinates in a third; meaning, unit and heading go with the name."""
-    meanings, headings = defaultdict(set), defaultdict(set)
+    """What several studies report is one quantity of the kit, of one type: its words are written once."""
+    found, types = defaultdict(dict), defaultdict(set)
     for name in available():
         study = load(name)
-        for variable, meaning in study.variables.items():
-            meanings[variable].add(meaning)
-        for variable, heading in study.headings.items():
-            headings[variable].add(heading)
-    assert len(meanings) > 200
-    assert {name: found for name, found in meanings.items() if len(found) > 1} == {}
-    assert {name: found for name, found in headings.items() if len(found) > 1} == {}
+        hints = get_type_hints(study.measures) | get_type_hints(study.examples, {"np": np})
+        for variable, one in study.declared.items():
+            found[variable][name] = one
+            types[variable].add((hints[variable], one.dims))
+    shared = {variable: studies for variable, studies in found.items() if len(studies) > 1}
+    assert len(found) > 200 and {"auc", "noise_sd", "projected"} <= set(shared)
+    assert {variable for variable in shared if len(types[variable]) > 1} == set()
+    written_twice = {v for v, studies in shared.items() if len({id(one.quantity) for one in studies.values()}) > 1}
+    assert written_twice == set()
+
+
+def test_what_a_fit_reports_is_what_was_declared():
+    """None is a value that is undefined, and unlike what a fit does not report; the second of two reports counts."""
+    one, other = toy.ToyMeasures(error=None, n_train=3), toy.ToyMeasures(error=2.0)
+    assert one.reported() == {"error": None, "n_train": 3}
+    assert (one | other).reported() == {"error": 2.0, "n_train": 3}
+    assert toy.ToyExamples(shown=1).arrays() == {"shown": (("record",), 1)}
+    assert toy.ToyExamples.with_dims({"shown": (("record",), 1)}) == toy.ToyExamples(shown=1)
+    with pytest.raises(ValueError, match=r"shown has dims \('row',\): ToyExamples declares \('record',\)"):
+        toy.ToyExamples.with_dims({"shown": (("row",), 1)})
+    with pytest.raises(TypeError, match="eror"):
+        toy.ToyMeasures(eror=1.0)
+
+
+def test_parts_are_found_beside_the_file_of_a_study():
+    study = load("vertical_linear")
+    assert study.name == "vertical_linear"
+    assert study.metrics == Lazy("partywise.studies.vertical_linear.metrics:metrics")
+    assert study.data == Lazy("partywise.studies.vertical_linear.data:LinearData")
+    assert study.sources["adult"].generate == Lazy("partywise.studies.vertical_linear.cases:adult")
+    assert study.sources["table"].apart == Lazy("partywise.datasets.own.remote.columns:placeholders")
+    assert study.methods["exact"].fit == Lazy("partywise.linear.protocols.pooled:fit")
+    assert study.figures["loss_by_round"].address == "partywise.studies.vertical_linear.figures.training:loss_by_round"
+    assert toy.STUDY.metrics == Lazy("toy:metrics"), "a study in a single file has its parts in that file"
+    assert load("privacy_audit").trials is None, "it has no trials.py"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from partywise.experiment.verify import compare, plan_of, recompute
+from partywise.experiment.results.verify import compare, plan_of, recompute
 from small_cube import computed
 
 BLOCK = {

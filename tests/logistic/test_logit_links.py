@@ -176,7 +176,7 @@ def cell(label, options):
     """Estimate, scalars and arrays of a cell; recalibration is logistic whatever the link, and no part of them."""
     protocol, epsilon, _ = CELLS[label]
     found = run(protocol, epsilon, data=make_data(), **options)
-    arrays = metrics.example_fits(found.estimate, found.data, found.fold.train, found.spec)
+    arrays = metrics.example_fits(found.estimate, found.data, found.fold.train, found.spec).arrays()
     return found.estimate, found.scalars, {name: values for name, (_, values) in arrays.items()}
 
 

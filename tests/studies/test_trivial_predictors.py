@@ -28,7 +28,7 @@ def test_curves_without_held_out_records_are_in_sample(train):
     data = make_data()
     p, q, qy = data.operators.shape
     fit = Curves(data.operators, np.zeros((p, q)), np.zeros(qy), np.ones(p, dtype=bool), 1.0)
-    assert of_curves(fit, data, train, None)["in_sample"] == train.all()
+    assert of_curves(fit, data, train, None).in_sample == train.all()
 
 
 @pytest.mark.parametrize(("p", "d"), [(6, 1), (7, 3)])
@@ -55,8 +55,8 @@ def test_subspaces_lose_against_a_random_one():
             ),
         )
 
-    assert not found(data.beta)["worse_than_random"] and found(apart)["worse_than_random"]
-    assert "in_sample" not in found(data.beta), "the truth is known"
+    assert not found(data.beta).worse_than_random and found(apart).worse_than_random
+    assert "in_sample" not in found(data.beta).reported(), "the truth is known"
 
 
 def test_linear_models_against_the_mean_label():
@@ -68,6 +68,6 @@ def test_linear_models_against_the_mean_label():
     data = SimpleNamespace(X=X, y=y, criterion="CrossEntropyLoss", label_scale=1.0)
     fits = {sign: Linear(coefficients=np.array([0.0, sign]), epsilon_claimed=np.inf) for sign in (1.0, -1.0)}
     for model in ("logistic", "linear"):
-        worse = [linear.tested(fits[sign], data, test, model)["worse_than_mean"] for sign in (1.0, -1.0)]
+        worse = [linear.tested(fits[sign], data, test, model).worse_than_mean for sign in (1.0, -1.0)]
         assert worse == [False, True], model
     assert ExactOptions().model == "logistic"

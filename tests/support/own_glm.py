@@ -10,7 +10,7 @@ import numpy as np
 
 from partywise.alignment.options import AlignmentOptions
 from partywise.alignment.rows import ANALYST, common_rows
-from partywise.experiment.study import Lazy, Protocol
+from partywise.experiment.study import Protocol
 from partywise.federation.parties import Party
 from partywise.federation.run import Run
 from partywise.glm.families import FAMILIES
@@ -69,4 +69,4 @@ def fit(run: Run) -> Estimate:
     return run.assemble(to_estimate, answer, run.epsilon, None if public.aligned else rows)
 
 
-PROTOCOL = Protocol(MeanOptions, Lazy("own_glm:fit"), study="vertical_glm", extra=(ANALYST,))
+PROTOCOL = Protocol(MeanOptions, study="vertical_glm", extra=(ANALYST,))

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from partywise.experiment.study import Lazy, Protocol
+from partywise.experiment.study import Protocol
 from partywise.federation.parties import Party
 from partywise.federation.run import Run
 from partywise.privacy.accounted import Public
@@ -72,4 +72,4 @@ def fit(run: Run) -> Estimate:
     return run.assemble(lambda value: Estimate(value, run.epsilon), ensemble)
 
 
-PROTOCOL = Protocol(FirstColumnsOptions, Lazy("own_trees:fit"), study="vertical_trees")
+PROTOCOL = Protocol(FirstColumnsOptions, study="vertical_trees")

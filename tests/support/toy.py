@@ -10,6 +10,7 @@ import numpy as np
 
 from fixed import fixed
 from partywise.experiment.configuration.grammar import Batch, Grid
+from partywise.experiment.measures import DIVERGED, N_TRAIN, ExampleFits, Measures, example, measure
 from partywise.experiment.plan import CasePlan, MethodPlan, Plan
 from partywise.experiment.study import Lazy, Protocol, Source, Study
 from partywise.federation.parties import Party
@@ -102,22 +103,41 @@ def fit_broken(run) -> Estimate:
     raise FloatingPointError("a division by nothing")
 
 
-def metrics(estimate: Estimate, data: Data, train: np.ndarray, spec: Any) -> dict[str, Any]:
+@dataclass(frozen=True, kw_only=True)
+class ToyMeasures(Measures):
+    error: float | None = measure("error of the mean", heading="error", summary=True)
+    n_train: int | None = measure(N_TRAIN)
+    near: bool | None = measure("1 if the mean is near zero")
+    nothing: float | None = measure("never defined")
+    large: int | None = measure("a large whole number", "byte")
+    diverged: bool | None = measure(DIVERGED)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ToyExamples(ExampleFits):
+    shown: np.ndarray | None = example("first records", "record")
+
+
+def metrics(estimate: Estimate, data: Data, train: np.ndarray, spec: Any) -> ToyMeasures:
     truth = float(data.x[~train].mean()) if not train.all() else float(data.x.mean())
-    scalars = {"error": estimate.mean - truth, "n_train": int(train.sum()), "near": abs(estimate.mean) < 1}
-    return {**scalars, "nothing": None, **estimate.numbers}
+    found = ToyMeasures(error=estimate.mean - truth, n_train=int(train.sum()), near=abs(estimate.mean) < 1)
+    return found | ToyMeasures(nothing=None) | ToyMeasures.of(estimate.numbers)
 
 
-def metrics_undescribed(estimate: Estimate, data: Data, train: np.ndarray, spec: Any) -> dict[str, Any]:
-    return {"mystery": 1.0}
+def metrics_undeclared(estimate: Estimate, data: Data, train: np.ndarray, spec: Any) -> ToyMeasures:
+    return ToyMeasures.of({"mystery": 1.0})
 
 
-def metrics_diverged(estimate: Estimate, data: Data, train: np.ndarray, spec: Any) -> dict[str, Any]:
-    return {"error": np.inf, "diverged": True}
+def metrics_as_mapping(estimate: Estimate, data: Data, train: np.ndarray, spec: Any) -> dict[str, Any]:
+    return {"error": 1.0}
 
 
-def example_fits(estimate: Estimate, data: Data, train: np.ndarray, spec: Any) -> dict[str, Any]:
-    return {"shown": (("record",), data.x[:3, 0])}
+def metrics_diverged(estimate: Estimate, data: Data, train: np.ndarray, spec: Any) -> ToyMeasures:
+    return ToyMeasures(error=np.inf, diverged=True)
+
+
+def example_fits(estimate: Estimate, data: Data, train: np.ndarray, spec: Any) -> ToyExamples:
+    return ToyExamples(shown=data.x[:3, 0])
 
 
 def lazy(name: str) -> Lazy:
@@ -125,6 +145,7 @@ def lazy(name: str) -> Lazy:
 
 
 STUDY = Study(
+    __name__,
     name="toy",
     title="A toy",
     references="no document",
@@ -136,20 +157,9 @@ STUDY = Study(
         "anew": Protocol(NoisyOptions, lazy("fit_anew")),
         "broken": Protocol(ClearOptions, lazy("fit_broken")),
     },
-    data=lazy("Data"),
-    split=lazy("split"),
-    metrics=lazy("metrics"),
-    example_fits=lazy("example_fits"),
-    variables={
-        "error": ("error of the mean", "1"),
-        "n_train": ("training records", "1"),
-        "near": ("1 if the mean is near zero", "1"),
-        "nothing": ("never defined", "1"),
-        "large": ("a large whole number", "byte"),
-        "diverged": ("1 if it diverged", "1"),
-        "shown": ("first records", "1"),
-    },
-    summary=("error",),
+    measures=ToyMeasures,
+    examples=ToyExamples,
+    folds=None,
     folds_share=True,
 )
 EPSILON = (1.0, 4.0, np.inf)

@@ -39,7 +39,7 @@ rooms = ("results", "plotting", "tables", "differences", "register", "collect", 
 carriers = (".transport.carrier", ".transport.connection", ".transport.pool")
 named = (".figures", *carriers, *(f".experiment.{room}" for room in rooms))
 assert all(any(part in name for part in named) for name in missing), missing
-from partywise.studies.sliced_inverse_regression.paper_tables import printed_table
+from partywise.studies.sliced_inverse_regression.metrics import printed_table
 assert len(printed_table()) == 560
 # What is certified rests on scipy's last digits: delta at epsilon 0 is erf(mu / sqrt 8), and must not be exceeded.
 import math

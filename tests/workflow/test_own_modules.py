@@ -12,7 +12,7 @@ import pytest
 from partywise.errors import ConfigError
 from partywise.experiment.plan import plan
 from partywise.experiment.results.cube import open_cube
-from partywise.experiment.verify import plan_of
+from partywise.experiment.results.verify import plan_of
 from pipeline import ROOT, copy_project, launch, planned
 
 METHOD = ("--configfile", "config/own_method.example.yaml")
@@ -87,7 +87,7 @@ def test_a_study_from_outside_has_a_cube_and_a_figure(study_run):
     [
         ("figures.py", {"figure": 1}),
         ("rounding.py", {"fit": 2, "collect": 1, "figure": 1}),
-        ("numerics.py", {"generate": 1, "fit": 2, "collect": 1, "figure": 1}),
+        ("data.py", {"generate": 1, "fit": 2, "collect": 1, "figure": 1}),
     ],
 )
 def test_an_edit_of_a_study_from_outside_reruns_what_uses_it(study_run, file, expected):

@@ -16,6 +16,7 @@ from fingerprint import digest_of, script_roots, sources
 from partywise.errors import ConfigError
 from partywise.experiment.batches import blocks, data_blocks
 from partywise.experiment.plans import plans as checked_plans
+from partywise.experiment.study import CERTIFIED
 from size import (
     check_jobs,
     check_sizes,
@@ -211,7 +212,7 @@ def figure_labels(wildcards):
     made = PLANS[wildcards.study]
     order = f"{tables_labels(wildcards)['order']}.{made.figures.index(wildcards.figure):03d}"
     # Claims have units of their own.
-    audits = made.study.certified != type(made.study).certified
+    audits = made.study.certified != CERTIFIED
     opens = audits and wildcards.figure == made.figures[0]
     labels = {"content": wildcards.figure, "order": "first" if opens else order}
     return labels | (

@@ -18,7 +18,9 @@ from ..privacy.ledger.ledger import Ledger
 from ..privacy.ledger.total import MEANINGS
 from ..privacy.mechanisms.release import MECHANISMS
 from ..randomness import Streams
+from . import measures
 from .data import NamedErrors
+from .measures import Arrays
 from .owner_outputs.report import OwnerReport
 from .plan import Plan
 from .study import MethodSpec
@@ -29,17 +31,14 @@ STATUS = ("not_in_design", "ok", "not_converged", "diverged")
 IN_SAMPLE = "in_sample"
 # Scalars of every cell of every study: long_name, units.
 COMMON: dict[str, tuple[str, str]] = {
-    "epsilon_claimed": ("epsilon by the source's own formula", "1"),
+    "epsilon_claimed": measures.EPSILON_CLAIMED.entry,
     **{name: (meaning, "1") for name, meaning in MEANINGS.items()},
-    "delta_claimed": ("delta of epsilon_claimed; where the source adds one for each release, their sum", "1"),
-    "n_protected": ("records of the largest party that releases (in a vertical split, of all)", "1"),
-    "delta_exceeds_1_over_n": (
-        "1 if a finite epsilon stands at a delta of 1/n_protected or more: it says nothing",
-        "1",
-    ),
-    IN_SAMPLE: ("1 if the errors are measured on records that trained the fit: nothing was held out", "1"),
-    "bytes_measured": ("bytes of all messages as serialised", "byte"),
-    "ledger_sha256": ("end of the hash chain of the ledger of this cell", "1"),
+    "delta_claimed": measures.DELTA_CLAIMED.entry,
+    "n_protected": measures.N_PROTECTED.entry,
+    "delta_exceeds_1_over_n": measures.DELTA_EXCEEDS.entry,
+    IN_SAMPLE: measures.IN_SAMPLE.entry,
+    "bytes_measured": measures.BYTES_MEASURED.entry,
+    "ledger_sha256": measures.LEDGER_SHA256.entry,
 }
 
 
@@ -200,16 +199,17 @@ class _Fits:
             fold, channel = execution.fold, execution.channel
             estimate = simulate(self.method.protocol.fit, execution)
             channel.ledger = doubt_unknown(channel.ledger, self.plan.trusted_mechanisms)
-            scalars = dict(self.study.metrics(estimate, self.data, fold.train, self.spec))
+            scalars = self._measured("metrics", self.study.metrics(estimate, self.data, fold.train, self.spec))
+            more: dict[str, Any] = {}
             # The study enters what its evaluator discloses before anything is added up.
-            more = {} if self.study.ledger is None else self.study.ledger(channel.ledger, channel.names, self.spec)
+            if self.study.ledger is not None:
+                more = self._measured("ledger", self.study.ledger(channel.ledger, channel.names, self.spec))
             scalars |= self._privacy(channel) | {"epsilon_claimed": float(estimate.epsilon_claimed)} | more
             scalars |= promised(scalars)
             first = self.replicate == 0 and held_out == 0
-            example_fits = {}
+            example_fits: Arrays = {}
             if first and self.study.example_fits is not None:
-                example_fits = dict(self.study.example_fits(estimate, self.data, fold.train, self.spec))
-            self._described([*scalars, *example_fits])
+                example_fits = self._shown(self.study.example_fits(estimate, self.data, fold.train, self.spec))
             scalars["status"] = _status(scalars)
             home = self._home(estimate, fold.train)
         coords = {"case": self.case.name, "method": self.method.label, "replicate": self.replicate}
@@ -253,10 +253,18 @@ class _Fits:
             "ledger_sha256": channel.ledger.digest,
         }
 
-    def _described(self, names: Iterable[str]) -> None:
-        for name in names:
-            if name not in self.study.variables and name not in COMMON and name != "status":
-                raise ValueError(f"{name} is reported and not among the variables of study {self.study.name}: add it.")
+    def _measured(self, part: str, found: Any) -> dict[str, Any]:
+        """What a function of the study reports, by name."""
+        if not isinstance(found, self.study.measures):
+            raise TypeError(f"{part} returns a {type(found).__name__}: give a {self.study.measures.__name__}.")
+        return found.reported()
+
+    def _shown(self, found: Any) -> Arrays:
+        """Arrays of an example fit by name."""
+        kind = self.study.examples
+        if kind is None or not isinstance(found, kind):
+            raise TypeError(f"example_fits returns a {type(found).__name__}: give a dataclass that is its examples.")
+        return found.arrays()
 
 
 def doubt_unknown(ledger: Ledger, trusted: Iterable[str]) -> Ledger:

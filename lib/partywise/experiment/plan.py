@@ -285,7 +285,7 @@ def _method(study: Study, label: str, entry: dict[str, Any], where: str) -> Meth
         raise ConfigError(f"{where}.protocol is missing: it must be one of {', '.join(study.methods)}.")
     home = None
     if isinstance(protocol, str) and ":" in protocol:
-        chosen, home = own(protocol, Protocol, f"{where}.protocol"), Lazy(protocol).module
+        chosen, home = own(protocol, Protocol, f"{where}.protocol").alone(), Lazy(protocol).module
     elif isinstance(protocol, str) and protocol in study.methods:
         chosen = study.methods[protocol]
     else:

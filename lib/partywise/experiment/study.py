@@ -1,7 +1,17 @@
 """A study is data: the parts of an experiment that differ between papers, named but not yet imported.
 
-The pipeline reads a study at parse time, in every job and for the fingerprint of its code.  So a study names its
-numerics by :class:`Lazy` references, and its own file imports nothing but option dataclasses.
+The pipeline reads a study at parse time, in every job and for the fingerprint of its code.  So its own file imports
+dataclasses only: options, settings and measures.  Its functions are found by convention, and imported when they are
+called:
+
+data.py        split, folds, and the dataclass of the data
+cases.py       one function for each source, of its name; own_cases.py and owner_outputs.py for own files
+metrics.py     metrics, example_fits
+figures/       one function for each figure, of its name
+trials.py      TRIALS
+protocols/     beside the options of a method, ``fit`` in a file of its name
+
+A study in a single file, outside any package, has all of these in that file.  What lies elsewhere is named by a `Lazy`.
 """
 
 from __future__ import annotations
@@ -9,12 +19,15 @@ from __future__ import annotations
 import importlib
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, Self, TypeVar
 
 from ..checks import check_fields
 from ..errors import ConfigError
+from .measures import ExampleFits, Heading, Measure, Measures, declared
 
 T = TypeVar("T")
 
@@ -54,20 +67,36 @@ class Lazy:
         return self.target(*args, **kwargs)
 
 
+# A part of a study that is found by convention.
+HERE = Lazy("convention:here")
+# Variable that holds the certified epsilon of a fit, unless a study certifies its own claims.
+CERTIFIED = "epsilon_certified"
+
+
 @dataclass(frozen=True)
 class Figure(Lazy):
     """One figure of a study: a function (cube) -> matplotlib Figure, or `partywise.experiment.plotting.typeset.Table`.
 
+    address : file in ``figures/`` that has a function of the figure's name, empty for a file ``figures.py``; or a whole
+        address ``package.module:name``
     output : ``image`` (SVG, PDF, PNG) or ``table`` (HTML, CSV)
     records : whether it shows single records; reports of own data leave such figures out unless they are asked for
     """
 
+    address: str = ""
     output: Literal["image", "table"] = "image"
     records: bool = False
 
     def __post_init__(self) -> None:
-        super().__post_init__()
+        if ":" in self.address:
+            super().__post_init__()
         check_fields(self)
+
+    def placed(self, package: str, name: str) -> Self:
+        """With its whole address, of a study in a package."""
+        if ":" in self.address:
+            return self
+        return replace(self, address=f"{package}.figures{'.' if self.address else ''}{self.address}:{name}")
 
 
 @dataclass(frozen=True)
@@ -75,8 +104,9 @@ class Source:
     """Where the data of a case come from.
 
     settings : dataclass of the keys under ``settings``
-    generate : (settings, spec, rng_for, resources: Path) -> data, one replicate.  ``rng_for(*names)`` depends on the
-        replicate, ``rng_for(*names, shared=True)`` is the same for all replicates.
+    generate : (settings, spec, rng_for, resources: Path) -> data, one replicate; by convention the function of
+        ``cases.py`` that bears the name of the source.  ``rng_for(*names)`` depends on the replicate,
+        ``rng_for(*names, shared=True)`` is the same for all replicates.
     complete : where a file of the data would hold too much (clients that are streamed) or what nobody may copy (own
         records): ``generate`` draws a mapping instead, what the data are made of, and every fit makes the data of it,
         (settings, mapping) -> data
@@ -89,11 +119,30 @@ class Source:
     """
 
     settings: type
-    generate: Lazy
+    generate: Lazy = HERE
     complete: Lazy | None = None
     resources: tuple[str, ...] = ()
     home: Lazy | None = None
     apart: Lazy | None = None
+
+    @classmethod
+    def own(cls, settings: type, layout: Literal["columns", "labels", "clients", "curves"]) -> Self:
+        """Data of the user's own files, which the study reads in ``own_cases.py`` and reports in ``owner_outputs.py``.
+
+        layout : how records lie at parties, the module of ``partywise.datasets.own.remote`` that stands in for others
+        """
+        package = settings.__module__.rpartition(".")[0]
+        return cls(
+            settings,
+            generate=Lazy(f"{package}.own_cases:draw"),
+            complete=Lazy(f"{package}.own_cases:table"),
+            home=Lazy(f"{package}.owner_outputs:owner_outputs"),
+            apart=Lazy(f"partywise.datasets.own.remote.{layout}:placeholders"),
+        )
+
+    def placed(self, package: str, name: str) -> Self:
+        """With the address of its function, of a study in a package."""
+        return replace(self, generate=Lazy(f"{package}.cases:{name}")) if self.generate is HERE else self
 
     @property
     def fits(self) -> tuple[Lazy, ...]:
@@ -107,15 +156,27 @@ class Protocol:
 
     options : dataclass of the keys beside ``protocol``; its ``uses_epsilon`` says whether the grid's epsilon is a
         target (otherwise the method has one slot, inf)
-    fit : (Run) -> estimate with ``epsilon_claimed``; its ``spec`` is a `MethodSpec`
+    fit : (Run) -> estimate with ``epsilon_claimed``; its ``spec`` is a `MethodSpec`.  By convention it is in the folder
+        ``protocols`` beside the module of the options; of a protocol that stands for itself, in that module
     extra : names on the channel of those who take part without data, such as an aggregator
     study : whose data it takes, for a protocol from outside the package, which `check-method` tries on them
+    file : of ``protocols``, where it has not the name of the method
     """
 
     options: type
-    fit: Lazy
+    fit: Lazy = HERE
     extra: tuple[str, ...] = ()
     study: str | None = None
+    file: str = ""
+
+    def placed(self, name: str) -> Self:
+        """With the address of its function, as a method of a study."""
+        package = self.options.__module__.rpartition(".")[0]
+        return replace(self, fit=Lazy(f"{package}.protocols.{self.file or name}:fit")) if self.fit is HERE else self
+
+    def alone(self) -> Self:
+        """With the address of its function, named by itself."""
+        return replace(self, fit=Lazy(f"{self.options.__module__}:fit")) if self.fit is HERE else self
 
 
 @dataclass(frozen=True)
@@ -134,66 +195,46 @@ class MethodSpec:
     n_parties: int | None = None
 
 
-@dataclass(frozen=True)
-class Heading:
-    """How a reader knows a variable of the summary.
-
-    words : its public name, over its column
-    better : which values are better, the ``lower`` or the ``higher`` ones; ``neither`` where it is not judged
-    """
-
-    words: str
-    better: Literal["lower", "higher", "neither"]
-
-    def __post_init__(self) -> None:
-        check_fields(self)
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Study:
     """The parts of an experiment that differ between papers.
 
     Parameters
     ----------
+    module : str
+        ``__name__`` of the file that makes it: its parts are looked for beside that file.
     name, title, references : str
-        Name of the folder in ``partywise.studies``; title and source document of its cubes.
+        By default the name of its folder; title and source document of its cubes.
     spec : type
         Dataclass of the study's constants: the ``unit`` that is protected, and ``delta`` unless the settings of every
         source have their own.
     sources, methods : mapping
         What the configuration may name as ``source`` of a case and ``protocol`` of a method.
-    data : Lazy
-        Dataclass of named arrays and plain values, one replicate, with a method ``public()``. Files of the data keep
-        its fields: arrays, numbers, text, None, and tuples and dataclasses of these.
+    measures : type
+        Dataclass of its numbers, a `Measures`: nothing else may enter the cube.
+    examples : type, optional
+        Dataclass of the arrays of its example fits, an `ExampleFits`.
+    data_class : str
+        Dataclass of named arrays and plain values in ``data.py``, one replicate, with a method ``public()``; or its
+        whole address.  Files of the data keep its fields: arrays, numbers, text, None, and tuples and dataclasses of
+        these.
     split : Lazy
         (data, n_parties, spec, settings) -> list of Party.
     metrics : Lazy
-        (estimate, data, train mask (N,), MethodSpec) -> scalars: float, int, bool, str or None (undefined).  A scalar
-        ``status`` (``ok``, ``not_converged``, ``diverged``) becomes the status of the cell.
-    variables : mapping
-        Name of a scalar or of an array of the example fits -> (long_name, units); nothing else may enter the cube.
+        (estimate, data, train mask (N,), MethodSpec) -> an instance of ``measures``.
     reads : tuple of str
         Modules that the file of the study reads without an import statement: part of the code of all its jobs.
     ledger : Lazy, optional
-        (ledger, names, MethodSpec) -> scalars, like ``metrics``: further questions to the ledger of a cell.
+        (ledger, names, MethodSpec) -> an instance of ``measures``: further questions to the ledger of a cell.
     folds : Lazy, optional
-        (data, n_folds, settings) -> fold of every record (N,), -1 for never tested.  By default floor(i K / N).
+        (data, n_folds, settings) -> fold of every record (N,), -1 for never tested.  None: floor(i K / N).
     example_fits : Lazy, optional
-        Same arguments as ``metrics`` -> name -> (dims, array); asked for replicate 0 and fold 0 only.
+        Same arguments as ``metrics`` -> an instance of ``examples``; asked for replicate 0 and fold 0 only.
     figures : mapping
         Name -> `Figure`.
     check : callable, optional
         (`partywise.experiment.plan.Plan`) -> None; raises :class:`ConfigError` on contradictions that need knowledge
         of the study.
-    summary : tuple of str
-        Variables shown in the printed summary, the error that matters most first.
-    headings : mapping
-        Name of a variable of the summary -> `Heading`; without one its name is printed, and it is not judged.
-    headline : tuple of str
-        Variables of the screen at the end of a run, of a group of cases the first that has values there: its best fit
-        by the direction of its heading; of a flag that is not judged, in how many rows of each method it is up.
-    certified : str
-        Variable that holds the certified epsilon of a fit: one of the study's where its claims have units of their own.
     trials : Lazy, optional
         Small cases on which any method of the study can be tried (name -> `partywise.experiment.trial.Trial`).
     folds_share : bool
@@ -201,42 +242,97 @@ class Study:
         fits apart where each draws anew. By default every fold has streams and releases of its own.
     """
 
-    name: str
+    module: str = field(kw_only=False)
+    name: str = ""
     title: str
     references: str
     spec: type
     sources: Mapping[str, Source]
     methods: Mapping[str, Protocol]
-    data: Lazy
-    split: Lazy
-    metrics: Lazy
-    variables: Mapping[str, tuple[str, str]]
+    measures: type[Measures]
+    examples: type[ExampleFits] | None = None
+    data_class: str = "Data"
+    split: Lazy = HERE
+    metrics: Lazy = HERE
     reads: tuple[str, ...] = ()
     ledger: Lazy | None = None
-    folds: Lazy | None = None
-    example_fits: Lazy | None = None
+    folds: Lazy | None = HERE
+    example_fits: Lazy | None = HERE
     figures: Mapping[str, Figure] = field(default_factory=dict)
     check: Callable[[Any], None] | None = None
-    summary: tuple[str, ...] = ()
-    headings: Mapping[str, Heading] = field(default_factory=dict)
-    headline: tuple[str, ...] = ()
-    certified: str = "epsilon_certified"
-    trials: Lazy | None = None
+    trials: Lazy | None = HERE
     folds_share: bool = False
 
     def __post_init__(self) -> None:
-        unknown = [name for name in self.summary if name not in self.variables]
-        if unknown:
-            raise ValueError(f"summary names {unknown[0]!r}: it must be one of the study's variables.")
-        for key, names in (("headings", tuple(self.headings)), ("headline", self.headline)):
-            for name in names:
-                if name not in self.variables:
-                    raise ValueError(f"{key} names {name!r}: it must be one of the study's variables.")
         for name, figure in self.figures.items():
             if not isinstance(figure, Figure):
                 raise ValueError(f"figures gives {name!r} as a {type(figure).__name__}: it must be a Figure.")
-        if self.certified not in ("epsilon_certified", *self.variables):
-            raise ValueError(f"certified is {self.certified!r}: it must be epsilon_certified or one of its variables.")
+        if not issubclass(self.measures, Measures):
+            raise ValueError(f"measures is {self.measures.__name__}: it must be a dataclass of Measures.")
+        package = self.module.rpartition(".")[0]
+        has_trials = bool(package) and find_spec(f"{package}.trials") is not None
+        beside: dict[str, Any] = {
+            "split": self._part("data", "split"),
+            "folds": self._part("data", "folds"),
+            "metrics": self._part("metrics", "metrics"),
+            "example_fits": self._part("metrics", "example_fits") if self.examples else None,
+            "trials": self._part("trials", "TRIALS") if has_trials else None,
+        }
+        parts: dict[str, Any] = {key: part for key, part in beside.items() if getattr(self, key) is HERE}
+        parts["name"] = self.name or package.rpartition(".")[2]
+        parts["sources"] = {name: source.placed(package, name) for name, source in self.sources.items()}
+        parts["methods"] = {name: method.placed(name) for name, method in self.methods.items()}
+        parts["figures"] = {name: figure.placed(package, name) for name, figure in self.figures.items()}
+        for key, part in parts.items():
+            object.__setattr__(self, key, part)
+
+    def _part(self, file: str, name: str) -> Lazy:
+        """A function in one of its files."""
+        package = self.module.rpartition(".")[0]
+        return Lazy(f"{package}.{file}:{name}" if package else f"{self.module}:{name}")
+
+    @property
+    def data(self) -> Lazy:
+        """Dataclass of its data."""
+        return Lazy(self.data_class) if ":" in self.data_class else self._part("data", self.data_class)
+
+    @cached_property
+    def declared(self) -> Mapping[str, Measure]:
+        """Its own measures and arrays by their names, in their order; not those of every study."""
+        common = declared(Measures)
+        numbers = {name: one for name, one in declared(self.measures).items() if name not in common}
+        return numbers | (declared(self.examples) if self.examples else {})
+
+    @cached_property
+    def variables(self) -> Mapping[str, tuple[str, str]]:
+        """Meaning and unit of what its cube may hold."""
+        return {name: one.quantity.entry for name, one in self.declared.items()}
+
+    @cached_property
+    def summary(self) -> tuple[str, ...]:
+        """Variables of the printed summary, the error that matters most first."""
+        return tuple(name for name, one in self.declared.items() if one.summary)
+
+    @cached_property
+    def headings(self) -> Mapping[str, Heading]:
+        """Public names of the variables of the summary; another is known by its own name and not judged."""
+        shown = {*self.summary, self.certified}
+        return {name: one.quantity.known_as for name, one in self.declared.items() if name in shown}
+
+    @cached_property
+    def headline(self) -> tuple[str, ...]:
+        """Variables of the screen at the end of a run, of a group of cases the first that has values there.
+
+        Its best fit by the direction of its heading; of a flag that is not judged, in how many rows of each method it
+        is up.
+        """
+        places = {one.headline: name for name, one in self.declared.items() if one.headline}
+        return tuple(places[place] for place in sorted(places))
+
+    @cached_property
+    def certified(self) -> str:
+        """Variable that holds the certified epsilon of a fit."""
+        return next((name for name, one in self.declared.items() if one.certified), CERTIFIED)
 
 
 def available() -> tuple[str, ...]:

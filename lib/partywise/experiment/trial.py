@@ -153,7 +153,7 @@ def tried(address: str, study: str | None = None, options: Mapping[str, Any] | N
         When there is no such protocol, it names no study, or an option is wrong.
     """
     address = address if ":" in address else f"{address}:PROTOCOL"
-    protocol = own(address, Protocol, "method")
+    protocol = own(address, Protocol, "method").alone()
     name = study or protocol.study
     if name is None:
         raise ConfigError(f"method is {address!r}: it names no study; say --study, one of {', '.join(available())}.")

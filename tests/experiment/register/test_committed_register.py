@@ -20,8 +20,8 @@ from partywise.experiment.register.table import read as read_table
 from partywise.experiment.register.text import page, sentence
 from partywise.experiment.register.verb import MARKED, fitted, notable, notes
 from partywise.experiment.register.verdict import STATUSES, verdict
-from partywise.experiment.verify import recompute
-from partywise.studies.sliced_inverse_regression.paper_tables import printed_table
+from partywise.experiment.results.verify import recompute
+from partywise.studies.sliced_inverse_regression.metrics import printed_table
 from pipeline import ROOT
 
 ROWS = read_table(ROOT / "docs" / "claims.csv")

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import make_dataclass, replace
+from typing import Any
 
 import pytest
 
 import toy
+from partywise.experiment.measures import Heading, Measures, measure
 from partywise.experiment.results.columns import Columns
-from partywise.experiment.study import Heading, available, load
+from partywise.experiment.study import available, load
 from partywise.experiment.tables.printed import LABEL, WIDTH, summary_text
 from partywise.experiment.tables.run_totals import CELL, RUN, RunTotals
 from partywise.experiment.tables.summary import BESIDE, HEADINGS, shown_variables
@@ -46,16 +48,9 @@ def test_the_audit_tells_epsilon_at_the_unit_of_the_claim():
     assert load("privacy_audit").certified == "certified_for_claim"
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"headings": {"nowhere": Heading("x", "lower")}}, "headings names 'nowhere'"),
-        ({"certified": "nowhere"}, "certified is 'nowhere'"),
-    ],
-)
-def test_a_heading_of_nothing_is_refused(changes, message):
-    with pytest.raises(ValueError, match=message):
-        toy.varied(**changes)
+def test_a_summary_without_a_heading_is_refused():
+    with pytest.raises(ValueError, match="heading is '': what stands in a summary needs one, give it to 'a loss'"):
+        measure("a loss", summary=True)
 
 
 def test_a_direction_that_is_none_is_refused():
@@ -66,9 +61,12 @@ def test_a_direction_that_is_none_is_refused():
 def filled(labels: tuple[str, ...], n_variables: int) -> str:
     """The summary of a study with so many variables, under these labels of cases and methods."""
     names = [f"v{i}" for i in range(n_variables)]
-    own = {name: (f"variable {name}", "1") for name in names}
-    headings = {name: Heading(f"reading {name}", ("lower", "higher", "neither")[i % 3]) for i, name in enumerate(names)}
-    study = toy.varied(variables=toy.STUDY.variables | own, summary=tuple(names), headings=headings)
+    better = ("lower", "higher", "neither")
+    own = [
+        (name, Any, measure(f"variable {name}", heading=f"reading {name}", better=better[i % 3], summary=True))
+        for i, name in enumerate(names)
+    ]
+    study = toy.varied(measures=make_dataclass("Filled", own, bases=(Measures,), frozen=True, kw_only=True))
     grid = {"methods": ("noisy",), "replicates": 3, "parties": (1, 2), "folds": 2, "epsilon": (1.0,)}
     plan = toy.toy_plan(study, **dict.fromkeys(labels, grid))
     columns = Columns(plan)

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import make_dataclass, replace
+from typing import Any
 
 import numpy as np
 import pytest
 import yaml
 
 from invented import invented_columns
+from partywise.experiment.measures import Measures, measure
 from partywise.experiment.plan import Plan, plan
 from partywise.experiment.plans import read_configuration
 from partywise.experiment.results.columns import Columns
-from partywise.experiment.study import Heading
 from partywise.experiment.tables.overview import overview
 from partywise.experiment.tables.printed import summary_text
 from partywise.experiment.tables.screen import _same_but_noise, screen_text
@@ -132,8 +133,12 @@ def test_options_that_set_the_noise_alone_make_no_other_protocol():
 
 
 def test_higher_may_be_better_and_flags_are_counted(made):
-    headings = {"log_loss": Heading("height", "higher"), "uninformative": Heading("lost", "neither")}
-    study = replace(made[0].study, headings=headings, headline=("log_loss", "uninformative"))
+    own = [
+        ("log_loss", Any, measure("height", heading="height", better="higher", summary=True, headline=1)),
+        ("uninformative", Any, measure("lost", heading="lost", summary=True, headline=2)),
+    ]
+    measures = make_dataclass("Own", own, bases=(Measures,), frozen=True, kw_only=True)
+    study = replace(made[0].study, measures=measures)
     changed = replace(made[0], study=study)
     made[1].number("uninformative")[:] = 0.0
     put(made[1], block_of(made[1], "plain", "bad"), "uninformative", [[1, 0, 0], [1, 0, 0]])

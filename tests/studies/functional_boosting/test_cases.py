@@ -267,7 +267,7 @@ def test_a_real_case_runs_end_to_end(loaded):
     for options, bound in ((LocalOptions(noise="none", max_steps=40), 0.5), (MomentsOptions(max_steps=10), INF)):
         done = run(options, settings=settings, data=data, parties=3, epsilon=1000.0)
         assert done.scalars["relative_error"] < bound and "excess" not in done.scalars
-        shown = example_fits(done.estimate, data, done.fold.train, done.spec)
+        shown = example_fits(done.estimate, data, done.fold.train, done.spec).arrays()
         assert shown["record_label"][1].min() >= 20130101
 
 

@@ -29,7 +29,7 @@ from partywise.studies.label_private import metrics
 from partywise.studies.label_private import redraws as what_if
 from partywise.studies.label_private.figures import training as label_training
 from partywise.studies.label_private.figures import utility as label_utility
-from partywise.studies.label_private.study import STUDY, VARIABLES
+from partywise.studies.label_private.study import STUDY
 from relabel import content, relabelled
 from small_cube import assemble, ledger_totals
 
@@ -138,7 +138,7 @@ def test_every_cell_is_done_and_described(cube):
     assert (cube["status"] > 0).sum() == 2 * (1 + 8 * 2) + 6 * 2 * 3 * 2 + 5 + 3
     shown = set(map(str, cube.data_vars))
     assert {"log_loss", "auc", "excess_risk", "expected_log_loss", "share_unbounded", "chosen_law"} <= shown
-    assert shown & set(VARIABLES) == set(VARIABLES) - {"diverged"}
+    assert shown & set(STUDY.variables) == set(STUDY.variables) - {"diverged"}
 
 
 def test_each_cell_carries_what_it_cost(cube):
@@ -268,14 +268,19 @@ def test_a_path_is_the_trainer_stopped_at_each_step():
     data = make_data()
     options = {"noise": "iid", "ridge": "fixed", "trainer": "full_batch", "steps": 56, "trace_steps": 60}
     found = run("walr", 1.0, data=data, **options)
-    shown = {name: array for name, (_, array) in metrics.example_fits(found.estimate, data, None, found.spec).items()}
+    shown = {
+        name: array
+        for name, (_, array) in metrics.example_fits(found.estimate, data, None, found.spec).arrays().items()
+    }
     place = list(shown["path_steps"]).index(56)
     assert shown["path_norm"][place] == pytest.approx(np.linalg.norm(found.estimate.theta), rel=1e-12)
     assert shown["path_log_loss"][place] == pytest.approx(found.scalars["log_loss"], rel=1e-12)
     assert shown["path_gap"][place] == pytest.approx(found.scalars["objective_gap"], rel=1e-6)
     assert shown["path_passes"][place] == 56 and np.isnan(shown["path_norm"][place + 1 :]).all()
     batches = run("non_private", inf, data=data, trainer="minibatch", steps=10, batch_size=42, trace_steps=10)
-    shown = {n: array for n, (_, array) in metrics.example_fits(batches.estimate, data, None, batches.spec).items()}
+    shown = {
+        n: array for n, (_, array) in metrics.example_fits(batches.estimate, data, None, batches.spec).arrays().items()
+    }
     assert shown["path_passes"][0] == pytest.approx(0.1) and shown["path_gap"][0] > shown["path_gap"][4] > 0
 
 

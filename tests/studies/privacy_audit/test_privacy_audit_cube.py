@@ -15,7 +15,7 @@ from partywise.experiment.results.attributes import meanings
 from partywise.experiment.results.provenance import config_json
 from partywise.studies.privacy_audit.figures.claims import claims, published_lines
 from partywise.studies.privacy_audit.figures.tracing import tracing_roc
-from partywise.studies.privacy_audit.study import STUDY, VARIABLES
+from partywise.studies.privacy_audit.study import STUDY
 from relabel import content, relabelled
 from small_cube import assemble
 
@@ -63,7 +63,7 @@ def cube(tmp_path_factory):
 
 
 def test_the_cube_holds_a_row_for_every_mechanism(cube):
-    assert set(VARIABLES) - set(cube.data_vars) <= {"least_variance", "printed_total", "recovery_error"}
+    assert set(STUDY.variables) - set(cube.data_vars) <= {"least_variance", "printed_total", "recovery_error"}
     titles = set(np.unique(meanings(cube["title"])))
     assert "noise_times_root_J_-_20_predictors" in titles
     certified = cube["certified_for_claim"].sel(case="covariance", parties=1, fold=0, epsilon=1.0)

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from partywise.errors import DataMissing
-from partywise.studies.sliced_inverse_regression import paper_tables
+from partywise.studies.sliced_inverse_regression import metrics
 from partywise.studies.sliced_inverse_regression.figures.marks import FEWEST, VERDICTS, Entry, counts
-from partywise.studies.sliced_inverse_regression.paper_tables import Printed, printed, printed_table
+from partywise.studies.sliced_inverse_regression.metrics import Printed, printed, printed_table
 
 TOOL = Path(__file__).parents[2] / "tools" / "paper_tables.py"
 MODELS = ("I", "II", "III", "IV", "V")
@@ -52,8 +52,8 @@ def test_numbers_are_where_the_source_has_them():
 
 def test_another_file_is_refused(monkeypatch, tmp_path):
     changed = tmp_path / "paper_tables.csv"
-    changed.write_text(paper_tables.FILE.read_text().replace("1.306", "1.307"))
-    monkeypatch.setattr(paper_tables, "FILE", changed)
+    changed.write_text(metrics.FILE.read_text().replace("1.306", "1.307"))
+    monkeypatch.setattr(metrics, "FILE", changed)
     printed_table.cache_clear()
     with pytest.raises(DataMissing, match=r"paper_tables.csv is not the pinned transcription"):
         printed_table()
@@ -76,7 +76,7 @@ def test_the_transcriber_reads_the_layout_of_the_source():
         head = f"{row[0].model} " if row[0].model != model else ""
         model = row[0].model
         lines.append(f"{head}{row[0].row} " + " ".join(f"{e.mean:.3f} ({e.bracket:.2f})" for e in row))
-    assert tool.as_csv(tool.rows("\n".join(lines))) == paper_tables.FILE.read_text()
+    assert tool.as_csv(tool.rows("\n".join(lines))) == metrics.FILE.read_text()
 
 
 def entry(**change) -> Entry:

@@ -27,7 +27,7 @@ from partywise.privacy.statistics.clips import BallClip, BoxClip
 from partywise.privacy.statistics.isometry import to_matrix
 from partywise.randomness import stream
 from partywise.studies.sliced_inverse_regression.data import split
-from partywise.studies.sliced_inverse_regression.paper_tables import printed
+from partywise.studies.sliced_inverse_regression.metrics import printed
 from partywise.studies.sliced_inverse_regression.settings import SimulatedSettings
 from pooled import merge
 from slicing_driver import fit, records_of, simulated

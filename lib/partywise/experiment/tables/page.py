@@ -15,8 +15,8 @@ from typing import Any
 from pandas import read_csv
 from pandas.errors import EmptyDataError
 
+from ..measures import Heading
 from ..plan import Plan
-from ..study import Heading
 from .printed import ARROWS
 from .run_totals import CELL, RUN, costs_more
 from .summary import FLAG, MOST_ROWS, heading, shown_variables

@@ -10,9 +10,9 @@ import numpy as np
 from pandas import DataFrame, MultiIndex
 
 from ..cells import IN_SAMPLE, STATUS
+from ..measures import Heading
 from ..plan import Plan
 from ..results.columns import Columns
-from ..study import Heading
 from .run_totals import CELL, RUN, costs_more
 from .summary import MARK, MOST_ROWS, Slot, heading, shown_variables, slots
 

@@ -12,9 +12,9 @@ from itertools import groupby
 import numpy as np
 
 from ..cells import IN_SAMPLE, STATUS
+from ..measures import Heading
 from ..plan import Plan
 from ..results.columns import Columns
-from ..study import Heading
 from .run_totals import CELL, RUN
 from .summary import Slot, heading, slots
 

@@ -10,9 +10,10 @@ import numpy as np
 
 from ...privacy.ledger.total import REPORTED
 from ..cells import IN_SAMPLE
+from ..measures import BYTES_MEASURED, EPSILON_CLAIMED, Heading
+from ..measures import IN_SAMPLE as MEASURED_IN_SAMPLE
 from ..plan import Plan
 from ..results.columns import Block, Columns
-from ..study import Heading
 from .run_totals import CELL, RUN
 
 # Nobody reads more rows on a screen or a page; the CSV files have all.
@@ -28,11 +29,11 @@ DELTAS = {"epsilon_claimed": "delta_claimed", **dict.fromkeys((*BY_ACCOUNTANTS, 
 # What stands beside a certified epsilon: the same guarantee in other words.
 BESIDE = {"mu_upper": "mu", "tpr_at_1_percent": "TPR at 1 %", "tpr_at_0_1_percent": "TPR at 0.1 %"}
 HEADINGS = {
-    IN_SAMPLE: Heading("in-sample", "neither"),
-    "epsilon_claimed": Heading("claimed epsilon", "neither"),
+    IN_SAMPLE: MEASURED_IN_SAMPLE.known_as,
+    "epsilon_claimed": EPSILON_CLAIMED.known_as,
     **{name: Heading(words, "lower") for name, words in (BY_ACCOUNTANTS | BESIDE).items()},
     RUN: Heading("certified, whole run", "lower"),
-    "bytes_measured": Heading("MiB sent", "lower"),
+    "bytes_measured": BYTES_MEASURED.known_as,
 }
 
 

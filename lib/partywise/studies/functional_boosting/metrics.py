@@ -15,6 +15,7 @@ from ...functional.moments import Sums, corrected_moments
 from ...functional.path_options import BoostingOptions
 from ...functional.paths import Penalties
 from .data import FunctionalData
+from .measures import FunctionalExamples, FunctionalMeasures
 
 GRID = 101
 OPERATOR_GRID = 25
@@ -24,7 +25,7 @@ SHOWN = 4
 CHARACTERS = 24
 
 
-def metrics(estimate: Estimate, data: FunctionalData, train: np.ndarray, spec: Any) -> dict[str, Any]:
+def metrics(estimate: Estimate, data: FunctionalData, train: np.ndarray, spec: Any) -> FunctionalMeasures:
     """All scalars of one cell, on the records outside ``train`` (on all records when none is held out).
 
     A path that diverged may have losses beyond the range of floating-point numbers: they are inf.
@@ -33,33 +34,34 @@ def metrics(estimate: Estimate, data: FunctionalData, train: np.ndarray, spec: A
         return _metrics(estimate, data, train)
 
 
-def _metrics(estimate: Estimate, data: FunctionalData, train: np.ndarray) -> dict[str, Any]:
+def _metrics(estimate: Estimate, data: FunctionalData, train: np.ndarray) -> FunctionalMeasures:
     test = ~train if not train.all() else train
     X, Y = data.X[test], data.Y[test]
     predicted = estimate.predict(X, data.basis_x)
     risk = _risk(Y, predicted)
     risk_mean, energy = _risk(Y, np.broadcast_to(data.Y[train].mean(0), Y.shape)), _risk(Y, np.zeros_like(Y))
-    scalars: dict[str, Any] = {
-        "il2": risk,
-        "ril2": _ratio(risk, energy),
-        "relative_error": _ratio(risk, risk_mean),
-        "worse_than_mean": bool(risk > risk_mean),
-        "in_sample": bool(train.all()),
-    }
+    found = FunctionalMeasures(
+        il2=risk,
+        ril2=_ratio(risk, energy),
+        relative_error=_ratio(risk, risk_mean),
+        worse_than_mean=bool(risk > risk_mean),
+        in_sample=bool(train.all()),
+    )
     if estimate.released is not None:
-        scalars["ril2_released"] = _ratio(_risk(Y, estimate.predict(estimate.released[test])), energy)
+        released = _risk(Y, estimate.predict(estimate.released[test]))
+        found |= FunctionalMeasures(ril2_released=_ratio(released, energy))
     if data.has_truth:
         truth = Y - (X.reshape(len(X), -1) @ data.operators.reshape(-1, Y.shape[1]))
         risk_truth = float(np.mean(np.sum(truth**2, axis=1)))
-        scalars["excess"] = (risk - risk_truth) / (risk_mean - risk_truth) if risk_mean > risk_truth else None
-        scalars |= selection(estimate, data)
-    scalars |= grid_errors(Y, predicted, data) | estimate.numbers
-    scalars["n_protected"] = int(train.sum())
-    scalars["n_selected"] = int(estimate.selected.sum())
+        excess = (risk - risk_truth) / (risk_mean - risk_truth) if risk_mean > risk_truth else None
+        found |= FunctionalMeasures(excess=excess) | selection(estimate, data)
+    found |= grid_errors(Y, predicted, data) | FunctionalMeasures.of(estimate.numbers)
+    found |= FunctionalMeasures(n_protected=int(train.sum()), n_selected=int(estimate.selected.sum()))
     if len(data.reference_X):
         references = zip(data.reference_X, data.reference_Y, strict=True)
-        scalars |= attack_metrics(estimate.predict, (data.X, data.Y), train, references, reference_model)
-    return scalars
+        attacks = attack_metrics(estimate.predict, (data.X, data.Y), train, references, reference_model)
+        found |= FunctionalMeasures.of(attacks)
+    return found
 
 
 def reference_model(X: np.ndarray, Y: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
@@ -80,7 +82,7 @@ def _ratio(top: float, bottom: float) -> float | None:
     return top / bottom if bottom > 0 else None
 
 
-def grid_errors(Y: np.ndarray, predicted: np.ndarray, data: FunctionalData) -> dict[str, float | None]:
+def grid_errors(Y: np.ndarray, predicted: np.ndarray, data: FunctionalData) -> FunctionalMeasures:
     """Pointwise errors of curves given by orthonormal coordinates, on a public grid of 101 points."""
     basis = data.basis_y.build()
     values = basis.evaluate(np.linspace(*data.basis_y.domain, GRID)) @ basis.inverse_root
@@ -89,38 +91,36 @@ def grid_errors(Y: np.ndarray, predicted: np.ndarray, data: FunctionalData) -> d
     scale, span = np.abs(y) + np.abs(fitted), float(y.max() - y.min())
     nonzero = y != 0
     rmse = float(np.sqrt(np.mean(error**2)))
-    return {
-        "rmse": rmse,
-        "nrmse": _ratio(rmse, span),
-        "wmape": float(error.sum() / np.abs(y).sum()) if nonzero.any() else None,
-        "smape": float(np.mean(2 * error / np.where(scale > 0, scale, 1.0))),
-        "mape": float(np.mean(error[nonzero] / np.abs(y[nonzero]))) if nonzero.any() else None,
-        "mape_left_out": float(1 - nonzero.mean()),
-    }
+    return FunctionalMeasures(
+        rmse=rmse,
+        nrmse=_ratio(rmse, span),
+        wmape=float(error.sum() / np.abs(y).sum()) if nonzero.any() else None,
+        smape=float(np.mean(2 * error / np.where(scale > 0, scale, 1.0))),
+        mape=float(np.mean(error[nonzero] / np.abs(y[nonzero]))) if nonzero.any() else None,
+        mape_left_out=float(1 - nonzero.mean()),
+    )
 
 
-def selection(estimate: Estimate, data: FunctionalData) -> dict[str, float | None]:
+def selection(estimate: Estimate, data: FunctionalData) -> FunctionalMeasures:
     """Sensitivity and specificity of the touched predictors and of their importance ||B_j||^2."""
     active = np.asarray(data.active, dtype=bool)
     importance = np.sum(estimate.operators**2, axis=(1, 2))
     large = importance >= 0.05 * importance.max() if importance.max() > 0 else np.zeros_like(active)
-    return {
-        "sensitivity": _share(estimate.selected[active]),
-        "specificity": _share(~estimate.selected[~active]),
-        "sensitivity_importance": _share(large[active]),
-        "specificity_importance": _share(~large[~active]),
-        "auc_importance": rank_auc(importance[active], importance[~active]),
-    }
+    return FunctionalMeasures(
+        sensitivity=_share(estimate.selected[active]),
+        specificity=_share(~estimate.selected[~active]),
+        sensitivity_importance=_share(large[active]),
+        specificity_importance=_share(~large[~active]),
+        auc_importance=rank_auc(importance[active], importance[~active]),
+    )
 
 
 def _share(flags: np.ndarray) -> float | None:
     return float(flags.mean()) if flags.size else None
 
 
-def example_fits(
-    estimate: Estimate, data: FunctionalData, train: np.ndarray, spec: Any
-) -> dict[str, tuple[tuple[str, ...], np.ndarray]]:
-    """Named arrays with their own dimensions.
+def example_fits(estimate: Estimate, data: FunctionalData, train: np.ndarray, spec: Any) -> FunctionalExamples:
+    """Kernels of four predictors and curves of four held-out records.
 
     operator : (predictor_shown, s_grid, t_grid), kernels beta_j(s, t) of four predictors on a regular grid
     predictor_shown_index : which predictors
@@ -137,14 +137,14 @@ def example_fits(
     records = test[np.linspace(0, len(test) - 1, SHOWN + 2).astype(int)[1:-1]]
     predicted = estimate.predict(data.X[records])
     own = getattr(getattr(spec, "source", None), "home", None) is not None
-    named = {"record_id": (("record_shown", "record_character"), characters(data.ids[records].tolist()))} if own else {}
-    return named | {
-        "operator": (("predictor_shown", "s_grid", "t_grid"), s @ estimate.operators[shown] @ t.T),
-        "predictor_shown_index": (("predictor_shown",), shown.astype(float)),
-        "curve_observed": (("record_shown", "curve_grid"), data.y_offset + data.y_scale * data.Y[records] @ curves.T),
-        "curve_predicted": (("record_shown", "curve_grid"), data.y_offset + data.y_scale * predicted @ curves.T),
-        "record_label": (("record_shown",), np.array([_label(data.record_names[i], i) for i in records])),
-    }
+    found = FunctionalExamples(
+        operator=s @ estimate.operators[shown] @ t.T,
+        predictor_shown_index=shown.astype(float),
+        curve_observed=data.y_offset + data.y_scale * data.Y[records] @ curves.T,
+        curve_predicted=data.y_offset + data.y_scale * predicted @ curves.T,
+        record_label=np.array([_label(data.record_names[i], i) for i in records]),
+    )
+    return found | FunctionalExamples(record_id=characters(data.ids[records].tolist())) if own else found
 
 
 def _predictors(data: FunctionalData) -> np.ndarray:

@@ -17,44 +17,44 @@ from ...logistic.objective import Objective, dot_product, ridge_vector
 from ...logistic.planner import fixed_plan
 from ...logistic.trainers import fit_walr, ordinary_mini_batch, penalised_optimum, planned_objective
 from .data import LabelData
+from .measures import LabelPrivateExamples, LabelPrivateMeasures
 from .redraws import audited, classic_limit, evaluator, expected, share_unbounded
 from .settings import PATH_RUNS
 
 # Small enough to change nothing, large enough that separable labels have an optimum.
 REFERENCE_RIDGE = 1e-6
-Arrays = dict[str, tuple[tuple[str, ...], np.ndarray]]
 # Four steps a decade, from 1 to 100 000.
 STEPS = np.unique(np.round(10.0 ** (np.arange(21) / 4)).astype(int))
 PATH = ("path_passes", "path_norm", "path_log_loss", "path_objective", "path_gap")
 
 
-def metrics(estimate: Estimate, data: LabelData, train: np.ndarray, spec: Any) -> dict[str, Any]:
+def metrics(estimate: Estimate, data: LabelData, train: np.ndarray, spec: Any) -> LabelPrivateMeasures:
     """All scalars of one cell, on the rows outside ``train``."""
     X, y = data.testing
     theta, link = estimate.theta, estimate.link
+    found = LabelPrivateMeasures(n_protected=data.protected(spec.study.unit))
     if not np.all(np.isfinite(theta)):
-        return {"diverged": True, "n_protected": data.protected(spec.study.unit)} | estimate.numbers
+        return found | LabelPrivateMeasures(diverged=True) | LabelPrivateMeasures.of(estimate.numbers)
     p, loss = predict(X, theta, link), log_loss(X, y, theta, link)
     slope, intercept, error = calibration(p, y)
-    scalars: dict[str, Any] = {
-        "auc": defined(auc(X @ theta, y)),
-        "log_loss": loss,
-        "uninformative": loss > log(2),
-        "calibration_slope": defined(slope),
-        "calibration_intercept": defined(intercept),
-        "calibration_error": error,
-        "excess_risk": excess(theta, data, link),
-        "norm_theta": float(np.linalg.norm(theta)),
-        "n_train": int(train.sum()),
-        "n_protected": data.protected(spec.study.unit),
-        "n_coefficients": X.shape[1],
-    }
-    scalars |= estimate.numbers
+    found |= LabelPrivateMeasures(
+        auc=defined(auc(X @ theta, y)),
+        log_loss=loss,
+        uninformative=loss > log(2),
+        calibration_slope=defined(slope),
+        calibration_intercept=defined(intercept),
+        calibration_error=error,
+        excess_risk=excess(theta, data, link),
+        norm_theta=float(np.linalg.norm(theta)),
+        n_train=int(train.sum()),
+        n_coefficients=X.shape[1],
+    )
+    found |= LabelPrivateMeasures.of(estimate.numbers)
     if estimate.plan is not None and estimate.noisy_dot is not None:
-        scalars |= released(estimate.theta, estimate.noisy_dot, estimate.plan, data, spec.options)
-    elif hasattr(spec.options, "trainer"):
-        scalars["objective_gap"] = reference_gap(theta, data, spec.options.ridge, link)
-    return scalars
+        return found | released(estimate.theta, estimate.noisy_dot, estimate.plan, data, spec.options)
+    if hasattr(spec.options, "trainer"):
+        found |= LabelPrivateMeasures(objective_gap=reference_gap(theta, data, spec.options.ridge, link))
+    return found
 
 
 def defined(value: float) -> float | None:
@@ -82,15 +82,18 @@ def reference_gap(theta: np.ndarray, data: LabelData, ridge: float, link: Link) 
     return objective.at(theta).value - objective.at(penalised_optimum(X, y, ridge, link)).value
 
 
-def released(theta: np.ndarray, noisy_dot: np.ndarray, plan: Plan, data: LabelData, options: Any) -> dict[str, Any]:
+def released(
+    theta: np.ndarray, noisy_dot: np.ndarray, plan: Plan, data: LabelData, options: Any
+) -> LabelPrivateMeasures:
     """How near the trainer came to the optimum of its release, and what other draws of the plan would have given."""
     X = data.training[0]
-    found: dict[str, Any] = {}
+    found = LabelPrivateMeasures()
     if options.trainer != "newton" and np.any(plan.ridge):
         objective = planned_objective(X, noisy_dot, plan)
-        found["objective_gap"] = objective.at(theta).value - fit_walr(X, noisy_dot, plan).objective
+        gap = objective.at(theta).value - fit_walr(X, noisy_dot, plan).objective
+        found |= LabelPrivateMeasures(objective_gap=gap)
     if options.sigma == "classic":
-        found["classic_limit"] = classic_limit(plan.delta)
+        found |= LabelPrivateMeasures(classic_limit=classic_limit(plan.delta))
     if options.noise_draws:
         found |= expected(data, plan, options.noise_draws, theta, lambda one: excess(one, data, plan.link))
     if options.bounded_draws:
@@ -100,8 +103,8 @@ def released(theta: np.ndarray, noisy_dot: np.ndarray, plan: Plan, data: LabelDa
     return found
 
 
-def example_fits(estimate: Estimate, data: LabelData, train: np.ndarray, spec: Any) -> Arrays:
-    """Named arrays with their own dimensions.
+def example_fits(estimate: Estimate, data: LabelData, train: np.ndarray, spec: Any) -> LabelPrivateExamples:
+    """Calibration of the test rows, and the path of a trainer.
 
     calibration_predicted, calibration_observed : (bin,), means in ten bins of equal counts of the test rows
     path_steps : (path_step,); path_passes, path_norm, path_log_loss, path_objective, path_gap : (path_step,), NaN
@@ -109,15 +112,12 @@ def example_fits(estimate: Estimate, data: LabelData, train: np.ndarray, spec: A
     """
     X, y = data.testing
     predicted, observed = curve(predict(X, estimate.theta, estimate.link), y)
-    found: Arrays = {
-        "calibration_predicted": (("bin",), predicted),
-        "calibration_observed": (("bin",), observed),
-        "path_steps": (("path_step",), STEPS.astype(float)),
-    }
     path = np.full((len(PATH), len(STEPS)), np.nan)
     if getattr(spec.options, "trace_steps", 0):
         path = walk(estimate, data, spec.options)
-    return found | {name: (("path_step",), values) for name, values in zip(PATH, path, strict=True)}
+    found = LabelPrivateExamples(calibration_predicted=predicted, calibration_observed=observed)
+    found |= LabelPrivateExamples(path_steps=STEPS.astype(float))
+    return found | LabelPrivateExamples.of(dict(zip(PATH, path, strict=True)))
 
 
 def curve(p: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

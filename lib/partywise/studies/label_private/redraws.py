@@ -7,7 +7,6 @@ on common random numbers.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -21,6 +20,7 @@ from ...privacy.accounting.roots import bisect
 from ...privacy.audit.pairs import audit_pair
 from ...randomness import stream
 from .data import LabelData
+from .measures import LabelPrivateMeasures
 
 
 def draws(data: LabelData, plan: Plan, count: int, purpose: str) -> np.ndarray:
@@ -35,20 +35,24 @@ def evaluator(data: LabelData, *names: str | int) -> np.random.Generator:
 
 def expected(
     data: LabelData, plan: Plan, count: int, start: np.ndarray, excess: Callable[[np.ndarray], float]
-) -> dict[str, float]:
+) -> LabelPrivateMeasures:
     """Means and standard deviations of test AUC, test log-loss and excess risk over the noise."""
     X, y = data.testing
     thetas = fit_many(data.training[0], draws(data, plan, count, "noise"), plan, start=start)
-    values = {
-        "auc": np.array([auc(X @ theta, y) for theta in thetas]),
-        "log_loss": np.array([log_loss(X, y, theta, plan.link) for theta in thetas]),
-        "excess": np.array([excess(theta) for theta in thetas]),
-    }
-    means = {f"expected_{name}": float(found.mean()) for name, found in values.items()}
-    return means | {f"noise_sd_{name}": float(found.std(ddof=1)) for name, found in values.items()}
+    areas = np.array([auc(X @ theta, y) for theta in thetas])
+    losses = np.array([log_loss(X, y, theta, plan.link) for theta in thetas])
+    risks = np.array([excess(theta) for theta in thetas])
+    return LabelPrivateMeasures(
+        expected_auc=float(areas.mean()),
+        expected_log_loss=float(losses.mean()),
+        expected_excess=float(risks.mean()),
+        noise_sd_auc=float(areas.std(ddof=1)),
+        noise_sd_log_loss=float(losses.std(ddof=1)),
+        noise_sd_excess=float(risks.std(ddof=1)),
+    )
 
 
-def share_unbounded(data: LabelData, plan: Plan, count: int) -> dict[str, float]:
+def share_unbounded(data: LabelData, plan: Plan, count: int) -> LabelPrivateMeasures:
     """Share of what-if releases without a minimiser where no ridge is used, and of those where no test can tell.
 
     With many rows only the coordinate test is made: the share is then a lower bound.
@@ -58,10 +62,10 @@ def share_unbounded(data: LabelData, plan: Plan, count: int) -> dict[str, float]
     quick = [(v, coordinate_test(X, v).status) for v in draws(data, plan, count, "bounded")]
     found = [boundedness(X, v).status if status == "unknown" else status for v, status in quick]
     without = sum(status in ("unbounded", "boundary") for status in found)
-    return {"share_unbounded": without / count, "share_unknown": found.count("unknown") / count}
+    return LabelPrivateMeasures(share_unbounded=without / count, share_unknown=found.count("unknown") / count)
 
 
-def audited(data: LabelData, plan: Plan, count: int, delta: float) -> dict[str, Any]:
+def audited(data: LabelData, plan: Plan, count: int, delta: float) -> LabelPrivateMeasures:
     """Lower bounds of mu and epsilon from the best attack on the Gaussian noise of a plan.
 
     The neighbours differ in the label of the row that is longest in the geometry of the noise; the attacker
@@ -69,7 +73,7 @@ def audited(data: LabelData, plan: Plan, count: int, delta: float) -> dict[str, 
     """
     X, y = data.training
     if plan.covariance is None:
-        return {"audited_mu": None, "audited_epsilon": None}
+        return LabelPrivateMeasures(audited_mu=None, audited_epsilon=None)
     white = np.linalg.solve(plan.covariance, X.T).T
     row = int(np.argmax(np.einsum("ij,ij->i", X, white)))
     other = y.copy()
@@ -80,7 +84,8 @@ def audited(data: LabelData, plan: Plan, count: int, delta: float) -> dict[str, 
         for world, labels in (("here", y), ("there", other))
     )
     mu = audit_pair(here, there, delta, gaussian=True).mu_lower
-    return {"audited_mu": mu, "audited_epsilon": float(gaussian_epsilon(mu, delta)) if mu > 0 else 0.0}
+    epsilon = float(gaussian_epsilon(mu, delta)) if mu > 0 else 0.0
+    return LabelPrivateMeasures(audited_mu=mu, audited_epsilon=epsilon)
 
 
 def classic_limit(delta: float) -> float:

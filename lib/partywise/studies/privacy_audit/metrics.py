@@ -9,26 +9,30 @@ import numpy as np
 
 from ...audits.worlds import AuditData, AuditEstimate
 from ...privacy.ledger.ledger import Ledger
+from .measures import AuditExamples, AuditMeasures
 
 
-def metrics(estimate: AuditEstimate, data: AuditData, train: np.ndarray, spec: Any) -> dict[str, Any]:
+def metrics(estimate: AuditEstimate, data: AuditData, train: np.ndarray, spec: Any) -> AuditMeasures:
     """Everything a line of the table needs, texts included."""
     claim = spec.source
-    texts = {"source_document": claim.document, "title": claim.titled(spec.settings), "remedy": claim.remedy}
-    return {**estimate.numbers, **texts, "control": claim.control, "n_protected": data.x.shape[1]}
+    return AuditMeasures.of(estimate.numbers) | AuditMeasures(
+        source_document=claim.document,
+        title=claim.titled(spec.settings),
+        remedy=claim.remedy,
+        control=claim.control,
+        n_protected=data.x.shape[1],
+    )
 
 
-def certified(ledger: Ledger, names: Sequence[str], spec: Any) -> dict[str, Any]:
+def certified(ledger: Ledger, names: Sequence[str], spec: Any) -> AuditMeasures:
     """What is proved of the mechanism, for the unit and at the delta of the claim."""
     delta = spec.source.delta(spec.settings, spec.study.delta)
     total = ledger.worst_total(names, spec.source.unit, delta)
-    return {"certified_for_claim": total.epsilon_certified, "claim_unit": total.unit, "claim_delta": delta}
+    return AuditMeasures(certified_for_claim=total.epsilon_certified, claim_unit=total.unit, claim_delta=delta)
 
 
-def example_fits(
-    estimate: AuditEstimate, data: AuditData, train: np.ndarray, spec: Any
-) -> dict[str, tuple[tuple[str, ...], np.ndarray]]:
+def example_fits(estimate: AuditEstimate, data: AuditData, train: np.ndarray, spec: Any) -> AuditExamples:
     """roc_false, roc_true : (rate,) of the tracing attack; nothing for other claims."""
     if estimate.curves is None:
-        return {}
-    return {"roc_false": (("rate",), estimate.curves[0]), "roc_true": (("rate",), estimate.curves[1])}
+        return AuditExamples()
+    return AuditExamples(roc_false=estimate.curves[0], roc_true=estimate.curves[1])

@@ -2,42 +2,46 @@
 
 from __future__ import annotations
 
+import csv
+import hashlib
 import math
-from typing import Any
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple, get_type_hints
 
 import numpy as np
 
+from ...errors import DataMissing
 from ...inverse_regression.model import Estimate
 from ...inverse_regression.subspace import angle, coordinates, projection_loss, screening_metrics, separation
 from .data import SlicingData
-from .paper_tables import printed
-
-Arrays = dict[str, tuple[tuple[str, ...], np.ndarray]]
+from .measures import SlicingExamples, SlicingMeasures
 
 
-def metrics(estimate: Estimate, data: SlicingData, train: np.ndarray, spec: Any) -> dict[str, Any]:
+def metrics(estimate: Estimate, data: SlicingData, train: np.ndarray, spec: Any) -> SlicingMeasures:
     """Scalars of one fit; a basis that is not finite has no loss, and the cell says ``diverged``."""
     basis, beta = estimate.basis, data.beta
-    scalars: dict[str, Any] = dict(estimate.numbers) | source_numbers(estimate, spec)
-    scalars["n_columns"] = len(basis)
-    scalars["n_protected"] = data.protected(spec.study.unit, estimate.clients)
+    found = SlicingMeasures.of(estimate.numbers) | source_numbers(estimate, spec)
+    protected = data.protected(spec.study.unit, estimate.clients)
+    found |= SlicingMeasures(n_columns=len(basis), n_protected=protected)
     if not np.all(np.isfinite(basis)):
-        return scalars | {"diverged": True}
+        return found | SlicingMeasures(diverged=True)
     if beta.shape[1]:
-        scalars["loss"] = projection_loss(basis, beta)
-        scalars["worse_than_random"] = scalars["loss"] > random_loss(*beta.shape)
+        loss = projection_loss(basis, beta)
+        worse = loss > random_loss(*beta.shape)
+        found |= SlicingMeasures(loss=loss, worse_than_random=worse, n_records=spec.settings.n)
         if basis.shape == beta.shape:
-            scalars["angle"] = angle(basis, beta)
-        scalars["n_records"] = spec.settings.n
+            found |= SlicingMeasures(angle=angle(basis, beta))
     else:
-        scalars["separation"] = separation(data.X, data.fixed.codes(data.y), basis)
-        scalars["in_sample"] = True
+        between = separation(data.X, data.fixed.codes(data.y), basis)
+        found |= SlicingMeasures(separation=between, in_sample=True)
     if estimate.columns is not None:
-        scalars["selected"] = len(estimate.columns)
+        found |= SlicingMeasures(selected=len(estimate.columns))
         if beta.shape[1]:
-            found = screening_metrics(estimate.columns, np.flatnonzero(np.any(beta != 0, axis=1)))
-            scalars |= {name: found[name] for name in ("support_kept", "false_positives")}
-    return scalars
+            kept = screening_metrics(estimate.columns, np.flatnonzero(np.any(beta != 0, axis=1)))
+            support, others = kept["support_kept"], kept["false_positives"]
+            found |= SlicingMeasures(support_kept=support, false_positives=others)
+    return found
 
 
 def random_loss(p: int, d: int) -> float:
@@ -45,27 +49,85 @@ def random_loss(p: int, d: int) -> float:
     return math.sqrt(2 * d * (1 - d / p))
 
 
-def source_numbers(estimate: Estimate, spec: Any) -> dict[str, float]:
+def source_numbers(estimate: Estimate, spec: Any) -> SlicingMeasures:
     """Mean and bracket that the source prints for this cell, where it prints one for this method."""
     settings, column = spec.settings, getattr(spec.options, "column", None)
     if column is None or getattr(settings, "row", None) is None:
-        return {}
+        return SlicingMeasures()
     where = (estimate.epsilon, settings.model, settings.row, column, estimate.clients)
     entry = printed(*where, high=settings.screened)
-    return {} if entry is None else {"paper_mean": entry.mean, "paper_bracket": entry.bracket}
+    if entry is None:
+        return SlicingMeasures()
+    return SlicingMeasures(paper_mean=entry.mean, paper_bracket=entry.bracket)
 
 
-def example_fits(estimate: Estimate, data: SlicingData, train: np.ndarray, spec: Any) -> Arrays:
-    """Named arrays with their own dimensions; nothing of simulated data.
+def example_fits(estimate: Estimate, data: SlicingData, train: np.ndarray, spec: Any) -> SlicingExamples:
+    """Records in the estimated subspace; nothing of simulated data.
 
-    projected : (record_shown, direction), shown_response : (record_shown,)
+    record_coordinates : (record_shown, direction), shown_response : (record_shown,)
     """
     if not len(data.X):
-        return {}
+        return SlicingExamples()
     projected = np.full((len(data.shown), estimate.basis.shape[1]), np.nan)
     if np.all(np.isfinite(estimate.basis)):
         projected = coordinates(data.X, data.fixed.codes(data.y), estimate.basis)[data.shown]
-    return {
-        "record_coordinates": (("record_shown", "direction"), projected),
-        "shown_response": (("record_shown",), data.y[data.shown].astype(float)),
-    }
+    return SlicingExamples(record_coordinates=projected, shown_response=data.y[data.shown].astype(float))
+
+
+# The numbers that the source prints in its Tables 1 to 4, transcribed by tests/tools/paper_tables.py from section 5.2.
+FILE = Path(__file__).with_name("paper_tables.csv")
+# Stated here so that another file is another version of the code.
+SHA256 = "243185064077a525790e70f68f4a474f62f8e98c2bbc2c1faa07d6cae2d4a9ff"
+
+
+class Printed(NamedTuple):
+    """One entry of a table: table, epsilon, model, row label (n or p), column, clients; mean and bracket as printed.
+
+    The source calls the bracket a standard error; its size is that of the standard deviation over replicates.
+    """
+
+    table: int
+    epsilon: float
+    model: str
+    row: int
+    column: str
+    clients: int
+    mean: float
+    bracket: float
+
+
+@cache
+def printed_table() -> dict[tuple[bool, float, str, int, str, int], Printed]:
+    """All 560 entries by (of tables 3 and 4, epsilon, model, row label, column, clients).
+
+    Raises
+    ------
+    DataMissing
+        If the file is not the transcription that this module names.
+    """
+    content = FILE.read_bytes()
+    if hashlib.sha256(content).hexdigest() != SHA256:
+        raise DataMissing(f"{FILE.name} is not the pinned transcription: restore it from the repository.")
+    kinds = get_type_hints(Printed)
+    rows = csv.DictReader(content.decode().splitlines())
+    entries = [Printed(**{name: kinds[name](value) for name, value in row.items()}) for row in rows]
+    return {(e.table > 2, e.epsilon, e.model, e.row, e.column, e.clients): e for e in entries}
+
+
+def printed(epsilon: float, model: str, row: int, column: str, clients: int, *, high: bool = False) -> Printed | None:
+    """The entry of a cell, or None where the source prints none.
+
+    Parameters
+    ----------
+    epsilon : float
+        Of each of the two releases.
+    model : {"I", "II", "III", "IV", "V"}
+    row : int
+        n in tables 1 and 2, p in tables 3 and 4 (``high``).
+    column : {"FSIR-IID", "FSIR-VGM"}
+    clients : int
+        K.
+    high : bool
+        Whether tables 3 and 4 (many columns) are meant: 500 and 1000 are labels of both kinds.
+    """
+    return printed_table().get((high, float(epsilon), model, row, column, clients))

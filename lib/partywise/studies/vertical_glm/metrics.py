@@ -21,22 +21,24 @@ from .data import GlmData
 from .evaluation.pooled import Pooled, pooled, response_at
 from .evaluation.seen import reconstruction_shares
 from .evaluation.used import aligned, used_persons
+from .measures import GlmMeasures
 
 # Relative rise of an objective that is more than rounding.
 RISE = 1e-12
 
 
-def metrics(estimate: Any, data: GlmData, train: np.ndarray, spec: Any) -> dict[str, Any]:
+def metrics(estimate: Any, data: GlmData, train: np.ndarray, spec: Any) -> GlmMeasures:
     """All scalars of one cell; persons outside ``train`` test where records are aligned."""
     persons = used_persons(estimate, data, train, spec)
-    found: dict[str, Any] = {"n_train": len(persons), "n_features": data.X.shape[1], "n_protected": len(persons)}
-    found |= {"rank": rank(data.X[persons])} | aligned(estimate, data, spec)
+    n = len(persons)
+    found = GlmMeasures(n_train=n, n_features=data.X.shape[1], n_protected=n, rank=rank(data.X[persons]))
+    found |= aligned(estimate, data, spec)
     if isinstance(estimate, GlmEstimate):
         found |= regression(estimate, data, persons, train, spec)
     matrix, kind = matrix_of(estimate, spec.options)
     if matrix is not None:
         found |= compared(matrix, truth_of(data.X[persons], kind))
-    return found | reconstruction_shares(estimate, data, persons, spec) | estimate.numbers
+    return found | reconstruction_shares(estimate, data, persons, spec) | GlmMeasures.of(estimate.numbers)
 
 
 def matrix_of(estimate: Any, options: Any) -> tuple[np.ndarray | None, str]:
@@ -59,14 +61,13 @@ def rank(X: np.ndarray) -> int:
     return 1 + int(np.linalg.matrix_rank(centred[:, moving] / deviations[moving], rtol=1e-9))
 
 
-def regression(
-    estimate: GlmEstimate, data: GlmData, persons: np.ndarray, train: np.ndarray, spec: Any
-) -> dict[str, Any]:
+def regression(estimate: GlmEstimate, data: GlmData, persons: np.ndarray, train: np.ndarray, spec: Any) -> GlmMeasures:
     """Fit, diagnostics and distance to the pooled fit of the same persons."""
-    found: dict[str, Any] = {"status": estimate.status, "iterations": estimate.iterations}
-    found["objective_rises"] = rises(estimate.objective)
+    found = GlmMeasures(
+        status=estimate.status, iterations=estimate.iterations, objective_rises=rises(estimate.objective)
+    )
     if not np.all(np.isfinite(estimate.coefficients)):
-        return found | {"status": "diverged"}
+        return found | GlmMeasures(status="diverged")
     exact = pooled(data, persons, ridge_of(spec.options))
     if exact.null is None:
         return found
@@ -75,15 +76,15 @@ def regression(
         if exact.fit is None:
             return found
         found |= distance(estimate, exact, spec.options)
-        found["excess_deviance"] = excess(exact, estimate.coefficients, data, persons)
+        value = excess(exact, estimate.coefficients, data, persons)
+        found |= GlmMeasures(excess_deviance=value, record_clip_share=clip_share(data, persons, spec))
         test = np.flatnonzero(~train)
         held_out = data.aligned and len(test) > 0
         if held_out:
-            found["excess_deviance_test"] = excess(exact, estimate.coefficients, data, test)
-        value = found["excess_deviance_test" if held_out else "excess_deviance"]
-        found |= {"in_sample": not held_out, "worse_than_null": None if value is None else value > 1}
-        found["record_clip_share"] = clip_share(data, persons, spec)
-    return found
+            value = excess(exact, estimate.coefficients, data, test)
+            found |= GlmMeasures(excess_deviance_test=value)
+        worse = None if value is None else value > 1
+        return found | GlmMeasures(in_sample=not held_out, worse_than_null=worse)
 
 
 def clip_share(data: GlmData, persons: np.ndarray, spec: Any) -> float | None:
@@ -116,34 +117,40 @@ def rises(objective: np.ndarray) -> int | None:
     return int(np.sum(~(after <= before + RISE * np.abs(before))))
 
 
-def explained(estimate: GlmEstimate, exact: Pooled) -> dict[str, Any]:
+def explained(estimate: GlmEstimate, exact: Pooled) -> GlmMeasures:
     """Deviances, pseudo-R2, both AIC and the dispersion: as the protocol reports them, else of its coefficients."""
     q, family = len(estimate.coefficients), exact.response.family
     sums = sums_of(exact.response, exact.eta(estimate.coefficients))
     deviance = sums.deviance if estimate.deviance is None else estimate.deviance
     null = sums.null_deviance if estimate.null_deviance is None else estimate.null_deviance
     likelihood = sums.log_likelihood if estimate.log_likelihood is None else estimate.log_likelihood
-    found = {"deviance": deviance, "null_deviance": null, "deviance_r2": deviance_r2(deviance, null)}
-    found |= {"aic": aic(likelihood, q, family.name), "aic_published": aic_published(deviance, q)}
-    found["dispersion"] = 1.0
+    dispersion = 1.0
     if estimate.dispersion is not None:
-        found["dispersion"] = estimate.dispersion
+        dispersion = estimate.dispersion
     elif family.estimates_dispersion:
-        found["dispersion"] = sums.pearson / (sums.used - q)
-    return {name: finite(value) for name, value in found.items()}
+        dispersion = sums.pearson / (sums.used - q)
+    return GlmMeasures(
+        deviance=finite(deviance),
+        null_deviance=finite(null),
+        deviance_r2=finite(deviance_r2(deviance, null)),
+        aic=finite(aic(likelihood, q, family.name)),
+        aic_published=finite(aic_published(deviance, q)),
+        dispersion=finite(dispersion),
+    )
 
 
-def distance(estimate: GlmEstimate, exact: Pooled, options: Any) -> dict[str, Any]:
+def distance(estimate: GlmEstimate, exact: Pooled, options: Any) -> GlmMeasures:
     """Largest difference of a coefficient, in the largest one of the pooled fit and in standard errors."""
     assert exact.fit is not None
     apart = np.abs(exact.fit.scaling.standardised(estimate.coefficients) - exact.fit.beta)
-    found: dict[str, Any] = {"coefficient_error": finite(np.max(apart) / np.max(np.abs(exact.fit.beta)))}
+    found = GlmMeasures(coefficient_error=finite(np.max(apart) / np.max(np.abs(exact.fit.beta))))
     errors = exact.errors(getattr(options, "dispersion", "family"))
     if errors is None:
         return found
-    found["se_units"] = finite(np.max(np.abs(estimate.coefficients - exact.fit.coefficients) / errors))
+    units = np.max(np.abs(estimate.coefficients - exact.fit.coefficients) / errors)
+    found |= GlmMeasures(se_units=finite(units))
     if estimate.standard_errors is not None:
-        found["se_error"] = finite(np.max(np.abs(estimate.standard_errors / errors - 1)))
+        found |= GlmMeasures(se_error=finite(np.max(np.abs(estimate.standard_errors / errors - 1))))
     return found
 
 
@@ -163,17 +170,17 @@ def excess(exact: Pooled, coefficients: np.ndarray, data: GlmData, persons: np.n
     return finite((deviance(coefficients) - least) / (null - least)) if null > least else None
 
 
-def compared(matrix: np.ndarray, truth: np.ndarray) -> dict[str, Any]:
+def compared(matrix: np.ndarray, truth: np.ndarray) -> GlmMeasures:
     """Distance of a matrix, its eigenvalues and loadings to those of the records."""
     if not (np.all(np.isfinite(matrix)) and np.all(np.isfinite(truth))):
-        return {}
+        return GlmMeasures()
     values, loadings = decomposed(matrix)
     true_values, true_loadings = decomposed(truth)
-    return {
-        "correlation_error": float(np.max(np.abs(matrix - truth))),
-        "eigenvalue_error": float(np.max(np.abs(values - true_values))),
-        "loading_angle": loading_angle(loadings, true_loadings, true_values),
-    }
+    return GlmMeasures(
+        correlation_error=float(np.max(np.abs(matrix - truth))),
+        eigenvalue_error=float(np.max(np.abs(values - true_values))),
+        loading_angle=loading_angle(loadings, true_loadings, true_values),
+    )
 
 
 def finite(value: Any) -> float | None:

@@ -20,41 +20,44 @@ from ...linear.options import PooledOptions
 from ...linear.steps import descend, minimiser, responses
 from ...privacy.ledger.ledger import Ledger
 from .data import LinearData
+from .measures import LinearExamples, LinearMeasures
 from .settings import CLASSES
 
 KEY_HOLDER = "server"
 # Enough to give separable labels an exact fit, too little to be seen otherwise.
 LEAST_RIDGE = 1e-9
-Arrays = dict[str, tuple[tuple[str, ...], np.ndarray]]
 
 
-def metrics(estimate: Estimate, data: LinearData, train: np.ndarray, spec: Any) -> dict[str, Any]:
+def metrics(estimate: Estimate, data: LinearData, train: np.ndarray, spec: Any) -> LinearMeasures:
     """All scalars of one cell; the test rows are those outside ``train``."""
-    numbers = {"n_train": int(train.sum()), "n_features": data.X.shape[1], "n_protected": int(train.sum())}
-    numbers |= estimate.numbers
+    n = int(train.sum())
+    found = LinearMeasures(n_train=n, n_features=data.X.shape[1], n_protected=n) | LinearMeasures.of(estimate.numbers)
     if not np.all(np.isfinite(estimate.coefficients)):
-        return numbers | {"diverged": True}
+        return found | LinearMeasures(diverged=True)
     least = exact_loss(data, train, spec.options)
     model = model_of(spec.options)
-    numbers["excess_loss"] = training_loss(estimate.scores(data.X[train]), data, train, model) - least
-    return numbers | tested(estimate, data, ~train, model) | compared(estimate, data, train, spec, least)
+    excess = training_loss(estimate.scores(data.X[train]), data, train, model) - least
+    found |= LinearMeasures(excess_loss=excess) | tested(estimate, data, ~train, model)
+    return found | compared(estimate, data, train, spec, least)
 
 
-def tested(estimate: Estimate, data: LinearData, test: np.ndarray, model: str) -> dict[str, Any]:
+def tested(estimate: Estimate, data: LinearData, test: np.ndarray, model: str) -> LinearMeasures:
     """Quality on the test rows, if there are any; a linear model of labels predicts 1 from one half on."""
     if not test.any():
-        return {}
-    scores, y, found = estimate.scores(data.X[test]), data.y[test], dict[str, Any]()
+        return LinearMeasures()
+    scores, y = estimate.scores(data.X[test]), data.y[test]
     if model == "linear":
-        found["mse"] = float(np.mean((scores - y) ** 2)) * data.label_scale**2
-        found["worse_than_mean"] = float(np.mean((scores - y) ** 2)) > float(np.mean((data.y[~test].mean() - y) ** 2))
+        squared = float(np.mean((scores - y) ** 2))
+        worse = squared > float(np.mean((data.y[~test].mean() - y) ** 2))
+        found = LinearMeasures(mse=squared * data.label_scale**2, worse_than_mean=worse)
     else:
-        found["log_loss"] = loss(scores, 2 * y - 1, "logistic")
-        found["worse_than_mean"] = found["log_loss"] > base_loss(float(data.y[~test].mean()), y)
+        surprise = loss(scores, 2 * y - 1, "logistic")
+        worse = surprise > base_loss(float(data.y[~test].mean()), y)
+        found = LinearMeasures(log_loss=surprise, worse_than_mean=worse)
     if data.criterion == CLASSES:
         half = 0.5 if model == "linear" else 0.0
-        found["auc"] = rank_auc(scores[y == 1], scores[y == 0])
-        found["accuracy"] = float(np.mean((scores > half) == (y == 1)))
+        accuracy = float(np.mean((scores > half) == (y == 1)))
+        found |= LinearMeasures(auc=rank_auc(scores[y == 1], scores[y == 0]), accuracy=accuracy)
     return found
 
 
@@ -90,23 +93,25 @@ def model_of(options: Any) -> str:
     return getattr(options, "model", "logistic")
 
 
-def compared(estimate: Estimate, data: LinearData, train: np.ndarray, spec: Any, least: float) -> dict[str, Any]:
+def compared(estimate: Estimate, data: LinearData, train: np.ndarray, spec: Any, least: float) -> LinearMeasures:
     """The same steps on pooled columns, where they lead, and the rows of the first batch that the key holder sees.
 
     least : training loss of the exact fit
     """
-    found: dict[str, Any] = {}
     if not estimate.batches:
-        return found
+        return LinearMeasures()
     X, options = data.X[train], pooled(spec.options)
     response = responses(data.y[train], options.model)
     b, _ = descend(X, response, estimate.batches, options)
     end = minimiser(X, response, options.model, options.ridge, options.intercept)
-    found["limit_excess"] = training_loss(X @ end[1:] + end[0], data, train, options.model) - least
-    found["max_coefficient_difference"] = float(np.abs(b - estimate.coefficients).max())
+    found = LinearMeasures(
+        limit_excess=training_loss(X @ end[1:] + end[0], data, train, options.model) - least,
+        max_coefficient_difference=float(np.abs(b - estimate.coefficients).max()),
+    )
     if estimate.seen is not None:
         rows = X[estimate.batches[0]]
-        found |= {"rows_recovered": int(directions_seen(estimate.seen, rows).sum()), "rows_attacked": len(rows)}
+        recovered = int(directions_seen(estimate.seen, rows).sum())
+        found |= LinearMeasures(rows_recovered=recovered, rows_attacked=len(rows))
     return found
 
 
@@ -116,26 +121,26 @@ def pooled(options: Any) -> PooledOptions:
     return PooledOptions(**{name: given[name] for name in PooledOptions.__dataclass_fields__})
 
 
-def server_epsilon(ledger: Ledger, names: Sequence[str], spec: Any) -> dict[str, Any]:
+def server_epsilon(ledger: Ledger, names: Sequence[str], spec: Any) -> LinearMeasures:
     """What the ledger certifies for the key holder's view alone, where there is one."""
     if KEY_HOLDER not in names:
-        return {}
+        return LinearMeasures()
     group = getattr(spec.settings, "rows_per_user", None)
     total = ledger.total(KEY_HOLDER, spec.study.unit, spec.study.delta, rows_per_user=group)
-    return {"epsilon_server": total.epsilon_certified}
+    return LinearMeasures(epsilon_server=total.epsilon_certified)
 
 
-def example_fits(estimate: Estimate, data: LinearData, train: np.ndarray, spec: Any) -> Arrays:
-    """Named arrays with their own dimensions.
+def example_fits(estimate: Estimate, data: LinearData, train: np.ndarray, spec: Any) -> LinearExamples:
+    """The path of the training loss.
 
     path_rounds, path_loss, path_loss_excess : (path_round,), NaN beyond the last round that is kept
     """
     if estimate.path is None:
-        return {}
+        return LinearExamples()
     scores = estimate.path.coefficients[:, 1:] @ data.X[train].T + estimate.path.coefficients[:, :1]
     with np.errstate(over="ignore"):
         losses = np.array([training_loss(one, data, train, model_of(spec.options)) for one in scores])
     finite = np.where(np.isfinite(losses), losses, math.nan)
     excess = finite - exact_loss(data, train, spec.options)
-    columns = {"path_rounds": estimate.path.rounds.astype(float), "path_loss": finite, "path_loss_excess": excess}
-    return {name: (("path_round",), values) for name, values in columns.items()}
+    rounds = estimate.path.rounds.astype(float)
+    return LinearExamples(path_rounds=rounds, path_loss=finite, path_loss_excess=excess)

@@ -13,30 +13,29 @@ from ...trees.model import Criterion, Ensemble, Estimate
 from ...trees.options import TreeOptions
 from .data import TreeData
 from .losses import along, chosen, loss, predicted, published_loss, steps
+from .measures import TreeExamples, TreeMeasures
 from .settings import CLASSES
-from .shown import shown_tables
-
-Arrays = dict[str, tuple[tuple[str, ...], np.ndarray]]
-QUALITY = ("log_loss", "auc", "accuracy", "mse", "published_loss")
 
 
-def metrics(estimate: Estimate, data: TreeData, train: np.ndarray, spec: Any) -> dict[str, Any]:
+def metrics(estimate: Estimate, data: TreeData, train: np.ndarray, spec: Any) -> TreeMeasures:
     """All scalars of one cell, on the rows outside ``train``."""
     X, y, options = data.X[~train], data.y[~train], options_of(estimate, spec)
     kept, selection = selected(estimate.ensemble, X, y, options, data.criterion)
-    found: dict[str, Any] = {"n_protected": int(train.sum()), "n_trees": len(kept.trees)} | selection
-    scores = kept.scores(X)
+    found = TreeMeasures(n_protected=int(train.sum()), n_trees=len(kept.trees)) | selection
+    scores, numbers = kept.scores(X), TreeMeasures.of(estimate.numbers)
     if not np.isfinite(scores).all():
-        return found | estimate.numbers | {"diverged": True}
-    found |= quality(scores, y, options, data.criterion) | estimate.numbers
-    found["worse_than_mean"] = worse_than_mean(scores, y, float(data.y[train].mean()), options, data.criterion)
-    found["residual_clip_share"] = clip_share(kept, data, train, spec.options)
+        return found | numbers | TreeMeasures(diverged=True)
+    found |= quality(scores, y, options, data.criterion) | numbers
+    found |= TreeMeasures(
+        worse_than_mean=worse_than_mean(scores, y, float(data.y[train].mean()), options, data.criterion),
+        residual_clip_share=clip_share(kept, data, train, spec.options),
+    )
     if estimate.scores is not None:
         found |= _deployed(estimate.scores, estimate.ensemble.scores(X), y, options, data.criterion)
     return found
 
 
-def ledger(releases: Ledger, names: tuple[str, ...], spec: Any) -> dict[str, Any]:
+def ledger(releases: Ledger, names: tuple[str, ...], spec: Any) -> TreeMeasures:
     """What the worst view learns of one label; the study's unit is the features.
 
     Where the evaluator chose the trees by the loss on held-out rows, their number tells of the labels and columns of
@@ -46,7 +45,7 @@ def ledger(releases: Ledger, names: tuple[str, ...], spec: Any) -> dict[str, Any
         for name in spec.settings.party_names(spec.n_parties):
             units = ("label",) if name == "active" else ("features",)
             releases.append(clear_event(f"choice/{name}/number of trees", name, units, ("*",)))
-    return {"epsilon_label": releases.worst_total(names, "label", spec.study.delta).epsilon_certified}
+    return TreeMeasures(epsilon_label=releases.worst_total(names, "label", spec.study.delta).epsilon_certified)
 
 
 def options_of(estimate: Estimate, spec: Any) -> TreeOptions:
@@ -56,22 +55,22 @@ def options_of(estimate: Estimate, spec: Any) -> TreeOptions:
     return TreeOptions(algo="rf" if estimate.ensemble.averaged else "xgb")
 
 
-def quality(scores: np.ndarray, y: np.ndarray, options: TreeOptions, criterion: Criterion) -> dict[str, Any]:
+def quality(scores: np.ndarray, y: np.ndarray, options: TreeOptions, criterion: Criterion) -> TreeMeasures:
     """Quality of scores (n,) at responses (n,): what the criterion defines, None for the rest and without rows.
 
     ``published_loss`` is the source's key of selection.
     """
-    found: dict[str, Any] = dict.fromkeys(QUALITY, None)
+    found = TreeMeasures(log_loss=None, auc=None, accuracy=None, mse=None, published_loss=None)
     if not len(y):
         return found
     if criterion != CLASSES:
-        return found | {"mse": loss(scores, y, options, criterion)}
-    return found | {
-        "log_loss": loss(scores, y, options, criterion),
-        "auc": rank_auc(scores[y == 1], scores[y == 0]),
-        "accuracy": float(np.mean((predicted(scores, options, criterion) > 0.5) == (y == 1))),
-        "published_loss": published_loss(scores, y, options),
-    }
+        return found | TreeMeasures(mse=loss(scores, y, options, criterion))
+    return found | TreeMeasures(
+        log_loss=loss(scores, y, options, criterion),
+        auc=rank_auc(scores[y == 1], scores[y == 0]),
+        accuracy=float(np.mean((predicted(scores, options, criterion) > 0.5) == (y == 1))),
+        published_loss=published_loss(scores, y, options),
+    )
 
 
 def worse_than_mean(
@@ -101,29 +100,56 @@ def clip_share(ensemble: Ensemble, data: TreeData, train: np.ndarray, options: A
 
 def selected(
     ensemble: Ensemble, X: np.ndarray, y: np.ndarray, options: TreeOptions, criterion: Criterion
-) -> tuple[Ensemble, dict[str, Any]]:
+) -> tuple[Ensemble, TreeMeasures]:
     """The trees up to the least loss on test rows where that is asked for, which is marked: it flatters the result."""
     if options.select_by == "none" or not len(y):
-        return ensemble, {"best_trees": None, "selected_on_test": False}
+        return ensemble, TreeMeasures(best_trees=None, selected_on_test=False)
     kept, count = chosen(ensemble, X, y, options, criterion)
-    return kept, {"best_trees": count, "selected_on_test": True}
+    return kept, TreeMeasures(best_trees=count, selected_on_test=True)
 
 
 def _deployed(
     scores: np.ndarray, expected: np.ndarray, y: np.ndarray, options: TreeOptions, criterion: Criterion
-) -> dict[str, Any]:
+) -> TreeMeasures:
     """Quality of the rows that were scored together, and how far their scores are from the evaluator's."""
     n = len(scores)
     found = quality(scores, y[:n], options, criterion)
     difference = float(np.max(np.abs(scores - expected[:n]), initial=0.0))
-    return {f"scored_{name}": found[name] for name in QUALITY[:-1]} | {"scored_rows": n, "score_difference": difference}
+    return TreeMeasures(
+        scored_log_loss=found.log_loss,
+        scored_auc=found.auc,
+        scored_accuracy=found.accuracy,
+        scored_mse=found.mse,
+        scored_rows=n,
+        score_difference=difference,
+    )
 
 
-def example_fits(estimate: Estimate, data: TreeData, train: np.ndarray, spec: Any) -> Arrays:
+def example_fits(estimate: Estimate, data: TreeData, train: np.ndarray, spec: Any) -> TreeExamples:
     """Loss along the trees on training and test rows, and what the fit itself shows (tables with bands)."""
     options, ensemble = options_of(estimate, spec), estimate.ensemble
-    shown: Arrays = {"path_trees": (("path_step",), steps(ensemble, options).astype(float))}
-    for name, rows in (("train", train), ("test", ~train)):
-        losses = along(ensemble, data.X[rows], data.y[rows], options, data.criterion)
-        shown[f"path_{name}_loss"] = (("path_step",), losses)
-    return shown | shown_tables(ensemble) | estimate.arrays
+    shown = TreeExamples(
+        path_trees=steps(ensemble, options).astype(float),
+        path_train_loss=along(ensemble, data.X[train], data.y[train], options, data.criterion),
+        path_test_loss=along(ensemble, data.X[~train], data.y[~train], options, data.criterion),
+    )
+    return shown | shown_tables(ensemble) | TreeExamples.with_dims(estimate.arrays)
+
+
+def shown_tables(ensemble: Ensemble) -> TreeExamples:
+    """Columns, cuts, values and noise of the tables of a model, padded by NaN; nothing where it has none.
+
+    table_column : (table,); table_edges, table_values, table_noise : (table, bucket), an edge is the right end of its
+        bucket
+    """
+    if not ensemble.tables:
+        return TreeExamples()
+    shape = len(ensemble.tables), max(len(table.values) for table in ensemble.tables)
+    edges, values, noise = np.full((3, *shape), np.nan)
+    for row, table in enumerate(ensemble.tables):
+        edges[row, : len(table.edges)] = table.edges
+        values[row, : len(table.values)] = table.values
+        if table.noise is not None:
+            noise[row, : len(table.noise)] = table.noise
+    columns = np.array([table.feature for table in ensemble.tables], dtype=float)
+    return TreeExamples(table_column=columns, table_edges=edges, table_values=values, table_noise=noise)

@@ -10,6 +10,7 @@ from scipy.linalg import qr
 
 from ....attacks.predictors import attack_rows, attack_space, space_by_iteration
 from ..data import GlmData
+from ..measures import GlmMeasures
 
 # Names of what was seen are "who: whose", of sums "who: one + another".
 BETWEEN, TOGETHER = ": ", " + "
@@ -17,7 +18,7 @@ BETWEEN, TOGETHER = ": ", " + "
 MESSAGES = 30
 
 
-def reconstruction_shares(estimate: Any, data: GlmData, persons: np.ndarray, spec: Any) -> dict[str, Any]:
+def reconstruction_shares(estimate: Any, data: GlmData, persons: np.ndarray, spec: Any) -> GlmMeasures:
     """Largest share of a party's column space that somebody saw, and of the rows that it gives back.
 
     The attacker knows as many rows as the party has columns, and one more, which differ enough to tell all columns.
@@ -26,7 +27,7 @@ def reconstruction_shares(estimate: Any, data: GlmData, persons: np.ndarray, spe
     for sent, X in views(estimate, data, persons, spec):
         space = max(space, attack_space(sent, X))
         rows = max(rows, attack_rows(sent, X, known_rows(X), law="affine"))
-    return {"attack_space": space, "attack_rows": rows}
+    return GlmMeasures(attack_space=space, attack_rows=rows)
 
 
 def known_rows(X: np.ndarray) -> np.ndarray:

@@ -8,6 +8,7 @@ import numpy as np
 
 from ....alignment.rows import work
 from ..data import GlmData
+from ..measures import GlmMeasures
 from .listed import found_by_dictionary
 
 
@@ -24,14 +25,14 @@ def _persons(estimate: Any, data: GlmData, spec: Any) -> np.ndarray:
     return np.stack([held[estimate.rows[name]] for name, held in named])
 
 
-def aligned(estimate: Any, data: GlmData, spec: Any) -> dict[str, Any]:
+def aligned(estimate: Any, data: GlmData, spec: Any) -> GlmMeasures:
     """Of records that arrived unaligned: how many were found in common, and what a dictionary finds of identifiers."""
     if data.identifiers is None:
-        return {}
+        return GlmMeasures()
     persons, mode = _persons(estimate, data, spec), spec.options.alignment
     same = np.all(persons == persons[0], axis=0)
-    found: dict[str, Any] = {"common_records": int(np.sum(same))}
-    found["exponentiations"] = work(mode, [len(held) for held in data.held(spec.n_parties)])["exponentiations"]
+    products = work(mode, [len(held) for held in data.held(spec.n_parties)])["exponentiations"]
+    found = GlmMeasures(common_records=int(np.sum(same)), exponentiations=products)
     if data.population:
-        found["attack_ids"] = found_by_dictionary(data, spec.n_parties, mode)
+        found |= GlmMeasures(attack_ids=found_by_dictionary(data, spec.n_parties, mode))
     return found

@@ -1,4 +1,4 @@
-"""Data and metrics of the study."""
+"""Data of the study: one replicate, its split among clients and its folds."""
 
 from __future__ import annotations
 
@@ -21,17 +21,9 @@ class Data:
         return len(self.x)
 
 
-def generate(settings: Any, spec: Any, rng_for: Any, resources: Any) -> Data:
-    return Data(settings.mean + 0.1 * rng_for("x").standard_normal(settings.n), settings.mean)
-
-
 def split(data: Data, n_parties: int, spec: Any, settings: Any) -> list[Party]:
     return [Party(f"client {k}", "client", {"x": part}) for k, part in enumerate(np.array_split(data.x, n_parties))]
 
 
 def folds(data: Data, n_folds: int, settings: Any) -> np.ndarray:
     return np.full(len(data.x), -1)
-
-
-def metrics(estimate: Any, data: Data, train: np.ndarray, spec: Any) -> dict[str, Any]:
-    return {"error": abs(estimate.mean - data.mean), "n_protected": len(data.x)}

@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from ..errors import CubeError
-from ..randomness import stream
-from .cells import STATUS, Cell, run
-from .data import generate
-from .plan import Plan, plan
-from .results.attributes import meanings
-from .results.cube import DIMS
-from .results.labels import dim_of, word_of
+from ...errors import CubeError
+from ...randomness import stream
+from ..cells import STATUS, Cell, run
+from ..data import generate
+from ..plan import Plan, plan
+from .attributes import meanings
+from .cube import DIMS
+from .labels import dim_of, word_of
 
 # Numbers of one version of BLAS are exact; between versions they move in their last digits.
 RELATIVE, ABSOLUTE = 1e-9, 1e-12

@@ -15,7 +15,7 @@ from partywise.privacy.mechanisms.gaussian import Gaussian
 from partywise.privacy.mechanisms.release import Release
 from partywise.privacy.statistics.moments import record_sum
 
-from .rounding import rounded
+from ..rounding import rounded
 
 
 @dataclass(frozen=True)

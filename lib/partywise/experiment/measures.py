@@ -1,0 +1,231 @@
+"""Measures of a study: each is declared once, as a field of a dataclass, with its meaning, unit, heading and direction.
+
+`measures.py` of a study declares `Measures` (numbers of every fit) and `ExampleFits` (arrays that figures show). The
+functions that compute them return instances, so that a name that is not declared is an error of types. Variables of the
+cube, dictionary, headings, summary and headline are read from the fields.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from enum import Enum
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+from ..checks import check_fields
+
+if TYPE_CHECKING:
+    import numpy as np
+
+Better = Literal["lower", "higher", "neither"]
+# An array of the example fits with its dims.
+Arrays = dict[str, tuple[tuple[str, ...], Any]]
+
+
+class Absent(Enum):
+    """Value of a field that a fit does not report; a reported value that is undefined is None."""
+
+    ABSENT = "absent"
+
+
+ABSENT = Absent.ABSENT
+
+
+@dataclass(frozen=True)
+class Heading:
+    """How a reader knows a variable of the summary.
+
+    words : its public name, over its column
+    better : which values are better, the ``lower`` or the ``higher`` ones; ``neither`` where it is not judged
+    """
+
+    words: str
+    better: Better
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """What a number means, in whatever study it is reported.
+
+    meaning, unit : ``long_name`` and ``units`` of its variable; the unit is 1 where it has none
+    heading : what readers call it in a summary
+    better : which values are better, the ``lower`` or the ``higher`` ones; ``neither`` where it is not judged
+    """
+
+    meaning: str
+    unit: str = "1"
+    heading: str = ""
+    better: Better = "neither"
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+
+    @property
+    def entry(self) -> tuple[str, str]:
+        """Meaning and unit."""
+        return self.meaning, self.unit
+
+    @property
+    def known_as(self) -> Heading:
+        """Heading and direction."""
+        return Heading(self.heading, self.better)
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A quantity as one study reports it.
+
+    summary : whether it stands in the printed summary, in the order of the fields
+    headline : its place, from 1, among the variables of the screen at the end of a run; 0 where it has none
+    certified : whether it is the certified epsilon of a fit, of a study whose claims have units of their own
+    dims : of an array of the example fits
+    """
+
+    quantity: Quantity
+    summary: bool = False
+    headline: int = 0
+    certified: bool = False
+    dims: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if (self.summary or self.headline or self.certified) and not self.quantity.heading:
+            raise ValueError(
+                f"heading is '': what stands in a summary needs one, give it to {self.quantity.meaning!r}."
+            )
+
+
+def measure(
+    what: str | Quantity,
+    unit: str = "1",
+    *,
+    heading: str = "",
+    better: Better = "neither",
+    summary: bool = False,
+    headline: int = 0,
+    certified: bool = False,
+) -> Any:
+    """Declare a measure: a field of a dataclass of `Measures`.
+
+    Parameters
+    ----------
+    what : str or Quantity
+        Its meaning, or what several studies share, which then has unit, heading and direction.
+    unit, heading, better : str
+        As in `Quantity`.
+    summary, headline, certified
+        As in `Measure`.
+
+    Raises
+    ------
+    ValueError
+        When it stands in a summary and has no heading.
+    """
+    quantity = what if isinstance(what, Quantity) else Quantity(what, unit, heading, better)
+    return field(default=ABSENT, metadata={"measure": Measure(quantity, summary, headline, certified)})
+
+
+def example(meaning: str, *dims: str, unit: str = "1") -> Any:
+    """Declare an array of the example fits over ``dims``: a field of a dataclass of `ExampleFits`."""
+    return field(default=ABSENT, metadata={"measure": Measure(Quantity(meaning, unit), dims=dims)})
+
+
+def declared(cls: type) -> dict[str, Measure]:
+    """Measures of a dataclass by their names, in the order of its fields."""
+    return {entry.name: entry.metadata["measure"] for entry in fields(cls)}
+
+
+class Reported:
+    """What a dataclass of measures can do with the values that a fit reports."""
+
+    @classmethod
+    def of(cls, values: Mapping[str, Any]) -> Self:
+        """Values by name, as an estimate carries them.
+
+        Raises
+        ------
+        ValueError
+            For a name that is not declared.
+        """
+        known = declared(cls)
+        for name in values:
+            if name not in known:
+                raise ValueError(
+                    f"{name} is reported and not among the measures of {cls.__name__}: declare it in {cls.__module__}."
+                )
+        return cls(**values)
+
+    def reported(self) -> dict[str, Any]:
+        """The values that are reported, by name."""
+        return {name: value for name, value in vars(self).items() if value is not ABSENT}
+
+    def __or__(self, other: Self) -> Self:
+        """Both together; of a name that both report, the second."""
+        return type(self)(**self.reported() | other.reported())
+
+
+# Quantities of several studies, and those of every fit.
+EPSILON_CLAIMED = Quantity("epsilon by the source's own formula", heading="claimed epsilon")
+DELTA_CLAIMED = Quantity("delta of epsilon_claimed; where the source adds one for each release, their sum")
+N_PROTECTED = Quantity("records of the largest party that releases (in a vertical split, of all)")
+DELTA_EXCEEDS = Quantity("1 if a finite epsilon stands at a delta of 1/n_protected or more: it says nothing")
+IN_SAMPLE = Quantity(
+    "1 if the errors are measured on records that trained the fit: nothing was held out", heading="in-sample"
+)
+BYTES_MEASURED = Quantity("bytes of all messages as serialised", "byte", "MiB sent", "lower")
+LEDGER_SHA256 = Quantity("end of the hash chain of the ledger of this cell")
+LOG_LOSS = Quantity("logarithmic loss on the test rows, nats", "1", "test log-loss", "lower")
+AUC = Quantity("area under the ROC curve on the test rows", "1", "test AUC", "higher")
+ACCURACY = Quantity("share of test rows whose label is predicted right", "1", "test accuracy", "higher")
+MSE = Quantity("mean squared error on the test rows, in the units of the source", "1", "test MSE", "lower")
+WORSE_THAN_MEAN = Quantity(
+    "1 if the held-out loss exceeds that of the training mean for everybody", "1", "worse than mean", "lower"
+)
+NOISE_SD = Quantity("standard deviation of the noise on an entry of a release, root mean square where they differ")
+PROJECTED = Quantity("1 if a noisy moment matrix was projected on the positive semi-definite ones")
+DIVERGED = Quantity("1 if the fit is not finite")
+STEPS = Quantity("steps of the returned fit")
+N_TRAIN = Quantity("records that train")
+N_FEATURES = Quantity("features of all parties, without the intercept")
+ENCRYPTIONS = Quantity("numbers that were encrypted in training")
+DECRYPTIONS = Quantity("ciphertexts that were decrypted in training")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measures(Reported):
+    """Numbers of a fit that any study may report; its own are fields of a dataclass that inherits from this one.
+
+    status : ``ok``, ``not_converged`` or ``diverged``; by default ``ok``, or ``diverged`` where a study reports that
+    """
+
+    status: str | None = measure("what became of the cell")
+    delta_claimed: float | None = measure(DELTA_CLAIMED)
+    n_protected: int | None = measure(N_PROTECTED)
+    in_sample: bool | None = measure(IN_SAMPLE)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExampleFits(Reported):
+    """Arrays that figures show of the first fit of every cell; a study's own are fields of a dataclass of its own."""
+
+    @classmethod
+    def with_dims(cls, arrays: Mapping[str, tuple[tuple[str, ...], np.ndarray]]) -> Self:
+        """Arrays of an estimate that carries their dims, which must be the declared ones.
+
+        Raises
+        ------
+        ValueError
+            For a name that is not declared, or other dims.
+        """
+        made = cls.of({name: values for name, (_, values) in arrays.items()})
+        for name, (dims, _) in made.arrays().items():
+            if tuple(arrays[name][0]) != dims:
+                raise ValueError(f"{name} has dims {tuple(arrays[name][0])}: {cls.__name__} declares {dims}.")
+        return made
+
+    def arrays(self) -> Arrays:
+        """Dims and values of the arrays that are reported, by name."""
+        dims = {name: one.dims for name, one in declared(type(self)).items()}
+        return {name: (dims[name], values) for name, values in self.reported().items()}

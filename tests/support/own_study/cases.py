@@ -1,0 +1,11 @@
+"""Cases of the study: one function for each source, of its name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .data import Data
+
+
+def normal(settings: Any, spec: Any, rng_for: Any, resources: Any) -> Data:
+    return Data(settings.mean + 0.1 * rng_for("x").standard_normal(settings.n), settings.mean)
